@@ -1,0 +1,1 @@
+//! Decide the next trial and carry it out: blocks, gates, guards, early stop.

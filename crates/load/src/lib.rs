@@ -1,0 +1,1 @@
+//! Drive a load against an address and hand records to sinks.

@@ -1,0 +1,18 @@
+//! The nouns of webdyno as plain checked data, and readings turned into rates.
+//!
+//! Everything that is measured, stored or judged passes through these types. Raw facts are fields; whatever can be derived
+//! from them is a method, so that a better derivation applies to old runs. Nothing here touches a file, a socket or a clock:
+//! a plan is parsed from text, a reading is a row of numbers somebody else read.
+
+pub mod latency;
+pub mod load;
+pub mod plan;
+pub mod reading;
+pub mod run;
+pub mod trial;
+
+/// A point on, or a length of, the machine's monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds.
+pub type Nanos = u64;
+
+/// Nanoseconds in a second.
+pub const SECOND: Nanos = 1_000_000_000;

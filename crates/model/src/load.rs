@@ -1,0 +1,232 @@
+//! What a load did: counts, latencies and the generator's own account of itself.
+//!
+//! A failure is never throughput. Requests still in flight when the load stopped are reported as such, not as failures and not
+//! as answers. The self-check is derived here, so that every reader of a stored load comes to the same doubts.
+
+use crate::latency::Latency;
+use crate::{Nanos, SECOND};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Why a request did not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// Nobody listens: the connection was refused.
+    Refused,
+    /// The connection was reset.
+    Reset,
+    /// No complete answer within the request's own time.
+    Timeout,
+    /// The server closed before the answer was complete.
+    ClosedEarly,
+    /// The answer was not HTTP.
+    BadResponse,
+    /// A complete answer whose body length differs from the first good one's.
+    LengthDiffers,
+    /// A complete answer with a status other than 2xx; [`Counts::statuses`] tells which.
+    Status,
+    /// This machine could not send: no free port, no file descriptor.
+    Local,
+}
+
+/// How many requests ended how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Complete 2xx answers of the expected length.
+    pub good: u64,
+    /// Failures by cause.
+    pub failed: BTreeMap<Failure, u64>,
+    /// Complete answers by HTTP status, good ones included.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Bytes received: heads and bodies.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Connections opened.
+    pub connects: u64,
+}
+
+impl Counts {
+    /// All failures together.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// Adds `other`.
+    pub fn merge(&mut self, other: &Counts) {
+        self.good += other.good;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.connects += other.connects;
+        for (&cause, &n) in &other.failed {
+            *self.failed.entry(cause).or_default() += n;
+        }
+        for (&status, &n) in &other.statuses {
+            *self.statuses.entry(status).or_default() += n;
+        }
+    }
+}
+
+/// What happened within about one second of the load.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoadInterval {
+    /// When the interval began.
+    pub start_ns: Nanos,
+    /// How long it lasted.
+    pub length_ns: Nanos,
+    /// What ended in it.
+    pub counts: Counts,
+    /// Total latencies of the good answers that ended in it.
+    pub total: Latency,
+}
+
+/// Why a load ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadEnd {
+    /// All requests asked for were made.
+    Requests,
+    /// The time asked for was over.
+    Duration,
+    /// Somebody stopped it: a guard or the user.
+    Stopped,
+}
+
+/// The generator's account of itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Generator {
+    /// Worker threads used.
+    pub threads: u32,
+    /// CPU time of those threads during the window.
+    pub cpu_ns: Nanos,
+    /// CPUs the threads were allowed to run on; empty when not restricted.
+    pub cpus: Vec<u32>,
+}
+
+/// One load, complete: what the engine hands over and the store keeps.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoadResult {
+    /// Connections asked for.
+    pub connections: u32,
+    /// First request's start.
+    pub started_ns: Nanos,
+    /// End of the window: last answer, or the moment the load was stopped.
+    pub ended_ns: Nanos,
+    /// Why it ended.
+    pub end: LoadEnd,
+    /// All counts.
+    pub counts: Counts,
+    /// About one entry per second, in order; their counts add up to `counts`.
+    pub intervals: Vec<LoadInterval>,
+    /// Latency of good answers: from the start (connect included when the request had to connect) to the last byte.
+    pub total: Latency,
+    /// Latency of good answers from the start to the first byte.
+    pub first_byte: Latency,
+    /// Time to connect, of every connection that was opened.
+    pub connect: Latency,
+    /// Requests begun and neither answered nor failed at the end.
+    pub in_flight: u64,
+    /// Sum over all requests, cut off ones included, of the time they were in flight.
+    pub in_flight_ns: Nanos,
+    /// Length of the first good body.
+    pub body_bytes: Option<u64>,
+    /// One example per kind of failure, as text: what was received or what the kernel said.
+    pub examples: BTreeMap<Failure, String>,
+    /// The generator's own account.
+    pub generator: Generator,
+}
+
+/// A doubt about the load itself, found by [`LoadResult::self_check`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum LoadDoubt {
+    /// Little's law does not hold: N = X * R is off by more than 5 %.
+    LittleOff {
+        /// Connections asked for.
+        asked: f64,
+        /// X * R computed from good answers.
+        computed: f64,
+    },
+    /// Fewer requests were in flight than asked for.
+    ConcurrencyMissed {
+        /// Connections asked for.
+        asked: f64,
+        /// Mean number of requests in flight.
+        achieved: f64,
+    },
+    /// The generator used nearly all the CPU time its threads can have.
+    GeneratorSaturated {
+        /// Share of its threads' time, 0 to 1.
+        share: f64,
+    },
+    /// Too few waves for a steady state: requests over connections is below 20.
+    FewWaves {
+        /// Requests per connection.
+        waves: f64,
+    },
+}
+
+impl LoadResult {
+    /// Length of the window in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.ended_ns.saturating_sub(self.started_ns) as f64 / SECOND as f64
+    }
+
+    /// Good answers per second of the window; 0 for an empty window.
+    #[must_use]
+    pub fn goodput(&self) -> f64 {
+        let seconds = self.seconds();
+        if seconds > 0.0 { self.counts.good as f64 / seconds } else { 0.0 }
+    }
+
+    /// Mean number of requests in flight over the window.
+    #[must_use]
+    pub fn concurrency(&self) -> f64 {
+        let window = self.ended_ns.saturating_sub(self.started_ns);
+        if window == 0 { 0.0 } else { self.in_flight_ns as f64 / window as f64 }
+    }
+
+    /// Share of its threads' time that the generator spent computing, 0 to 1.
+    #[must_use]
+    pub fn generator_share(&self) -> f64 {
+        let available = self.seconds() * SECOND as f64 * f64::from(self.generator.threads);
+        if available > 0.0 { self.generator.cpu_ns as f64 / available } else { 0.0 }
+    }
+
+    /// The doubts this load raises about itself.
+    ///
+    /// Little's law uses good answers only, so it is not computed when more than 1 % failed.
+    #[must_use]
+    pub fn self_check(&self) -> Vec<LoadDoubt> {
+        let mut doubts = Vec::new();
+        let asked = f64::from(self.connections);
+        let ended = self.counts.good + self.counts.failures();
+        if ended == 0 {
+            return doubts;
+        }
+        let waves = ended as f64 / asked;
+        if waves < 20.0 && self.end == LoadEnd::Requests && self.connections > 1 {
+            doubts.push(LoadDoubt::FewWaves { waves });
+        }
+        let achieved = self.concurrency();
+        if achieved < 0.9 * asked {
+            doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
+        }
+        if self.counts.failures() * 100 <= ended
+            && let Some(mean) = self.total.mean_us()
+        {
+            let computed = self.goodput() * mean / 1e6;
+            if (computed / achieved - 1.0).abs() > 0.05 && waves >= 20.0 {
+                doubts.push(LoadDoubt::LittleOff { asked, computed });
+            }
+        }
+        let share = self.generator_share();
+        if share > 0.9 {
+            doubts.push(LoadDoubt::GeneratorSaturated { share });
+        }
+        doubts
+    }
+}

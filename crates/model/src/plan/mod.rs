@@ -1,0 +1,261 @@
+//! What will happen: a plan, checked. An invalid mix has no value of these types.
+//!
+//! [`parse`] turns what the user wrote into a [`Plan`] or into one [`PlanError`] that names file, line and key.
+
+mod text;
+
+pub use text::{Options, PlanError, parse};
+
+use crate::Nanos;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A server, its variants, the loads, the cells made of them, and how often and how carefully to run them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Short name, from the file.
+    pub name: String,
+    /// One sentence on what it finds out.
+    pub about: String,
+    /// The file it came from.
+    pub file: PathBuf,
+    /// Commands to run before anything is measured, in order.
+    pub build: Vec<Build>,
+    /// The server under test.
+    pub server: ServerSpec,
+    /// Limits the server lives in.
+    pub confine: Option<Confinement>,
+    /// Pin server and generator to different CPUs when there are two.
+    pub split: bool,
+    /// Changes to the server.
+    pub variants: Vec<Variant>,
+    /// What is sent.
+    pub loads: Vec<LoadSpec>,
+    /// What is compared; the baseline is one of them, and a second copy of it is the A/A cell when asked for.
+    pub cells: Vec<Cell>,
+    /// How often every cell is run.
+    pub blocks: u32,
+    /// Seed of the order, when the plan fixes it.
+    pub seed: Option<u64>,
+    /// Not counted, before each trial's window.
+    pub warmup: Warmup,
+    /// The longest wait for the host to calm down before a trial.
+    pub cooldown_ns: Nanos,
+    /// What ends a trial early.
+    pub guards: Guards,
+    /// Confidence of the printed intervals, such as 0.95.
+    pub confidence: f64,
+    /// Differences smaller than this are of no interest, as a ratio minus 1, such as 0.02.
+    pub margin: f64,
+}
+
+/// A command that makes something the plan needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Folder to run it in: the plan's own.
+    pub directory: PathBuf,
+    /// Line in the plan, for messages.
+    pub line: usize,
+}
+
+/// Which server, and what is common to all its variants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ServerSpec {
+    /// A private instance of the system's Apache httpd.
+    Apache(Apache),
+    /// webdyno's own small server, as a child process.
+    Embedded(Embedded),
+}
+
+/// A private instance of the system's Apache httpd.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Apache {
+    /// The program; the system's own when absent.
+    pub program: Option<PathBuf>,
+    /// Processing module.
+    pub mpm: Mpm,
+    /// Modules to load beyond the ones every instance has, by the name in their file: `cgi` for `mod_cgi.so`.
+    pub modules: Vec<String>,
+    /// What is served at `/`.
+    pub document_root: Option<PathBuf>,
+    /// What is served at `/cgi-bin/`.
+    pub scripts: Option<PathBuf>,
+    /// Directives of every variant, before the variant's own.
+    pub directives: Vec<Directive>,
+    /// Path of the GET that must answer 2xx before the server counts as ready.
+    pub ready: String,
+}
+
+/// Apache's processing modules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mpm {
+    /// One process per request.
+    Prefork,
+    /// Threads, a connection holds one.
+    Worker,
+    /// Threads, idle connections hold none.
+    Event,
+}
+
+/// webdyno's own small server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Embedded {
+    /// Directives of every variant: `Workers N`, `KeepAlive On|Off`.
+    pub directives: Vec<Directive>,
+}
+
+/// One line of a server's own configuration language and where the plan says it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Directive {
+    /// The line as the server reads it.
+    pub text: String,
+    /// Line in the plan.
+    pub line: usize,
+}
+
+/// A named change to the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// Directives added after the common ones.
+    pub directives: Vec<Directive>,
+    /// Parts of configuration warnings that are accepted; any other warning is a failure.
+    pub allow_warnings: Vec<String>,
+}
+
+/// Limits of the group the server lives in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes of swap that the host must have free, for the server to move to; 0 when it shall have none.
+    pub swap: u64,
+}
+
+/// What is sent and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// Its name.
+    pub name: String,
+    /// Path and query of the request.
+    pub path: String,
+    /// Requests in flight at once, each on a connection of its own.
+    pub connections: u32,
+    /// Worker threads; chosen by the engine when absent.
+    pub threads: Option<u32>,
+    /// Stop after so many requests.
+    pub requests: Option<u64>,
+    /// Stop after so long. One of the two is always set.
+    pub duration_ns: Option<Nanos>,
+    /// Keep connections open between requests.
+    pub keep_alive: bool,
+    /// HTTP version to speak.
+    pub http: HttpVersion,
+    /// The longest a request may take.
+    pub timeout_ns: Nanos,
+    /// Whether every good body must have the first one's length.
+    pub same_length: bool,
+    /// Header fields to add.
+    pub headers: Vec<(String, String)>,
+}
+
+/// HTTP versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HttpVersion {
+    /// HTTP/1.0.
+    #[serde(rename = "1.0")]
+    Http10,
+    /// HTTP/1.1.
+    #[serde(rename = "1.1")]
+    Http11,
+}
+
+/// One variant under one load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its name, unique in the plan.
+    pub name: String,
+    /// Name of the variant.
+    pub variant: String,
+    /// Name of the load.
+    pub load: String,
+    /// Its part in the comparison.
+    pub role: Role,
+}
+
+/// A cell's part in the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The others are compared with it.
+    Baseline,
+    /// A second copy of the baseline: what it differs by is noise.
+    Again,
+    /// Everything else.
+    Candidate,
+}
+
+/// What is sent before the window and not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warmup {
+    /// Nothing.
+    None,
+    /// So many requests, one at a time.
+    Requests(u64),
+    /// The trial's own load for so long.
+    Duration(Nanos),
+}
+
+/// What ends a trial early, or stops it from harming the host.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Guards {
+    /// Time spent thrashing (memory pressure of the server's group, full) after which the trial ends.
+    pub thrash_ns: Nanos,
+    /// The longest window.
+    pub time_ns: Nanos,
+    /// Share of failures, over 3 s, at which the trial ends.
+    pub failures: f64,
+    /// Share of the host's memory that must stay available.
+    pub host_memory: f64,
+}
+
+impl Plan {
+    /// The cell the others are compared with.
+    ///
+    /// # Panics
+    /// Never for a parsed plan: it has exactly one.
+    #[must_use]
+    pub fn baseline(&self) -> &Cell {
+        self.cells.iter().find(|cell| cell.role == Role::Baseline).expect("a plan has a baseline")
+    }
+
+    /// A cell by name.
+    #[must_use]
+    pub fn cell(&self, name: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.name == name)
+    }
+
+    /// The variant of a cell.
+    ///
+    /// # Panics
+    /// Never for a cell of this plan.
+    #[must_use]
+    pub fn variant(&self, cell: &Cell) -> &Variant {
+        self.variants.iter().find(|v| v.name == cell.variant).expect("checked when parsed")
+    }
+
+    /// The load of a cell.
+    ///
+    /// # Panics
+    /// Never for a cell of this plan.
+    #[must_use]
+    pub fn load(&self, cell: &Cell) -> &LoadSpec {
+        self.loads.iter().find(|l| l.name == cell.load).expect("checked when parsed")
+    }
+}

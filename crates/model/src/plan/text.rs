@@ -1,0 +1,619 @@
+//! What the user wrote: TOML to a [`Plan`], or one sentence with file, line and key.
+//!
+//! Parameters (`${name}`) are filled in first, line by line, so that every later message still points at the user's own line.
+
+use super::{
+    Apache, Build, Cell, Confinement, Directive, Embedded, Guards, HttpVersion, LoadSpec, Mpm, Plan, Role, ServerSpec,
+    Variant, Warmup,
+};
+use crate::{Nanos, SECOND};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// How the plan is to be read.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Name of a `[scale.NAME]` table whose parameters replace the defaults.
+    pub scale: Option<String>,
+    /// Fewer blocks and shorter windows: to see that a plan works, not to decide by it.
+    pub quick: bool,
+}
+
+/// What is wrong with a plan, where, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{line}: {}{what}", file.display(), key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default())]
+pub struct PlanError {
+    /// The plan's file.
+    pub file: PathBuf,
+    /// Line, from 1.
+    pub line: usize,
+    /// The key, dotted, when one is to blame.
+    pub key: Option<String>,
+    /// One sentence.
+    pub what: String,
+}
+
+/// Reads a plan. `file` is named in messages, and relative paths in the plan are relative to its folder.
+/// Returns the plan and the text with its parameters filled in.
+///
+/// # Errors
+/// The first thing that is wrong, in reading order as far as possible.
+pub fn parse(text: &str, file: &Path, options: &Options) -> Result<(Plan, String), PlanError> {
+    let source = Source { text, file };
+    let filled = fill_parameters(&source, options)?;
+    let source = Source { text: &filled, file };
+    let written: Written = toml::from_str(&filled).map_err(|error| source.toml_error(&error))?;
+    let plan = meant(&source, written, options)?;
+    Ok((plan, filled))
+}
+
+// ---- what may be written --------------------------------------------------------------------------------------------
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: Option<String>,
+    #[serde(default)]
+    about: String,
+    blocks: Option<Spanned<u32>>,
+    seed: Option<u64>,
+    baseline: Option<Spanned<String>>,
+    #[serde(default = "yes")]
+    aa: bool,
+    confidence: Option<Spanned<f64>>,
+    margin: Option<Spanned<f64>>,
+    #[serde(default, rename = "parameters")]
+    _parameters: BTreeMap<String, toml::Value>,
+    #[serde(default, rename = "scale")]
+    _scale: BTreeMap<String, BTreeMap<String, toml::Value>>,
+    #[serde(default)]
+    build: Vec<Spanned<BuildText>>,
+    server: ServerText,
+    confine: Option<ConfineText>,
+    #[serde(default)]
+    placement: PlacementText,
+    #[serde(default)]
+    variant: BTreeMap<String, Spanned<VariantText>>,
+    load: Spanned<BTreeMap<String, Spanned<LoadText>>>,
+    #[serde(default)]
+    cell: Vec<CellText>,
+    #[serde(default)]
+    warmup: WarmupText,
+    #[serde(default)]
+    cooldown: CooldownText,
+    #[serde(default)]
+    guards: GuardsText,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BuildText {
+    command: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ServerKind {
+    Apache,
+    Embedded,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerText {
+    kind: ServerKind,
+    program: Option<Spanned<PathBuf>>,
+    mpm: Option<Spanned<Mpm>>,
+    modules: Option<Spanned<Vec<String>>>,
+    document_root: Option<Spanned<PathBuf>>,
+    scripts: Option<Spanned<PathBuf>>,
+    directives: Option<Spanned<String>>,
+    ready: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfineText {
+    memory: Spanned<String>,
+    swap: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlacementText {
+    #[serde(default = "yes")]
+    split: bool,
+}
+
+impl Default for PlacementText {
+    fn default() -> Self {
+        PlacementText { split: true }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct VariantText {
+    directives: Option<Spanned<String>>,
+    #[serde(default)]
+    allow_warnings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadText {
+    path: Spanned<String>,
+    connections: Spanned<u32>,
+    threads: Option<Spanned<u32>>,
+    requests: Option<Spanned<u64>>,
+    duration: Option<Spanned<String>>,
+    #[serde(default = "yes")]
+    keep_alive: bool,
+    http: Option<HttpVersion>,
+    timeout: Option<Spanned<String>>,
+    #[serde(default = "yes")]
+    same_length: bool,
+    #[serde(default)]
+    headers: BTreeMap<String, Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CellText {
+    name: Option<Spanned<String>>,
+    variant: Spanned<String>,
+    load: Spanned<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct WarmupText {
+    requests: Option<Spanned<u64>>,
+    duration: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct CooldownText {
+    limit: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct GuardsText {
+    thrash: Option<Spanned<String>>,
+    time: Option<Spanned<String>>,
+    failures: Option<Spanned<f64>>,
+    host_memory: Option<Spanned<f64>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+// ---- what it means --------------------------------------------------------------------------------------------------
+
+fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Plan, PlanError> {
+    let name = written.name.unwrap_or_else(|| {
+        source.file.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    });
+    let variants = variants(source, written.variant);
+    let load_span = written.load.span();
+    let mut loads = Vec::new();
+    for (name, load) in in_order(written.load.into_inner()) {
+        loads.push(load_meant(source, name, load, options)?);
+    }
+    if loads.is_empty() {
+        return Err(source.at(load_span, "load", "give at least one [load.NAME]"));
+    }
+    let cells = cells(source, written.cell, written.baseline.as_ref(), written.aa, &variants, &loads)?;
+    let blocks = match &written.blocks {
+        Some(blocks) if *blocks.get_ref() < 2 => {
+            return Err(source.at(blocks.span(), "blocks", "an interval needs at least 2 blocks"));
+        }
+        Some(blocks) => *blocks.get_ref(),
+        None => 6,
+    };
+    Ok(Plan {
+        name,
+        about: written.about,
+        file: source.file.to_owned(),
+        build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
+        server: server_meant(source, written.server)?,
+        confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
+        split: written.placement.split,
+        variants,
+        loads,
+        cells,
+        blocks: if options.quick { blocks.min(3) } else { blocks },
+        seed: written.seed,
+        warmup: warmup_meant(source, &written.warmup)?,
+        cooldown_ns: source.duration(written.cooldown.limit.as_ref(), "cooldown.limit", 10 * SECOND)?,
+        guards: Guards {
+            thrash_ns: source.duration(written.guards.thrash.as_ref(), "guards.thrash", 60 * SECOND)?,
+            time_ns: source.duration(written.guards.time.as_ref(), "guards.time", 600 * SECOND)?,
+            failures: source.share(written.guards.failures.as_ref(), "guards.failures", 0.2)?,
+            host_memory: source.share(written.guards.host_memory.as_ref(), "guards.host_memory", 0.05)?,
+        },
+        confidence: source.share(written.confidence.as_ref(), "confidence", 0.95)?,
+        margin: source.share(written.margin.as_ref(), "margin", 0.02)?,
+    })
+}
+
+fn variants(source: &Source<'_>, written: BTreeMap<String, Spanned<VariantText>>) -> Vec<Variant> {
+    if written.is_empty() {
+        return vec![Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![] }];
+    }
+    in_order(written)
+        .map(|(name, text)| {
+            let text = text.into_inner();
+            Variant {
+                name,
+                directives: source.directives(text.directives.as_ref()),
+                allow_warnings: text.allow_warnings,
+            }
+        })
+        .collect()
+}
+
+/// The tables in the order they were written in, which TOML's own map forgets.
+fn in_order<T>(tables: BTreeMap<String, Spanned<T>>) -> impl Iterator<Item = (String, Spanned<T>)> {
+    let mut tables: Vec<_> = tables.into_iter().collect();
+    tables.sort_by_key(|(_, table)| table.span().start);
+    tables.into_iter()
+}
+
+fn load_meant(
+    source: &Source<'_>,
+    name: String,
+    load: Spanned<LoadText>,
+    options: &Options,
+) -> Result<LoadSpec, PlanError> {
+    let key = |field: &str| format!("load.{name}.{field}");
+    let span = load.span();
+    let load = load.into_inner();
+    let duration_ns = load.duration.as_ref().map(|text| source.duration_text(text, &key("duration"))).transpose()?;
+    let requests = load.requests.as_ref().map(|n| *n.get_ref());
+    if requests.is_none() && duration_ns.is_none() {
+        return Err(source.at(span, &format!("load.{name}"), "give `requests`, `duration` or both"));
+    }
+    for (value, field) in [(load.requests.as_ref().map(|n| (n.span(), *n.get_ref())), "requests")]
+        .into_iter()
+        .chain([(load.threads.as_ref().map(|n| (n.span(), u64::from(*n.get_ref()))), "threads")])
+        .chain([(Some((load.connections.span(), u64::from(*load.connections.get_ref()))), "connections")])
+    {
+        if let Some((span, 0)) = value {
+            return Err(source.at(span, &key(field), "must be at least 1"));
+        }
+    }
+    if duration_ns == Some(0) {
+        return Err(source.at(span, &key("duration"), "must be longer than 0"));
+    }
+    let path = load.path.get_ref();
+    if !path.starts_with('/') || path.bytes().any(|b| b <= b' ' || b == 0x7f) {
+        return Err(source.at(
+            load.path.span(),
+            &key("path"),
+            "must begin with / and contain no blank or control character",
+        ));
+    }
+    for (field, value) in &load.headers {
+        let token =
+            !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        if !token || value.get_ref().bytes().any(|b| b == b'\r' || b == b'\n' || b == 0) {
+            return Err(source.at(
+                value.span(),
+                &key("headers"),
+                &format!("`{field}` is not a header field that can be sent"),
+            ));
+        }
+    }
+    Ok(LoadSpec {
+        path: path.clone(),
+        connections: *load.connections.get_ref(),
+        threads: load.threads.map(Spanned::into_inner),
+        requests: requests.map(|n| if options.quick { (n / 2).max(1) } else { n }),
+        duration_ns: duration_ns.map(|d| if options.quick { (d / 2).max(1) } else { d }),
+        keep_alive: load.keep_alive,
+        http: load.http.unwrap_or(HttpVersion::Http11),
+        timeout_ns: source.duration(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
+        same_length: load.same_length,
+        headers: load.headers.into_iter().map(|(field, value)| (field, value.into_inner())).collect(),
+        name,
+    })
+}
+
+fn cells(
+    source: &Source<'_>,
+    written: Vec<CellText>,
+    baseline: Option<&Spanned<String>>,
+    aa: bool,
+    variants: &[Variant],
+    loads: &[LoadSpec],
+) -> Result<Vec<Cell>, PlanError> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for text in &written {
+        let (variant, load) = (text.variant.get_ref(), text.load.get_ref());
+        if !variants.iter().any(|v| v.name == *variant) {
+            let known = names(variants.iter().map(|v| &v.name));
+            return Err(source.at(
+                text.variant.span(),
+                "cell.variant",
+                &format!("no variant `{variant}`; there is {known}"),
+            ));
+        }
+        if !loads.iter().any(|l| l.name == *load) {
+            let known = names(loads.iter().map(|l| &l.name));
+            return Err(source.at(text.load.span(), "cell.load", &format!("no load `{load}`; there is {known}")));
+        }
+        let name =
+            text.name.as_ref().map_or_else(|| cell_name(variant, load, variants, loads), |n| n.get_ref().clone());
+        if cells.iter().any(|cell| cell.name == name) {
+            let span = text.name.as_ref().map_or_else(|| text.variant.span(), Spanned::span);
+            return Err(source.at(span, "cell.name", &format!("`{name}` is taken by another cell")));
+        }
+        cells.push(Cell { name, variant: variant.clone(), load: load.clone(), role: Role::Candidate });
+    }
+    if written.is_empty() {
+        for variant in variants {
+            for load in loads {
+                let name = cell_name(&variant.name, &load.name, variants, loads);
+                cells.push(Cell {
+                    name,
+                    variant: variant.name.clone(),
+                    load: load.name.clone(),
+                    role: Role::Candidate,
+                });
+            }
+        }
+    }
+    let index = match baseline {
+        None => 0,
+        Some(name) => cells.iter().position(|cell| cell.name == *name.get_ref()).ok_or_else(|| {
+            let known = names(cells.iter().map(|c| &c.name));
+            source.at(name.span(), "baseline", &format!("no cell `{}`; there is {known}", name.get_ref()))
+        })?,
+    };
+    cells[index].role = Role::Baseline;
+    if aa {
+        let again = Cell { name: format!("{} (A/A)", cells[index].name), role: Role::Again, ..cells[index].clone() };
+        cells.insert(index + 1, again);
+    }
+    Ok(cells)
+}
+
+fn cell_name(variant: &str, load: &str, variants: &[Variant], loads: &[LoadSpec]) -> String {
+    match (variants.len(), loads.len()) {
+        (_, 1) => variant.to_owned(),
+        (1, _) => load.to_owned(),
+        _ => format!("{variant}, {load}"),
+    }
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn build_meant(source: &Source<'_>, build: Spanned<BuildText>) -> Result<Build, PlanError> {
+    let line = source.line(build.span().start);
+    if build.get_ref().command.is_empty() {
+        return Err(source.at(build.span(), "build.command", "give the program and its arguments"));
+    }
+    Ok(Build { command: build.into_inner().command, directory: source.folder(), line })
+}
+
+fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, PlanError> {
+    let directives = source.directives(server.directives.as_ref());
+    match server.kind {
+        ServerKind::Apache => Ok(ServerSpec::Apache(Apache {
+            program: server.program.map(|path| source.path(path.get_ref())),
+            mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
+            modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
+            document_root: server.document_root.map(|path| source.path(path.get_ref())),
+            scripts: server.scripts.map(|path| source.path(path.get_ref())),
+            directives,
+            ready: server.ready.map_or_else(|| "/".to_owned(), Spanned::into_inner),
+        })),
+        ServerKind::Embedded => {
+            let foreign = [
+                (server.program.map(|v| v.span()), "program"),
+                (server.mpm.map(|v| v.span()), "mpm"),
+                (server.modules.map(|v| v.span()), "modules"),
+                (server.document_root.map(|v| v.span()), "document_root"),
+                (server.scripts.map(|v| v.span()), "scripts"),
+                (server.ready.map(|v| v.span()), "ready"),
+            ];
+            for (span, key) in foreign {
+                if let Some(span) = span {
+                    return Err(source.at(
+                        span,
+                        &format!("server.{key}"),
+                        "only `kind = \"apache\"` has it; remove the line",
+                    ));
+                }
+            }
+            Ok(ServerSpec::Embedded(Embedded { directives }))
+        }
+    }
+}
+
+fn confine_meant(source: &Source<'_>, confine: &ConfineText) -> Result<Confinement, PlanError> {
+    let memory = source.bytes(&confine.memory, "confine.memory")?;
+    if memory < 16 << 20 {
+        return Err(source.at(confine.memory.span(), "confine.memory", "no server starts in less than 16M"));
+    }
+    let swap = confine.swap.as_ref().map(|text| source.bytes(text, "confine.swap")).transpose()?.unwrap_or(0);
+    Ok(Confinement { memory, swap })
+}
+
+fn warmup_meant(source: &Source<'_>, warmup: &WarmupText) -> Result<Warmup, PlanError> {
+    match (&warmup.requests, &warmup.duration) {
+        (None, None) => Ok(Warmup::None),
+        (Some(n), None) => Ok(Warmup::Requests(*n.get_ref())),
+        (None, Some(text)) => Ok(Warmup::Duration(source.duration_text(text, "warmup.duration")?)),
+        (Some(n), Some(_)) => Err(source.at(n.span(), "warmup", "give `requests` or `duration`, not both")),
+    }
+}
+
+// ---- the text and its places ----------------------------------------------------------------------------------------
+
+/// The plan's text and name, for messages.
+struct Source<'a> {
+    text: &'a str,
+    file: &'a Path,
+}
+
+impl Source<'_> {
+    fn line(&self, offset: usize) -> usize {
+        self.text[..offset.min(self.text.len())].matches('\n').count() + 1
+    }
+
+    fn at(&self, span: Range<usize>, key: &str, what: &str) -> PlanError {
+        PlanError {
+            file: self.file.to_owned(),
+            line: self.line(span.start),
+            key: Some(key.to_owned()),
+            what: what.to_owned(),
+        }
+    }
+
+    /// TOML's own message with the key read off the line it points at.
+    fn toml_error(&self, error: &toml::de::Error) -> PlanError {
+        let line = error.span().map_or(1, |span| self.line(span.start));
+        let text = self.text.lines().nth(line - 1).unwrap_or_default();
+        let table = self
+            .text
+            .lines()
+            .take(line)
+            .filter_map(|l| l.trim().strip_prefix('[').map(|l| l.trim_matches(['[', ']']).to_owned()))
+            .last();
+        let key = text.split_once('=').map(|(key, _)| key.trim().to_owned()).filter(|key| !key.is_empty());
+        let key = match (table, key) {
+            (Some(table), Some(key)) => Some(format!("{table}.{key}")),
+            (table, key) => key.or(table),
+        };
+        PlanError { file: self.file.to_owned(), line, key, what: error.message().trim().replace('\n', ", ") }
+    }
+
+    /// The plan's folder.
+    fn folder(&self) -> PathBuf {
+        match self.file.parent() {
+            Some(folder) if folder != Path::new("") => folder.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+
+    fn path(&self, path: &Path) -> PathBuf {
+        self.folder().join(path)
+    }
+
+    /// The non-empty lines of a multi-line string, each with its line in the plan.
+    fn directives(&self, text: Option<&Spanned<String>>) -> Vec<Directive> {
+        let Some(text) = text else { return Vec::new() };
+        let written = &self.text[text.span()];
+        // A multi-line string that begins with a line break begins on the next line.
+        let first =
+            self.line(text.span().start) + usize::from(written.starts_with("\"\"\"\n") || written.starts_with("'''\n"));
+        text.get_ref()
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(i, line)| Directive { text: line.trim_end().to_owned(), line: first + i })
+            .collect()
+    }
+
+    fn duration(&self, text: Option<&Spanned<String>>, key: &str, default: Nanos) -> Result<Nanos, PlanError> {
+        text.map_or(Ok(default), |text| self.duration_text(text, key))
+    }
+
+    fn duration_text(&self, text: &Spanned<String>, key: &str) -> Result<Nanos, PlanError> {
+        units::duration_ns(text.get_ref()).map_err(|error| self.at(text.span(), key, &error.to_string()))
+    }
+
+    fn bytes(&self, text: &Spanned<String>, key: &str) -> Result<u64, PlanError> {
+        units::bytes(text.get_ref()).map_err(|error| self.at(text.span(), key, &error.to_string()))
+    }
+
+    fn share(&self, value: Option<&Spanned<f64>>, key: &str, default: f64) -> Result<f64, PlanError> {
+        match value {
+            None => Ok(default),
+            Some(v) if *v.get_ref() > 0.0 && *v.get_ref() < 1.0 => Ok(*v.get_ref()),
+            Some(v) => Err(self.at(v.span(), key, "must lie between 0 and 1")),
+        }
+    }
+}
+
+/// The tables that may be read before the rest is valid.
+#[derive(Deserialize)]
+struct ParameterTables {
+    #[serde(default)]
+    parameters: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    scale: BTreeMap<String, BTreeMap<String, toml::Value>>,
+}
+
+fn fill_parameters(source: &Source<'_>, options: &Options) -> Result<String, PlanError> {
+    let tables: ParameterTables = toml::from_str(source.text).map_err(|error| source.toml_error(&error))?;
+    let mut parameters = tables.parameters;
+    let nowhere =
+        |key: &str, what: String| PlanError { file: source.file.to_owned(), line: 1, key: Some(key.to_owned()), what };
+    if let Some(scale) = &options.scale {
+        let Some(values) = tables.scale.get(scale) else {
+            let known = if tables.scale.is_empty() {
+                "the plan has no scales".to_owned()
+            } else {
+                format!("there is {}", names(tables.scale.keys()))
+            };
+            return Err(nowhere("--scale", format!("no `[scale.{scale}]`; {known}")));
+        };
+        for (name, value) in values {
+            if !parameters.contains_key(name) {
+                return Err(nowhere(&format!("scale.{scale}.{name}"), "no such name under [parameters]".to_owned()));
+            }
+            parameters.insert(name.clone(), value.clone());
+        }
+    }
+    let mut filled = String::with_capacity(source.text.len());
+    for (index, line) in source.text.split_inclusive('\n').enumerate() {
+        let mut rest = line;
+        while let Some((before, after)) = rest.split_once("${") {
+            let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            // Apache writes ${NAME} too; what is not a parameter here is left to it.
+            match after
+                .split_once('}')
+                .filter(|(name, _)| is_name(name))
+                .and_then(|(n, tail)| Some((parameters.get(n)?, tail)))
+            {
+                Some((value, tail)) => {
+                    filled.push_str(before);
+                    match value {
+                        toml::Value::String(text) => filled.push_str(text),
+                        toml::Value::Table(_) | toml::Value::Array(_) => {
+                            return Err(PlanError {
+                                file: source.file.to_owned(),
+                                line: index + 1,
+                                key: None,
+                                what: "a parameter must be a string or a number".to_owned(),
+                            });
+                        }
+                        other => filled.push_str(&other.to_string()),
+                    }
+                    rest = tail;
+                }
+                None => {
+                    filled.push_str(before);
+                    filled.push_str("${");
+                    rest = after;
+                }
+            }
+        }
+        filled.push_str(rest);
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests;

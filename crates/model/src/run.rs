@@ -1,0 +1,91 @@
+//! One execution of a plan: its head and its trials.
+
+use crate::Nanos;
+use crate::plan::Plan;
+use crate::trial::Trial;
+use serde::{Deserialize, Serialize};
+
+/// The machine a run was made on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Host name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// CPU model, as /proc/cpuinfo names it.
+    pub cpu_model: String,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Bytes of swap.
+    pub swap: u64,
+    /// Whether the kernel tells pressure (PSI).
+    pub psi: bool,
+    /// `v1`, `v2`, `hybrid` or `none`.
+    pub cgroups: String,
+}
+
+/// The one pair of instants that ties the monotonic clock to wall time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// Monotonic.
+    pub mono_ns: Nanos,
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    pub wall_ns: i64,
+}
+
+/// How the run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "why")]
+pub enum RunEnd {
+    /// Still going on, or killed.
+    Unfinished,
+    /// All blocks done.
+    Complete,
+    /// Ctrl-C; what was measured is kept.
+    Interrupted,
+    /// Stopped by an error.
+    Failed(String),
+}
+
+/// The head of a run: everything that is needed to read its trials years later.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunHead {
+    /// Identifier in the store: a short word that sorts by time, such as `20261120-235840-7f3a`.
+    pub id: String,
+    /// What was meant.
+    pub plan: Plan,
+    /// What was written, with parameters filled in.
+    pub plan_text: String,
+    /// Seed of the order of trials.
+    pub seed: u64,
+    /// When it began.
+    pub anchor: Anchor,
+    /// Where.
+    pub host: HostFacts,
+    /// Version of webdyno.
+    pub version: String,
+    /// How it ended.
+    pub end: RunEnd,
+    /// CPUs the server was pinned to, then the generator's; empty when shared.
+    pub server_cpus: Vec<u32>,
+    /// CPUs the generator was pinned to; empty when shared.
+    pub load_cpus: Vec<u32>,
+}
+
+/// A run as the store gives it back.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its head.
+    pub head: RunHead,
+    /// Its trials, in the order they were made.
+    pub trials: Vec<Trial>,
+}
+
+impl Run {
+    /// The trials of one cell that may enter statistics, in order.
+    pub fn usable<'a>(&'a self, cell: &'a str) -> impl Iterator<Item = &'a Trial> + 'a {
+        self.trials.iter().filter(move |trial| trial.cell == cell && trial.counts())
+    }
+}

@@ -1,0 +1,87 @@
+//! One execution of a cell, as it was observed.
+
+use crate::Nanos;
+use crate::load::LoadResult;
+use crate::reading::Readings;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the running server said its settings are: not what was written. Keys are directive names in the server's own spelling.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectiveSettings {
+    /// The server's own name and version, such as `Apache/2.4.62 (Debian)`.
+    pub server: String,
+    /// Directive to effective value.
+    pub values: BTreeMap<String, String>,
+    /// Requests the server can work on at once: workers, or workers times threads; `None` when it has no such limit.
+    pub worker_limit: Option<u64>,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "why")]
+pub enum Outcome {
+    /// As planned.
+    Complete,
+    /// Stopped by a guard before its end; what was measured until then counts.
+    EndedEarly(Stop),
+    /// Nothing in it counts: the server died or never became ready.
+    Invalid(String),
+}
+
+/// Why a guard stopped a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The server's group thrashed longer than the plan allows.
+    Thrash,
+    /// Too many failures for too long.
+    Failures,
+    /// The host itself began to swap in.
+    HostSwapIn,
+    /// The host itself ran out of available memory.
+    HostMemory,
+    /// The trial's own time limit.
+    TimeLimit,
+    /// The user pressed Ctrl-C.
+    Interrupted,
+}
+
+/// One execution of a cell: facts, no verdicts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Trial {
+    /// Block, from 0.
+    pub block: u32,
+    /// Position in the block, from 0.
+    pub position: u32,
+    /// Name of the cell.
+    pub cell: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When preparing it began.
+    pub began_ns: Nanos,
+    /// What was in force.
+    pub settings: EffectiveSettings,
+    /// The measured load; `None` when the trial is invalid.
+    pub load: Option<LoadResult>,
+    /// Host readings from before the warm-up to after the load.
+    #[serde(skip)]
+    pub readings: Readings,
+    /// What webdyno had to say while running it, one sentence each: "waited 10 s for the host to calm down".
+    pub notes: Vec<String>,
+    /// The end of the server's error log.
+    pub log_tail: String,
+}
+
+impl Trial {
+    /// Whether its load may enter statistics.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        let usable = match self.outcome {
+            Outcome::Complete => true,
+            Outcome::EndedEarly(stop) => stop != Stop::Interrupted,
+            Outcome::Invalid(_) => false,
+        };
+        usable && self.load.as_ref().is_some_and(|load| load.counts.good > 0)
+    }
+}

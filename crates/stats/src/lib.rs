@@ -1,0 +1,1 @@
+//! Numbers in, judgement out: samples, intervals, verdicts. No clock, no files.

@@ -1,0 +1,1 @@
+//! Model values in one SQLite file, with a versioned schema.

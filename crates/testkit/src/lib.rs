@@ -1,0 +1,1 @@
+//! For tests only: a scripted server on port 0, a fake /proc, golden files.

@@ -1,0 +1,2 @@
+//! Project automation: `cargo xtask setup | test | golden | bench`.
+fn main() {}
