@@ -1,1 +1,20 @@
-//! Decide the next trial and carry it out: blocks, gates, guards, early stop.
+//! Decide the next trial and carry it out: schedule, gate, guards, early stop.
+//!
+//! [`run`] is the whole experiment: it measures and stores, and judges nothing. Whoever wants a verdict reads the store.
+//! Progress leaves as [`Event`] values; what to show of them is the caller's affair.
+
+mod build;
+mod error;
+mod event;
+mod gate;
+mod guard;
+mod placement;
+mod run;
+mod schedule;
+mod trial;
+
+pub use error::ExperimentError;
+pub use event::{Event, Phase};
+pub use placement::Placement;
+pub use run::{Orders, World, run};
+pub use schedule::{Outline, Slot, outline, schedule};

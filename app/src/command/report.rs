@@ -1,0 +1,79 @@
+//! `webdyno report`: a stored run as text, JSON, Markdown and an HTML page. `run` ends with the same.
+
+use crate::exit::Exit;
+use crate::flags::{Lang, ReportFlags, ShowFlags, StoreFlag};
+use anyhow::Context;
+use report::{Language, Look, View};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use store::Store;
+
+/// Width of a report that does not go to a terminal.
+const PLAIN_WIDTH: u16 = 100;
+
+pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
+    let store = Store::open_existing(&store_path(&flags.store)?)?;
+    show(&store, &flags.id, &flags.store, &flags.show)
+}
+
+/// The store to use: `--store`, else the default.
+pub(crate) fn store_path(flag: &StoreFlag) -> anyhow::Result<PathBuf> {
+    Ok(flag.path.clone().unwrap_or_else(store::default_path))
+}
+
+/// Shows a stored run and says how the process should end by it.
+pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -> anyhow::Result<Exit> {
+    let run = store.load(id)?;
+    let view = View::of(&run, language(flags.lang));
+    let page = match &flags.html {
+        Some(path) => path.clone(),
+        None => beside(&store_path(at)?, &run.head.id),
+    };
+    write_page(&page, &report::html::render(&view))?;
+    let text = if flags.json {
+        report::json::render(&view)
+    } else if flags.markdown {
+        report::markdown::render(&view)
+    } else {
+        report::text::render(&view, &look())
+    };
+    let mut out = std::io::stdout().lock();
+    // Whoever closed the pipe has seen enough.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    eprintln!("\n{}", page.display());
+    Ok(exit(&view))
+}
+
+fn beside(store: &Path, id: &str) -> PathBuf {
+    store.parent().unwrap_or(Path::new(".")).join("reports").join(format!("{id}.html"))
+}
+
+fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    if let Some(folder) = folder {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    std::fs::write(path, page).with_context(|| format!("cannot write the page {}", path.display()))
+}
+
+fn look() -> Look {
+    let terminal = std::io::stdout().is_terminal();
+    let width = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(PLAIN_WIDTH, |size| size.ws_col);
+    let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    Look { width: if width == 0 { PLAIN_WIDTH } else { width }, colour }
+}
+
+fn language(flag: Option<Lang>) -> Language {
+    match flag {
+        Some(Lang::En) => Language::English,
+        Some(Lang::Ja) => Language::Japanese,
+        None => ["LC_ALL", "LC_MESSAGES", "LANG"]
+            .iter()
+            .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+            .map_or(Language::English, |value| Language::parse(&value)),
+    }
+}
+
+fn exit(_view: &View) -> Exit {
+    Exit::Done
+}

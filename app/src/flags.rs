@@ -1,0 +1,125 @@
+//! What can be typed. Flags keep their meaning over all commands; each says its own help next to its type.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A dynamometer for web servers: how much a server can take, what holds it back, and which settings are better.
+#[derive(Debug, Parser)]
+#[command(name = "webdyno", version, max_term_width = 110, after_help = EXIT_CODES)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done (better or equivalent), 1 worse, 2 bad usage or plan, 3 inconclusive, \
+4 the server could not be run, 5 the environment refuses (root, swap, disk), 6 store, 130 interrupted (results kept).";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Carry out a plan: measure every cell in randomised blocks, compare, diagnose
+    Run(RunFlags),
+    /// Show a stored run again
+    Report(ReportFlags),
+    /// List the stored runs
+    Runs(RunsFlags),
+    /// Put back what a killed run left behind
+    Restore,
+    /// Webdyno's own small server, with honest workloads
+    #[command(disable_help_flag = true)]
+    Serve(ServeFlags),
+}
+
+/// `webdyno run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunFlags {
+    /// The plan, a TOML file (docs/plan-reference.md)
+    pub(crate) plan: PathBuf,
+    /// Use the parameters of the plan's [scale.NAME]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scale: Option<String>,
+    /// Few blocks and half the load: to see that a plan works, not to decide by it
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed of the order of trials; printed with every run
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Make a temporary swap file of this size and remove it afterwards (root)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) make_swap: Option<u64>,
+    /// Check the plan and say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// No live progress on the terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreFlag,
+    #[command(flatten)]
+    pub(crate) show: ShowFlags,
+}
+
+/// `webdyno report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportFlags {
+    /// Identifier of the run, a unique beginning of one, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) store: StoreFlag,
+    #[command(flatten)]
+    pub(crate) show: ShowFlags,
+}
+
+/// `webdyno runs`.
+#[derive(Debug, Args)]
+pub(crate) struct RunsFlags {
+    /// One JSON array instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreFlag,
+}
+
+/// `webdyno serve`: its arguments are the server's own.
+#[derive(Debug, Args)]
+pub(crate) struct ServeFlags {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<OsString>,
+}
+
+/// Where runs are kept.
+#[derive(Debug, Args)]
+pub(crate) struct StoreFlag {
+    /// The store to use [default: $WEBDYNO_STORE, else store.sqlite in the user's data directory]
+    #[arg(long = "store", value_name = "FILE")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// How a run is shown.
+#[derive(Debug, Args)]
+pub(crate) struct ShowFlags {
+    /// JSON on standard output instead of the table
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+    /// Markdown on standard output instead of the table
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Where the HTML page goes [default: reports/ID.html beside the store]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Language of the report [default: from LC_ALL, LC_MESSAGES, LANG]
+    #[arg(long, value_enum)]
+    pub(crate) lang: Option<Lang>,
+}
+
+/// Languages of reports.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Lang {
+    En,
+    Ja,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    units::bytes(text).map_err(|error| error.to_string())
+}

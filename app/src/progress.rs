@@ -1,0 +1,124 @@
+//! Live progress on standard error: one moving line on a terminal, one line per trial elsewhere.
+
+use experiment::{Event, Phase, Slot};
+use indicatif::{ProgressBar, ProgressStyle};
+use model::load::LoadInterval;
+use model::trial::{Outcome, Stop, Trial};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// Draws events as they come.
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    trials: usize,
+}
+
+impl Progress {
+    /// A moving line when standard error is a terminal and the user did not ask for plain output.
+    pub(crate) fn new(plain: bool) -> Progress {
+        let moving = !plain && std::io::stderr().is_terminal();
+        Progress { bar: moving.then(bar), trials: 0 }
+    }
+
+    pub(crate) fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Building(command) => self.status(&format!("building: {}", command.join(" "))),
+            Event::Started { head, trials } => {
+                self.trials = *trials;
+                if let Some(bar) = &self.bar {
+                    bar.set_length(*trials as u64);
+                }
+                self.line(&format!("run {} ({trials} trials, seed {})", head.id, head.seed));
+            }
+            Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
+            Event::Interval { slot, interval } => self.status(&format!("{}: {}", slot.cell, interval_text(interval))),
+            Event::Ended { slot, trial } => {
+                self.line(&ended(slot, trial, self.trials));
+                if let Some(bar) = &self.bar {
+                    bar.set_position(slot.number as u64 + 1);
+                }
+            }
+        }
+    }
+
+    /// Removes the moving line.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// What goes on now; only a moving line shows it.
+    fn status(&self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text.to_owned());
+        }
+    }
+
+    /// What stays.
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{text}")),
+            // A closed standard error must not end a run.
+            None => drop(writeln!(std::io::stderr(), "{text}")),
+        }
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{spinner} {pos}/{len} [{elapsed}] {wide_msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    bar.set_style(style);
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::CoolDown => "waiting for the host to calm down",
+        Phase::Start => "starting the server",
+        Phase::WarmUp => "warming up",
+        Phase::Measure => "measuring",
+    }
+}
+
+fn interval_text(interval: &LoadInterval) -> String {
+    let seconds = interval.length_ns as f64 / 1e9;
+    let rate = if seconds > 0.0 { interval.counts.good as f64 / seconds } else { 0.0 };
+    let median = interval.total.percentile_us(50.0).map_or_else(String::new, |us| {
+        format!(", median {}", units::short_duration(us as f64 * 1e3))
+    });
+    let failed = interval.counts.failures();
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    format!("{} requests/s{median}{failed}", units::si(rate).print(rate))
+}
+
+fn ended(slot: &Slot, trial: &Trial, trials: usize) -> String {
+    let width = trials.to_string().len();
+    let head = format!("{:width$}/{trials}  block {}  {}", slot.number + 1, slot.block + 1, slot.cell);
+    let result = trial.load.as_ref().map_or_else(String::new, |load| {
+        let median = load.total.percentile_us(50.0).map_or_else(
+            || "no answer".to_owned(),
+            |us| format!("median {}", units::short_duration(us as f64 * 1e3)),
+        );
+        let rate = load.goodput();
+        format!("{} requests/s, {median}, {} failed", units::si(rate).print(rate), load.counts.failures())
+    });
+    match &trial.outcome {
+        Outcome::Complete => format!("{head}: {result}"),
+        Outcome::EndedEarly(stop) => format!("{head}: {result}; ended early: {}", stop_name(*stop)),
+        Outcome::Invalid(why) => format!("{head}: invalid: {why}"),
+    }
+}
+
+fn stop_name(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Thrash => "the server thrashed longer than the plan allows",
+        Stop::Failures => "too many requests failed",
+        Stop::HostSwapIn => "the host itself began to swap in",
+        Stop::HostMemory => "the host ran out of available memory",
+        Stop::TimeLimit => "its time limit",
+        Stop::Interrupted => "interrupted",
+    }
+}

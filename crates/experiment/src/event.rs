@@ -1,0 +1,54 @@
+//! What a run says while it goes on.
+
+use crate::schedule::Slot;
+use model::load::LoadInterval;
+use model::run::RunHead;
+use model::trial::Trial;
+
+/// One piece of progress.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A build step begins.
+    Building(&'a [String]),
+    /// Everything is checked; trials follow.
+    Started {
+        /// The run's head, as stored.
+        head: &'a RunHead,
+        /// How many trials there will be.
+        trials: usize,
+    },
+    /// A trial enters its next phase.
+    Trial {
+        /// Which trial.
+        slot: &'a Slot,
+        /// What it does now.
+        phase: Phase,
+    },
+    /// About a second of the measured load.
+    Interval {
+        /// Which trial.
+        slot: &'a Slot,
+        /// What happened.
+        interval: &'a LoadInterval,
+    },
+    /// A trial is over and stored.
+    Ended {
+        /// Which trial.
+        slot: &'a Slot,
+        /// What was observed.
+        trial: &'a Trial,
+    },
+}
+
+/// What a trial is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Waiting for the host to calm down.
+    CoolDown,
+    /// Starting the server and waiting until it is ready.
+    Start,
+    /// Sending what is not counted.
+    WarmUp,
+    /// Measuring.
+    Measure,
+}

@@ -1,0 +1,133 @@
+//! Guards: small state machines fed once a second with what the load did and what the host says; the first that trips ends
+//! the trial. They protect the host and the user's time, never the result: what was measured until then counts.
+
+use model::load::Counts;
+use model::plan::Guards;
+use model::reading::{Column, Reading, Span};
+use model::trial::Stop;
+use model::{Nanos, SECOND};
+
+/// Failures are judged over this long.
+const FAILURE_WINDOW_NS: Nanos = 3 * SECOND;
+/// The share of memory-full time above which an interval counts as thrashing; the kernel documentation calls full "thrashing".
+const THRASH_SHARE: f64 = 0.10;
+/// Pages per second the host may swap in beyond what the server's own group reads back.
+const HOST_SWAP_IN_PAGES: f64 = 256.0;
+/// The host's swap-in must last this long: other processes are paged in singly all the time.
+const HOST_SWAP_IN_NS: Nanos = 3 * SECOND;
+
+/// The guards of one trial.
+pub(crate) struct Watchdog {
+    guards: Guards,
+    began_ns: Nanos,
+    last: Option<Reading>,
+    thrashed_ns: Nanos,
+    swapped_in_ns: Nanos,
+    failing_ns: Nanos,
+}
+
+impl Watchdog {
+    pub(crate) fn new(guards: Guards, began_ns: Nanos) -> Watchdog {
+        Watchdog { guards, began_ns, last: None, thrashed_ns: 0, swapped_in_ns: 0, failing_ns: 0 }
+    }
+
+    /// One more interval: what ended in it, how long it was, and the newest reading. Says whether the trial must end.
+    pub(crate) fn check(
+        &mut self,
+        now_ns: Nanos,
+        counts: &Counts,
+        length_ns: Nanos,
+        reading: Option<&Reading>,
+    ) -> Option<Stop> {
+        self.failures(counts, length_ns)
+            .or_else(|| self.host(reading))
+            .or_else(|| (now_ns.saturating_sub(self.began_ns) >= self.guards.time_ns).then_some(Stop::TimeLimit))
+    }
+
+    fn failures(&mut self, counts: &Counts, length_ns: Nanos) -> Option<Stop> {
+        let failed = counts.failures();
+        let ended = counts.good + failed;
+        if ended > 0 {
+            let failing = failed as f64 >= self.guards.failures * ended as f64;
+            self.failing_ns = if failing { self.failing_ns + length_ns } else { 0 };
+        }
+        (self.failing_ns >= FAILURE_WINDOW_NS).then_some(Stop::Failures)
+    }
+
+    fn host(&mut self, reading: Option<&Reading>) -> Option<Stop> {
+        let reading = reading?;
+        let last = self.last.replace(reading.clone());
+        let last = last?;
+        let span = Span { from: &last, to: reading };
+        let length_ns = reading.at_ns.saturating_sub(last.at_ns);
+        if span.share_of_time(Column::GroupPsiMemFull).is_some_and(|share| share >= THRASH_SHARE) {
+            self.thrashed_ns += length_ns;
+        }
+        let own = span.rate(Column::GroupRefaultAnon).unwrap_or(0.0);
+        let all = span.rate(Column::SwapIn).unwrap_or(0.0);
+        let foreign = all - own;
+        // Read-ahead makes the host's count exceed the group's, so only a clear surplus is the host's own.
+        let swapping = foreign > HOST_SWAP_IN_PAGES && foreign > all / 2.0;
+        self.swapped_in_ns = if swapping { self.swapped_in_ns + length_ns } else { 0 };
+        let available = reading.get(Column::MemAvailable).zip(reading.get(Column::MemTotal));
+        if available.is_some_and(|(free, total)| (free as f64) < self.guards.host_memory * total as f64) {
+            Some(Stop::HostMemory)
+        } else if self.swapped_in_ns >= HOST_SWAP_IN_NS {
+            Some(Stop::HostSwapIn)
+        } else if self.thrashed_ns >= self.guards.thrash_ns {
+            Some(Stop::Thrash)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::load::Failure;
+
+    const GUARDS: Guards = Guards { thrash_ns: 5 * SECOND, time_ns: 60 * SECOND, failures: 0.2, host_memory: 0.05 };
+
+    /// Feeds one interval a second; each is (good, failed, columns). Says at which second which guard trips.
+    fn check(seconds: impl IntoIterator<Item = (u64, u64, Vec<(Column, u64)>)>) -> Option<(u64, Stop)> {
+        let mut dog = Watchdog::new(GUARDS, 0);
+        for (second, (good, failed, columns)) in (1..).zip(seconds) {
+            let mut reading = Reading::empty(second * SECOND);
+            columns.into_iter().for_each(|(column, value)| reading.set(column, value));
+            let counts = Counts { good, failed: [(Failure::Status, failed)].into(), ..Counts::default() };
+            if let Some(stop) = dog.check(second * SECOND, &counts, SECOND, Some(&reading)) {
+                return Some((second, stop));
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn three_bad_seconds_end_a_trial_and_two_do_not() {
+        assert_eq!(check((0..9).map(|_| (80, 20, vec![]))), Some((3, Stop::Failures)));
+        assert_eq!(check((0..9).map(|s| (80, if s % 3 == 2 { 0 } else { 20 }, vec![]))), None);
+    }
+
+    #[test]
+    fn thrash_is_the_groups_own() {
+        let second = |s: u64| (1, 0, vec![(Column::GroupPsiMemFull, s * 500_000), (Column::PsiMemFull, s * 500_000)]);
+        assert_eq!(check((0..9).map(second)), Some((6, Stop::Thrash)));
+        assert_eq!(check((0..9).map(|s| (1, 0, vec![(Column::PsiMemFull, s * 500_000)]))), None);
+    }
+
+    #[test]
+    fn the_servers_own_swapping_is_not_the_hosts() {
+        let pages =
+            |own: u64| move |s: u64| (1, 0, vec![(Column::SwapIn, s * 1000), (Column::GroupRefaultAnon, s * own)]);
+        assert_eq!(check((0..9).map(pages(990))), None);
+        assert_eq!(check((0..9).map(pages(10))), Some((4, Stop::HostSwapIn)));
+    }
+
+    #[test]
+    fn a_full_host_and_a_long_trial_end() {
+        let low = |_| (1, 0, vec![(Column::MemTotal, 1000), (Column::MemAvailable, 49)]);
+        assert_eq!(check((0..3).map(low)), Some((2, Stop::HostMemory)));
+        assert_eq!(check((0..90).map(|_| (1, 0, vec![]))), Some((60, Stop::TimeLimit)));
+    }
+}

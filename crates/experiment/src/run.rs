@@ -1,0 +1,160 @@
+//! The whole experiment: build, check the environment, rehearse, then trial after trial into the store.
+
+use crate::ExperimentError;
+use crate::build::build;
+use crate::event::Event;
+use crate::placement::Placement;
+use crate::schedule::schedule;
+use crate::trial::Bench;
+use host::Host;
+use model::plan::{Confinement, Plan};
+use model::run::{Anchor, RunEnd, RunHead};
+use model::trial::Outcome;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::Store;
+
+/// A cell with so many invalid trials ends the run: it will not get better by itself.
+const INVALID_LIMIT: u32 = 3;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Orders {
+    /// Identifier of the run.
+    pub id: String,
+    /// What was meant.
+    pub plan: Plan,
+    /// What was written.
+    pub text: String,
+    /// Seed of the order.
+    pub seed: u64,
+    /// When it began, on both clocks.
+    pub anchor: Anchor,
+    /// Version of webdyno.
+    pub version: String,
+    /// Bytes of a temporary swap file to make, when told.
+    pub make_swap: Option<u64>,
+}
+
+/// Where to run it.
+pub struct World<'a> {
+    /// This program, for the processes it starts of itself.
+    pub exe: &'a Path,
+    /// Where journals live.
+    pub state_dir: &'a Path,
+    /// Where results go.
+    pub store: &'a mut Store,
+    /// Set when the user wants to end.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Carries out the orders. What was measured is in the store however this ends.
+///
+/// # Errors
+/// See [`ExperimentError`]; an interrupt is not an error but a [`RunEnd`].
+pub fn run(orders: &Orders, world: World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Result<RunEnd, ExperimentError> {
+    build(&orders.plan, on_event)?;
+    let host = Host::open(world.exe, world.state_dir, &orders.id)?;
+    let result = on_host(orders, world, &host, on_event);
+    // Whatever happened, the machine is put back before anything is reported.
+    let closed = host.close();
+    let end = result?;
+    closed?;
+    Ok(end)
+}
+
+fn on_host(
+    orders: &Orders,
+    world: World<'_>,
+    host: &Host,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<RunEnd, ExperimentError> {
+    if let Some(bytes) = orders.make_swap {
+        host.make_swap(bytes)?;
+    }
+    if let Some(confine) = &orders.plan.confine {
+        enough_swap(confine)?;
+    }
+    let placement = if orders.plan.split { Placement::split() } else { Placement::default() };
+    let control = server::control(&orders.plan);
+    let bench = Bench {
+        plan: &orders.plan,
+        control: control.as_ref(),
+        host,
+        exe: world.exe,
+        directory: host.temporary_dir()?,
+        placement: &placement,
+        interrupted: world.interrupted,
+    };
+    bench.rehearse()?;
+    let head = head(orders, &placement);
+    world.store.begin(&head)?;
+    let result = trials(orders, &bench, world.store, &head, on_event);
+    let end = match &result {
+        Ok(end) => end.clone(),
+        Err(error) => RunEnd::Failed(error.to_string()),
+    };
+    world.store.finish(&head.id, &end)?;
+    result
+}
+
+fn trials(
+    orders: &Orders,
+    bench: &Bench<'_>,
+    store: &mut Store,
+    head: &RunHead,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<RunEnd, ExperimentError> {
+    let slots = schedule(&orders.plan, orders.seed);
+    on_event(Event::Started { head, trials: slots.len() });
+    let mut invalid: BTreeMap<&str, u32> = BTreeMap::new();
+    for slot in &slots {
+        if bench.interrupted.load(Ordering::Relaxed) {
+            return Ok(RunEnd::Interrupted);
+        }
+        let trial = bench.trial(slot, on_event)?;
+        store.save_trial(&head.id, &trial)?;
+        on_event(Event::Ended { slot, trial: &trial });
+        if let Outcome::Invalid(why) = &trial.outcome {
+            let count = invalid.entry(&slot.cell).or_default();
+            *count += 1;
+            if *count == INVALID_LIMIT {
+                return Ok(RunEnd::Failed(format!("cell `{}` failed {INVALID_LIMIT} times, last: {why}", slot.cell)));
+            }
+        }
+    }
+    let interrupted = bench.interrupted.load(Ordering::Relaxed);
+    Ok(if interrupted { RunEnd::Interrupted } else { RunEnd::Complete })
+}
+
+fn head(orders: &Orders, placement: &Placement) -> RunHead {
+    RunHead {
+        id: orders.id.clone(),
+        plan: orders.plan.clone(),
+        plan_text: orders.text.clone(),
+        seed: orders.seed,
+        anchor: orders.anchor,
+        host: host::facts(),
+        version: orders.version.clone(),
+        end: RunEnd::Unfinished,
+        server_cpus: placement.server.clone(),
+        load_cpus: placement.load.clone(),
+    }
+}
+
+/// The plan's server must be able to swap; without that it would be killed or answer errors, and nothing would be slow.
+fn enough_swap(confine: &Confinement) -> Result<(), ExperimentError> {
+    let free = host::swap_free();
+    if free >= confine.swap {
+        return Ok(());
+    }
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    Err(ExperimentError::Missing(format!(
+        "this plan shows a server that swaps, and the host has {} MiB of free swap where {} MiB are needed; \
+         add swap, or let webdyno make a temporary file: --make-swap {}M (as root)",
+        mib(free),
+        mib(confine.swap),
+        mib(confine.swap)
+    )))
+}

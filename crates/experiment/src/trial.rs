@@ -1,0 +1,220 @@
+//! One trial from a calm host to a stopped server. What goes wrong inside makes the trial invalid; only the store and the
+//! environment can end the run.
+
+use crate::ExperimentError;
+use crate::event::{Event, Phase};
+use crate::gate::cool_down;
+use crate::guard::Watchdog;
+use crate::placement::Placement;
+use crate::schedule::Slot;
+use host::{Group, Host};
+use load::Target;
+use model::load::LoadResult;
+use model::plan::{Cell, LoadSpec, Plan, Warmup};
+use model::reading::Readings;
+use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
+use model::{Nanos, SECOND};
+use monitor::{Sampler, Watch};
+use server::{Control, Place, Running, ServerError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A reading every 200 ms: windows of a second or two need more than the two readings that one a second would give.
+const READING_PERIOD_NS: Nanos = SECOND / 5;
+/// How long a server may take to answer its first request.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What all trials of a run share.
+pub(crate) struct Bench<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) control: &'a dyn Control,
+    pub(crate) host: &'a Host,
+    pub(crate) exe: &'a Path,
+    pub(crate) directory: PathBuf,
+    pub(crate) placement: &'a Placement,
+    pub(crate) interrupted: &'a AtomicBool,
+}
+
+/// A started server in its group, if it has one.
+struct Stage {
+    running: Running,
+    group: Option<Group>,
+}
+
+impl Bench<'_> {
+    /// Starts and stops every variant once, before anything is measured: a directive that the server refuses is found now.
+    pub(crate) fn rehearse(&self) -> Result<(), ExperimentError> {
+        for (number, variant) in self.plan.variants.iter().enumerate() {
+            let used = self.plan.cells.iter().find(|cell| cell.variant == variant.name);
+            if let Some(cell) = used {
+                self.start(&format!("rehearsal{number}"), cell)??.stop()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out one trial.
+    pub(crate) fn trial(&self, slot: &Slot, on_event: &mut dyn FnMut(Event<'_>)) -> Result<Trial, ExperimentError> {
+        let cell = self.plan.cell(&slot.cell).expect("the schedule is made of the plan's cells");
+        on_event(Event::Trial { slot, phase: Phase::CoolDown });
+        let mut trial = Trial {
+            block: slot.block,
+            position: slot.position,
+            cell: cell.name.clone(),
+            outcome: Outcome::Complete,
+            began_ns: monotonic_ns(),
+            settings: EffectiveSettings::default(),
+            load: None,
+            readings: Readings::default(),
+            notes: Vec::new(),
+            log_tail: String::new(),
+        };
+        trial.notes.extend(cool_down(Path::new("/proc"), self.plan.cooldown_ns, self.interrupted));
+        on_event(Event::Trial { slot, phase: Phase::Start });
+        let mut stage = match self.start(&format!("trial{}", slot.number), cell)? {
+            Ok(stage) => stage,
+            Err(error) => {
+                trial.outcome = Outcome::Invalid(error.to_string());
+                return Ok(trial);
+            }
+        };
+        trial.settings = stage.running.settings.clone();
+        trial.notes.extend(stage.running.notes.iter().cloned());
+        let sampler = Sampler::start(self.exe, &stage.watch())?;
+        let measured = self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
+        trial.readings = sampler.finish()?;
+        trial.log_tail = stage.running.log_tail();
+        match measured {
+            Ok((load, stop)) => {
+                trial.load = Some(load);
+                trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
+            }
+            Err(error) => trial.outcome = Outcome::Invalid(error.to_string()),
+        }
+        if !stage.running.is_alive() {
+            trial.outcome = Outcome::Invalid(died(&trial.log_tail));
+        }
+        stage.stop()?;
+        Ok(trial)
+    }
+
+    /// The outer error is the environment's, the inner one the server's.
+    fn start(&self, name: &str, cell: &Cell) -> Result<Result<Stage, ServerError>, ExperimentError> {
+        let group = self.plan.confine.as_ref().map(|confine| self.host.group(name, confine)).transpose()?;
+        let directory = self.directory.join(name);
+        let place = Place {
+            host: self.host,
+            group: group.as_ref(),
+            dir: &directory,
+            cpus: &self.placement.server,
+            exe: self.exe,
+            ready_timeout: READY_TIMEOUT,
+        };
+        Ok(match self.control.start(&place, self.plan.variant(cell)) {
+            Ok(running) => Ok(Stage { running, group }),
+            Err(error) => {
+                if let Some(group) = group {
+                    group.remove()?;
+                }
+                Err(error)
+            }
+        })
+    }
+
+    fn warm_up_and_measure(
+        &self,
+        slot: &Slot,
+        cell: &Cell,
+        stage: &Stage,
+        sampler: &Sampler,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
+        let address = stage.running.address;
+        let target = Target { address, host: address.to_string() };
+        let spec = self.plan.load(cell);
+        if let Some(warmup) = warm_up(spec, self.plan.warmup) {
+            on_event(Event::Trial { slot, phase: Phase::WarmUp });
+            self.load(&warmup, &target, sampler, &mut |_| {})?;
+        }
+        on_event(Event::Trial { slot, phase: Phase::Measure });
+        self.load(spec, &target, sampler, &mut |interval| on_event(Event::Interval { slot, interval }))
+    }
+
+    /// One load under the guards.
+    fn load(
+        &self,
+        spec: &LoadSpec,
+        target: &Target,
+        sampler: &Sampler,
+        on_interval: &mut dyn FnMut(&model::load::LoadInterval),
+    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
+        let stop = AtomicBool::new(false);
+        let mut why = None;
+        let mut dog = Watchdog::new(self.plan.guards, monotonic_ns());
+        let mut watch = |interval: &model::load::LoadInterval| {
+            let tripped = if self.interrupted.load(Ordering::Relaxed) {
+                Some(Stop::Interrupted)
+            } else {
+                let reading = sampler.latest();
+                dog.check(monotonic_ns(), &interval.counts, interval.length_ns, reading.as_ref())
+            };
+            if why.is_none() && tripped.is_some() {
+                why = tripped;
+                stop.store(true, Ordering::Relaxed);
+            }
+            on_interval(interval);
+        };
+        let mut control = load::Control { stop: &stop, on_interval: &mut watch };
+        let result = load::run(spec, target, &self.placement.load, &mut control)?;
+        // A guard that tripped on the very last interval stopped nothing.
+        let why = why.filter(|_| result.end == model::load::LoadEnd::Stopped);
+        Ok((result, why))
+    }
+}
+
+impl Stage {
+    fn watch(&self) -> Watch {
+        let paths = self.group.as_ref().map(Group::paths).cloned().unwrap_or_default();
+        Watch {
+            period_ns: READING_PERIOD_NS,
+            memory: paths.memory,
+            cpuacct: paths.cpuacct,
+            cpu: paths.cpu,
+            unified: paths.unified,
+            root_pid: Some(self.running.pid),
+            port: Some(self.running.address.port()),
+            ..Watch::default()
+        }
+    }
+
+    fn stop(self) -> Result<(), ExperimentError> {
+        self.running.stop()?;
+        if let Some(group) = self.group {
+            group.remove()?;
+        }
+        Ok(())
+    }
+}
+
+fn warm_up(spec: &LoadSpec, warmup: Warmup) -> Option<LoadSpec> {
+    match warmup {
+        Warmup::None => None,
+        Warmup::Requests(n) => {
+            Some(LoadSpec { connections: 1, threads: Some(1), requests: Some(n), duration_ns: None, ..spec.clone() })
+        }
+        Warmup::Duration(length) => Some(LoadSpec { requests: None, duration_ns: Some(length), ..spec.clone() }),
+    }
+}
+
+fn died(log: &str) -> String {
+    match log.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!("the server died during the trial; its log ends with: {}", line.trim()),
+        None => "the server died during the trial and logged nothing".to_owned(),
+    }
+}
+
+fn monotonic_ns() -> Nanos {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * SECOND + now.tv_nsec as u64
+}
