@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use std::io::Write;
 
 pub(crate) fn run() -> anyhow::Result<Exit> {
-    let restored = host::restore(&host::state_dir())?;
+    let restored = host::restore(&super::state_dir())?;
     let mut out = std::io::stdout().lock();
     if restored.is_empty() {
         writeln!(out, "Nothing was left behind.")?;

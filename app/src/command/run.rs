@@ -52,7 +52,7 @@ fn carry_out(orders: &Orders, plain: bool, store: &mut Store) -> anyhow::Result<
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted)).context("cannot listen for Ctrl-C")?;
     }
-    let state_dir = host::state_dir();
+    let state_dir = super::state_dir();
     // Whatever an earlier run left behind would be in the way of this one.
     for sentence in host::restore(&state_dir)? {
         eprintln!("webdyno: {sentence}");

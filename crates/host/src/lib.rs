@@ -1,10 +1,32 @@
-//! What we change on the machine and must give back: confinement, swap, journal, guardian.
+//! What webdyno changes on the machine and gives back: processes, groups, swap, folders.
+//!
+//! Every change is written to a journal before it is made. Three can undo it, each after the other has failed: the run itself when
+//! it ends, the guardian (a process of its own) when the run is killed, and [`restore`] when the guardian was killed too.
+//! Nothing here measures, and nothing outside a run's own names (`webdyno-<run>-...`) is ever deleted.
+//!
+//! Layout: `journal` is what was changed, `undo` is how it is put back, `guardian` and `restore` are when;
+//! `launch` starts a server so that it can be ended, `confine` and `swap` are the changes themselves.
 
-/// Stub to be replaced.
-pub fn guardian_main(_args: &[std::ffi::OsString]) -> u8 {
-    2
-}
-/// Stub to be replaced.
-pub fn launcher_main(_args: &[std::ffi::OsString]) -> u8 {
-    2
-}
+mod confine;
+mod error;
+mod facts;
+mod folder;
+mod guardian;
+mod handle;
+mod journal;
+mod launch;
+mod mounts;
+mod pipe;
+mod process;
+mod restore;
+mod swap;
+mod undo;
+
+pub use confine::{Group, GroupPaths, Hierarchies, Version, hierarchies};
+pub use error::HostError;
+pub use facts::facts;
+pub use guardian::guardian_main;
+pub use handle::Host;
+pub use launch::{Child, Launch, launcher_main};
+pub use restore::{restore, state_dir};
+pub use swap::{swap_free, swap_total};

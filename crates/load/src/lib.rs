@@ -1,1 +1,29 @@
 //! Drive a load against an address and hand records to sinks.
+//!
+//! The load is a closed loop: every connection sends its next request as soon as the answer to the last one is complete. What
+//! is sent and when it ends come from [`model::plan::LoadSpec`]; what happened comes back as [`model::load::LoadResult`], or
+//! request by request from [`records`].
+//!
+//! # Layout
+//! - `engine`: threads, from a specification to a result.
+//! - `worker`: one thread's loop, the only request loop there is. Per request it takes no lock, touches nothing that is
+//!   shared and allocates nothing.
+//! - `connection`: one socket and the request on it.
+//! - `in_flight`: who has waited longest, for timeouts that are each request's own.
+//! - `stop`: when a load is over, and how requests are shared out so that their number comes out exactly.
+//! - `sink`: what becomes of a finished request; `collect`: the seconds of all workers put together.
+//! - `machine`: clocks, CPUs and the limit on open files.
+//!
+//! It does not know who answers: no server, no readings, no verdicts.
+
+mod collect;
+mod connection;
+mod engine;
+mod in_flight;
+mod machine;
+mod sink;
+mod stop;
+mod worker;
+
+pub use engine::{Control, LoadError, Target, records, run};
+pub use sink::{Ending, Record};

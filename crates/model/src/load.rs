@@ -70,7 +70,7 @@ impl Counts {
 }
 
 /// What happened within about one second of the load.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub struct LoadInterval {
     /// When the interval began.
     pub start_ns: Nanos,
@@ -118,13 +118,17 @@ pub struct LoadResult {
     pub end: LoadEnd,
     /// All counts.
     pub counts: Counts,
-    /// About one entry per second, in order; their counts add up to `counts`.
+    /// About one entry per second, in order; their counts add up to `counts`. Stored beside the rest, as are the histograms.
+    #[serde(skip)]
     pub intervals: Vec<LoadInterval>,
     /// Latency of good answers: from the start (connect included when the request had to connect) to the last byte.
+    #[serde(skip)]
     pub total: Latency,
     /// Latency of good answers from the start to the first byte.
+    #[serde(skip)]
     pub first_byte: Latency,
     /// Time to connect, of every connection that was opened.
+    #[serde(skip)]
     pub connect: Latency,
     /// Requests begun and neither answered nor failed at the end.
     pub in_flight: u64,

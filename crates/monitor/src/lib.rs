@@ -1,6 +1,24 @@
 //! Read the kernel's counters and keep them: the sampler process and its probes.
+//!
+//! A [`Sampler`] is a process of its own, the same program re-executed with the hidden command `@sampler`, so that a busy
+//! generator cannot delay it and a host short of memory cannot page it out. It reads at fixed appointments into a ring shared
+//! with its parent; whatever it was refused, and every file that was missing, becomes one sentence in the notes of the readings.
+//! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
+//!
+//! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
+//! `appointments` its clock, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters,
+//! `source` and `text` how a file is kept open and parsed without allocating.
 
-/// Stub to be replaced.
-pub fn sampler_main(_args: &[std::ffi::OsString]) -> u8 {
-    2
-}
+mod appointments;
+mod privileges;
+mod probes;
+mod process;
+mod ring;
+mod sampler;
+mod source;
+mod text;
+mod watch;
+
+pub use process::sampler_main;
+pub use sampler::{MonitorError, Sampler};
+pub use watch::{GroupDirs, Watch};

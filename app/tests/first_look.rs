@@ -1,0 +1,58 @@
+//! The newcomer's plan on the real embedded server, and the commands around a stored run.
+
+mod tool;
+
+use tool::{Tool, remains, shipped};
+
+#[test]
+fn first_look_ends_with_a_comparison_a_diagnosis_and_a_page() {
+    let tool = Tool::new();
+    let run = tool.run(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
+    assert_eq!(run.code, 0, "8 workers are better than 2: {}{}", run.out, run.err);
+    for expected in ["2 workers", "8 workers", "better", "worker limit"] {
+        assert!(run.out.to_lowercase().contains(expected), "no `{expected}` in:\n{}", run.out);
+    }
+    let page = run.err.lines().last().expect("the page's path").trim();
+    assert!(std::fs::read_to_string(page).expect("the page").contains("<svg"), "{page}");
+
+    let listed = tool.run(&["runs"]);
+    assert_eq!((listed.code, listed.out.matches("first-look").count()), (0, 1), "{}", listed.out);
+
+    let again = tool.run(&["report", "latest"]);
+    assert_eq!(again.out, run.out, "a report redrawn from the store is the same");
+
+    let json = tool.run(&["report", "--json"]);
+    assert!(json.out.trim_start().starts_with('{') && json.out.contains("\"8 workers\""), "{}", json.out);
+
+    let japanese = tool.run(&["report", "--lang", "ja"]);
+    assert!(japanese.out.chars().any(|c| ('\u{3040}'..='\u{30ff}').contains(&c)), "{}", japanese.out);
+
+    assert_eq!(remains(&tool, "webdyno-2"), Vec::<String>::new());
+}
+
+#[test]
+fn a_dry_run_does_nothing() {
+    let tool = Tool::new();
+    let run = tool.run(&["run", &shipped("first-look.toml"), "--dry-run", "--seed", "7"]);
+    assert_eq!(run.code, 0);
+    assert!(run.out.contains("18 trials in 6 blocks, seed 7") && run.out.contains("block 6: "), "{}", run.out);
+    assert!(!tool.path("store.sqlite").exists());
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_measured() {
+    use std::io::{BufRead, BufReader};
+    let tool = Tool::new();
+    let mut child = tool.spawn(&["run", &shipped("first-look.toml"), "--seed", "1"]);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    // The first finished trial is announced on a line of its own.
+    assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("our own child");
+    for _ in lines {}
+    let ended = tool::Finished::of(&child.wait_with_output().expect("webdyno ends"));
+    assert_eq!(ended.code, 130, "{}", ended.out);
+    let report = tool.run(&["report"]);
+    assert!(report.out.contains("2 workers"), "{}{}", report.out, report.err);
+    assert_eq!(remains(&tool, "webdyno-2"), Vec::<String>::new());
+}

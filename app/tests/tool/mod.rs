@@ -1,0 +1,117 @@
+//! The whole tool in a folder of its own: its store, its journals, its plans.
+#![allow(dead_code, reason = "every test file uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A folder with everything a run leaves behind.
+pub struct Tool {
+    folder: tempfile::TempDir,
+}
+
+impl Tool {
+    pub fn new() -> Tool {
+        Tool { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The command, ready to run with this folder's store and journals, speaking English whatever the tester's language.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_webdyno"));
+        command
+            .args(args)
+            .env("WEBDYNO_STORE", self.path("store.sqlite"))
+            .env("WEBDYNO_STATE_DIR", self.path("state"))
+            .env("TMPDIR", self.tmp())
+            .env("LC_ALL", "C")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Where runs put their temporary directories: the server's own user must be able to walk through it.
+    pub fn tmp(&self) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let open = || std::fs::Permissions::from_mode(0o755);
+        let tmp = self.path("tmp");
+        std::fs::create_dir_all(&tmp).expect("a folder");
+        std::fs::set_permissions(self.folder.path(), open()).expect("our own folder");
+        std::fs::set_permissions(&tmp, open()).expect("our own folder");
+        tmp
+    }
+
+    pub fn run(&self, args: &[&str]) -> Finished {
+        Finished::of(&self.command(args).output().expect("webdyno runs"))
+    }
+
+    pub fn spawn(&self, args: &[&str]) -> Child {
+        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("webdyno starts")
+    }
+
+    /// Writes a plan and returns its path as text.
+    pub fn plan(&self, text: &str) -> String {
+        let path = self.path("plan.toml");
+        std::fs::write(&path, text).expect("a plan");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+}
+
+/// What a command said and how it ended.
+#[derive(Debug)]
+pub struct Finished {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Finished {
+    pub fn of(output: &Output) -> Finished {
+        Finished {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// The repository's own plan of that name.
+pub fn shipped(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plans").join(name);
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether anything that carries the mark of a run still lives: processes, groups, folders.
+pub fn remains(tool: &Tool, run_mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc").expect("/proc").flatten() {
+        let cmdline = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&cmdline).replace('\0', " ");
+        if text.contains(run_mark) {
+            found.push(format!("process {}: {text}", process.file_name().to_string_lossy()));
+        }
+    }
+    for root in ["/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"] {
+        for group in std::fs::read_dir(root).into_iter().flatten().flatten() {
+            let name = group.file_name().to_string_lossy().into_owned();
+            if name.contains(run_mark) {
+                found.push(format!("group {root}/{name}"));
+            }
+        }
+    }
+    for file in std::fs::read_dir(tool.tmp()).into_iter().flatten().flatten() {
+        found.push(format!("file {}", file.path().display()));
+    }
+    for swap in std::fs::read_to_string("/proc/swaps").unwrap_or_default().lines() {
+        if swap.contains(run_mark) || swap.contains(tool.tmp().to_str().expect("UTF-8")) {
+            found.push(format!("swap {swap}"));
+        }
+    }
+    found
+}

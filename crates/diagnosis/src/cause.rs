@@ -1,0 +1,48 @@
+//! What a diagnosis can find. One line per cause; the order is the one in which equals are listed.
+
+use serde::{Serialize, Serializer};
+
+macro_rules! causes {
+    ($($variant:ident $id:literal $about:literal;)*) => {
+        /// What limited a trial.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Cause { $(#[doc = $about] $variant),* }
+
+        impl Cause {
+            /// Every cause.
+            pub const ALL: &'static [Cause] = &[$(Cause::$variant),*];
+
+            /// Its message in the catalogue.
+            #[must_use]
+            pub fn id(self) -> &'static str {
+                match self { $(Cause::$variant => $id),* }
+            }
+        }
+    };
+}
+
+causes! {
+    MemoryThrash "cause-memory-thrash" "The server's memory does not hold what it works on: pages are written to swap and read back instead of work being done.";
+    OutOfMemory "cause-out-of-memory" "The kernel killed processes because memory (and swap) was exhausted.";
+    WorkerLimitTooHigh "cause-worker-limit-too-high" "More requests are accepted at once than memory holds; brings memory thrash or killed processes about.";
+    AcceptQueueOverflow "cause-accept-queue-overflow" "Connections were turned away because the accept queue was full; clients see delays of 1, 3, 7 seconds.";
+    DiskBound "cause-disk-bound" "Requests waited for the disk, and not because of swap.";
+    LockSerialised "cause-lock-serialised" "Most requests waited for one lock, so that about one is worked on at a time.";
+    WorkerLimitTooLow "cause-worker-limit-too-low" "All workers are busy and requests queue at the door while CPU and memory have room.";
+    WorkerLimitReached "cause-worker-limit-reached" "All workers are busy; whether more would help cannot be told, as the CPU is neither full nor free.";
+    WorkerLimitRight "cause-worker-limit-right" "All workers are busy and requests queue at the door by design: the CPU is full, or memory holds no more workers.";
+    FailuresDominate "cause-failures-dominate" "So many requests failed that the rate of good answers says little.";
+    OfferedConcurrency "cause-offered-concurrency" "The client asked for no more: with more requests at once the server would have answered more.";
+    CpuBound "cause-cpu-bound" "The CPUs the server may use were busy with work nearly all the time.";
+    GeneratorSaturated "cause-generator-saturated" "The load generator itself ran out of CPU time; the server may be able to do more.";
+    OneCoreBusy "cause-one-core-busy" "The server keeps about one CPU busy and leaves the others idle.";
+    MonitorUnfit "cause-monitor-unfit" "The readings are too few or too late to judge by.";
+    Unexplained "cause-unexplained" "No rule fired.";
+    NotMeasured "cause-not-measured" "The trial has no load that counts.";
+}
+
+impl Serialize for Cause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}

@@ -1,0 +1,155 @@
+//! The numbers a finding shows: named, each with its unit, one line per name.
+//!
+//! Whose number it is stands in the name: `group-` is the server's own group, `host-` the whole machine, also where the latter
+//! only stands in because the former could not be read.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How a number is to be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// 0 to 1, of the whole that the name says.
+    Share,
+    /// Bytes, or bytes per what the name says.
+    Bytes,
+    /// How many, or how many per what the name says; not always whole, as a median or a mean may not be.
+    Count,
+    /// Seconds.
+    Seconds,
+}
+
+/// A value and its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Number {
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+macro_rules! quantities {
+    ($($variant:ident $name:literal $unit:ident $about:literal;)*) => {
+        /// What a number is of.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Quantity { $(#[doc = $about] $variant),* }
+
+        impl Quantity {
+            /// Every quantity.
+            pub const ALL: &'static [Quantity] = &[$(Quantity::$variant),*];
+
+            /// Its name in [`Numbers`]; with `number-` before it, its label's message in the catalogue.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Quantity::$variant => $name),* }
+            }
+
+            /// Its unit.
+            #[must_use]
+            pub fn unit(self) -> Unit {
+                match self { $(Quantity::$variant => Unit::$unit),* }
+            }
+        }
+    };
+}
+
+quantities! {
+    Readings "readings" Count "Readings in the window.";
+    Observed "observed" Seconds "Time the readings of the window span.";
+    Connections "connections" Count "Requests the client was asked to keep in flight.";
+    Concurrency "concurrency" Count "Requests in flight, mean.";
+    Goodput "goodput" Count "Good answers per second.";
+    Failures "failures" Count "Failed requests.";
+    FailedShare "failed-share" Share "Failed requests, of all that ended.";
+    CpuUser "host-cpu-user" Share "CPU time in programs, of all CPUs of the host.";
+    CpuSystem "host-cpu-system" Share "CPU time in the kernel, interrupts included.";
+    CpuIdle "host-cpu-idle" Share "CPU time without anything to do.";
+    CpuIowait "host-cpu-iowait" Share "CPU time without anything to do while a disk was waited for: not work.";
+    CpuSteal "host-cpu-steal" Share "CPU time the hypervisor took.";
+    CpuBusy "host-cpu-busy" Share "User and system: work. Never 1 minus idle.";
+    CpuUsed "cpu-used" Share "Use of the CPUs the server may run on.";
+    ServerCpus "server-cpus" Count "CPUs the server may run on.";
+    ServerCores "server-cores" Count "CPUs the server kept busy, mean.";
+    OtherCores "other-cores" Count "CPUs kept busy by neither the server nor the generator, mean.";
+    LoadAverage "load-average" Count "Largest one-minute load average; counts tasks waiting for a disk, too.";
+    Runnable "runnable" Count "Runnable tasks of the host, median.";
+    GroupMemorySome "group-memory-some" Share "Time in which some task of the server's group waited for memory (PSI).";
+    GroupMemoryFull "group-memory-full" Share "Time in which all of them waited: nothing was done (PSI).";
+    HostMemorySome "host-memory-some" Share "The same for the whole host.";
+    HostMemoryFull "host-memory-full" Share "The same for the whole host.";
+    GroupIoSome "group-io-some" Share "Time in which some task of the server's group waited for a disk (PSI).";
+    GroupIoFull "group-io-full" Share "Time in which all of them waited for a disk (PSI).";
+    HostIoSome "host-io-some" Share "The same for the whole host.";
+    HostIoFull "host-io-full" Share "The same for the whole host.";
+    RefaultPerRequest "group-refault-per-request" Bytes "Bytes the server's group read back from swap, per good answer.";
+    GroupMajorFaults "group-major-faults" Count "Page faults per second that had to wait for a disk, in the server's group.";
+    HostMajorFaults "host-major-faults" Count "The same for the whole host.";
+    GroupSwapPeak "group-swap-peak" Bytes "Most swap the server's group held.";
+    HostSwapPeak "host-swap-peak" Bytes "Most swap in use on the host.";
+    SwapIn "host-swap-in" Bytes "Bytes per second the host read from swap.";
+    SwapOut "host-swap-out" Bytes "Bytes per second the host wrote to swap.";
+    GroupLimit "group-memory-limit" Bytes "Memory the server's group may have.";
+    HostMemory "host-memory" Bytes "Memory of the host.";
+    MemoryBase "memory-base" Bytes "Memory in use before the load began.";
+    WorkerCost "worker-cost" Bytes "Memory one request in work takes, the most seen; a lower bound when it was never resident as a whole.";
+    WorkersThatFit "workers-that-fit" Count "Workers that memory holds at that cost, rounded down: the most to allow.";
+    LimitHits "group-limit-hits" Count "Times the group ran into its memory limit.";
+    OomKills "oom-kills" Count "Processes killed for lack of memory.";
+    DiskBytes "host-disk-bytes" Bytes "Bytes per second read and written on the host's disks.";
+    DiskBusy "host-disk-busy" Share "Time in which the busiest disk had something to do.";
+    DiskQueue "host-disk-queue" Count "Operations under way on the host's disks, mean.";
+    SwapShareOfDisk "swap-share-of-disk" Share "Swap traffic, of all disk traffic.";
+    WorkerLimit "worker-limit" Count "Requests the server works on at once at most.";
+    Workers "workers" Count "Most worker processes seen.";
+    BusyWorkers "busy-workers" Count "Busy worker processes, median.";
+    AcceptQueue "accept-queue" Count "Connections waiting to be accepted, median.";
+    AcceptQueueMost "accept-queue-most" Count "Most connections seen waiting to be accepted.";
+    AcceptQueueLimit "accept-queue-limit" Count "Connections that may wait there.";
+    ListenOverflows "host-listen-overflows" Count "Connections the host turned away because an accept queue was full.";
+    LockWaiters "lock-waiters" Count "Processes of the server waiting for a file lock, median.";
+    GeneratorShare "generator-share" Share "CPU time the generator used, of what its threads can have.";
+    LateShare "late-share" Share "Readings that came late.";
+    LateMost "late-most" Seconds "How late the latest reading was.";
+    MonitorFaults "monitor-faults" Count "Times the sampler itself had to wait for a page from disk.";
+}
+
+/// Numbers by name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Numbers(BTreeMap<&'static str, Number>);
+
+impl Numbers {
+    /// Adds a number; nothing when it is not known.
+    #[must_use]
+    pub fn with(mut self, quantity: Quantity, value: impl Into<Option<f64>>) -> Numbers {
+        if let Some(value) = value.into() {
+            self.0.insert(quantity.name(), Number { value, unit: quantity.unit() });
+        }
+        self
+    }
+
+    /// Adds all of `more`.
+    #[must_use]
+    pub fn and(mut self, more: Numbers) -> Numbers {
+        self.0.extend(more.0);
+        self
+    }
+
+    /// The value of a quantity.
+    #[must_use]
+    pub fn get(&self, quantity: Quantity) -> Option<f64> {
+        self.0.get(quantity.name()).map(|number| number.value)
+    }
+
+    /// All of them, by name in alphabetical order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Number)> + '_ {
+        self.0.iter().map(|(&name, &number)| (name, number))
+    }
+}
+
+impl FromIterator<(&'static str, Number)> for Numbers {
+    fn from_iter<I: IntoIterator<Item = (&'static str, Number)>>(numbers: I) -> Numbers {
+        Numbers(numbers.into_iter().collect())
+    }
+}

@@ -1,0 +1,68 @@
+//! What the machine can refuse, each as one sentence.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The environment refuses something.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A file or folder cannot be used.
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A run or group has a name that cannot stand in a path.
+    #[error("{0:?} cannot be a name here: use letters, digits, '-' and '_'")]
+    Name(String),
+    /// The folder for journals belongs to somebody else, who could make us delete things.
+    #[error("{} must be a folder of this user that nobody else can write to", .0.display())]
+    StateDir(PathBuf),
+    /// Another process runs under the same id.
+    #[error("the run {run} is under way already, in process {pid}")]
+    AlreadyRunning {
+        /// Its id.
+        run: String,
+        /// The process.
+        pid: u32,
+    },
+    /// The guardian did not come up.
+    #[error("the guardian process did not start: {0}")]
+    Guardian(String),
+    /// A server cannot be confined here; the sentence says how to allow it.
+    #[error("{0}")]
+    NoConfinement(String),
+    /// A swap file cannot be made here; the sentence says why.
+    #[error("{0}")]
+    NoSwap(String),
+    /// A program could not be started.
+    #[error("cannot start {}: {why}", program.display())]
+    Launch {
+        /// The program.
+        program: PathBuf,
+        /// What was refused.
+        why: String,
+    },
+    /// Something could not be given back; its journal stays, so that `webdyno restore` can try again.
+    #[error("not everything could be put back: {}; try `webdyno restore` again later", failed.join("; "))]
+    NotPutBack {
+        /// What went well nevertheless, one sentence each.
+        put_back: Vec<String>,
+        /// What did not, one sentence each.
+        failed: Vec<String>,
+    },
+    /// The run's [`Host`](crate::Host) was closed, so that nothing more may be changed.
+    #[error("this run has given everything back and may change nothing more")]
+    Closed,
+}
+
+impl HostError {
+    /// For `map_err`: an I/O error with what was tried on which path.
+    pub(crate) fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> HostError + 'a {
+        move |source| HostError::Io { what, path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,178 @@
+//! [`Host`]: what a run may change, and the promise that it is given back.
+//!
+//! It only puts the pieces in order: first the guardian, then the journal entry, then the change.
+
+use crate::confine;
+use crate::folder;
+use crate::guardian::Guardian;
+use crate::journal::{Journal, Undo};
+use crate::launch;
+use crate::restore::{prepare, restore};
+use crate::swap;
+use crate::undo::{PATIENCE, carry_out, undo_all};
+use crate::{Child, Group, HostError, Launch};
+use model::plan::Confinement;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The machine, as far as one run changes it. Clones are handles to the same run; when the last one is dropped, or
+/// [`Host::close`] is called, everything is given back.
+#[derive(Debug, Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    exe: PathBuf,
+    run: String,
+    /// `None` once everything was given back.
+    watched: Mutex<Option<Watched>>,
+    folder: Mutex<Option<PathBuf>>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    journal: Journal,
+    guardian: Guardian,
+}
+
+impl Host {
+    /// Gives back what dead runs have left, begins a journal for this one and starts its guardian. `exe` is this program, which is
+    /// run again as guardian and launcher; `run` becomes part of every name made, so it may hold only letters, digits, `-` and `_`.
+    ///
+    /// # Errors
+    /// When `run` is under way already, when the remains of another cannot be put back, or when no guardian can be started.
+    pub fn open(exe: &Path, state_dir: &Path, run: &str) -> Result<Host, HostError> {
+        check_name(run)?;
+        prepare(state_dir)?;
+        restore(state_dir)?;
+        let journal = Journal::create(state_dir, run)?;
+        let guardian = match Guardian::start(exe, journal.path()) {
+            Ok(guardian) => guardian,
+            Err(error) => {
+                let _ = journal.remove();
+                return Err(error);
+            }
+        };
+        let watched = Mutex::new(Some(Watched { journal, guardian }));
+        let (exe, run) = (exe.to_owned(), run.to_owned());
+        Ok(Host { shared: Arc::new(Shared { exe, run, watched, folder: Mutex::new(None) }) })
+    }
+
+    /// The run's private folder, made when first asked for: below `$TMPDIR` or `/tmp`, passable for the server's user (0711).
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn temporary_dir(&self) -> Result<PathBuf, HostError> {
+        let mut known = locked(&self.shared.folder);
+        if known.is_none() {
+            *known = Some(folder::make(self)?);
+        }
+        Ok(known.clone().expect("made above"))
+    }
+
+    /// Adds `bytes` of swap in a temporary file on a real disk. Needs root.
+    ///
+    /// # Errors
+    /// When the kernel, the file systems or the free space do not allow it.
+    pub fn make_swap(&self, bytes: u64) -> Result<(), HostError> {
+        swap::make(self, bytes)
+    }
+
+    /// Makes a group that a server can be confined to.
+    ///
+    /// # Errors
+    /// When this machine or user does not allow it, with how to; when a group of that name exists in this run.
+    pub fn group(&self, name: &str, confine: &Confinement) -> Result<Group, HostError> {
+        check_name(name)?;
+        confine::create(self, name, confine)
+    }
+
+    /// Starts a server in its own session, inside `group` if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be executed, or may not be where or as asked for.
+    pub fn spawn(&self, launch: &Launch, group: Option<&Group>) -> Result<Child, HostError> {
+        launch::spawn(self, launch, group)
+    }
+
+    /// Whether the guardian lives. Without it the run can go on; should it be killed, `webdyno restore` is needed.
+    #[must_use]
+    pub fn is_guarded(&self) -> bool {
+        locked(&self.shared.watched).as_mut().is_some_and(|watched| watched.guardian.is_alive())
+    }
+
+    /// Gives everything back, newest first, and sends the guardian home. What fails is left to the guardian, which goes on trying
+    /// for a minute, and then to `webdyno restore`.
+    ///
+    /// # Errors
+    /// When something could not be given back, with all of it; or when it was closed before.
+    // By value: whoever closes shall not go on with this handle.
+    #[expect(clippy::needless_pass_by_value)]
+    pub fn close(self) -> Result<(), HostError> {
+        self.shared.close()
+    }
+
+    /// This program.
+    pub(crate) fn exe(&self) -> &Path {
+        &self.shared.exe
+    }
+
+    /// Identifier of the run.
+    pub(crate) fn run(&self) -> &str {
+        &self.shared.run
+    }
+
+    /// Remembers how to undo a change that is about to be made; returns its number.
+    pub(crate) fn record(&self, undo: Undo) -> Result<u64, HostError> {
+        locked(&self.shared.watched).as_mut().ok_or(HostError::Closed)?.journal.record(undo)
+    }
+
+    /// Undoes one change; one that is undone already, or was by [`Host::close`], is fine.
+    pub(crate) fn put_back(&self, id: u64) -> Result<(), HostError> {
+        // The lock is not held while processes are waited for.
+        let found = locked(&self.shared.watched).as_ref().and_then(|watched| {
+            let replay = watched.journal.replay();
+            replay.pending.get(&id).cloned().zip(replay.head.clone())
+        });
+        let Some((undo, head)) = found else { return Ok(()) };
+        carry_out(&undo, &head, PATIENCE)
+            .map_err(|why| HostError::NotPutBack { put_back: vec![], failed: vec![why] })?;
+        locked(&self.shared.watched).as_mut().map_or(Ok(()), |watched| watched.journal.done(id))
+    }
+}
+
+impl Shared {
+    fn close(&self) -> Result<(), HostError> {
+        let Some(Watched { mut journal, guardian }) = locked(&self.watched).take() else {
+            return Err(HostError::Closed);
+        };
+        let outcome = undo_all(&mut journal, PATIENCE);
+        if outcome.failed.is_empty() {
+            guardian.dismiss();
+            return journal.remove();
+        }
+        // The guardian waits for the journal's lock.
+        drop(journal);
+        guardian.take_over();
+        Err(HostError::NotPutBack { put_back: outcome.put_back, failed: outcome.failed })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Closed before, or there is nobody left to tell; the guardian has what failed.
+        let _ = self.close();
+    }
+}
+
+fn check_name(name: &str) -> Result<(), HostError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) { Ok(()) } else { Err(HostError::Name(name.to_owned())) }
+}
+
+/// A panic elsewhere must not keep anything from being given back.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

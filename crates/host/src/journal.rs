@@ -1,0 +1,340 @@
+//! What was changed and how to undo it, on disk before the change is made.
+//!
+//! One file per run, JSON lines: a head, then changes and the numbers of those undone since. Each line is written and synced before
+//! the change it names, so a line torn by a crash names a change that was never made. The owner holds an flock
+//! on the file for as long as it lives; a journal that can be locked belongs to a dead run. This file only remembers; `undo` acts.
+
+use crate::HostError;
+use crate::process::{Identity, Session};
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// How the name of a journal ends.
+pub(crate) const ENDING: &str = "journal";
+
+/// How to undo a change. Each can be carried out twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Undo {
+    /// End a server: all processes of its session.
+    KillSession(Session),
+    /// End what lives in the directories of one group, and remove them.
+    RemoveGroup {
+        /// One per hierarchy.
+        paths: Vec<PathBuf>,
+    },
+    /// Take the memory controller away again from the children of a cgroup v2 directory.
+    DisableMemory {
+        /// The directory.
+        parent: PathBuf,
+    },
+    /// Take a swap file out of use.
+    SwapOff {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Delete a file of the run's own name.
+    RemoveFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Delete a folder of the run's own name with all that is in it.
+    RemoveTree {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+/// Whose journal it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    /// Identifier of the run, part of every name it makes.
+    pub(crate) run: String,
+    /// The process that runs it.
+    pub(crate) owner: Identity,
+    /// The kernel's own id of this boot: processes, groups and swap do not survive it.
+    pub(crate) boot: String,
+}
+
+/// An open and locked journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    replay: Replay,
+}
+
+/// What the lines of a journal amount to.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Replay {
+    /// `None` when the owner was killed before it had written one, and so before it had changed anything.
+    pub(crate) head: Option<Head>,
+    /// What is not undone yet, by number.
+    pub(crate) pending: BTreeMap<u64, Undo>,
+    /// Whole lines that mean nothing to this version, counted from 1.
+    pub(crate) unknown: Vec<usize>,
+    /// The number of the next change.
+    next: u64,
+    /// Bytes of whole lines; a torn rest is cut off.
+    whole: u64,
+}
+
+/// Whether to wait for a locked journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locked {
+    /// Until its owner lets go.
+    Wait,
+    /// Not at all: it is in good hands.
+    Leave,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Head(Head),
+    Change { id: u64, undo: Undo },
+    Done(u64),
+}
+
+impl Journal {
+    /// A new journal for `run`, owned by this process.
+    pub(crate) fn create(dir: &Path, run: &str) -> Result<Journal, HostError> {
+        let path = dir.join(format!("{run}.{ENDING}"));
+        let owner = Identity::of(std::process::id()).ok_or_else(|| HostError::Io {
+            what: "read",
+            path: "/proc/self/stat".into(),
+            source: io::ErrorKind::NotFound.into(),
+        })?;
+        loop {
+            let file = match OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let head = fs::read(&path).ok().and_then(|bytes| replay(&bytes).head);
+                    let pid = head.map_or(0, |head| head.owner.pid);
+                    return Err(HostError::AlreadyRunning { run: run.to_owned(), pid });
+                }
+                file => file.map_err(HostError::io("create", &path))?,
+            };
+            // A `restore` at this very moment may lock and delete the still empty file; then there is nothing to hold on to.
+            lock(&file, Locked::Wait).map_err(HostError::io("lock", &path))?;
+            if file.metadata().map_err(HostError::io("read", &path))?.nlink() == 0 {
+                continue;
+            }
+            let mut journal = Journal { path, file, replay: Replay::default() };
+            journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }))?;
+            return Ok(journal);
+        }
+    }
+
+    /// The journal of a run that is over. `None` when its owner lives (with [`Locked::Leave`]) or somebody else has removed it.
+    pub(crate) fn take_over(path: &Path, locked: Locked) -> Result<Option<Journal>, HostError> {
+        let mut file = match OpenOptions::new().read(true).append(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(HostError::io("open", path))?,
+        };
+        match lock(&file, locked) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            result => result.map_err(HostError::io("lock", path))?,
+        }
+        if file.metadata().map_err(HostError::io("read", path))?.nlink() == 0 {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(HostError::io("read", path))?;
+        let replay = replay(&bytes);
+        file.set_len(replay.whole).map_err(HostError::io("shorten", path))?;
+        Ok(Some(Journal { path: path.to_owned(), file, replay }))
+    }
+
+    /// Where it lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is known from its lines.
+    pub(crate) fn replay(&self) -> &Replay {
+        &self.replay
+    }
+
+    /// Remembers how to undo a change that is about to be made; returns its number.
+    pub(crate) fn record(&mut self, undo: Undo) -> Result<u64, HostError> {
+        let id = self.replay.next;
+        let line = Line::Change { id, undo };
+        self.append(&line)?;
+        Ok(id)
+    }
+
+    /// Remembers that change `id` is undone.
+    pub(crate) fn done(&mut self, id: u64) -> Result<(), HostError> {
+        self.append(&Line::Done(id))
+    }
+
+    /// Deletes the journal of a run that has given everything back.
+    pub(crate) fn remove(self) -> Result<(), HostError> {
+        fs::remove_file(&self.path).map_err(HostError::io("delete", &self.path))
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), HostError> {
+        let mut bytes = serde_json::to_vec(line).map_err(io::Error::from).map_err(HostError::io("describe", &self.path))?;
+        bytes.push(b'\n');
+        if let Err(error) = self.file.write_all(&bytes).and_then(|()| self.file.sync_data()) {
+            // A full disk can take half a line, and the next one must not be glued to it.
+            let _ = self.file.set_len(self.replay.whole);
+            return Err(HostError::io("write", &self.path)(error));
+        }
+        self.replay.take(line);
+        self.replay.whole += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Replay {
+    fn take(&mut self, line: &Line) {
+        match line {
+            Line::Head(head) => self.head = Some(head.clone()),
+            Line::Change { id, undo } => {
+                self.pending.insert(*id, undo.clone());
+                self.next = self.next.max(id + 1);
+            }
+            Line::Done(id) => {
+                self.pending.remove(id);
+            }
+        }
+    }
+}
+
+/// The kernel's id of this boot; empty when hidden, and then all boots are one.
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// What a journal's bytes amount to. A torn last line is as if it had never been begun.
+fn replay(bytes: &[u8]) -> Replay {
+    let mut replay = Replay::default();
+    for (index, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let Some(text) = line.strip_suffix(b"\n") else { break };
+        match serde_json::from_slice(text) {
+            Ok(line) => replay.take(&line),
+            Err(_) => replay.unknown.push(index + 1),
+        }
+        replay.whole += line.len() as u64;
+    }
+    replay
+}
+
+fn lock(file: &File, locked: Locked) -> io::Result<()> {
+    let operation = match locked {
+        Locked::Wait => FlockOperation::LockExclusive,
+        Locked::Leave => FlockOperation::NonBlockingLockExclusive,
+    };
+    loop {
+        match rustix::fs::flock(file, operation) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(n: usize) -> Undo {
+        Undo::RemoveFile { path: format!("/tmp/webdyno-run-{n}").into() }
+    }
+
+    /// Writes `steps` (`Some(n)` a change, `None` the newest one undone) and reads the file cut off after `cut` of its bytes:
+    /// exactly the steps whose lines are whole must have happened.
+    fn check(steps: &[Option<usize>], cut: usize) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(dir.path(), "run").unwrap();
+        let mut expected = vec![(journal.replay.whole, journal.replay.pending.clone())];
+        for step in steps {
+            match (step, journal.replay.pending.keys().next_back().copied()) {
+                (Some(n), _) => {
+                    journal.record(file(*n)).unwrap();
+                }
+                (None, Some(id)) => journal.done(id).unwrap(),
+                (None, None) => {}
+            }
+            expected.push((journal.replay.whole, journal.replay.pending.clone()));
+        }
+        let bytes = fs::read(&journal.path).unwrap();
+        assert_eq!(replay(&bytes), journal.replay);
+
+        let cut = cut % (bytes.len() + 1);
+        let torn = replay(&bytes[..cut]);
+        let whole = expected.iter().rev().find(|(length, _)| *length <= cut as u64);
+        assert_eq!(torn.pending, whole.map(|(_, pending)| pending.clone()).unwrap_or_default());
+        assert_eq!((torn.head.is_some(), torn.unknown.len()), (whole.is_some(), 0));
+
+        // Whoever takes a torn journal over goes on behind the last whole line.
+        let path = journal.path.clone();
+        drop(journal);
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let mut journal = Journal::take_over(&path, Locked::Leave).unwrap().unwrap();
+        journal.record(file(99)).unwrap();
+        let again = replay(&fs::read(&path).unwrap());
+        assert_eq!(again.pending.len(), torn.pending.len() + 1);
+        assert_eq!(again, journal.replay);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_crash_leaves_a_prefix(steps in prop::collection::vec(prop::option::weighted(0.6, 0usize..50), 0..12), cut in 0usize..4000) {
+            check(&steps, cut);
+        }
+    }
+
+    #[test]
+    fn every_cut_of_a_short_journal() {
+        (0..700).for_each(|cut| check(&[Some(1), Some(2), None, Some(3)], cut));
+    }
+
+    #[test]
+    fn every_kind_of_undo_is_read_back() {
+        let leader = Identity { pid: 12, start_time: 34 };
+        let undos = [
+            Undo::KillSession(Session { leader, forks: 5 }),
+            Undo::RemoveGroup { paths: vec!["/a".into(), "/b".into()] },
+            Undo::DisableMemory { parent: "/c".into() },
+            Undo::SwapOff { file: "/d".into() },
+            Undo::RemoveFile { path: "/e".into() },
+            Undo::RemoveTree { path: "/f".into() },
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(dir.path(), "run").unwrap();
+        let ids: Vec<u64> = undos.iter().map(|undo| journal.record(undo.clone()).unwrap()).collect();
+        let seen = replay(&fs::read(&journal.path).unwrap());
+        assert_eq!(seen.pending, ids.into_iter().zip(undos).collect());
+        assert_eq!(seen.head.unwrap().owner.pid, std::process::id());
+    }
+
+    #[test]
+    fn lines_of_another_version_are_counted_and_the_rest_is_used() {
+        let good = serde_json::to_string(&Line::Change { id: 7, undo: file(7) }).unwrap();
+        let seen = replay(format!("{{\"change\":{{\"id\":6,\"undo\":\"reboot\"}}}}\n{good}\n").as_bytes());
+        assert_eq!((seen.unknown, seen.pending), (vec![1], BTreeMap::from([(7, file(7))])));
+    }
+
+    #[test]
+    fn a_living_owner_keeps_others_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::create(dir.path(), "run").unwrap();
+        assert!(Journal::take_over(journal.path(), Locked::Leave).unwrap().is_none());
+        let again = Journal::create(dir.path(), "run").unwrap_err().to_string();
+        assert_eq!(again, format!("the run run is under way already, in process {}", std::process::id()));
+        let path = journal.path().to_owned();
+        drop(journal);
+        assert!(Journal::take_over(&path, Locked::Leave).unwrap().is_some());
+        Journal::take_over(&path, Locked::Wait).unwrap().unwrap().remove().unwrap();
+        assert!(Journal::take_over(&path, Locked::Wait).unwrap().is_none());
+    }
+}

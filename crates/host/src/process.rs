@@ -1,0 +1,263 @@
+//! Processes told apart for certain, and ended: a number alone is never enough, because numbers come round again.
+//!
+//! A set of processes is either a session or a group; both keep together whatever a server forks. Nothing outside
+//! the set is ever signalled.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Between two looks at processes that are about to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// One process: its number, and when it began, which no later process with that number shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// Clock ticks since boot, field 22 of `/proc/PID/stat`.
+    pub(crate) start_time: u64,
+}
+
+/// A session, by its leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    /// The leader; it may be gone while others of its session live.
+    pub(crate) leader: Identity,
+    /// How often the machine had forked when the leader was known to live.
+    pub(crate) forks: u64,
+}
+
+/// Processes that belong together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Members<'a> {
+    /// The leader, even before it has made its session, and everything in the session.
+    Session(Session),
+    /// Everything in one cgroup directory.
+    Group(&'a Path),
+}
+
+impl Identity {
+    /// The living process `pid`.
+    pub(crate) fn of(pid: u32) -> Option<Identity> {
+        Stat::of(pid).map(|stat| Identity { pid, start_time: stat.start_time })
+    }
+}
+
+impl Session {
+    /// The session that process `pid` leads or is going to lead; `None` when there is no such process.
+    pub(crate) fn of(pid: u32) -> Option<Session> {
+        Identity::of(pid).map(|leader| Session { leader, forks: forks() })
+    }
+
+    /// Whether the session may have another leader of the same number by now. The kernel gives a number away again
+    /// only when it has counted through all others, so few forks since then are a proof that it has not.
+    fn may_be_anothers(&self) -> bool {
+        came_round(self.forks, forks(), pid_max())
+    }
+
+    fn members(&self) -> Result<Vec<u32>, String> {
+        let Identity { pid: leader, start_time } = self.leader;
+        match Stat::of(leader) {
+            // A number is not given away as long as a session bears it, so this session has ended.
+            Some(stat) if stat.start_time != start_time => return Ok(vec![]),
+            Some(_) => {}
+            None if self.may_be_anothers() => {
+                let others = living(|_, stat| stat.session == leader);
+                if let Some(first) = others.first() {
+                    return Err(format!(
+                        "process {first} may be left over from a server with the process id {leader}, or be somebody \
+                         else's: look at it, and end it if it is one"
+                    ));
+                }
+            }
+            None => {}
+        }
+        Ok(living(|pid, stat| stat.session == leader || pid == leader))
+    }
+}
+
+impl Members<'_> {
+    /// Sends SIGKILL until nobody is left; returns how many processes there were. A process that thrashes or waits for a disk
+    /// takes its time to die, so this looks again until `patience` is over.
+    pub(crate) fn end(&self, patience: Duration) -> Result<usize, String> {
+        let deadline = Instant::now() + patience;
+        let mut seen: Vec<u32> = vec![];
+        loop {
+            let members = self.list()?;
+            if members.is_empty() {
+                return Ok(seen.len());
+            }
+            if Instant::now() > deadline {
+                let names: Vec<_> = members.iter().map(|&pid| describe(pid)).collect();
+                return Err(format!("{} would not end", names.join(", ")));
+            }
+            self.kill_at_once();
+            for pid in members {
+                self.kill(pid);
+                if !seen.contains(&pid) {
+                    seen.push(pid);
+                }
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn list(&self) -> Result<Vec<u32>, String> {
+        match self {
+            Members::Session(session) => session.members(),
+            Members::Group(dir) => match fs::read_to_string(dir.join("cgroup.procs")) {
+                Ok(text) => Ok(text.lines().filter_map(|line| line.parse().ok()).collect()),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(vec![]),
+                // The directory was removed between open and read.
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(vec![]),
+                Err(error) => Err(format!("cannot read {}: {error}", dir.join("cgroup.procs").display())),
+            },
+        }
+    }
+
+    fn has(&self, number: u32) -> bool {
+        match self {
+            // Whose session it is was settled by the listing, and no number comes round within milliseconds.
+            Members::Session(session) => {
+                let leader = session.leader.pid;
+                Stat::of(number).is_some_and(|stat| stat.session == leader || number == leader)
+            }
+            Members::Group(_) => self.list().is_ok_and(|members| members.contains(&number)),
+        }
+    }
+
+    /// Cgroup v2 can end a whole group with one write, which no fork escapes. Elsewhere the repeated listing has to do.
+    fn kill_at_once(&self) {
+        if let Members::Group(dir) = self {
+            let _ = fs::OpenOptions::new()
+                .write(true)
+                .open(dir.join("cgroup.kill"))
+                .and_then(|mut file| std::io::Write::write_all(&mut file, b"1"));
+        }
+    }
+
+    /// Ends one process. Between the listing and the signal its number may have been given away; a pidfd holds on to one process,
+    /// so asking again after taking it settles which one that is. Before Linux 5.3 there are none, and the gap stays.
+    fn kill(&self, number: u32) {
+        let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { return };
+        let held = pidfd_open(pid, PidfdFlags::empty());
+        if !self.has(number) {
+            return;
+        }
+        // A failure (gone already, not permitted) shows in the next listing.
+        let _ = match held {
+            Ok(held) => pidfd_send_signal(held, Signal::KILL),
+            Err(Errno::NOSYS) => kill_process(pid, Signal::KILL),
+            Err(error) => Err(error),
+        };
+    }
+}
+
+/// The parts of `/proc/PID/stat` that matter here.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    state: char,
+    session: u32,
+    threads: u32,
+    start_time: u64,
+}
+
+impl Stat {
+    fn of(pid: u32) -> Option<Stat> {
+        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Stat> {
+        // The name in parentheses may hold anything, parentheses and spaces included.
+        let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+        Some(Stat {
+            state: fields.first()?.chars().next()?,
+            session: fields.get(3)?.parse().ok()?,
+            threads: fields.get(17)?.parse().ok()?,
+            start_time: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    /// A zombie is dead unless it is a main thread that ended before the others.
+    fn is_alive(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X') || self.threads > 1
+    }
+}
+
+fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return vec![] };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|&pid| Stat::of(pid).is_some_and(|stat| stat.is_alive() && wanted(pid, &stat)))
+        .collect()
+}
+
+fn describe(pid: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("process {pid} ({})", name.trim())
+}
+
+/// Processes and threads made since boot, from `/proc/stat`; 0 when it does not tell.
+fn forks() -> u64 {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("processes ")?.trim().parse().ok()).unwrap_or(0)
+}
+
+fn pid_max() -> u64 {
+    let text = fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
+    // The kernel's own default, should the file be hidden.
+    text.trim().parse().unwrap_or(32_768)
+}
+
+/// Half of all numbers is far less than what it takes, whatever numbers are in use and left out.
+fn came_round(forks_then: u64, forks_now: u64, pid_max: u64) -> bool {
+    forks_now.saturating_sub(forks_then) >= pid_max / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<(char, u32, u32, u64)>) {
+        let stat = Stat::parse(text).map(|stat| (stat.state, stat.session, stat.threads, stat.start_time));
+        assert_eq!(stat, expected, "{text}");
+    }
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let rest = "S 1 10 11 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 4711 99 100";
+        check(&format!("12 (sh) {rest}"), Some(('S', 11, 3, 4711)));
+        check(&format!("12 (a) Z 9 9 9 (b) {rest}"), Some(('S', 11, 3, 4711)));
+        check("12 (sh) S 1 10", None);
+        check("", None);
+    }
+
+    #[test]
+    fn a_zombie_is_dead_unless_its_threads_live() {
+        let stat = |state, threads| Stat { state, session: 1, threads, start_time: 1 };
+        assert!(!stat('Z', 1).is_alive() && stat('Z', 2).is_alive() && stat('D', 1).is_alive());
+    }
+
+    #[test]
+    fn a_number_comes_round_only_after_many_forks() {
+        assert!(!came_round(1_000, 1_000 + 16_383, 32_768));
+        assert!(came_round(1_000, 1_000 + 16_384, 32_768));
+        assert!(!came_round(1_000, 500, 32_768));
+    }
+
+    #[test]
+    fn another_process_with_the_number_of_a_leader_is_left_alone() {
+        let mut bystander = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut leader = Identity::of(bystander.id()).unwrap();
+        leader.start_time -= 1;
+        assert_eq!(Members::Session(Session { leader, forks: forks() }).end(Duration::from_secs(1)), Ok(0));
+        assert!(bystander.try_wait().unwrap().is_none(), "the bystander was signalled");
+        bystander.kill().unwrap();
+        bystander.wait().unwrap();
+    }
+}

@@ -1,0 +1,114 @@
+//! Where journals lie, and what is done about those whose run and guardian were both killed.
+
+use crate::HostError;
+use crate::journal::{ENDING, Journal, Locked};
+use crate::undo::{PATIENCE, undo_all};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The folder for journals: `/run/webdyno` for root, else `$XDG_RUNTIME_DIR/webdyno` or `/tmp/webdyno-UID`.
+#[must_use]
+pub fn state_dir() -> PathBuf {
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return "/run/webdyno".into();
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => PathBuf::from(dir).join("webdyno"),
+        None => format!("/tmp/webdyno-{}", user.as_raw()).into(),
+    }
+}
+
+/// Undoes the journals in `state_dir` whose run is dead and leaves those of living runs and working guardians alone. Each returned
+/// sentence tells of one thing that was put back.
+///
+/// # Errors
+/// When something could not be put back; the error tells what could as well.
+pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
+    let entries = match fs::read_dir(state_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries.map_err(HostError::io("list", state_dir))?,
+    };
+    check_owner(state_dir)?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    paths.sort();
+    let (mut put_back, mut failed) = (vec![], vec![]);
+    for path in paths {
+        let Some(mut journal) = Journal::take_over(&path, Locked::Leave)? else { continue };
+        let outcome = undo_all(&mut journal, PATIENCE);
+        put_back.extend(outcome.put_back);
+        if outcome.failed.is_empty() {
+            journal.remove()?;
+        }
+        failed.extend(outcome.failed);
+    }
+    if failed.is_empty() { Ok(put_back) } else { Err(HostError::NotPutBack { put_back, failed }) }
+}
+
+/// Makes the folder for journals if need be.
+pub(crate) fn prepare(state_dir: &Path) -> Result<(), HostError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(HostError::io("create", state_dir))?;
+    check_owner(state_dir)
+}
+
+/// Journals are obeyed, so nobody else may write them: `/tmp/webdyno-1000` could have been made by anyone.
+fn check_owner(state_dir: &Path) -> Result<(), HostError> {
+    let found = fs::symlink_metadata(state_dir).map_err(HostError::io("read", state_dir))?;
+    let own = found.uid() == rustix::process::geteuid().as_raw();
+    if found.is_dir() && own && found.mode() & 0o022 == 0 { Ok(()) } else { Err(HostError::StateDir(state_dir.to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Undo;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A state directory with the journal of a dead run that made `path`.
+    fn left_behind(dir: &Path, run: &str, path: &Path) {
+        let mut journal = Journal::create(dir, run).unwrap();
+        journal.record(Undo::RemoveFile { path: path.to_owned() }).unwrap();
+    }
+
+    #[test]
+    fn the_dead_are_cleaned_up_after_and_the_living_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        ["webdyno-dead-1", "webdyno-alive-1"].iter().for_each(|name| fs::write(at(name), "").unwrap());
+        left_behind(dir.path(), "dead", &at("webdyno-dead-1"));
+        let mut alive = Journal::create(dir.path(), "alive").unwrap();
+        alive.record(Undo::RemoveFile { path: at("webdyno-alive-1") }).unwrap();
+        // Killed before it wrote its head.
+        fs::write(at("young.journal"), "{\"head\":").unwrap();
+
+        let expected = [format!("deleted the file {}", at("webdyno-dead-1").display())];
+        assert_eq!(restore(dir.path()).unwrap(), expected);
+        let names = |ending: &str| {
+            let names = fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+            names.filter(|name| name.ends_with(ending)).collect::<Vec<_>>()
+        };
+        assert_eq!((names(".journal"), names("-1")), (vec!["alive.journal".into()], vec!["webdyno-alive-1".into()]));
+        assert_eq!(restore(dir.path()).unwrap(), [""; 0]);
+        assert_eq!(restore(&at("nowhere")).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_put_back_keeps_its_journal() {
+        let dir = tempfile::tempdir().unwrap();
+        left_behind(dir.path(), "dead", Path::new("/tmp/precious"));
+        let error = restore(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("/tmp/precious does not bear the name of the run dead"), "{error}");
+        assert!(dir.path().join("dead.journal").exists());
+    }
+
+    #[test]
+    fn a_folder_others_can_write_to_is_not_obeyed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(restore(dir.path()), Err(HostError::StateDir(_))));
+        assert!(matches!(prepare(dir.path()), Err(HostError::StateDir(_))));
+    }
+}

@@ -1,0 +1,189 @@
+//! How each change is put back: newest first, twice if need be, and on past what fails.
+//!
+//! A journal is read by whoever comes after a crash, so it is not trusted with other people's things: files, folders and groups are
+//! removed only when their names begin with `webdyno-<run>-`, and processes are ended only when they are proved to be ours.
+
+use crate::confine;
+use crate::journal::{Head, Journal, Undo, boot_id};
+use crate::mounts;
+use crate::process::Members;
+use crate::swap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// How long the run and `restore` wait for each server that takes its time to die.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What became of an attempt to undo a whole journal, one sentence each.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// What was put back; what had gone by itself is not mentioned.
+    pub(crate) put_back: Vec<String>,
+    /// What was not, and why.
+    pub(crate) failed: Vec<String>,
+}
+
+/// What the name of everything made by `run` begins with.
+pub(crate) fn marker(run: &str) -> String {
+    format!("webdyno-{run}-")
+}
+
+/// Undoes whatever the journal still names. `patience` is for each process or group that takes its time to end.
+pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
+    let mut outcome = Outcome::default();
+    for line in &journal.replay().unknown {
+        let path = journal.path().display();
+        outcome.failed.push(format!("line {line} of {path} was written by another version of webdyno: use that one"));
+    }
+    // Without a head nothing can have been changed.
+    let Some(head) = journal.replay().head.clone() else { return outcome };
+    let pending: Vec<(u64, Undo)> = journal.replay().pending.clone().into_iter().rev().collect();
+    for (id, undo) in pending {
+        match carry_out(&undo, &head, patience) {
+            Ok(sentence) => {
+                outcome.put_back.extend(sentence);
+                outcome.failed.extend(journal.done(id).err().map(|error| error.to_string()));
+            }
+            Err(sentence) => outcome.failed.push(sentence),
+        }
+    }
+    outcome
+}
+
+/// Undoes one change. `Ok(None)` when there was nothing left to undo.
+pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<Option<String>, String> {
+    let rebooted = head.boot != boot_id();
+    match undo {
+        Undo::RemoveFile { path } => remove_file(ours(path, head)?),
+        Undo::RemoveTree { path } => remove_tree(ours(path, head)?),
+        // Everything below went with the boot it was made in.
+        _ if rebooted => Ok(None),
+        Undo::KillSession(session) => match Members::Session(*session).end(patience)? {
+            0 => Ok(None),
+            n => Ok(Some(format!("ended {n} of a server's processes (session {})", session.leader.pid))),
+        },
+        Undo::RemoveGroup { paths } => {
+            let paths = paths.iter().map(|path| ours(path, head)).collect::<Result<Vec<_>, _>>()?;
+            confine::remove(&paths, patience)
+        }
+        Undo::DisableMemory { parent } => confine::disable_memory(parent),
+        Undo::SwapOff { file } => swap::off(ours(file, head)?),
+    }
+}
+
+/// `path`, if its last part bears the run's name and no part leads elsewhere.
+fn ours<'a>(path: &'a Path, head: &Head) -> Result<&'a Path, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if path.is_absolute() && plain && name.starts_with(&marker(&head.run)) {
+        Ok(path)
+    } else {
+        Err(format!("{} does not bear the name of the run {} and was left alone", path.display(), head.run))
+    }
+}
+
+fn remove_file(path: &Path) -> Result<Option<String>, String> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(Some(format!("deleted the file {}", path.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cannot delete {}: {error}", path.display())),
+    }
+}
+
+fn remove_tree(path: &Path) -> Result<Option<String>, String> {
+    let failed = |error: io::Error| format!("cannot delete {}: {error}", path.display());
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found.map_err(failed)?,
+    };
+    // In a folder that everybody may write to, somebody else could have put a folder or a link of that name.
+    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("{} is not a folder made by this user and was left alone", path.display()));
+    }
+    let real: PathBuf = path.canonicalize().map_err(failed)?;
+    if mounts::any_below(&mounts::mounts(), &real) {
+        return Err(format!("something is mounted in {}: unmount it first", path.display()));
+    }
+    // Does not follow links.
+    fs::remove_dir_all(path).map_err(failed)?;
+    Ok(Some(format!("deleted the folder {}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Identity;
+    use std::os::unix::fs::symlink;
+
+    const SOON: Duration = Duration::from_secs(1);
+
+    fn head() -> Head {
+        Head { run: "r1".into(), owner: Identity { pid: 1, start_time: 0 }, boot: boot_id() }
+    }
+
+    /// Undoes twice: the first time as `expected`, the second time either nothing is left or the refusal is the same.
+    fn check(undo: &Undo, expected: Result<Option<&str>, &str>) {
+        let first = carry_out(undo, &head(), SOON);
+        let seen = first.as_ref().map(Option::as_deref).map_err(String::as_str);
+        match (seen, expected) {
+            (Err(seen), Err(part)) => assert!(seen.contains(part), "{seen}"),
+            (seen, expected) => assert_eq!(seen, expected, "{undo:?}"),
+        }
+        assert_eq!(carry_out(undo, &head(), SOON), first.map(|_| None), "{undo:?} a second time");
+    }
+
+    #[test]
+    fn only_our_own_names_are_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("webdyno-r1-x/deep")).unwrap();
+        fs::create_dir_all(at("webdyno-r2-x")).unwrap();
+        fs::create_dir_all(at("precious")).unwrap();
+        fs::write(at("precious/file"), "kept").unwrap();
+        symlink(at("precious"), at("webdyno-r1-link")).unwrap();
+        symlink(at("precious"), at("webdyno-r1-x/link")).unwrap();
+
+        let deleted = format!("deleted the folder {}", at("webdyno-r1-x").display());
+        check(&Undo::RemoveTree { path: at("webdyno-r1-x") }, Ok(Some(&deleted)));
+        check(&Undo::RemoveTree { path: at("webdyno-r1-none") }, Ok(None));
+        check(&Undo::RemoveTree { path: at("webdyno-r1-link") }, Err("not a folder made by this user"));
+        for path in [at("precious"), at("webdyno-r2-x"), at("webdyno-r1-y/../precious"), "webdyno-r1-x".into(), "/".into()] {
+            check(&Undo::RemoveTree { path: path.clone() }, Err("does not bear the name"));
+            check(&Undo::RemoveFile { path: path.clone() }, Err("does not bear the name"));
+            check(&Undo::SwapOff { file: path.clone() }, Err("does not bear the name"));
+            check(&Undo::RemoveGroup { paths: vec![path] }, Err("does not bear the name"));
+        }
+        assert_eq!(fs::read_to_string(at("precious/file")).unwrap(), "kept");
+        assert!(at("webdyno-r2-x").exists());
+    }
+
+    #[test]
+    fn nothing_of_an_earlier_boot_is_looked_for() {
+        let before = Head { boot: "another".into(), ..head() };
+        let mut sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let session = crate::process::Session::of(sleeper.id()).unwrap();
+        assert_eq!(carry_out(&Undo::KillSession(session), &before, SOON), Ok(None));
+        assert!(sleeper.try_wait().unwrap().is_none(), "signalled although it belongs to another boot");
+        // In its own boot the same entry ends it: a leader is ours even before it has made its session.
+        assert!(carry_out(&Undo::KillSession(session), &head(), SOON).unwrap().is_some());
+        sleeper.wait().unwrap();
+    }
+
+    #[test]
+    fn one_failure_does_not_stop_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(dir.path(), "r1").unwrap();
+        let (first, last) = (dir.path().join("webdyno-r1-a"), dir.path().join("webdyno-r1-b"));
+        for path in [&first, &dir.path().join("precious"), &last] {
+            fs::write(path, "").unwrap();
+            journal.record(Undo::RemoveFile { path: path.clone() }).unwrap();
+        }
+        let outcome = undo_all(&mut journal, SOON);
+        assert_eq!(outcome.put_back, [last, first].map(|path| format!("deleted the file {}", path.display())));
+        assert_eq!((outcome.failed.len(), journal.replay().pending.len()), (1, 1));
+        assert!(dir.path().join("precious").exists());
+    }
+}

@@ -1,0 +1,184 @@
+//! What becomes of a finished request: counted into histograms, or kept as it is.
+//!
+//! Every worker has a sink of its own, so nothing in one is shared or locked. A sink is the only place that counts.
+
+use model::Nanos;
+use model::latency::Latency;
+use model::load::{Counts, Failure};
+use std::sync::mpsc::Sender;
+
+/// One request, from its start to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// When it began: with the first try to connect, or with writing on an open connection.
+    pub start_ns: Nanos,
+    /// How long connecting took, if a connection was opened for it.
+    pub connect_ns: Option<Nanos>,
+    /// When the first byte of the answer was there.
+    pub first_byte_ns: Option<Nanos>,
+    /// When it was over: last byte, failure, or the end of the load.
+    pub end_ns: Nanos,
+    /// How it ended.
+    pub ending: Ending,
+    /// Status of a complete answer.
+    pub status: Option<u16>,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// A complete 2xx answer of the expected length.
+    Good,
+    /// Any other end of its own.
+    Failed(Failure),
+    /// Not at all: the load was over first.
+    InFlight,
+}
+
+/// Takes one worker's records.
+pub(crate) trait Sink: Send {
+    /// What is left when the load is over.
+    type Summary: Send;
+
+    /// A request is over.
+    fn record(&mut self, record: &Record);
+
+    /// The clock shows `now`, and every record to come ends at or after it. Answers when it wants to be told again.
+    fn tick(&mut self, now: Nanos) -> Nanos;
+
+    /// The load is over.
+    fn finish(self) -> Self::Summary;
+}
+
+/// Keeps every record.
+#[derive(Default)]
+pub(crate) struct Records(Vec<Record>);
+
+impl Sink for Records {
+    type Summary = Vec<Record>;
+
+    fn record(&mut self, record: &Record) {
+        self.0.push(*record);
+    }
+
+    fn tick(&mut self, _: Nanos) -> Nanos {
+        Nanos::MAX
+    }
+
+    fn finish(self) -> Vec<Record> {
+        self.0
+    }
+}
+
+/// Counts into histograms; what belongs to a second is sent away when the second is over.
+pub(crate) struct Histograms {
+    seconds: Sender<Part>,
+    worker: usize,
+    origin: Nanos,
+    // The second now being filled, counted from the origin, and what is in it.
+    second: u64,
+    counts: Counts,
+    total: Latency,
+    whole: Whole,
+}
+
+/// What one worker counted in one second.
+pub(crate) struct Part {
+    /// Which worker.
+    pub(crate) worker: usize,
+    /// Which second, counted from the origin.
+    pub(crate) second: u64,
+    /// The second it fills next: whatever lies between stayed empty.
+    pub(crate) next: u64,
+    /// What ended in it.
+    pub(crate) counts: Counts,
+    /// Latencies of the good answers that ended in it.
+    pub(crate) total: Latency,
+}
+
+/// What one worker counted over the whole load and not by the second.
+pub(crate) struct Whole {
+    /// Start to first byte, of good answers.
+    pub(crate) first_byte: Latency,
+    /// Time to connect, of connections opened.
+    pub(crate) connect: Latency,
+    /// Requests cut off.
+    pub(crate) in_flight: u64,
+    /// Time in flight, of all requests.
+    pub(crate) in_flight_ns: Nanos,
+    /// Start of the first request.
+    pub(crate) first_start_ns: Option<Nanos>,
+}
+
+impl Histograms {
+    /// An empty sink for the seconds since `origin`.
+    pub(crate) fn new(worker: usize, origin: Nanos, seconds: Sender<Part>) -> Histograms {
+        let whole = Whole {
+            first_byte: Latency::preallocated(),
+            connect: Latency::preallocated(),
+            in_flight: 0,
+            in_flight_ns: 0,
+            first_start_ns: None,
+        };
+        let (counts, total) = (Counts::default(), Latency::preallocated());
+        Histograms { seconds, worker, origin, second: 0, counts, total, whole }
+    }
+
+    fn send(&mut self, counts: Counts, total: Latency, next: u64) {
+        let part = Part { worker: self.worker, second: self.second, next, counts, total };
+        // The collector listens until every worker has finished.
+        let _ = self.seconds.send(part);
+        self.second = next;
+    }
+}
+
+impl Sink for Histograms {
+    type Summary = Whole;
+
+    fn record(&mut self, record: &Record) {
+        let Record { start_ns, end_ns, .. } = *record;
+        let since_start = |at: Nanos| at.saturating_sub(start_ns) / NANOS_PER_MICRO;
+        self.counts.bytes_in += record.bytes_in;
+        self.counts.bytes_out += record.bytes_out;
+        if let Some(connect_ns) = record.connect_ns {
+            self.counts.connects += 1;
+            self.whole.connect.record(connect_ns / NANOS_PER_MICRO);
+        }
+        if let Some(status) = record.status {
+            *self.counts.statuses.entry(status).or_default() += 1;
+        }
+        match record.ending {
+            Ending::Good => {
+                self.counts.good += 1;
+                self.total.record(since_start(end_ns));
+                self.whole.first_byte.record(since_start(record.first_byte_ns.unwrap_or(end_ns)));
+            }
+            Ending::Failed(cause) => *self.counts.failed.entry(cause).or_default() += 1,
+            Ending::InFlight => self.whole.in_flight += 1,
+        }
+        self.whole.in_flight_ns += end_ns.saturating_sub(start_ns);
+        self.whole.first_start_ns.get_or_insert(start_ns);
+    }
+
+    fn tick(&mut self, now: Nanos) -> Nanos {
+        let second = now.saturating_sub(self.origin) / model::SECOND;
+        if second > self.second {
+            let counts = std::mem::take(&mut self.counts);
+            let total = std::mem::replace(&mut self.total, Latency::preallocated());
+            self.send(counts, total, second);
+        }
+        self.origin + (self.second + 1) * model::SECOND
+    }
+
+    fn finish(mut self) -> Whole {
+        let (counts, total) = (std::mem::take(&mut self.counts), std::mem::take(&mut self.total));
+        self.send(counts, total, u64::MAX);
+        self.whole
+    }
+}
+
+const NANOS_PER_MICRO: Nanos = 1000;

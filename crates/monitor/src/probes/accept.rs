@@ -1,0 +1,188 @@
+//! Connections that wait to be accepted on the server's port, asked of the kernel over netlink (sock_diag).
+//!
+//! /proc/net/tcp has the same numbers and walks every connection of the host to print them: hundreds of times dearer, and dearest
+//! when there are many connections. The kernel is asked for listening sockets of one port only.
+
+use super::{Probe, Probes};
+use crate::source::Buffer;
+use model::reading::{Column, Reading};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+use std::os::fd::OwnedFd;
+
+/// Opens the socket to the kernel.
+pub(super) fn open(probes: &mut Probes, port: Option<u16>) {
+    let Some(port) = port else { return };
+    let opened = AcceptQueue::open(port).and_then(|mut queue| queue.ask(&mut probes.buffer).map(|_| queue));
+    match opened {
+        Ok(queue) => probes.add(queue),
+        Err(error) => probes
+            .notes
+            .push(format!("the kernel does not tell the accept queue ({error} from sock_diag): its columns are absent")),
+    }
+}
+
+struct AcceptQueue {
+    kernel: OwnedFd,
+    port: u16,
+    sequence: u32,
+}
+
+/// Summed over the sockets that listen on the port.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Queues {
+    sockets: u32,
+    waiting: u64,
+    limit: u64,
+}
+
+impl Probe for AcceptQueue {
+    fn read(&mut self, row: &mut Reading, buffer: &mut Buffer) {
+        if let Ok(queues) = self.ask(buffer)
+            && queues.sockets > 0
+        {
+            row.set(Column::AcceptQueue, queues.waiting);
+            row.set(Column::AcceptLimit, queues.limit);
+        }
+    }
+}
+
+impl AcceptQueue {
+    fn open(port: u16) -> Result<Self, Errno> {
+        let kernel = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            Some(netlink::SOCK_DIAG),
+        )?;
+        Ok(AcceptQueue { kernel, port, sequence: 0 })
+    }
+
+    fn ask(&mut self, buffer: &mut Buffer) -> Result<Queues, Errno> {
+        let mut queues = Queues::default();
+        for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
+            self.sequence = self.sequence.wrapping_add(1);
+            rustix::net::send(&self.kernel, &request(family, self.port, self.sequence), SendFlags::empty())?;
+            loop {
+                // An answer is ready as soon as the question was sent, so there is never anything to wait for.
+                let received = rustix::net::recv(&self.kernel, &mut *buffer.bytes(), RecvFlags::DONTWAIT);
+                let length = match received {
+                    Err(Errno::INTR) => continue,
+                    result => result?.1.min(buffer.bytes().len()),
+                };
+                if add(&buffer.bytes()[..length], self.port, self.sequence, &mut queues)? {
+                    break;
+                }
+            }
+        }
+        Ok(queues)
+    }
+}
+
+// Layouts of linux/netlink.h, linux/sock_diag.h and linux/inet_diag.h.
+const HEADER: usize = 16;
+const REQUEST: usize = HEADER + 56;
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const FLAGS_REQUEST_DUMP: u16 = 0x1 | 0x300;
+const TYPE_ERROR: u16 = 2;
+const TYPE_DONE: u16 = 3;
+const STATE_LISTEN: u32 = 10;
+/// Offsets in an inet_diag_msg.
+const PORT: usize = 4;
+const RQUEUE: usize = 56;
+const WQUEUE: usize = 60;
+
+fn request(family: u8, port: u16, sequence: u32) -> [u8; REQUEST] {
+    let mut request = [0; REQUEST];
+    request[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
+    request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    request[6..8].copy_from_slice(&FLAGS_REQUEST_DUMP.to_ne_bytes());
+    request[8..12].copy_from_slice(&sequence.to_ne_bytes());
+    request[HEADER] = family;
+    request[HEADER + 1] = libc::IPPROTO_TCP as u8;
+    request[HEADER + 4..HEADER + 8].copy_from_slice(&(1u32 << STATE_LISTEN).to_ne_bytes());
+    request[HEADER + 8..HEADER + 10].copy_from_slice(&port.to_be_bytes());
+    request
+}
+
+/// Adds the sockets of one datagram; true when it is the last of its answer.
+fn add(mut datagram: &[u8], port: u16, sequence: u32, queues: &mut Queues) -> Result<bool, Errno> {
+    while datagram.len() >= HEADER {
+        let length = (word(datagram, 0) as usize).clamp(HEADER, datagram.len());
+        let (message, rest) = datagram.split_at(length);
+        // Messages begin at multiples of four.
+        datagram = rest.get(length.next_multiple_of(4) - length..).unwrap_or_default();
+        if word(message, 8) != sequence {
+            continue;
+        }
+        let body = &message[HEADER..];
+        match u16::from_ne_bytes([message[4], message[5]]) {
+            TYPE_DONE => return Ok(true),
+            TYPE_ERROR if body.len() >= 4 => return Err(Errno::from_raw_os_error((word(body, 0) as i32).wrapping_neg())),
+            SOCK_DIAG_BY_FAMILY if body.len() >= WQUEUE + 4 && body[PORT..PORT + 2] == port.to_be_bytes() => {
+                queues.sockets += 1;
+                queues.waiting += u64::from(word(body, RQUEUE));
+                queues.limit += u64::from(word(body, WQUEUE));
+            }
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+
+    fn queues(port: u16) -> Queues {
+        AcceptQueue::open(port).unwrap().ask(&mut Buffer::new()).unwrap()
+    }
+
+    fn check(address: SocketAddr) {
+        let listener = TcpListener::bind(address).unwrap();
+        // A smaller backlog by listening again: the standard library asks for 4096 at most.
+        rustix::net::listen(&listener, 3).unwrap();
+        let address = listener.local_addr().unwrap();
+        assert_eq!(queues(address.port()), Queues { sockets: 1, waiting: 0, limit: 3 });
+        let waiting: Vec<_> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert_eq!(queues(address.port()), Queues { sockets: 1, waiting: 2, limit: 3 });
+        // The kernel lets in one more than the limit.
+        let full: Vec<_> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert_eq!(queues(address.port()), Queues { sockets: 1, waiting: 4, limit: 3 });
+        listener.accept().unwrap();
+        assert_eq!(queues(address.port()).waiting, 3);
+        drop((listener, waiting, full));
+        assert_eq!(queues(address.port()), Queues::default());
+    }
+
+    #[test]
+    fn the_queue_of_a_listener() {
+        check((Ipv4Addr::LOCALHOST, 0).into());
+    }
+
+    #[test]
+    fn the_queue_of_a_listener_on_v6() {
+        match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
+            Ok(_) => check((Ipv6Addr::LOCALHOST, 0).into()),
+            Err(error) => println!("skipped: no IPv6 here ({error})"),
+        }
+    }
+
+    #[test]
+    fn a_datagram_cut_anywhere_does_no_harm() {
+        let mut message = request(2, 80, 1).to_vec();
+        message.resize(HEADER + 72, 0);
+        message[0..4].copy_from_slice(&(HEADER as u32 + 72).to_ne_bytes());
+        message[HEADER + PORT..HEADER + PORT + 2].copy_from_slice(&80u16.to_be_bytes());
+        for length in 0..=message.len() {
+            let mut queues = Queues::default();
+            let _ = add(&message[..length], 80, 1, &mut queues);
+            assert_eq!(queues.sockets, u32::from(length >= HEADER + WQUEUE + 4), "at {length}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What the server's control group used, was refused and lost: cgroup v1 files now, v2 files when the directory is a v2 one.
+//!
+//! Of v1's memory.stat the `total_` lines are taken: they include groups below, as the usage does and as all of v2 does.
+
+use super::{Probes, psi};
+use crate::text::{Key, key, key_numbers, number};
+use crate::watch::GroupDirs;
+use model::reading::{Column, Reading};
+use std::path::Path;
+
+/// v1 says "no limit" by a number just below 2^63.
+const UNLIMITED: u64 = 1 << 62;
+
+/// Opens the files of every directory that was given.
+pub(super) fn open(probes: &mut Probes, dirs: &GroupDirs) {
+    match dirs.memory.as_deref() {
+        Some(dir) if is_v2(dir) => memory_v2(probes, dir),
+        Some(dir) => memory_v1(probes, dir),
+        None => {}
+    }
+    match dirs.cpuacct.as_deref().filter(|dir| !is_v2(dir)) {
+        Some(dir) => {
+            single(probes, &dir.join("cpuacct.usage"), Column::GroupCpuNs);
+            single(probes, &dir.join("cpuacct.usage_user"), Column::GroupCpuUserNs);
+            single(probes, &dir.join("cpuacct.usage_sys"), Column::GroupCpuSystemNs);
+        }
+        None => cpu_time_v2(probes, dirs),
+    }
+    match dirs.cpu.as_deref() {
+        Some(dir) if is_v2(dir) => {
+            let key = Key { name: "throttled_usec", column: Column::GroupThrottledNs, times: 1000 };
+            table(probes, &dir.join("cpu.stat"), [key]);
+        }
+        Some(dir) => table(probes, &dir.join("cpu.stat"), [key("throttled_time", Column::GroupThrottledNs)]),
+        None => {}
+    }
+    if let Some(dir) = &dirs.unified {
+        psi::open_group(probes, dir);
+    }
+}
+
+fn memory_v1(probes: &mut Probes, dir: &Path) {
+    single(probes, &dir.join("memory.usage_in_bytes"), Column::GroupUsage);
+    probes.keep(dir.join("memory.limit_in_bytes"), |text, row| {
+        let limit = number(text.trim_ascii()).filter(|&limit| limit < UNLIMITED);
+        limit.into_iter().for_each(|limit| row.set(Column::GroupLimit, limit));
+    });
+    let stat = [
+        key("total_rss", Column::GroupAnon),
+        key("total_cache", Column::GroupFile),
+        key("total_swap", Column::GroupSwap),
+        key("total_pgmajfault", Column::GroupMajorFaults),
+        key("total_workingset_refault_anon", Column::GroupRefaultAnon),
+        key("total_workingset_refault_file", Column::GroupRefaultFile),
+    ];
+    table(probes, &dir.join("memory.stat"), stat);
+    single(probes, &dir.join("memory.failcnt"), Column::GroupLimitHits);
+    table(probes, &dir.join("memory.oom_control"), [key("oom_kill", Column::GroupOomKills)]);
+}
+
+fn memory_v2(probes: &mut Probes, dir: &Path) {
+    single(probes, &dir.join("memory.current"), Column::GroupUsage);
+    // "max" is no number, so an unlimited group has no limit.
+    single(probes, &dir.join("memory.max"), Column::GroupLimit);
+    let stat = [
+        key("anon", Column::GroupAnon),
+        key("file", Column::GroupFile),
+        key("pgmajfault", Column::GroupMajorFaults),
+        key("workingset_refault_anon", Column::GroupRefaultAnon),
+        key("workingset_refault_file", Column::GroupRefaultFile),
+    ];
+    table(probes, &dir.join("memory.stat"), stat);
+    single(probes, &dir.join("memory.swap.current"), Column::GroupSwap);
+    let events = [key("max", Column::GroupLimitHits), key("oom_kill", Column::GroupOomKills)];
+    table(probes, &dir.join("memory.events"), events);
+}
+
+/// Every v2 directory tells CPU time, even beside v1 controllers.
+fn cpu_time_v2(probes: &mut Probes, dirs: &GroupDirs) {
+    let candidates = [&dirs.cpuacct, &dirs.cpu, &dirs.unified, &dirs.memory];
+    let Some(dir) = candidates.into_iter().flatten().find(|dir| is_v2(dir)) else { return };
+    let usec = |name, column| Key { name, column, times: 1000 };
+    let stat = [
+        usec("usage_usec", Column::GroupCpuNs),
+        usec("user_usec", Column::GroupCpuUserNs),
+        usec("system_usec", Column::GroupCpuSystemNs),
+    ];
+    table(probes, &dir.join("cpu.stat"), stat);
+}
+
+fn is_v2(dir: &Path) -> bool {
+    dir.join("cgroup.controllers").exists()
+}
+
+fn table<const N: usize>(probes: &mut Probes, path: &Path, keys: [Key; N]) {
+    probes.keep(path.to_owned(), move |text, row| key_numbers(text, &keys, row));
+}
+
+/// A file that is one number.
+fn single(probes: &mut Probes, path: &Path, column: Column) {
+    probes.keep(path.to_owned(), move |text: &[u8], row: &mut Reading| {
+        number(text.trim_ascii()).into_iter().for_each(|value| row.set(column, value));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check;
+    use super::*;
+
+    fn dirs(root: &Path, memory: &str, cpuacct: &str, cpu: &str, unified: &str) -> GroupDirs {
+        let dir = |name: &str| (!name.is_empty()).then(|| root.join(name));
+        GroupDirs { memory: dir(memory), cpuacct: dir(cpuacct), cpu: dir(cpu), unified: dir(unified) }
+    }
+
+    const V1: [(&str, &str); 9] = [
+        ("m/memory.usage_in_bytes", "1000\n"),
+        ("m/memory.limit_in_bytes", "209715200\n"),
+        (
+            "m/memory.stat",
+            "cache 1\nrss 2\nswap 3\nhierarchical_memory_limit 4\ntotal_cache 70\ntotal_rss 80\ntotal_rss_huge 9\n\
+             total_swap 60\ntotal_swapcached 6\ntotal_pgmajfault 5\ntotal_workingset_refault_anon 41\n\
+             total_workingset_refault_file 42\n",
+        ),
+        ("m/memory.failcnt", "17\n"),
+        ("m/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
+        ("a/cpuacct.usage", "300\n"),
+        ("a/cpuacct.usage_user", "200\n"),
+        ("a/cpuacct.usage_sys", "100\n"),
+        ("c/cpu.stat", "nr_periods 4\nnr_throttled 3\nthrottled_time 55\n"),
+    ];
+
+    #[test]
+    fn cgroup_v1() {
+        use Column::*;
+        check(
+            &V1,
+            |probes, root| open(probes, &dirs(root, "m", "a", "c", "")),
+            &[
+                (GroupUsage, 1000),
+                (GroupLimit, 209_715_200),
+                (GroupAnon, 80),
+                (GroupFile, 70),
+                (GroupSwap, 60),
+                (GroupLimitHits, 17),
+                (GroupOomKills, 2),
+                (GroupMajorFaults, 5),
+                (GroupRefaultAnon, 41),
+                (GroupRefaultFile, 42),
+                (GroupCpuNs, 300),
+                (GroupCpuUserNs, 200),
+                (GroupCpuSystemNs, 100),
+                (GroupThrottledNs, 55),
+            ],
+        );
+    }
+
+    #[test]
+    fn v1_without_a_limit_has_none() {
+        let files = [("m/memory.limit_in_bytes", "9223372036854771712\n")];
+        check(&files, |probes, root| open(probes, &dirs(root, "m", "", "", "")), &[]);
+    }
+
+    #[test]
+    fn cgroup_v2() {
+        use Column::*;
+        let files = [
+            ("g/cgroup.controllers", "cpu io memory\n"),
+            ("g/memory.current", "1000\n"),
+            ("g/memory.max", "max\n"),
+            ("g/memory.swap.current", "60\n"),
+            (
+                "g/memory.stat",
+                "anon 80\nfile 70\nfile_mapped 1\npgmajfault 5\nworkingset_refault_anon 41\nworkingset_refault_file 42\n",
+            ),
+            ("g/memory.events", "low 0\nhigh 0\nmax 17\noom 3\noom_kill 2\noom_group_kill 0\n"),
+            ("g/cpu.stat", "usage_usec 3\nuser_usec 2\nsystem_usec 1\nnr_throttled 9\nthrottled_usec 7\n"),
+        ];
+        check(
+            &files,
+            |probes, root| open(probes, &dirs(root, "g", "", "g", "g")),
+            &[
+                (GroupUsage, 1000),
+                (GroupAnon, 80),
+                (GroupFile, 70),
+                (GroupSwap, 60),
+                (GroupLimitHits, 17),
+                (GroupOomKills, 2),
+                (GroupMajorFaults, 5),
+                (GroupRefaultAnon, 41),
+                (GroupRefaultFile, 42),
+                (GroupCpuNs, 3000),
+                (GroupCpuUserNs, 2000),
+                (GroupCpuSystemNs, 1000),
+                (GroupThrottledNs, 7000),
+            ],
+        );
+    }
+
+    #[test]
+    fn beside_v1_memory_the_unified_directory_tells_cpu_time() {
+        let files = [("u/cgroup.controllers", ""), ("u/cpu.stat", "usage_usec 3\nuser_usec 2\nsystem_usec 1\n")];
+        check(
+            &files,
+            |probes, root| open(probes, &dirs(root, "", "", "", "u")),
+            &[(Column::GroupCpuNs, 3000), (Column::GroupCpuUserNs, 2000), (Column::GroupCpuSystemNs, 1000)],
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Memory, swap and paging of the host: /proc/meminfo and /proc/vmstat.
+
+use super::Probes;
+use crate::text::{key, key_numbers};
+use model::reading::Column;
+use std::path::Path;
+
+/// Opens both files.
+pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
+    let meminfo = [
+        key("MemTotal", Column::MemTotal),
+        key("MemFree", Column::MemFree),
+        key("MemAvailable", Column::MemAvailable),
+        key("Buffers", Column::MemBuffers),
+        key("Cached", Column::MemCached),
+        key("SReclaimable", Column::MemReclaimable),
+        key("Shmem", Column::MemShmem),
+        key("Dirty", Column::MemDirty),
+        key("Writeback", Column::MemWriteback),
+        key("AnonPages", Column::MemAnon),
+        key("SwapTotal", Column::SwapTotal),
+        key("SwapFree", Column::SwapFree),
+    ];
+    let vmstat = [
+        key("pswpin", Column::SwapIn),
+        key("pswpout", Column::SwapOut),
+        key("pgmajfault", Column::MajorFaults),
+        key("pgscan_direct", Column::ScanDirect),
+        key("workingset_refault_anon", Column::RefaultAnon),
+        key("workingset_refault_file", Column::RefaultFile),
+        key("oom_kill", Column::OomKills),
+    ];
+    probes.keep(proc_root.join("meminfo"), move |text, row| key_numbers(text, &meminfo, row));
+    probes.keep(proc_root.join("vmstat"), move |text, row| key_numbers(text, &vmstat, row));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check;
+    use super::*;
+
+    #[test]
+    fn look_alikes_are_not_taken() {
+        use Column::*;
+        let meminfo = "MemTotal:       1020000 kB\nMemFree:  5 kB\nMemAvailable: 9 kB\nBuffers: 80 kB\nCached: 8000 kB\n\
+            SwapCached: 1 kB\nDirty: 3 kB\nWriteback: 4 kB\nWritebackTmp: 77 kB\nAnonPages: 6 kB\nShmem: 2 kB\n\
+            ShmemHugePages: 99 kB\nSReclaimable: 7 kB\nSwapTotal: 720000 kB\nSwapFree: 1 kB\n";
+        let vmstat = "pgmajfault 12\npswpin 100\npswpout 200\npgscan_direct 5\npgscan_direct_throttle 50\n\
+            workingset_refault_anon 31\nworkingset_refault_file 32\noom_kill 1\n";
+        check(
+            &[("meminfo", meminfo), ("vmstat", vmstat)],
+            open,
+            &[
+                (MemTotal, 1_020_000),
+                (MemFree, 5),
+                (MemAvailable, 9),
+                (MemBuffers, 80),
+                (MemCached, 8000),
+                (MemReclaimable, 7),
+                (MemShmem, 2),
+                (MemDirty, 3),
+                (MemWriteback, 4),
+                (MemAnon, 6),
+                (SwapTotal, 720_000),
+                (SwapFree, 1),
+                (SwapIn, 100),
+                (SwapOut, 200),
+                (MajorFaults, 12),
+                (ScanDirect, 5),
+                (RefaultAnon, 31),
+                (RefaultFile, 32),
+                (OomKills, 1),
+            ],
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Traffic of the interfaces, and what TCP lost or refused: /proc/net.
+//!
+//! Of the network namespace that the sampler itself is in.
+
+use super::Probes;
+use crate::text::{fields, key, key_numbers, lines, number};
+use model::reading::{Column, Reading};
+use std::path::Path;
+
+/// Opens the four files.
+pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
+    let net = proc_root.join("net");
+    probes.keep(net.join("dev"), dev);
+    probes.keep(net.join("snmp"), |text, row| {
+        headed(text, b"Tcp:", &[("RetransSegs", Column::TcpRetransmits)], row);
+    });
+    probes.keep(net.join("netstat"), |text, row| {
+        let wanted =
+            [("ListenOverflows", Column::TcpListenOverflows), ("ListenDrops", Column::TcpListenDrops)];
+        headed(text, b"TcpExt:", &wanted, row);
+    });
+    probes.keep(net.join("sockstat"), |text, row| sockstat(text, row));
+}
+
+const RX_BYTES: usize = 0;
+const RX_DROPS: usize = 3;
+const TX_BYTES: usize = 8;
+const TX_DROPS: usize = 11;
+
+fn dev(text: &[u8], row: &mut Reading) {
+    let (mut rx, mut tx, mut drops) = (0u64, 0u64, 0u64);
+    for line in lines(text) {
+        // The two lines of headings have no colon.
+        let Some(colon) = line.iter().rposition(|&byte| byte == b':') else { continue };
+        let mut numbers = [0; TX_DROPS + 1];
+        for (value, field) in numbers.iter_mut().zip(fields(&line[colon + 1..])) {
+            *value = number(field).unwrap_or(0);
+        }
+        if line[..colon].trim_ascii() == b"lo" {
+            row.set(Column::LoopbackBytes, numbers[RX_BYTES]);
+        } else {
+            rx = rx.saturating_add(numbers[RX_BYTES]);
+            tx = tx.saturating_add(numbers[TX_BYTES]);
+            drops = drops.saturating_add(numbers[RX_DROPS]).saturating_add(numbers[TX_DROPS]);
+        }
+    }
+    row.set(Column::NetRxBytes, rx);
+    row.set(Column::NetTxBytes, tx);
+    row.set(Column::NetDrops, drops);
+}
+
+/// Files that name their columns in one line and give the numbers in the next, both with the same first field.
+fn headed(text: &[u8], prefix: &[u8], wanted: &[(&str, Column)], row: &mut Reading) {
+    let mut rows = lines(text).filter(|line| fields(line).next() == Some(prefix));
+    let (Some(names), Some(values)) = (rows.next(), rows.next()) else { return };
+    for (name, value) in fields(names).zip(fields(values)) {
+        if let Some((_, column)) = wanted.iter().find(|(wanted, _)| wanted.as_bytes() == name)
+            && let Some(value) = number(value)
+        {
+            row.set(*column, value);
+        }
+    }
+}
+
+/// `TCP: inuse 5 orphan 0 tw 3 alloc 8 mem 1`
+fn sockstat(text: &[u8], row: &mut Reading) {
+    let Some(tcp) = lines(text).find(|line| line.starts_with(b"TCP:")) else { return };
+    let mut fields = fields(tcp);
+    if fields.any(|field| field == b"tw")
+        && let Some(waiting) = fields.next().and_then(number)
+    {
+        row.set(Column::TcpTimeWait, waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check;
+    use super::*;
+
+    #[test]
+    fn loopback_apart_and_tcp_by_name() {
+        use Column::*;
+        let dev = "Inter-|   Receive                                                |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+            lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n  \
+            eth0: 1000 10 0 1 0 0 0 0 2000 20 0 2 0 0 0 0\n\
+            wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n";
+        let snmp = "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn RetransSegs InErrs\nTcp: 1 -1 42 0\n";
+        let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
+        let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 0 mem 0\n";
+        check(
+            &[("net/dev", dev), ("net/snmp", snmp), ("net/netstat", netstat), ("net/sockstat", sockstat)],
+            open,
+            &[
+                (NetRxBytes, 8000),
+                (NetTxBytes, 10_000),
+                (NetDrops, 7),
+                (LoopbackBytes, 500),
+                (TcpRetransmits, 42),
+                (TcpListenOverflows, 22),
+                (TcpListenDrops, 23),
+                (TcpTimeWait, 77),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_heading_without_numbers_fills_nothing() {
+        let files = [("net/snmp", "Tcp: RetransSegs\n"), ("net/netstat", ""), ("net/sockstat", "TCP: inuse 1 tw\n")];
+        check(&files, open, &[]);
+    }
+}

@@ -1,0 +1,112 @@
+//! The sampler's own side: the hidden command `@sampler`.
+//!
+//! It finds its orders in its argument, the ring on its standard output and its life line on its standard input: when the other
+//! end of that closes, because the parent said so or because it died, there is one last reading and the process ends. Standard
+//! error is for a start that failed; it is closed once the first reading is published, which is how the parent knows.
+//! While sampling it allocates nothing, writes nothing and opens nothing, apart from the stat files of new processes.
+
+use crate::appointments::{Appointments, now};
+use crate::privileges;
+use crate::probes::Probes;
+use crate::ring::Ring;
+use crate::watch::Watch;
+use model::Nanos;
+use model::reading::{Column, Reading};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::AsFd;
+
+/// Readings taken before memory is locked, so that what they touch is there to be locked.
+const WARM_UP: usize = 2;
+
+/// Runs the sampler until its standard input is closed; the argument is a [`Watch`] as JSON. Returns the exit code.
+#[must_use]
+pub fn sampler_main(args: &[OsString]) -> u8 {
+    match orders(args).and_then(|watch| sample(&watch)) {
+        Ok(()) => 0,
+        Err(refusal) => {
+            // Nobody is left to tell when this fails too.
+            let _ = writeln!(std::io::stderr(), "{}", refusal.sentence);
+            refusal.exit_code
+        }
+    }
+}
+
+/// Why there can be no sampling.
+struct Refusal {
+    sentence: String,
+    exit_code: u8,
+}
+
+fn orders(args: &[OsString]) -> Result<Watch, Refusal> {
+    let usage = |sentence: String| Refusal { sentence, exit_code: 2 };
+    let [json] = args else {
+        return Err(usage("@sampler is started by webdyno itself, with one argument".to_owned()));
+    };
+    let watch = json.to_str().ok_or("not UTF-8".to_owned()).and_then(|json| {
+        serde_json::from_str(json).map_err(|error| error.to_string())
+    });
+    watch.map_err(|error| usage(format!("@sampler cannot read its orders: {error}")))
+}
+
+fn sample(watch: &Watch) -> Result<(), Refusal> {
+    let environment = |what: &str| {
+        let what = what.to_owned();
+        move |error: Errno| Refusal { sentence: format!("the sampler {what}: {error}"), exit_code: 5 }
+    };
+    let mut ring = Ring::open(std::io::stdout().as_fd(), watch.capacity)
+        .map_err(environment("did not get its shared memory on standard output"))?;
+    let (mut probes, notes) = prepare(watch);
+    ring.set_notes(&notes);
+    let start = now();
+    let mut appointments = Appointments::every(watch.period_ns, start).map_err(environment("cannot have a timer"))?;
+    let mut row = Reading::empty(0);
+    let mut take = |due: Option<Nanos>| {
+        read_row(&mut probes, due, &mut row);
+        ring.publish(&row);
+    };
+    take(Some(start));
+    let_go_of_the_parent().map_err(environment("cannot close its standard error"))?;
+    loop {
+        let due = appointments.wait(std::io::stdin().as_fd()).map_err(environment("lost its timer"))?;
+        take(due);
+        if due.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Everything that may allocate, open or be refused.
+fn prepare(watch: &Watch) -> (Probes, Vec<String>) {
+    privileges::many_files();
+    // Before the probes are opened, because one of them starts a thread, which inherits it.
+    let nice = privileges::nice();
+    let mut probes = Probes::open(watch);
+    let mut row = Reading::empty(0);
+    for _ in 0..WARM_UP {
+        read_row(&mut probes, None, &mut row);
+    }
+    let mut notes = std::mem::take(&mut probes.notes);
+    privileges::lock_memory(&mut notes);
+    privileges::real_time(nice, &mut notes);
+    privileges::survive_oom(&watch.proc_root, &mut notes);
+    (probes, notes)
+}
+
+/// One reading; `due` is when it should have begun, if there was an appointment.
+fn read_row(probes: &mut Probes, due: Option<Nanos>, row: &mut Reading) {
+    let began = now();
+    *row = Reading::empty(began);
+    probes.read(row);
+    row.set(Column::SamplerLateNs, due.map_or(0, |due| began.saturating_sub(due)));
+    row.set(Column::SamplerCostNs, now().saturating_sub(began));
+}
+
+/// Replaces standard output and error by nothing: the parent sees the end of the latter, and no stray line can reach the ring.
+fn let_go_of_the_parent() -> Result<(), Errno> {
+    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    rustix::stdio::dup2_stderr(&nothing)
+}

@@ -1,0 +1,200 @@
+//! The parent's side: start a sampler, look at its readings while it runs, end it and take them all.
+
+use crate::ring::Ring;
+use crate::watch::Watch;
+use model::reading::{Reading, Readings};
+use model::{Nanos, SECOND};
+use rustix::event::{PollFd, PollFlags};
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A sampler process. It ends when this value is dropped, and by itself when this process dies.
+#[derive(Debug)]
+pub struct Sampler {
+    ring: SharedRing,
+    child: Child,
+}
+
+/// Why there is no sampler.
+#[derive(Debug, thiserror::Error)]
+pub enum MonitorError {
+    /// The watch asks for what cannot be.
+    #[error("a watch needs a period of at least 1 ms and room for at least 2 readings, not {period_ns} ns and {capacity}")]
+    Watch {
+        /// What was asked for.
+        period_ns: Nanos,
+        /// What was asked for.
+        capacity: usize,
+    },
+    /// Paths that are no text.
+    #[error("a watch must be plain text to be handed to the sampler: {0}")]
+    Orders(#[from] serde_json::Error),
+    /// No shared memory.
+    #[error("no shared memory for {capacity} readings: {source}; ask for fewer")]
+    Memory {
+        /// Room asked for.
+        capacity: usize,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The program could not be started.
+    #[error("{} could not be started as the sampler: {source}", exe.display())]
+    Start {
+        /// The program.
+        exe: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// It started and gave up.
+    #[error("the sampler gave up: {0}")]
+    GaveUp(String),
+    /// It started and did nothing.
+    #[error("the sampler gave no reading within {} s; is the host short of memory?", READY.as_secs())]
+    Silent,
+    /// It could not be waited for.
+    #[error("the sampler could not be ended: {0}")]
+    End(std::io::Error),
+}
+
+/// How long the first reading may take.
+const READY: Duration = Duration::from_secs(10);
+/// How long a sampler may take to end before it is killed.
+const ENDING: Duration = Duration::from_secs(3);
+
+impl Sampler {
+    /// Starts `exe @sampler` and waits until its first reading exists.
+    pub fn start(exe: &Path, watch: &Watch) -> Result<Sampler, MonitorError> {
+        let Watch { period_ns, capacity, .. } = *watch;
+        if period_ns < SECOND / 1000 || capacity < 2 {
+            return Err(MonitorError::Watch { period_ns, capacity });
+        }
+        let orders = serde_json::to_string(watch)?;
+        let memory = |source: rustix::io::Errno| MonitorError::Memory { capacity, source: source.into() };
+        let (ring, file) = Ring::create(capacity).map_err(memory)?;
+        let child = Command::new(exe)
+            .arg("@sampler")
+            .arg(orders)
+            .stdin(Stdio::piped())
+            .stdout(file)
+            .stderr(Stdio::piped())
+            // Ctrl-C in the terminal is for the parent, which still wants the readings.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| MonitorError::Start { exe: exe.to_owned(), source })?;
+        let mut sampler = Sampler { ring: SharedRing(ring), child };
+        let complaint = sampler.child.stderr.take().map(complaint).transpose()?.unwrap_or_default();
+        if sampler.ring.0.published() > 0 {
+            return Ok(sampler);
+        }
+        let status = sampler.end().map_err(MonitorError::End)?;
+        let said = complaint.trim();
+        Err(MonitorError::GaveUp(if said.is_empty() { how_it_ended(status) } else { said.to_owned() }))
+    }
+
+    /// The number of the sampler process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The newest reading.
+    #[must_use]
+    pub fn latest(&self) -> Option<Reading> {
+        // A row is gone only when the ring was written round while it was copied; then there is a newer one.
+        (0..3).find_map(|_| self.ring.0.row(self.ring.0.published().checked_sub(1)?))
+    }
+
+    /// The readings taken after that instant, in order; for a look at a trial that is still running.
+    #[must_use]
+    pub fn rows_after(&self, at_ns: Nanos) -> Vec<Reading> {
+        let ring = &self.ring.0;
+        let published = ring.published();
+        let newest_first = (ring.earliest(published)..published).rev().map_while(|index| ring.row(index));
+        let mut rows: Vec<_> = newest_first.take_while(|row| row.at_ns > at_ns).collect();
+        rows.reverse();
+        rows
+    }
+
+    /// Has one last reading taken, ends the sampler and returns every reading that the ring still holds.
+    ///
+    /// A sampler that was killed is no error: what it read before is returned, with a note.
+    pub fn finish(mut self) -> Result<Readings, MonitorError> {
+        let early = self.child.try_wait().map_err(MonitorError::End)?;
+        let status = self.end().map_err(MonitorError::End)?;
+        let ring = &self.ring.0;
+        let published = ring.published();
+        let earliest = ring.earliest(published);
+        let mut notes = ring.notes();
+        if early.is_some() || !status.success() {
+            notes.push(format!("the sampler {} before it was told to: readings stop there", how_it_ended(status)));
+        }
+        if earliest > 0 {
+            notes.push(format!("the first {earliest} readings were overwritten: there was room for {}", published - earliest));
+        }
+        Ok(Readings { rows: (earliest..published).filter_map(|index| ring.row(index)).collect(), notes })
+    }
+
+    /// Closes the life line and waits; kills a sampler that does not hear.
+    fn end(&mut self) -> std::io::Result<ExitStatus> {
+        drop(self.child.stdin.take());
+        let deadline = Instant::now() + ENDING;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if Instant::now() >= deadline {
+                self.child.kill()?;
+                return self.child.wait();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here, and the sampler sees the end of its life line in any case.
+        let _ = self.end();
+    }
+}
+
+/// The ring, with nothing to show in debugging output.
+struct SharedRing(Ring);
+
+impl std::fmt::Debug for SharedRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ring").field("published", &self.0.published()).finish_non_exhaustive()
+    }
+}
+
+/// What the sampler says until it closes its standard error: nothing when it is ready.
+fn complaint(mut stderr: ChildStderr) -> Result<String, MonitorError> {
+    let deadline = Instant::now() + READY;
+    let mut text = Vec::new();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = rustix::event::Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        match rustix::event::poll(&mut [PollFd::new(&stderr, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) => return Err(MonitorError::Silent),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(MonitorError::End(error.into())),
+        }
+        let mut piece = [0; 512];
+        match stderr.read(&mut piece).map_err(MonitorError::End)? {
+            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            count => text.extend_from_slice(&piece[..count]),
+        }
+    }
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

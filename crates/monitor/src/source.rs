@@ -1,0 +1,59 @@
+//! A file of the kernel that is opened once and read many times, into a buffer that never grows.
+//!
+//! Keeping the descriptor saves the opening on every reading and, when memory is short, the allocations it needs in the kernel.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// Bytes of a buffer. The longest file in use is /proc/stat, whose line of interrupts grows with the number of devices.
+const BUFFER: usize = 128 * 1024;
+
+/// A file that stays open.
+pub(crate) struct Source {
+    file: OwnedFd,
+}
+
+/// Where texts are read to; one for each thread.
+pub(crate) struct Buffer(Box<[u8]>);
+
+impl Buffer {
+    /// A buffer whose every page has been touched, so that no later reading has to ask the kernel for one.
+    pub(crate) fn new() -> Self {
+        Buffer(vec![1; BUFFER].into_boxed_slice())
+    }
+
+    /// All of it.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+
+    /// Reads a file from its beginning; what does not fit is left out.
+    pub(crate) fn fill(&mut self, file: impl AsFd) -> Result<&[u8], Errno> {
+        let mut length = 0;
+        // Files of the kernel come in pieces of about a page: only an empty read is the end.
+        while length < self.0.len() {
+            match rustix::io::pread(&file, &mut self.0[length..], length as u64) {
+                Ok(0) => break,
+                Ok(count) => length += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(&self.0[..length])
+    }
+}
+
+impl Source {
+    /// Opens a file for reading.
+    pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
+        let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Source { file })
+    }
+
+    /// Its text now.
+    pub(crate) fn read<'b>(&self, buffer: &'b mut Buffer) -> Result<&'b [u8], Errno> {
+        buffer.fill(&self.file)
+    }
+}

@@ -1,0 +1,56 @@
+//! What a sampler is to read, how often, and where the world is.
+//!
+//! Plain data, handed to the sampler process as JSON; it does not look whether the files exist.
+
+use model::{Nanos, SECOND};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What to read and how often.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watch {
+    /// Time between two readings, in nanoseconds; at least a millisecond.
+    pub period_ns: Nanos,
+    /// How many readings are kept; the earliest are overwritten after that, and a note says so. One takes about 700 bytes of
+    /// locked memory.
+    pub capacity: usize,
+    /// The control group of the server.
+    pub group: GroupDirs,
+    /// The root of the server's process tree.
+    pub root_pid: Option<u32>,
+    /// The TCP port on which the server listens.
+    pub port: Option<u16>,
+    /// Where the proc file system is.
+    pub proc_root: PathBuf,
+    /// Where the sys file system is.
+    pub sys_root: PathBuf,
+}
+
+/// The directories of one control group; one that is `None` leaves its columns absent. Under cgroup v2 all that are given name
+/// the same directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupDirs {
+    /// The memory controller: v1, or v2.
+    pub memory: Option<PathBuf>,
+    /// The cpuacct controller (v1).
+    pub cpuacct: Option<PathBuf>,
+    /// The cpu controller: v1 for throttling, or v2.
+    pub cpu: Option<PathBuf>,
+    /// The unified (v2) directory, for pressure; it may exist beside v1 controllers.
+    pub unified: Option<PathBuf>,
+}
+
+impl Default for Watch {
+    /// The host alone, once a second, an hour of it.
+    fn default() -> Self {
+        Watch {
+            period_ns: SECOND,
+            capacity: 3600,
+            group: GroupDirs::default(),
+            root_pid: None,
+            port: None,
+            proc_root: PathBuf::from("/proc"),
+            sys_root: PathBuf::from("/sys"),
+        }
+    }
+}

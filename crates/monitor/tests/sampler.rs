@@ -1,0 +1,357 @@
+//! The sampler as a real process, watched from outside. This program is its own cast: started again with a word that begins
+//! with `@`, it plays the sampler, a parent that dies, or a server with workers.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test program without the standard harness")]
+
+use model::reading::{Column, Reading, Readings};
+use monitor::{GroupDirs, MonitorError, Sampler, Watch};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PERIOD: u64 = 100_000_000;
+
+fn main() {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match args.first().and_then(|word| word.to_str()) {
+        Some("@sampler") => std::process::exit(monitor::sampler_main(&args[1..]).into()),
+        Some(role) if role.starts_with('@') => play(role, args.get(1).map(Path::new)),
+        filter => run_tests(filter.filter(|word| !word.starts_with('-')).unwrap_or_default()),
+    }
+}
+
+fn run_tests(filter: &str) {
+    let tests: [(&str, fn()); 10] = [
+        ("rows_lie_on_the_grid", rows_lie_on_the_grid),
+        ("it_ends_with_its_parent", it_ends_with_its_parent),
+        ("a_stopped_sampler_says_how_late_it_was", a_stopped_sampler_says_how_late_it_was),
+        ("a_killed_sampler_leaves_its_rows", a_killed_sampler_leaves_its_rows),
+        ("a_full_ring_says_what_it_lost", a_full_ring_says_what_it_lost),
+        ("privileges_are_had_or_noted", privileges_are_had_or_noted),
+        ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
+        ("a_start_that_fails_says_why", a_start_that_fails_says_why),
+        ("the_server_is_seen_at_work", the_server_is_seen_at_work),
+        ("the_group_is_seen", the_group_is_seen),
+    ];
+    for (name, test) in tests.into_iter().filter(|(name, _)| name.contains(filter)) {
+        print!("test {name} ... ");
+        std::io::stdout().flush().unwrap();
+        test();
+        println!("ok");
+    }
+}
+
+fn me() -> PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+fn watch() -> Watch {
+    Watch { period_ns: PERIOD, capacity: 1000, ..Watch::default() }
+}
+
+fn start(watch: &Watch) -> Sampler {
+    Sampler::start(&me(), watch).unwrap()
+}
+
+/// Waits until something is the case, and fails loudly when that takes too long.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn until_rows(sampler: &Sampler, count: usize) {
+    until("rows", || (sampler.rows_after(0).len() >= count).then_some(()));
+}
+
+/// The number after a name in a file of `name: number` lines, or the first number of all when the name is empty.
+fn number_in(path: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line[name.len()..].split_whitespace().next()?.parse().ok()
+}
+
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+/// Appointments of rows: when each should have begun.
+fn due(row: &Reading) -> u64 {
+    row.at_ns - row.get(Column::SamplerLateNs).unwrap()
+}
+
+fn check_grid(rows: &[Reading]) {
+    for pair in rows.windows(2) {
+        assert!(pair[0].at_ns < pair[1].at_ns);
+    }
+    // The last row is taken at the end, without an appointment.
+    for row in &rows[..rows.len() - 1] {
+        assert_eq!((due(row) - due(&rows[0])) % PERIOD, 0, "off the grid by {} ns", (due(row) - due(&rows[0])) % PERIOD);
+    }
+}
+
+fn rows_lie_on_the_grid() {
+    let sampler = start(&watch());
+    let first = sampler.latest().unwrap();
+    until_rows(&sampler, 8);
+    let newer = sampler.rows_after(first.at_ns);
+    assert!(newer.iter().all(|row| row.at_ns > first.at_ns) && newer.len() >= 7);
+    let before_the_end = sampler.latest().unwrap();
+    let Readings { rows, notes } = sampler.finish().unwrap();
+    println!("notes: {notes:?}");
+    check_grid(&rows);
+    assert!(rows.last().unwrap().at_ns > before_the_end.at_ns, "there is a last reading at the end");
+    let numbers: Vec<_> = rows[..rows.len() - 1].iter().map(|row| (due(row) - due(&rows[0])) / PERIOD).collect();
+    let missed = numbers.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+    assert!(missed <= 1, "appointments missed: {numbers:?}");
+    let last = rows.last().unwrap();
+    assert_eq!(last.get(Column::MemTotal), number_in("/proc/meminfo", "MemTotal:"));
+    let swap_outs = number_in("/proc/vmstat", "pswpout ").unwrap();
+    assert!(last.get(Column::SwapOut).unwrap() <= swap_outs);
+    assert!(last.get(Column::SamplerCostNs).unwrap() > 0);
+    assert_eq!(last.get(Column::TreeProcesses), None, "no tree was asked for");
+}
+
+fn it_ends_with_its_parent() {
+    let mut parent = Command::new(me()).arg("@parent").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(parent.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let sampler: u32 = line.trim().parse().unwrap();
+    assert!(is_alive(sampler));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    until("the orphaned sampler to end", || (!is_alive(sampler)).then_some(()));
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+fn a_stopped_sampler_says_how_late_it_was() {
+    let sampler = start(&watch());
+    until_rows(&sampler, 3);
+    signal(sampler.pid(), Signal::STOP);
+    let stopped = sampler.latest().unwrap();
+    until("half a second", || (sampler_clock() > stopped.at_ns + 5 * PERIOD).then_some(()));
+    let continued = sampler_clock();
+    signal(sampler.pid(), Signal::CONT);
+    until("rows after the pause", || (sampler.rows_after(continued).len() >= 3).then_some(()));
+    let rows = sampler.finish().unwrap().rows;
+    check_grid(&rows);
+    let late = rows.iter().find(|row| row.at_ns >= continued).unwrap();
+    let lateness = late.get(Column::SamplerLateNs).unwrap();
+    assert!(lateness > 2 * PERIOD, "late by {lateness} ns only");
+    // It tells its true time, and the next one is back on the grid and not more than a period behind it.
+    let next = rows.iter().find(|row| row.at_ns > late.at_ns).unwrap();
+    assert!(next.at_ns - late.at_ns <= 2 * PERIOD && next.get(Column::SamplerLateNs).unwrap() < PERIOD);
+}
+
+/// The clock of the readings.
+fn sampler_clock() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn a_killed_sampler_leaves_its_rows() {
+    let sampler = start(&watch());
+    until_rows(&sampler, 3);
+    let pid = sampler.pid();
+    signal(pid, Signal::KILL);
+    until("its death", || (!is_alive(pid)).then_some(()));
+    let before = sampler.rows_after(0);
+    let readings = sampler.finish().unwrap();
+    assert_eq!(readings.rows, before);
+    let note = readings.notes.last().unwrap();
+    assert!(note.contains("was ended by signal 9 before it was told to"), "{note}");
+}
+
+fn a_full_ring_says_what_it_lost() {
+    let sampler = start(&Watch { period_ns: PERIOD / 20, capacity: 8, ..watch() });
+    let first = sampler.latest().unwrap();
+    until("the ring to be full", || (sampler.rows_after(0).first()?.at_ns > first.at_ns).then_some(()));
+    let readings = sampler.finish().unwrap();
+    assert_eq!(readings.rows.len(), 7);
+    let note = readings.notes.last().unwrap();
+    assert!(note.starts_with("the first ") && note.contains("readings were overwritten"), "{note}");
+}
+
+fn privileges_are_had_or_noted() {
+    let sampler = start(&watch());
+    let pid = sampler.pid();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // Field 41, the policy: 1 is SCHED_FIFO.
+    let policy = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(38).unwrap().to_owned();
+    let locked = number_in(&format!("/proc/{pid}/status"), "VmLck:").unwrap();
+    let oom = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+    let notes = sampler.finish().unwrap().notes;
+    let noted = |word: &str| notes.iter().any(|note| note.contains(word));
+    assert_ne!(policy == "1", noted("real-time priority"), "{policy} {notes:?}");
+    assert_ne!(locked > 0, noted("locked memory"), "{locked} {notes:?}");
+    assert_ne!(oom.trim() == "-1000", noted("out-of-memory"), "{oom} {notes:?}");
+}
+
+fn sampling_takes_no_memory_and_writes_nothing() {
+    let sampler = start(&Watch { root_pid: Some(std::process::id()), period_ns: PERIOD / 10, ..watch() });
+    let pid = sampler.pid();
+    let state = || {
+        let of = |file: &str, name: &str| number_in(&format!("/proc/{pid}/{file}"), name);
+        (of("status", "VmSize:").unwrap(), of("status", "VmData:").unwrap(), of("io", "syscw:"), of("io", "wchar:"))
+    };
+    until_rows(&sampler, 10);
+    let before = state();
+    until_rows(&sampler, 60);
+    assert_eq!(state(), before, "address space, data, writes and bytes written");
+}
+
+fn a_start_that_fails_says_why() {
+    let error = |exe: &str, watch: &Watch| Sampler::start(Path::new(exe), watch).unwrap_err();
+    assert!(matches!(error("/no/such/program", &watch()), MonitorError::Start { .. }));
+    assert_eq!(error("/bin/false", &watch()).to_string(), "the sampler gave up: ended with exit code 1");
+    assert!(matches!(error("/bin/false", &Watch { capacity: 1, ..watch() }), MonitorError::Watch { .. }));
+    let by_hand = Command::new(me()).args(["@sampler", "{}"]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(by_hand.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&by_hand.stderr).into_owned();
+    assert!(said.starts_with("@sampler cannot read its orders: missing field"), "{said}");
+}
+
+/// A process and the pipe that keeps it and its children alive.
+struct Cast {
+    child: Child,
+    life: Option<ChildStdin>,
+}
+
+impl Cast {
+    fn start(role: &str, about: &Path) -> Self {
+        let mut child = Command::new(me()).arg(role).arg(about).stdin(Stdio::piped()).spawn().unwrap();
+        let life = child.stdin.take();
+        Cast { child, life }
+    }
+}
+
+impl Drop for Cast {
+    fn drop(&mut self) {
+        drop(self.life.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn play(role: &str, about: Option<&Path>) {
+    let child = |role: &str| Command::new(me()).arg(role).args(about).spawn().unwrap();
+    let lock = || {
+        let file = File::create(about.unwrap()).unwrap();
+        file.lock().unwrap();
+        file
+    };
+    let sampler = (role == "@parent").then(|| start(&watch()));
+    if let Some(sampler) = &sampler {
+        println!("{}", sampler.pid());
+    }
+    let (mut children, mut held, mut memory) = (Vec::new(), None, Vec::new());
+    match role {
+        "@server" => children.extend(["@locker", "@locker", "@with_cgi", "@idle"].map(child)),
+        "@locker" => held = Some(lock()),
+        "@with_cgi" => children.push(child("@idle")),
+        "@hungry" => {
+            // Into the group first: only memory touched inside is charged to it.
+            let groups = fs::read_to_string(about.unwrap()).unwrap();
+            groups.lines().for_each(|procs| fs::write(procs, "0").unwrap());
+            memory = vec![1u8; 48 << 20];
+        }
+        _ => {}
+    }
+    // All share the pipe of the one that was started first, so all end when it is closed.
+    let _ = std::io::stdin().read(&mut [0]);
+    drop((held, memory));
+    children.iter_mut().for_each(|child| drop(child.wait()));
+}
+
+fn the_server_is_seen_at_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Cast::start("@server", &dir.path().join("lock"));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 2).unwrap();
+    let address = listener.local_addr().unwrap();
+    let root_pid = Some(server.child.id());
+    let sampler = start(&Watch { root_pid, port: Some(address.port()), ..watch() });
+    let seen = |column| sampler.latest().unwrap().get(column);
+    until("root, four workers, one CGI", || (seen(Column::TreeProcesses) == Some(6)).then_some(()));
+    until("one to wait for the lock", || (seen(Column::TreeLockWaiters) == Some(1)).then_some(()));
+    until("the worker with a CGI alone to be busy", || (seen(Column::TreeBusyWorkers) == Some(1)).then_some(()));
+    let row = sampler.latest().unwrap();
+    assert_eq!(row.get(Column::TreeWorkers), Some(4));
+    assert!(row.get(Column::TreeRss) > row.get(Column::TreeRssLargest));
+    assert!(row.get(Column::TreeCpuTicks).is_some());
+    assert_eq!((row.get(Column::AcceptQueue), row.get(Column::AcceptLimit)), (Some(0), Some(2)));
+    // The kernel lets in one more than the limit.
+    let waiting: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+    until("the accept queue to fill", || (seen(Column::AcceptQueue) == Some(3)).then_some(()));
+    drop((listener, waiting));
+    until("the port to be given up", || seen(Column::AcceptQueue).is_none().then_some(()));
+    drop(server);
+    until("the tree to be gone", || (seen(Column::TreeProcesses) == Some(0)).then_some(()));
+}
+
+/// Control groups that are removed at the end.
+struct Groups(Vec<PathBuf>);
+
+impl Groups {
+    fn make() -> std::io::Result<Self> {
+        let name = format!("webdyno-monitor-test-{}", std::process::id());
+        let mut made = Groups(Vec::new());
+        for controller in ["memory", "cpuacct", "cpu", "unified"] {
+            let dir = Path::new("/sys/fs/cgroup").join(controller).join(&name);
+            fs::create_dir(&dir)?;
+            made.0.push(dir);
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        for dir in &self.0 {
+            until("the group to be empty", || fs::remove_dir(dir).ok());
+        }
+    }
+}
+
+fn the_group_is_seen() {
+    let groups = match Groups::make() {
+        Ok(groups) => groups,
+        Err(error) => return print!("skipped: no cgroup v1 groups can be made here ({error}) ... "),
+    };
+    let limit = 256 << 20;
+    fs::write(groups.0[0].join("memory.limit_in_bytes"), limit.to_string()).unwrap();
+    let [memory, cpuacct, cpu, unified] = [0, 1, 2, 3].map(|index| Some(groups.0[index].clone()));
+    let sampler = start(&Watch { group: GroupDirs { memory, cpuacct, cpu, unified }, ..watch() });
+    let before = sampler.latest().unwrap();
+    assert_eq!(before.get(Column::GroupLimit), Some(limit));
+    let list = tempfile::NamedTempFile::new().unwrap();
+    let procs: Vec<_> = groups.0.iter().map(|dir| dir.join("cgroup.procs").display().to_string()).collect();
+    fs::write(list.path(), procs.join("\n")).unwrap();
+    let hungry = Cast::start("@hungry", list.path());
+    let row = until("48 MiB in the group", || {
+        sampler.latest().filter(|row| row.get(Column::GroupAnon).is_some_and(|bytes| bytes >= 48 << 20))
+    });
+    assert!(row.get(Column::GroupUsage).unwrap() >= 48 << 20);
+    let cpu = |row: &Reading| row.get(Column::GroupCpuNs).unwrap();
+    until("CPU time", || sampler.latest().filter(|row| cpu(row) > cpu(&before)));
+    let row = sampler.latest().unwrap();
+    let absent: Vec<_> = Column::ALL
+        .iter()
+        .filter(|column| column.name().starts_with("group.") && row.get(**column).is_none())
+        .collect();
+    drop(hungry);
+    let notes = sampler.finish().unwrap().notes;
+    assert!(absent.is_empty() || notes.iter().any(|note| note.contains("pressure")), "{absent:?} {notes:?}");
+}

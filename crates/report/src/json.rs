@@ -1,0 +1,36 @@
+//! The report for programs: the view as it is, under a schema version.
+//!
+//! Names carry their unit (`window_s`, `median_us`, `memory_bytes`); a sentence is `{"id", "text"}`, where the id is stable and
+//! the text is for people. Within one version fields are only added; renaming or removing one raises the version.
+//!
+//! `run`: the head, with `host` and the plan's text. `cells[]`: `name`, `role` (`baseline`, `again` or `candidate`), `variant`,
+//! `directives`, `load`, `trials_used` of `trials_made`, `window_s`, `good_per_s`, `latency` (microseconds, with `percentiles`),
+//! `failures[]`, `comparison` (`ratio`, `low`, `high`, `blocks`, `verdict`), `diagnosis` (`primary`, `contributing`, `ruled_out`,
+//! each with `evidence[]` of `name`, `value`, `text`), `doubts[]`. `settings[]`: one value per cell. `trials[]`: with `panels[]`
+//! of series as `[seconds, value]`. `warnings[]` and `noise_floor`: sentences.
+
+use crate::view::View;
+use serde::Serialize;
+
+/// The schema's version.
+pub const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    #[serde(flatten)]
+    view: &'a View,
+}
+
+/// Draws a view as one JSON object, indented, with a line break at its end.
+///
+/// # Panics
+/// Never: every key of a view is text, and numbers that JSON cannot hold become `null`.
+#[must_use]
+pub fn render(view: &View) -> String {
+    let document = Document { schema: "webdyno-report", schema_version: SCHEMA_VERSION, view };
+    let mut text = serde_json::to_string_pretty(&document).expect("a view has only text as keys");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,177 @@
+//! The report for a pull request or a wiki: headings, one table, lists. Renders as it should on GitHub and in plain viewers.
+
+use crate::escape::Markdown;
+use crate::language::{Catalogue, Sentence};
+use crate::view::{CellView, FindingView, View};
+
+/// Draws a view as Markdown.
+#[must_use]
+pub fn render(view: &View) -> String {
+    let mut page = Page { words: Catalogue::of(view.language), out: String::new() };
+    page.head(view);
+    page.list("section-warnings", view.warnings.iter().map(|warning| Markdown(&warning.text).to_string()));
+    page.table(view);
+    page.list("section-comparison", comparisons(view).into_iter());
+    page.diagnoses(view);
+    page.settings(view);
+    page.list("section-trouble", trouble(view, &page.words).into_iter());
+    page.plan(view);
+    page.out
+}
+
+struct Page {
+    words: Catalogue,
+    out: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn heading(&mut self, id: &str) {
+        let heading = format!("\n## {}\n", self.words.word(id));
+        self.line(&heading);
+    }
+
+    fn list(&mut self, heading: &str, items: impl ExactSizeIterator<Item = String>) {
+        if items.len() > 0 {
+            self.heading(heading);
+            items.for_each(|item| self.line(&format!("- {item}")));
+        }
+    }
+
+    fn head(&mut self, view: &View) {
+        let run = &view.run;
+        self.line(&format!("# {}", Markdown(&run.plan)));
+        self.line("");
+        if !run.about.is_empty() {
+            self.line(&format!("{}\n", Markdown(&run.about)));
+        }
+        let confinement = run.confinement.as_ref().map(|sentence| sentence.text.as_str());
+        let facts = [
+            Some(run.id.as_str()),
+            Some(run.began.as_str()),
+            Some(&run.end.text),
+            run.server.as_deref(),
+            Some(&run.placement.text),
+            confinement,
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().map(|fact| Markdown(fact).to_string()).collect();
+        self.line(&facts.join(" · "));
+    }
+
+    fn table(&mut self, view: &View) {
+        let row = |first: &str, rest: &[String]| {
+            let cells: Vec<String> =
+                std::iter::once(first).chain(rest.iter().map(String::as_str)).map(|c| Markdown(c).to_string()).collect();
+            format!("| {} |", cells.join(" | "))
+        };
+        self.line("");
+        self.line(&row("", &view.table.heads));
+        self.line(&format!("|---|{}", "---:|".repeat(view.table.heads.len())));
+        for line in &view.table.rows {
+            self.line(&row(&line.label, &line.figures));
+        }
+    }
+
+    fn diagnoses(&mut self, view: &View) {
+        self.heading("section-diagnosis");
+        for cell in &view.cells {
+            let title = match &cell.diagnosis {
+                Some(diagnosis) => diagnosis.primary.title.text.clone(),
+                None => self.words.word("no-diagnosis"),
+            };
+            self.line(&format!("- **{}**: {}", Markdown(&cell.name), Markdown(&title)));
+            self.findings(cell);
+        }
+    }
+
+    fn findings(&mut self, cell: &CellView) {
+        let separator = self.words.word("list-separator");
+        if let Some(diagnosis) = &cell.diagnosis {
+            self.evidence(&diagnosis.primary, &separator);
+            for finding in &diagnosis.contributing {
+                self.line(&format!("  - {}", Markdown(&finding.title.text)));
+                self.evidence(finding, &separator);
+            }
+            if !diagnosis.ruled_out.is_empty() {
+                let titles: Vec<_> = diagnosis.ruled_out.iter().map(|finding| finding.title.text.as_str()).collect();
+                let sentence = self.words.say("ruled-out", &[("list", titles.join(&separator))]);
+                self.line(&format!("  - {}", Markdown(&sentence.text)));
+            }
+        }
+        cell.doubts.iter().for_each(|doubt| self.line(&format!("  - ⚠ {}", Markdown(&doubt.text))));
+    }
+
+    fn evidence(&mut self, finding: &FindingView, separator: &str) {
+        if !finding.evidence.is_empty() {
+            let numbers: Vec<_> = finding.evidence.iter().map(|e| format!("{} {}", e.label, e.text)).collect();
+            self.line(&format!("  - {}", Markdown(&numbers.join(separator))));
+        }
+        if let Some(advice) = &finding.advice {
+            self.line(&format!("  - {}", Markdown(&advice.text)));
+        }
+    }
+
+    fn settings(&mut self, view: &View) {
+        if view.settings.is_empty() {
+            return;
+        }
+        self.heading("section-settings");
+        let names: String = view.cells.iter().map(|cell| format!(" {} |", Markdown(&cell.name))).collect();
+        self.line(&format!("| |{names}"));
+        self.line(&format!("|---|{}", "---|".repeat(view.cells.len())));
+        for setting in &view.settings {
+            let shown = |value: &Option<String>| format!(" {} |", Markdown(value.as_deref().unwrap_or("–")));
+            let values: String = setting.values.iter().map(shown).collect();
+            self.line(&format!("| {} |{values}", Markdown(&setting.name)));
+        }
+    }
+
+    fn plan(&mut self, view: &View) {
+        let run = &view.run;
+        self.heading("section-plan");
+        let host = &run.host;
+        let cpus = format!("{} × {}", host.cpus, host.cpu_model);
+        let facts = [host.name.as_str(), cpus.as_str(), host.kernel.as_str()].map(|fact| Markdown(fact).to_string());
+        self.line(&format!("{} · webdyno {} · seed {}\n", facts.join(" · "), Markdown(&run.version), run.seed));
+        // A fence longer than any run of backquotes in the text cannot be closed by it.
+        let longest = run.plan_text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        self.line(&format!("{fence}toml\n{}\n{fence}", run.plan_text.trim_end()));
+    }
+}
+
+fn comparisons(view: &View) -> Vec<String> {
+    let mut items = Vec::new();
+    for cell in &view.cells {
+        let Some(comparison) = &cell.comparison else { continue };
+        items.push(format!("**{}**: {}", Markdown(&cell.name), Markdown(&comparison.sentence.text)));
+        items.extend(comparison.warnings.iter().map(|warning| format!("⚠ {}", Markdown(&warning.text))));
+    }
+    items.extend(view.noise_floor.iter().map(|noise| Markdown(&noise.text).to_string()));
+    items
+}
+
+/// Failures by cause, trials that did not go as planned, and what webdyno noted.
+fn trouble(view: &View, words: &Catalogue) -> Vec<String> {
+    let mut items = Vec::new();
+    for cell in &view.cells {
+        for failure in &cell.failures {
+            let example = failure.example.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+            let text = format!("{}: {} × {}{example}", cell.name, failure.count, failure.cause.text);
+            items.push(Markdown(&text).to_string());
+        }
+    }
+    for trial in &view.trials {
+        let Sentence { text: which, .. } =
+            words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
+        if !trial.complete {
+            items.push(Markdown(&format!("{which}: {}", trial.outcome.text)).to_string());
+        }
+        items.extend(trial.notes.iter().map(|note| Markdown(&format!("{which}: {note}")).to_string()));
+    }
+    items
+}

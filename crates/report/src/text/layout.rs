@@ -1,0 +1,202 @@
+//! Text in a given number of terminal columns: widths, line breaking for English and Japanese, and the table.
+
+use super::paint::{Paint, Tone};
+use crate::escape::plain;
+use crate::view::{Row, RowKind, Table};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns between the columns of a table.
+const GAP: usize = 2;
+
+/// The narrowest column a cell's name is broken into.
+const NARROWEST: usize = 9;
+
+/// Columns a text takes.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Breaks a text into lines of at most `width` columns: at blanks, beside wide characters, and within a word only when it is
+/// longer than a line. A line begins with no closing mark and ends with no opening one.
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = String::new();
+        for piece in pieces(paragraph) {
+            let blank = piece == " ";
+            if line.width() + piece.width() <= width {
+                if !(blank && line.is_empty()) {
+                    line.push_str(&piece);
+                }
+                continue;
+            }
+            if !line.trim_end().is_empty() {
+                lines.push(std::mem::take(&mut line).trim_end().to_owned());
+            }
+            if !blank {
+                line = cut(&piece, width, &mut lines);
+            }
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// What must stay together: a word with the marks that cling to it, a blank, or one wide character with its marks.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let mut glued = false;
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0) > 1;
+        let last = pieces.last_mut().filter(|last| *last != " ");
+        let after_wide = last.as_ref().and_then(|last| last.chars().last()).is_some_and(|c| c.width() == Some(2));
+        match last {
+            Some(last) if c != ' ' && (glued || "、。，．・：；？！」』）】ー々×,.;:!?)]%".contains(c) || !(wide || after_wide)) => {
+                last.push(c);
+            }
+            _ => pieces.push(c.to_string()),
+        }
+        glued = "「『（【([".contains(c);
+    }
+    pieces
+}
+
+/// Cuts what is longer than a line into full lines; the rest is returned.
+fn cut(piece: &str, width: usize, lines: &mut Vec<String>) -> String {
+    let mut line = String::new();
+    for c in piece.chars() {
+        if line.width() + c.width().unwrap_or(0) > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        line.push(c);
+    }
+    line
+}
+
+/// Pads on the left what takes `width` columns, colour not counted.
+fn right(text: &str, width: usize, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width)))
+}
+
+/// The table with its cells as columns when that fits, as rows otherwise. `corner` names the column of cell names.
+/// `verdicts` are the tones of the cells' verdicts.
+pub(super) fn table(table: &Table, columns: usize, paint: Paint, verdicts: &[Tone]) -> String {
+    let heads = table.heads.iter().map(|head| plain(head)).collect();
+    let sheet = Sheet { table: &Table { heads, rows: table.rows.clone() }, paint, verdicts };
+    match column_widths(sheet.table, columns) {
+        Some(widths) => sheet.cells_as_columns(&widths),
+        None => sheet.cells_as_rows(columns),
+    }
+}
+
+/// The width of the labels and of each cell's column, when all of them fit.
+fn column_widths(table: &Table, columns: usize) -> Option<Vec<usize>> {
+    let labels = table.rows.iter().map(|row| row.label.width()).max().unwrap_or(0);
+    let mut widths = vec![labels];
+    for (index, head) in table.heads.iter().enumerate() {
+        let figures = table.rows.iter().map(|row| row.figures[index].width()).max().unwrap_or(0);
+        let longest_word = pieces(head).iter().map(|piece| piece.width()).max().unwrap_or(0);
+        widths.push(figures.max(longest_word).max(NARROWEST));
+    }
+    let needed = widths.iter().sum::<usize>() + GAP * table.heads.len();
+    // What is left widens the columns, so that names break less.
+    let spare = columns.checked_sub(needed)?.checked_div(table.heads.len()).unwrap_or(0);
+    for (column, head) in widths[1..].iter_mut().zip(&table.heads) {
+        *column = (*column + spare).min(head.width().max(*column));
+    }
+    Some(widths)
+}
+
+/// A table about to be drawn.
+struct Sheet<'a> {
+    table: &'a Table,
+    paint: Paint,
+    verdicts: &'a [Tone],
+}
+
+impl Sheet<'_> {
+    fn cells_as_columns(&self, widths: &[usize]) -> String {
+        let mut out = String::new();
+        let mut push = |line: &str| {
+            out.push_str(line.trim_end());
+            out.push('\n');
+        };
+        let heads: Vec<Vec<String>> =
+            self.table.heads.iter().zip(&widths[1..]).map(|(head, &columns)| wrap(head, columns)).collect();
+        let height = heads.iter().map(Vec::len).max().unwrap_or(0);
+        for level in 0..height {
+            let mut line = " ".repeat(widths[0]);
+            for (head, &columns) in heads.iter().zip(&widths[1..]) {
+                // Names of different height all end on the line above the figures.
+                let text = (level + head.len()).checked_sub(height).map_or("", |i| head[i].as_str());
+                line.push_str(&" ".repeat(GAP));
+                line.push_str(&right(&self.paint.tone(Tone::Strong, text), text.width(), columns));
+            }
+            push(&line);
+        }
+        push(&"─".repeat(widths.iter().sum::<usize>() + GAP * self.table.heads.len()));
+        for row in &self.table.rows {
+            let mut line = format!("{}{}", row.label, " ".repeat(widths[0].saturating_sub(row.label.width())));
+            for (index, &columns) in widths[1..].iter().enumerate() {
+                line.push_str(&" ".repeat(GAP));
+                line.push_str(&right(&self.figure(row, index), row.figures[index].width(), columns));
+            }
+            push(&line);
+        }
+        out
+    }
+
+    /// One block per cell: its name on a line, its figures below, as many on a line as fit.
+    fn cells_as_rows(&self, columns: usize) -> String {
+        let mut out = String::new();
+        for (index, head) in self.table.heads.iter().enumerate() {
+            for line in wrap(head, columns) {
+                out.push_str(&self.paint.tone(Tone::Strong, &line));
+                out.push('\n');
+            }
+            let mut taken = 0;
+            for row in &self.table.rows {
+                let needed = GAP + row.label.width() + 1 + row.figures[index].width();
+                let starts_anew = matches!(row.kind, RowKind::Failed | RowKind::Ratio);
+                if taken > 0 && (starts_anew || taken + needed > columns) {
+                    out.push('\n');
+                    taken = 0;
+                }
+                out.push_str(&format!("{}{} {}", " ".repeat(GAP), row.label, self.figure(row, index)));
+                taken += needed;
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn figure(&self, row: &Row, index: usize) -> String {
+        let tone = match row.kind {
+            RowKind::Verdict => self.verdicts.get(index).copied().unwrap_or(Tone::Plain),
+            _ => Tone::Plain,
+        };
+        self.paint.tone(tone, &row.figures[index])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, columns: usize, expected: &[&str]) {
+        let lines = wrap(text, columns);
+        assert_eq!(lines, expected);
+        assert!(lines.iter().all(|line| width(line) <= columns.max(2)), "{lines:?}");
+    }
+
+    #[test]
+    fn lines_break_where_readers_expect() {
+        check("a load average is not a CPU", 10, &["a load", "average is", "not a CPU"]);
+        check("メモリー不足を示しています。", 12, &["メモリー不足", "を示していま", "す。"]);
+        check("CPU 使用率は user と system", 12, &["CPU 使用率は", "user と", "system"]);
+        check("MaxRequestWorkers", 6, &["MaxReq", "uestWo", "rkers"]);
+        check("大きい（約 7 倍）です", 8, &["大きい", "（約 7", "倍）です"]);
+        check("", 10, &[""]);
+        check("one\ntwo", 10, &["one", "two"]);
+    }
+}

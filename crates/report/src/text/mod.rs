@@ -1,0 +1,237 @@
+//! The report for a terminal: the table, the comparisons in words, what limited each cell, and what to doubt.
+//!
+//! Widths are those of a terminal, where most Japanese characters take two columns. The table has the cells as columns, as the
+//! first document's does, when that fits the width, and as rows otherwise.
+
+mod layout;
+mod paint;
+
+use crate::escape::plain;
+use crate::language::{Catalogue, Sentence};
+use crate::view::{CellView, FindingView, View};
+use paint::{Paint, Tone};
+
+/// How a terminal is to be written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Columns.
+    pub width: usize,
+    /// Whether letters may be coloured.
+    pub colour: Colour,
+}
+
+/// Whether letters are coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// With ANSI sequences.
+    Ansi,
+    /// Not at all.
+    None,
+}
+
+/// Draws a view for a terminal; every line ends with a line break.
+#[must_use]
+pub fn render(view: &View, look: Look) -> String {
+    let mut page = Page {
+        width: look.width.max(40),
+        paint: Paint { colour: look.colour },
+        words: Catalogue::of(view.language),
+        out: String::new(),
+    };
+    page.head(view);
+    page.sentences("section-warnings", Tone::Warning, &view.warnings);
+    page.table(view);
+    page.comparisons(view);
+    page.diagnoses(view);
+    page.settings(view);
+    page.trouble(view);
+    page.footer(view);
+    page.out
+}
+
+/// The text so far, and how to add to it.
+struct Page {
+    width: usize,
+    paint: Paint,
+    words: Catalogue,
+    out: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text.trim_end());
+        self.out.push('\n');
+    }
+
+    /// A paragraph; its first line begins with `lead`, the others are indented by as much.
+    fn paragraph(&mut self, lead: &str, tone: Tone, text: &str) {
+        let indent = layout::width(lead);
+        for (index, line) in layout::wrap(&plain(text), self.width.saturating_sub(indent)).iter().enumerate() {
+            let lead = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
+            let line = self.paint.tone(tone, line);
+            self.line(&format!("{lead}{line}"));
+        }
+    }
+
+    fn section(&mut self, id: &str) {
+        let title = self.words.word(id);
+        let title = self.paint.tone(Tone::Strong, &title);
+        self.line("");
+        self.line(&title);
+    }
+
+    fn sentences(&mut self, section: &str, tone: Tone, sentences: &[Sentence]) {
+        if sentences.is_empty() {
+            return;
+        }
+        self.section(section);
+        sentences.iter().for_each(|sentence| self.paragraph("  ! ", tone, &sentence.text));
+    }
+
+    fn head(&mut self, view: &View) {
+        let run = &view.run;
+        self.paragraph("", Tone::Strong, &format!("{}  {}", run.plan, run.id));
+        if !run.about.is_empty() {
+            self.paragraph("", Tone::Plain, &run.about);
+        }
+        let server = run.server.as_ref().map(|server| format!("{server}; ")).unwrap_or_default();
+        let confinement = run.confinement.as_ref().map(|sentence| format!("; {}", sentence.text)).unwrap_or_default();
+        self.paragraph("", Tone::Quiet, &format!("{server}{}{confinement}", run.placement.text));
+    }
+
+    fn table(&mut self, view: &View) {
+        self.line("");
+        let verdicts: Vec<Tone> = view.cells.iter().map(verdict_tone).collect();
+        let table = layout::table(&view.table, self.width, self.paint, &verdicts);
+        self.out.push_str(&table);
+    }
+
+    fn comparisons(&mut self, view: &View) {
+        let compared = || view.cells.iter().filter_map(|cell| Some((cell, cell.comparison.as_ref()?)));
+        if compared().next().is_none() {
+            return;
+        }
+        self.section("section-comparison");
+        for (cell, comparison) in compared() {
+            self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, comparison.sentence.text));
+            comparison.warnings.iter().for_each(|warning| self.paragraph("    ! ", Tone::Warning, &warning.text));
+        }
+        if let Some(noise) = &view.noise_floor {
+            self.paragraph("  ", Tone::Quiet, &noise.text);
+        }
+    }
+
+    fn diagnoses(&mut self, view: &View) {
+        self.section("section-diagnosis");
+        for cell in &view.cells {
+            self.diagnosis(cell);
+        }
+    }
+
+    fn diagnosis(&mut self, cell: &CellView) {
+        let Some(diagnosis) = &cell.diagnosis else {
+            let nothing = self.words.word("no-diagnosis");
+            self.paragraph("  ", Tone::Plain, &format!("{}: {nothing}", cell.name));
+            return;
+        };
+        self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.primary.title.text));
+        self.evidence(&diagnosis.primary);
+        for finding in &diagnosis.contributing {
+            self.paragraph("    + ", Tone::Plain, &finding.title.text);
+            self.evidence(finding);
+        }
+        if !diagnosis.ruled_out.is_empty() {
+            let titles: Vec<_> = diagnosis.ruled_out.iter().map(|finding| finding.title.text.as_str()).collect();
+            let list = titles.join(&self.words.word("list-separator"));
+            let sentence = self.words.say("ruled-out", &[("list", list)]);
+            self.paragraph("    ", Tone::Quiet, &sentence.text);
+        }
+        cell.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, &doubt.text));
+    }
+
+    fn evidence(&mut self, finding: &FindingView) {
+        if !finding.evidence.is_empty() {
+            let numbers: Vec<_> = finding.evidence.iter().map(|e| format!("{} {}", e.label, e.text)).collect();
+            let numbers = numbers.join(&self.words.word("list-separator"));
+            self.paragraph("      ", Tone::Quiet, &numbers);
+        }
+        if let Some(advice) = &finding.advice {
+            self.paragraph("      ", Tone::Plain, &advice.text);
+        }
+    }
+
+    fn settings(&mut self, view: &View) {
+        if view.settings.is_empty() {
+            return;
+        }
+        self.section("section-settings");
+        for setting in &view.settings {
+            let values = setting.values.iter().zip(&view.cells);
+            let values = values.filter_map(|(value, cell)| Some(format!("{} = {}", cell.name, value.as_ref()?)));
+            let values = values.collect::<Vec<_>>().join(&self.words.word("list-separator"));
+            self.paragraph("  ", Tone::Plain, &format!("{}: {values}", setting.name));
+        }
+    }
+
+    /// Trials that did not go as planned, failures, and what webdyno noted.
+    fn trouble(&mut self, view: &View) {
+        let mut lines: Vec<(String, Tone)> = Vec::new();
+        for cell in &view.cells {
+            for failure in &cell.failures {
+                let example = failure.example.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+                let text = format!("{}: {} × {}{example}", cell.name, failure.count, failure.cause.text);
+                lines.push((text, Tone::Warning));
+            }
+        }
+        for trial in &view.trials {
+            let which = self.words.say(
+                "trial-of",
+                &[("block", trial.block.to_string()), ("cell", trial.cell.clone())],
+            );
+            if !trial.complete {
+                lines.push((format!("{}: {}", which.text, trial.outcome.text), Tone::Warning));
+            }
+            lines.extend(trial.notes.iter().map(|note| (format!("{}: {note}", which.text), Tone::Quiet)));
+        }
+        if lines.is_empty() {
+            return;
+        }
+        self.section("section-trouble");
+        lines.iter().for_each(|(text, tone)| self.paragraph("  ", *tone, text));
+    }
+
+    fn footer(&mut self, view: &View) {
+        let run = &view.run;
+        let host = self.words.say(
+            "host-line",
+            &[
+                ("name", run.host.name.clone()),
+                ("cpus", run.host.cpus.to_string()),
+                ("memory", units::short_bytes(run.host.memory_bytes)),
+                ("swap", units::short_bytes(run.host.swap_bytes)),
+                ("kernel", run.host.kernel.clone()),
+            ],
+        );
+        let made = self.words.say(
+            "made-line",
+            &[
+                ("began", run.began.clone()),
+                ("version", run.version.clone()),
+                ("blocks", run.blocks.to_string()),
+                ("seed", run.seed.to_string()),
+                ("end", run.end.text.clone()),
+            ],
+        );
+        self.line("");
+        self.paragraph("", Tone::Quiet, &host.text);
+        self.paragraph("", Tone::Quiet, &made.text);
+    }
+}
+
+fn verdict_tone(cell: &CellView) -> Tone {
+    match cell.comparison.as_ref().map(|comparison| comparison.verdict.id.as_str()) {
+        Some("verdict-better") => Tone::Good,
+        Some("verdict-worse") => Tone::Bad,
+        _ => Tone::Quiet,
+    }
+}

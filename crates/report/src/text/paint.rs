@@ -1,0 +1,35 @@
+//! Colour on a terminal, only when asked for; words say the same without it.
+
+use super::Colour;
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    Strong,
+    Quiet,
+    Good,
+    Bad,
+    Warning,
+}
+
+/// How to show it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paint {
+    pub(super) colour: Colour,
+}
+
+impl Paint {
+    pub(super) fn tone(self, tone: Tone, text: &str) -> String {
+        // Blue and yellow, not green and red: most colour-blind readers tell them apart.
+        let code = match (self.colour, tone) {
+            (Colour::None, _) | (_, Tone::Plain) => return text.to_owned(),
+            (_, Tone::Strong) => "1",
+            (_, Tone::Quiet) => "2",
+            (_, Tone::Good) => "1;34",
+            (_, Tone::Bad) => "1;31",
+            (_, Tone::Warning) => "33",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}

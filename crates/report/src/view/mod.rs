@@ -1,0 +1,304 @@
+//! The view: everything a report shows, as numbers in base units and sentences by id. Renderers arrange it and compute nothing.
+//!
+//! Field names carry their unit, since [`crate::json`] shows a view as it is.
+
+mod cells;
+mod judged;
+mod run;
+mod series;
+mod table;
+
+pub use table::{Row, RowKind, Table};
+
+use crate::language::{Catalogue, Language, Sentence};
+use model::plan::Role;
+use model::run::Run;
+use serde::Serialize;
+
+/// A run, judged and worded.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    /// The language of every sentence in it.
+    pub language: Language,
+    /// The run as a whole.
+    pub run: RunView,
+    /// The cells in the plan's order.
+    pub cells: Vec<CellView>,
+    /// What the second copy of the baseline says about noise; `None` without such a cell.
+    pub noise_floor: Option<Sentence>,
+    /// What the reader must know before believing the numbers.
+    pub warnings: Vec<Sentence>,
+    /// Effective settings that differ between cells.
+    pub settings: Vec<SettingView>,
+    /// Every trial, in the order they were made.
+    pub trials: Vec<TrialView>,
+    /// The cells as a table, printed: one scale per row.
+    #[serde(skip)]
+    pub table: Table,
+}
+
+/// The head of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunView {
+    /// Identifier in the store.
+    pub id: String,
+    /// Name of the plan.
+    pub plan: String,
+    /// What the plan finds out.
+    pub about: String,
+    /// When it began, UTC, such as `2026-11-20T23:58:40Z`.
+    pub began: String,
+    /// How it ended.
+    pub end: Sentence,
+    /// Whether it ended as planned.
+    pub complete: bool,
+    /// Version of webdyno that measured.
+    pub version: String,
+    /// The server's own name and version, as it said itself.
+    pub server: Option<String>,
+    /// Seed of the order of trials.
+    pub seed: u64,
+    /// Blocks planned.
+    pub blocks: u32,
+    /// Confidence of the intervals, such as 0.95.
+    pub confidence: f64,
+    /// Differences smaller than this are of no interest.
+    pub margin: f64,
+    /// The machine.
+    pub host: HostView,
+    /// Who ran on which CPUs.
+    pub placement: Sentence,
+    /// The limits the server lived in.
+    pub confinement: Option<Sentence>,
+    /// The plan, parameters filled in.
+    pub plan_text: String,
+}
+
+/// The machine of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct HostView {
+    /// Host name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Model of the CPUs.
+    pub cpu_model: String,
+    /// Memory.
+    pub memory_bytes: u64,
+    /// Swap.
+    pub swap_bytes: u64,
+}
+
+/// One cell: what was set, what came out, how it compares, what limited it.
+#[derive(Debug, Clone, Serialize)]
+pub struct CellView {
+    /// Its name.
+    pub name: String,
+    /// Its part in the comparison.
+    pub role: Role,
+    /// Name of its variant.
+    pub variant: String,
+    /// What the variant adds to the server's configuration.
+    pub directives: Vec<String>,
+    /// What is sent.
+    pub load: Sentence,
+    /// Trials that count.
+    pub trials_used: usize,
+    /// Trials made.
+    pub trials_made: usize,
+    /// Length of the window, median over trials.
+    pub window_s: Option<f64>,
+    /// Good answers per second, geometric mean over trials.
+    pub good_per_s: Option<f64>,
+    /// Good answers per second of each trial that counts.
+    pub good_per_s_of_trials: Vec<f64>,
+    /// Latencies of all trials that count, merged.
+    pub latency: Option<LatencyView>,
+    /// Good answers over all trials that count.
+    pub good: u64,
+    /// Failures over all trials that count, by cause.
+    pub failures: Vec<FailureView>,
+    /// Its throughput against the baseline's; `None` for the baseline and without a common block.
+    pub comparison: Option<ComparisonView>,
+    /// What limited it.
+    pub diagnosis: Option<DiagnosisView>,
+    /// Doubts about the load itself.
+    pub doubts: Vec<Sentence>,
+}
+
+/// Merged latencies, in microseconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct LatencyView {
+    /// Smallest.
+    pub min_us: u64,
+    /// Arithmetic mean.
+    pub mean_us: f64,
+    /// Half are at or below.
+    pub median_us: u64,
+    /// 99 % are at or below.
+    pub p99_us: u64,
+    /// Largest.
+    pub max_us: u64,
+    /// Answers in it.
+    pub count: u64,
+    /// The whole distribution, ascending.
+    pub percentiles: Vec<PercentileView>,
+}
+
+/// One point of a latency distribution.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct PercentileView {
+    /// Share of answers, in percent.
+    pub percent: f64,
+    /// The latency at or below which they are.
+    pub at_most_us: u64,
+}
+
+/// Failures of one cause.
+#[derive(Debug, Clone, Serialize)]
+pub struct FailureView {
+    /// The cause.
+    pub cause: Sentence,
+    /// How many.
+    pub count: u64,
+    /// What was received or what the kernel said, once.
+    pub example: Option<String>,
+}
+
+/// A cell's throughput as a ratio to the baseline's.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparisonView {
+    /// Good answers per second, as a multiple of the baseline's.
+    pub ratio: f64,
+    /// Lower end of the interval; absent when there are too few blocks for one.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Blocks both cells have a trial in.
+    pub blocks: usize,
+    /// One word.
+    pub verdict: Sentence,
+    /// The whole sentence.
+    pub sentence: Sentence,
+    /// What makes it doubtful.
+    pub warnings: Vec<Sentence>,
+}
+
+/// What limited a cell.
+#[derive(Debug, Clone, Serialize)]
+pub struct DiagnosisView {
+    /// The limit.
+    pub primary: FindingView,
+    /// What else contributed, or caused it.
+    pub contributing: Vec<FindingView>,
+    /// What it was not.
+    pub ruled_out: Vec<FindingView>,
+}
+
+/// One finding with its evidence.
+#[derive(Debug, Clone, Serialize)]
+pub struct FindingView {
+    /// What was found, in a few words.
+    pub title: Sentence,
+    /// What that means and what to do; only some findings have it.
+    pub advice: Option<Sentence>,
+    /// The numbers it rests on.
+    pub evidence: Vec<EvidenceView>,
+}
+
+/// One number a finding rests on.
+#[derive(Debug, Clone, Serialize)]
+pub struct EvidenceView {
+    /// Its name in the rules.
+    pub name: String,
+    /// What it is.
+    pub label: String,
+    /// The number as the rules saw it.
+    pub value: f64,
+    /// The number with its unit, printed.
+    pub text: String,
+}
+
+/// An effective setting that is not the same in every cell.
+#[derive(Debug, Clone, Serialize)]
+pub struct SettingView {
+    /// The directive.
+    pub name: String,
+    /// Its value per cell, in the cells' order; `None` where the server did not say.
+    pub values: Vec<Option<String>>,
+}
+
+/// One trial.
+#[derive(Debug, Clone, Serialize)]
+pub struct TrialView {
+    /// Block, from 1.
+    pub block: u32,
+    /// Position in its block, from 1.
+    pub position: u32,
+    /// Its cell.
+    pub cell: String,
+    /// How it ended.
+    pub outcome: Sentence,
+    /// Whether it ended as planned.
+    pub complete: bool,
+    /// Whether it counts.
+    pub used: bool,
+    /// Whether it is the one that stands for its cell: its throughput is the median.
+    pub typical: bool,
+    /// Length of its window.
+    pub window_s: Option<f64>,
+    /// Good answers per second.
+    pub good_per_s: Option<f64>,
+    /// Median latency.
+    pub median_us: Option<u64>,
+    /// What limited it, in a few words.
+    pub limit: Option<Sentence>,
+    /// What webdyno and its sampler had to say while running it.
+    pub notes: Vec<String>,
+    /// The end of the server's error log, when the trial is not complete.
+    pub log_tail: Option<String>,
+    /// What happened over time, a panel per kind of measure.
+    pub panels: Vec<PanelView>,
+}
+
+/// Series that share an axis.
+#[derive(Debug, Clone, Serialize)]
+pub struct PanelView {
+    /// What is shown.
+    pub title: Sentence,
+    /// The unit of every value.
+    pub unit: &'static str,
+    /// The lines.
+    pub series: Vec<SeriesView>,
+}
+
+/// One line over time.
+#[derive(Debug, Clone, Serialize)]
+pub struct SeriesView {
+    /// What it is.
+    pub label: Sentence,
+    /// Seconds since the load began, and the value; `null` where there was none.
+    pub points: Vec<(f64, Option<f64>)>,
+}
+
+impl View {
+    /// Judges a run and words it.
+    #[must_use]
+    pub fn of(run: &Run, language: Language) -> View {
+        let words = Catalogue::of(language);
+        let judged = judged::Judged::of(run);
+        let cells = cells::views(run, &judged, &words);
+        View {
+            language,
+            run: run::view(run, &words),
+            noise_floor: judged.noise_floor(run, &words),
+            warnings: run::warnings(run, &judged, &words),
+            settings: run::settings(run),
+            trials: series::trials(run, &judged, &words),
+            table: table::of(&cells, run.head.plan.confidence, &words),
+            cells,
+        }
+    }
+}

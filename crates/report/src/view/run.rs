@@ -1,0 +1,148 @@
+//! The run as a whole: where, when, with what, and what must be known before its numbers are believed.
+
+use crate::language::{Catalogue, Sentence};
+use crate::view::judged::Judged;
+use crate::view::table::{percent, ratio};
+use crate::view::{HostView, RunView, SettingView};
+use model::run::{Run, RunEnd};
+use model::trial::{EffectiveSettings, Outcome, Trial};
+use stats::Warning;
+use std::collections::BTreeSet;
+
+/// The generator's share of the machine above which it disturbs a server that it shares CPUs with.
+const GENERATOR_SHARE: f64 = 0.2;
+
+pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
+    let head = &run.head;
+    let host = &head.host;
+    let server = run.trials.iter().map(|trial| &trial.settings.server).find(|server| !server.is_empty());
+    RunView {
+        id: head.id.clone(),
+        plan: head.plan.name.clone(),
+        about: head.plan.about.clone(),
+        began: began(head.anchor.wall_ns),
+        end: match &head.end {
+            RunEnd::Complete => words.say("end-complete", &[]),
+            RunEnd::Unfinished => words.say("end-unfinished", &[]),
+            RunEnd::Interrupted => words.say("end-interrupted", &[]),
+            RunEnd::Failed(why) => words.say("end-failed", &[("why", why.clone())]),
+        },
+        complete: head.end == RunEnd::Complete,
+        version: head.version.clone(),
+        server: server.cloned(),
+        seed: head.seed,
+        blocks: head.plan.blocks,
+        confidence: head.plan.confidence,
+        margin: head.plan.margin,
+        host: HostView {
+            name: host.name.clone(),
+            kernel: host.kernel.clone(),
+            cpus: host.cpus,
+            cpu_model: host.cpu_model.clone(),
+            memory_bytes: host.memory,
+            swap_bytes: host.swap,
+        },
+        placement: match (head.server_cpus.as_slice(), head.load_cpus.as_slice()) {
+            ([], _) | (_, []) => words.say("placement-shared", &[]),
+            (server, load) => words.say("placement-split", &[("server", list(server)), ("load", list(load))]),
+        },
+        confinement: head.plan.confine.as_ref().map(|confine| {
+            let id = if confine.swap > 0 { "confined-swap" } else { "confined" };
+            words.say(id, &[("memory", units::short_bytes(confine.memory))])
+        }),
+        plan_text: head.plan_text.clone(),
+    }
+}
+
+fn list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A moment in UTC to the second, as RFC 3339 writes it.
+fn began(wall_ns: i64) -> String {
+    jiff::Timestamp::from_second(wall_ns.div_euclid(1_000_000_000)).map_or_else(|_| wall_ns.to_string(), |t| t.to_string())
+}
+
+/// What the reader must know first, each said once.
+pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sentence> {
+    let mut warnings = Vec::new();
+    let plan = &run.head.plan;
+    if run.head.end != RunEnd::Complete {
+        let made = run.trials.len().to_string();
+        let planned = (plan.cells.len() as u64 * u64::from(plan.blocks)).to_string();
+        warnings.push(words.say("warn-incomplete", &[("made", made), ("planned", planned)]));
+    }
+    if !run.trials.is_empty() && run.usable(&plan.baseline().name).next().is_none() {
+        warnings.push(words.say("warn-no-baseline", &[("cell", plan.baseline().name.clone())]));
+    }
+    for (id, concerns) in [
+        ("warn-invalid", (|trial| matches!(trial.outcome, Outcome::Invalid(_))) as fn(&Trial) -> bool),
+        ("warn-ended-early", |trial| matches!(trial.outcome, Outcome::EndedEarly(_))),
+    ] {
+        let concerned = run.trials.iter().filter(|trial| concerns(trial)).count();
+        if concerned > 0 {
+            let made = run.trials.len().to_string();
+            warnings.push(words.say(id, &[("n", concerned.to_string()), ("made", made)]));
+        }
+    }
+    let doubtful = judged.comparisons().flat_map(|comparison| &comparison.warnings);
+    let concerns_all = |warning: &&Warning| matches!(warning, Warning::FewBlocks { .. } | Warning::AgainDiffers { .. });
+    for sentence in doubtful.filter(concerns_all).map(|warning| comparison_warning(warning, words)) {
+        if !warnings.contains(&sentence) {
+            warnings.push(sentence);
+        }
+    }
+    warnings.extend(generator(run, words));
+    let notes: BTreeSet<&String> = run.trials.iter().flat_map(|trial| &trial.readings.notes).collect();
+    warnings.extend(notes.into_iter().map(|note| words.say("warn-sampler", &[("note", note.clone())])));
+    warnings
+}
+
+/// What is doubtful about a comparison, worded.
+pub(crate) fn comparison_warning(warning: &Warning, words: &Catalogue) -> Sentence {
+    match *warning {
+        Warning::FewBlocks { blocks } => words.say("warn-few-blocks", &[("blocks", blocks.to_string())]),
+        Warning::ZeroVariance => words.say("warn-zero-variance", &[]),
+        Warning::RealButBelowMargin => words.say("warn-below-margin", &[]),
+        Warning::RanksDisagree { p } => words.say("warn-ranks-disagree", &[("p", format!("{p:.3}"))]),
+        Warning::WithinNoise { floor } => words.say("warn-within-noise", &[("floor", ratio(floor))]),
+        Warning::AgainDiffers { ratio: value } => words.say("warn-again-differs", &[("ratio", ratio(value))]),
+    }
+}
+
+/// The generator's largest share of the machine, when it took it from the server.
+fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
+    if !run.head.server_cpus.is_empty() {
+        return None;
+    }
+    let share = |trial: &Trial| {
+        let load = trial.load.as_ref()?;
+        let available = load.seconds() * f64::from(run.head.host.cpus);
+        (available > 0.0).then(|| load.generator.cpu_ns as f64 / 1e9 / available)
+    };
+    let largest = run.trials.iter().filter_map(share).fold(0.0, f64::max);
+    (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest))]))
+}
+
+/// The settings in force that differ between cells, by directive.
+pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
+    let cells = &run.head.plan.cells;
+    let known = |trial: &&Trial| !trial.settings.values.is_empty();
+    let of_cell: Vec<Option<&EffectiveSettings>> = cells
+        .iter()
+        .map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name).find(known).map(|trial| &trial.settings))
+        .collect();
+    let names: BTreeSet<&String> = of_cell.iter().flatten().flat_map(|settings| settings.values.keys()).collect();
+    names
+        .into_iter()
+        .map(|name| SettingView {
+            name: name.clone(),
+            values: of_cell.iter().map(|settings| settings.and_then(|s| s.values.get(name).cloned())).collect(),
+        })
+        .filter(|setting| {
+            let present: Vec<_> =
+                setting.values.iter().zip(&of_cell).filter(|(_, s)| s.is_some()).map(|(value, _)| value).collect();
+            present.windows(2).any(|pair| pair[0] != pair[1])
+        })
+        .collect()
+}

@@ -1,0 +1,162 @@
+//! The cells side by side, printed: the table that ends the first document, with its rows in that order, and what was compared.
+
+use crate::language::Catalogue;
+use crate::view::{CellView, LatencyView};
+use model::plan::Role;
+
+/// The cells as columns of printed figures.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// Names of the cells.
+    pub heads: Vec<String>,
+    /// The rows, one kind of figure each.
+    pub rows: Vec<Row>,
+}
+
+/// One kind of figure over all cells, in one scale.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Which.
+    pub kind: RowKind,
+    /// Its name, with its unit.
+    pub label: String,
+    /// One printed figure per cell.
+    pub figures: Vec<String>,
+}
+
+/// The kinds of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowKind {
+    /// Length of the window.
+    Time,
+    /// Good answers per second.
+    Rate,
+    /// A latency.
+    Latency,
+    /// Failures.
+    Failed,
+    /// Trials that count, of those made.
+    Trials,
+    /// Ratio to the baseline.
+    Ratio,
+    /// Interval of the ratio.
+    Interval,
+    /// Verdict.
+    Verdict,
+}
+
+/// Stands where there is no figure.
+pub(crate) const NOTHING: &str = "–";
+
+/// A ratio with the digits that a difference of 1 % needs near 1 and three significant digits elsewhere.
+pub(crate) fn ratio(value: f64) -> String {
+    let decimals = match value {
+        x if x >= 99.95 => 0,
+        x if x >= 9.995 => 1,
+        x if x >= 1.9995 => 2,
+        x if x >= 0.1 => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A percentage with the digits it needs, such as `95` or `99.9`.
+pub(crate) fn percent(share: f64) -> String {
+    let value = (share * 1e4).round() / 1e2;
+    format!("{value}")
+}
+
+pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Table {
+    let mut rows = vec![
+        scaled(RowKind::Time, words, "row-time", cells, |cell| cell.window_s, units::si),
+        scaled(RowKind::Rate, words, "row-rate", cells, |cell| cell.good_per_s, units::si),
+    ];
+    rows.extend(latencies(cells, words));
+    let row = |kind, id: &str, figure: &dyn Fn(&CellView) -> String| Row {
+        kind,
+        label: words.word(id),
+        figures: cells.iter().map(figure).collect(),
+    };
+    rows.push(row(RowKind::Failed, "row-failed", &|cell| {
+        let failed: u64 = cell.failures.iter().map(|failure| failure.count).sum();
+        if cell.trials_used == 0 { NOTHING.to_owned() } else { failed.to_string() }
+    }));
+    rows.push(row(RowKind::Trials, "row-trials", &|cell| format!("{}/{}", cell.trials_used, cell.trials_made)));
+    if cells.len() > 1 {
+        let baseline = words.word("role-baseline");
+        let of_comparison = |cell: &CellView, figure: fn(&crate::view::ComparisonView) -> Option<String>| {
+            cell.comparison.as_ref().and_then(figure).unwrap_or_else(|| NOTHING.to_owned())
+        };
+        rows.push(row(RowKind::Ratio, "row-ratio", &|cell| match cell.role {
+            Role::Baseline => baseline.clone(),
+            _ => of_comparison(cell, |c| Some(format!("×{}", ratio(c.ratio)))),
+        }));
+        rows.push(Row {
+            kind: RowKind::Interval,
+            label: words.say("row-interval", &[("confidence", percent(confidence))]).text,
+            figures: cells
+                .iter()
+                .map(|cell| of_comparison(cell, |c| Some(format!("{}–{}", ratio(c.low?), ratio(c.high?)))))
+                .collect(),
+        });
+        rows.push(row(RowKind::Verdict, "row-verdict", &|cell| of_comparison(cell, |c| Some(c.verdict.text.clone()))));
+    }
+    Table { heads: cells.iter().map(|cell| cell.name.clone()).collect(), rows }
+}
+
+fn scaled(
+    kind: RowKind,
+    words: &Catalogue,
+    id: &str,
+    cells: &[CellView],
+    value: impl Fn(&CellView) -> Option<f64>,
+    scale: fn(f64) -> units::Scale,
+) -> Row {
+    let values: Vec<_> = cells.iter().map(value).collect();
+    let scale = scale(values.iter().flatten().copied().fold(0.0, f64::max));
+    Row { kind, label: words.word(id), figures: values.into_iter().map(|value| print(value, scale)).collect() }
+}
+
+fn print(value: Option<f64>, scale: units::Scale) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |value| scale.print(value))
+}
+
+/// The latency rows share one scale, chosen by the largest median: the largest maximum would hide what is usual.
+fn latencies(cells: &[CellView], words: &Catalogue) -> Vec<Row> {
+    let figures: [(&str, fn(&LatencyView) -> f64); 5] = [
+        ("row-min", |l| l.min_us as f64),
+        ("row-mean", |l| l.mean_us),
+        ("row-median", |l| l.median_us as f64),
+        ("row-p99", |l| l.p99_us as f64),
+        ("row-max", |l| l.max_us as f64),
+    ];
+    let medians = cells.iter().filter_map(|cell| cell.latency.as_ref()).map(|l| l.median_us as f64 * 1e3);
+    let scale = units::duration_scale(medians.fold(0.0, f64::max));
+    figures
+        .into_iter()
+        .map(|(id, value)| Row {
+            kind: RowKind::Latency,
+            label: words.say(id, &[("unit", scale.unit.to_owned())]).text,
+            figures: cells
+                .iter()
+                .map(|cell| print(cell.latency.as_ref().map(|latency| value(latency) * 1e3), scale))
+                .collect(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(values: &[f64], expected: &str) {
+        assert_eq!(values.iter().map(|&value| ratio(value)).collect::<Vec<_>>().join(" "), expected);
+    }
+
+    #[test]
+    fn ratios_show_what_matters() {
+        check(&[0.012_34, 0.135, 0.987_6, 1.0, 1.024_9], "0.0123 0.135 0.988 1.000 1.025");
+        check(&[2.0, 7.346, 10.94, 123.4], "2.00 7.35 10.9 123");
+        assert_eq!((percent(0.95), percent(0.999), percent(0.9875)), ("95".into(), "99.9".into(), "98.75".into()));
+    }
+}

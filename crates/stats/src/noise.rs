@@ -1,0 +1,84 @@
+//! The second opinion: what the A/A cell, a copy of the baseline, says about every other comparison.
+//!
+//! The two copies differ by nothing, so whatever their interval allows is noise of this machine in this run.
+
+use crate::comparison::{Comparison, Verdict, Warning};
+
+/// The noise of the run as a ratio above 1: the end of the A/A interval that is farther from 1. `None` without an interval.
+#[must_use]
+pub fn noise_floor(again: &Comparison) -> Option<f64> {
+    again.interval.map(|interval| distance(interval.low).max(distance(interval.high)).exp())
+}
+
+/// The comparison in the light of the A/A cell.
+///
+/// A difference no larger than the noise floor becomes inconclusive, with the warning that says so; how many more blocks would
+/// help cannot be told then, because they would have to quieten the A/A cell too. An A/A cell that was itself called different
+/// is a warning on every comparison. Equivalence stands: noise does not make two cells look more alike.
+#[must_use]
+pub fn against_noise(mut comparison: Comparison, again: &Comparison) -> Comparison {
+    if matches!(again.verdict, Verdict::Better | Verdict::Worse) {
+        comparison.warnings.push(Warning::AgainDiffers { ratio: again.ratio });
+    }
+    if matches!(comparison.verdict, Verdict::Better | Verdict::Worse)
+        && let Some(floor) = noise_floor(again)
+        && distance(comparison.ratio) <= floor.ln()
+    {
+        comparison.verdict = Verdict::Inconclusive { more_blocks: None };
+        comparison.warnings.push(Warning::WithinNoise { floor });
+    }
+    comparison
+}
+
+/// How far a ratio is from 1, on the scale of logarithms.
+fn distance(ratio: f64) -> f64 {
+    ratio.ln().abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Better, Criteria, Pairs, compare};
+    use expect_test::{Expect, expect};
+
+    fn compared(differences: &[f64]) -> Comparison {
+        let criteria = Criteria::new(Better::Higher, 0.95, 0.02).unwrap();
+        let zeros = vec![0.0; differences.len()];
+        compare(Pairs { baseline: &zeros, other: differences }, &criteria).unwrap()
+    }
+
+    fn check(differences: &[f64], again: &[f64], expected: &Expect) {
+        let seen = against_noise(compared(differences), &compared(again));
+        expected.assert_eq(&format!("{:?} {:.3?}", seen.verdict, seen.warnings));
+    }
+
+    const QUIET: [f64; 6] = [0.01, -0.01, 0.005, -0.005, 0.0, 0.001];
+    const LOUD: [f64; 6] = [0.2, -0.2, 0.1, -0.1, 0.05, -0.04];
+    const GAIN: [f64; 6] = [0.10, 0.11, 0.09, 0.10, 0.12, 0.10];
+
+    #[test]
+    fn a_difference_must_stand_out_of_the_noise() {
+        check(&GAIN, &QUIET, &expect!["Better []"]);
+        check(&GAIN, &LOUD, &expect!["Inconclusive { more_blocks: None } [WithinNoise { floor: 1.165 }]"]);
+        check(&GAIN.map(|d| -d), &LOUD, &expect!["Inconclusive { more_blocks: None } [WithinNoise { floor: 1.165 }]"]);
+        check(&QUIET, &LOUD, &expect!["Equivalent []"]);
+    }
+
+    #[test]
+    fn an_again_cell_that_differs_is_said() {
+        check(&GAIN.map(|d| 5.0 * d), &GAIN, &expect!["Better [AgainDiffers { ratio: 1.109 }]"]);
+        check(
+            &GAIN,
+            &GAIN,
+            &expect![
+                "Inconclusive { more_blocks: None } [AgainDiffers { ratio: 1.109 }, WithinNoise { floor: 1.121 }]"
+            ],
+        );
+    }
+
+    #[test]
+    fn a_single_block_has_no_floor() {
+        assert_eq!(noise_floor(&compared(&[0.1])), None);
+        check(&GAIN, &[0.5], &expect!["Better []"]);
+    }
+}

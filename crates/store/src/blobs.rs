@@ -1,0 +1,231 @@
+//! What of a trial does not fit JSON: its readings, its series of intervals and its histograms, each one packed blob.
+//!
+//! A stream's packing has its own version. A reader takes every version up to its own; what it does not know is an error, since
+//! a newer schema version would have refused the file before.
+
+use crate::columns::{self, Table};
+use model::latency::Latency;
+use model::load::{Counts, Failure, LoadInterval, LoadResult};
+use model::reading::{ABSENT, COLUMNS, Column, Reading, Readings};
+use model::trial::Trial;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+/// One packed stream of a trial.
+#[derive(Debug)]
+pub(crate) struct Blob {
+    pub(crate) stream: String,
+    pub(crate) version: i64,
+    pub(crate) data: Vec<u8>,
+}
+
+/// The packing written today, of every stream.
+const VERSION: i64 = 1;
+
+const READINGS: &str = "readings";
+const READING_NOTES: &str = "readings.notes";
+const INTERVALS: &str = "intervals";
+const INTERVAL_LATENCIES: &str = "intervals.latency";
+const AT: &str = "at_ns";
+
+const TOTAL: &str = "latency.total";
+const FIRST_BYTE: &str = "latency.first_byte";
+const CONNECT: &str = "latency.connect";
+
+/// A trial's streams, those that others rest on first.
+pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
+    let mut blobs = Vec::new();
+    let mut push = |stream: &str, data: Vec<u8>| blobs.push(Blob { stream: stream.to_owned(), version: VERSION, data });
+    push(READINGS, readings_table(&trial.readings).pack()?);
+    push(READING_NOTES, serde_json::to_vec(&trial.readings.notes)?);
+    if let Some(load) = &trial.load {
+        push(INTERVALS, intervals_table(&load.intervals).pack()?);
+        push(INTERVAL_LATENCIES, pack_latencies(&load.intervals)?);
+        // HDR's own V2 bytes: compact already, and readable by every HDR library.
+        push(TOTAL, load.total.encode());
+        push(FIRST_BYTE, load.first_byte.encode());
+        push(CONNECT, load.connect.encode());
+    }
+    Ok(blobs)
+}
+
+/// Puts one stream back into the trial it belongs to.
+pub(crate) fn restore(trial: &mut Trial, blob: &Blob) -> Result<(), String> {
+    let name = blob.stream.as_str();
+    let damaged = |what: String| format!("stream {name}: {what}");
+    if blob.version > VERSION {
+        return Err(damaged(format!("packed as version {}, this webdyno knows {VERSION}", blob.version)));
+    }
+    match name {
+        READINGS => trial.readings.rows = readings(&Table::unpack(&blob.data).map_err(damaged)?),
+        READING_NOTES => {
+            trial.readings.notes = serde_json::from_slice(&blob.data).map_err(|error| damaged(error.to_string()))?;
+        }
+        _ => {
+            let load = trial.load.as_mut().ok_or_else(|| damaged("the trial has no load".to_owned()))?;
+            restore_load(load, name, &blob.data).map_err(damaged)?;
+        }
+    }
+    Ok(())
+}
+
+fn restore_load(load: &mut LoadResult, stream: &str, data: &[u8]) -> Result<(), String> {
+    let latency = || Latency::decode(data).map_err(|error| error.to_string());
+    match stream {
+        INTERVALS => load.intervals = intervals(&Table::unpack(data)?)?,
+        INTERVAL_LATENCIES => unpack_latencies(&mut load.intervals, data)?,
+        TOTAL => load.total = latency()?,
+        FIRST_BYTE => load.first_byte = latency()?,
+        CONNECT => load.connect = latency()?,
+        other => return Err(format!("there is no stream `{other}`")),
+    }
+    Ok(())
+}
+
+fn readings_table(readings: &Readings) -> Table {
+    let mut table = Table::new(readings.rows.len());
+    table.push(AT, readings.rows.iter().map(|row| Some(row.at_ns)));
+    for &column in Column::ALL {
+        table.push(column.name(), readings.rows.iter().map(|row| row.get(column)));
+    }
+    table
+}
+
+fn readings(table: &Table) -> Vec<Reading> {
+    let columns = table.by_name();
+    let known: Vec<_> = Column::ALL.iter().map(|column| columns.get(column.name()).copied()).collect();
+    (0..table.rows())
+        .map(|row| {
+            let mut values = [ABSENT; COLUMNS];
+            for (value, column) in values.iter_mut().zip(&known) {
+                *value = column.and_then(|column| column[row]).unwrap_or(ABSENT);
+            }
+            Reading { at_ns: cell(&columns, AT, row), values }
+        })
+        .collect()
+}
+
+fn cell(columns: &HashMap<&str, &[Option<u64>]>, name: &str, row: usize) -> u64 {
+    columns.get(name).and_then(|column| column[row]).unwrap_or(0)
+}
+
+const FAILED: &str = "failed.";
+const STATUS: &str = "status.";
+
+fn intervals_table(intervals: &[LoadInterval]) -> Table {
+    let mut table = Table::new(intervals.len());
+    table.push("start_ns", intervals.iter().map(|i| Some(i.start_ns)));
+    table.push("length_ns", intervals.iter().map(|i| Some(i.length_ns)));
+    table.push("good", intervals.iter().map(|i| Some(i.counts.good)));
+    table.push("bytes_in", intervals.iter().map(|i| Some(i.counts.bytes_in)));
+    table.push("bytes_out", intervals.iter().map(|i| Some(i.counts.bytes_out)));
+    table.push("connects", intervals.iter().map(|i| Some(i.counts.connects)));
+    let mut maps: BTreeMap<String, Vec<Option<u64>>> = BTreeMap::new();
+    for (row, interval) in intervals.iter().enumerate() {
+        let failed = interval.counts.failed.iter().map(|(cause, &n)| (format!("{FAILED}{}", failure_name(*cause)), n));
+        let statuses = interval.counts.statuses.iter().map(|(status, &n)| (format!("{STATUS}{status}"), n));
+        for (name, n) in failed.chain(statuses) {
+            maps.entry(name).or_insert_with(|| vec![None; intervals.len()])[row] = Some(n);
+        }
+    }
+    maps.into_iter().for_each(|(name, values)| table.push(name, values.into_iter()));
+    table
+}
+
+fn intervals(table: &Table) -> Result<Vec<LoadInterval>, String> {
+    let columns = table.by_name();
+    let mut intervals = Vec::with_capacity(table.rows());
+    for row in 0..table.rows() {
+        let number = |name| cell(&columns, name, row);
+        let mut counts = Counts {
+            good: number("good"),
+            bytes_in: number("bytes_in"),
+            bytes_out: number("bytes_out"),
+            connects: number("connects"),
+            ..Counts::default()
+        };
+        for (name, values) in &columns {
+            let Some(n) = values[row] else { continue };
+            if let Some(cause) = name.strip_prefix(FAILED) {
+                counts.failed.insert(failure(cause)?, n);
+            } else if let Some(status) = name.strip_prefix(STATUS) {
+                counts.statuses.insert(status.parse().map_err(|_| format!("`{status}` is not a status"))?, n);
+            }
+        }
+        intervals.push(LoadInterval {
+            start_ns: number("start_ns"),
+            length_ns: number("length_ns"),
+            counts,
+            total: Latency::new(),
+        });
+    }
+    Ok(intervals)
+}
+
+/// A failure by the name JSON gives it, so that there is one spelling in the whole store.
+fn failure_name(cause: Failure) -> String {
+    match serde_json::to_value(cause) {
+        Ok(serde_json::Value::String(name)) => name,
+        other => unreachable!("a failure is written as its name, not {other:?}"),
+    }
+}
+
+fn failure(name: &str) -> Result<Failure, String> {
+    serde_json::from_value(serde_json::Value::String(name.to_owned())).map_err(|error| error.to_string())
+}
+
+/// HDR V2 histograms one after the other, each behind its length, compressed together: neighbours resemble each other.
+fn pack_latencies(intervals: &[LoadInterval]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for interval in intervals {
+        let histogram = interval.total.encode();
+        columns::write(&mut bytes, histogram.len() as u64);
+        bytes.extend_from_slice(&histogram);
+    }
+    columns::compress(&bytes)
+}
+
+fn unpack_latencies(intervals: &mut [LoadInterval], packed: &[u8]) -> Result<(), String> {
+    let bytes = columns::decompress(packed)?;
+    let mut rest = bytes.as_slice();
+    for interval in intervals {
+        let length = columns::read_len(&mut rest)?;
+        let histogram = rest.split_off(..length).ok_or("a packed histogram is cut short")?;
+        interval.total = Latency::decode(histogram).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a webdyno with other columns wrote, read by this one.
+    fn check(written: &[(&str, u64)], expected: &[(Column, u64)]) {
+        let mut table = Table::new(1);
+        written.iter().for_each(|&(name, value)| table.push(name, std::iter::once(Some(value))));
+        let rows = readings(&Table::unpack(&table.pack().unwrap()).unwrap());
+        let mut reading = Reading::empty(5);
+        expected.iter().for_each(|&(column, value)| reading.set(column, value));
+        assert_eq!(rows, [reading]);
+    }
+
+    #[test]
+    fn columns_may_come_and_go() {
+        check(&[(AT, 5), ("cpu.user", 7)], &[(Column::CpuUser, 7)]);
+        check(&[("a.column.of.later", 1), (AT, 5), ("swap.free", 9)], &[(Column::SwapFree, 9)]);
+        check(&[(AT, 5)], &[]);
+    }
+
+    #[test]
+    fn a_later_packing_is_refused() {
+        let mut trial: Trial = serde_json::from_str(
+            r#"{"block":0,"position":0,"cell":"a","outcome":{"kind":"complete"},"began_ns":0,
+                "settings":{"server":"","values":{},"worker_limit":null},"load":null,"notes":[],"log_tail":""}"#,
+        )
+        .unwrap();
+        let blob = Blob { stream: READINGS.into(), version: 9, data: vec![] };
+        let told = restore(&mut trial, &blob).unwrap_err();
+        assert_eq!(told, "stream readings: packed as version 9, this webdyno knows 1");
+    }
+}

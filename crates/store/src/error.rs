@@ -1,0 +1,64 @@
+//! What can go wrong with a store, each as one line: which file, what, and what to do.
+
+use crate::schema;
+use rusqlite::ErrorCode;
+use std::path::PathBuf;
+
+/// A store that could not be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct StoreError {
+    /// The store's file.
+    pub(crate) path: PathBuf,
+    #[source]
+    pub(crate) problem: Problem,
+}
+
+/// What is wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Problem {
+    #[error("cannot make the folder of the store: {0}; give --store FILE")]
+    Folder(std::io::Error),
+    #[error("no place for the store: neither WEBDYNO_STORE, XDG_DATA_HOME nor HOME is set; give --store FILE")]
+    Homeless,
+    #[error("not a webdyno store; give another file with --store FILE")]
+    NotAStore,
+    #[error("the store has version {found}, this webdyno knows {}; use a newer webdyno", schema::VERSION)]
+    Newer { found: i64 },
+    #[error("disk full, nothing of this was saved; make room there or give --store FILE on another disk")]
+    Full,
+    #[error("the store can only be read, not written; check who owns it, or give --store FILE")]
+    ReadOnly,
+    #[error("cannot be opened; check that it is a file and that you may read and write it, or give --store FILE")]
+    CannotOpen,
+    #[error("another webdyno is writing to the store; try again")]
+    Busy,
+    #[error("no run `{0}`; `webdyno runs` lists them")]
+    NoRun(String),
+    #[error("the store holds no run yet; make one with `webdyno run PLAN`")]
+    Empty,
+    #[error("more than one run begins with `{wanted}`: {}; give more of the id", ids.join(", "))]
+    Ambiguous { wanted: String, ids: Vec<String> },
+    #[error("a run `{0}` is already there")]
+    Taken(String),
+    #[error("what is stored cannot be read: {0}")]
+    Damaged(String),
+    #[error("cannot pack a trial: {0}")]
+    Pack(std::io::Error),
+    #[error("{0}")]
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Problem {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Problem::NotAStore,
+            Some(ErrorCode::DiskFull) => Problem::Full,
+            Some(ErrorCode::ReadOnly) => Problem::ReadOnly,
+            Some(ErrorCode::CannotOpen) => Problem::CannotOpen,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Problem::Busy,
+            Some(ErrorCode::DatabaseCorrupt) => Problem::Damaged("the file is damaged; restore it from a copy".into()),
+            _ => Problem::Sqlite(error),
+        }
+    }
+}

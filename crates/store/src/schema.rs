@@ -1,0 +1,83 @@
+//! The tables, and the steps that bring an older store up to date.
+//!
+//! `PRAGMA user_version` counts the steps taken; a step, once released, is never edited. `PRAGMA application_id` says that the
+//! file is ours, so that somebody else's database is refused instead of migrated.
+
+use crate::error::Problem;
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Marks the file as a webdyno store: "WDyn" in ASCII.
+const APPLICATION_ID: i64 = 0x5744_796E;
+
+/// Step `i` leads from version `i` to `i + 1`.
+const STEPS: &[&str] = &["
+    CREATE TABLE run (
+        key INTEGER PRIMARY KEY,     -- ascending in the order of beginning
+        id TEXT NOT NULL UNIQUE,
+        plan TEXT NOT NULL,          -- its name
+        anchor TEXT NOT NULL,        -- JSON
+        \"end\" TEXT NOT NULL,         -- JSON; what stands here, not in the head, is how the run ended
+        head TEXT NOT NULL           -- JSON
+    ) STRICT;
+    CREATE TABLE trial (
+        key INTEGER PRIMARY KEY,     -- ascending in the order of execution
+        run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        meta TEXT NOT NULL           -- JSON
+    ) STRICT;
+    CREATE INDEX trial_of_run ON trial (run);
+    CREATE TABLE blob (
+        key INTEGER PRIMARY KEY,
+        trial INTEGER NOT NULL REFERENCES trial ON DELETE CASCADE,
+        stream TEXT NOT NULL,        -- readings, intervals, latency.total ...
+        version INTEGER NOT NULL,    -- of the packing of this stream
+        data BLOB NOT NULL,
+        UNIQUE (trial, stream)
+    ) STRICT;
+"];
+
+/// The version this webdyno writes.
+pub(crate) const VERSION: i64 = STEPS.len() as i64;
+
+/// Makes an empty file a store, brings an older store up to date, and refuses everything else.
+pub(crate) fn prepare(connection: &mut Connection) -> Result<(), Problem> {
+    check_ours(connection)?;
+    if version(connection)? < VERSION {
+        migrate(connection)?;
+    }
+    // WAL: readers (`webdyno report`) do not stop the writer. FULL: a run may drive the host into a state that only the power
+    // switch ends, and the trials before it are the evidence; one fsync per trial, outside the measured window, costs nothing.
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(())
+}
+
+fn check_ours(connection: &Connection) -> Result<(), Problem> {
+    let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let found = version(connection)?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (id, tables) {
+        (APPLICATION_ID, _) if found > VERSION => Err(Problem::Newer { found }),
+        (APPLICATION_ID, _) | (0, 0) => Ok(()),
+        _ => Err(Problem::NotAStore),
+    }
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), Problem> {
+    // The journal mode is a property of the file and cannot change inside a transaction. Where WAL is impossible (some network
+    // file systems) SQLite keeps its rollback journal, which is as safe and only makes readers wait.
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // Immediate: of two webdynos that open a new store together, the second waits and then finds nothing left to do.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let from = usize::try_from(version(&transaction)?).map_err(|_| Problem::NotAStore)?;
+    for step in STEPS.iter().skip(from) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64, Problem> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}

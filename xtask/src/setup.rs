@@ -1,0 +1,202 @@
+//! `cargo xtask setup`: the system's packages that the tests need, installed by apt without starting any service.
+//!
+//! Quick when nothing is missing: it then only asks dpkg. Other distributions get one line that says what to install.
+
+use anyhow::{Context, bail};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What was typed after `setup`.
+#[derive(clap::Args, Default)]
+pub(crate) struct Flags {
+    /// Also install the tools webdyno is compared with: wrk, hyperfine, h2load, siege
+    #[arg(long)]
+    bench: bool,
+}
+
+/// One thing that is needed.
+struct Need {
+    /// Packages that provide it: the first one that the system knows is taken.
+    packages: &'static [&'static str],
+    /// Who needs it, as the end of a sentence.
+    for_what: &'static str,
+}
+
+const TESTS: [Need; 10] = [
+    Need { packages: &["gcc"], for_what: "the C parts" },
+    Need { packages: &["libc6-dev"], for_what: "the C parts" },
+    Need { packages: &["make"], for_what: "the C parts" },
+    Need { packages: &["apache2"], for_what: "tests of the Apache control" },
+    Need { packages: &["apache2-utils"], for_what: "comparison with ab" },
+    Need { packages: &["apache2-dev"], for_what: "Apache modules" },
+    Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
+    Need { packages: &["nginx"], for_what: "tests against nginx" },
+    // Debian has `chromium`; Ubuntu has only `chromium-browser`.
+    Need { packages: &["chromium", "chromium-browser"], for_what: "tests of the report page" },
+    Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
+];
+
+const BENCH: [Need; 4] = [
+    Need { packages: &["wrk"], for_what: "benchmarks" },
+    Need { packages: &["hyperfine"], for_what: "benchmarks" },
+    Need { packages: &["nghttp2-client"], for_what: "benchmarks (h2load)" },
+    Need { packages: &["siege"], for_what: "benchmarks" },
+];
+
+/// Installs what is missing, or says why it cannot.
+pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+    let needs = || TESTS.iter().chain(if flags.bench { BENCH.as_slice() } else { &[] });
+    if !has_dpkg() {
+        let names: Vec<&str> = needs().map(|need| need.packages[0]).collect();
+        bail!("this is not Debian or Ubuntu; install by hand what they call: {}", names.join(" "));
+    }
+    let (present, missing): (Vec<&Need>, Vec<&Need>) = needs().partition(|need| is_here(need));
+    if !present.is_empty() {
+        println!("present: {}", first_names(&present).join(" "));
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !is_root()? {
+        bail!("not root; run as root: apt-get install --no-install-recommends {}", first_names(&missing).join(" "));
+    }
+    install(&missing)
+}
+
+/// What [`run`] would install, one line each: the package and who needs it. Empty where dpkg is unknown.
+pub(crate) fn missing() -> Vec<String> {
+    if !has_dpkg() {
+        return vec!["not Debian or Ubuntu: see `cargo xtask setup`".to_owned()];
+    }
+    TESTS
+        .iter()
+        .filter(|need| !is_here(need))
+        .map(|need| format!("{} (for {})", need.packages[0], need.for_what))
+        .collect()
+}
+
+fn install(missing: &[&Need]) -> anyhow::Result<()> {
+    let _quiet = NoServices::begin(Path::new("/usr/sbin/policy-rc.d"))?;
+    apt(&["update"])?;
+    let mut names = Vec::new();
+    for need in missing {
+        let known = need.packages.iter().find(|name| has_candidate(name));
+        names.push(*known.with_context(|| format!("apt knows no package {}", need.packages.join(" or ")))?);
+    }
+    let mut args = vec!["install", "--yes", "--no-install-recommends"];
+    args.extend(&names);
+    apt(&args)?;
+    for name in &names {
+        println!("installed {name}");
+    }
+    let would_start: Vec<&str> = names.iter().filter(|name| matches!(**name, "apache2" | "nginx")).copied().collect();
+    if !would_start.is_empty() && Path::new("/run/systemd/system").exists() {
+        println!(
+            "started nothing; so that the next boot starts nothing either: systemctl disable {}",
+            would_start.join(" ")
+        );
+    }
+    Ok(())
+}
+
+fn first_names(needs: &[&Need]) -> Vec<&'static str> {
+    needs.iter().map(|need| need.packages[0]).collect()
+}
+
+fn apt(args: &[&str]) -> anyhow::Result<()> {
+    let status = Command::new("apt-get")
+        .args(["-q", "-o", "DPkg::Lock::Timeout=120"])
+        .args(args)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdin(Stdio::null())
+        .status()
+        .context("cannot run apt-get")?;
+    if !status.success() {
+        bail!("`apt-get {}` failed; its own message stands above", args.join(" "));
+    }
+    Ok(())
+}
+
+fn has_dpkg() -> bool {
+    Path::new("/var/lib/dpkg/status").exists()
+}
+
+fn is_here(need: &Need) -> bool {
+    need.packages.iter().any(|name| {
+        output("dpkg-query", &["-W", "-f=${db:Status-Status}", name]).is_some_and(|text| text == "installed")
+    })
+}
+
+fn has_candidate(package: &str) -> bool {
+    output("apt-cache", &["policy", package])
+        .is_some_and(|text| text.lines().any(|line| line.trim().starts_with("Candidate:") && !line.ends_with("(none)")))
+}
+
+fn output(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).env("LC_ALL", "C").stdin(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn is_root() -> anyhow::Result<bool> {
+    Ok(fs::metadata("/proc/self").context("cannot tell who runs this")?.uid() == 0)
+}
+
+/// While it lives, packages may not start their services, by Debian's own policy file.
+///
+/// A file that is already there is the administrator's and stays. One of ours that an interrupted run left behind is
+/// replaced, and goes with the next run's end.
+struct NoServices {
+    made: Option<PathBuf>,
+}
+
+const POLICY: &str = "#!/bin/sh\n# Made by `cargo xtask setup`, which removes it when it is done.\nexit 101\n";
+
+impl NoServices {
+    fn begin(policy: &Path) -> anyhow::Result<NoServices> {
+        match fs::read_to_string(policy) {
+            Ok(text) if text != POLICY => return Ok(NoServices { made: None }),
+            _ => {}
+        }
+        fs::write(policy, POLICY)
+            .and_then(|()| fs::set_permissions(policy, fs::Permissions::from_mode(0o755)))
+            .with_context(|| format!("cannot write {}", policy.display()))?;
+        Ok(NoServices { made: Some(policy.to_owned()) })
+    }
+}
+
+impl Drop for NoServices {
+    fn drop(&mut self) {
+        if let Some(policy) = &self.made
+            && let Err(error) = fs::remove_file(policy)
+        {
+            eprintln!("error: remove {} by hand: {error}", policy.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is in the folder of the policy file during and after, when `before` was there.
+    fn check(before: Option<&str>, during: &str, after: Option<&str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = folder.path().join("policy-rc.d");
+        if let Some(text) = before {
+            fs::write(&policy, text).unwrap();
+        }
+        let quiet = NoServices::begin(&policy).unwrap();
+        assert_eq!(fs::read_to_string(&policy).unwrap(), during);
+        drop(quiet);
+        assert_eq!(fs::read_to_string(&policy).ok().as_deref(), after);
+    }
+
+    #[test]
+    fn the_administrators_policy_stays() {
+        check(None, POLICY, None);
+        check(Some(POLICY), POLICY, None);
+        check(Some("#!/bin/sh\nexit 0\n"), "#!/bin/sh\nexit 0\n", Some("#!/bin/sh\nexit 0\n"));
+    }
+}
