@@ -91,7 +91,7 @@ fn daily_steps(filter: &[String]) -> Vec<Step> {
     steps
 }
 
-/// The long checks: the tests named `long_...`, one at a time, on the program as users build it.
+/// The long checks: the tests named `long_check_...`, one at a time, on the program as users build it.
 fn long_steps(filter: &[String]) -> anyhow::Result<Vec<Step>> {
     let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output().context("cannot run date")?;
     let folder = root().join("docs/results").join(String::from_utf8_lossy(&date.stdout).trim());
@@ -99,7 +99,7 @@ fn long_steps(filter: &[String]) -> anyhow::Result<Vec<Step>> {
     let mut command = cargo(&["test", "--release", "--workspace", "--all-targets", "--no-fail-fast", "--"]);
     command.args(["--test-threads=1", "--nocapture"]).env("WEBDYNO_LONG", &folder);
     if filter.is_empty() {
-        command.arg("long_");
+        command.arg("long_check_");
     } else {
         command.args(filter);
     }

@@ -87,31 +87,32 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether anything that carries the mark of a run still lives: processes, groups, folders.
-pub fn remains(tool: &Tool, run_mark: &str) -> Vec<String> {
+/// What still lives of this tool's runs: processes that carry its folder in their command line or environment, control groups
+/// whose name begins with `groups`, temporary folders, swap files.
+pub fn remains(tool: &Tool, groups: &str) -> Vec<String> {
+    let folder = tool.path("");
+    let folder = folder.to_str().expect("UTF-8").trim_end_matches('/');
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").expect("/proc").flatten() {
-        let cmdline = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&cmdline).replace('\0', " ");
-        if text.contains(run_mark) {
-            found.push(format!("process {}: {text}", process.file_name().to_string_lossy()));
+        let read = |name: &str| std::fs::read(process.path().join(name)).unwrap_or_default();
+        let (cmdline, environ) = (read("cmdline"), read("environ"));
+        if [&cmdline, &environ].iter().any(|text| String::from_utf8_lossy(text).contains(folder)) {
+            let command = String::from_utf8_lossy(&cmdline).replace('\0', " ");
+            found.push(format!("process {}: {command}", process.file_name().to_string_lossy()));
         }
     }
-    for root in ["/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"] {
-        for group in std::fs::read_dir(root).into_iter().flatten().flatten() {
-            let name = group.file_name().to_string_lossy().into_owned();
-            if name.contains(run_mark) {
-                found.push(format!("group {root}/{name}"));
+    for root in ["memory", "cpuacct", "cpu", "unified", ""] {
+        let root = Path::new("/sys/fs/cgroup").join(root);
+        for group in std::fs::read_dir(&root).into_iter().flatten().flatten() {
+            if group.file_name().to_string_lossy().starts_with(groups) {
+                found.push(format!("group {}", group.path().display()));
             }
         }
     }
     for file in std::fs::read_dir(tool.tmp()).into_iter().flatten().flatten() {
         found.push(format!("file {}", file.path().display()));
     }
-    for swap in std::fs::read_to_string("/proc/swaps").unwrap_or_default().lines() {
-        if swap.contains(run_mark) || swap.contains(tool.tmp().to_str().expect("UTF-8")) {
-            found.push(format!("swap {swap}"));
-        }
-    }
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    found.extend(swaps.lines().filter(|swap| swap.contains(folder)).map(|swap| format!("swap {swap}")));
     found
 }

@@ -8,7 +8,7 @@
 //! an old run can be judged again by better rules.
 //!
 //! Layout: `cause` what can be found, `number` with which numbers, `evidence` what a trial shows, `rules` and `cleared` the two
-//! tables with their thresholds, `agreement` several trials together.
+//! tables, `thresholds` what they compare with, `agreement` several trials together.
 
 mod agreement;
 mod cause;
@@ -16,6 +16,7 @@ pub mod cleared;
 pub mod evidence;
 mod number;
 pub mod rules;
+pub mod thresholds;
 
 pub use agreement::over_trials;
 pub use cause::Cause;

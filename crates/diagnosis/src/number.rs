@@ -3,7 +3,7 @@
 //! Whose number it is stands in the name: `group-` is the server's own group, `host-` the whole machine, also where the latter
 //! only stands in because the former could not be read.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// How a number is to be printed.
@@ -69,6 +69,7 @@ quantities! {
     CpuSteal "host-cpu-steal" Share "CPU time the hypervisor took.";
     CpuBusy "host-cpu-busy" Share "User and system: work. Never 1 minus idle.";
     CpuUsed "cpu-used" Share "Use of the CPUs the server may run on.";
+    HostCpus "host-cpus" Count "CPUs of the host.";
     ServerCpus "server-cpus" Count "CPUs the server may run on.";
     ServerCores "server-cores" Count "CPUs the server kept busy, mean.";
     OtherCores "other-cores" Count "CPUs kept busy by neither the server nor the generator, mean.";
@@ -114,17 +115,16 @@ quantities! {
     MonitorFaults "monitor-faults" Count "Times the sampler itself had to wait for a page from disk.";
 }
 
-/// Numbers by name.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Numbers(BTreeMap<&'static str, Number>);
+/// Numbers by what they are of, in the order of [`Quantity`]. Serialises as a map from name to value and unit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Numbers(BTreeMap<Quantity, f64>);
 
 impl Numbers {
     /// Adds a number; nothing when it is not known.
     #[must_use]
     pub fn with(mut self, quantity: Quantity, value: impl Into<Option<f64>>) -> Numbers {
         if let Some(value) = value.into() {
-            self.0.insert(quantity.name(), Number { value, unit: quantity.unit() });
+            self.0.insert(quantity, value);
         }
         self
     }
@@ -139,17 +139,28 @@ impl Numbers {
     /// The value of a quantity.
     #[must_use]
     pub fn get(&self, quantity: Quantity) -> Option<f64> {
-        self.0.get(quantity.name()).map(|number| number.value)
+        self.0.get(&quantity).copied()
     }
 
-    /// All of them, by name in alphabetical order.
+    /// Quantities and values.
+    pub fn values(&self) -> impl Iterator<Item = (Quantity, f64)> + '_ {
+        self.0.iter().map(|(&quantity, &value)| (quantity, value))
+    }
+
+    /// Names and numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Number)> + '_ {
-        self.0.iter().map(|(&name, &number)| (name, number))
+        self.values().map(|(quantity, value)| (quantity.name(), Number { value, unit: quantity.unit() }))
     }
 }
 
-impl FromIterator<(&'static str, Number)> for Numbers {
-    fn from_iter<I: IntoIterator<Item = (&'static str, Number)>>(numbers: I) -> Numbers {
+impl FromIterator<(Quantity, f64)> for Numbers {
+    fn from_iter<I: IntoIterator<Item = (Quantity, f64)>>(numbers: I) -> Numbers {
         Numbers(numbers.into_iter().collect())
+    }
+}
+
+impl Serialize for Numbers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
     }
 }

@@ -1,9 +1,9 @@
 //! The run's private folder for everything the server needs: configuration, logs, sockets.
 
+use crate::HostError;
 use crate::handle::Host;
 use crate::journal::Undo;
 use crate::undo::marker;
-use crate::HostError;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

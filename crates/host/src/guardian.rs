@@ -53,7 +53,8 @@ impl Guardian {
             Ok(said) if said == READY => Ok(guardian),
             Ok(said) => {
                 guardian.end();
-                Err(HostError::Guardian(String::from_utf8_lossy(&said).trim().to_owned()))
+                let why = if said.is_empty() { "it ended at once".into() } else { String::from_utf8_lossy(&said) };
+                Err(HostError::Guardian(why.trim().to_owned()))
             }
             Err(error) => {
                 guardian.end();

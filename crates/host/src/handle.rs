@@ -1,6 +1,6 @@
 //! [`Host`]: what a run may change, and the promise that it is given back.
 //!
-//! It only puts the pieces in order: first the guardian, then the journal entry, then the change.
+//! It only puts the pieces in order: first the guardian, then the journal, then each entry before its change.
 
 use crate::confine;
 use crate::folder;
@@ -38,7 +38,7 @@ struct Watched {
 }
 
 impl Host {
-    /// Gives back what dead runs have left, begins a journal for this one and starts its guardian. `exe` is this program, which is
+    /// Gives back what dead runs have left, starts a guardian for this one and begins its journal. `exe` is this program, which is
     /// run again as guardian and launcher; `run` becomes part of every name made, so it may hold only letters, digits, `-` and `_`.
     ///
     /// # Errors
@@ -47,11 +47,12 @@ impl Host {
         check_name(run)?;
         prepare(state_dir)?;
         restore(state_dir)?;
-        let journal = Journal::create(state_dir, run)?;
-        let guardian = match Guardian::start(exe, journal.path()) {
-            Ok(guardian) => guardian,
+        // First of all, so that not even an empty journal is left by a run that is killed while it begins.
+        let guardian = Guardian::start(exe, &Journal::place(state_dir, run))?;
+        let journal = match Journal::create(state_dir, run) {
+            Ok(journal) => journal,
             Err(error) => {
-                let _ = journal.remove();
+                guardian.dismiss();
                 return Err(error);
             }
         };
@@ -108,8 +109,6 @@ impl Host {
     ///
     /// # Errors
     /// When something could not be given back, with all of it; or when it was closed before.
-    // By value: whoever closes shall not go on with this handle.
-    #[expect(clippy::needless_pass_by_value)]
     pub fn close(self) -> Result<(), HostError> {
         self.shared.close()
     }
@@ -169,7 +168,11 @@ impl Drop for Shared {
 
 fn check_name(name: &str) -> Result<(), HostError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) { Ok(()) } else { Err(HostError::Name(name.to_owned())) }
+    if !name.is_empty() && name.len() <= 100 && name.chars().all(plain) {
+        Ok(())
+    } else {
+        Err(HostError::Name(name.to_owned()))
+    }
 }
 
 /// A panic elsewhere must not keep anything from being given back.

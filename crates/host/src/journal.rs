@@ -103,9 +103,14 @@ enum Line {
 }
 
 impl Journal {
+    /// Where the journal of `run` lies.
+    pub(crate) fn place(dir: &Path, run: &str) -> PathBuf {
+        dir.join(format!("{run}.{ENDING}"))
+    }
+
     /// A new journal for `run`, owned by this process.
     pub(crate) fn create(dir: &Path, run: &str) -> Result<Journal, HostError> {
-        let path = dir.join(format!("{run}.{ENDING}"));
+        let path = Journal::place(dir, run);
         let owner = Identity::of(std::process::id()).ok_or_else(|| HostError::Io {
             what: "read",
             path: "/proc/self/stat".into(),
@@ -180,7 +185,8 @@ impl Journal {
     }
 
     fn append(&mut self, line: &Line) -> Result<(), HostError> {
-        let mut bytes = serde_json::to_vec(line).map_err(io::Error::from).map_err(HostError::io("describe", &self.path))?;
+        let mut bytes =
+            serde_json::to_vec(line).map_err(io::Error::from).map_err(HostError::io("describe", &self.path))?;
         bytes.push(b'\n');
         if let Err(error) = self.file.write_all(&bytes).and_then(|()| self.file.sync_data()) {
             // A full disk can take half a line, and the next one must not be glued to it.
@@ -249,17 +255,15 @@ mod tests {
         Undo::RemoveFile { path: format!("/tmp/webdyno-run-{n}").into() }
     }
 
-    /// Writes `steps` (`Some(n)` a change, `None` the newest one undone) and reads the file cut off after `cut` of its bytes:
-    /// exactly the steps whose lines are whole must have happened.
-    fn check(steps: &[Option<usize>], cut: usize) {
+    /// Writes `steps` (`Some(n)` a change, `None` the newest one undone) and reads the file cut off after each of `cuts`, modulo
+    /// its length: exactly the steps whose lines are whole must have happened.
+    fn check(steps: &[Option<usize>], cuts: impl Iterator<Item = usize>) {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(dir.path(), "run").unwrap();
         let mut expected = vec![(journal.replay.whole, journal.replay.pending.clone())];
         for step in steps {
             match (step, journal.replay.pending.keys().next_back().copied()) {
-                (Some(n), _) => {
-                    journal.record(file(*n)).unwrap();
-                }
+                (Some(n), _) => drop(journal.record(file(*n)).unwrap()),
                 (None, Some(id)) => journal.done(id).unwrap(),
                 (None, None) => {}
             }
@@ -267,35 +271,44 @@ mod tests {
         }
         let bytes = fs::read(&journal.path).unwrap();
         assert_eq!(replay(&bytes), journal.replay);
-
-        let cut = cut % (bytes.len() + 1);
-        let torn = replay(&bytes[..cut]);
-        let whole = expected.iter().rev().find(|(length, _)| *length <= cut as u64);
-        assert_eq!(torn.pending, whole.map(|(_, pending)| pending.clone()).unwrap_or_default());
-        assert_eq!((torn.head.is_some(), torn.unknown.len()), (whole.is_some(), 0));
-
-        // Whoever takes a torn journal over goes on behind the last whole line.
-        let path = journal.path.clone();
-        drop(journal);
-        fs::write(&path, &bytes[..cut]).unwrap();
-        let mut journal = Journal::take_over(&path, Locked::Leave).unwrap().unwrap();
-        journal.record(file(99)).unwrap();
-        let again = replay(&fs::read(&path).unwrap());
-        assert_eq!(again.pending.len(), torn.pending.len() + 1);
-        assert_eq!(again, journal.replay);
+        for cut in cuts.map(|cut| cut % (bytes.len() + 1)) {
+            let torn = replay(&bytes[..cut]);
+            let whole = expected.iter().rev().find(|(length, _)| *length <= cut as u64);
+            assert_eq!(torn.pending, whole.map(|(_, pending)| pending.clone()).unwrap_or_default());
+            assert_eq!((torn.head.is_some(), torn.unknown.len()), (whole.is_some(), 0));
+        }
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn a_crash_leaves_a_prefix(steps in prop::collection::vec(prop::option::weighted(0.6, 0usize..50), 0..12), cut in 0usize..4000) {
-            check(&steps, cut);
+        fn a_crash_leaves_a_prefix(
+            steps in prop::collection::vec(prop::option::weighted(0.6, 0usize..50), 0..12),
+            cuts in prop::collection::vec(0usize..4000, 40),
+        ) {
+            check(&steps, cuts.into_iter());
         }
     }
 
     #[test]
     fn every_cut_of_a_short_journal() {
-        (0..700).for_each(|cut| check(&[Some(1), Some(2), None, Some(3)], cut));
+        check(&[Some(1), Some(2), None, Some(3)], 0..700);
+    }
+
+    #[test]
+    fn whoever_takes_over_goes_on_behind_the_last_whole_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(dir.path(), "run").unwrap();
+        journal.record(file(1)).unwrap();
+        let path = journal.path.clone();
+        drop(journal);
+        let torn = [fs::read(&path).unwrap(), b"{\"change\":{\"id\":1,".to_vec()].concat();
+        fs::write(&path, torn).unwrap();
+        let mut journal = Journal::take_over(&path, Locked::Leave).unwrap().unwrap();
+        assert_eq!(journal.record(file(2)).unwrap(), 1);
+        let again = replay(&fs::read(&path).unwrap());
+        assert_eq!(again.pending, BTreeMap::from([(0, file(1)), (1, file(2))]));
+        assert_eq!(again, journal.replay);
     }
 
     #[test]

@@ -94,9 +94,12 @@ impl Child {
     fn end(&mut self) -> Result<(), HostError> {
         self.host.put_back(self.entry)?;
         for dir in &self.groups {
-            Members::Group(dir).end(PATIENCE).map_err(|why| HostError::NotPutBack { put_back: vec![], failed: vec![why] })?;
+            Members::Group(dir)
+                .end(PATIENCE)
+                .map_err(|why| HostError::NotPutBack { put_back: vec![], failed: vec![why] })?;
         }
-        let _ = self.process.wait();
+        // The root is dead by now. Should it not be (the host was closed and could not end it), then nobody is to wait for ever.
+        let _ = self.process.try_wait();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! What webdyno changes on the machine and gives back: processes, groups, swap, folders.
 //!
 //! Every change is written to a journal before it is made. Three can undo it, each after the other has failed: the run itself when
-//! it ends, the guardian (a process of its own) when the run is killed, and [`restore`] when the guardian was killed too.
+//! it ends, the guardian (a process of its own) when the run is killed, and [`restore()`] when the guardian was killed too.
 //! Nothing here measures, and nothing outside a run's own names (`webdyno-<run>-...`) is ever deleted.
 //!
 //! Layout: `journal` is what was changed, `undo` is how it is put back, `guardian` and `restore` are when;

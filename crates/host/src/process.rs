@@ -88,7 +88,8 @@ impl Members<'_> {
         let mut seen: Vec<u32> = vec![];
         loop {
             let members = self.list()?;
-            if members.is_empty() {
+            // One empty listing proves nothing: a process may fork behind the reader's back and end before it is reached.
+            if members.is_empty() && self.list()?.is_empty() {
                 return Ok(seen.len());
             }
             if Instant::now() > deadline {

@@ -58,7 +58,11 @@ pub(crate) fn prepare(state_dir: &Path) -> Result<(), HostError> {
 fn check_owner(state_dir: &Path) -> Result<(), HostError> {
     let found = fs::symlink_metadata(state_dir).map_err(HostError::io("read", state_dir))?;
     let own = found.uid() == rustix::process::geteuid().as_raw();
-    if found.is_dir() && own && found.mode() & 0o022 == 0 { Ok(()) } else { Err(HostError::StateDir(state_dir.to_owned())) }
+    if found.is_dir() && own && found.mode() & 0o022 == 0 {
+        Ok(())
+    } else {
+        Err(HostError::StateDir(state_dir.to_owned()))
+    }
 }
 
 #[cfg(test)]
@@ -87,7 +91,8 @@ mod tests {
         let expected = [format!("deleted the file {}", at("webdyno-dead-1").display())];
         assert_eq!(restore(dir.path()).unwrap(), expected);
         let names = |ending: &str| {
-            let names = fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+            let names =
+                fs::read_dir(dir.path()).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
             names.filter(|name| name.ends_with(ending)).collect::<Vec<_>>()
         };
         assert_eq!((names(".journal"), names("-1")), (vec!["alive.journal".into()], vec!["webdyno-alive-1".into()]));

@@ -74,7 +74,8 @@ pub(crate) fn off(file: &Path) -> Result<Option<String>, String> {
             available >> 20
         ));
     }
-    turn(file, Turn::Off).map_err(|error| format!("cannot take the swap file {} out of use: {error}", file.display()))?;
+    turn(file, Turn::Off)
+        .map_err(|error| format!("cannot take the swap file {} out of use: {error}", file.display()))?;
     Ok(Some(format!("took the swap file {} out of use", file.display())))
 }
 
@@ -89,6 +90,7 @@ pub(crate) fn meminfo_value(text: &str, key: &str) -> Option<u64> {
     value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
+#[derive(Clone, Copy)]
 enum Turn {
     On,
     Off,
@@ -96,9 +98,10 @@ enum Turn {
 
 fn turn(file: &Path, turn: Turn) -> io::Result<()> {
     let path = CString::new(file.as_os_str().as_bytes())?;
-    // SAFETY: the path is a terminated string that lives through the call; the kernel checks everything else.
     let result = match turn {
+        // SAFETY: the path is a terminated string that lives through the call; the kernel checks everything else.
         Turn::On => unsafe { libc::swapon(path.as_ptr(), 0) },
+        // SAFETY: as above.
         Turn::Off => unsafe { libc::swapoff(path.as_ptr()) },
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -165,7 +168,8 @@ fn header(last_page: u32, page: u64) -> Vec<u8> {
 
 /// How much of a swap file is in use, from a text of `/proc/swaps`' form; `None` when it is not swapped to.
 fn used_bytes(swaps: &str, file: &Path) -> Option<u64> {
-    let line = swaps.lines().skip(1).find(|line| line.split_whitespace().next().is_some_and(|name| unescape(name) == file))?;
+    let line =
+        swaps.lines().skip(1).find(|line| line.split_whitespace().next().is_some_and(|name| unescape(name) == file))?;
     line.split_whitespace().nth(3)?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
@@ -198,7 +202,8 @@ mod tests {
 
     #[test]
     fn the_deepest_and_last_mount_is_the_one() {
-        let mounts = parse("1 0 8:1 / / rw - ext4 a rw\n2 1 0:3 / /tmp rw - tmpfs b rw\n3 2 0:4 / /tmp rw - xfs c rw\n");
+        let mounts =
+            parse("1 0 8:1 / / rw - ext4 a rw\n2 1 0:3 / /tmp rw - tmpfs b rw\n3 2 0:4 / /tmp rw - xfs c rw\n");
         let check = |path: &str, expected| assert_eq!(file_system(&mounts, Path::new(path)), expected, "{path}");
         check("/tmp/x", "xfs");
         check("/tmpx", "ext4");

@@ -150,7 +150,9 @@ mod tests {
         check(&Undo::RemoveTree { path: at("webdyno-r1-x") }, Ok(Some(&deleted)));
         check(&Undo::RemoveTree { path: at("webdyno-r1-none") }, Ok(None));
         check(&Undo::RemoveTree { path: at("webdyno-r1-link") }, Err("not a folder made by this user"));
-        for path in [at("precious"), at("webdyno-r2-x"), at("webdyno-r1-y/../precious"), "webdyno-r1-x".into(), "/".into()] {
+        for path in
+            [at("precious"), at("webdyno-r2-x"), at("webdyno-r1-y/../precious"), "webdyno-r1-x".into(), "/".into()]
+        {
             check(&Undo::RemoveTree { path: path.clone() }, Err("does not bear the name"));
             check(&Undo::RemoveFile { path: path.clone() }, Err("does not bear the name"));
             check(&Undo::SwapOff { file: path.clone() }, Err("does not bear the name"));
@@ -158,6 +160,28 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(at("precious/file")).unwrap(), "kept");
         assert!(at("webdyno-r2-x").exists());
+    }
+
+    #[test]
+    fn a_folder_with_something_mounted_in_it_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("webdyno-r1-x/inner");
+        fs::create_dir_all(&inner).unwrap();
+        let run = |program: &str, args: &[&str]| {
+            std::process::Command::new(program)
+                .args(args)
+                .arg(&inner)
+                .output()
+                .is_ok_and(|output| output.status.success())
+        };
+        if !run("mount", &["-t", "tmpfs", "-o", "size=4k", "none"]) {
+            return testkit::skip::not_here("nothing can be mounted");
+        }
+        fs::write(inner.join("precious"), "").unwrap();
+        let outcome = remove_tree(&dir.path().join("webdyno-r1-x"));
+        let kept = inner.join("precious").exists();
+        assert!(run("umount", &[]));
+        assert!(kept && outcome.is_err_and(|why| why.contains("something is mounted in")));
     }
 
     #[test]

@@ -1,1 +1,601 @@
-fn main(){}
+//! The promise on the real machine: whatever is killed, and whenever, nothing stays behind.
+//!
+//! This program is its own guardian, launcher and victim (a run that gets killed), so it brings its own `main`; a first argument that is
+//! none of these is a part of the names of the tests to run. The tests run one after another, since they watch the whole machine.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of it is a test; clippy tells tests by #[test]")]
+
+use host::{Host, HostError, Launch, hierarchies, restore};
+use model::plan::Confinement;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use testkit::skip::not_here;
+
+/// How soon after its death everything of a run must be gone.
+const PROMISE: Duration = Duration::from_secs(5);
+/// Names the run in the environment of everything that belongs to it.
+const MARK: &str = "WEBDYNO_TEST_RUN";
+const NOBODY: u32 = 65_534;
+const TESTS: &[(&str, fn())] = &[
+    ("an_orderly_run_leaves_nothing", an_orderly_run_leaves_nothing),
+    ("a_dropped_run_leaves_nothing", a_dropped_run_leaves_nothing),
+    ("a_server_starts_as_asked", a_server_starts_as_asked),
+    ("a_refused_start_is_explained", a_refused_start_is_explained),
+    ("sigterm_comes_first_and_grace_ends", sigterm_comes_first_and_grace_ends),
+    ("a_group_confines", a_group_confines),
+    ("two_runs_need_two_names", two_runs_need_two_names),
+    ("swap_comes_and_goes", swap_comes_and_goes),
+    ("killed_at_random_moments", killed_at_random_moments),
+    ("killed_while_it_swaps", killed_while_it_swaps),
+    ("killed_without_root", killed_without_root),
+    ("killed_with_its_guardian", killed_with_its_guardian),
+    ("signals_to_all_spare_the_guardian", signals_to_all_spare_the_guardian),
+    ("a_run_goes_on_without_its_guardian", a_run_goes_on_without_its_guardian),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match args.first().and_then(|word| word.to_str()) {
+        Some("@guardian") => ExitCode::from(host::guardian_main(&args[1..])),
+        Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
+        Some("@victim") => victim(&args[1..]),
+        part => run_tests(part.filter(|word| !word.starts_with('-')).unwrap_or("")),
+    }
+}
+
+fn run_tests(part: &str) -> ExitCode {
+    let mut failed: Vec<&str> = vec![];
+    for (name, test) in TESTS.iter().filter(|(name, _)| name.contains(part)) {
+        let began = Instant::now();
+        let ended = std::thread::Builder::new().name((*name).to_owned()).spawn(test).unwrap().join();
+        println!(
+            "test {name} ... {} ({:.1} s)",
+            if ended.is_ok() { "ok" } else { "FAILED" },
+            began.elapsed().as_secs_f64()
+        );
+        failed.extend(ended.is_err().then_some(name));
+    }
+    println!("{} failed: {failed:?}", failed.len());
+    ExitCode::from(u8::from(!failed.is_empty()))
+}
+
+// ---- a run and what it may leave -------------------------------------------------------------------------------------
+
+/// A place for one run's journal, and the look-out for what the run leaves.
+struct Stage {
+    run: String,
+    dir: tempfile::TempDir,
+    exe: PathBuf,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let run = format!("t{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let dir = tempfile::Builder::new().prefix("host-test-").tempdir_in("/tmp").unwrap();
+        Stage { run, dir, exe: std::env::current_exe().unwrap() }
+    }
+
+    /// The same for a user without rights.
+    fn for_nobody() -> Stage {
+        let mut stage = Stage::new();
+        chown(stage.dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        // The folder cargo builds in may be closed to others.
+        let exe = stage.dir.path().join("machine");
+        fs::copy(&stage.exe, &exe).unwrap();
+        fs::set_permissions(&exe, fs::Permissions::from_mode(0o755)).unwrap();
+        stage.exe = exe;
+        stage
+    }
+
+    fn state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    fn open(&self) -> Host {
+        Host::open(&self.exe, &self.state(), &self.run).unwrap()
+    }
+
+    /// A shell script as a server.
+    fn script(&self, host: &Host, script: &str) -> Launch {
+        let dir = host.temporary_dir().unwrap();
+        Launch {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: vec![(MARK.into(), self.run.clone().into())],
+            stdout: dir.join("out"),
+            stderr: dir.join("err"),
+            dir,
+            cpus: vec![],
+        }
+    }
+
+    /// Starts a run that does `what` until it is killed.
+    fn victim(&self, what: &str, change: impl FnOnce(&mut Command)) -> Victim {
+        let mut command = Command::new(&self.exe);
+        command.args(["@victim", what]).arg(self.state()).arg(&self.run).env(MARK, &self.run);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+        change(&mut command);
+        let mut process = command.spawn().unwrap();
+        let told = BufReader::new(process.stdout.take().unwrap());
+        Victim { process, told }
+    }
+
+    /// Everything on this machine that bears the run's name.
+    fn left(&self) -> Vec<String> {
+        let mark = format!("{MARK}={}", self.run);
+        let mut left: Vec<String> = processes(|pid| environment(pid).split('\0').any(|variable| variable == mark))
+            .into_iter()
+            .map(|pid| format!("process {pid}: {}", command_line(pid)))
+            .collect();
+        let prefix = format!("webdyno-{}-", self.run);
+        let mut places = vec![PathBuf::from("/tmp"), "/var/tmp".into()];
+        places.extend(children(Path::new("/sys/fs/cgroup")));
+        let paths = places.iter().flat_map(|place| children(place)).filter(|path| name(path).starts_with(&prefix));
+        left.extend(paths.map(|path| path.display().to_string()));
+        left.extend(children(&self.state()).into_iter().map(|path| path.display().to_string()));
+        left.extend(
+            fs::read_to_string("/proc/swaps").unwrap().lines().filter(|line| line.contains(&prefix)).map(str::to_owned),
+        );
+        left
+    }
+
+    /// Fails unless everything is gone `within` so long.
+    fn nothing_left(&self, within: Duration, when: &str) {
+        let deadline = Instant::now() + within;
+        while !self.left().is_empty() {
+            assert!(Instant::now() < deadline, "left {when}: {:#?}", self.left());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A run in a process of its own.
+struct Victim {
+    process: Child,
+    told: BufReader<std::process::ChildStdout>,
+}
+
+impl Victim {
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    /// Waits until it tells `word`, and returns what follows the word.
+    fn wait_for(&mut self, word: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.told.read_line(&mut line).unwrap() > 0, "the victim ended before it told {word}");
+            if let Some(rest) = line.trim().strip_prefix(word) {
+                return rest.trim().to_owned();
+            }
+        }
+    }
+
+    fn guardian(&self) -> u32 {
+        let parent = self.process.id();
+        let found = processes(|pid| parent_of(pid) == Some(parent) && command_line(pid).contains("@guardian"));
+        assert_eq!(found.len(), 1, "guardians of {parent}");
+        found[0]
+    }
+
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn children(dir: &Path) -> Vec<PathBuf> {
+    fs::read_dir(dir).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn processes(wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let own = std::process::id();
+    let pids = children(Path::new("/proc")).into_iter().filter_map(|path| name(&path).parse().ok());
+    pids.filter(|&pid| pid != own && wanted(pid)).collect()
+}
+
+fn environment(pid: u32) -> String {
+    String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()).into_owned()
+}
+
+fn command_line(pid: u32) -> String {
+    String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).replace('\0', " ")
+}
+
+fn status(pid: u32, key: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap_or_default().trim().to_owned()
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    status(pid, "PPid").parse().ok()
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether the test can go on: it needs groups.
+fn groups_possible() -> bool {
+    hierarchies().inspect_err(|why| not_here(&why.to_string())).is_ok()
+}
+
+/// Whether this kernel and disk take a swap file at all.
+fn swap_possible() -> bool {
+    let stage = Stage::new();
+    let host = stage.open();
+    let made = host.make_swap(1 << 20).inspect_err(|why| not_here(&why.to_string()));
+    host.close().unwrap();
+    made.is_ok()
+}
+
+// ---- the run that gets killed ----------------------------------------------------------------------------------------
+
+const TREE: &str = "sleep 1000 & sleep 1000 & (sleep 1000; true) & wait";
+const LIMIT: Confinement = Confinement { memory: 64 << 20, swap: 64 << 20 };
+
+/// `@victim WHAT STATE_DIR RUN`: never ends by itself.
+fn victim(args: &[OsString]) -> ExitCode {
+    let [what, state, run] = args else { return ExitCode::from(2) };
+    let stage = Stage {
+        run: run.to_str().unwrap().to_owned(),
+        dir: tempfile::Builder::new()
+            .prefix("host-test-")
+            .disable_cleanup(true)
+            .tempdir_in(Path::new(state).parent().unwrap())
+            .unwrap(),
+        exe: std::env::current_exe().unwrap(),
+    };
+    let host = Host::open(&stage.exe, Path::new(state), &stage.run).unwrap();
+    tell("open");
+    match what.to_str().unwrap() {
+        "trials" => loop {
+            let group = hierarchies().is_ok().then(|| host.group("server", &LIMIT).unwrap());
+            let child = host.spawn(&stage.script(&host, TREE), group.as_ref()).unwrap();
+            tell(&format!("started {}", child.pid));
+            child.terminate(Duration::from_millis(20)).unwrap();
+            drop(group);
+        },
+        "swap" => {
+            host.make_swap(64 << 20).unwrap();
+            let group = host.group("server", &Confinement { memory: 16 << 20, swap: 48 << 20 }).unwrap();
+            // tail keeps what has no line ends: twice the group's memory, over and over.
+            let hog = "while :; do head -c 32M /dev/zero | tail | wc -c; done";
+            let _child = host.spawn(&stage.script(&host, hog), Some(&group)).unwrap();
+            tell("started");
+            loop {
+                std::thread::park();
+            }
+        }
+        "idle" => {
+            let group = hierarchies().is_ok().then(|| host.group("server", &LIMIT).unwrap());
+            let child = host.spawn(&stage.script(&host, TREE), group.as_ref()).unwrap();
+            tell(&format!("started {}", child.pid));
+            loop {
+                std::thread::park();
+            }
+        }
+        _ => ExitCode::from(2),
+    }
+}
+
+fn tell(line: &str) {
+    // The reader may have stopped listening; the victim goes on until it is killed.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+// ---- tests -----------------------------------------------------------------------------------------------------------
+
+fn an_orderly_run_leaves_nothing() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let group = hierarchies().is_ok().then(|| host.group("server", &LIMIT).unwrap());
+    let mut child = host.spawn(&stage.script(&host, TREE), group.as_ref()).unwrap();
+    assert!(child.is_alive() && host.is_guarded());
+    let dir = host.temporary_dir().unwrap();
+    assert_eq!(dir, host.temporary_dir().unwrap());
+    assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o7777, 0o711);
+    // The whole tree: the shell, a subshell, three sleepers.
+    wait_until("the tree has grown", || stage.left().iter().filter(|thing| thing.contains("sleep")).count() >= 4);
+    child.terminate(Duration::from_secs(1)).unwrap();
+    drop(group);
+    let again = host.clone();
+    host.close().unwrap();
+    assert!(matches!(again.temporary_dir(), Ok(path) if path == dir), "what is known needs no change");
+    assert!(matches!(again.make_swap(1 << 20), Err(HostError::Closed | HostError::NoSwap(_))));
+    assert!(matches!(again.close(), Err(HostError::Closed)));
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn a_dropped_run_leaves_nothing() {
+    let stage = Stage::new();
+    {
+        let host = stage.open();
+        let _child = host.spawn(&stage.script(&host, TREE), None).unwrap();
+    }
+    stage.nothing_left(Duration::ZERO, "after drop");
+    // Handles that outlive the run find everything done.
+    let host = stage.open();
+    let child = host.spawn(&stage.script(&host, TREE), None).unwrap();
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close with a child");
+    child.terminate(Duration::ZERO).unwrap();
+}
+
+fn a_server_starts_as_asked() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let group = hierarchies().is_ok().then(|| host.group("server", &LIMIT).unwrap());
+    let mut launch = stage.script(&host, "pwd; env | sort; umask; echo oops >&2; exec sleep 1000");
+    launch.cpus = vec![0];
+    launch.env.push(("A".into(), "1 2".into()));
+    let child = host.spawn(&launch, group.as_ref()).unwrap();
+    let pid = child.pid;
+    wait_until("the script has run", || command_line(pid).starts_with("sleep"));
+    let printed = fs::read_to_string(&launch.stdout).unwrap();
+    let expected = [
+        "A=1 2",
+        &format!("{MARK}={}", stage.run),
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "0022",
+    ];
+    expected.iter().for_each(|line| assert!(printed.lines().any(|seen| seen == *line), "{line} in {printed}"));
+    assert!(!printed.contains("HOME=") && printed.starts_with(launch.dir.to_str().unwrap()), "{printed}");
+    assert_eq!(fs::read_to_string(&launch.stderr).unwrap(), "oops\n");
+    assert_eq!(status(pid, "Cpus_allowed_list"), "0");
+    // Signals 32 and 33 are the C library's own; it lets nobody change them.
+    let ignored = u64::from_str_radix(&status(pid, "SigIgn"), 16).unwrap() & !(0b11 << 31);
+    assert_eq!((ignored, status(pid, "SigBlk").as_str()), (0, "0000000000000000"));
+    let mut files: Vec<String> =
+        children(Path::new(&format!("/proc/{pid}/fd"))).iter().map(|path| name(path)).collect();
+    files.sort();
+    assert_eq!(files, ["0", "1", "2"]);
+    assert_eq!(
+        rustix::process::getsid(Pid::from_raw(pid.cast_signed())).unwrap().as_raw_nonzero().get().cast_unsigned(),
+        pid
+    );
+    if let Some(group) = &group {
+        let paths = group.paths();
+        for dir in [&paths.memory, &paths.cpuacct, &paths.unified].into_iter().flatten() {
+            let inside = fs::read_to_string(dir.join("cgroup.procs")).unwrap();
+            assert_eq!(inside.trim(), pid.to_string(), "{}", dir.display());
+        }
+    }
+    child.terminate(Duration::from_secs(1)).unwrap();
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn a_refused_start_is_explained() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let check = |change: fn(&mut Launch), expected: &str| {
+        let mut launch = stage.script(&host, "true");
+        change(&mut launch);
+        let error = host.spawn(&launch, None).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    check(
+        |launch| launch.program = "/no/such/server".into(),
+        "cannot start /no/such/server: No such file or directory",
+    );
+    check(|launch| launch.program = "/etc/passwd".into(), "cannot start /etc/passwd: Permission denied");
+    check(|launch| launch.dir = "/no/folder".into(), "its working directory /no/folder does not exist");
+    check(
+        |launch| launch.stdout = "/no/folder/out".into(),
+        "cannot write to /no/folder/out: No such file or directory",
+    );
+    check(|launch| launch.cpus = vec![5000], "there is no CPU 5000");
+    check(|launch| launch.cpus = vec![1000], "cannot be pinned to the CPUs [1000]");
+    assert!(matches!(host.group("a/b", &LIMIT), Err(HostError::Name(_))));
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after refusals");
+}
+
+fn sigterm_comes_first_and_grace_ends() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let check = |script: &str, expected: &str| {
+        let launch = stage.script(&host, script);
+        let child = host.spawn(&launch, None).unwrap();
+        wait_until("it is ready", || fs::read_to_string(&launch.stdout).is_ok_and(|text| text.ends_with("ready\n")));
+        let began = Instant::now();
+        let root = PathBuf::from(format!("/proc/{}", child.pid));
+        child.terminate(Duration::from_millis(500)).unwrap();
+        assert!(!root.exists(), "the root was not collected");
+        assert!(fs::read_to_string(&launch.stdout).unwrap().ends_with(expected));
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    };
+    check("trap 'echo bye; exit' TERM; echo ready; while :; do sleep 0.01; done", "bye\n");
+    // Deaf to SIGTERM, as are its children.
+    check("trap '' TERM; sleep 1000 & echo ready; while :; do sleep 1; done", "ready\n");
+    // Dead already, with a child left.
+    check("sleep 1000 & echo ready; exit 3", "ready\n");
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after terminate");
+}
+
+fn a_group_confines() {
+    if !groups_possible() {
+        return;
+    }
+    let stage = Stage::new();
+    let host = stage.open();
+    let group = host.group("small", &Confinement { memory: 32 << 20, swap: 0 }).unwrap();
+    assert!(host.group("small", &LIMIT).unwrap_err().to_string().contains("exists"));
+    let launch = stage.script(&host, "head -c 200M /dev/zero | tail | wc -c; echo over");
+    let child = host.spawn(&launch, Some(&group)).unwrap();
+    wait_until("the hog has ended", || fs::read_to_string(&launch.stdout).is_ok_and(|text| text.ends_with("over\n")));
+    let memory = group.paths().memory.clone().unwrap();
+    let text = ["memory.oom_control", "memory.events"]
+        .map(|file| fs::read_to_string(memory.join(file)).unwrap_or_default())
+        .concat();
+    let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill ")).unwrap().to_owned();
+    assert_ne!(kills, "0", "200 MB went into a group of 32 MB");
+    child.terminate(Duration::ZERO).unwrap();
+    group.remove().unwrap();
+    assert!(!memory.exists());
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn two_runs_need_two_names() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let again = Host::open(&stage.exe, &stage.state(), &stage.run).unwrap_err();
+    assert!(matches!(again, HostError::AlreadyRunning { pid, .. } if pid == std::process::id()), "{again}");
+    assert!(matches!(Host::open(&stage.exe, &stage.state(), "../x"), Err(HostError::Name(_))));
+    let broken = Host::open(Path::new("/bin/false"), &stage.state(), "other").unwrap_err();
+    assert!(matches!(broken, HostError::Guardian(_)), "{broken}");
+    assert_eq!(restore(&stage.state()).unwrap(), [""; 0], "a living run was touched");
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn swap_comes_and_goes() {
+    if !swap_possible() {
+        return;
+    }
+    let stage = Stage::new();
+    let host = stage.open();
+    let before = host::swap_total();
+    host.make_swap(64 << 20).unwrap();
+    assert_eq!(host::swap_total(), before + (64 << 20));
+    let much = host.make_swap(1 << 50).unwrap_err().to_string();
+    assert!(much.contains("no place for a swap file"), "{much}");
+    host.close().unwrap();
+    assert_eq!(host::swap_total(), before);
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn killed_at_random_moments() {
+    for _ in 0..20 {
+        let stage = Stage::new();
+        let victim = stage.victim("trials", |_| {});
+        let mut byte = [0];
+        rustix::rand::getrandom(&mut byte[..], rustix::rand::GetRandomFlags::empty()).unwrap();
+        // Not a wait for anything: the moment is the point. A trial takes about 30 ms, coming up some more.
+        let moment = Duration::from_millis(u64::from(byte[0]));
+        std::thread::sleep(moment);
+        victim.kill();
+        stage.nothing_left(PROMISE, &format!("by a run killed after {moment:?}"));
+    }
+}
+
+fn killed_while_it_swaps() {
+    if !groups_possible() || !swap_possible() {
+        return;
+    }
+    let stage = Stage::new();
+    let mut victim = stage.victim("swap", |_| {});
+    victim.wait_for("started");
+    let file = || {
+        fs::read_to_string("/proc/swaps").unwrap().lines().find(|line| line.contains(&stage.run)).unwrap().to_owned()
+    };
+    wait_until("something is swapped out", || file().split_whitespace().nth(3).unwrap() != "0");
+    victim.kill();
+    stage.nothing_left(PROMISE, "by a run killed while it swapped");
+
+    let stage = Stage::new();
+    let mut victim = stage.victim("swap", |_| {});
+    victim.wait_for("open");
+    victim.kill();
+    stage.nothing_left(PROMISE, "by a run killed while it made swap");
+}
+
+fn killed_without_root() {
+    if !is_root() {
+        return not_here("this user has no rights anyway: every test here is this one");
+    }
+    for _ in 0..5 {
+        let stage = Stage::for_nobody();
+        let mut victim = stage.victim("idle", |command| {
+            command.uid(NOBODY).gid(NOBODY);
+        });
+        let server: u32 = victim.wait_for("started").parse().unwrap();
+        assert!(status(server, "Uid").starts_with(&NOBODY.to_string()));
+        assert!(!fs::read_to_string(format!("/proc/{server}/cgroup")).unwrap().contains(&stage.run), "it has a group");
+        victim.kill();
+        stage.nothing_left(PROMISE, "by a run without rights");
+    }
+}
+
+fn killed_with_its_guardian() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("idle", |_| {});
+    let server: u32 = victim.wait_for("started").parse().unwrap();
+    kill_process(Pid::from_raw(victim.guardian().cast_signed()).unwrap(), Signal::KILL).unwrap();
+    victim.kill();
+    assert!(Path::new(&format!("/proc/{server}")).exists(), "who ended the server?");
+    let put_back = restore(&stage.state()).unwrap();
+    stage.nothing_left(Duration::ZERO, "after restore");
+    assert!(put_back.iter().any(|sentence| sentence.starts_with("ended ")), "{put_back:?}");
+    assert!(put_back.iter().any(|sentence| sentence.starts_with("deleted the folder /tmp/webdyno-")), "{put_back:?}");
+
+    // The next run does the same by itself.
+    let mut victim = stage.victim("idle", |_| {});
+    victim.wait_for("started");
+    kill_process(Pid::from_raw(victim.guardian().cast_signed()).unwrap(), Signal::KILL).unwrap();
+    victim.kill();
+    Host::open(&stage.exe, &stage.state(), "next").unwrap().close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after the next run");
+}
+
+fn signals_to_all_spare_the_guardian() {
+    for signal in [Signal::INT, Signal::HUP, Signal::TERM, Signal::QUIT] {
+        let stage = Stage::new();
+        let mut victim = stage.victim("idle", |_| {});
+        victim.wait_for("started");
+        let guardian = victim.guardian();
+        let mut files: Vec<String> =
+            children(Path::new(&format!("/proc/{guardian}/fd"))).iter().map(|path| name(path)).collect();
+        files.sort();
+        assert_eq!(files, ["0", "1", "2"], "files the guardian holds open");
+        // To the guardian itself, and to everything Ctrl-C reaches.
+        kill_process(Pid::from_raw(guardian.cast_signed()).unwrap(), signal).unwrap();
+        kill_process_group(victim.pid(), signal).unwrap();
+        victim.process.wait().unwrap();
+        stage.nothing_left(PROMISE, &format!("after {signal:?} to all"));
+    }
+}
+
+fn a_run_goes_on_without_its_guardian() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let own = std::process::id();
+    let guardian = processes(|pid| parent_of(pid) == Some(own) && command_line(pid).contains("@guardian"));
+    kill_process(Pid::from_raw(guardian[0].cast_signed()).unwrap(), Signal::KILL).unwrap();
+    wait_until("the guardian is seen to be gone", || !host.is_guarded());
+    let child = host.spawn(&stage.script(&host, TREE), None).unwrap();
+    child.terminate(Duration::ZERO).unwrap();
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}

@@ -196,7 +196,7 @@ impl Connection {
         let at = now();
         if length == 0 {
             return match self.parser.close() {
-                Some(answer) => self.answered(answer, at),
+                Some(answer) => Progress::Answered { answer, at },
                 None => Progress::Broken { why: Why::Closed { after: self.request.bytes_in }, at },
             };
         }
@@ -206,14 +206,13 @@ impl Connection {
             Ok(fed) => match fed.answer {
                 None => Progress::Pending,
                 // Bytes behind the answer belong to no request of ours.
-                Some(answer) => self.answered(Answer { reusable: answer.reusable && fed.used == length, ..answer }, at),
+                Some(answer) => {
+                    let answer = Answer { reusable: answer.reusable && fed.used == length, ..answer };
+                    Progress::Answered { answer, at }
+                }
             },
             Err(error) => Progress::Broken { why: Why::malformed(error, &buffer[..length]), at },
         }
-    }
-
-    fn answered(&mut self, answer: Answer, at: Nanos) -> Progress {
-        Progress::Answered { answer, at }
     }
 
     /// Registers for another kind of readiness, which on a kept connection never happens: it stays registered for reading.
@@ -250,7 +249,9 @@ impl Why {
         match *self {
             Why::Kernel { errno: Errno::CONNREFUSED, .. } => Failure::Refused,
             Why::Kernel { errno: Errno::TIMEDOUT, .. } | Why::Late { .. } => Failure::Timeout,
-            Why::Kernel { errno: Errno::CONNRESET | Errno::PIPE, .. } | Why::Kernel { connecting: false, .. } => Failure::Reset,
+            Why::Kernel { errno: Errno::CONNRESET | Errno::PIPE, .. } | Why::Kernel { connecting: false, .. } => {
+                Failure::Reset
+            }
             // EADDRNOTAVAIL, EMFILE, ENETUNREACH and their like: the request never left this machine.
             Why::Kernel { connecting: true, .. } => Failure::Local,
             Why::Closed { .. } => Failure::ClosedEarly,

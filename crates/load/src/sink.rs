@@ -161,7 +161,8 @@ impl Sink for Histograms {
             Ending::InFlight => self.whole.in_flight += 1,
         }
         self.whole.in_flight_ns += end_ns.saturating_sub(start_ns);
-        self.whole.first_start_ns.get_or_insert(start_ns);
+        // Requests end in another order than they begin in.
+        self.whole.first_start_ns = Some(self.whole.first_start_ns.map_or(start_ns, |first| first.min(start_ns)));
     }
 
     fn tick(&mut self, now: Nanos) -> Nanos {

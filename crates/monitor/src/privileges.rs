@@ -28,24 +28,15 @@ pub(crate) fn many_files() {
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Asks for the best ordinary priority, which threads started later inherit. Says whether it was given.
-pub(crate) fn nice() -> Result<(), Errno> {
-    rustix::process::setpriority_process(None, -20)
-}
-
-/// Asks for real-time priority for the calling thread.
-pub(crate) fn real_time(nice: Result<(), Errno>, notes: &mut Vec<String>) {
+/// Asks for real-time priority, or else for the best ordinary one; threads started later inherit what was given.
+pub(crate) fn priority(notes: &mut Vec<String>) {
     let limit = Rlimit { current: Some(FIFO_LIMIT_US), maximum: Some(FIFO_LIMIT_US) };
-    let fifo = rustix::process::setrlimit(Resource::Rttime, limit).and_then(|()| set_fifo());
-    match (fifo, nice) {
-        (Ok(()), _) => {}
-        (Err(error), Ok(())) => notes.push(format!(
-            "real-time priority was refused ({error}), the sampler runs at nice -20: readings may be late when every CPU is busy"
-        )),
-        (Err(error), Err(_)) => notes.push(format!(
-            "real-time priority and nice -20 were refused ({error}): readings may be late when every CPU is busy"
-        )),
-    }
+    let Err(error) = rustix::process::setrlimit(Resource::Rttime, limit).and_then(|()| set_fifo()) else { return };
+    let instead = match rustix::process::setpriority_process(None, -20) {
+        Ok(()) => "real-time priority was refused, the sampler runs at nice -20",
+        Err(_) => "real-time priority and nice -20 were refused",
+    };
+    notes.push(format!("{instead} ({error}): readings may be late when every CPU is busy"));
 }
 
 /// Locks in memory what has been touched and what will be.
@@ -62,7 +53,8 @@ pub(crate) fn lock_memory(notes: &mut Vec<String>) {
 /// Asks not to be killed when memory runs out.
 pub(crate) fn survive_oom(proc_root: &Path, notes: &mut Vec<String>) {
     if let Err(error) = std::fs::write(proc_root.join("self/oom_score_adj"), "-1000") {
-        notes.push(format!("protection from the out-of-memory killer was refused ({error}): the sampler may be killed"));
+        notes
+            .push(format!("protection from the out-of-memory killer was refused ({error}): the sampler may be killed"));
     }
 }
 

@@ -45,9 +45,10 @@ fn orders(args: &[OsString]) -> Result<Watch, Refusal> {
     let [json] = args else {
         return Err(usage("@sampler is started by webdyno itself, with one argument".to_owned()));
     };
-    let watch = json.to_str().ok_or("not UTF-8".to_owned()).and_then(|json| {
-        serde_json::from_str(json).map_err(|error| error.to_string())
-    });
+    let watch = json
+        .to_str()
+        .ok_or("not UTF-8".to_owned())
+        .and_then(|json| serde_json::from_str(json).map_err(|error| error.to_string()));
     watch.map_err(|error| usage(format!("@sampler cannot read its orders: {error}")))
 }
 
@@ -80,22 +81,23 @@ fn sample(watch: &Watch) -> Result<(), Refusal> {
 
 /// Everything that may allocate, open or be refused.
 fn prepare(watch: &Watch) -> (Probes, Vec<String>) {
+    let mut notes = Vec::new();
     privileges::many_files();
-    // Before the probes are opened, because one of them starts a thread, which inherits it.
-    let nice = privileges::nice();
+    // Before the probes are opened: one of them starts a thread, which inherits it.
+    privileges::priority(&mut notes);
     let mut probes = Probes::open(watch);
+    notes.append(&mut probes.notes);
     let mut row = Reading::empty(0);
     for _ in 0..WARM_UP {
         read_row(&mut probes, None, &mut row);
     }
-    let mut notes = std::mem::take(&mut probes.notes);
     privileges::lock_memory(&mut notes);
-    privileges::real_time(nice, &mut notes);
     privileges::survive_oom(&watch.proc_root, &mut notes);
     (probes, notes)
 }
 
-/// One reading; `due` is when it should have begun, if there was an appointment.
+/// One reading; `due` is when it should have begun, if there was an appointment. Its cost is elapsed time: with a process tree
+/// most of it is waiting for the kernel's table of locks, after all other columns have been read.
 fn read_row(probes: &mut Probes, due: Option<Nanos>, row: &mut Reading) {
     let began = now();
     *row = Reading::empty(began);

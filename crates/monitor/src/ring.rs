@@ -48,16 +48,13 @@ impl Ring {
         Ring::map(file, capacity)
     }
 
-    /// Writes the notes; before the first row, because a reader looks at them once it sees one. Returns how many did not fit.
-    pub(crate) fn set_notes(&mut self, notes: &[String]) -> usize {
+    /// Writes the notes, those that fit into 8 KiB; before the first row, because a reader looks at them once it sees one.
+    pub(crate) fn set_notes(&mut self, notes: &[String]) {
         let mut text = String::new();
-        let mut left_out = 0;
         for note in notes {
-            if text.len() + note.len() + 1 <= (HEADER - NOTES) * 8 {
+            if text.len() + note.len() < (HEADER - NOTES) * 8 {
                 text.push_str(note);
                 text.push('\n');
-            } else {
-                left_out += 1;
             }
         }
         for (word, chunk) in self.words()[NOTES..HEADER].iter().zip(text.as_bytes().chunks(8)) {
@@ -66,7 +63,6 @@ impl Ring {
             word.store(u64::from_ne_bytes(packed), Ordering::Relaxed);
         }
         self.words()[NOTES_LENGTH].store(text.len() as u64, Ordering::Release);
-        left_out
     }
 
     /// The notes.
@@ -140,6 +136,12 @@ impl Ring {
     }
 }
 
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ring").field("capacity", &self.capacity).field("published", &self.published()).finish()
+    }
+}
+
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: exactly the range that `map` got, and no reference into it outlives `self`. Failure leaves it mapped.
@@ -206,15 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn notes_come_across_and_too_many_are_counted() {
+    fn notes_come_across_as_far_as_there_is_room() {
         let (mut ring, file) = Ring::create(1).unwrap();
         let other = Ring::open(file.as_fd(), 1).unwrap();
         let mut notes = vec!["no PSI".to_owned(), "locked memory was refused (EPERM) – read on".to_owned()];
-        assert_eq!(ring.set_notes(&notes), 0);
+        ring.set_notes(&notes);
         assert_eq!(other.notes(), notes);
         notes.extend((0..1000).map(|number| format!("note number {number}")));
-        assert!(ring.set_notes(&notes) > 0);
-        assert!(other.notes().iter().zip(&notes).all(|(seen, written)| seen == written));
+        ring.set_notes(&notes);
+        let seen = other.notes();
+        assert!(seen.len() > 100 && seen.len() < notes.len() && notes.starts_with(&seen));
     }
 
     #[test]

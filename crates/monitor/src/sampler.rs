@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// A sampler process. It ends when this value is dropped, and by itself when this process dies.
 #[derive(Debug)]
 pub struct Sampler {
-    ring: SharedRing,
+    ring: Ring,
     child: Child,
 }
 
@@ -22,7 +22,9 @@ pub struct Sampler {
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
     /// The watch asks for what cannot be.
-    #[error("a watch needs a period of at least 1 ms and room for at least 2 readings, not {period_ns} ns and {capacity}")]
+    #[error(
+        "a watch needs a period of at least 1 ms and room for at least 2 readings, not {period_ns} ns and {capacity}"
+    )]
     Watch {
         /// What was asked for.
         period_ns: Nanos,
@@ -84,9 +86,9 @@ impl Sampler {
             .process_group(0)
             .spawn()
             .map_err(|source| MonitorError::Start { exe: exe.to_owned(), source })?;
-        let mut sampler = Sampler { ring: SharedRing(ring), child };
+        let mut sampler = Sampler { ring, child };
         let complaint = sampler.child.stderr.take().map(complaint).transpose()?.unwrap_or_default();
-        if sampler.ring.0.published() > 0 {
+        if sampler.ring.published() > 0 {
             return Ok(sampler);
         }
         let status = sampler.end().map_err(MonitorError::End)?;
@@ -104,13 +106,13 @@ impl Sampler {
     #[must_use]
     pub fn latest(&self) -> Option<Reading> {
         // A row is gone only when the ring was written round while it was copied; then there is a newer one.
-        (0..3).find_map(|_| self.ring.0.row(self.ring.0.published().checked_sub(1)?))
+        (0..3).find_map(|_| self.ring.row(self.ring.published().checked_sub(1)?))
     }
 
     /// The readings taken after that instant, in order; for a look at a trial that is still running.
     #[must_use]
     pub fn rows_after(&self, at_ns: Nanos) -> Vec<Reading> {
-        let ring = &self.ring.0;
+        let ring = &self.ring;
         let published = ring.published();
         let newest_first = (ring.earliest(published)..published).rev().map_while(|index| ring.row(index));
         let mut rows: Vec<_> = newest_first.take_while(|row| row.at_ns > at_ns).collect();
@@ -124,15 +126,20 @@ impl Sampler {
     pub fn finish(mut self) -> Result<Readings, MonitorError> {
         let early = self.child.try_wait().map_err(MonitorError::End)?;
         let status = self.end().map_err(MonitorError::End)?;
-        let ring = &self.ring.0;
+        let ring = &self.ring;
         let published = ring.published();
         let earliest = ring.earliest(published);
         let mut notes = ring.notes();
-        if early.is_some() || !status.success() {
+        if early.is_some() {
             notes.push(format!("the sampler {} before it was told to: readings stop there", how_it_ended(status)));
+        } else if !status.success() {
+            notes.push(format!("the sampler {} when told to end: its last reading is missing", how_it_ended(status)));
         }
         if earliest > 0 {
-            notes.push(format!("the first {earliest} readings were overwritten: there was room for {}", published - earliest));
+            notes.push(format!(
+                "the first {earliest} readings were overwritten: there was room for {}",
+                published - earliest
+            ));
         }
         Ok(Readings { rows: (earliest..published).filter_map(|index| ring.row(index)).collect(), notes })
     }
@@ -158,15 +165,6 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         // Nothing can be done about a failure here, and the sampler sees the end of its life line in any case.
         let _ = self.end();
-    }
-}
-
-/// The ring, with nothing to show in debugging output.
-struct SharedRing(Ring);
-
-impl std::fmt::Debug for SharedRing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ring").field("published", &self.0.published()).finish_non_exhaustive()
     }
 }
 

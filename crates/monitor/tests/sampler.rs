@@ -25,11 +25,12 @@ fn main() {
 }
 
 fn run_tests(filter: &str) {
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 11] = [
         ("rows_lie_on_the_grid", rows_lie_on_the_grid),
         ("it_ends_with_its_parent", it_ends_with_its_parent),
         ("a_stopped_sampler_says_how_late_it_was", a_stopped_sampler_says_how_late_it_was),
         ("a_killed_sampler_leaves_its_rows", a_killed_sampler_leaves_its_rows),
+        ("a_deaf_sampler_is_killed", a_deaf_sampler_is_killed),
         ("a_full_ring_says_what_it_lost", a_full_ring_says_what_it_lost),
         ("privileges_are_had_or_noted", privileges_are_had_or_noted),
         ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
@@ -95,7 +96,12 @@ fn check_grid(rows: &[Reading]) {
     }
     // The last row is taken at the end, without an appointment.
     for row in &rows[..rows.len() - 1] {
-        assert_eq!((due(row) - due(&rows[0])) % PERIOD, 0, "off the grid by {} ns", (due(row) - due(&rows[0])) % PERIOD);
+        assert_eq!(
+            (due(row) - due(&rows[0])) % PERIOD,
+            0,
+            "off the grid by {} ns",
+            (due(row) - due(&rows[0])) % PERIOD
+        );
     }
 }
 
@@ -107,12 +113,12 @@ fn rows_lie_on_the_grid() {
     assert!(newer.iter().all(|row| row.at_ns > first.at_ns) && newer.len() >= 7);
     let before_the_end = sampler.latest().unwrap();
     let Readings { rows, notes } = sampler.finish().unwrap();
-    println!("notes: {notes:?}");
     check_grid(&rows);
     assert!(rows.last().unwrap().at_ns > before_the_end.at_ns, "there is a last reading at the end");
     let numbers: Vec<_> = rows[..rows.len() - 1].iter().map(|row| (due(row) - due(&rows[0])) / PERIOD).collect();
     let missed = numbers.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
-    assert!(missed <= 1, "appointments missed: {numbers:?}");
+    let privileged = !notes.iter().any(|note| note.contains("real-time priority"));
+    assert!(missed == 0 || !privileged, "appointments missed: {numbers:?}");
     let last = rows.last().unwrap();
     assert_eq!(last.get(Column::MemTotal), number_in("/proc/meminfo", "MemTotal:"));
     let swap_outs = number_in("/proc/vmstat", "pswpout ").unwrap();
@@ -151,9 +157,12 @@ fn a_stopped_sampler_says_how_late_it_was() {
     let late = rows.iter().find(|row| row.at_ns >= continued).unwrap();
     let lateness = late.get(Column::SamplerLateNs).unwrap();
     assert!(lateness > 2 * PERIOD, "late by {lateness} ns only");
-    // It tells its true time, and the next one is back on the grid and not more than a period behind it.
+    // Its time is the true one, not the appointed, and the lateness is not handed on to the next.
+    assert!(late.at_ns >= continued);
     let next = rows.iter().find(|row| row.at_ns > late.at_ns).unwrap();
-    assert!(next.at_ns - late.at_ns <= 2 * PERIOD && next.get(Column::SamplerLateNs).unwrap() < PERIOD);
+    assert!(next.get(Column::SamplerLateNs).unwrap() < lateness);
+    let missed = (due(next) - due(late)) / PERIOD;
+    assert!(missed >= 3, "one reading stands for all the appointments missed, not for {missed}");
 }
 
 /// The clock of the readings.
@@ -173,6 +182,15 @@ fn a_killed_sampler_leaves_its_rows() {
     assert_eq!(readings.rows, before);
     let note = readings.notes.last().unwrap();
     assert!(note.contains("was ended by signal 9 before it was told to"), "{note}");
+}
+
+fn a_deaf_sampler_is_killed() {
+    let sampler = start(&watch());
+    let pid = sampler.pid();
+    signal(pid, Signal::STOP);
+    let note = sampler.finish().unwrap().notes.pop().unwrap();
+    assert_eq!(note, "the sampler was ended by signal 9 when told to end: its last reading is missing");
+    assert!(!is_alive(pid));
 }
 
 fn a_full_ring_says_what_it_lost() {
@@ -328,7 +346,7 @@ impl Drop for Groups {
 fn the_group_is_seen() {
     let groups = match Groups::make() {
         Ok(groups) => groups,
-        Err(error) => return print!("skipped: no cgroup v1 groups can be made here ({error}) ... "),
+        Err(error) => return testkit::skip::not_here(&format!("the group is not seen: no cgroup v1 group ({error})")),
     };
     let limit = 256 << 20;
     fs::write(groups.0[0].join("memory.limit_in_bytes"), limit.to_string()).unwrap();

@@ -101,3 +101,80 @@ impl Catalogue {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// Ids and the arguments each message uses. The catalogues keep to one message per `id = ` line, indented lines continue it.
+    fn messages(language: Language) -> BTreeMap<String, BTreeSet<String>> {
+        let mut messages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut id = String::new();
+        for line in language.source().lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            if let Some((name, _)) = line.split_once(" =").filter(|_| !line.starts_with(' ')) {
+                name.clone_into(&mut id);
+                messages.insert(id.clone(), BTreeSet::new());
+            }
+            let arguments = line.split('$').skip(1).map(|rest| rest.split([' ', '}']).next().unwrap_or("").to_owned());
+            messages.get_mut(&id).expect("a message begins with its id").extend(arguments);
+        }
+        messages
+    }
+
+    #[test]
+    fn both_languages_say_the_same_things() {
+        let (english, japanese) = (messages(Language::English), messages(Language::Japanese));
+        let missing = |a: &BTreeMap<String, _>, b: &BTreeMap<String, _>| -> Vec<String> {
+            a.keys().filter(|id| !b.contains_key(*id)).cloned().collect()
+        };
+        assert_eq!(missing(&english, &japanese), Vec::<String>::new(), "only in en.ftl");
+        assert_eq!(missing(&japanese, &english), Vec::<String>::new(), "only in ja.ftl");
+        for (id, arguments) in &english {
+            let others: Vec<_> = japanese[id].symmetric_difference(arguments).collect();
+            assert!(others.is_empty(), "{id}: {others:?} in one language only");
+        }
+    }
+
+    /// What the rules can find, with its numbers and verdicts, must have words; what has words must be used.
+    #[test]
+    fn the_catalogue_is_complete_and_nothing_in_it_is_dead() {
+        let findings = diagnosis::message_ids().map(str::to_owned);
+        let numbers = diagnosis::Quantity::ALL.iter().map(|quantity| format!("number-{}", quantity.name()));
+        let verdicts = ["better", "worse", "equivalent", "inconclusive"];
+        let verdicts = verdicts.iter().flat_map(|v| [format!("verdict-{v}"), format!("verdict-{v}-long")]);
+        let needed: BTreeSet<String> = findings.chain(numbers).chain(verdicts).collect();
+        let messages = messages(Language::English);
+        let missing: Vec<_> = needed.iter().filter(|id| !messages.contains_key(*id)).collect();
+        assert!(missing.is_empty(), "no words for {missing:?}");
+        let sources = [
+            include_str!("html/mod.rs"),
+            include_str!("html/charts.rs"),
+            include_str!("text/mod.rs"),
+            include_str!("markdown.rs"),
+            include_str!("view/cells.rs"),
+            include_str!("view/judged.rs"),
+            include_str!("view/run.rs"),
+            include_str!("view/series.rs"),
+            include_str!("view/table.rs"),
+        ];
+        let used = |id: &str| {
+            let advised = id.strip_suffix("-advice").is_some_and(|id| needed.contains(id));
+            advised || needed.contains(id) || sources.iter().any(|source| source.contains(&format!("\"{id}\"")))
+        };
+        let dead: Vec<_> = messages.keys().filter(|id| !used(id)).collect();
+        assert!(dead.is_empty(), "never said: {dead:?}");
+    }
+
+    #[test]
+    fn languages_are_read_from_the_environment_as_it_is() {
+        let check = |tag: &str, expected| assert_eq!(Language::parse(tag), expected, "{tag}");
+        check("ja", Some(Language::Japanese));
+        check("ja_JP.UTF-8", Some(Language::Japanese));
+        check("en-GB", Some(Language::English));
+        check("C.UTF-8", Some(Language::English));
+        check("POSIX", Some(Language::English));
+        check("de_DE@euro", None);
+        check("", None);
+    }
+}

@@ -92,14 +92,9 @@ impl Page {
         let separator = self.words.word("list-separator");
         if let Some(diagnosis) = &cell.diagnosis {
             self.evidence(&diagnosis.primary, &separator);
-            for finding in &diagnosis.contributing {
+            for finding in diagnosis.contributing.iter().chain(&diagnosis.ruled_out) {
                 self.line(&format!("  - {}", Markdown(&finding.title.text)));
                 self.evidence(finding, &separator);
-            }
-            if !diagnosis.ruled_out.is_empty() {
-                let titles: Vec<_> = diagnosis.ruled_out.iter().map(|finding| finding.title.text.as_str()).collect();
-                let sentence = self.words.say("ruled-out", &[("list", titles.join(&separator))]);
-                self.line(&format!("  - {}", Markdown(&sentence.text)));
             }
         }
         cell.doubts.iter().for_each(|doubt| self.line(&format!("  - ⚠ {}", Markdown(&doubt.text))));
@@ -110,8 +105,8 @@ impl Page {
             let numbers: Vec<_> = finding.evidence.iter().map(|e| format!("{} {}", e.label, e.text)).collect();
             self.line(&format!("  - {}", Markdown(&numbers.join(separator))));
         }
-        if let Some(advice) = &finding.advice {
-            self.line(&format!("  - {}", Markdown(&advice.text)));
+        for sentence in finding.leads_to.iter().chain(&finding.advice) {
+            self.line(&format!("  - {}", Markdown(&sentence.text)));
         }
     }
 

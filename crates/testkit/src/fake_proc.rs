@@ -50,7 +50,8 @@ impl FakeTree {
     /// # Panics
     /// When it cannot.
     pub fn process(&self, process: FakeProcess<'_>) {
-        let FakeProcess { pid, parent, name, state, ticks: [user, system, waited_user, waited_system], resident_pages } = process;
+        let FakeProcess { pid, parent, name, state, ticks: [user, system, waited_user, waited_system], resident_pages } =
+            process;
         let text = format!(
             "{pid} ({name}) {state} {parent} {pid} {pid} 0 -1 4194560 21 22 23 24 {user} {system} {waited_user} {waited_system} \
              20 0 1 0 4242 1000000 {resident_pages} 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n"

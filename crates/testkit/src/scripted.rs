@@ -205,7 +205,10 @@ fn serve(mut stream: TcpStream, connection: u64, shared: &Shared) -> io::Result<
                 Step::Close => return Ok(()),
                 // A lingering time of zero makes closing send a reset: socket(7).
                 Step::Reset => return Ok(rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?),
-                Step::Hang => while read_more(&mut stream, &mut unread, shared)? {},
+                Step::Hang => {
+                    while read_more(&mut stream, &mut unread, shared)? {}
+                    return Ok(());
+                }
             }
         }
     }

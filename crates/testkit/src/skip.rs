@@ -33,7 +33,7 @@ pub fn not_here(why: &str) {
 }
 
 /// The folder where a long check writes what it found, as `NAME.md`; `None` on every day's run, which lists the check as skipped.
-/// A long check's name begins with `long_`: that is how `cargo xtask test --long` finds it.
+/// A long check's name begins with `long_check_`: that is how `cargo xtask test --long` finds it.
 #[must_use]
 pub fn long_results() -> Option<PathBuf> {
     let folder = std::env::var_os(LONG).map(PathBuf::from);

@@ -47,23 +47,21 @@ pub(super) fn same_ids(tree: &Tree) -> Vec<Violation> {
 
 fn messages<'a>(file: &Path, text: &'a str, found: &mut Vec<Violation>) -> Messages<'a> {
     let mut messages = Messages::new();
-    let mut message = String::new();
+    let mut message = "";
     let mut current = String::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
-        let named = line.split_once('=').map(|(id, _)| id.trim_end()).filter(|id| is_id(id.trim_start()));
-        if let Some(id) = named {
-            current = if let Some(attribute) = id.trim_start().strip_prefix('.') {
-                format!("{message}.{attribute}")
-            } else if id.starts_with(' ') {
-                current
-            } else {
-                message = id.to_owned();
-                message.clone()
+        if let Some(id) = id(line) {
+            current = match id.trim_start().strip_prefix('.') {
+                Some(attribute) => format!("{message}.{attribute}"),
+                None => {
+                    message = id;
+                    id.to_owned()
+                }
             };
-            if messages.get(&current).is_some_and(|known| known.line != index + 1) && !line.starts_with(' ') {
+            if messages.contains_key(&current) {
                 found.push(violation(file, index + 1, format!("`{current}` stands here twice; remove one")));
             }
-            messages.entry(current.clone()).or_default().line = index + 1;
+            messages.insert(current.clone(), Message { line: index + 1, ..Message::default() });
         }
         if let Some(message) = messages.get_mut(&current) {
             message.variables.extend(variables(line));
@@ -72,10 +70,14 @@ fn messages<'a>(file: &Path, text: &'a str, found: &mut Vec<Violation>) -> Messa
     messages
 }
 
-fn is_id(text: &str) -> bool {
-    let name = text.strip_prefix(['-', '.']).unwrap_or(text);
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+/// What a line such as `hello = ...`, `-brand = ...` or `    .title = ...` names; continuation lines name nothing.
+fn id(line: &str) -> Option<&str> {
+    let id = line.split_once('=')?.0.trim_end();
+    let name =
+        if line.starts_with(' ') { id.trim_start().strip_prefix('.')? } else { id.strip_prefix('-').unwrap_or(id) };
+    let is_id = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    is_id.then_some(id)
 }
 
 fn variables(line: &str) -> impl Iterator<Item = &str> {

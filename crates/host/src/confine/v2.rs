@@ -6,7 +6,7 @@ use crate::handle::Host;
 use crate::journal::Undo;
 use model::plan::Confinement;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What to write into which file.
 pub(super) fn settings(confine: &Confinement, exists: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
@@ -24,7 +24,11 @@ pub(super) fn enable_memory(host: &Host, parent: &Path) -> Result<(), HostError>
         return Ok(());
     }
     host.record(Undo::DisableMemory { parent: parent.to_owned() })?;
-    set(&control(parent), "+memory")
+    set(&control(parent), "+memory").map_err(|error| {
+        HostError::NoConfinement(format!(
+            "a server cannot be confined to a memory group: {error}; boot with systemd, or run outside this container"
+        ))
+    })
 }
 
 /// Takes it away again, unless somebody else has come to use it: their limits would vanish with it.
@@ -36,7 +40,7 @@ pub(crate) fn disable_memory(parent: &Path) -> Result<Option<String>, String> {
     Ok(Some(format!("took the memory controller back from the groups in {}", parent.display())))
 }
 
-fn control(parent: &Path) -> std::path::PathBuf {
+fn control(parent: &Path) -> PathBuf {
     parent.join("cgroup.subtree_control")
 }
 

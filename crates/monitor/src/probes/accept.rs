@@ -16,9 +16,9 @@ pub(super) fn open(probes: &mut Probes, port: Option<u16>) {
     let opened = AcceptQueue::open(port).and_then(|mut queue| queue.ask(&mut probes.buffer).map(|_| queue));
     match opened {
         Ok(queue) => probes.add(queue),
-        Err(error) => probes
-            .notes
-            .push(format!("the kernel does not tell the accept queue ({error} from sock_diag): its columns are absent")),
+        Err(error) => probes.notes.push(format!(
+            "the kernel does not tell the accept queue ({error} from sock_diag): its columns are absent"
+        )),
     }
 }
 
@@ -118,7 +118,9 @@ fn add(mut datagram: &[u8], port: u16, sequence: u32, queues: &mut Queues) -> Re
         let body = &message[HEADER..];
         match u16::from_ne_bytes([message[4], message[5]]) {
             TYPE_DONE => return Ok(true),
-            TYPE_ERROR if body.len() >= 4 => return Err(Errno::from_raw_os_error((word(body, 0) as i32).wrapping_neg())),
+            TYPE_ERROR if body.len() >= 4 => {
+                return Err(Errno::from_raw_os_error((word(body, 0) as i32).wrapping_neg()));
+            }
             SOCK_DIAG_BY_FAMILY if body.len() >= WQUEUE + 4 && body[PORT..PORT + 2] == port.to_be_bytes() => {
                 queues.sockets += 1;
                 queues.waiting += u64::from(word(body, RQUEUE));
@@ -138,9 +140,19 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
     use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+    use std::time::{Duration, Instant};
 
-    fn queues(port: u16) -> Queues {
-        AcceptQueue::open(port).unwrap().ask(&mut Buffer::new()).unwrap()
+    /// Waits for it: the kernel may queue a connection a little after its client was told that it stands.
+    fn until(port: u16, expected: Queues) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let (mut queue, mut buffer) = (AcceptQueue::open(port).unwrap(), Buffer::new());
+        loop {
+            let found = queue.ask(&mut buffer).unwrap();
+            if found == expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{found:?} instead of {expected:?}");
+        }
     }
 
     fn check(address: SocketAddr) {
@@ -148,16 +160,17 @@ mod tests {
         // A smaller backlog by listening again: the standard library asks for 4096 at most.
         rustix::net::listen(&listener, 3).unwrap();
         let address = listener.local_addr().unwrap();
-        assert_eq!(queues(address.port()), Queues { sockets: 1, waiting: 0, limit: 3 });
+        let port = address.port();
+        until(port, Queues { sockets: 1, waiting: 0, limit: 3 });
         let waiting: Vec<_> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
-        assert_eq!(queues(address.port()), Queues { sockets: 1, waiting: 2, limit: 3 });
+        until(port, Queues { sockets: 1, waiting: 2, limit: 3 });
         // The kernel lets in one more than the limit.
         let full: Vec<_> = (0..2).map(|_| TcpStream::connect(address).unwrap()).collect();
-        assert_eq!(queues(address.port()), Queues { sockets: 1, waiting: 4, limit: 3 });
+        until(port, Queues { sockets: 1, waiting: 4, limit: 3 });
         listener.accept().unwrap();
-        assert_eq!(queues(address.port()).waiting, 3);
+        until(port, Queues { sockets: 1, waiting: 3, limit: 3 });
         drop((listener, waiting, full));
-        assert_eq!(queues(address.port()), Queues::default());
+        until(port, Queues::default());
     }
 
     #[test]
@@ -169,7 +182,7 @@ mod tests {
     fn the_queue_of_a_listener_on_v6() {
         match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
             Ok(_) => check((Ipv6Addr::LOCALHOST, 0).into()),
-            Err(error) => println!("skipped: no IPv6 here ({error})"),
+            Err(error) => testkit::skip::not_here(&format!("no IPv6 ({error})")),
         }
     }
 

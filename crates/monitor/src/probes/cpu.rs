@@ -20,8 +20,8 @@ const TICKS: [Column; 8] = [
 
 /// Opens both files.
 pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
-    probes.keep(proc_root.join("stat"), stat);
-    probes.keep(proc_root.join("loadavg"), loadavg);
+    probes.keep(&proc_root.join("stat"), stat);
+    probes.keep(&proc_root.join("loadavg"), loadavg);
 }
 
 fn stat(text: &[u8], row: &mut Reading) {

@@ -13,10 +13,12 @@ use std::path::Path;
 pub(super) fn open(probes: &mut Probes, proc_root: &Path, sys_root: &Path) {
     let mut disks = Disks { whole: whole_disks(&sys_root.join("block")) };
     if disks.whole.is_empty() {
-        probes.notes.push(format!("no disk was found in {}: disk columns are absent", sys_root.join("block").display()));
+        probes
+            .notes
+            .push(format!("no disk was found in {}: disk columns are absent", sys_root.join("block").display()));
         return;
     }
-    probes.keep(proc_root.join("diskstats"), move |text, row| disks.read(text, row));
+    probes.keep(&proc_root.join("diskstats"), move |text, row| disks.read(text, row));
 }
 
 struct Disks {

@@ -41,7 +41,7 @@ pub(super) fn open(probes: &mut Probes, dirs: &GroupDirs) {
 
 fn memory_v1(probes: &mut Probes, dir: &Path) {
     single(probes, &dir.join("memory.usage_in_bytes"), Column::GroupUsage);
-    probes.keep(dir.join("memory.limit_in_bytes"), |text, row| {
+    probes.keep(&dir.join("memory.limit_in_bytes"), |text, row| {
         let limit = number(text.trim_ascii()).filter(|&limit| limit < UNLIMITED);
         limit.into_iter().for_each(|limit| row.set(Column::GroupLimit, limit));
     });
@@ -93,12 +93,12 @@ fn is_v2(dir: &Path) -> bool {
 }
 
 fn table<const N: usize>(probes: &mut Probes, path: &Path, keys: [Key; N]) {
-    probes.keep(path.to_owned(), move |text, row| key_numbers(text, &keys, row));
+    probes.keep(path, move |text, row| key_numbers(text, &keys, row));
 }
 
 /// A file that is one number.
 fn single(probes: &mut Probes, path: &Path, column: Column) {
-    probes.keep(path.to_owned(), move |text: &[u8], row: &mut Reading| {
+    probes.keep(path, move |text: &[u8], row: &mut Reading| {
         number(text.trim_ascii()).into_iter().for_each(|value| row.set(column, value));
     });
 }

@@ -30,8 +30,8 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
         key("workingset_refault_file", Column::RefaultFile),
         key("oom_kill", Column::OomKills),
     ];
-    probes.keep(proc_root.join("meminfo"), move |text, row| key_numbers(text, &meminfo, row));
-    probes.keep(proc_root.join("vmstat"), move |text, row| key_numbers(text, &vmstat, row));
+    probes.keep(&proc_root.join("meminfo"), move |text, row| key_numbers(text, &meminfo, row));
+    probes.keep(&proc_root.join("vmstat"), move |text, row| key_numbers(text, &vmstat, row));
 }
 
 #[cfg(test)]

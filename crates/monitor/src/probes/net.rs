@@ -3,23 +3,22 @@
 //! Of the network namespace that the sampler itself is in.
 
 use super::Probes;
-use crate::text::{fields, key, key_numbers, lines, number};
+use crate::text::{fields, lines, number};
 use model::reading::{Column, Reading};
 use std::path::Path;
 
 /// Opens the four files.
 pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
     let net = proc_root.join("net");
-    probes.keep(net.join("dev"), dev);
-    probes.keep(net.join("snmp"), |text, row| {
+    probes.keep(&net.join("dev"), dev);
+    probes.keep(&net.join("snmp"), |text, row| {
         headed(text, b"Tcp:", &[("RetransSegs", Column::TcpRetransmits)], row);
     });
-    probes.keep(net.join("netstat"), |text, row| {
-        let wanted =
-            [("ListenOverflows", Column::TcpListenOverflows), ("ListenDrops", Column::TcpListenDrops)];
+    probes.keep(&net.join("netstat"), |text, row| {
+        let wanted = [("ListenOverflows", Column::TcpListenOverflows), ("ListenDrops", Column::TcpListenDrops)];
         headed(text, b"TcpExt:", &wanted, row);
     });
-    probes.keep(net.join("sockstat"), |text, row| sockstat(text, row));
+    probes.keep(&net.join("sockstat"), sockstat);
 }
 
 const RX_BYTES: usize = 0;
@@ -86,7 +85,8 @@ mod tests {
             lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n  \
             eth0: 1000 10 0 1 0 0 0 0 2000 20 0 2 0 0 0 0\n\
             wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n";
-        let snmp = "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn RetransSegs InErrs\nTcp: 1 -1 42 0\n";
+        let snmp =
+            "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn RetransSegs InErrs\nTcp: 1 -1 42 0\n";
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
         let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 0 mem 0\n";
         check(

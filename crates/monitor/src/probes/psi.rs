@@ -23,7 +23,7 @@ pub(super) fn open_group(probes: &mut Probes, unified: &Path) {
 }
 
 fn keep(probes: &mut Probes, path: &Path, some: Column, full: Option<Column>) {
-    probes.keep(path.to_owned(), move |text, row| totals(text, some, full, row));
+    probes.keep(path, move |text, row| totals(text, some, full, row));
 }
 
 fn totals(text: &[u8], some: Column, full: Option<Column>, row: &mut Reading) {
@@ -45,8 +45,10 @@ mod tests {
     use super::super::tests::check;
     use super::*;
 
-    const CPU: &str = "some avg10=0.88 avg60=1.09 avg300=0.47 total=18991413\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
-    const MEMORY: &str = "some avg10=0.00 avg60=0.00 avg300=0.00 total=20\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=10\n";
+    const CPU: &str =
+        "some avg10=0.88 avg60=1.09 avg300=0.47 total=18991413\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+    const MEMORY: &str =
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=20\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=10\n";
     const IO: &str = "some avg10=0.00 avg60=0.00 avg300=0.00 total=4\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n";
 
     #[test]

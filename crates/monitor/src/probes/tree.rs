@@ -5,7 +5,8 @@
 //! process of the host is looked at once, and after that only those that may belong to the server: a process of another tree
 //! cannot join ours. cmdline, smaps and io are never read: reading them can wait for the very process that is stuck.
 //!
-//! This opens files, so it runs in a thread of its own: see `tree_thread`.
+//! This opens files, and reading /proc/locks makes the kernel wait some milliseconds for its CPUs (a grace period,
+//! no CPU time), so it runs in a thread of its own: see `tree_thread`.
 
 use crate::source::{Buffer, Source};
 use crate::text::{fields, lines, number};

@@ -22,14 +22,20 @@ const STACK: usize = 128 * 1024;
 pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     let Some(root) = watch.root_pid else { return };
     let handoff = Arc::new(Handoff::default());
-    let opened = Tree::open(&watch.proc_root, root, &mut probes.notes).map_err(std::io::Error::from).and_then(|tree| {
+    let tree = Tree::open(&watch.proc_root, root, &mut probes.notes).and_then(|mut tree| {
+        // The first look is at every process of the host; the thread shall not begin with that.
+        tree.scan(&mut Reading::empty(0)).map(|()| tree)
+    });
+    let opened = tree.map_err(std::io::Error::from).and_then(|tree| {
         let theirs = Arc::clone(&handoff);
         // It lives as long as the process, which ends by returning from its main function.
         std::thread::Builder::new().name("tree".to_owned()).stack_size(STACK).spawn(move || answer(tree, &theirs))
     });
     match opened {
         Ok(_) => probes.add(Asker { handoff, patience: watch.period_ns / 2 }),
-        Err(error) => probes.notes.push(format!("the process tree cannot be watched ({error}): its columns are absent")),
+        Err(error) => {
+            probes.notes.push(format!("the process tree cannot be watched ({error}): its columns are absent"));
+        }
     }
 }
 

@@ -140,11 +140,9 @@ impl Page {
             self.paragraph("    + ", Tone::Plain, &finding.title.text);
             self.evidence(finding);
         }
-        if !diagnosis.ruled_out.is_empty() {
-            let titles: Vec<_> = diagnosis.ruled_out.iter().map(|finding| finding.title.text.as_str()).collect();
-            let list = titles.join(&self.words.word("list-separator"));
-            let sentence = self.words.say("ruled-out", &[("list", list)]);
-            self.paragraph("    ", Tone::Quiet, &sentence.text);
+        for finding in &diagnosis.ruled_out {
+            self.paragraph("    - ", Tone::Plain, &finding.title.text);
+            self.evidence(finding);
         }
         cell.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, &doubt.text));
     }
@@ -155,8 +153,8 @@ impl Page {
             let numbers = numbers.join(&self.words.word("list-separator"));
             self.paragraph("      ", Tone::Quiet, &numbers);
         }
-        if let Some(advice) = &finding.advice {
-            self.paragraph("      ", Tone::Plain, &advice.text);
+        for sentence in finding.leads_to.iter().chain(&finding.advice) {
+            self.paragraph("      ", Tone::Plain, &sentence.text);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::view::table::{percent, ratio};
 use crate::view::{
     CellView, ComparisonView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView,
 };
-use diagnosis::{Diagnosis, Finding};
+use diagnosis::{Diagnosis, Finding, Quantity, Unit};
 use model::latency::Latency;
 use model::load::{Counts, Failure, LoadDoubt, LoadResult};
 use model::plan::{Cell, LoadSpec, Plan};
@@ -30,7 +30,9 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
     for load in &loads {
         latency.merge(&load.total);
         counts.merge(&load.counts);
-        load.examples.iter().for_each(|(&cause, text)| drop(examples.entry(cause).or_insert_with(|| text.clone())));
+        for (&cause, text) in &load.examples {
+            examples.entry(cause).or_insert_with(|| text.clone());
+        }
     }
     CellView {
         name: cell.name.clone(),
@@ -165,9 +167,9 @@ fn comparison_view(comparison: &Comparison, plan: &Plan, words: &Catalogue) -> C
     }
 }
 
-/// The name of a finding's cause.
-pub(crate) fn cause(finding: &Finding, words: &Catalogue) -> Sentence {
-    words.say(finding.cause.id(), &[])
+/// What a finding says, in a few words.
+pub(crate) fn title(finding: &Finding, words: &Catalogue) -> Sentence {
+    words.say(finding.id, &[])
 }
 
 fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
@@ -176,15 +178,41 @@ fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
         primary: finding_view(&diagnosis.primary, words),
         contributing: all(&diagnosis.contributing),
         ruled_out: all(&diagnosis.ruled_out),
+        trials_agreeing: diagnosis.agreement.agree,
+        trials_judged: diagnosis.agreement.of,
     }
 }
 
 fn finding_view(finding: &Finding, words: &Catalogue) -> FindingView {
-    let advice = format!("{}-advice", finding.cause.id());
+    let advice = format!("{}-advice", finding.id);
+    let evidence = |&quantity: &Quantity| {
+        let value = finding.numbers.get(quantity)?;
+        Some(EvidenceView {
+            name: quantity.name(),
+            unit: quantity.unit(),
+            value,
+            label: words.word(&format!("number-{}", quantity.name())),
+            text: printed(value, quantity.unit()),
+        })
+    };
     FindingView {
-        title: cause(finding, words),
+        title: title(finding, words),
+        leads_to: finding.leads_to.map(|effect| {
+            let effect = words.word(effect.id());
+            words.say("leads-to", &[("effect", effect)])
+        }),
         advice: words.has(&advice).then(|| words.say(&advice, &[])),
-        evidence: finding.numbers.iter().map(|(name, number)| evidence(name, number, words)).collect(),
+        evidence: Quantity::ALL.iter().filter_map(evidence).collect(),
+    }
+}
+
+fn printed(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Share => format!("{} %", units::si(value * 100.0).print(value * 100.0)),
+        Unit::Bytes => units::short_bytes(value.max(0.0) as u64),
+        Unit::Count if value.fract() == 0.0 => format!("{value}"),
+        Unit::Count => units::si(value).print(value),
+        Unit::Seconds => units::short_duration(value * 1e9),
     }
 }
 

@@ -6,7 +6,7 @@ mod cells;
 mod judged;
 mod run;
 mod series;
-mod table;
+pub(crate) mod table;
 
 pub use table::{Row, RowKind, Table};
 
@@ -195,6 +195,10 @@ pub struct DiagnosisView {
     pub contributing: Vec<FindingView>,
     /// What it was not.
     pub ruled_out: Vec<FindingView>,
+    /// Trials that came to the same primary finding.
+    pub trials_agreeing: u32,
+    /// Trials that were judged.
+    pub trials_judged: u32,
 }
 
 /// One finding with its evidence.
@@ -202,6 +206,8 @@ pub struct DiagnosisView {
 pub struct FindingView {
     /// What was found, in a few words.
     pub title: Sentence,
+    /// What it brought about.
+    pub leads_to: Option<Sentence>,
     /// What that means and what to do; only some findings have it.
     pub advice: Option<Sentence>,
     /// The numbers it rests on.
@@ -212,11 +218,13 @@ pub struct FindingView {
 #[derive(Debug, Clone, Serialize)]
 pub struct EvidenceView {
     /// Its name in the rules.
-    pub name: String,
-    /// What it is.
-    pub label: String,
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: diagnosis::Unit,
     /// The number as the rules saw it.
     pub value: f64,
+    /// What it is.
+    pub label: String,
     /// The number with its unit, printed.
     pub text: String,
 }

@@ -101,6 +101,7 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
 /// What is doubtful about a comparison, worded.
 pub(crate) fn comparison_warning(warning: &Warning, words: &Catalogue) -> Sentence {
     match *warning {
+        Warning::FewBlocks { blocks: 1 } => words.say("warn-one-block", &[]),
         Warning::FewBlocks { blocks } => words.say("warn-few-blocks", &[("blocks", blocks.to_string())]),
         Warning::ZeroVariance => words.say("warn-zero-variance", &[]),
         Warning::RealButBelowMargin => words.say("warn-below-margin", &[]),

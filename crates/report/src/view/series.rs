@@ -1,7 +1,7 @@
 //! The trials one by one, and what happened in each over time.
 
 use crate::language::{Catalogue, Sentence};
-use crate::view::cells::cause;
+use crate::view::cells::title;
 use crate::view::judged::Judged;
 use crate::view::{PanelView, SeriesView, TrialView};
 use model::load::LoadResult;
@@ -29,7 +29,7 @@ pub(crate) fn trials(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Trial
             window_s: trial.load.as_ref().map(LoadResult::seconds),
             good_per_s: trial.load.as_ref().map(LoadResult::goodput),
             median_us: trial.load.as_ref().and_then(|load| load.total.percentile_us(50.0)),
-            limit: judged.trial(index).map(|diagnosis| cause(&diagnosis.primary, words)),
+            limit: judged.trial(index).map(|diagnosis| title(&diagnosis.primary, words)),
             notes: trial.notes.iter().chain(&trial.readings.notes).cloned().collect(),
             log_tail: (trial.outcome != Outcome::Complete && !trial.log_tail.trim().is_empty())
                 .then(|| trial.log_tail.clone()),

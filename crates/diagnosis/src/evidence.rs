@@ -1,0 +1,337 @@
+//! What one trial shows, extracted once: the numbers that rules look at, each from the best source there is.
+//!
+//! Counters are taken over the whole window, because a total stays exact however late a reading came; levels are the median of
+//! the readings inside the window (of one or two readings, their mean). The server's own group is preferred; where it or its
+//! pressure is missing, the host's number stands in and says so ([`Whose`]). Nothing is judged here, and what could not be read
+//! is `None`, never 0.
+
+mod memory;
+mod window;
+
+pub use memory::{Memory, Size};
+
+use crate::number::{Numbers, Quantity};
+use model::load::LoadResult;
+use model::plan::Cell;
+use model::reading::{Column, CpuShares};
+use model::run::RunHead;
+use model::trial::{Stop, Trial};
+use window::Window;
+
+/// Clock ticks per second in /proc, the same on every Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Bytes in a sector of /proc/diskstats.
+const SECTOR: f64 = 512.0;
+
+/// Seconds after its time from which a reading counts as late: a fifth of the second between two readings of an ordinary monitor.
+const LATE: f64 = 0.2;
+
+/// Whose counters a number was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The server's own group.
+    Group,
+    /// The whole host.
+    Host,
+}
+
+/// Shares of time in which tasks waited for a resource (PSI).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pressure {
+    /// Whose tasks.
+    pub whose: Whose,
+    /// At least one waited.
+    pub some: f64,
+    /// All that were not idle waited.
+    pub full: f64,
+}
+
+/// What one trial shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// How well it was watched.
+    pub observed: Observed,
+    /// The guard that ended it, if one did.
+    pub stopped: Option<Stop>,
+    /// What was asked of the server, and what came back.
+    pub offered: Offered,
+    /// The processors.
+    pub cpu: Processors,
+    /// Memory and swap.
+    pub memory: Memory,
+    /// The disks.
+    pub disk: Disks,
+    /// The server's workers and its door.
+    pub workers: Workers,
+}
+
+/// How well the trial was watched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observed {
+    /// Readings in the window.
+    pub readings: u32,
+    /// Seconds they span.
+    pub seconds: f64,
+    /// Share of them that came late.
+    pub late_share: f64,
+    /// Seconds the latest one was late.
+    pub late_most: f64,
+    /// Major faults of the sampler in the window.
+    pub faults: u64,
+}
+
+/// What was asked of the server, and what came back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Offered {
+    /// Connections of the cell's load, each with one request at a time.
+    pub connections: f64,
+    /// Requests in flight, mean.
+    pub concurrency: f64,
+    /// Good answers per second.
+    pub goodput: f64,
+    /// Good answers.
+    pub good: u64,
+    /// Failed requests.
+    pub failed: u64,
+    /// The generator's CPU time over what its threads can have, 0 to 1.
+    pub generator_share: f64,
+}
+
+/// The processors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Processors {
+    /// Where the host's CPU time went.
+    pub host: Option<CpuShares>,
+    /// CPUs of the host.
+    pub host_cpus: f64,
+    /// CPUs the server may run on.
+    pub server_cpus: f64,
+    /// CPUs the server kept busy, from its group, else from its processes.
+    pub server_cores: Option<f64>,
+    /// CPUs kept busy by neither server nor generator.
+    pub other_cores: Option<f64>,
+    /// Largest one-minute load average.
+    pub load_average: Option<f64>,
+    /// Runnable tasks, median.
+    pub runnable: Option<f64>,
+}
+
+/// The disks of the host, and the pressure they put on the server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Disks {
+    /// Time spent waiting for them.
+    pub pressure: Option<Pressure>,
+    /// Bytes per second, both directions.
+    pub bytes: Option<f64>,
+    /// Share of time the busiest was busy.
+    pub busy: Option<f64>,
+    /// Operations under way, mean.
+    pub queue: Option<f64>,
+    /// Swap traffic of all traffic, 0 to 1.
+    pub swap_share: Option<f64>,
+}
+
+/// The server's workers and its door.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Workers {
+    /// Requests it works on at once at most, from the effective settings.
+    pub limit: Option<f64>,
+    /// Most worker processes seen.
+    pub most: Option<f64>,
+    /// Busy worker processes, median.
+    pub busy: Option<f64>,
+    /// Connections waiting to be accepted, median.
+    pub queue: Option<f64>,
+    /// Most of them seen.
+    pub queue_most: Option<f64>,
+    /// How many may wait.
+    pub queue_limit: Option<f64>,
+    /// Connections the host turned away in the window.
+    pub overflows: Option<u64>,
+    /// Processes waiting for a file lock, median.
+    pub lock_waiters: Option<f64>,
+}
+
+impl Evidence {
+    /// What `trial`, with its `load`, shows.
+    ///
+    /// # Panics
+    /// Never when `cell` is one of the head's own plan.
+    #[must_use]
+    pub fn of(head: &RunHead, cell: &Cell, trial: &Trial, load: &LoadResult) -> Evidence {
+        let window = Window::of(&trial.readings, load.started_ns, load.ended_ns);
+        let offered = Offered {
+            connections: f64::from(head.plan.load(cell).connections),
+            concurrency: load.concurrency(),
+            goodput: load.goodput(),
+            good: load.counts.good,
+            failed: load.counts.failures(),
+            generator_share: load.generator_share(),
+        };
+        let generator_cores = load.generator_share() * f64::from(load.generator.threads);
+        let workers = Workers::of(&window, trial.settings.worker_limit);
+        let memory = Memory::of(head, &window, &offered, &workers);
+        let disk = Disks::of(&window, memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written));
+        Evidence {
+            observed: Observed::of(&window),
+            stopped: match trial.outcome {
+                model::trial::Outcome::EndedEarly(stop) => Some(stop),
+                _ => None,
+            },
+            cpu: Processors::of(head, &window, generator_cores),
+            offered,
+            memory,
+            disk,
+            workers,
+        }
+    }
+
+    /// Requests that can be in work at once: as many as asked for, no more than there are workers.
+    #[must_use]
+    pub fn in_work(&self) -> f64 {
+        self.workers.in_work(&self.offered)
+    }
+}
+
+impl Observed {
+    fn of(window: &Window<'_>) -> Observed {
+        let rows = window.rows();
+        let late: Vec<f64> = window.levels(Column::SamplerLateNs).map(|ns| ns as f64 / 1e9).collect();
+        let too_late = late.iter().filter(|&&seconds| seconds > LATE).count();
+        Observed {
+            readings: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+            seconds: window.span().map_or(0.0, |span| span.seconds()),
+            late_share: if late.is_empty() { 0.0 } else { too_late as f64 / late.len() as f64 },
+            late_most: late.iter().copied().fold(0.0, f64::max),
+            faults: window.delta(Column::SamplerFaults).unwrap_or(0),
+        }
+    }
+
+    /// Its numbers, for a finding.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        Numbers::default()
+            .with(Quantity::Readings, f64::from(self.readings))
+            .with(Quantity::Observed, self.seconds)
+            .with(Quantity::LateShare, self.late_share)
+            .with(Quantity::LateMost, self.late_most)
+            .with(Quantity::MonitorFaults, self.faults as f64)
+    }
+}
+
+impl Offered {
+    /// Failed requests of all that ended, 0 to 1.
+    #[must_use]
+    pub fn failed_share(&self) -> f64 {
+        let ended = self.good + self.failed;
+        if ended == 0 { 0.0 } else { self.failed as f64 / ended as f64 }
+    }
+}
+
+impl Processors {
+    fn of(head: &RunHead, window: &Window<'_>, generator_cores: f64) -> Processors {
+        let host_cpus = f64::from(head.host.cpus.max(1));
+        let server_cpus = if head.server_cpus.is_empty() { host_cpus } else { head.server_cpus.len() as f64 };
+        let host = window.span().and_then(|span| span.cpu());
+        let of_group = window.rate(Column::GroupCpuNs).map(|ns| ns / 1e9);
+        let of_tree = || window.rise(Column::TreeCpuTicks).map(|ticks| ticks / TICKS_PER_SECOND);
+        let server_cores = of_group.or_else(of_tree);
+        let others = |cpu: CpuShares| Some((cpu.busy() * host_cpus - server_cores? - generator_cores).max(0.0));
+        Processors {
+            host,
+            host_cpus,
+            server_cpus,
+            server_cores,
+            other_cores: host.and_then(others),
+            load_average: window.most(Column::Load1).map(|hundredths| hundredths / 100.0),
+            runnable: window.median(Column::Runnable),
+        }
+    }
+
+    /// The host's shares, for a finding.
+    #[must_use]
+    pub fn shares(&self) -> Numbers {
+        let share = |of: fn(&CpuShares) -> f64| self.host.as_ref().map(of);
+        Numbers::default()
+            .with(Quantity::CpuUser, share(|cpu| cpu.user))
+            .with(Quantity::CpuSystem, share(|cpu| cpu.system))
+            .with(Quantity::CpuIdle, share(|cpu| cpu.idle))
+            .with(Quantity::CpuIowait, share(|cpu| cpu.iowait))
+            .with(Quantity::CpuSteal, share(|cpu| cpu.steal))
+            .with(Quantity::CpuBusy, share(CpuShares::busy))
+    }
+
+    /// What the server had of them, for a finding.
+    #[must_use]
+    pub fn of_server(&self) -> Numbers {
+        Numbers::default()
+            .with(Quantity::ServerCpus, self.server_cpus)
+            .with(Quantity::ServerCores, self.server_cores)
+            .with(Quantity::OtherCores, self.other_cores)
+    }
+}
+
+impl Disks {
+    fn of(window: &Window<'_>, swap_bytes: Option<f64>) -> Disks {
+        let sectors = |column| window.rate(column);
+        let bytes = sectors(Column::DiskReadSectors)
+            .zip(sectors(Column::DiskWriteSectors))
+            .map(|(read, written)| (read + written) * SECTOR);
+        let share = |(swap, all): (f64, f64)| if all > 0.0 { (swap / all).min(1.0) } else { 0.0 };
+        Disks {
+            pressure: window
+                .pressure([Column::GroupPsiIoSome, Column::GroupPsiIoFull], [Column::PsiIoSome, Column::PsiIoFull]),
+            bytes,
+            // io_ticks can exceed the time there was.
+            busy: window.rate(Column::DiskIoMs).map(|ms| (ms / 1e3).min(1.0)),
+            queue: window.rate(Column::DiskWeightedMs).map(|ms| ms / 1e3),
+            swap_share: swap_bytes.zip(bytes).map(share),
+        }
+    }
+
+    /// Their numbers, for a finding.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        let [some, full] = match self.pressure.map(|pressure| pressure.whose) {
+            Some(Whose::Group) => [Quantity::GroupIoSome, Quantity::GroupIoFull],
+            _ => [Quantity::HostIoSome, Quantity::HostIoFull],
+        };
+        Numbers::default()
+            .with(some, self.pressure.map(|pressure| pressure.some))
+            .with(full, self.pressure.map(|pressure| pressure.full))
+            .with(Quantity::DiskBytes, self.bytes)
+            .with(Quantity::DiskBusy, self.busy)
+            .with(Quantity::DiskQueue, self.queue)
+            .with(Quantity::SwapShareOfDisk, self.swap_share)
+    }
+}
+
+impl Workers {
+    fn of(window: &Window<'_>, limit: Option<u64>) -> Workers {
+        Workers {
+            limit: limit.map(|limit| limit as f64),
+            most: window.most(Column::TreeWorkers),
+            busy: window.median(Column::TreeBusyWorkers),
+            queue: window.median(Column::AcceptQueue),
+            queue_most: window.most(Column::AcceptQueue),
+            queue_limit: window.most(Column::AcceptLimit),
+            overflows: window.delta(Column::TcpListenOverflows),
+            lock_waiters: window.median(Column::TreeLockWaiters),
+        }
+    }
+
+    fn in_work(&self, offered: &Offered) -> f64 {
+        self.limit.map_or(offered.connections, |limit| offered.connections.min(limit)).max(1.0)
+    }
+
+    /// Their numbers, for a finding.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        Numbers::default()
+            .with(Quantity::WorkerLimit, self.limit)
+            .with(Quantity::Workers, self.most.filter(|&workers| workers > 0.0))
+            .with(Quantity::BusyWorkers, self.busy.filter(|_| self.most.is_some_and(|workers| workers > 0.0)))
+            .with(Quantity::AcceptQueue, self.queue)
+    }
+}

@@ -1,0 +1,180 @@
+//! Memory and swap as one trial shows them, and what one request in work costs.
+
+use super::window::Window;
+use super::{Offered, Pressure, Whose, Workers};
+use crate::number::{Numbers, Quantity};
+use model::reading::{Column, Reading};
+use model::run::RunHead;
+
+/// Bytes in a page of the counters of /proc/vmstat and memory.stat, on the machines we run on.
+const PAGE: f64 = 4096.0;
+
+/// Bytes in a KiB of /proc/meminfo.
+const KIB: f64 = 1024.0;
+
+/// A size and whose it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Size {
+    /// Whose.
+    pub whose: Whose,
+    /// Bytes.
+    pub bytes: f64,
+}
+
+/// Memory and swap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Memory {
+    /// Time spent waiting for memory.
+    pub pressure: Option<Pressure>,
+    /// Bytes the group read back from swap per good answer; per second's worth of them when there was none.
+    pub refault_per_request: Option<f64>,
+    /// Major faults per second, of the group, else of the host.
+    pub major_faults: Option<(Whose, f64)>,
+    /// Bytes per second the host read from swap.
+    pub swap_in: Option<f64>,
+    /// Bytes per second the host wrote to swap.
+    pub swap_out: Option<f64>,
+    /// Share of the intervals in which the host did both.
+    pub swapped_both_ways: Option<f64>,
+    /// Most swap held.
+    pub swap_peak: Option<Size>,
+    /// What there is: the group's limit, else the host's memory.
+    pub limit: Option<Size>,
+    /// In use, swap included, before the load began.
+    pub base: Option<f64>,
+    /// Most in use, swap included.
+    pub peak: Option<f64>,
+    /// Bytes one request in work takes.
+    pub cost: Option<f64>,
+    /// Times the group ran into its limit.
+    pub limit_hits: Option<u64>,
+    /// Processes killed: of the group, else of the host.
+    pub oom_kills: Option<u64>,
+}
+
+impl Memory {
+    pub(super) fn of(head: &RunHead, window: &Window<'_>, offered: &Offered, workers: &Workers) -> Memory {
+        let grouped = window.most_ever(Column::GroupUsage).is_some();
+        let in_use = if grouped { group_in_use } else { host_in_use };
+        let (base, peak) = (window.least_before(in_use), window.most_of(in_use));
+        let refault_rate = window.rate(Column::GroupRefaultAnon).map(|pages| pages * PAGE);
+        let of_group = window.rate(Column::GroupMajorFaults).map(|rate| (Whose::Group, rate));
+        // The host's count includes what was killed elsewhere; a server that answers everything lost nobody.
+        let host_kills = || window.delta(Column::OomKills).filter(|_| offered.failed > 0);
+        Memory {
+            pressure: window
+                .pressure([Column::GroupPsiMemSome, Column::GroupPsiMemFull], [Column::PsiMemSome, Column::PsiMemFull]),
+            refault_per_request: refault_rate
+                .map(|bytes| if offered.goodput > 0.0 { bytes / offered.goodput } else { bytes }),
+            major_faults: of_group.or_else(|| Some((Whose::Host, window.rate(Column::MajorFaults)?))),
+            swap_in: window.rate(Column::SwapIn).map(|pages| pages * PAGE),
+            swap_out: window.rate(Column::SwapOut).map(|pages| pages * PAGE),
+            swapped_both_ways: window.growing_together([Column::SwapIn, Column::SwapOut]),
+            swap_peak: swap_peak(window),
+            limit: limit(head, window, grouped),
+            base,
+            peak,
+            cost: cost(window, base, peak, workers.in_work(offered)),
+            limit_hits: window.delta(Column::GroupLimitHits),
+            oom_kills: window.delta(Column::GroupOomKills).or_else(host_kills),
+        }
+    }
+
+    /// How many workers memory holds: what is left beside the base, over the cost of one, rounded down. `None` when one of the
+    /// three is not known.
+    #[must_use]
+    pub fn workers_that_fit(&self) -> Option<f64> {
+        let (limit, base, cost) = (self.limit?.bytes, self.base?, self.cost?);
+        (cost > 0.0).then(|| ((limit - base) / cost).floor().max(0.0))
+    }
+
+    /// Pressure and traffic, for a finding.
+    #[must_use]
+    pub fn traffic(&self) -> Numbers {
+        let [some, full] = match self.pressure.map(|pressure| pressure.whose) {
+            Some(Whose::Group) => [Quantity::GroupMemorySome, Quantity::GroupMemoryFull],
+            _ => [Quantity::HostMemorySome, Quantity::HostMemoryFull],
+        };
+        let faults = match self.major_faults {
+            Some((Whose::Group, _)) => Quantity::GroupMajorFaults,
+            _ => Quantity::HostMajorFaults,
+        };
+        Numbers::default()
+            .with(some, self.pressure.map(|pressure| pressure.some))
+            .with(full, self.pressure.map(|pressure| pressure.full))
+            .with(faults, self.major_faults.map(|(_, rate)| rate))
+            .with(Quantity::RefaultPerRequest, self.refault_per_request)
+            .with(Quantity::SwapIn, self.swap_in)
+            .with(Quantity::SwapOut, self.swap_out)
+            .with(Quantity::LimitHits, self.limit_hits.map(|hits| hits as f64))
+            .and(self.swap_numbers())
+    }
+
+    /// The most swap held, for a finding.
+    #[must_use]
+    pub fn swap_numbers(&self) -> Numbers {
+        let quantity = match self.swap_peak {
+            Some(Size { whose: Whose::Group, .. }) => Quantity::GroupSwapPeak,
+            _ => Quantity::HostSwapPeak,
+        };
+        Numbers::default().with(quantity, self.swap_peak.map(|size| size.bytes))
+    }
+
+    /// What there is, what a worker takes and how many fit, for a finding.
+    #[must_use]
+    pub fn room(&self) -> Numbers {
+        let quantity = match self.limit {
+            Some(Size { whose: Whose::Group, .. }) => Quantity::GroupLimit,
+            _ => Quantity::HostMemory,
+        };
+        Numbers::default()
+            .with(quantity, self.limit.map(|size| size.bytes))
+            .with(Quantity::MemoryBase, self.base)
+            .with(Quantity::WorkerCost, self.cost)
+            .with(Quantity::WorkersThatFit, self.workers_that_fit())
+    }
+}
+
+/// What the group's processes hold, resident and swapped; its page cache can be dropped and is left out.
+fn group_in_use(row: &Reading) -> Option<f64> {
+    let resident = row.get(Column::GroupAnon).or_else(|| row.get(Column::GroupUsage))?;
+    Some((resident + row.get(Column::GroupSwap).unwrap_or(0)) as f64)
+}
+
+/// The same for the host.
+fn host_in_use(row: &Reading) -> Option<f64> {
+    let resident = row.get(Column::MemTotal)?.saturating_sub(row.get(Column::MemAvailable)?);
+    Some((resident + host_swap(row).unwrap_or(0)) as f64 * KIB)
+}
+
+/// Swap in use on the host, KiB.
+fn host_swap(row: &Reading) -> Option<u64> {
+    Some(row.get(Column::SwapTotal)?.saturating_sub(row.get(Column::SwapFree)?))
+}
+
+fn swap_peak(window: &Window<'_>) -> Option<Size> {
+    let of_group = window.most(Column::GroupSwap).map(|bytes| Size { whose: Whose::Group, bytes });
+    let of_host = || window.most_of(|row| Some(host_swap(row)? as f64 * KIB));
+    of_group.or_else(|| Some(Size { whose: Whose::Host, bytes: of_host()? }))
+}
+
+/// The group's limit, as the kernel tells or as the plan asked for; the host's memory without a limited group.
+fn limit(head: &RunHead, window: &Window<'_>, grouped: bool) -> Option<Size> {
+    let planned = head.plan.confine.as_ref().filter(|_| grouped).map(|confine| confine.memory as f64);
+    if let Some(bytes) = window.most_ever(Column::GroupLimit).or(planned) {
+        return Some(Size { whose: Whose::Group, bytes });
+    }
+    let told = window.most_ever(Column::MemTotal).map(|kib| kib * KIB);
+    let bytes = told.or_else(|| (head.host.memory > 0).then_some(head.host.memory as f64))?;
+    Some(Size { whose: Whose::Host, bytes })
+}
+
+/// What one request in work takes, from below: the growth of memory over the requests in work, or the largest process when there
+/// is a process for every request (a CGI, a prefork child). Neither sees the whole while requests do not peak together or parts
+/// are swapped out, so the larger one is taken, and the warm-up, where one was alone, counts.
+fn cost(window: &Window<'_>, base: Option<f64>, peak: Option<f64>, in_work: f64) -> Option<f64> {
+    let shared = base.zip(peak).map(|(base, peak)| ((peak - base) / in_work).max(0.0));
+    let process_each = window.most(Column::TreeProcesses).is_some_and(|processes| processes > in_work);
+    let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each);
+    shared.into_iter().chain(largest).reduce(f64::max)
+}

@@ -1,0 +1,339 @@
+//! Trials in, causes out. `scene` builds a trial whose readings are steady; `dstat` replays the first document's own rows; `lab` has
+//! the rows that were measured with a private Apache; the negative cases are here.
+
+mod dstat;
+mod lab;
+mod scene;
+
+use crate::{Cause, Diagnosis, Quantity, cleared, diagnose, message_ids, over_trials, rules};
+use expect_test::{Expect, expect};
+use model::reading::Column::{
+    AcceptLimit, AcceptQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs, DiskReadSectors, DiskWeightedMs,
+    DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiIoFull, GroupPsiIoSome, GroupPsiMemFull,
+    GroupPsiMemSome, GroupRefaultAnon, GroupSwap, GroupUsage, Load1, MajorFaults, OomKills, SamplerFaults,
+    SamplerLateNs, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks,
+    TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
+};
+use model::trial::{Outcome, Stop};
+use scene::Scene;
+use std::collections::BTreeSet;
+
+/// Primary cause; contributing ones; reasons that clear a suspect. An arrow says what a finding leads to.
+fn shown(diagnosis: &Diagnosis) -> String {
+    let cause = |id: &str| id.trim_start_matches("cause-").to_string();
+    let finding = |finding: &crate::Finding| {
+        let effect = finding.leads_to.map(|effect| format!(" -> {}", cause(effect.id())));
+        format!("{}{}", cause(finding.id), effect.unwrap_or_default())
+    };
+    let list = |findings: &[crate::Finding]| findings.iter().map(finding).collect::<Vec<_>>().join(", ");
+    let parts = [finding(&diagnosis.primary), list(&diagnosis.contributing), list(&diagnosis.ruled_out)];
+    parts.join(" | ")
+}
+
+/// The one door.
+fn check(scene: &Scene, expected: &Expect) -> Diagnosis {
+    let (head, trial) = scene.build();
+    let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
+    expected.assert_eq(&shown(&diagnosis));
+    diagnosis
+}
+
+// ---- the embedded server --------------------------------------------------------------------------------------------
+
+/// The newcomer's plan: 4 ms of sleep per request, server and generator on a CPU each, no group.
+fn sleeping(workers: u64, per_second: f64) -> Scene {
+    Scene::new(2)
+        .pinned(1)
+        .load(8, per_second)
+        .limit(workers)
+        .counters(&[(CpuUser, 12.0), (CpuSystem, 20.0), (CpuIdle, 168.0), (TreeCpuTicks, 10.0)])
+        .levels(&[(TreeProcesses, 1), (TreeWorkers, 0), (TreeBusyWorkers, 0), (AcceptLimit, 1024)])
+}
+
+#[test]
+fn few_workers_that_sleep_are_too_few() {
+    check(&sleeping(2, 480.0).levels(&[(AcceptQueue, 6)]), &expect!["worker-limit-too-low |  | "]);
+    // Without a view of the accept queue, more requests in flight than workers is the same thing.
+    check(&sleeping(2, 480.0), &expect!["worker-limit-too-low |  | "]);
+}
+
+#[test]
+fn enough_workers_leave_it_to_the_client() {
+    check(&sleeping(8, 1900.0).levels(&[(AcceptQueue, 0)]), &expect!["offered-concurrency |  | "]);
+    // A connection caught on its way in is no queue as long as there is a worker for everyone.
+    check(&sleeping(8, 1900.0).levels(&[(AcceptQueue, 1)]), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn a_short_window_is_enough() {
+    let short = sleeping(2, 480.0).levels(&[(AcceptQueue, 6)]).seconds(1);
+    let diagnosis = check(&short, &expect!["worker-limit-too-low |  | "]);
+    assert_eq!(diagnosis.readings, 2);
+    let numbers = &diagnosis.primary.numbers;
+    assert_eq!(numbers.get(Quantity::AcceptQueue), Some(6.0));
+    assert_eq!(numbers.get(Quantity::WorkerLimit), Some(2.0));
+    assert!((numbers.get(Quantity::CpuUsed).unwrap() - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn a_full_cpu_is_named_and_so_is_a_full_generator() {
+    let busy = |server: f64, generator: f64| {
+        Scene::new(2)
+            .pinned(1)
+            .load(64, 20_000.0)
+            .limit(512)
+            .generator(generator)
+            .counters(&[
+                (CpuUser, 100.0 * (server + generator) - 40.0),
+                (CpuSystem, 40.0),
+                (CpuIdle, 200.0 - 100.0 * (server + generator)),
+                (TreeCpuTicks, 100.0 * server),
+            ])
+            .levels(&[(AcceptQueue, 0)])
+    };
+    check(&busy(0.97, 0.7), &expect!["cpu-bound |  | "]);
+    check(&busy(0.97, 0.97), &expect!["cpu-bound | generator-saturated | "]);
+    check(&busy(0.6, 0.98), &expect!["generator-saturated |  | "]);
+    check(&busy(0.8, 0.6), &expect!["unexplained |  | "]);
+}
+
+#[test]
+fn one_busy_core_of_several() {
+    let scene = Scene::new(8).load(50, 3000.0).counters(&[
+        (CpuUser, 90.0),
+        (CpuSystem, 30.0),
+        (CpuIdle, 680.0),
+        (TreeCpuTicks, 99.0),
+    ]);
+    check(&scene, &expect!["one-core-busy |  | "]);
+    check(&scene.clone().generator(0.95), &expect!["generator-saturated | one-core-busy | "]);
+}
+
+// ---- what must not fire ---------------------------------------------------------------------------------------------
+
+/// A server in a group with room to spare in every respect.
+fn calm() -> Scene {
+    Scene::new(2)
+        .load(4, 500.0)
+        .limit(256)
+        .grouped(200)
+        .counters(&[
+            (CpuUser, 20.0),
+            (CpuSystem, 20.0),
+            (CpuIdle, 160.0),
+            (GroupCpuNs, 0.3e9),
+            (GroupPsiMemSome, 0.0),
+            (GroupPsiMemFull, 0.0),
+            (GroupPsiIoSome, 0.0),
+            (GroupPsiIoFull, 0.0),
+            (GroupRefaultAnon, 0.0),
+        ])
+        .levels(&[(AcceptQueue, 0), (GroupAnon, 60 << 20), (GroupUsage, 80 << 20), (GroupSwap, 0)])
+}
+
+#[test]
+fn swap_in_use_without_traffic_is_harmless() {
+    let scene = calm().levels(&[(GroupSwap, 500 << 20)]);
+    check(&scene, &expect!["offered-concurrency |  | not-memory-swap-resident"]);
+    // Cold pages leaving are no thrash either, and without a group the host's own swap is looked at.
+    let ungrouped = Scene::new(2)
+        .load(4, 500.0)
+        .counters(&[(CpuUser, 20.0), (CpuIdle, 180.0), (SwapIn, 0.0), (SwapOut, 5000.0), (MajorFaults, 80.0)])
+        .levels(&[(SwapTotal, 4 << 20), (SwapFree, 3 << 20)]);
+    check(&ungrouped, &expect!["offered-concurrency |  | not-memory-swap-resident"]);
+}
+
+#[test]
+fn iowait_alone_is_no_slow_disk() {
+    let waiting = calm().counters(&[(CpuIdle, 60.0), (CpuIowait, 100.0)]);
+    check(&waiting, &expect!["unexplained |  | not-cpu-waiting, not-disk-iowait"]);
+    let slow = waiting.clone().counters(&[(GroupPsiIoSome, 0.8e6), (GroupPsiIoFull, 0.6e6)]);
+    check(&slow, &expect!["disk-bound |  | not-cpu-waiting"]);
+    // Without PSI it takes a busy disk with a queue, and the traffic must not be swap.
+    let old = Scene::new(2).load(4, 50.0).counters(&[
+        (CpuUser, 20.0),
+        (CpuIdle, 80.0),
+        (CpuIowait, 100.0),
+        (DiskIoMs, 950.0),
+        (DiskWeightedMs, 3000.0),
+        (DiskReadSectors, 200_000.0),
+        (DiskWriteSectors, 0.0),
+        (SwapIn, 0.0),
+        (SwapOut, 0.0),
+    ]);
+    check(&old, &expect!["disk-bound |  | not-cpu-waiting"]);
+    check(
+        &old.clone().counters(&[(DiskWeightedMs, 500.0)]),
+        &expect!["unexplained |  | not-cpu-waiting, not-disk-iowait"],
+    );
+    check(&old.counters(&[(SwapIn, 20_000.0)]), &expect!["unexplained |  | not-cpu-waiting, not-disk-iowait"]);
+}
+
+#[test]
+fn load_average_alone_is_no_shortage_of_cpu() {
+    let scene = calm().levels(&[(Load1, 1600)]);
+    check(&scene, &expect!["offered-concurrency |  | not-cpu-load-average"]);
+}
+
+#[test]
+fn others_that_fill_the_cpus_do_not_fill_the_servers_only_client() {
+    // One request at a time on two CPUs, while somebody else keeps the other one busy.
+    let scene =
+        calm().load(1, 20.0).counters(&[(CpuUser, 150.0), (CpuSystem, 45.0), (CpuIdle, 5.0), (GroupCpuNs, 0.8e9)]);
+    check(&scene, &expect!["offered-concurrency -> one-core-busy | one-core-busy | "]);
+    // A server that sleeps is not held up by them either.
+    check(&sleeping(2, 480.0).counters(&[(CpuUser, 175.0), (CpuIdle, 5.0)]), &expect!["worker-limit-too-low |  | "]);
+    // With ten, the host's CPUs are short for them, whoever takes them.
+    let diagnosis = check(&scene.load(10, 20.0), &expect!["cpu-bound |  | "]);
+    let others = diagnosis.primary.numbers.get(Quantity::OtherCores).unwrap();
+    assert!((others - 1.15).abs() < 0.11, "{others}");
+}
+
+// ---- the door, failures, the monitor --------------------------------------------------------------------------------
+
+#[test]
+fn a_full_accept_queue() {
+    let flooded = calm().load(1000, 500.0).counters(&[(TcpListenOverflows, 40.0)]);
+    let flooded = flooded.levels(&[(AcceptQueue, 512), (AcceptLimit, 511), (TreeWorkers, 256), (TreeBusyWorkers, 256)]);
+    check(&flooded, &expect!["accept-queue-overflow | worker-limit-too-low -> accept-queue-overflow | "]);
+    check(
+        &flooded.counters(&[(TcpListenOverflows, 0.0)]),
+        &expect!["accept-queue-overflow | worker-limit-too-low -> accept-queue-overflow | "],
+    );
+}
+
+#[test]
+fn somebody_elses_full_queue() {
+    // The counter is the host's; four connections cannot fill a queue of 511.
+    let scene = calm().counters(&[(TcpListenOverflows, 40.0)]).levels(&[(AcceptLimit, 511)]);
+    check(&scene, &expect!["offered-concurrency |  | "]);
+    // Nor is a process killed elsewhere on the host ours, as long as every request is answered.
+    let ungrouped = sleeping(8, 1900.0).counters(&[(OomKills, 1.0)]);
+    check(&ungrouped, &expect!["offered-concurrency |  | "]);
+    check(&ungrouped.failed(10.0), &expect!["out-of-memory | offered-concurrency | "]);
+}
+
+#[test]
+fn failures_that_nothing_explains() {
+    check(&calm().failed(400.0), &expect!["failures-dominate |  | "]);
+    check(&calm().failed(50.0), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn between_full_and_free_nobody_can_tell() {
+    let queueing = calm().load(40, 500.0).limit(4).levels(&[(AcceptQueue, 36)]);
+    let used = |ticks: f64| {
+        let server = (GroupCpuNs, ticks * 0.9e7);
+        queueing.clone().counters(&[(CpuUser, ticks - 20.0), (CpuIdle, 200.0 - ticks), server])
+    };
+    check(&used(80.0), &expect!["worker-limit-too-low |  | "]);
+    check(&used(160.0), &expect!["worker-limit-reached |  | "]);
+    check(&used(190.0), &expect!["worker-limit-right | cpu-bound | "]);
+}
+
+#[test]
+fn a_limit_that_memory_dictates_is_right() {
+    // 4 workers of 42 MB in 200 MB beside 20 MB: no fifth fits, however idle the CPU is.
+    let scene = calm()
+        .load(10, 20.0)
+        .limit(4)
+        .levels(&[(AcceptQueue, 6), (GroupAnon, 188 << 20), (TreeProcesses, 9), (TreeRssLargest, 42 << 20)])
+        .before(&[(GroupAnon, 20 << 20)]);
+    let diagnosis = check(&scene, &expect!["worker-limit-right |  | "]);
+    assert_eq!(diagnosis.primary.numbers.get(Quantity::WorkersThatFit), Some(4.0));
+}
+
+#[test]
+fn a_monitor_that_saw_little_says_so() {
+    check(&calm().seconds(0), &expect!["monitor-unfit |  | "]);
+    let late = calm().levels(&[(SamplerLateNs, 1_400_000_000)]);
+    let diagnosis = check(&late, &expect!["offered-concurrency | monitor-unfit | "]);
+    assert_eq!(diagnosis.contributing[0].numbers.get(Quantity::LateMost), Some(1.4));
+    check(&calm().counters(&[(SamplerFaults, 2.0)]), &expect!["offered-concurrency | monitor-unfit | "]);
+}
+
+#[test]
+fn a_trial_without_a_load_is_not_judged() {
+    check(&calm().outcome(Outcome::Invalid("died".into())), &expect!["not-measured |  | "]);
+}
+
+#[test]
+fn a_trial_that_a_guard_ended_for_thrashing_thrashed() {
+    let diagnosis = check(
+        &calm().outcome(Outcome::EndedEarly(Stop::Thrash)).seconds(0),
+        &expect!["memory-thrash | monitor-unfit | not-cpu-load-average"],
+    );
+    assert_eq!(diagnosis.readings, 0);
+    check(&calm().outcome(Outcome::EndedEarly(Stop::TimeLimit)), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn killed_processes_are_named_before_their_failures() {
+    let scene = calm().load(10, 5.0).failed(5.0).counters(&[(GroupOomKills, 2.0)]);
+    let scene = scene.levels(&[(GroupAnon, 199 << 20), (TreeProcesses, 23), (TreeRssLargest, 41 << 20)]);
+    check(
+        &scene.before(&[(GroupAnon, 12 << 20)]),
+        &expect!["out-of-memory -> failures-dominate | worker-limit-too-high -> out-of-memory, failures-dominate | "],
+    );
+}
+
+// ---- the tables and the cell ----------------------------------------------------------------------------------------
+
+#[test]
+fn every_cause_has_one_line_and_every_message_one_meaning() {
+    let mut listed: Vec<Cause> = rules::RULES.iter().map(|rule| rule.cause).collect();
+    listed.extend([Cause::Unexplained, Cause::NotMeasured]);
+    assert_eq!(listed, Cause::ALL, "the table's order is the order of precedence of `Cause`");
+    let ids: BTreeSet<&str> = message_ids().collect();
+    assert_eq!(ids.len(), Cause::ALL.len() + cleared::CLEARED.len());
+    let names: BTreeSet<&str> = Quantity::ALL.iter().map(|quantity| quantity.name()).collect();
+    assert_eq!(names.len(), Quantity::ALL.len());
+    let kebab = |id: &str| id.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    assert!(ids.iter().chain(&names).all(|id| kebab(id)));
+}
+
+#[test]
+fn a_rule_only_silences_what_comes_after_it() {
+    for (place, rule) in rules::RULES.iter().enumerate() {
+        for excluded in rule.excludes {
+            let other = rules::RULES.iter().position(|rule| rule.cause == *excluded).unwrap();
+            assert!(other > place, "{:?} excludes {excluded:?}", rule.cause);
+        }
+    }
+}
+
+#[test]
+fn a_cell_is_what_most_of_its_trials_are() {
+    let diagnosed = |scene: Scene| {
+        let (head, trial) = scene.build();
+        diagnose(&head, &head.plan.cells[0], &trial)
+    };
+    let low = |queue: u64| diagnosed(sleeping(2, 480.0).levels(&[(AcceptQueue, queue)]));
+    let cell = over_trials(&[
+        low(6),
+        diagnosed(sleeping(8, 1900.0)),
+        low(4),
+        diagnosed(calm().outcome(Outcome::Invalid("died".into()))),
+        low(5),
+    ]);
+    assert_eq!(shown(&cell), "worker-limit-too-low |  | ");
+    assert_eq!((cell.agreement.agree, cell.agreement.of), (3, 4));
+    assert_eq!(cell.primary.numbers.get(Quantity::AcceptQueue), Some(5.0));
+    // Of equals the one that takes precedence; of nothing, nothing.
+    assert_eq!(shown(&over_trials(&[diagnosed(calm()), low(6)])), "worker-limit-too-low |  | ");
+    assert_eq!(shown(&over_trials(&[])), "not-measured |  | ");
+}
+
+#[test]
+fn what_half_the_trials_share_is_kept() {
+    let diagnosed = |scene: Scene| {
+        let (head, trial) = scene.build();
+        diagnose(&head, &head.plan.cells[0], &trial)
+    };
+    let high_load = || diagnosed(calm().levels(&[(Load1, 1600)]));
+    let faulting = || diagnosed(calm().counters(&[(SamplerFaults, 2.0)]));
+    assert_eq!(
+        shown(&over_trials(&[high_load(), faulting(), high_load()])),
+        "offered-concurrency |  | not-cpu-load-average"
+    );
+}

@@ -1,0 +1,206 @@
+//! A trial built from a few numbers: idle readings, a load with steady counters and levels, idle readings again.
+
+use model::SECOND;
+use model::latency::Latency;
+use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult};
+use model::plan::{Options, parse};
+use model::reading::{Column, Reading, Readings};
+use model::run::{Anchor, HostFacts, RunEnd, RunHead};
+use model::trial::{EffectiveSettings, Outcome, Trial};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Seconds of idle readings before and after the load.
+const IDLE: u64 = 3;
+
+/// See [`Scene::build`].
+#[derive(Clone)]
+pub(super) struct Scene {
+    cpus: u32,
+    server_cpus: u32,
+    connections: u32,
+    good: f64,
+    failed: f64,
+    generator: f64,
+    limit: Option<u64>,
+    group_mib: Option<u64>,
+    seconds: u64,
+    outcome: Outcome,
+    counters: BTreeMap<Column, f64>,
+    levels: BTreeMap<Column, u64>,
+    before: BTreeMap<Column, u64>,
+    rows: Option<(Vec<Reading>, std::ops::Range<u64>)>,
+}
+
+impl Scene {
+    /// A host of so many CPUs; an ungrouped server under 10 s of one connection.
+    pub(super) fn new(cpus: u32) -> Scene {
+        Scene {
+            cpus,
+            server_cpus: 0,
+            connections: 1,
+            good: 0.0,
+            failed: 0.0,
+            generator: 0.1,
+            limit: None,
+            group_mib: None,
+            seconds: 10,
+            outcome: Outcome::Complete,
+            counters: BTreeMap::new(),
+            levels: BTreeMap::new(),
+            before: BTreeMap::new(),
+            rows: None,
+        }
+    }
+
+    /// The server is pinned to so many CPUs.
+    pub(super) fn pinned(self, server_cpus: u32) -> Scene {
+        Scene { server_cpus, ..self }
+    }
+
+    /// Connections, all of them always with a request in flight, and good answers per second.
+    pub(super) fn load(self, connections: u32, good: f64) -> Scene {
+        Scene { connections, good, ..self }
+    }
+
+    /// Failed requests per second.
+    pub(super) fn failed(self, failed: f64) -> Scene {
+        Scene { failed, ..self }
+    }
+
+    /// The generator's share of its one thread.
+    pub(super) fn generator(self, generator: f64) -> Scene {
+        Scene { generator, ..self }
+    }
+
+    /// The worker limit in force.
+    pub(super) fn limit(self, limit: u64) -> Scene {
+        Scene { limit: Some(limit), ..self }
+    }
+
+    /// The server lives in a group of so many MiB.
+    pub(super) fn grouped(self, mib: u64) -> Scene {
+        Scene { group_mib: Some(mib), ..self }
+    }
+
+    /// Seconds of load, a reading each; 0 leaves no reading at all.
+    pub(super) fn seconds(self, seconds: u64) -> Scene {
+        Scene { seconds, ..self }
+    }
+
+    /// How the trial ended.
+    pub(super) fn outcome(self, outcome: Outcome) -> Scene {
+        Scene { outcome, ..self }
+    }
+
+    /// Growth per second during the load; nothing grows outside it.
+    pub(super) fn counters(mut self, counters: &[(Column, f64)]) -> Scene {
+        self.counters.extend(counters.iter().copied());
+        self
+    }
+
+    /// Levels during the load, and outside it unless `before` says otherwise.
+    pub(super) fn levels(mut self, levels: &[(Column, u64)]) -> Scene {
+        self.levels.extend(levels.iter().copied());
+        self
+    }
+
+    /// Levels before the load.
+    pub(super) fn before(mut self, levels: &[(Column, u64)]) -> Scene {
+        self.before.extend(levels.iter().copied());
+        self
+    }
+
+    /// Readings as they are, and the seconds in which the load was on.
+    pub(super) fn rows(self, rows: Vec<Reading>, load: std::ops::Range<u64>) -> Scene {
+        Scene { rows: Some((rows, load)), ..self }
+    }
+
+    /// Head and trial.
+    pub(super) fn build(&self) -> (RunHead, Trial) {
+        let (rows, load) = self.rows.clone().unwrap_or_else(|| self.steady());
+        let readings = Readings { rows, notes: vec![] };
+        let settings = EffectiveSettings { worker_limit: self.limit, ..EffectiveSettings::default() };
+        let trial = Trial {
+            block: 0,
+            position: 0,
+            cell: String::new(),
+            outcome: self.outcome.clone(),
+            began_ns: 0,
+            settings,
+            load: Some(self.load_result(&load)),
+            readings,
+            notes: vec![],
+            log_tail: String::new(),
+        };
+        (self.head(), trial)
+    }
+
+    fn steady(&self) -> (Vec<Reading>, std::ops::Range<u64>) {
+        let load = IDLE..IDLE + self.seconds.max(1);
+        if self.seconds == 0 {
+            return (vec![], load);
+        }
+        let row = |second: u64| {
+            let mut row = Reading::empty(second * SECOND);
+            let loaded = second.clamp(load.start, load.end) - load.start;
+            self.counters.iter().for_each(|(&column, rate)| row.set(column, (rate * loaded as f64) as u64));
+            self.levels.iter().for_each(|(&column, &level)| row.set(column, level));
+            if second < load.start {
+                self.before.iter().for_each(|(&column, &level)| row.set(column, level));
+            }
+            if let Some(mib) = self.group_mib {
+                row.set(Column::GroupLimit, mib << 20);
+            }
+            row
+        };
+        ((0..=load.end + IDLE).map(row).collect(), load)
+    }
+
+    fn load_result(&self, load: &std::ops::Range<u64>) -> LoadResult {
+        let length = load.end - load.start;
+        let good = (self.good * length as f64) as u64;
+        let failed = (self.failed * length as f64) as u64;
+        LoadResult {
+            connections: self.connections,
+            started_ns: load.start * SECOND,
+            ended_ns: load.end * SECOND,
+            end: LoadEnd::Duration,
+            counts: Counts { good, failed: BTreeMap::from([(Failure::Status, failed)]), ..Counts::default() },
+            intervals: vec![],
+            total: Latency::new(),
+            first_byte: Latency::new(),
+            connect: Latency::new(),
+            in_flight: 0,
+            in_flight_ns: u64::from(self.connections) * length * SECOND,
+            body_bytes: None,
+            examples: BTreeMap::new(),
+            generator: Generator {
+                threads: 1,
+                cpu_ns: (self.generator * length as f64 * SECOND as f64) as u64,
+                cpus: vec![],
+            },
+        }
+    }
+
+    fn head(&self) -> RunHead {
+        let confine = self.group_mib.map(|mib| format!("[confine]\nmemory = \"{mib}M\"\n")).unwrap_or_default();
+        let text = format!(
+            "{confine}[server]\nkind = \"embedded\"\n[load.a]\npath = \"/\"\nconnections = {}\nduration = \"1s\"\n",
+            self.connections
+        );
+        let (plan, plan_text) = parse(&text, Path::new("scene.toml"), &Options::default()).unwrap();
+        RunHead {
+            id: String::new(),
+            plan,
+            plan_text,
+            seed: 0,
+            anchor: Anchor::default(),
+            host: HostFacts { cpus: self.cpus, ..HostFacts::default() },
+            version: String::new(),
+            end: RunEnd::Complete,
+            server_cpus: (0..self.server_cpus).collect(),
+            load_cpus: (self.server_cpus..self.cpus).filter(|_| self.server_cpus > 0).collect(),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Every threshold of the rules, with its source.
+//!
+//! Sources. `PSI`: the kernel's documentation of pressure stall information ("full" is time in which nothing productive happens).
+//! `USE`: Gregg's USE method for Linux (si/so and the run queue as saturation). `lab`: measured with a private Apache, 40 MB CGIs in
+//! a 200 MB group. `seed`: the first document's own dstat rows. `own`: chosen, to be calibrated.
+
+use std::ops::RangeInclusive;
+
+/// Time in which every task of the server waited for memory, from which it thrashes. `PSI`, `lab`: 50 to 61 %, on throttled
+/// disks 10 %; all other rows 0.
+pub const THRASH_FULL: f64 = 0.10;
+/// Time in which some waited for memory or a disk, which makes refaults count. `own`.
+pub const THRASH_SOME: f64 = 0.10;
+/// Bytes read back from swap per good answer, from which work is done twice. `lab`: 10 to 104 MB in collapse, 0 otherwise.
+pub const REFAULT_PER_REQUEST: f64 = 1024.0 * 1024.0;
+/// Without PSI and group: share of intervals in which the host swaps both ways. `USE`; `seed`: all of them.
+pub const BOTH_WAYS: f64 = 0.5;
+/// Without PSI and group: major faults per second. `own`; `seed`: about 80 disk reads a second, each at least one.
+pub const MAJOR_FAULTS: f64 = 50.0;
+/// Without PSI and group: programs themselves get less than this of the CPU, the rest is waiting or reclaim. `seed`: 1 to 14 %,
+/// `lab`: 6 %.
+pub const THRASH_USER: f64 = 0.5;
+
+/// Time in which every task waited for a disk. `own`, as for memory.
+pub const DISK_FULL: f64 = 0.10;
+/// Waiting for memory must be below this part of waiting for a disk, or the disk is only memory's messenger. `own`.
+pub const DISK_OVER_MEMORY: f64 = 1.0 / 3.0;
+/// Swap must be less than this part of the disk's traffic. `own`.
+pub const DISK_SWAP_SHARE: f64 = 0.5;
+/// Without PSI: busy time of the busiest disk (`USE`: above 60 % waits grow), with more than one operation under way.
+pub const DISK_BUSY: f64 = 0.6;
+
+/// Use of the server's CPUs from which they are full. `USE`.
+pub const CPU_FULL: f64 = 0.90;
+/// Use below which they have room. `own`.
+pub const CPU_ROOM: f64 = 0.70;
+/// Idle time spent waiting for a disk, from which the client cannot be all that limits. `own`.
+pub const IOWAIT_QUIET: f64 = 0.2;
+/// CPUs kept busy that count as "about one". `own`; `lab`: 0.8 to 1.0 with one request at a time, process starts included.
+pub const ONE_CORE: RangeInclusive<f64> = 0.7..=1.2;
+/// CPUs kept busy by several requests at once that are one CPU and no coincidence. `own`.
+pub const SINGLE_CORE: RangeInclusive<f64> = 0.9..=1.1;
+/// Part of its CPUs that a server must use itself for the host's full CPUs to be what limits it: one that asks for CPU gets its
+/// turn beside others, one that sleeps is not held up by them. `own`.
+pub const OWN_PART: f64 = 0.25;
+
+/// Waiting for memory below which raising a worker limit is safe as far as that goes. `own`; `lab`: 0 in all good rows.
+pub const MEMORY_QUIET: f64 = 0.01;
+/// Part of the requests in work, less the one that holds it, that wait for a lock. `own`; `seed`: 9 of 10 processes sleep.
+pub const LOCKED: f64 = 0.5;
+/// Failed requests, of all that ended, from which the rate of good ones says little: the share at which the guard ends a trial.
+pub const FAILURES: f64 = 0.2;
+/// Share of its threads' CPU time from which the generator is the limit. `USE`.
+pub const GENERATOR_FULL: f64 = 0.9;
+/// Share of late readings from which the monitor is unfit. `own`.
+pub const LATE_READINGS: f64 = 0.05;
+
+/// Share of the CPU spent in the kernel from which it, not the application, is what is busy. `own`; `lab`: 92 % in collapse.
+pub const RECLAIM: f64 = 0.5;
+/// Work below which the sentence fits that the rest was waiting. `own`; `seed`: 26 to 66 %.
+pub const MOSTLY_WAITING: f64 = 0.8;

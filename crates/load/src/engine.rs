@@ -1,0 +1,262 @@
+//! Threads, from a specification to a result.
+//!
+//! The calling thread starts the workers and then collects their seconds; it sends nothing itself.
+
+use crate::collect::Collector;
+use crate::connection::Line;
+use crate::machine::{OpenFiles, Pinned, now};
+use crate::sink::{Histograms, Record, Records, Sink, Whole};
+use crate::stop::{Allowance, Budget, Halt, StopRule};
+use crate::worker::{Expectation, Finished, Worker};
+use http1::{After, Method, Request, Version};
+use model::Nanos;
+use model::latency::Latency;
+use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult};
+use model::plan::{HttpVersion, LoadSpec};
+use rustix::event::epoll;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::panic::resume_unwind;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// Whom to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Where to connect.
+    pub address: SocketAddr,
+    /// Content of the `Host` field, with the port unless it is 80.
+    pub host: String,
+}
+
+/// The caller's hand on a running load.
+pub struct Control<'a> {
+    /// Set to end the load; it is over within 20 ms.
+    pub stop: &'a AtomicBool,
+    /// Told each second when it is complete, on the calling thread.
+    pub on_interval: &'a mut dyn FnMut(&LoadInterval),
+}
+
+/// A load that could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The request cannot be written.
+    #[error("load {name}: {source}")]
+    Request {
+        /// The load.
+        name: String,
+        /// What is wrong with it.
+        source: http1::RequestError,
+    },
+    /// Nobody would send anything.
+    #[error("load {0}: connections is 0; set it to at least 1")]
+    NoConnections(String),
+    /// It would never end.
+    #[error("load {0}: neither requests nor duration is set, so it would never end; set one of them")]
+    Endless(String),
+    /// The CPUs asked for are not there.
+    #[error("cannot run the load on CPUs {cpus:?}: {source}; choose among the CPUs this process may use")]
+    Pin {
+        /// The CPUs asked for.
+        cpus: Vec<u32>,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The kernel refused something the engine needs before the first request.
+    #[error("cannot start the load: {what}: {source}")]
+    Kernel {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+/// Runs a load to its end and counts. Threads are pinned to `cpus`, unless there are none.
+///
+/// # Errors
+/// When the load cannot be started. What goes wrong later is a failure in the result.
+pub fn run(spec: &LoadSpec, target: &Target, cpus: &[u32], control: &mut Control<'_>) -> Result<LoadResult, LoadError> {
+    let engine = Engine::new(spec, target, cpus, control.stop)?;
+    let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
+    let (sender, seconds) = mpsc::channel();
+    let sinks = (0..engine.threads as usize).map(|i| Histograms::new(i, engine.origin, sender.clone())).collect();
+    // From here on only workers hold senders, so the seconds end with the last worker.
+    drop(sender);
+    let workers = engine.drive(sinks, || seconds.iter().for_each(|part| collector.add(&part)))?;
+    Ok(engine.result(workers, collector))
+}
+
+/// Runs a load to its end and gives back every request, in the order they ended. For tests and for short loads: each takes
+/// about 100 bytes.
+///
+/// # Errors
+/// As [`run`].
+pub fn records(spec: &LoadSpec, target: &Target, cpus: &[u32], stop: &AtomicBool) -> Result<Vec<Record>, LoadError> {
+    let engine = Engine::new(spec, target, cpus, stop)?;
+    let sinks = (0..engine.threads).map(|_| Records::default()).collect();
+    let workers = engine.drive(sinks, || {})?;
+    let mut records: Vec<_> = workers.into_iter().flat_map(|worker| worker.summary).collect();
+    records.sort_by_key(|record| record.end_ns);
+    Ok(records)
+}
+
+/// What the threads of one load share.
+struct Engine<'a> {
+    spec: &'a LoadSpec,
+    target: &'a Target,
+    request: Vec<u8>,
+    cpus: &'a [u32],
+    threads: u32,
+    rule: StopRule,
+    budget: Budget,
+    halt: Halt<'a>,
+    body_bytes: OnceLock<u64>,
+    // Seconds and the deadline are counted from here.
+    origin: Nanos,
+}
+
+impl<'a> Engine<'a> {
+    fn new(
+        spec: &'a LoadSpec,
+        target: &'a Target,
+        cpus: &'a [u32],
+        stop: &'a AtomicBool,
+    ) -> Result<Engine<'a>, LoadError> {
+        let rule = StopRule::of(spec);
+        if spec.connections == 0 {
+            return Err(LoadError::NoConnections(spec.name.clone()));
+        }
+        if !rule.ends() {
+            return Err(LoadError::Endless(spec.name.clone()));
+        }
+        let threads = threads(spec, cpus);
+        Ok(Engine {
+            spec,
+            target,
+            request: request_bytes(spec, target)?,
+            cpus,
+            threads,
+            rule,
+            budget: Budget::new(rule, threads),
+            halt: Halt { asked: stop, broken: AtomicBool::new(false) },
+            body_bytes: OnceLock::new(),
+            origin: now(),
+        })
+    }
+
+    /// Runs one worker per sink, and `meanwhile` on the calling thread.
+    fn drive<S: Sink>(&self, sinks: Vec<S>, meanwhile: impl FnOnce()) -> Result<Vec<Finished<S::Summary>>, LoadError> {
+        let _room = OpenFiles::room_for(self.spec.connections);
+        let workers: Vec<_> =
+            (0..self.threads).zip(sinks).map(|(i, sink)| self.worker(i, sink)).collect::<Result<_, _>>()?;
+        thread::scope(|scope| {
+            // Threads inherit the CPUs of the one that starts them.
+            let pinned = Pinned::to(self.cpus)?;
+            let mut running = Vec::new();
+            for worker in workers {
+                match thread::Builder::new().name("load".to_owned()).spawn_scoped(scope, move || worker.run()) {
+                    Ok(thread) => running.push(thread),
+                    Err(source) => {
+                        self.halt.broken.store(true, Ordering::Relaxed);
+                        return Err(LoadError::Kernel { what: "another thread", source });
+                    }
+                }
+            }
+            drop(pinned);
+            meanwhile();
+            Ok(running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect())
+        })
+    }
+
+    fn worker<S: Sink>(&self, i: u32, sink: S) -> Result<Worker<'_, S>, LoadError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|source| LoadError::Kernel { what: "an epoll instance", source: source.into() })?;
+        let spec = self.spec;
+        let line =
+            Line { address: self.target.address, request: self.request.clone(), keep_alive: spec.keep_alive, epoll };
+        let expectation =
+            Expectation { timeout_ns: spec.timeout_ns, same_length: spec.same_length, body_bytes: &self.body_bytes };
+        // The first workers take one connection more each when they do not divide evenly.
+        let connections = spec.connections / self.threads + u32::from(i < spec.connections % self.threads);
+        let deadline = self.rule.deadline(self.origin);
+        Ok(Worker::new(line, connections, expectation, Allowance::of(&self.budget), &self.halt, deadline, sink))
+    }
+
+    fn result(&self, workers: Vec<Finished<Whole>>, collector: Collector<'_>) -> LoadResult {
+        let ended_ns = workers.iter().map(|worker| worker.ended_ns).max().unwrap_or(self.origin);
+        let mut result = LoadResult {
+            connections: self.spec.connections,
+            started_ns: ended_ns,
+            ended_ns,
+            end: end(&workers),
+            counts: Counts::default(),
+            intervals: collector.finish(ended_ns),
+            total: Latency::new(),
+            first_byte: Latency::new(),
+            connect: Latency::new(),
+            in_flight: 0,
+            in_flight_ns: 0,
+            body_bytes: self.body_bytes.get().copied(),
+            examples: BTreeMap::new(),
+            generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec() },
+        };
+        for interval in &result.intervals {
+            result.counts.merge(&interval.counts);
+            result.total.merge(&interval.total);
+        }
+        for Finished { summary, cpu_ns, examples, .. } in workers {
+            result.started_ns = summary.first_start_ns.map_or(result.started_ns, |start| result.started_ns.min(start));
+            result.first_byte.merge(&summary.first_byte);
+            result.connect.merge(&summary.connect);
+            result.in_flight += summary.in_flight;
+            result.in_flight_ns += summary.in_flight_ns;
+            result.generator.cpu_ns += cpu_ns;
+            examples.into_iter().for_each(|(cause, example)| {
+                result.examples.entry(cause).or_insert(example);
+            });
+        }
+        result
+    }
+}
+
+/// A load was stopped if any worker was, and ran out of time if any worker did.
+fn end<T>(workers: &[Finished<T>]) -> LoadEnd {
+    let any = |end: &LoadEnd| workers.iter().any(|worker| worker.end == *end);
+    [LoadEnd::Stopped, LoadEnd::Duration].into_iter().find(any).unwrap_or(LoadEnd::Requests)
+}
+
+fn request_bytes(spec: &LoadSpec, target: &Target) -> Result<Vec<u8>, LoadError> {
+    let mut headers = spec.headers.clone();
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
+        // The server's log shall say who that was.
+        headers.push(("User-Agent".to_owned(), concat!("webdyno/", env!("CARGO_PKG_VERSION")).to_owned()));
+    }
+    let request = Request {
+        method: Method::Get,
+        path: &spec.path,
+        version: match spec.http {
+            HttpVersion::Http10 => Version::Http10,
+            HttpVersion::Http11 => Version::Http11,
+        },
+        after: if spec.keep_alive { After::KeepOpen } else { After::Close },
+        host: &target.host,
+        headers: &headers,
+    };
+    request.to_bytes().map_err(|source| LoadError::Request { name: spec.name.clone(), source })
+}
+
+/// One thread sends more than most servers answer, so there are more only when connections are many and CPUs are there for
+/// them: the CPUs the load is pinned to, or half of the machine's when the server shares them.
+fn threads(spec: &LoadSpec, cpus: &[u32]) -> u32 {
+    let chosen = spec.threads.unwrap_or_else(|| {
+        let all = thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
+        let available = if cpus.is_empty() { all / 2 } else { u32::try_from(cpus.len()).unwrap_or(u32::MAX) };
+        (spec.connections / CONNECTIONS_PER_THREAD).min(available)
+    });
+    chosen.clamp(1, spec.connections)
+}
+
+const CONNECTIONS_PER_THREAD: u32 = 256;

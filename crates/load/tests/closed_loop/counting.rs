@@ -1,0 +1,127 @@
+//! How many requests and connections there are, and that both sides agree on it.
+
+use crate::{check, check_until, friendly, spec};
+use model::SECOND;
+use model::load::LoadEnd;
+use model::plan::{HttpVersion, LoadSpec};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use testkit::scripted::{Scripted, Step, answer};
+
+#[test]
+fn requests_come_out_exactly() {
+    for (requests, connections, threads) in [(1, 1, 1), (40, 10, 1), (1000, 7, 3), (5000, 50, 4), (3, 20, 4)] {
+        let server = friendly();
+        let result = check(
+            server.address(),
+            &LoadSpec { requests: Some(requests), connections, threads: Some(threads), ..spec() },
+        );
+        assert_eq!((result.counts.good, server.requests(), result.in_flight), (requests, requests, 0));
+        assert_eq!((result.end.clone(), result.generator.threads), (LoadEnd::Requests, threads));
+        assert_eq!(result.counts.connects, server.accepted());
+        assert!(server.accepted() <= u64::from(connections).min(requests));
+    }
+}
+
+#[test]
+fn no_requests_is_a_load_too() {
+    let server = friendly();
+    let result = check(server.address(), &LoadSpec { requests: Some(0), connections: 3, ..spec() });
+    assert_eq!((result.counts.good, server.accepted(), result.end), (0, 0, LoadEnd::Requests));
+}
+
+#[test]
+fn threads_are_never_more_than_connections() {
+    let result = check(friendly().address(), &LoadSpec { threads: Some(8), connections: 2, ..spec() });
+    assert_eq!(result.generator.threads, 2);
+}
+
+#[test]
+fn without_keep_alive_every_request_opens_a_connection() {
+    for http in [HttpVersion::Http10, HttpVersion::Http11] {
+        let server = friendly();
+        let load = LoadSpec { requests: Some(200), connections: 5, keep_alive: false, http, ..spec() };
+        let result = check(server.address(), &load);
+        assert_eq!((result.counts.good, result.counts.connects, server.accepted()), (200, 200, 200));
+        assert_eq!(server.last_request().contains("Connection: close"), http == HttpVersion::Http11);
+    }
+}
+
+#[test]
+fn a_server_that_announces_closing_is_believed() {
+    let body = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc".to_vec();
+    let server = Scripted::always(vec![Step::Send(body), Step::Close]);
+    let result = check(server.address(), &LoadSpec { requests: Some(50), connections: 2, ..spec() });
+    assert_eq!((result.counts.good, result.counts.connects, server.requests()), (50, 50, 50));
+}
+
+#[test]
+fn http_1_0_keeps_a_connection_when_both_say_so() {
+    let kept = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc".to_vec();
+    let server = Scripted::always(vec![Step::Send(kept)]);
+    let load = LoadSpec { requests: Some(20), http: HttpVersion::Http10, ..spec() };
+    assert_eq!(check(server.address(), &load).counts.connects, 1);
+    assert!(server.last_request().contains("\r\nConnection: keep-alive\r\n"));
+    let closed = Scripted::always(vec![Step::Send(b"HTTP/1.0 200 OK\r\n\r\nabc".to_vec()), Step::Close]);
+    let result = check(closed.address(), &load);
+    assert_eq!((result.counts.good, result.counts.connects, result.body_bytes), (20, 20, Some(3)));
+}
+
+#[test]
+fn the_request_is_the_one_asked_for() {
+    let server = friendly();
+    let headers = vec![("X-A".to_owned(), "1".to_owned())];
+    check(server.address(), &LoadSpec { path: "/p?q".to_owned(), headers, ..spec() });
+    let expected = format!(
+        "GET /p?q HTTP/1.1\r\nHost: {}\r\nX-A: 1\r\nUser-Agent: webdyno/{}\r\n\r\n",
+        server.address(),
+        env!("CARGO_PKG_VERSION")
+    );
+    assert_eq!(server.last_request(), expected);
+}
+
+#[test]
+fn bytes_are_counted_however_they_come() {
+    let body = "x".repeat(300_000);
+    let whole = answer(200, &body);
+    let length = whole.len() as u64;
+    let (first, rest) = whole.split_at(20);
+    let pieces = [first, b"", &rest[..100_000], &rest[100_000..]].map(|piece| Step::Send(piece.to_vec())).to_vec();
+    let server = Scripted::always(pieces);
+    let result = check(server.address(), &LoadSpec { requests: Some(10), connections: 2, ..spec() });
+    assert_eq!((result.counts.good, result.counts.bytes_in, result.body_bytes), (10, 10 * length, Some(300_000)));
+    assert_eq!(result.counts.bytes_out, 10 * server.last_request().len() as u64);
+}
+
+#[test]
+fn chunks_are_counted_without_their_framing() {
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n".to_vec();
+    let server = Scripted::always(vec![Step::Send(chunked)]);
+    let result = check(server.address(), &LoadSpec { requests: Some(10), ..spec() });
+    assert_eq!((result.counts.good, result.body_bytes, server.accepted()), (10, Some(3), 1));
+}
+
+#[test]
+fn whichever_is_reached_first_ends_the_load() {
+    let (server, hour) = (friendly(), 3600 * SECOND);
+    let both = |requests, duration_ns| LoadSpec { requests: Some(requests), duration_ns: Some(duration_ns), ..spec() };
+    assert_eq!(check(server.address(), &both(10, hour)).end, LoadEnd::Requests);
+    assert_eq!(check(server.address(), &both(u64::MAX, SECOND / 10)).end, LoadEnd::Duration);
+}
+
+#[test]
+fn somebody_may_stop_it() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let server = Scripted::start({
+        let stop = Arc::clone(&stop);
+        move |turn| {
+            stop.fetch_or(turn.total == 100, Ordering::Relaxed);
+            vec![Step::Send(answer(200, "abc"))]
+        }
+    });
+    let load =
+        LoadSpec { requests: None, duration_ns: Some(3600 * SECOND), connections: 4, threads: Some(2), ..spec() };
+    let result = check_until(server.address(), &load, &stop);
+    assert_eq!(result.end, LoadEnd::Stopped);
+    assert!(result.counts.good >= 97, "{:?}", result.counts);
+}

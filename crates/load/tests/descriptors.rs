@@ -1,0 +1,36 @@
+//! A process without free file descriptors. A test program of its own, because the limit is the whole process's.
+
+use load::{Ending, Target, records};
+use model::SECOND;
+use model::load::Failure;
+use model::plan::{HttpVersion, LoadSpec};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicBool;
+use testkit::scripted::Refusing;
+
+#[test]
+fn no_file_descriptor_is_a_failure_of_this_machine() {
+    let target = Refusing::start().address();
+    let lowest_free = std::fs::File::open("/dev/null").unwrap().as_raw_fd();
+    // The next one is for epoll; sockets then find none.
+    let limit = u64::try_from(lowest_free).unwrap() + 1;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: Some(limit) }).unwrap();
+    let spec = LoadSpec {
+        name: "test".to_owned(),
+        path: "/".to_owned(),
+        connections: 2,
+        threads: None,
+        requests: Some(4),
+        duration_ns: None,
+        keep_alive: true,
+        http: HttpVersion::Http11,
+        timeout_ns: SECOND,
+        same_length: true,
+        headers: Vec::new(),
+    };
+    let target = Target { address: target, host: "localhost".to_owned() };
+    let records = records(&spec, &target, &[], &AtomicBool::new(false)).unwrap();
+    assert_eq!(records.len(), 4);
+    assert!(records.iter().all(|record| record.ending == Ending::Failed(Failure::Local)), "{records:?}");
+}

@@ -1,0 +1,158 @@
+//! The three pictures of the page: ratios with their intervals, latency distributions, and what happened over time.
+
+use super::plot::{Axis, Line, legend, number, plot};
+use crate::escape::Html;
+use crate::language::Catalogue;
+use crate::view::table::{percent, ratio};
+use crate::view::{CellView, PanelView, TrialView, View};
+use std::fmt::Write as _;
+
+/// Ratios to the baseline on one logarithmic axis; empty when nothing was compared.
+pub(super) fn forest(view: &View, words: &Catalogue) -> String {
+    let compared: Vec<_> = view.cells.iter().filter_map(|cell| Some((cell, cell.comparison.as_ref()?))).collect();
+    if compared.is_empty() {
+        return String::new();
+    }
+    let ends = compared.iter().flat_map(|(_, c)| [c.ratio, c.low.unwrap_or(c.ratio), c.high.unwrap_or(c.ratio)]);
+    // An interval from two blocks may be absurdly wide; beyond a factor of 100 it is cut at the edge of the plot.
+    let ends: Vec<f64> = ends.map(|end| end.clamp(0.01, 100.0)).chain([1.0, 1.0 + view.run.margin]).collect();
+    let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = ends.iter().copied().fold(0.0, f64::max);
+    let axis = forest_axis(low, high);
+    let at = |value: f64| axis.place(value) * 100.0;
+    let (band_low, band_high) = (at(1.0 / (1.0 + view.run.margin)), at(1.0 + view.run.margin));
+    let mut out = String::from("<div class=\"forest\">");
+    for (cell, comparison) in compared {
+        let verdict = comparison.verdict.id.trim_start_matches("verdict-");
+        let range = match (comparison.low, comparison.high) {
+            (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
+            _ => "–".to_owned(),
+        };
+        let _ = write!(
+            out,
+            "<div class=\"row v-{verdict}\"><div class=\"name\">{}</div><div class=\"strip\" aria-hidden=\"true\">\
+             <i class=\"band\" style=\"left:{band_low:.2}%;width:{:.2}%\"></i><i class=\"one\" style=\"left:{:.2}%\"></i>",
+            Html(&cell.name),
+            band_high - band_low,
+            at(1.0)
+        );
+        if let (Some(low), Some(high)) = (comparison.low, comparison.high) {
+            let _ =
+                write!(out, "<i class=\"interval\" style=\"left:{:.2}%;width:{:.2}%\"></i>", at(low), at(high) - at(low));
+        }
+        let _ = write!(
+            out,
+            "<i class=\"point\" style=\"left:{:.2}%\"></i></div><div class=\"figure\"><b>×{}</b> <span>{range}</span> \
+             <em>{}</em></div></div>",
+            at(comparison.ratio),
+            ratio(comparison.ratio),
+            Html(&comparison.verdict.text)
+        );
+    }
+    out.push_str("<div class=\"row axis\" aria-hidden=\"true\"><div class=\"name\"></div><div class=\"strip\">");
+    for (value, label) in &axis.ticks {
+        let _ = write!(out, "<span style=\"left:{:.2}%\">{}</span>", at(*value), Html(label));
+    }
+    out.push_str("</div><div class=\"figure\"></div></div></div>");
+    let caption = words.say(
+        "forest-caption",
+        &[("confidence", percent(view.run.confidence)), ("margin", percent(view.run.margin))],
+    );
+    let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&caption.text));
+    out
+}
+
+/// Small differences get an axis of their own: percent around 1 instead of powers of ten.
+fn forest_axis(low: f64, high: f64) -> Axis {
+    let reach = (high.ln()).abs().max(low.ln().abs()) * 1.08;
+    let (step, steps) = match reach {
+        r if r < 0.045 => (0.01, 5),
+        r if r < 0.11 => (0.02, 6),
+        r if r < 0.26 => (0.05, 6),
+        r if r < 0.55 => (0.1, 7),
+        _ => {
+            let label = |tick: f64| format!("×{}", number(tick));
+            return Axis::logarithmic(low * 0.95, high * 1.05, label);
+        }
+    };
+    let within = |tick: &f64| tick.ln().abs() <= reach.max(step);
+    let ticks: Vec<f64> = (-steps..=steps).map(|i| 1.0 + f64::from(i) * step).filter(within).collect();
+    Axis {
+        scale: super::plot::Scale::Log,
+        low: (-reach).exp().min(ticks[0]),
+        high: reach.exp().max(ticks[ticks.len() - 1]),
+        ticks: ticks.into_iter().map(|tick| (tick, format!("×{}", number(tick)))).collect(),
+    }
+}
+
+/// The percentiles that the latency plot names on its axis.
+const NAMED: [f64; 6] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
+
+/// Latency against the share of answers, with the slow end drawn out: each nine takes the same room.
+pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
+    let known: Vec<_> =
+        cells.iter().enumerate().filter_map(|(style, cell)| Some((style, cell, cell.latency.as_ref()?))).collect();
+    let low = known.iter().map(|(_, _, l)| l.min_us).min().unwrap_or(1).max(1) as f64;
+    let Some(high) = known.iter().map(|(_, _, l)| l.max_us).max() else { return String::new() };
+    let most = known.iter().map(|(_, _, l)| l.count).max().unwrap_or(1).max(20) as f64;
+    let y = Axis::logarithmic(low, (high as f64).max(low), |us| units::short_duration(us * 1e3));
+    // 1/(1-p) on a logarithmic axis; what no single answer stands for is not shown.
+    let rarity = |percent: f64| (100.0 / (100.0 - percent).max(1e-9)).min(most);
+    let named = NAMED.into_iter().filter(|&percent| rarity(percent) < most);
+    let x = Axis {
+        scale: super::plot::Scale::Log,
+        low: 1.0,
+        high: most,
+        ticks: named.map(|percent| (rarity(percent), format!("{} %", number(percent)))).collect(),
+    };
+    let lines: Vec<Line<'_>> = known
+        .iter()
+        .map(|(style, cell, latency)| Line {
+            label: &cell.name,
+            style: *style,
+            points: latency.percentiles.iter().map(|p| (rarity(p.percent), Some(p.at_most_us as f64))).collect(),
+        })
+        .collect();
+    let summary = words.word("section-latency");
+    let mut out = legend(lines.iter().map(|line| (line.style, line.label)));
+    out.push_str(&plot("tall", &summary, &x, &y, &lines));
+    let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&words.word("latency-caption")));
+    out
+}
+
+/// One plot per panel of a trial, on one time axis.
+pub(super) fn panels(trial: &TrialView, words: &Catalogue) -> String {
+    let times = || trial.panels.iter().flat_map(|panel| &panel.series).flat_map(|s| &s.points).map(|(at, _)| *at);
+    let begin = times().fold(0.0, f64::min);
+    let end = times().fold(trial.window_s.unwrap_or(1.0), f64::max);
+    let mut out = String::from("<div class=\"panels\">");
+    for panel in &trial.panels {
+        out.push_str(&self::panel(panel, begin, end, words));
+    }
+    out.push_str("</div>");
+    out
+}
+
+fn panel(panel: &PanelView, begin: f64, end: f64, words: &Catalogue) -> String {
+    let values = panel.series.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value);
+    let most = values.fold(0.0, f64::max);
+    let y = if panel.unit == "%" { Axis::from_zero(most.clamp(30.0, 100.0)) } else { Axis::from_zero(most) };
+    let mut x = Axis::from_zero(end);
+    x.ticks.retain(|(value, _)| *value <= end);
+    (x.low, x.high) = (begin, end);
+    let lines: Vec<Line<'_>> = panel
+        .series
+        .iter()
+        .enumerate()
+        .map(|(style, series)| Line { label: &series.label.text, style, points: series.points.clone() })
+        .collect();
+    let unit = if panel.unit.is_empty() { String::new() } else { format!(" ({})", panel.unit) };
+    let title = format!("{}{unit}", panel.title.text);
+    let summary = format!("{title}; {}", words.word("label-seconds"));
+    format!(
+        "<figure><figcaption>{}{}</figcaption>{}</figure>",
+        Html(&title),
+        legend(lines.iter().map(|line| (line.style, line.label))),
+        plot("", &summary, &x, &y, &lines)
+    )
+}

@@ -1,0 +1,315 @@
+//! The report as one HTML page: readable without scripts, nothing fetched, light or dark as the reader's system is, printable.
+//!
+//! Every text that comes from a plan, a server or a log passes through [`Html`]. Style and script stand in `web/`.
+
+mod charts;
+mod plot;
+
+use crate::escape::Html;
+use crate::language::{Catalogue, Sentence};
+use crate::view::{CellView, FindingView, RowKind, TrialView, View};
+use std::fmt::Write as _;
+
+const STYLE: &str = include_str!("../../../../web/report.css");
+const SCRIPT: &str = include_str!("../../../../web/report.js");
+
+/// Draws a view as a complete HTML document.
+#[must_use]
+pub fn render(view: &View) -> String {
+    let page = Page { view, words: Catalogue::of(view.language) };
+    let sections = [
+        page.header(),
+        page.warnings(),
+        page.section("section-table", &page.table()),
+        page.section("section-comparison", &page.comparison()),
+        page.section("section-diagnosis", &page.diagnoses()),
+        page.section("section-latency", &charts::latency(&view.cells, &page.words)),
+        page.section("section-trials", &page.trials()),
+        page.section("section-settings", &page.settings()),
+        page.section("section-trouble", &page.trouble()),
+        page.section("section-plan", &page.plan()),
+    ];
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <title>{} – webdyno</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{}<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        view.language.tag(),
+        Html(&view.run.plan),
+        sections.concat()
+    )
+}
+
+struct Page<'a> {
+    view: &'a View,
+    words: Catalogue,
+}
+
+impl Page<'_> {
+    fn word(&self, id: &str) -> String {
+        Html(&self.words.word(id)).to_string()
+    }
+
+    /// A section with its heading; nothing when it has no content.
+    fn section(&self, id: &str, content: &str) -> String {
+        if content.is_empty() {
+            return String::new();
+        }
+        format!("<section id=\"{id}\">\n<h2>{}</h2>\n{content}\n</section>\n", self.word(id))
+    }
+
+    fn header(&self) -> String {
+        let run = &self.view.run;
+        let mut out = format!("<header>\n<h1>{}</h1>\n", Html(&run.plan));
+        if !run.about.is_empty() {
+            let _ = writeln!(out, "<p class=\"about\">{}</p>", Html(&run.about));
+        }
+        let began = format!("<time datetime=\"{0}\">{0}</time>", Html(&run.began));
+        let placement = run.confinement.iter().fold(Html(&run.placement.text).to_string(), |text, confinement| {
+            format!("{text}<br>{}", Html(&confinement.text))
+        });
+        let facts = [
+            ("label-server", run.server.as_ref().map(|server| Html(server).to_string())),
+            ("label-placement", Some(placement)),
+            ("label-began", Some(began)),
+            ("label-run", Some(format!("{} <span>{}</span>", Html(&run.id), Html(&run.end.text)))),
+        ];
+        out.push_str("<dl class=\"facts\">");
+        for (label, text) in facts {
+            if let Some(text) = text {
+                let _ = write!(out, "<div><dt>{}</dt><dd>{text}</dd></div>", self.word(label));
+            }
+        }
+        out.push_str("</dl>\n</header>\n");
+        out
+    }
+
+    fn warnings(&self) -> String {
+        if self.view.warnings.is_empty() {
+            return String::new();
+        }
+        let heading = self.word("section-warnings");
+        format!("<aside aria-label=\"{heading}\">\n<h2>{heading}</h2>\n{}</aside>\n", items(&self.view.warnings))
+    }
+
+    fn table(&self) -> String {
+        let table = &self.view.table;
+        let mut out = format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{}</th>", self.word("label-cell"));
+        for (head, cell) in table.heads.iter().zip(&self.view.cells) {
+            let _ = write!(out, "<th scope=\"col\">{}{}</th>", Html(head), self.badge(cell));
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        for row in &table.rows {
+            let kind = format!("{:?}", row.kind).to_ascii_lowercase();
+            let _ = write!(out, "<tr class=\"{kind}\"><th scope=\"row\">{}</th>", Html(&row.label));
+            for (figure, cell) in row.figures.iter().zip(&self.view.cells) {
+                let class = if row.kind == RowKind::Verdict { verdict_class(cell) } else { String::new() };
+                let _ = write!(out, "<td{class}>{}</td>", Html(figure));
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table></div>");
+        out
+    }
+
+    fn badge(&self, cell: &CellView) -> String {
+        let id = match cell.role {
+            model::plan::Role::Baseline => "role-baseline",
+            model::plan::Role::Again => "role-again",
+            model::plan::Role::Candidate => return String::new(),
+        };
+        format!(" <span class=\"badge\">{}</span>", self.word(id))
+    }
+
+    fn comparison(&self) -> String {
+        let mut out = charts::forest(self.view, &self.words);
+        if out.is_empty() {
+            return out;
+        }
+        out.push_str("<ul class=\"sentences\">");
+        for cell in &self.view.cells {
+            let Some(comparison) = &cell.comparison else { continue };
+            let _ = write!(out, "<li><b>{}</b>: {}", Html(&cell.name), Html(&comparison.sentence.text));
+            if !comparison.warnings.is_empty() {
+                out.push_str(&items(&comparison.warnings));
+            }
+            out.push_str("</li>");
+        }
+        out.push_str("</ul>");
+        if let Some(noise) = &self.view.noise_floor {
+            let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&noise.text));
+        }
+        out
+    }
+
+    fn diagnoses(&self) -> String {
+        let cards: String = self.view.cells.iter().map(|cell| self.card(cell)).collect();
+        format!("<div class=\"cards\">{cards}</div>")
+    }
+
+    fn card(&self, cell: &CellView) -> String {
+        let mut out = format!("<article><h3>{}{}</h3>", Html(&cell.name), self.badge(cell));
+        let _ = write!(out, "<p class=\"load\">{}</p>", Html(&cell.load.text));
+        if !cell.directives.is_empty() {
+            let _ = write!(out, "<pre>{}</pre>", Html(&cell.directives.join("\n")));
+        }
+        match &cell.diagnosis {
+            None => {
+                let _ = write!(out, "<p class=\"limit\">{}</p>", self.word("no-diagnosis"));
+            }
+            Some(diagnosis) => {
+                let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&diagnosis.primary.title.text));
+                out.push_str(&evidence(&diagnosis.primary));
+                for finding in &diagnosis.contributing {
+                    let _ = write!(out, "<p class=\"also\">{}</p>{}", Html(&finding.title.text), evidence(finding));
+                }
+                if !diagnosis.ruled_out.is_empty() {
+                    let _ = write!(out, "<h4>{}</h4>", self.word("label-ruled-out"));
+                    for finding in &diagnosis.ruled_out {
+                        let _ = write!(out, "<p>{}</p>{}", Html(&finding.title.text), evidence(finding));
+                    }
+                }
+            }
+        }
+        if !cell.doubts.is_empty() {
+            let _ = write!(out, "<div class=\"doubts\">{}</div>", items(&cell.doubts));
+        }
+        out.push_str("</article>");
+        out
+    }
+
+    fn trials(&self) -> String {
+        if self.view.trials.is_empty() {
+            return String::new();
+        }
+        let mut out = format!("<p class=\"caption\">{}</p>", self.word("trials-caption"));
+        for cell in &self.view.cells {
+            let _ = write!(out, "<h3>{}{}</h3>", Html(&cell.name), self.badge(cell));
+            self.view.trials.iter().filter(|trial| trial.cell == cell.name).for_each(|trial| out.push_str(&self.trial(trial)));
+        }
+        out
+    }
+
+    fn trial(&self, trial: &TrialView) -> String {
+        let mut facts = vec![Html(&trial.outcome.text).to_string()];
+        facts.extend(trial.good_per_s.map(|rate| format!("{} r/s", units::si(rate).print(rate))));
+        facts.extend(trial.median_us.map(|us| units::short_duration(us as f64 * 1e3)));
+        facts.extend(trial.limit.as_ref().map(|limit| Html(&limit.text).to_string()));
+        if trial.typical {
+            facts.push(format!("<span class=\"badge\">{}</span>", self.word("label-typical")));
+        }
+        let which =
+            self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
+        let mut out = format!(
+            "<details class=\"trial\"{}><summary><b>{}</b> {}</summary>",
+            if trial.typical { " open" } else { "" },
+            Html(&which.text),
+            facts.join(" · ")
+        );
+        out.push_str(&charts::panels(trial, &self.words));
+        let notes: String = trial.notes.iter().map(|note| format!("<li>{}</li>", Html(note))).collect();
+        if !notes.is_empty() {
+            let _ = write!(out, "<h4>{}</h4><ul>{notes}</ul>", self.word("label-notes"));
+        }
+        if let Some(log) = &trial.log_tail {
+            let _ = write!(out, "<h4>{}</h4><pre>{}</pre>", self.word("label-log"), Html(log.trim_end()));
+        }
+        out.push_str("</details>");
+        out
+    }
+
+    fn settings(&self) -> String {
+        if self.view.settings.is_empty() {
+            return String::new();
+        }
+        let heads: String =
+            self.view.cells.iter().map(|cell| format!("<th scope=\"col\">{}</th>", Html(&cell.name))).collect();
+        let mut out = format!("<div class=\"wide\"><table><thead><tr><th></th>{heads}</tr></thead><tbody>");
+        for setting in &self.view.settings {
+            let _ = write!(out, "<tr><th scope=\"row\"><code>{}</code></th>", Html(&setting.name));
+            for value in &setting.values {
+                let _ = write!(out, "<td>{}</td>", Html(value.as_deref().unwrap_or("–")));
+            }
+            out.push_str("</tr>");
+        }
+        out.push_str("</tbody></table></div>");
+        out
+    }
+
+    /// Failures by cause, and trials that did not go as planned.
+    fn trouble(&self) -> String {
+        let mut out = String::new();
+        for cell in &self.view.cells {
+            for failure in &cell.failures {
+                let example =
+                    failure.example.as_ref().map(|text| format!(" <code>{}</code>", Html(text))).unwrap_or_default();
+                let (name, cause) = (Html(&cell.name), Html(&failure.cause.text));
+                let _ = write!(out, "<li>{name}: {} × {cause}{example}</li>", failure.count);
+            }
+        }
+        for trial in self.view.trials.iter().filter(|trial| !trial.complete) {
+            let which =
+                self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
+            let _ = write!(out, "<li>{}: {}</li>", Html(&which.text), Html(&trial.outcome.text));
+        }
+        if out.is_empty() { out } else { format!("<ul>{out}</ul>") }
+    }
+
+    fn plan(&self) -> String {
+        let run = &self.view.run;
+        let host = &run.host;
+        let line = self.words.say(
+            "host-line",
+            &[
+                ("name", host.name.clone()),
+                ("cpus", host.cpus.to_string()),
+                ("memory", units::short_bytes(host.memory_bytes)),
+                ("swap", units::short_bytes(host.swap_bytes)),
+                ("kernel", host.kernel.clone()),
+            ],
+        );
+        let facts = [
+            ("label-host", format!("{}<br>{}", Html(&line.text), Html(&host.cpu_model))),
+            ("label-version", Html(&run.version).to_string()),
+            ("label-seed", run.seed.to_string()),
+        ];
+        let facts: String = facts
+            .iter()
+            .map(|(label, text)| format!("<div><dt>{}</dt><dd>{text}</dd></div>", self.word(label)))
+            .collect();
+        format!(
+            "<dl class=\"facts\">{facts}</dl><details><summary>{}</summary><pre class=\"plan\">{}</pre></details>",
+            self.word("label-plan"),
+            Html(&run.plan_text)
+        )
+    }
+}
+
+fn items(sentences: &[Sentence]) -> String {
+    let items: String = sentences.iter().map(|sentence| format!("<li>{}</li>", Html(&sentence.text))).collect();
+    format!("<ul>{items}</ul>\n")
+}
+
+fn evidence(finding: &FindingView) -> String {
+    let mut out = String::new();
+    if let Some(sentence) = &finding.leads_to {
+        let _ = write!(out, "<p class=\"leads\">{}</p>", Html(&sentence.text));
+    }
+    if !finding.evidence.is_empty() {
+        out.push_str("<dl class=\"evidence\">");
+        for number in &finding.evidence {
+            let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", Html(&number.label), Html(&number.text));
+        }
+        out.push_str("</dl>");
+    }
+    if let Some(sentence) = &finding.advice {
+        let _ = write!(out, "<p class=\"advice\">{}</p>", Html(&sentence.text));
+    }
+    out
+}
+
+fn verdict_class(cell: &CellView) -> String {
+    let verdict = cell.comparison.as_ref().map(|comparison| comparison.verdict.id.trim_start_matches("verdict-"));
+    verdict.map(|verdict| format!(" class=\"v-{verdict}\"")).unwrap_or_default()
+}

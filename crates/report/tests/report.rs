@@ -1,0 +1,145 @@
+//! A fixed run drawn in every form, compared with what it looked like before; and runs that are not as they should be.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests; clippy.toml excepts only test functions")]
+
+mod fixture;
+mod page;
+
+use expect_test::{Expect, ExpectFile, expect, expect_file};
+use fixture::{PLAN, head, run};
+use model::run::{Run, RunEnd};
+use report::text::{Colour, Look};
+use report::{Language, View, json, markdown, text};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+fn check(drawn: &str, expected: &ExpectFile) {
+    expected.assert_eq(drawn);
+}
+
+fn terminal(run: &Run, language: Language, width: usize) -> String {
+    let drawn = text::render(&View::of(run, language), Look { width, colour: Colour::None });
+    for line in drawn.lines() {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "too wide: {line}");
+    }
+    drawn
+}
+
+#[test]
+fn on_a_terminal() {
+    let run = run();
+    check(&terminal(&run, Language::English, 80), &expect_file!["golden/en-80.txt"]);
+    check(&terminal(&run, Language::English, 56), &expect_file!["golden/en-56.txt"]);
+    check(&terminal(&run, Language::Japanese, 80), &expect_file!["golden/ja-80.txt"]);
+    check(&terminal(&run, Language::Japanese, 56), &expect_file!["golden/ja-56.txt"]);
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let view = View::of(&run(), Language::English);
+    let coloured = text::render(&view, Look { width: 80, colour: Colour::Ansi });
+    assert!(coloured.contains("\x1b[1;34mbetter\x1b[0m"));
+    let mut bare = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        bare.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(bare + rest, text::render(&view, Look { width: 80, colour: Colour::None }));
+}
+
+#[test]
+fn as_markdown() {
+    check(&markdown::render(&View::of(&run(), Language::English)), &expect_file!["golden/en.md"]);
+    check(&markdown::render(&View::of(&run(), Language::Japanese)), &expect_file!["golden/ja.md"]);
+}
+
+/// Every path of keys with the kinds of values that stand there.
+fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| paths(value, &format!("{at}.{key}"), found)),
+        Value::Array(items) => items.iter().for_each(|value| paths(value, &format!("{at}[]"), found)),
+        Value::Null => drop(found.insert(format!("{at} null"))),
+        Value::Bool(_) => drop(found.insert(format!("{at} bool"))),
+        Value::Number(_) => drop(found.insert(format!("{at} number"))),
+        Value::String(_) => drop(found.insert(format!("{at} string"))),
+    }
+}
+
+#[test]
+fn as_json() {
+    let document: Value = serde_json::from_str(&json::render(&View::of(&run(), Language::English))).unwrap();
+    let mut found = BTreeSet::new();
+    paths(&document, "", &mut found);
+    let listed: String = found.iter().map(|path| format!("{path}\n")).collect();
+    check(&listed, &expect_file!["golden/json-paths.txt"]);
+    let few = &document["cells"][3];
+    let summary = |pointer: &str| few.pointer(pointer).unwrap().clone();
+    assert_eq!(document["schema_version"], 1);
+    assert_eq!(summary("/comparison/verdict/id"), "verdict-better");
+    assert!(summary("/comparison/ratio").as_f64().unwrap() > 5.0);
+    assert_eq!(summary("/trials_used"), 4);
+}
+
+/// The ids of the limits found, cell by cell, with what contributed.
+fn limits(run: &Run, expected: &Expect) {
+    let view = View::of(run, Language::English);
+    let limit = |cell: &report::view::CellView| {
+        let Some(found) = &cell.diagnosis else { return format!("{}: nothing\n", cell.name) };
+        let others: String = found.contributing.iter().map(|finding| format!(" + {}", finding.title.id)).collect();
+        format!("{}: {}{others}\n", cell.name, found.primary.title.id)
+    };
+    expected.assert_eq(&view.cells.iter().map(limit).collect::<String>());
+}
+
+#[test]
+fn the_four_rows_are_told_apart() {
+    limits(&run(), &expect![[r#"
+        1 at a time: cause-offered-concurrency + cause-one-core-busy
+        10 at once: cause-memory-thrash + cause-worker-limit-too-high
+        10 at once (A/A): cause-memory-thrash + cause-worker-limit-too-high
+        10, limit 4: cause-worker-limit-right + cause-cpu-bound
+        10, lock: cause-lock-serialised + cause-one-core-busy
+    "#]]);
+    let drawn = terminal(&run(), Language::English, 200);
+    assert!(drawn.contains("Idle 0 and a high load average are not a shortage of CPU"));
+}
+
+#[test]
+fn a_run_without_trials() {
+    let run = Run { head: head(PLAN), trials: vec![] };
+    let run = Run { head: model::run::RunHead { end: RunEnd::Interrupted, ..run.head }, ..run };
+    check(&terminal(&run, Language::English, 80), &expect_file!["golden/empty-en-80.txt"]);
+    check(&terminal(&run, Language::Japanese, 80), &expect_file!["golden/empty-ja-80.txt"]);
+    let view = View::of(&run, Language::English);
+    assert!(view.cells.iter().all(|cell| cell.comparison.is_none() && cell.diagnosis.is_none()));
+    assert!(markdown::render(&view).contains("0 of 20 trials"));
+    page::well_formed(&report::html::render(&view));
+    serde_json::from_str::<Value>(&json::render(&view)).unwrap();
+}
+
+#[test]
+fn a_single_block_has_no_interval() {
+    let mut run = run();
+    run.trials.retain(|trial| trial.block == 0);
+    let drawn = terminal(&run, Language::English, 80);
+    assert!(drawn.contains("There is only one block: no interval can be given."), "{drawn}");
+    assert!(drawn.contains("no interval from a single block"), "{drawn}");
+    page::well_formed(&report::html::render(&View::of(&run, Language::Japanese)));
+}
+
+#[test]
+fn redrawn_from_the_store_it_is_the_same() {
+    let run = run();
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store::Store::open(&folder.path().join("store.sqlite")).unwrap();
+    store.begin(&run.head).unwrap();
+    run.trials.iter().for_each(|trial| store.save_trial(&run.head.id, trial).unwrap());
+    store.finish(&run.head.id, &run.head.end).unwrap();
+    let again = store.load("latest").unwrap();
+    for language in Language::ALL {
+        let (before, after) = (View::of(&run, language), View::of(&again, language));
+        assert_eq!(json::render(&before), json::render(&after));
+        assert_eq!(report::html::render(&before), report::html::render(&after));
+    }
+}

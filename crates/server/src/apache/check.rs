@@ -1,0 +1,257 @@
+//! Apache's own test of a configuration, and which line of the plan its complaint is about.
+//!
+//! Exit code 0 is not enough: `MaxRequestWorkers four` is only a warning, and `Timeout four` is taken without a word.
+
+use super::SERVER;
+use super::install::Install;
+use super::render::Rendered;
+use crate::ServerError;
+use crate::control::blame;
+use model::plan::{Directive, Variant};
+use std::path::Path;
+use std::process::Command;
+
+/// Old names that Apache still takes and does not use in its messages.
+const ALIASES: [(&str, &str); 2] =
+    [("MaxClients", "MaxRequestWorkers"), ("MaxRequestsPerChild", "MaxConnectionsPerChild")];
+
+/// Directives whose whole argument is a number. Apache reads the digits it finds, and 0 when there are none.
+const NUMBERS: [&str; 15] = [
+    "ListenBacklog",
+    "MaxClients",
+    "MaxConnectionsPerChild",
+    "MaxKeepAliveRequests",
+    "MaxRequestWorkers",
+    "MaxRequestsPerChild",
+    "MaxSpareServers",
+    "MaxSpareThreads",
+    "MinSpareServers",
+    "MinSpareThreads",
+    "ServerLimit",
+    "StartServers",
+    "ThreadLimit",
+    "ThreadsPerChild",
+    "Timeout",
+];
+
+/// Lets Apache read the configuration at `file`.
+pub(crate) fn check(
+    install: &Install,
+    file: &Path,
+    rendered: &Rendered,
+    variant: &Variant,
+    plan: &Path,
+) -> Result<(), ServerError> {
+    let blamed = |directive: Option<&Directive>, message: String| match directive {
+        Some(directive) => blame(plan, directive, message, SERVER),
+        None => {
+            ServerError::Configuration { plan: plan.to_owned(), variant: variant.name.clone(), message, server: SERVER }
+        }
+    };
+    let output = Command::new(&install.program)
+        .args(["-t", "-f"])
+        .arg(file)
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(ServerError::io("run", &install.program))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if let Some(complaint) = complaint(&said, output.status.success(), &variant.allow_warnings) {
+        let directive = match complaint.line_in(file) {
+            Some(line) => rendered.planned_at(line),
+            None => named_in(&complaint.message, &rendered.planned),
+        };
+        return Err(blamed(directive, complaint.message));
+    }
+    match rendered.planned.iter().find(|directive| !has_its_number(&directive.text)) {
+        Some(directive) => {
+            Err(blamed(Some(directive), "takes a whole number; Apache would read something else".into()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The name Apache's messages use for a directive.
+pub(crate) fn canonical(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map_or(name, |(_, now)| now)
+}
+
+/// What Apache says against a configuration.
+#[derive(Debug, PartialEq, Eq)]
+struct Complaint {
+    /// Line and file it points at.
+    place: Option<(usize, String)>,
+    /// What it says, in one line.
+    message: String,
+}
+
+impl Complaint {
+    fn line_in(&self, file: &Path) -> Option<usize> {
+        self.place.as_ref().filter(|(_, named)| Path::new(named) == file).map(|(line, _)| *line)
+    }
+}
+
+/// The first error, or the first warning that nobody allowed.
+fn complaint(said: &str, accepted: bool, allowed: &[String]) -> Option<Complaint> {
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty() && *l != "Syntax OK").collect();
+    if let Some(at) = lines.iter().position(|line| line.contains("Syntax error on line ")) {
+        let (_, rest) = lines[at].split_once(" on line ")?;
+        let (number, rest) = rest.split_once(" of ")?;
+        // The message follows on this line or on the next ones; a file name with a colon and a blank is beyond us.
+        let (file, message) = rest.split_once(": ").unwrap_or((rest.trim_end_matches(':'), ""));
+        let message = [message].into_iter().chain(lines[at + 1..].iter().copied()).filter(|l| !l.is_empty());
+        let place = number.parse().ok().map(|number| (number, file.to_owned()));
+        return Some(Complaint { place, message: message.collect::<Vec<_>>().join(" ") });
+    }
+    let refused = |line: &&&str| !allowed.iter().any(|part| line.contains(part.as_str()));
+    let warning = lines.iter().filter(|line| is_warning(line)).find(refused);
+    match (accepted, warning) {
+        (true, warning) => warning.map(|line| Complaint { place: None, message: (*line).to_owned() }),
+        (false, _) if lines.is_empty() => {
+            Some(Complaint { place: None, message: "the configuration is refused without a reason".to_owned() })
+        }
+        (false, _) => Some(Complaint { place: None, message: lines.join(" ") }),
+    }
+}
+
+/// `AH00180: WARNING: ...` before logs are open, `[core:warn] [pid 1] AH00112: ...` after.
+fn is_warning(line: &str) -> bool {
+    if [":notice]", ":info]", ":debug]"].iter().any(|level| line.contains(level)) {
+        return false;
+    }
+    let tagged = line.match_indices("AH").any(|(at, _)| {
+        let digits = line[at + 2..].bytes().take_while(u8::is_ascii_digit).count();
+        digits == 5 && line[at + 7..].starts_with(':')
+    });
+    tagged || line.to_ascii_uppercase().contains("WARNING")
+}
+
+/// The directive a message is about: the one it names first, and of several with that name the last, which is in force.
+fn named_in<'a>(message: &str, planned: &'a [Directive]) -> Option<&'a Directive> {
+    let place = |directive: &Directive| {
+        let name = canonical(directive.text.split_whitespace().next()?);
+        let words = message.match_indices(name);
+        let alone = |(at, _): &(usize, &str)| {
+            let letter = |c: char| c.is_ascii_alphanumeric();
+            !message[..*at].ends_with(letter) && !message[at + name.len()..].starts_with(letter)
+        };
+        words.into_iter().find(alone).map(|(at, _)| at)
+    };
+    let first = planned.iter().filter_map(place).min()?;
+    planned.iter().rfind(|directive| place(directive) == Some(first))
+}
+
+/// Whether a directive that takes one number has one; `${...}` is Apache's to fill in.
+fn has_its_number(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let value = words.next().unwrap_or_default().trim_matches('"');
+    !NUMBERS.iter().any(|number| number.eq_ignore_ascii_case(name))
+        || value.contains("${")
+        || (!value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    /// What Apache said (as it did say it), how it exited, and what a plan may hold.
+    fn check(said: &str, accepted: bool, allowed: &[&str], expected: &Expect) {
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        let shown = match complaint(said, accepted, &allowed) {
+            None => "fine".to_owned(),
+            Some(Complaint { place, message }) => format!("{place:?}\n{message}"),
+        };
+        expected.assert_eq(&shown);
+    }
+
+    const EXCEEDS: &str = "AH00180: WARNING: MaxRequestWorkers of 300 exceeds ServerLimit value of 256 servers, decreasing MaxRequestWorkers to 256. To increase, please see the ServerLimit directive.\nSyntax OK\n";
+
+    #[test]
+    fn errors_have_a_place() {
+        check("Syntax OK\n", true, &[], &expect!["fine"]);
+        check(
+            "AH00526: Syntax error on line 27 of /r/httpd.conf:\nInvalid command 'MaxRequestWorker', perhaps misspelled\n",
+            false,
+            &[],
+            &expect![[r#"
+                Some((27, "/r/httpd.conf"))
+                Invalid command 'MaxRequestWorker', perhaps misspelled"#]],
+        );
+        check(
+            "apache2: Syntax error on line 27 of /r/httpd.conf: Expected </IfModule> before end of configuration\n",
+            false,
+            &[],
+            &expect![[r#"
+                Some((27, "/r/httpd.conf"))
+                Expected </IfModule> before end of configuration"#]],
+        );
+        check(
+            "AH00543: apache2: bad user name nosuch\n",
+            false,
+            &["AH00543"],
+            &expect![[r#"
+            None
+            AH00543: apache2: bad user name nosuch"#]],
+        );
+        check(
+            "",
+            false,
+            &[],
+            &expect![[r#"
+            None
+            the configuration is refused without a reason"#]],
+        );
+    }
+
+    #[test]
+    fn warnings_are_failures_unless_allowed() {
+        check(
+            EXCEEDS,
+            true,
+            &[],
+            &expect![[r#"
+            None
+            AH00180: WARNING: MaxRequestWorkers of 300 exceeds ServerLimit value of 256 servers, decreasing MaxRequestWorkers to 256. To increase, please see the ServerLimit directive."#]],
+        );
+        check(EXCEEDS, true, &["exceeds ServerLimit"], &expect!["fine"]);
+        check("[core:notice] [pid 1] AH00094: Command line\nSyntax OK\n", true, &[], &expect!["fine"]);
+        check(
+            "PHP Warning:  Module already loaded\nSyntax OK\n",
+            true,
+            &[],
+            &expect![[r#"
+            None
+            PHP Warning:  Module already loaded"#]],
+        );
+    }
+
+    fn check_named(message: &str, planned: &[&str], expected: Option<usize>) {
+        let directive = |(i, text): (usize, &&str)| Directive { text: (*text).into(), line: i };
+        let planned: Vec<_> = planned.iter().enumerate().map(directive).collect();
+        assert_eq!(named_in(message, &planned).map(|d| d.line), expected, "{message}");
+    }
+
+    #[test]
+    fn a_warning_is_about_the_directive_it_names_first() {
+        check_named(EXCEEDS, &["ServerLimit 256", "MaxRequestWorkers 4", "MaxRequestWorkers 300"], Some(2));
+        check_named(EXCEEDS, &["ServerLimit 256", "MaxClients 300"], Some(1));
+        check_named(EXCEEDS, &["Server x"], None);
+        check_named("nothing", &["Timeout 1"], None);
+    }
+
+    #[test]
+    fn numbers_are_numbers() {
+        for (text, expected) in [
+            ("MaxRequestWorkers 4", true),
+            ("maxrequestworkers \"4\"", true),
+            ("MaxRequestWorkers ${N}", true),
+            ("MaxRequestsPerChild x", false),
+            ("StartServers", false),
+            ("StartServers -1", false),
+            ("SetEnv A b", true),
+        ] {
+            assert_eq!(has_its_number(text), expected, "{text}");
+        }
+    }
+}

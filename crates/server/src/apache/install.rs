@@ -1,0 +1,198 @@
+//! What the machine has of Apache: the program, its folder of modules, and the modules that are built in.
+
+use crate::ServerError;
+use model::plan::{Apache, Mpm};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Names of the program, by distribution.
+const PROGRAMS: [&str; 2] = ["apache2", "httpd"];
+/// Where it is when an ordinary user's PATH does not say so.
+const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/apache2/bin"];
+/// Where modules are, by distribution.
+const MODULES: [&str; 5] = [
+    "/usr/lib/apache2/modules",
+    "/usr/lib64/httpd/modules",
+    "/usr/lib/httpd/modules",
+    "/usr/libexec/apache2",
+    "/usr/lib/apache2",
+];
+/// What every instance has. `unixd` and `log_config` are built in on Debian and files elsewhere.
+const EVERYWHERE: [&str; 10] =
+    ["unixd", "log_config", "authz_core", "mime", "dir", "alias", "env", "status", "info", "setenvif"];
+
+/// An installed Apache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Install {
+    /// The program.
+    pub(crate) program: PathBuf,
+    modules: PathBuf,
+    built_in: BTreeSet<String>,
+}
+
+/// One `LoadModule` line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Module {
+    /// Such as `cgi_module`.
+    pub(crate) symbol: String,
+    /// Its file.
+    pub(crate) file: PathBuf,
+}
+
+impl Install {
+    /// Finds it: `program` when given, else by name along `path` (as in `$PATH`) and in the usual folders.
+    pub(crate) fn find(program: Option<&Path>, path: &OsStr) -> Result<Install, ServerError> {
+        let program = match program {
+            Some(program) if is_program(program) => program.to_owned(),
+            Some(program) => return Err(ServerError::NoProgram(format!("{} is not a program", program.display()))),
+            None => std::env::split_paths(path)
+                .chain(FOLDERS.map(PathBuf::from))
+                .flat_map(|folder| PROGRAMS.map(|name| folder.join(name)))
+                .find(|program| is_program(program))
+                .ok_or_else(|| {
+                    ServerError::NoProgram("neither apache2 nor httpd is in PATH or /usr/sbin".to_owned())
+                })?,
+        };
+        // An installation under a prefix of its own keeps its modules beside its programs.
+        let own = program.parent().and_then(Path::parent).map(|prefix| prefix.join("modules"));
+        let modules = own
+            .into_iter()
+            .chain(MODULES.map(PathBuf::from))
+            .find(|folder| folder.join("mod_mime.so").exists())
+            .ok_or_else(|| ServerError::NoProgram(format!("{} has no folder of modules", program.display())))?;
+        let listed = Command::new(&program).arg("-l").output().map_err(ServerError::io("run", &program))?;
+        let built_in = built_in(&String::from_utf8_lossy(&listed.stdout));
+        if !built_in.contains("core") {
+            return Err(ServerError::NoProgram(format!("{} -l does not list Apache's modules", program.display())));
+        }
+        Ok(Install { program, modules, built_in })
+    }
+
+    /// The modules to load for a plan, each once and in order; built-in ones need no loading.
+    pub(crate) fn load(&self, spec: &Apache) -> Result<Vec<Module>, ServerError> {
+        let cgi = spec.scripts.as_ref().map(|_| if spec.mpm == Mpm::Prefork { "cgi" } else { "cgid" });
+        let mpm = format!("mpm_{}", mpm_name(spec.mpm));
+        let names =
+            [mpm.as_str()].into_iter().chain(EVERYWHERE).chain(cgi).chain(spec.modules.iter().map(String::as_str));
+        let (mut seen, mut modules) = (BTreeSet::new(), Vec::new());
+        for name in names {
+            let built_in = self.built_in.contains(name.strip_prefix("mpm_").unwrap_or(name));
+            if !built_in && seen.insert(name) {
+                modules.push(self.module(name)?);
+            }
+        }
+        Ok(modules)
+    }
+
+    fn module(&self, name: &str) -> Result<Module, ServerError> {
+        // PHP names its file and its symbol its own way: libphp8.2.so has php_module, libphp7.4.so has php7_module.
+        let file = [format!("mod_{name}.so"), format!("lib{name}.so")]
+            .into_iter()
+            .map(|file| self.modules.join(file))
+            .find(|file| file.exists())
+            .ok_or_else(|| ServerError::NoModule { module: name.to_owned(), folder: self.modules.clone() })?;
+        let symbol = match name.strip_prefix("php") {
+            Some(version) if version.starts_with('7') => "php7_module".to_owned(),
+            Some(_) => "php_module".to_owned(),
+            None => format!("{name}_module"),
+        };
+        Ok(Module { symbol, file })
+    }
+}
+
+/// The processing module's name.
+pub(crate) fn mpm_name(mpm: Mpm) -> &'static str {
+    match mpm {
+        Mpm::Prefork => "prefork",
+        Mpm::Worker => "worker",
+        Mpm::Event => "event",
+    }
+}
+
+/// Names out of `-l`: `  mod_so.c` is `so`, `  prefork.c` is `prefork`.
+fn built_in(listed: &str) -> BTreeSet<String> {
+    let files = listed.lines().filter_map(|line| line.trim().strip_suffix(".c"));
+    files.map(|file| file.strip_prefix("mod_").unwrap_or(file).to_owned()).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// An imitation of an installation below a prefix: a program that answers `-l`, and files that only have names.
+    fn prefix(built_in: &[&str], files: &[&str]) -> (tempfile::TempDir, Install) {
+        let prefix = tempfile::tempdir().unwrap();
+        let program = prefix.path().join("bin/httpd");
+        for folder in ["bin", "modules"] {
+            fs::create_dir(prefix.path().join(folder)).unwrap();
+        }
+        let listed: String = built_in.iter().map(|name| format!("  {name}.c\n")).collect();
+        fs::write(&program, format!("#!/bin/sh\ncat <<'X'\nCompiled in modules:\n  core.c\n{listed}X\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        for file in files.iter().chain(&["mime"]) {
+            fs::write(prefix.path().join(format!("modules/mod_{file}.so")), "").unwrap();
+        }
+        let install = Install::find(Some(&program), OsStr::new("")).unwrap();
+        (prefix, install)
+    }
+
+    fn check(built_in: &[&str], files: &[&str], modules: &[&str], expected: Result<&str, &str>) {
+        let (_prefix, install) = prefix(built_in, files);
+        let spec = Apache {
+            program: None,
+            mpm: Mpm::Prefork,
+            modules: modules.iter().map(ToString::to_string).collect(),
+            document_root: None,
+            scripts: Some("/x".into()),
+            directives: vec![],
+            ready: "/".into(),
+        };
+        let got = install.load(&spec).map(|m| m.iter().map(|m| m.symbol.as_str()).collect::<Vec<_>>().join(" "));
+        let got = got.map_err(|error| match error {
+            ServerError::NoModule { module, .. } => module,
+            other => other.to_string(),
+        });
+        assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn what_is_built_in_is_not_loaded() {
+        let debian = ["mod_so", "mod_log_config", "mod_unixd"];
+        let rest = ["authz_core", "dir", "alias", "env", "status", "info", "setenvif", "cgi", "mpm_prefork", "headers"];
+        let common = "mpm_prefork_module authz_core_module mime_module dir_module alias_module env_module status_module info_module setenvif_module cgi_module";
+        check(&debian, &rest, &[], Ok(common));
+        check(&debian, &rest, &["headers", "env", "so"], Ok(&format!("{common} headers_module")));
+        let red_hat: Vec<&str> = rest.iter().copied().chain(["unixd", "log_config"]).collect();
+        check(
+            &["mod_so"],
+            &red_hat,
+            &[],
+            Ok(&common.replacen("authz_core", "unixd_module log_config_module authz_core", 1)),
+        );
+        let fixed = ["mod_so", "mod_log_config", "mod_unixd", "prefork"];
+        check(&fixed, &rest, &[], Ok(common.trim_start_matches("mpm_prefork_module ")));
+        check(&debian, &rest, &["nosuch"], Err("nosuch"));
+    }
+
+    #[test]
+    fn without_apache_the_package_is_named() {
+        let empty = tempfile::tempdir().unwrap();
+        let absent = empty.path().join("httpd");
+        let error = Install::find(Some(&absent), OsStr::new("")).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "no Apache here ({} is not a program); install the package apache2 (Debian, Ubuntu) or httpd (RHEL, Fedora)",
+                absent.display()
+            )
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! A private instance from a plan and a folder: prepared, tested by Apache itself, started, and read back.
+
+use super::SERVER;
+use super::account::{Account, Closed};
+use super::check::check;
+use super::install::Install;
+use super::render::{Parts, Rendered, render};
+use super::settings::{Told, ask, ask_status};
+use crate::control::{Logs, POLL, Starting, blame};
+use crate::{Control, Place, Running, ServerError};
+use host::Launch;
+use model::plan::{Apache, Mpm, Variant};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often to look for another port when somebody takes ours between looking and listening.
+const PORTS: u32 = 5;
+/// A socket's path may have 107 bytes; ours is the folder's and this, with the daemon's process id.
+const SOCKET_ROOM: usize = 107 - "/run/cgisock.4194304".len();
+/// From here on prefork ends spare children, one a second.
+const SPARE_LOOP: Duration = Duration::from_secs(1);
+/// Apache's messages for a CGI daemon that did not start. It goes on without one, and CGI requests hang.
+const NO_CGI_DAEMON: [&str; 2] = ["AH01238", "AH01243"];
+/// mod_mime insists on a file of types; this one is for systems without /etc/mime.types.
+const TYPES: &str = "text/html html htm\ntext/css css\ntext/javascript js\ntext/plain txt\nimage/png png\nimage/jpeg jpg jpeg\nimage/svg+xml svg\napplication/json json\n";
+const PAGE: &str = "<!doctype html>\n<title>webdyno</title>\n<p>A small page.\n";
+
+/// Controls a private instance of the system's Apache.
+#[derive(Debug, Clone)]
+pub(crate) struct ApacheControl {
+    pub(crate) spec: Apache,
+    pub(crate) plan: PathBuf,
+}
+
+/// Everything that does not change with the port.
+struct Prepared<'a> {
+    control: &'a ApacheControl,
+    variant: &'a Variant,
+    install: Install,
+    account: Option<Account>,
+    modules: Vec<super::install::Module>,
+    dir: &'a Path,
+    types: PathBuf,
+    document_root: PathBuf,
+    scripts: Option<PathBuf>,
+}
+
+impl Control for ApacheControl {
+    fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
+        self.prepare(dir, variant)?.configure(free_port()?).map(|_| ())
+    }
+
+    fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
+        let prepared = self.prepare(place.dir, variant)?;
+        for _ in 1..PORTS {
+            match prepared.start(place) {
+                Err(ServerError::PortInUse(taken)) if taken.ip() == Ipv4Addr::LOCALHOST && !self.names(taken) => {}
+                done => return done,
+            }
+        }
+        prepared.start(place)
+    }
+}
+
+impl ApacheControl {
+    /// Looks at the machine and makes the folders; everything that can be wrong before Apache is asked.
+    fn prepare<'a>(&'a self, dir: &'a Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let install = Install::find(self.spec.program.as_deref(), &path)?;
+        let modules = install.load(&self.spec)?;
+        // Only root can choose, and root must.
+        let (account, worker) = if rustix::process::geteuid().is_root() {
+            let account = Account::of_apache(Path::new("/etc"))
+                .map_err(ServerError::io("read accounts of", Path::new("/etc")))?;
+            let account = account.ok_or(ServerError::NoAccount)?;
+            (Some(account.clone()), account)
+        } else {
+            (None, Account::own())
+        };
+        folder(dir, 0o711)?;
+        for name in ["conf", "run", "logs"] {
+            folder(&dir.join(name), 0o711)?;
+        }
+        let document_root = match &self.spec.document_root {
+            Some(folder) => self.served("document_root", folder, &worker)?,
+            None => small_site(dir)?,
+        };
+        let scripts = self.spec.scripts.as_ref().map(|folder| self.served("scripts", folder, &worker)).transpose()?;
+        open_to(&worker, dir, || "the instance's own folder".to_owned())?;
+        if scripts.is_some() && self.spec.mpm != Mpm::Prefork && dir.as_os_str().as_bytes().len() > SOCKET_ROOM {
+            return Err(ServerError::LongPath { folder: dir.to_owned(), most: SOCKET_ROOM });
+        }
+        let mut types = PathBuf::from("/etc/mime.types");
+        if !types.exists() {
+            types = dir.join("conf/mime.types");
+            fs::write(&types, TYPES).map_err(ServerError::io("write", &types))?;
+        }
+        Ok(Prepared { control: self, variant, install, account, modules, dir, types, document_root, scripts })
+    }
+
+    /// A folder of the plan, canonical, and open to the workers.
+    fn served(&self, key: &'static str, folder: &Path, worker: &Account) -> Result<PathBuf, ServerError> {
+        let nothing = |why| ServerError::NoFolder { plan: self.plan.clone(), key, folder: folder.to_owned(), why };
+        let canonical = folder.canonicalize().map_err(nothing)?;
+        if !canonical.is_dir() {
+            return Err(nothing(std::io::ErrorKind::NotADirectory.into()));
+        }
+        open_to(worker, &canonical, || format!("{}: server.{key}", self.plan.display()))?;
+        Ok(canonical)
+    }
+
+    /// Whether a directive of the plan asks for that port itself.
+    fn names(&self, taken: SocketAddr) -> bool {
+        self.spec.directives.iter().any(|directive| {
+            let mut words = directive.text.split_whitespace();
+            words.next().is_some_and(|name| name.eq_ignore_ascii_case("Listen"))
+                && words.next().is_some_and(|at| at.rsplit(':').next() == Some(taken.port().to_string().as_str()))
+        })
+    }
+}
+
+impl Prepared<'_> {
+    /// Writes the configuration for a port and lets Apache test it.
+    fn configure(&self, port: u16) -> Result<(PathBuf, Rendered), ServerError> {
+        let rendered = render(&Parts {
+            root: self.dir,
+            port,
+            account: self.account.as_ref(),
+            mpm: self.control.spec.mpm,
+            modules: &self.modules,
+            types: &self.types,
+            document_root: &self.document_root,
+            scripts: self.scripts.as_deref(),
+            common: &self.control.spec.directives,
+            variant: &self.variant.directives,
+        });
+        let file = self.dir.join("conf/httpd.conf");
+        fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
+        check(&self.install, &file, &rendered, self.variant, &self.control.plan)?;
+        Ok((file, rendered))
+    }
+
+    fn start(&self, place: &Place<'_>) -> Result<Running, ServerError> {
+        let port = free_port()?;
+        let (file, rendered) = self.configure(port)?;
+        let mut starting = self.launch(place, port, &file)?;
+        starting
+            .wait_until_ready(&self.control.spec.ready)
+            .map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
+        let told = ask(starting.address, starting.timeout).map_err(no_settings)?;
+        let mut notes = Vec::new();
+        self.compare(&told, &file, &rendered, &mut notes)?;
+        let processes = self.wait_for_crew(&mut starting, &told, &mut notes)?;
+        self.read_log(&starting.logs, &mut notes)?;
+        Ok(starting.running(told.settings(processes), notes))
+    }
+
+    fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {
+        let (stderr, log) = (self.dir.join("logs/stderr"), self.dir.join("logs/error.log"));
+        for old in [&stderr, &log] {
+            // Left by a try with another port.
+            let _ = fs::remove_file(old);
+        }
+        let launch = Launch {
+            program: self.install.program.clone(),
+            args: [
+                "-d".as_ref(),
+                self.dir.as_os_str(),
+                "-f".as_ref(),
+                file.as_os_str(),
+                "-D".as_ref(),
+                "FOREGROUND".as_ref(),
+            ]
+            .map(std::ffi::OsStr::to_owned)
+            .to_vec(),
+            env: vec![("LC_ALL".into(), "C".into())],
+            dir: self.dir.to_owned(),
+            cpus: place.cpus.to_vec(),
+            stdout: self.dir.join("logs/stdout"),
+            stderr: stderr.clone(),
+        };
+        let since = Instant::now();
+        let child = place.host.spawn(&launch, place.group)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Ok(Starting {
+            child,
+            address,
+            logs: Logs(vec![stderr, log]),
+            server: SERVER,
+            since,
+            timeout: place.ready_timeout,
+        })
+    }
+
+    /// A directive that runs with another value is an error, or a note when the variant allows warnings.
+    fn compare(
+        &self,
+        told: &Told,
+        file: &Path,
+        rendered: &Rendered,
+        notes: &mut Vec<String>,
+    ) -> Result<(), ServerError> {
+        for difference in told.differences() {
+            let asked = difference.asked;
+            let sentence = format!("{} {} is in force instead", asked.name, difference.effective);
+            if !self.variant.allow_warnings.is_empty() {
+                notes.push(format!("{} {} was asked for, {sentence}", asked.name, asked.value));
+                continue;
+            }
+            let planned = if asked.file == file { rendered.planned_at(asked.line) } else { None };
+            return Err(match planned {
+                Some(directive) => blame(&self.control.plan, directive, sentence, SERVER),
+                None => ServerError::Configuration {
+                    plan: self.control.plan.clone(),
+                    variant: self.variant.name.clone(),
+                    message: format!("{} {} of {}: {sentence}", asked.name, asked.value, asked.file.display()),
+                    server: SERVER,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits until all worker processes exist; returns how many there are.
+    fn wait_for_crew(&self, starting: &mut Starting, told: &Told, notes: &mut Vec<String>) -> Result<u64, ServerError> {
+        let mpm = self.control.spec.mpm;
+        let crew = told.crew(mpm);
+        if crew.started < crew.asked && told.directive("StartServers").is_some() {
+            let (asked, started, slots) = (crew.asked, crew.started, told.status.slots);
+            notes.push(format!(
+                "StartServers {asked} was asked for, {started} run: MaxRequestWorkers {slots} allows no more"
+            ));
+        }
+        if crew.kept < crew.started {
+            let (started, kept) = (crew.started, crew.kept);
+            let spare = if mpm == Mpm::Prefork { "MaxSpareServers" } else { "MaxSpareThreads" };
+            notes.push(format!(
+                "StartServers {started} is above {spare}: Apache ends idle processes, one a second, down to {kept}"
+            ));
+        }
+        let mut status = told.status.clone();
+        loop {
+            let running = told.processes(&status, mpm);
+            if running >= crew.started || (running >= crew.kept && starting.since.elapsed() >= SPARE_LOOP) {
+                return Ok(running);
+            }
+            starting.still_alive()?;
+            if starting.left().is_zero() {
+                return Err(ServerError::Children { running, asked: crew.started, log: starting.logs.brief() });
+            }
+            std::thread::sleep(POLL);
+            status = ask_status(starting.address, starting.timeout).map_err(no_settings)?;
+        }
+    }
+
+    /// Complaints of a server that answers nevertheless.
+    fn read_log(&self, logs: &Logs, notes: &mut Vec<String>) -> Result<(), ServerError> {
+        let tail = logs.tail();
+        for line in tail.lines() {
+            if NO_CGI_DAEMON.iter().any(|tag| line.contains(tag)) {
+                return Err(ServerError::Configuration {
+                    plan: self.control.plan.clone(),
+                    variant: self.variant.name.clone(),
+                    message: format!("the CGI daemon did not start: {line}"),
+                    server: SERVER,
+                });
+            }
+            let bad = [":error]", ":crit]", ":alert]", ":emerg]"].iter().any(|level| line.contains(level));
+            // An idle prefork says so when MaxRequestWorkers is below MinSpareServers: no sign of load.
+            if bad && !line.contains("AH00161") {
+                notes.push(format!("Apache's log: {line}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> Result<u16, ServerError> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    bound.map(|address| address.port()).map_err(ServerError::io("find a free port on", Path::new("127.0.0.1")))
+}
+
+/// The address that Apache could not listen on, if that is why it ended.
+fn port_in_use(logs: &Logs) -> Option<ServerError> {
+    let tail = logs.tail();
+    let line = tail.lines().find(|line| line.contains("AH00072") && line.contains("in use"))?;
+    line.rsplit(' ').next()?.parse().ok().map(ServerError::PortInUse)
+}
+
+fn no_settings(why: String) -> ServerError {
+    ServerError::NoSettings { server: SERVER, why }
+}
+
+/// Makes a folder, or opens an existing one.
+fn folder(path: &Path, mode: u32) -> Result<(), ServerError> {
+    fs::DirBuilder::new().recursive(true).mode(mode).create(path).map_err(ServerError::io("make", path))?;
+    // Not left to the umask: the workers are somebody else.
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(ServerError::io("open", path))
+}
+
+/// A page to serve when the plan names none.
+fn small_site(dir: &Path) -> Result<PathBuf, ServerError> {
+    let (site, page) = (dir.join("www"), dir.join("www/index.html"));
+    folder(&site, 0o755)?;
+    fs::write(&page, PAGE).map_err(ServerError::io("write", &page))?;
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o644)).map_err(ServerError::io("open", &page))?;
+    Ok(site)
+}
+
+fn open_to(account: &Account, folder: &Path, what: impl FnOnce() -> String) -> Result<(), ServerError> {
+    match account.closed_folder(folder).map_err(ServerError::io("look at", folder))? {
+        None => Ok(()),
+        Some(Closed { folder: closed, mode }) => {
+            Err(ServerError::Unreadable { what: what(), account: account.name.clone(), closed, mode })
+        }
+    }
+}

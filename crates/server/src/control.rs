@@ -1,0 +1,212 @@
+//! The seam between an experiment and a server: check, start, and a [`Running`] server that ends when it is dropped.
+//!
+//! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
+
+use crate::ServerError;
+use crate::apache::ApacheControl;
+use crate::embedded::EmbeddedControl;
+use crate::probe::{Ask, ProbeError, get};
+use host::{Child, Group, Host};
+use model::plan::{Directive, ServerSpec, Variant};
+use model::trial::EffectiveSettings;
+use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to end by itself before it is killed.
+const GRACE: Duration = Duration::from_secs(3);
+/// Between two looks at something that is about to happen.
+pub(crate) const POLL: Duration = Duration::from_millis(10);
+/// One try of the readiness request ends after this share of the whole wait: a worker that hangs must not use up all of it.
+const TRIES: u32 = 3;
+/// Bytes of a log's end worth keeping.
+const LOG_TAIL: u64 = 4096;
+/// Lines of it that fit into an error message.
+const LOG_LINES: usize = 3;
+
+/// How one kind of server is controlled.
+pub trait Control {
+    /// Finds what is wrong with the variant without starting anything; `dir` is an empty folder for its files.
+    ///
+    /// # Errors
+    /// What [`Control::start`] would say about the same variant, as far as it can be known beforehand.
+    fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError>;
+
+    /// Starts a fresh instance with the variant's settings and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it cannot be started, does not become ready, or runs with other settings than the plan's.
+    fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError>;
+}
+
+/// Where and in what limits a server is started.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The machine.
+    pub host: &'a Host,
+    /// Limits, if any.
+    pub group: Option<&'a Group>,
+    /// An empty folder for this instance alone. Every folder above it must be open (o+x) to the server's account.
+    pub dir: &'a Path,
+    /// CPUs to run on; empty means all.
+    pub cpus: &'a [u32],
+    /// This program, for servers that are part of it.
+    pub exe: &'a Path,
+    /// The longest wait for a server that does not become ready.
+    pub ready_timeout: Duration,
+}
+
+/// A server that is ready. Dropping it ends it and everything it started.
+#[derive(Debug)]
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its root process.
+    pub pid: u32,
+    /// What is in force, as the server tells it.
+    pub settings: EffectiveSettings,
+    /// What is worth knowing about how it runs, one sentence each.
+    pub notes: Vec<String>,
+    // `None` only while it is being stopped.
+    child: Option<Child>,
+    logs: Logs,
+}
+
+/// The control of a plan's server. `plan` is named in messages.
+#[must_use]
+pub fn control(spec: &ServerSpec, plan: &Path) -> Box<dyn Control> {
+    match spec {
+        ServerSpec::Apache(apache) => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
+        ServerSpec::Embedded(embedded) => Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }),
+    }
+}
+
+impl Running {
+    /// Whether its root process lives.
+    pub fn is_alive(&mut self) -> bool {
+        self.child.as_mut().is_some_and(Child::is_alive)
+    }
+
+    /// The end of what it wrote to its logs; empty when it wrote nothing.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        self.logs.tail()
+    }
+
+    /// Asks it to end, waits a little, and ends what is left by force.
+    ///
+    /// # Errors
+    /// When something would not end.
+    pub fn stop(mut self) -> Result<(), ServerError> {
+        self.child.take().map_or(Ok(()), |child| Ok(child.terminate(GRACE)?))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            // What would not end stands in the host's journal.
+            let _ = child.terminate(GRACE);
+        }
+    }
+}
+
+/// A server that was started and is not known to be ready. Dropping it ends it, at once.
+#[derive(Debug)]
+pub(crate) struct Starting {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+    pub(crate) logs: Logs,
+    pub(crate) server: &'static str,
+    pub(crate) since: Instant,
+    pub(crate) timeout: Duration,
+}
+
+impl Starting {
+    /// Waits until a GET of `path` is answered with 2xx.
+    pub(crate) fn wait_until_ready(&mut self, path: &str) -> Result<(), ServerError> {
+        loop {
+            self.still_alive()?;
+            let left = self.left();
+            let patience = left.min((self.timeout / TRIES).max(Duration::from_secs(1)));
+            let why = match get(self.address, path, Ask::Once, patience) {
+                Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
+                Ok(reply) => format!("status {}", reply.status),
+                // No further try will make it a path.
+                Err(error @ ProbeError::Request(_)) => return Err(self.not_ready(path, error.to_string())),
+                Err(error) => error.to_string(),
+            };
+            self.still_alive()?;
+            if self.left().is_zero() {
+                return Err(self.not_ready(path, why));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// An error once the server has ended.
+    pub(crate) fn still_alive(&mut self) -> Result<(), ServerError> {
+        if self.child.is_alive() {
+            return Ok(());
+        }
+        Err(ServerError::Died { server: self.server, log: self.logs.brief() })
+    }
+
+    /// What is left of the time to become ready.
+    pub(crate) fn left(&self) -> Duration {
+        self.timeout.saturating_sub(self.since.elapsed())
+    }
+
+    /// It is ready, and this is in force.
+    pub(crate) fn running(self, settings: EffectiveSettings, notes: Vec<String>) -> Running {
+        let Starting { child, address, logs, .. } = self;
+        Running { address, pid: child.pid, settings, notes, child: Some(child), logs }
+    }
+
+    fn not_ready(&self, path: &str, why: String) -> ServerError {
+        let seconds = self.since.elapsed().as_secs_f64();
+        ServerError::NotReady { server: self.server, seconds, path: path.to_owned(), why, log: self.logs.brief() }
+    }
+}
+
+/// The files a server complains in, in the order to read them.
+#[derive(Debug, Clone)]
+pub(crate) struct Logs(pub(crate) Vec<PathBuf>);
+
+impl Logs {
+    /// The end of all of them.
+    pub(crate) fn tail(&self) -> String {
+        self.0.iter().map(|path| file_tail(path).unwrap_or_default()).collect()
+    }
+
+    /// The last lines as one line.
+    pub(crate) fn brief(&self) -> String {
+        let text = self.tail();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        if lines.is_empty() {
+            "(nothing)".to_owned()
+        } else {
+            lines[lines.len().saturating_sub(LOG_LINES)..].join(" | ")
+        }
+    }
+}
+
+/// The end of a file, from the beginning of a line.
+fn file_tail(path: &Path) -> std::io::Result<String> {
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(LOG_TAIL);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(LOG_TAIL).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(if from == 0 { text } else { text.split_once('\n').map_or(text.clone(), |(_, rest)| rest.to_owned()) })
+}
+
+/// An error that points at a line of the plan.
+pub(crate) fn blame(plan: &Path, directive: &Directive, message: String, server: &'static str) -> ServerError {
+    let text = directive.text.trim().to_owned();
+    ServerError::Directive { plan: plan.to_owned(), line: directive.line, directive: text, message, server }
+}

@@ -1,0 +1,122 @@
+//! One blocking GET with a deadline for all of it: for readiness and settings, never for load.
+
+use http1::{After, Method, Parser, Request, RequestError, ResponseError, Version};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// What a server answered.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// Its status.
+    pub(crate) status: u16,
+    /// The body, as it came over the wire.
+    pub(crate) body: String,
+    /// Whether the server would take another request on the connection.
+    pub(crate) stays_open: bool,
+}
+
+/// How the connection is meant to be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// HTTP/1.0, close: the body comes in one piece, without chunks.
+    Once,
+    /// HTTP/1.1, keep open: to learn whether the server does.
+    ToStay,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProbeError {
+    #[error("no connection: {0}")]
+    Connect(io::Error),
+    #[error("no whole answer within {:.1} s", .0.as_secs_f64())]
+    Late(Duration),
+    #[error("the connection broke: {0}")]
+    Broken(io::Error),
+    #[error("the connection was closed before the answer was complete")]
+    Closed,
+    #[error(transparent)]
+    Response(#[from] ResponseError),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+/// Asks for `path` once; connecting, writing and reading together take `patience` at most.
+pub(crate) fn get(address: SocketAddr, path: &str, ask: Ask, patience: Duration) -> Result<Reply, ProbeError> {
+    let (version, after) = match ask {
+        Ask::Once => (Version::Http10, After::Close),
+        Ask::ToStay => (Version::Http11, After::KeepOpen),
+    };
+    let host = address.to_string();
+    let request = Request { method: Method::Get, path, version, after, host: &host, headers: &[] }.to_bytes()?;
+    let end = Instant::now() + patience;
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ProbeError::Late(patience),
+        _ => ProbeError::Broken(error),
+    };
+    let mut stream =
+        TcpStream::connect_timeout(&address, patience.max(Duration::from_millis(1))).map_err(ProbeError::Connect)?;
+    stream.set_write_timeout(Some(left(end, patience)?)).map_err(failed)?;
+    stream.write_all(&request).map_err(failed)?;
+    let (mut parser, mut received, mut piece) = (Parser::new(Method::Get), Vec::new(), [0; 8192]);
+    let answer = loop {
+        stream.set_read_timeout(Some(left(end, patience)?)).map_err(failed)?;
+        let read = match stream.read(&mut piece) {
+            Ok(0) => break parser.close().ok_or(ProbeError::Closed)?,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failed(error)),
+        };
+        received.extend_from_slice(&piece[..read]);
+        if let Some(answer) = parser.feed(&piece[..read])?.answer {
+            break answer;
+        }
+    };
+    let head_end = received.windows(4).position(|w| w == b"\r\n\r\n").map_or(received.len(), |at| at + 4);
+    let body = String::from_utf8_lossy(&received[head_end..]).into_owned();
+    Ok(Reply { status: answer.status, body, stays_open: answer.reusable })
+}
+
+fn left(end: Instant, patience: Duration) -> Result<Duration, ProbeError> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(ProbeError::Late(patience)) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// A server that sends `pieces` and then closes, or keeps the connection when the last piece is empty.
+    fn check(pieces: &'static [&'static str], expected: Result<(u16, &str, bool), &str>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            assert!(stream.read(&mut request).unwrap() > 0);
+            for piece in pieces {
+                stream.write_all(piece.as_bytes()).unwrap();
+            }
+            if pieces.last().is_some_and(|last| last.is_empty()) {
+                // Until the client gives up.
+                while stream.read(&mut request).is_ok_and(|read| read > 0) {}
+            }
+        });
+        let got = get(address, "/", Ask::ToStay, Duration::from_millis(300));
+        server.join().unwrap();
+        let got = got.map(|r| (r.status, r.body, r.stays_open)).map_err(|error| error.to_string());
+        assert_eq!(got, expected.map(|(s, b, k)| (s, b.to_owned(), k)).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn answers() {
+        check(&["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", "\r\nO", "K", ""], Ok((200, "OK", true)));
+        check(&["HTTP/1.1 403 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"], Ok((403, "", false)));
+        check(&["HTTP/1.1 200 OK\r\n\r\nall of it"], Ok((200, "all of it", false)));
+        check(&["HTTP/1.1 200 OK\r\nContent-Le"], Err("the connection was closed before the answer was complete"));
+        check(&["HTTP/1.1 200 OK\r\n", ""], Err("no whole answer within 0.3 s"));
+        check(&["SSH-2.0\r\n"], Err("the answer does not begin with HTTP/"));
+    }
+}

@@ -1,0 +1,248 @@
+# Every sentence that readers of a report see, in English. The same ids stand in ja.ftl.
+# Numbers arrive printed, as text.
+
+# ---- the table ----
+row-time = time (s)
+row-rate = r/s
+row-min = min ({ $unit })
+row-mean = mean ({ $unit })
+row-median = median ({ $unit })
+row-p99 = p99 ({ $unit })
+row-max = max ({ $unit })
+row-failed = failed
+row-trials = trials
+row-ratio = r/s ratio
+row-interval = { $confidence } % interval
+row-verdict = verdict
+role-baseline = baseline
+role-again = A/A
+role-candidate = candidate
+
+# ---- comparison ----
+verdict-better = better
+verdict-worse = worse
+verdict-equivalent = equivalent
+verdict-inconclusive = inconclusive
+verdict-better-long = better
+verdict-worse-long = worse
+verdict-equivalent-long = equivalent, the difference is smaller than { $margin } %
+verdict-inconclusive-long = inconclusive
+verdict-inconclusive-more = inconclusive (blocks still needed: about { $blocks })
+compared = { $ratio } times the baseline's requests per second ({ $confidence } % interval { $low } to { $high }, { $blocks } blocks)
+compared-once = { $ratio } times the baseline's requests per second (no interval from a single block)
+compared-and-judged = { $compared }: { $judgement }.
+noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } are noise.
+
+# ---- warnings ----
+warn-incomplete = The run is not complete: { $made } of { $planned } trials were made.
+warn-no-baseline = No trial of the baseline “{ $cell }” counts, so nothing can be compared.
+warn-invalid = Invalid trials, which do not count: { $n } of { $made }.
+warn-ended-early = Trials ended early by a guard: { $n } of { $made }. What they measured until then counts.
+warn-one-block = There is only one block: no interval can be given.
+warn-few-blocks = There are only { $blocks } blocks: the intervals rest on the assumption of normal noise.
+warn-zero-variance = Every block gave the same ratio; no noise was seen that the interval could allow for.
+warn-below-margin = There is a difference, but one too small to matter by the plan's margin.
+warn-ranks-disagree = The signed-rank test says otherwise (p = { $p }): a single block may decide the interval.
+warn-within-noise = The difference is no larger than what the A/A cell differs by from itself (a factor of { $floor }); the verdict was withdrawn.
+warn-again-differs = The A/A cell came out at { $ratio } of the baseline although nothing was changed: something drifted during the run. Do not trust small differences.
+warn-generator-share = The load generator shared the server's CPUs and took up to { $share } % of the machine.
+warn-sampler = The sampler says: { $note }
+
+# ---- doubts about the load ----
+doubt-little = Little's law is off in { $n } of { $trials } trials: { $asked } requests in flight were asked for, rate times latency gives { $computed }.
+doubt-concurrency = Fewer requests were in flight than asked for in { $n } of { $trials } trials: { $achieved } instead of { $asked }.
+doubt-generator = The load generator was at its own limit in { $n } of { $trials } trials ({ $share } % of its CPU time): the server may be able to do more.
+doubt-few-waves = Few requests per connection in { $n } of { $trials } trials ({ $waves }): start and end weigh heavily.
+
+# ---- failures ----
+failure-refused = connection refused
+failure-reset = connection reset
+failure-timeout = timed out
+failure-closed-early = closed before the answer was complete
+failure-bad-response = not an HTTP answer
+failure-length-differs = the length of the body differs
+failure-status = status other than 2xx ({ $statuses })
+failure-local = could not be sent from this machine
+
+# ---- runs and trials ----
+end-complete = complete
+end-unfinished = unfinished
+end-interrupted = interrupted
+end-failed = failed: { $why }
+outcome-complete = complete
+outcome-invalid = invalid: { $why }
+stop-thrash = ended early: the server's memory thrashed longer than the plan allows
+stop-failures = ended early: too many requests failed
+stop-host-swap-in = ended early: the host itself began to read from swap
+stop-host-memory = ended early: the host itself ran short of memory
+stop-time-limit = ended early: the time limit of a trial was reached
+stop-interrupted = interrupted; does not count
+trial-of = block { $block }, { $cell }
+trial-counts = counts
+trial-does-not-count = does not count
+placement-shared = server and load generator share the CPUs
+placement-split = server on CPU { $server }, load generator on CPU { $load }
+confined = server confined to { $memory } of memory, without swap
+confined-swap = server confined to { $memory } of memory, swap allowed
+amount-requests = { $requests } requests
+amount-duration = { $duration }
+amount-either = { $requests } requests or { $duration }, whichever ends first
+amount-open = until stopped
+load-keep-alive = GET { $path }, { $connections } at a time, { $amount }, keep-alive
+load-close = GET { $path }, { $connections } at a time, { $amount }, a new connection each
+host-line = { $name }: CPUs { $cpus }, { $memory } memory, { $swap } swap, Linux { $kernel }
+made-line = { $began }, webdyno { $version }, { $blocks } blocks, seed { $seed }: { $end }
+
+# ---- headings and labels ----
+section-warnings = Before you believe the numbers
+section-table = Results
+section-comparison = Compared with the baseline
+section-diagnosis = What limited each cell
+section-settings = Effective settings that differ
+section-trouble = What did not go as planned
+section-latency = Latency distribution
+section-trials = Trials over time
+section-plan = Plan and host
+label-cell = cell
+label-directives = Directives
+label-load = Load
+label-run = run
+label-began = began
+label-server = server
+label-host = host
+label-seed = seed
+label-version = webdyno
+label-placement = placement
+label-plan = The plan, parameters filled in
+label-notes = Notes
+label-log = End of the server's error log
+label-ruled-out = What it was not
+label-contributing = Contributing
+label-seconds = seconds since the load began
+label-percentile = percent of answers
+label-typical = median trial of its cell
+leads-to = leads to: { $effect }
+no-diagnosis = no trial counts, so nothing can be said
+list-separator = {", "}
+forest-caption = Requests per second as a multiple of the baseline's, with { $confidence } % intervals. The shaded band is the plan's margin of ±{ $margin } %.
+latency-caption = Latency at or below which each share of the answers came, all trials of a cell merged. Both axes are logarithmic; lower is better.
+trials-caption = One panel per kind of measure, on one time axis. The median trial of each cell is open.
+
+# ---- what happened over time ----
+panel-requests = Requests per second
+panel-cpu = CPU of the host
+panel-memory = Memory
+panel-pressure = Pressure (PSI): share of time
+panel-workers = Workers
+series-good = good answers
+series-failed = failures
+series-cpu-busy = user + system
+series-cpu-iowait = iowait
+series-cpu-group = the server's group
+series-group-memory = group, memory
+series-group-swap = group, swap
+series-group-limit = group, limit
+series-host-memory = host, memory used
+series-host-swap = host, swap used
+series-group-psi-memory = group, memory full
+series-group-psi-io = group, I/O full
+series-group-psi-cpu = group, CPU some
+series-host-psi-memory = host, memory full
+series-host-psi-io = host, I/O full
+series-host-psi-cpu = host, CPU some
+series-workers = workers
+series-busy-workers = busy workers
+series-accept-queue = accept queue
+
+# ---- causes ----
+cause-memory-thrash = memory thrash: the server swaps instead of working
+cause-memory-thrash-advice = More CPUs or a faster disk would not help; using less memory at a time would.
+cause-out-of-memory = out of memory: the kernel killed processes
+cause-out-of-memory-advice = Lower the worker limit or give the server more memory.
+cause-worker-limit-too-high = the worker limit is too high for the memory
+cause-worker-limit-too-high-advice = Accept no more requests at once than memory holds; further requests wait in the accept queue at no cost.
+cause-accept-queue-overflow = the accept queue overflowed: connections were turned away
+cause-accept-queue-overflow-advice = Clients see delays of 1, 3 and 7 seconds. Raise ListenBacklog (and net.core.somaxconn), or answer faster.
+cause-disk-bound = disk-bound: requests waited for the disk, and not for swap
+cause-lock-serialised = serialised by a lock: about one request is worked on at a time
+cause-worker-limit-too-low = the worker limit is too low: requests queue while CPU and memory have room
+cause-worker-limit-too-low-advice = Raise the worker limit as far as memory allows.
+cause-worker-limit-reached = the worker limit is reached
+cause-worker-limit-right = the worker limit is reached, and right: more workers would not help
+cause-failures-dominate = too many failures for the rate to mean much
+cause-offered-concurrency = the offered concurrency: the client asked for no more at once
+cause-cpu-bound = CPU-bound: the CPUs the server may use are busy with work
+cause-generator-saturated = the load generator itself was at its limit
+cause-generator-saturated-advice = Give the generator more threads or CPUs; this says nothing about the server's limit.
+cause-one-core-busy = about one CPU is busy
+cause-monitor-unfit = the readings are too few or too late to judge by
+cause-unexplained = no rule explains it
+cause-not-measured = nothing was measured
+
+# ---- what it was not, and why ----
+not-cpu-reclaim = Not a shortage of CPU: its time went to the kernel looking for memory, not to the application.
+not-cpu-waiting = Not a shortage of CPU: CPU use is user plus system, and the rest of the time was spent waiting even where idle is 0.
+not-cpu-load-average = Idle 0 and a high load average are not a shortage of CPU: both count tasks that only wait for memory or a disk.
+not-disk-swap = Not a slow disk: it was busy with swap, and a faster one would only thrash faster.
+not-disk-iowait = Not shown to be a slow disk: the CPU had nothing else to do while a disk was waited for, and iowait says no more than that.
+not-memory-swap-resident = Not a shortage of memory: swap was in use, but nothing was read back from it.
+
+# ---- what the numbers are ----
+number-readings = readings
+number-observed = observed for
+number-connections = asked concurrency
+number-concurrency = requests in flight
+number-goodput = good answers per second
+number-failures = failures
+number-failed-share = failed share
+number-host-cpu-user = CPU user
+number-host-cpu-system = CPU system
+number-host-cpu-idle = CPU idle
+number-host-cpu-iowait = CPU iowait
+number-host-cpu-steal = CPU steal
+number-host-cpu-busy = CPU use (user + system)
+number-cpu-used = use of the server's CPUs
+number-host-cpus = CPUs of the host
+number-server-cpus = CPUs of the server
+number-server-cores = CPUs the server kept busy
+number-other-cores = CPUs others kept busy
+number-load-average = load average
+number-runnable = runnable tasks
+number-group-memory-some = group's memory pressure, some
+number-group-memory-full = group's memory pressure, full
+number-host-memory-some = host's memory pressure, some
+number-host-memory-full = host's memory pressure, full
+number-group-io-some = group's I/O pressure, some
+number-group-io-full = group's I/O pressure, full
+number-host-io-some = host's I/O pressure, some
+number-host-io-full = host's I/O pressure, full
+number-group-refault-per-request = read back from swap per answer
+number-group-major-faults = group's major faults per second
+number-host-major-faults = host's major faults per second
+number-group-swap-peak = group's most swap
+number-host-swap-peak = host's most swap
+number-host-swap-in = swapped in per second
+number-host-swap-out = swapped out per second
+number-group-memory-limit = group's memory limit
+number-host-memory = host's memory
+number-memory-base = memory before the load
+number-worker-cost = memory per request
+number-workers-that-fit = workers that fit
+number-group-limit-hits = limit hits
+number-oom-kills = processes killed
+number-host-disk-bytes = disk bytes per second
+number-host-disk-busy = disk busy
+number-host-disk-queue = disk queue
+number-swap-share-of-disk = swap's share of disk traffic
+number-worker-limit = worker limit
+number-workers = most workers
+number-busy-workers = busy workers
+number-accept-queue = accept queue
+number-accept-queue-most = longest accept queue
+number-accept-queue-limit = accept queue limit
+number-host-listen-overflows = connections turned away
+number-lock-waiters = processes waiting for a lock
+number-generator-share = CPU use of the generator
+number-late-share = late readings
+number-late-most = latest reading late by
+number-monitor-faults = sampler's own major faults
