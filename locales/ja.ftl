@@ -16,7 +16,6 @@ row-interval = { $confidence } % 区間
 row-verdict = 判定
 role-baseline = 基準
 role-again = A/A
-role-candidate = 候補
 
 # ---- 比較 ----
 verdict-better = 改善
@@ -78,8 +77,6 @@ stop-host-memory = 途中で打ち切り: ホスト自体のメモリーが残�
 stop-time-limit = 途中で打ち切り: 1 試行の制限時間に達しました
 stop-interrupted = 中断のため集計外
 trial-of = ブロック { $block }、{ $cell }
-trial-counts = 集計対象
-trial-does-not-count = 集計外
 placement-shared = サーバと負荷生成側は CPU を共有
 placement-split = サーバは CPU { $server }、負荷生成側は CPU { $load }
 confined = サーバのメモリーを { $memory } に制限（スワップなし）
@@ -104,8 +101,6 @@ section-latency = 応答時間の分布
 section-trials = 試行ごとの時間変化
 section-plan = 計画とホスト
 label-cell = セル
-label-directives = ディレクティブ
-label-load = 負荷
 label-run = 測定
 label-began = 開始
 label-server = サーバ
@@ -117,7 +112,6 @@ label-plan = 計画(パラメーター展開後)
 label-notes = 備考
 label-log = サーバのエラーログの末尾
 label-ruled-out = 原因ではなかったもの
-label-contributing = その他の要因
 label-seconds = 負荷開始からの秒数
 label-percentile = 応答の割合 (%)
 label-typical = セルの中央値にあたる試行
@@ -153,6 +147,8 @@ series-host-psi-cpu = ホスト cpu some
 series-workers = ワーカー数
 series-busy-workers = 処理中のワーカー数
 series-accept-queue = accept 待ち
+
+same-as-baseline = 「{ $cell }」と同じ: { $limit }
 
 # ---- 原因 ----
 cause-memory-thrash = スラッシング: メモリー不足でスワップに追われ、処理が進まない

@@ -1,18 +1,57 @@
 //! The one binary `webdyno`: which command was asked for, and the exit code it ends with.
+//!
+//! `run` is the table of contents. The processes that webdyno starts of itself come first, because they must not be slowed
+//! down or surprised by what users type.
 
+mod command;
+mod exit;
+mod flags;
+mod progress;
+
+use clap::Parser;
+use exit::Exit;
+use flags::{Command, Flags};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    match own_process(&args) {
+        Some(code) => ExitCode::from(code),
+        None => run(args).into(),
+    }
+}
+
+/// The processes webdyno starts of itself; not for users, so not in the help.
+fn own_process(args: &[OsString]) -> Option<u8> {
     let rest = args.get(2..).unwrap_or_default();
-    let code = match args.get(1).and_then(|command| command.to_str()) {
-        // The processes webdyno starts of itself; not for users, so not in the help.
-        Some("@guardian") => host::guardian_main(rest),
-        Some("@launch") => host::launcher_main(rest),
-        Some("@sampler") => monitor::sampler_main(rest),
-        Some("serve") => server::serve_main(rest),
-        _ => 2,
+    match args.get(1)?.to_str()? {
+        "@guardian" => Some(host::guardian_main(rest)),
+        "@launch" => Some(host::launcher_main(rest)),
+        "@sampler" => Some(monitor::sampler_main(rest)),
+        _ => None,
+    }
+}
+
+fn run(args: Vec<OsString>) -> Exit {
+    let flags = match Flags::try_parse_from(args) {
+        Ok(flags) => flags,
+        Err(error) => {
+            // Help and version are answers, not mistakes.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            let _ = error.print();
+            return exit;
+        }
     };
-    ExitCode::from(code)
+    let result = match flags.command {
+        Command::Run(flags) => command::run::run(&flags),
+        Command::Report(flags) => command::report::run(&flags),
+        Command::Runs(flags) => command::runs::run(&flags),
+        Command::Restore => command::restore::run(),
+        Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("webdyno: {error:#}");
+        exit::of(&error)
+    })
 }

@@ -86,9 +86,10 @@ fn phase_name(phase: Phase) -> &'static str {
 fn interval_text(interval: &LoadInterval) -> String {
     let seconds = interval.length_ns as f64 / 1e9;
     let rate = if seconds > 0.0 { interval.counts.good as f64 / seconds } else { 0.0 };
-    let median = interval.total.percentile_us(50.0).map_or_else(String::new, |us| {
-        format!(", median {}", units::short_duration(us as f64 * 1e3))
-    });
+    let median = interval
+        .total
+        .percentile_us(50.0)
+        .map_or_else(String::new, |us| format!(", median {}", units::short_duration(us as f64 * 1e3)));
     let failed = interval.counts.failures();
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     format!("{} requests/s{median}{failed}", units::si(rate).print(rate))
@@ -98,10 +99,10 @@ fn ended(slot: &Slot, trial: &Trial, trials: usize) -> String {
     let width = trials.to_string().len();
     let head = format!("{:width$}/{trials}  block {}  {}", slot.number + 1, slot.block + 1, slot.cell);
     let result = trial.load.as_ref().map_or_else(String::new, |load| {
-        let median = load.total.percentile_us(50.0).map_or_else(
-            || "no answer".to_owned(),
-            |us| format!("median {}", units::short_duration(us as f64 * 1e3)),
-        );
+        let median = load
+            .total
+            .percentile_us(50.0)
+            .map_or_else(|| "no answer".to_owned(), |us| format!("median {}", units::short_duration(us as f64 * 1e3)));
         let rate = load.goodput();
         format!("{} requests/s, {median}, {} failed", units::si(rate).print(rate), load.counts.failures())
     });

@@ -75,7 +75,11 @@ fn a_build_step_that_fails() {
 fn a_directive_apache_refuses() {
     if apache_is_here() {
         check(APACHE, 4, &["plan.toml:7", "MaxRequestWorker", "Invalid command"]);
-        check(&APACHE.replace("MaxRequestWorker 4", "MaxRequestWorkers four"), 4, &["plan.toml:7", "MaxRequestWorkers"]);
+        check(
+            &APACHE.replace("MaxRequestWorker 4", "MaxRequestWorkers four"),
+            4,
+            &["plan.toml:7", "MaxRequestWorkers"],
+        );
     }
 }
 
@@ -88,7 +92,8 @@ fn an_apache_that_is_not_there() {
 #[test]
 fn a_server_that_never_becomes_ready() {
     if apache_is_here() {
-        let plan = APACHE.replace("MaxRequestWorker 4", "Redirect 404 /ready").replace("mpm", "ready = \"/ready\"\nmpm");
+        let plan =
+            APACHE.replace("MaxRequestWorker 4", "Redirect 404 /ready").replace("mpm", "ready = \"/ready\"\nmpm");
         check(&plan, 4, &["ready"]);
     }
 }

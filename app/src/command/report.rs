@@ -3,13 +3,15 @@
 use crate::exit::Exit;
 use crate::flags::{Lang, ReportFlags, ShowFlags, StoreFlag};
 use anyhow::Context;
-use report::{Language, Look, View};
+use model::plan::Role;
+use report::text::{Colour, Look};
+use report::{Language, View};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use store::Store;
 
 /// Width of a report that does not go to a terminal.
-const PLAIN_WIDTH: u16 = 100;
+const PLAIN_WIDTH: usize = 100;
 
 pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let store = Store::open_existing(&store_path(&flags.store)?)?;
@@ -18,7 +20,10 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
 
 /// The store to use: `--store`, else the default.
 pub(crate) fn store_path(flag: &StoreFlag) -> anyhow::Result<PathBuf> {
-    Ok(flag.path.clone().unwrap_or_else(store::default_path))
+    Ok(match &flag.path {
+        Some(path) => path.clone(),
+        None => store::default_path()?,
+    })
 }
 
 /// Shows a stored run and says how the process should end by it.
@@ -35,7 +40,7 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
     } else if flags.markdown {
         report::markdown::render(&view)
     } else {
-        report::text::render(&view, &look())
+        report::text::render(&view, look())
     };
     let mut out = std::io::stdout().lock();
     // Whoever closed the pipe has seen enough.
@@ -57,10 +62,10 @@ fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
 }
 
 fn look() -> Look {
-    let terminal = std::io::stdout().is_terminal();
-    let width = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(PLAIN_WIDTH, |size| size.ws_col);
-    let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Look { width: if width == 0 { PLAIN_WIDTH } else { width }, colour }
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colour = if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::None };
+    let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    Look { width: if columns == 0 { PLAIN_WIDTH } else { columns }, colour }
 }
 
 fn language(flag: Option<Lang>) -> Language {
@@ -70,10 +75,28 @@ fn language(flag: Option<Lang>) -> Language {
         None => ["LC_ALL", "LC_MESSAGES", "LANG"]
             .iter()
             .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
-            .map_or(Language::English, |value| Language::parse(&value)),
+            .and_then(|value| Language::parse(&value))
+            .unwrap_or(Language::English),
     }
 }
 
-fn exit(_view: &View) -> Exit {
-    Exit::Done
+/// How a process ends by what the candidates came to. Whoever tries several settings wants to know whether one is better, so
+/// one is enough; after that doubt counts more than a clear "no better".
+fn exit(view: &View) -> Exit {
+    let candidates = view.cells.iter().filter(|cell| cell.role == Role::Candidate);
+    let verdicts: Vec<&str> = candidates
+        .map(|cell| {
+            cell.comparison.as_ref().map_or("verdict-inconclusive", |comparison| comparison.verdict.id.as_str())
+        })
+        .collect();
+    let any = |id: &str| verdicts.contains(&id);
+    if verdicts.is_empty() || any("verdict-better") {
+        Exit::Done
+    } else if any("verdict-inconclusive") {
+        Exit::Inconclusive
+    } else if any("verdict-equivalent") {
+        Exit::Done
+    } else {
+        Exit::Worse
+    }
 }

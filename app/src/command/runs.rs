@@ -1,14 +1,58 @@
-//! `webdyno runs`: what is in the store.
+//! `webdyno runs`: what is in the store, newest first.
 
 use super::report::store_path;
 use crate::exit::Exit;
 use crate::flags::RunsFlags;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::run::RunEnd;
+use serde_json::json;
 use std::io::Write;
-use store::Store;
+use store::{RunSummary, Store};
 
 pub(crate) fn run(flags: &RunsFlags) -> anyhow::Result<Exit> {
     let runs = Store::open_existing(&store_path(&flags.store)?)?.runs()?;
-    let text = if flags.json { report::runs::json(&runs) } else { report::runs::text(&runs) };
+    let text = if flags.json { as_json(&runs) } else { as_text(&runs) };
+    // Whoever closed the pipe has seen enough.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(Exit::Done)
+}
+
+fn as_text(runs: &[RunSummary]) -> String {
+    let plans = runs.iter().map(|run| run.plan.len()).max().unwrap_or(0);
+    runs.iter()
+        .map(|run| {
+            let began = began(run).to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
+            format!("{}  {began}  {:plans$}  {:>3} trials  {}\n", run.id, run.plan, run.trials, end(&run.end))
+        })
+        .collect()
+}
+
+fn as_json(runs: &[RunSummary]) -> String {
+    let runs: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            json!({
+                "id": run.id,
+                "plan": run.plan,
+                "began": began(run).to_string(),
+                "trials": run.trials,
+                "end": run.end,
+            })
+        })
+        .collect();
+    format!("{:#}\n", serde_json::Value::Array(runs))
+}
+
+fn began(run: &RunSummary) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(run.anchor.wall_ns)).unwrap_or_default()
+}
+
+fn end(end: &RunEnd) -> String {
+    match end {
+        RunEnd::Unfinished => "unfinished".to_owned(),
+        RunEnd::Complete => "complete".to_owned(),
+        RunEnd::Interrupted => "interrupted".to_owned(),
+        RunEnd::Failed(why) => format!("failed: {why}"),
+    }
 }

@@ -2,6 +2,7 @@
 //! the rows that were measured with a private Apache; the negative cases are here.
 
 mod dstat;
+mod edges;
 mod lab;
 mod scene;
 

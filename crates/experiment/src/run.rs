@@ -77,7 +77,7 @@ fn on_host(
         enough_swap(confine)?;
     }
     let placement = if orders.plan.split { Placement::split() } else { Placement::default() };
-    let control = server::control(&orders.plan);
+    let control = server::control(&orders.plan.server, &orders.plan.file);
     let bench = Bench {
         plan: &orders.plan,
         control: control.as_ref(),

@@ -14,8 +14,10 @@ use model::plan::{Cell, LoadSpec, Plan, Warmup};
 use model::reading::Readings;
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use model::{Nanos, SECOND};
-use monitor::{Sampler, Watch};
+use monitor::{GroupDirs, Sampler, Watch};
 use server::{Control, Place, Running, ServerError};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -102,7 +104,7 @@ impl Bench<'_> {
     /// The outer error is the environment's, the inner one the server's.
     fn start(&self, name: &str, cell: &Cell) -> Result<Result<Stage, ServerError>, ExperimentError> {
         let group = self.plan.confine.as_ref().map(|confine| self.host.group(name, confine)).transpose()?;
-        let directory = self.directory.join(name);
+        let directory = self.folder(name)?;
         let place = Place {
             host: self.host,
             group: group.as_ref(),
@@ -120,6 +122,15 @@ impl Bench<'_> {
                 Err(error)
             }
         })
+    }
+
+    /// An empty folder that the server's own account may walk through, whatever the umask.
+    fn folder(&self, name: &str) -> Result<PathBuf, ExperimentError> {
+        let folder = self.directory.join(name);
+        std::fs::create_dir(&folder)
+            .and_then(|()| std::fs::set_permissions(&folder, Permissions::from_mode(0o711)))
+            .map_err(|error| ExperimentError::Missing(format!("cannot make {}: {error}", folder.display())))?;
+        Ok(folder)
     }
 
     fn warm_up_and_measure(
@@ -178,10 +189,7 @@ impl Stage {
         let paths = self.group.as_ref().map(Group::paths).cloned().unwrap_or_default();
         Watch {
             period_ns: READING_PERIOD_NS,
-            memory: paths.memory,
-            cpuacct: paths.cpuacct,
-            cpu: paths.cpu,
-            unified: paths.unified,
+            group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
             root_pid: Some(self.running.pid),
             port: Some(self.running.address.port()),
             ..Watch::default()

@@ -1,7 +1,7 @@
 //! The committed corpus: whatever the bytes and however they are cut, the parser gives one result and does not panic.
 //!
 //! A file's name begins with what comes of it: `good` is one complete answer or several, `short` lacks something at its end,
-//! `bad` is not HTTP/1. The fuzz target runs the same body and starts from the same files.
+//! `bad` is not HTTP/1. What fuzzing finds becomes a file here.
 
 use http1::{Answer, Method, Parser, ResponseError};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ struct Outcome {
     complete: bool,
 }
 
-/// The body that the fuzz target shares: parses `bytes` in pieces of `size`, then closes.
+/// Parses `bytes` in pieces of `size`, then closes.
 fn parse(bytes: &[u8], size: usize) -> Outcome {
     let mut parser = Parser::new(Method::Get);
     let mut outcome = Outcome { answers: Vec::new(), error: None, complete: true };

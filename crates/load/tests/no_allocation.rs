@@ -57,7 +57,7 @@ fn allocations(requests: u64) -> u64 {
     let target = Target { address: server.address(), host: "localhost".to_owned() };
     let before = COUNT.load(Ordering::Relaxed);
     let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| {} };
-    let result = run(&spec, &target, &[], &mut control).unwrap();
+    let result = run(&spec, &target, &[], &mut control).expect("the load starts");
     assert_eq!(result.counts.good, requests);
     COUNT.load(Ordering::Relaxed) - before
 }

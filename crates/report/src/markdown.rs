@@ -64,8 +64,10 @@ impl Page {
 
     fn table(&mut self, view: &View) {
         let row = |first: &str, rest: &[String]| {
-            let cells: Vec<String> =
-                std::iter::once(first).chain(rest.iter().map(String::as_str)).map(|c| Markdown(c).to_string()).collect();
+            let cells: Vec<String> = std::iter::once(first)
+                .chain(rest.iter().map(String::as_str))
+                .map(|c| Markdown(c).to_string())
+                .collect();
             format!("| {} |", cells.join(" | "))
         };
         self.line("");
@@ -79,9 +81,10 @@ impl Page {
     fn diagnoses(&mut self, view: &View) {
         self.heading("section-diagnosis");
         for cell in &view.cells {
-            let title = match &cell.diagnosis {
-                Some(diagnosis) => diagnosis.primary.title.text.clone(),
-                None => self.words.word("no-diagnosis"),
+            let title = match (&cell.same_as_baseline, &cell.diagnosis) {
+                (Some(sentence), _) => sentence.text.clone(),
+                (None, Some(diagnosis)) => diagnosis.primary.title.text.clone(),
+                (None, None) => self.words.word("no-diagnosis"),
             };
             self.line(&format!("- **{}**: {}", Markdown(&cell.name), Markdown(&title)));
             self.findings(cell);
@@ -90,7 +93,7 @@ impl Page {
 
     fn findings(&mut self, cell: &CellView) {
         let separator = self.words.word("list-separator");
-        if let Some(diagnosis) = &cell.diagnosis {
+        if let (Some(diagnosis), None) = (&cell.diagnosis, &cell.same_as_baseline) {
             self.evidence(&diagnosis.primary, &separator);
             for finding in diagnosis.contributing.iter().chain(&diagnosis.ruled_out) {
                 self.line(&format!("  - {}", Markdown(&finding.title.text)));

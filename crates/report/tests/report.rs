@@ -94,13 +94,16 @@ fn limits(run: &Run, expected: &Expect) {
 
 #[test]
 fn the_four_rows_are_told_apart() {
-    limits(&run(), &expect![[r#"
+    limits(
+        &run(),
+        &expect![[r#"
         1 at a time: cause-offered-concurrency + cause-one-core-busy
         10 at once: cause-memory-thrash + cause-worker-limit-too-high
         10 at once (A/A): cause-memory-thrash + cause-worker-limit-too-high
         10, limit 4: cause-worker-limit-right + cause-cpu-bound
         10, lock: cause-lock-serialised + cause-one-core-busy
-    "#]]);
+    "#]],
+    );
     let drawn = terminal(&run(), Language::English, 200);
     assert!(drawn.contains("Idle 0 and a high load average are not a shortage of CPU"));
 }
@@ -122,7 +125,7 @@ fn a_run_without_trials() {
 fn a_single_block_has_no_interval() {
     let mut run = run();
     run.trials.retain(|trial| trial.block == 0);
-    let drawn = terminal(&run, Language::English, 80);
+    let drawn = terminal(&run, Language::English, 200);
     assert!(drawn.contains("There is only one block: no interval can be given."), "{drawn}");
     assert!(drawn.contains("no interval from a single block"), "{drawn}");
     page::well_formed(&report::html::render(&View::of(&run, Language::Japanese)));

@@ -21,6 +21,8 @@ pub(crate) enum Problem {
     Folder(std::io::Error),
     #[error("no place for the store: neither WEBDYNO_STORE, XDG_DATA_HOME nor HOME is set; give --store FILE")]
     Homeless,
+    #[error("there is no store here yet; make a run with `webdyno run PLAN`, or give --store FILE")]
+    Absent,
     #[error("not a webdyno store; give another file with --store FILE")]
     NotAStore,
     #[error("the store has version {found}, this webdyno knows {}; use a newer webdyno", schema::VERSION)]

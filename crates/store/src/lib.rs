@@ -68,6 +68,18 @@ impl Store {
         Ok(Store { connection, path: path.to_owned() })
     }
 
+    /// Opens a store that must be there already: whoever only reads does not want an empty one made.
+    ///
+    /// # Errors
+    /// When there is none, and as [`Store::open`].
+    pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
+        if path.exists() {
+            Store::open(path)
+        } else {
+            Err(StoreError { path: path.to_owned(), problem: Problem::Absent })
+        }
+    }
+
     /// Where the store is.
     #[must_use]
     pub fn path(&self) -> &Path {

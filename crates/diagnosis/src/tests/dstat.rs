@@ -108,7 +108,7 @@ fn replay(text: &str) -> (Vec<Reading>, std::ops::Range<u64>) {
             (DiskWriteSectors, written / 512.0),
             (SwapIn, read / 4096.0),
             (SwapOut, written / 4096.0),
-            (MajorFaults, cells[17]),
+            (MajorFaults, cells[19]),
         ];
         let mut row = Reading::empty(second * SECOND);
         for (column, value) in counted {

@@ -5,6 +5,7 @@ use crate::escape::Html;
 use crate::language::Catalogue;
 use crate::view::table::{percent, ratio};
 use crate::view::{CellView, PanelView, TrialView, View};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Ratios to the baseline on one logarithmic axis; empty when nothing was compared.
@@ -37,8 +38,12 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
             at(1.0)
         );
         if let (Some(low), Some(high)) = (comparison.low, comparison.high) {
-            let _ =
-                write!(out, "<i class=\"interval\" style=\"left:{:.2}%;width:{:.2}%\"></i>", at(low), at(high) - at(low));
+            let _ = write!(
+                out,
+                "<i class=\"interval\" style=\"left:{:.2}%;width:{:.2}%\"></i>",
+                at(low),
+                at(high) - at(low)
+            );
         }
         let _ = write!(
             out,
@@ -54,10 +59,8 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
         let _ = write!(out, "<span style=\"left:{:.2}%\">{}</span>", at(*value), Html(label));
     }
     out.push_str("</div><div class=\"figure\"></div></div></div>");
-    let caption = words.say(
-        "forest-caption",
-        &[("confidence", percent(view.run.confidence)), ("margin", percent(view.run.margin))],
-    );
+    let caption = words
+        .say("forest-caption", &[("confidence", percent(view.run.confidence)), ("margin", percent(view.run.margin))]);
     let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&caption.text));
     out
 }
@@ -117,6 +120,35 @@ pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
     let mut out = legend(lines.iter().map(|line| (line.style, line.label)));
     out.push_str(&plot("tall", &summary, &x, &y, &lines));
     let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&words.word("latency-caption")));
+    out.push_str(&percentiles(cells, words));
+    out
+}
+
+/// The same distributions as a table, for those who want numbers or do not see the plot.
+fn percentiles(cells: &[CellView], words: &Catalogue) -> String {
+    let known: Vec<_> = cells.iter().filter_map(|cell| Some((cell, cell.latency.as_ref()?))).collect();
+    let title = Html(&words.word("label-percentile")).to_string();
+    let mut out = format!("<details><summary>{title}</summary><div class=\"wide\"><table><thead><tr><th>{title}</th>");
+    for (cell, _) in &known {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", Html(&cell.name));
+    }
+    out.push_str("</tr></thead><tbody>");
+    let percents: BTreeSet<u64> = known
+        .iter()
+        .flat_map(|(_, latency)| &latency.percentiles)
+        .map(|p| (p.percent * 100.0).round() as u64)
+        .collect();
+    for hundredths in percents {
+        let percent = hundredths as f64 / 100.0;
+        let _ = write!(out, "<tr><th scope=\"row\">{}</th>", number(percent));
+        for (_, latency) in &known {
+            let found = latency.percentiles.iter().find(|p| (p.percent - percent).abs() < 1e-9);
+            let shown = found.map_or_else(|| "–".to_owned(), |p| units::short_duration(p.at_most_us as f64 * 1e3));
+            let _ = write!(out, "<td>{}</td>", Html(&shown));
+        }
+        out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div></details>");
     out
 }
 

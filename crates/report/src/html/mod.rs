@@ -95,7 +95,8 @@ impl Page<'_> {
 
     fn table(&self) -> String {
         let table = &self.view.table;
-        let mut out = format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{}</th>", self.word("label-cell"));
+        let mut out =
+            format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{}</th>", self.word("label-cell"));
         for (head, cell) in table.heads.iter().zip(&self.view.cells) {
             let _ = write!(out, "<th scope=\"col\">{}{}</th>", Html(head), self.badge(cell));
         }
@@ -149,16 +150,20 @@ impl Page<'_> {
     }
 
     fn card(&self, cell: &CellView) -> String {
-        let mut out = format!("<article><h3>{}{}</h3>", Html(&cell.name), self.badge(cell));
+        let mut out = format!("<article><div class=\"who\"><h3>{}{}</h3>", Html(&cell.name), self.badge(cell));
         let _ = write!(out, "<p class=\"load\">{}</p>", Html(&cell.load.text));
         if !cell.directives.is_empty() {
             let _ = write!(out, "<pre>{}</pre>", Html(&cell.directives.join("\n")));
         }
-        match &cell.diagnosis {
-            None => {
+        out.push_str("</div><div class=\"found\">");
+        match (&cell.same_as_baseline, &cell.diagnosis) {
+            (Some(sentence), _) => {
+                let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&sentence.text));
+            }
+            (None, None) => {
                 let _ = write!(out, "<p class=\"limit\">{}</p>", self.word("no-diagnosis"));
             }
-            Some(diagnosis) => {
+            (None, Some(diagnosis)) => {
                 let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&diagnosis.primary.title.text));
                 out.push_str(&evidence(&diagnosis.primary));
                 for finding in &diagnosis.contributing {
@@ -175,7 +180,7 @@ impl Page<'_> {
         if !cell.doubts.is_empty() {
             let _ = write!(out, "<div class=\"doubts\">{}</div>", items(&cell.doubts));
         }
-        out.push_str("</article>");
+        out.push_str("</div></article>");
         out
     }
 
@@ -186,7 +191,11 @@ impl Page<'_> {
         let mut out = format!("<p class=\"caption\">{}</p>", self.word("trials-caption"));
         for cell in &self.view.cells {
             let _ = write!(out, "<h3>{}{}</h3>", Html(&cell.name), self.badge(cell));
-            self.view.trials.iter().filter(|trial| trial.cell == cell.name).for_each(|trial| out.push_str(&self.trial(trial)));
+            self.view
+                .trials
+                .iter()
+                .filter(|trial| trial.cell == cell.name)
+                .for_each(|trial| out.push_str(&self.trial(trial)));
         }
         out
     }
@@ -199,8 +208,7 @@ impl Page<'_> {
         if trial.typical {
             facts.push(format!("<span class=\"badge\">{}</span>", self.word("label-typical")));
         }
-        let which =
-            self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
+        let which = self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
         let mut out = format!(
             "<details class=\"trial\"{}><summary><b>{}</b> {}</summary>",
             if trial.typical { " open" } else { "" },
@@ -249,8 +257,7 @@ impl Page<'_> {
             }
         }
         for trial in self.view.trials.iter().filter(|trial| !trial.complete) {
-            let which =
-                self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
+            let which = self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
             let _ = write!(out, "<li>{}: {}</li>", Html(&which.text), Html(&trial.outcome.text));
         }
         if out.is_empty() { out } else { format!("<ul>{out}</ul>") }

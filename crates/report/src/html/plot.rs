@@ -52,8 +52,7 @@ impl Axis {
             _ => &[1.0, 2.0, 5.0],
         };
         let powers = low.log10().floor() as i32 - 1..=high.log10().ceil() as i32;
-        let all: Vec<f64> =
-            powers.flat_map(|power| marks.iter().map(move |mark| mark * 10_f64.powi(power))).collect();
+        let all: Vec<f64> = powers.flat_map(|power| marks.iter().map(move |mark| mark * 10_f64.powi(power))).collect();
         let from = all.iter().rposition(|&tick| tick <= low * 1.000_001).unwrap_or(0);
         let to = all.iter().position(|&tick| tick >= high * 0.999_999).unwrap_or(all.len() - 1).max(from + 1);
         let ticks: Vec<f64> = all[from..=to.min(all.len() - 1)].to_vec();

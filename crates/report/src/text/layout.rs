@@ -42,21 +42,29 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What must stay together: a word with the marks that cling to it, a blank, or one wide character with its marks.
+/// Marks and small kana that no line begins with.
+const CLING: &str = "、。，．・：；？！」』）】ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ〜–×,.;:!?)]%";
+
+/// Brackets that no line ends with.
+const OPEN: &str = "「『（【([";
+
+/// What must stay together: a word with the marks that cling to it, a number with its unit, a blank, or one wide character with
+/// its marks.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
-    let mut glued = false;
+    let mut before = ' ';
     for c in text.chars() {
-        let wide = c.width().unwrap_or(0) > 1;
-        let last = pieces.last_mut().filter(|last| *last != " ");
-        let after_wide = last.as_ref().and_then(|last| last.chars().last()).is_some_and(|c| c.width() == Some(2));
-        match last {
-            Some(last) if c != ' ' && (glued || "、。，．・：；？！」』）】ー々×,.;:!?)]%".contains(c) || !(wide || after_wide)) => {
-                last.push(c);
-            }
+        let wide = |c: char| c.width() == Some(2);
+        let joined = match (before, c) {
+            (' ', _) => pieces.last().is_some_and(|last| last.len() > 1 && last.ends_with(' ')),
+            (_, ' ') => before.is_ascii_digit(),
+            _ => OPEN.contains(before) || CLING.contains(c) || !(wide(before) || wide(c)),
+        };
+        match pieces.last_mut() {
+            Some(last) if joined => last.push(c),
             _ => pieces.push(c.to_string()),
         }
-        glued = "「『（【([".contains(c);
+        before = c;
     }
     pieces
 }
@@ -99,10 +107,14 @@ fn column_widths(table: &Table, columns: usize) -> Option<Vec<usize>> {
         widths.push(figures.max(longest_word).max(NARROWEST));
     }
     let needed = widths.iter().sum::<usize>() + GAP * table.heads.len();
-    // What is left widens the columns, so that names break less.
-    let spare = columns.checked_sub(needed)?.checked_div(table.heads.len()).unwrap_or(0);
-    for (column, head) in widths[1..].iter_mut().zip(&table.heads) {
-        *column = (*column + spare).min(head.width().max(*column));
+    // What is left goes to the names that are broken most.
+    for _ in 0..columns.checked_sub(needed)? {
+        let lines = |(column, head): (usize, &String)| (wrap(head, column).len(), head.width());
+        let heads = widths[1..].iter().copied().zip(&table.heads).map(lines).enumerate();
+        match heads.rev().max_by_key(|(_, lines)| *lines) {
+            Some((index, (2.., _))) => widths[index + 1] += 1,
+            _ => break,
+        }
     }
     Some(widths)
 }
@@ -195,8 +207,10 @@ mod tests {
         check("メモリー不足を示しています。", 12, &["メモリー不足", "を示していま", "す。"]);
         check("CPU 使用率は user と system", 12, &["CPU 使用率は", "user と", "system"]);
         check("MaxRequestWorkers", 6, &["MaxReq", "uestWo", "rkers"]);
-        check("大きい（約 7 倍）です", 8, &["大きい", "（約 7", "倍）です"]);
+        check("大きい（約 7 倍）です", 8, &["大きい", "（約", "7 倍）で", "す"]);
         check("", 10, &[""]);
         check("one\ntwo", 10, &["one", "two"]);
+        check("a limit of 200 MiB", 14, &["a limit of", "200 MiB"]);
+        check("メジャーフォールト", 6, &["メ", "ジャー", "フォー", "ルト"]);
     }
 }

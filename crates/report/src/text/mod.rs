@@ -10,6 +10,7 @@ use crate::escape::plain;
 use crate::language::{Catalogue, Sentence};
 use crate::view::{CellView, FindingView, View};
 use paint::{Paint, Tone};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a terminal is to be written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +95,9 @@ impl Page {
         if !run.about.is_empty() {
             self.paragraph("", Tone::Plain, &run.about);
         }
-        let server = run.server.as_ref().map(|server| format!("{server}; ")).unwrap_or_default();
-        let confinement = run.confinement.as_ref().map(|sentence| format!("; {}", sentence.text)).unwrap_or_default();
-        self.paragraph("", Tone::Quiet, &format!("{server}{}{confinement}", run.placement.text));
+        let confinement = run.confinement.as_ref().map(|sentence| sentence.text.as_str());
+        let facts = [run.server.as_deref(), Some(run.placement.text.as_str()), confinement];
+        self.paragraph("", Tone::Quiet, &facts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
     }
 
     fn table(&mut self, view: &View) {
@@ -134,40 +135,48 @@ impl Page {
             self.paragraph("  ", Tone::Plain, &format!("{}: {nothing}", cell.name));
             return;
         };
-        self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.primary.title.text));
-        self.evidence(&diagnosis.primary);
-        for finding in &diagnosis.contributing {
-            self.paragraph("    + ", Tone::Plain, &finding.title.text);
-            self.evidence(finding);
-        }
-        for finding in &diagnosis.ruled_out {
-            self.paragraph("    - ", Tone::Plain, &finding.title.text);
-            self.evidence(finding);
+        if let Some(sentence) = &cell.same_as_baseline {
+            self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, sentence.text));
+        } else {
+            self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.primary.title.text));
+            let mut shown = BTreeSet::new();
+            self.evidence(&diagnosis.primary, &mut shown);
+            for (lead, findings) in [("    + ", &diagnosis.contributing), ("    - ", &diagnosis.ruled_out)] {
+                for finding in findings {
+                    self.paragraph(lead, Tone::Plain, &finding.title.text);
+                    self.evidence(finding, &mut shown);
+                }
+            }
         }
         cell.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, &doubt.text));
     }
 
-    fn evidence(&mut self, finding: &FindingView) {
-        if !finding.evidence.is_empty() {
-            let numbers: Vec<_> = finding.evidence.iter().map(|e| format!("{} {}", e.label, e.text)).collect();
-            let numbers = numbers.join(&self.words.word("list-separator"));
-            self.paragraph("      ", Tone::Quiet, &numbers);
+    /// The numbers of a finding that the cell has not `shown` yet, and what follows from it.
+    fn evidence(&mut self, finding: &FindingView, shown: &mut BTreeSet<&'static str>) {
+        let new = finding.evidence.iter().filter(|number| shown.insert(number.name));
+        let numbers: Vec<_> = new.map(|number| format!("{} {}", number.label, number.text)).collect();
+        if !numbers.is_empty() {
+            self.paragraph("      ", Tone::Quiet, &numbers.join(&self.words.word("list-separator")));
         }
         for sentence in finding.leads_to.iter().chain(&finding.advice) {
             self.paragraph("      ", Tone::Plain, &sentence.text);
         }
     }
 
+    /// Settings by value, each with the cells that have it.
     fn settings(&mut self, view: &View) {
         if view.settings.is_empty() {
             return;
         }
         self.section("section-settings");
         for setting in &view.settings {
-            let values = setting.values.iter().zip(&view.cells);
-            let values = values.filter_map(|(value, cell)| Some(format!("{} = {}", cell.name, value.as_ref()?)));
-            let values = values.collect::<Vec<_>>().join(&self.words.word("list-separator"));
-            self.paragraph("  ", Tone::Plain, &format!("{}: {values}", setting.name));
+            let mut by_value: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for (value, cell) in setting.values.iter().zip(&view.cells) {
+                by_value.entry(value.as_deref().unwrap_or("–")).or_default().push(&cell.name);
+            }
+            for (value, cells) in by_value {
+                self.paragraph("  ", Tone::Plain, &format!("{} {value}: {}", setting.name, cells.join("; ")));
+            }
         }
     }
 
@@ -182,10 +191,7 @@ impl Page {
             }
         }
         for trial in &view.trials {
-            let which = self.words.say(
-                "trial-of",
-                &[("block", trial.block.to_string()), ("cell", trial.cell.clone())],
-            );
+            let which = self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
             if !trial.complete {
                 lines.push((format!("{}: {}", which.text, trial.outcome.text), Tone::Warning));
             }

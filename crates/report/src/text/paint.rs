@@ -22,6 +22,9 @@ pub(super) struct Paint {
 impl Paint {
     pub(super) fn tone(self, tone: Tone, text: &str) -> String {
         // Blue and yellow, not green and red: most colour-blind readers tell them apart.
+        if text.is_empty() {
+            return String::new();
+        }
         let code = match (self.colour, tone) {
             (Colour::None, _) | (_, Tone::Plain) => return text.to_owned(),
             (_, Tone::Strong) => "1",

@@ -10,7 +10,7 @@ use crate::view::{
 use diagnosis::{Diagnosis, Finding, Quantity, Unit};
 use model::latency::Latency;
 use model::load::{Counts, Failure, LoadDoubt, LoadResult};
-use model::plan::{Cell, LoadSpec, Plan};
+use model::plan::{Cell, LoadSpec, Plan, Role};
 use model::run::Run;
 use stats::{Comparison, Verdict, Warning};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         load: load_sentence(plan.load(cell), words),
         trials_used: loads.len(),
         trials_made: run.trials.iter().filter(|trial| trial.cell == cell.name).count(),
-        window_s: median(loads.iter().map(|load| load.seconds()).collect()),
+        window_s: median(&loads.iter().map(|load| load.seconds()).collect::<Vec<_>>()),
         good_per_s: geometric_mean(&goodputs),
         good_per_s_of_trials: goodputs,
         latency: latency_view(&latency),
@@ -57,6 +57,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
             })
             .collect(),
         comparison: judged.comparison(cell).map(|comparison| comparison_view(comparison, plan, words)),
+        same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
         doubts: doubts(&loads, words),
     }
@@ -67,9 +68,7 @@ fn load_sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
     let amount = match (load.requests, load.duration_ns) {
         (Some(n), None) => words.say("amount-requests", &[("requests", n.to_string())]),
         (None, Some(ns)) => words.say("amount-duration", &[("duration", duration(ns))]),
-        (Some(n), Some(ns)) => {
-            words.say("amount-either", &[("requests", n.to_string()), ("duration", duration(ns))])
-        }
+        (Some(n), Some(ns)) => words.say("amount-either", &[("requests", n.to_string()), ("duration", duration(ns))]),
         (None, None) => words.say("amount-open", &[]),
     };
     words.say(
@@ -79,8 +78,8 @@ fn load_sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
 }
 
 /// The middle value; the mean of the two middle ones for an even count.
-fn median(values: Vec<f64>) -> Option<f64> {
-    stats::summarize(&values).ok().map(|summary| summary.median)
+fn median(values: &[f64]) -> Option<f64> {
+    stats::summarize(values).ok().map(|summary| summary.median)
 }
 
 /// exp of the mean logarithm: the mean whose quotients are the compared ratios.
@@ -167,6 +166,14 @@ fn comparison_view(comparison: &Comparison, plan: &Plan, words: &Catalogue) -> C
     }
 }
 
+fn same_as_baseline(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> Option<Sentence> {
+    let baseline = run.head.plan.baseline();
+    let (own, other) = (judged.cell(run, cell)?, judged.cell(run, baseline)?);
+    let same = cell.role == Role::Again && own.causes().eq(other.causes());
+    let limit = title(&own.primary, words).text;
+    same.then(|| words.say("same-as-baseline", &[("cell", baseline.name.clone()), ("limit", limit)]))
+}
+
 /// What a finding says, in a few words.
 pub(crate) fn title(finding: &Finding, words: &Catalogue) -> Sentence {
     words.say(finding.id, &[])
@@ -209,7 +216,7 @@ fn finding_view(finding: &Finding, words: &Catalogue) -> FindingView {
 fn printed(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Share => format!("{} %", units::si(value * 100.0).print(value * 100.0)),
-        Unit::Bytes => units::short_bytes(value.max(0.0) as u64),
+        Unit::Bytes => units::short_bytes(value.max(0.0).round() as u64),
         Unit::Count if value.fract() == 0.0 => format!("{value}"),
         Unit::Count => units::si(value).print(value),
         Unit::Seconds => units::short_duration(value * 1e9),

@@ -54,7 +54,8 @@ impl Judged {
 
     /// What limited a cell, over its trials that count.
     pub(crate) fn cell(&self, run: &Run, cell: &Cell) -> Option<Diagnosis> {
-        let of_cell = run.trials.iter().zip(&self.trials).filter(|(trial, _)| trial.cell == cell.name && trial.counts());
+        let of_cell =
+            run.trials.iter().zip(&self.trials).filter(|(trial, _)| trial.cell == cell.name && trial.counts());
         let found: Vec<Diagnosis> = of_cell.filter_map(|(_, diagnosis)| diagnosis.clone()).collect();
         (!found.is_empty()).then(|| diagnosis::over_trials(&found))
     }

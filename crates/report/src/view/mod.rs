@@ -124,6 +124,8 @@ pub struct CellView {
     pub comparison: Option<ComparisonView>,
     /// What limited it.
     pub diagnosis: Option<DiagnosisView>,
+    /// Said instead of the diagnosis of an A/A cell that is the baseline's over again.
+    pub same_as_baseline: Option<Sentence>,
     /// Doubts about the load itself.
     pub doubts: Vec<Sentence>,
 }
@@ -263,7 +265,7 @@ pub struct TrialView {
     pub median_us: Option<u64>,
     /// What limited it, in a few words.
     pub limit: Option<Sentence>,
-    /// What webdyno and its sampler had to say while running it.
+    /// What webdyno had to say while running it.
     pub notes: Vec<String>,
     /// The end of the server's error log, when the trial is not complete.
     pub log_tail: Option<String>,

@@ -60,7 +60,8 @@ fn list(cpus: &[u32]) -> String {
 
 /// A moment in UTC to the second, as RFC 3339 writes it.
 fn began(wall_ns: i64) -> String {
-    jiff::Timestamp::from_second(wall_ns.div_euclid(1_000_000_000)).map_or_else(|_| wall_ns.to_string(), |t| t.to_string())
+    jiff::Timestamp::from_second(wall_ns.div_euclid(1_000_000_000))
+        .map_or_else(|_| wall_ns.to_string(), |t| t.to_string())
 }
 
 /// What the reader must know first, each said once.
@@ -85,13 +86,15 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
             warnings.push(words.say(id, &[("n", concerned.to_string()), ("made", made)]));
         }
     }
-    let doubtful = judged.comparisons().flat_map(|comparison| &comparison.warnings);
-    let concerns_all = |warning: &&Warning| matches!(warning, Warning::FewBlocks { .. } | Warning::AgainDiffers { .. });
-    for sentence in doubtful.filter(concerns_all).map(|warning| comparison_warning(warning, words)) {
-        if !warnings.contains(&sentence) {
-            warnings.push(sentence);
-        }
-    }
+    // These two concern every comparison alike; the fewest blocks say it for all.
+    let doubtful = || judged.comparisons().flat_map(|comparison| &comparison.warnings);
+    let blocks = |warning: &Warning| matches!(warning, Warning::FewBlocks { .. }).then_some(*warning);
+    let fewest = doubtful().filter_map(blocks).min_by_key(|warning| match warning {
+        Warning::FewBlocks { blocks } => *blocks,
+        _ => usize::MAX,
+    });
+    let drifted = doubtful().find(|warning| matches!(warning, Warning::AgainDiffers { .. })).copied();
+    warnings.extend(fewest.into_iter().chain(drifted).map(|warning| comparison_warning(&warning, words)));
     warnings.extend(generator(run, words));
     let notes: BTreeSet<&String> = run.trials.iter().flat_map(|trial| &trial.readings.notes).collect();
     warnings.extend(notes.into_iter().map(|note| words.say("warn-sampler", &[("note", note.clone())])));

@@ -30,7 +30,7 @@ pub(crate) fn trials(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Trial
             good_per_s: trial.load.as_ref().map(LoadResult::goodput),
             median_us: trial.load.as_ref().and_then(|load| load.total.percentile_us(50.0)),
             limit: judged.trial(index).map(|diagnosis| title(&diagnosis.primary, words)),
-            notes: trial.notes.iter().chain(&trial.readings.notes).cloned().collect(),
+            notes: trial.notes.clone(),
             log_tail: (trial.outcome != Outcome::Complete && !trial.log_tail.trim().is_empty())
                 .then(|| trial.log_tail.clone()),
             panels: panels(trial, &run.head.host, words),

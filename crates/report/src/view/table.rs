@@ -68,8 +68,8 @@ pub(crate) fn percent(share: f64) -> String {
 
 pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Table {
     let mut rows = vec![
-        scaled(RowKind::Time, words, "row-time", cells, |cell| cell.window_s, units::si),
-        scaled(RowKind::Rate, words, "row-rate", cells, |cell| cell.good_per_s, units::si),
+        plain(RowKind::Time, words, "row-time", cells, |cell| cell.window_s),
+        plain(RowKind::Rate, words, "row-rate", cells, |cell| cell.good_per_s),
     ];
     rows.extend(latencies(cells, words));
     let row = |kind, id: &str, figure: &dyn Fn(&CellView) -> String| Row {
@@ -104,16 +104,18 @@ pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Tabl
     Table { heads: cells.iter().map(|cell| cell.name.clone()).collect(), rows }
 }
 
-fn scaled(
+/// A row of plain numbers. Its smallest keeps three digits, as it is the one a collapse is read from; thousands need no fractions.
+fn plain(
     kind: RowKind,
     words: &Catalogue,
     id: &str,
     cells: &[CellView],
     value: impl Fn(&CellView) -> Option<f64>,
-    scale: fn(f64) -> units::Scale,
 ) -> Row {
     let values: Vec<_> = cells.iter().map(value).collect();
-    let scale = scale(values.iter().flatten().copied().fold(0.0, f64::max));
+    let largest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let smallest = values.iter().flatten().copied().fold(largest, f64::min);
+    let scale = units::si(if largest < 1000.0 { smallest } else { largest });
     Row { kind, label: words.word(id), figures: values.into_iter().map(|value| print(value, scale)).collect() }
 }
 
@@ -123,7 +125,8 @@ fn print(value: Option<f64>, scale: units::Scale) -> String {
 
 /// The latency rows share one scale, chosen by the largest median: the largest maximum would hide what is usual.
 fn latencies(cells: &[CellView], words: &Catalogue) -> Vec<Row> {
-    let figures: [(&str, fn(&LatencyView) -> f64); 5] = [
+    type Figure = fn(&LatencyView) -> f64;
+    let figures: [(&str, Figure); 5] = [
         ("row-min", |l| l.min_us as f64),
         ("row-mean", |l| l.mean_us),
         ("row-median", |l| l.median_us as f64),

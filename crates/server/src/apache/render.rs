@@ -120,8 +120,8 @@ mod tests {
             variant: &[directive("MaxRequestWorkers 4", 40)],
         });
         let lines = rendered.text.lines().enumerate().map(|(i, line)| {
-            let place = rendered.planned_at(i + 1).map(|d| d.line.to_string()).unwrap_or_default();
-            format!("{place:>3} {line}").trim_end().to_owned() + "\n"
+            let place = rendered.planned_at(i + 1).map_or("--".to_owned(), |d| d.line.to_string());
+            format!("{place} {line}\n")
         });
         expected.assert_eq(&lines.collect::<String>());
         assert_eq!(rendered.planned_at(0), None);
@@ -134,41 +134,41 @@ mod tests {
             Mpm::Prefork,
             Some("/srv/bin"),
             &expect![[r#"
-                    ServerRoot "/run/a \"b\""
-                    ServerName 127.0.0.1
-                    Listen 127.0.0.1:18101
-                    PidFile run/httpd.pid
-                    DefaultRuntimeDir run
-                    ErrorLog logs/error.log
-                    LogLevel warn
-                    LoadModule env_module "/m/mod_env.so"
-                    User www-data
-                    Group www-data
-                    TypesConfig "/etc/mime.types"
-                    <Directory />
-                    AllowOverride None
-                    Require all denied
-                    </Directory>
-                    DocumentRoot "/srv/www"
-                    <Directory "/srv/www">
-                    Require all granted
-                    </Directory>
-                    ScriptAlias /cgi-bin/ "/srv/bin/"
-                    <Directory "/srv/bin">
-                    Options +ExecCGI
-                    Require all granted
-                    </Directory>
-                    <Location /server-status>
-                    SetHandler server-status
-                    Require all granted
-                    </Location>
-                    <Location /server-info>
-                    SetHandler server-info
-                    Require all granted
-                    </Location>
-                 31 StartServers 12
-                 33   SetEnv A b
-                 40 MaxRequestWorkers 4
+                -- ServerRoot "/run/a \"b\""
+                -- ServerName 127.0.0.1
+                -- Listen 127.0.0.1:18101
+                -- PidFile run/httpd.pid
+                -- DefaultRuntimeDir run
+                -- ErrorLog logs/error.log
+                -- LogLevel warn
+                -- LoadModule env_module "/m/mod_env.so"
+                -- User www-data
+                -- Group www-data
+                -- TypesConfig "/etc/mime.types"
+                -- <Directory />
+                -- AllowOverride None
+                -- Require all denied
+                -- </Directory>
+                -- DocumentRoot "/srv/www"
+                -- <Directory "/srv/www">
+                -- Require all granted
+                -- </Directory>
+                -- ScriptAlias /cgi-bin/ "/srv/bin/"
+                -- <Directory "/srv/bin">
+                -- Options +ExecCGI
+                -- Require all granted
+                -- </Directory>
+                -- <Location /server-status>
+                -- SetHandler server-status
+                -- Require all granted
+                -- </Location>
+                -- <Location /server-info>
+                -- SetHandler server-info
+                -- Require all granted
+                -- </Location>
+                31 StartServers 12
+                33   SetEnv A b
+                40 MaxRequestWorkers 4
             "#]],
         );
     }
@@ -179,40 +179,40 @@ mod tests {
             Mpm::Event,
             Some("/srv/bin"),
             &expect![[r#"
-                    ServerRoot "/run/a \"b\""
-                    ServerName 127.0.0.1
-                    Listen 127.0.0.1:18101
-                    PidFile run/httpd.pid
-                    DefaultRuntimeDir run
-                    ErrorLog logs/error.log
-                    LogLevel warn
-                    LoadModule env_module "/m/mod_env.so"
-                    TypesConfig "/etc/mime.types"
-                    <Directory />
-                    AllowOverride None
-                    Require all denied
-                    </Directory>
-                    DocumentRoot "/srv/www"
-                    <Directory "/srv/www">
-                    Require all granted
-                    </Directory>
-                    ScriptSock cgisock
-                    ScriptAlias /cgi-bin/ "/srv/bin/"
-                    <Directory "/srv/bin">
-                    Options +ExecCGI
-                    Require all granted
-                    </Directory>
-                    <Location /server-status>
-                    SetHandler server-status
-                    Require all granted
-                    </Location>
-                    <Location /server-info>
-                    SetHandler server-info
-                    Require all granted
-                    </Location>
-                 31 StartServers 12
-                 33   SetEnv A b
-                 40 MaxRequestWorkers 4
+                -- ServerRoot "/run/a \"b\""
+                -- ServerName 127.0.0.1
+                -- Listen 127.0.0.1:18101
+                -- PidFile run/httpd.pid
+                -- DefaultRuntimeDir run
+                -- ErrorLog logs/error.log
+                -- LogLevel warn
+                -- LoadModule env_module "/m/mod_env.so"
+                -- TypesConfig "/etc/mime.types"
+                -- <Directory />
+                -- AllowOverride None
+                -- Require all denied
+                -- </Directory>
+                -- DocumentRoot "/srv/www"
+                -- <Directory "/srv/www">
+                -- Require all granted
+                -- </Directory>
+                -- ScriptSock cgisock
+                -- ScriptAlias /cgi-bin/ "/srv/bin/"
+                -- <Directory "/srv/bin">
+                -- Options +ExecCGI
+                -- Require all granted
+                -- </Directory>
+                -- <Location /server-status>
+                -- SetHandler server-status
+                -- Require all granted
+                -- </Location>
+                -- <Location /server-info>
+                -- SetHandler server-info
+                -- Require all granted
+                -- </Location>
+                31 StartServers 12
+                33   SetEnv A b
+                40 MaxRequestWorkers 4
             "#]],
         );
     }

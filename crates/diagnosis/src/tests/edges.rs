@@ -1,0 +1,204 @@
+//! Each threshold from both sides, and each line of the table against those it silences.
+
+use super::*;
+use crate::rules::RULES;
+use crate::{Evidence, Finding, thresholds as t};
+
+fn causes(scene: &Scene) -> Vec<Cause> {
+    let (head, trial) = scene.build();
+    diagnose(&head, &head.plan.cells[0], &trial).causes().collect()
+}
+
+/// `cause` is found just above the threshold and not just below it.
+fn check_from(cause: Cause, threshold: f64, scene: impl Fn(f64) -> Scene) {
+    let [below, above] = [0.98, 1.02].map(|part| causes(&scene(part * threshold)));
+    assert!(!below.contains(&cause), "below {threshold}: {below:?}");
+    assert!(above.contains(&cause), "above {threshold}: {above:?}");
+}
+
+/// `cause` is found just below the threshold and not just above it.
+fn check_until(cause: Cause, threshold: f64, scene: impl Fn(f64) -> Scene) {
+    let [below, above] = [0.98, 1.02].map(|part| causes(&scene(part * threshold)));
+    assert!(below.contains(&cause), "below {threshold}: {below:?}");
+    assert!(!above.contains(&cause), "above {threshold}: {above:?}");
+}
+
+/// Shares of the two CPUs' time, in ticks per second.
+fn cpus(user: f64, system: f64, iowait: f64) -> [(model::reading::Column, f64); 4] {
+    let idle = 200.0 * (1.0 - user - system - iowait);
+    [(CpuUser, 200.0 * user), (CpuSystem, 200.0 * system), (CpuIowait, 200.0 * iowait), (CpuIdle, idle)]
+}
+
+/// More is asked for than there are workers; the CPUs' use is `used`, the server's own part most of it.
+fn queueing(used: f64) -> Scene {
+    let scene = calm().load(40, 500.0).limit(4).levels(&[(AcceptQueue, 36)]);
+    scene.counters(&cpus(used, 0.0, 0.0)).counters(&[(GroupCpuNs, used * 1.9e9)])
+}
+
+/// Refaults of so many bytes per good answer.
+fn refaults(scene: Scene, per_second: f64, bytes: f64) -> Scene {
+    scene.counters(&[(GroupRefaultAnon, per_second * bytes / 4096.0)])
+}
+
+#[test]
+fn thresholds_of_memory() {
+    check_from(Cause::MemoryThrash, t::THRASH_FULL, |x| {
+        calm().counters(&[(GroupPsiMemSome, x * 1e6), (GroupPsiMemFull, x * 1e6)])
+    });
+    check_from(Cause::MemoryThrash, t::THRASH_SOME, |x| {
+        refaults(calm(), 500.0, 4e6).counters(&[(GroupPsiMemSome, x * 1e6)])
+    });
+    check_from(Cause::MemoryThrash, t::THRASH_SOME, |x| {
+        refaults(calm(), 500.0, 4e6).counters(&[(GroupPsiIoSome, x * 1e6)])
+    });
+    check_from(Cause::MemoryThrash, t::REFAULT_PER_REQUEST, |x| {
+        refaults(calm(), 500.0, x).counters(&[(GroupPsiMemSome, 0.2e6)])
+    });
+    let old_kernel = |faults: f64, user: f64| {
+        let swapping = [(SwapIn, 100.0), (SwapOut, 900.0), (MajorFaults, faults)];
+        Scene::new(2).load(10, 5.0).counters(&cpus(user, 0.3, 0.0)).counters(&swapping)
+    };
+    check_from(Cause::MemoryThrash, t::MAJOR_FAULTS, |x| old_kernel(x, 0.1));
+    check_until(Cause::MemoryThrash, t::THRASH_USER, |x| old_kernel(100.0, x));
+    check_from(Cause::WorkerLimitRight, t::MEMORY_QUIET, |x| {
+        queueing(0.3).counters(&[(GroupPsiMemSome, x * 1e6), (GroupPsiMemFull, x * 1e6)])
+    });
+}
+
+#[test]
+fn thresholds_of_the_disk() {
+    let waiting =
+        |io: f64, memory: f64| calm().counters(&[(GroupPsiIoFull, io * 1e6), (GroupPsiMemFull, memory * 1e6)]);
+    check_from(Cause::DiskBound, t::DISK_FULL, |x| waiting(x, 0.0));
+    check_until(Cause::DiskBound, t::DISK_OVER_MEMORY, |x| waiting(0.2, x * 0.2));
+    let old_kernel = |busy: f64, swap_share: f64| {
+        let traffic = [(DiskReadSectors, 80_000.0), (DiskWriteSectors, 0.0), (SwapIn, swap_share * 10_000.0)];
+        let disk = [(DiskIoMs, busy * 1e3), (DiskWeightedMs, 3000.0), (SwapOut, 0.0)];
+        Scene::new(2).load(10, 5.0).counters(&cpus(0.1, 0.1, 0.0)).counters(&traffic).counters(&disk)
+    };
+    check_from(Cause::DiskBound, t::DISK_BUSY, |x| old_kernel(x, 0.0));
+    check_until(Cause::DiskBound, t::DISK_SWAP_SHARE, |x| old_kernel(0.9, x));
+}
+
+#[test]
+fn thresholds_of_the_cpu() {
+    check_from(Cause::CpuBound, t::CPU_FULL, queueing);
+    check_from(Cause::WorkerLimitRight, t::CPU_FULL, queueing);
+    check_from(Cause::WorkerLimitReached, t::CPU_ROOM, queueing);
+    check_until(Cause::WorkerLimitTooLow, t::CPU_ROOM, queueing);
+    check_until(Cause::OfferedConcurrency, t::IOWAIT_QUIET, |x| calm().counters(&cpus(0.1, 0.1, x)));
+    let own = |x: f64| calm().load(10, 20.0).counters(&cpus(0.9, 0.08, 0.0)).counters(&[(GroupCpuNs, x * 2e9)]);
+    check_from(Cause::CpuBound, t::OWN_PART, own);
+    let cores = |x: f64| calm().load(1, 20.0).counters(&[(GroupCpuNs, x * 1e9)]);
+    check_from(Cause::OneCoreBusy, *t::ONE_CORE.start(), cores);
+    check_until(Cause::OneCoreBusy, *t::ONE_CORE.end(), cores);
+    let shared = |x: f64| calm().load(20, 20.0).counters(&[(GroupCpuNs, x * 1e9)]);
+    check_until(Cause::OfferedConcurrency, *t::SINGLE_CORE.start(), shared);
+    check_from(Cause::OfferedConcurrency, *t::SINGLE_CORE.end(), shared);
+}
+
+#[test]
+fn other_thresholds() {
+    check_from(Cause::FailuresDominate, t::FAILURES, |x| calm().load(4, 500.0 * (1.0 - x)).failed(500.0 * x));
+    check_from(Cause::GeneratorSaturated, t::GENERATOR_FULL, |x| calm().generator(x));
+    // 10 requests in work beside the one that holds the lock: five waiting are half, four are not.
+    let locked = |waiters: u64| causes(&calm().load(11, 30.0).levels(&[(TreeLockWaiters, waiters)]));
+    assert!(locked(5).contains(&Cause::LockSerialised) && !locked(4).contains(&Cause::LockSerialised));
+    // 41 readings in the window: 2 late ones are 4.9 %, 3 are 7.3 %.
+    let late = |count: usize| {
+        let (head, mut trial) = calm().seconds(40).build();
+        for (place, row) in trial.readings.rows.iter_mut().enumerate() {
+            row.set(SamplerLateNs, if (10..10 + count).contains(&place) { 300_000_000 } else { 1_000_000 });
+        }
+        diagnose(&head, &head.plan.cells[0], &trial).causes().any(|cause| cause == Cause::MonitorUnfit)
+    };
+    assert!(late(3) && !late(2));
+}
+
+/// Scenes in which a line and one it silences are both true.
+fn overlaps() -> Vec<Scene> {
+    let refaulting = |scene: Scene, per_second: f64| {
+        refaults(scene, per_second, 4e6).counters(&[(GroupPsiMemSome, 0.2e6), (GroupPsiMemFull, 0.0)])
+    };
+    let thrash = [(GroupPsiMemSome, 0.5e6), (GroupPsiMemFull, 0.3e6)];
+    let slow_disk = [(GroupPsiIoSome, 0.9e6), (GroupPsiIoFull, 0.6e6)];
+    let locked = [(TreeLockWaiters, 9)];
+    let one_core = [(GroupCpuNs, 1.0e9)];
+    // Four requests on eight CPUs, two workers; somebody else fills the host as far as `used`.
+    let eight = |used: f64| {
+        Scene::new(8).load(4, 20.0).limit(2).levels(&[(AcceptQueue, 2)]).counters(&[
+            (CpuUser, 800.0 * used),
+            (CpuIdle, 800.0 * (1.0 - used)),
+            (TreeCpuTicks, 240.0),
+        ])
+    };
+    vec![
+        calm().counters(&thrash),
+        calm().counters(&[(GroupPsiMemFull, 0.12e6)]).counters(&slow_disk),
+        calm().counters(&thrash).counters(&one_core),
+        calm().load(1, 20.0).counters(&thrash).counters(&one_core),
+        refaulting(queueing(0.3), 500.0),
+        refaulting(queueing(0.8), 500.0),
+        refaulting(queueing(0.95), 500.0),
+        calm().load(1000, 500.0).limit(2000).levels(&[(AcceptQueue, 512), (AcceptLimit, 511)]),
+        queueing(0.3).counters(&slow_disk),
+        calm().counters(&slow_disk),
+        queueing(0.3).levels(&locked),
+        queueing(0.8).levels(&locked),
+        queueing(0.95).levels(&locked),
+        calm().load(10, 20.0).levels(&locked),
+        eight(0.5).counters(&[(TreeCpuTicks, 200.0)]).pinned(2),
+        queueing(0.3),
+        eight(0.8),
+        eight(0.95),
+        queueing(0.3).counters(&[(GroupCpuNs, 1.0e9)]),
+        calm().failed(400.0),
+        calm().load(1, 20.0).counters(&cpus(0.9, 0.08, 0.0)).counters(&one_core),
+        calm().load(10, 20.0).counters(&cpus(0.9, 0.08, 0.0)).counters(&one_core),
+    ]
+}
+
+#[test]
+fn what_is_silenced_was_true() {
+    let scenes: Vec<(Evidence, Vec<Cause>)> = overlaps()
+        .iter()
+        .map(|scene| {
+            let (head, trial) = scene.build();
+            let load = trial.load.as_ref().unwrap();
+            (Evidence::of(&head, &head.plan.cells[0], &trial, load), causes(scene))
+        })
+        .collect();
+    for rule in RULES {
+        for silenced in rule.excludes {
+            let line = RULES.iter().find(|line| line.cause == *silenced).unwrap();
+            // The line alone must silence it: nothing else that was found does.
+            let alone = |found: &[Cause]| {
+                let others = RULES.iter().filter(|other| other.cause != rule.cause && found.contains(&other.cause));
+                !others.into_iter().any(|other| other.excludes.contains(silenced))
+            };
+            let shown = scenes.iter().any(|(evidence, found)| {
+                found.contains(&rule.cause)
+                    && alone(found)
+                    && (line.when)(evidence).is_some()
+                    && !found.contains(silenced)
+            });
+            assert!(shown, "no scene shows {:?} silencing {silenced:?}", rule.cause);
+        }
+    }
+}
+
+#[test]
+fn effects_are_named() {
+    let links = |scene: Scene| {
+        let (head, trial) = scene.build();
+        let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
+        let link = |finding: &Finding| Some((finding.cause, finding.leads_to?));
+        std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing).filter_map(link).collect::<Vec<_>>()
+    };
+    let thrash = calm().failed(400.0).counters(&[(GroupPsiMemFull, 0.3e6)]);
+    assert_eq!(links(thrash.clone()), [(Cause::MemoryThrash, Cause::FailuresDominate)]);
+    let flooded = |scene: Scene| scene.load(1000, 100.0).levels(&[(AcceptQueue, 512), (AcceptLimit, 511)]);
+    let both =
+        [(Cause::MemoryThrash, Cause::AcceptQueueOverflow), (Cause::AcceptQueueOverflow, Cause::FailuresDominate)];
+    assert_eq!(links(flooded(thrash)), both);
+}

@@ -1,0 +1,409 @@
+//! The machine's own Apache, with the memory CGI built from its source.
+
+use crate::stage::{PATIENCE, Stage, ask, eventually, processes_of};
+use rustix::fs::{FlockOperation, flock};
+use server::{Running, ServerError};
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+use testkit::skip::{not_here, skipped};
+
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("apache_names_the_line_it_refuses", apache_names_the_line_it_refuses),
+    ("apache_warnings_are_failures_unless_allowed", apache_warnings_are_failures_unless_allowed),
+    ("apache_needs_what_the_plan_names", apache_needs_what_the_plan_names),
+    ("apache_folders_must_be_open", apache_folders_must_be_open),
+    ("apache_that_is_never_ready", apache_that_is_never_ready),
+    ("apache_that_hangs", apache_that_hangs),
+    ("apache_that_dies_early", apache_that_dies_early),
+    ("apache_port_in_use", apache_port_in_use),
+    ("apache_prefork_runs_memhog", apache_prefork_runs_memhog),
+    ("apache_event_runs_memhog", apache_event_runs_memhog),
+    ("apache_worker_counts_its_threads", apache_worker_counts_its_threads),
+    ("apache_tells_what_is_in_force", apache_tells_what_is_in_force),
+    ("apache_has_all_its_children", apache_has_all_its_children),
+    ("apache_is_pinned", apache_is_pinned),
+    ("apache_instances_do_not_meet", apache_instances_do_not_meet),
+    ("apache_leaves_no_process", apache_leaves_no_process),
+    ("memhog_locks", memhog_locks),
+    ("memhog_without_memory_says_so", memhog_without_memory_says_so),
+];
+
+/// The stage, if there is an Apache to put on it.
+fn stage() -> Option<Stage> {
+    let found = ["/usr/sbin/apache2", "/usr/sbin/httpd"].iter().any(|path| Path::new(path).exists());
+    if !found {
+        skipped("there is no apache2");
+        return None;
+    }
+    Some(Stage::new())
+}
+
+/// Builds and installs the memory CGI below the stage, as its README says; returns the folder.
+fn memhog(stage: &Stage) -> PathBuf {
+    let (source, scripts) = (stage.dir.path().join("memhog"), stage.dir.path().join("cgi-bin"));
+    fs::create_dir(&source).unwrap();
+    for name in ["memhog.c", "Makefile"] {
+        fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sites/memhog").join(name), source.join(name))
+            .unwrap();
+    }
+    let output = Command::new("make")
+        .args(["install", "CFLAGS=-O2 -Werror", &format!("PREFIX={}", scripts.display())])
+        .current_dir(&source)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let installed: Vec<_> = fs::read_dir(&scripts).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(installed, ["memhog"], "alone");
+    scripts
+}
+
+/// Keys of a plan with scripts; the plan's directives begin on its line 6.
+fn keys(mpm: &str, scripts: &Path, directives: &str) -> String {
+    format!("mpm = \"{mpm}\"\nscripts = \"{}\"\ndirectives = \"\"\"\n{directives}\n\"\"\"", scripts.display())
+}
+
+/// Both ways to be told: beforehand and at the start.
+fn refused(stage: &Stage, keys: &str, variant: &str) -> String {
+    let plan = stage.plan("apache", keys, variant);
+    let at_start = stage.told(&stage.start(&plan, &[]).unwrap_err());
+    let before = stage.told(&stage.control(&plan).check(&stage.place(), &plan.variants[0]).unwrap_err());
+    assert_eq!(before, at_start);
+    at_start
+}
+
+fn started(stage: &Stage, keys: &str, variant: &str) -> Running {
+    stage.start(&stage.plan("apache", keys, variant), &[]).unwrap()
+}
+
+// ---- what is refused -------------------------------------------------------------------------------------------------
+
+fn apache_names_the_line_it_refuses() {
+    let Some(stage) = stage() else { return };
+    let check = |directives: &str, variant: &str, expected: &str| {
+        let keys = format!("mpm = \"prefork\"\ndirectives = \"\"\"\nKeepAlive On\n{directives}\n\"\"\"");
+        let variant = format!("directives = \"{variant}\"");
+        assert_eq!(refused(&stage, &keys, &variant), expected);
+    };
+    check(
+        "MaxRequestWorker 4",
+        "",
+        "DIR/plan.toml:6: MaxRequestWorker 4: Invalid command 'MaxRequestWorker', perhaps misspelled or defined by a module not included in the server configuration (Apache)",
+    );
+    check("\nKeepAlive Maybe", "", "DIR/plan.toml:7: KeepAlive Maybe: KeepAlive must be On or Off (Apache)");
+    // The variant's lines come after: load 8 to 11, variant 12.
+    check(
+        "",
+        "<IfModule x>",
+        "DIR/plan.toml:13: <IfModule x>: Expected </IfModule> before end of configuration (Apache)",
+    );
+    check("", "User nosuch", "DIR/plan.toml:13: User nosuch: AH00543: apache2: bad user name nosuch (Apache)");
+    check(
+        "",
+        "Include /nonexistent.conf",
+        "DIR/plan.toml:13: Include /nonexistent.conf: Could not open configuration file /nonexistent.conf: No such file or directory (Apache)",
+    );
+}
+
+fn apache_warnings_are_failures_unless_allowed() {
+    let Some(stage) = stage() else { return };
+    let check = |directive: &str, expected: &str| {
+        let told = refused(&stage, "mpm = \"prefork\"", &format!("directives = \"{directive}\""));
+        assert_eq!(told, expected);
+    };
+    check(
+        "MaxRequestWorkers four",
+        "DIR/plan.toml:9: MaxRequestWorkers four: AH00182: WARNING: MaxRequestWorkers of 0 not allowed, increasing to 1. (Apache)",
+    );
+    check(
+        "MaxRequestWorkers 300",
+        "DIR/plan.toml:9: MaxRequestWorkers 300: AH00180: WARNING: MaxRequestWorkers of 300 exceeds ServerLimit value of 256 servers, decreasing MaxRequestWorkers to 256. To increase, please see the ServerLimit directive. (Apache)",
+    );
+    // Apache takes these without a word.
+    for directive in ["Timeout x", "MaxRequestsPerChild x"] {
+        check(
+            directive,
+            &format!("DIR/plan.toml:9: {directive}: takes a whole number; Apache would read something else (Apache)"),
+        );
+    }
+    let variant = "directives = \"MaxRequestWorkers 300\"\nallow_warnings = [\"exceeds ServerLimit\"]";
+    let running = started(&stage, "mpm = \"prefork\"", variant);
+    assert_eq!(running.settings.worker_limit, Some(256));
+    assert_eq!(running.notes, ["MaxRequestWorkers 300 was asked for, MaxRequestWorkers 256 is in force instead"]);
+}
+
+fn apache_needs_what_the_plan_names() {
+    let Some(stage) = stage() else { return };
+    let told = refused(&stage, "modules = [\"headers\", \"nosuch\"]", "");
+    assert!(told.starts_with("no Apache module `nosuch` in /usr/") && told.contains("install the package"), "{told}");
+    assert_eq!(
+        refused(&stage, "program = \"no/httpd\"", ""),
+        "no Apache here (DIR/no/httpd is not a program); install the package apache2 (Debian, Ubuntu) or httpd (RHEL, Fedora)"
+    );
+    assert_eq!(
+        refused(&stage, "document_root = \"nowhere\"", ""),
+        "DIR/plan.toml: server.document_root: DIR/nowhere is not a folder: No such file or directory (os error 2)"
+    );
+    fs::write(stage.dir.path().join("file"), "").unwrap();
+    let told = refused(&stage, "scripts = \"file\"", "");
+    assert!(told.starts_with("DIR/plan.toml: server.scripts: DIR/file is not a folder"), "{told}");
+}
+
+fn apache_folders_must_be_open() {
+    let Some(stage) = stage() else { return };
+    if !rustix::process::geteuid().is_root() {
+        return not_here("only root's Apache runs as somebody else");
+    }
+    let site = stage.dir.path().join("closed/site");
+    fs::create_dir_all(&site).unwrap();
+    fs::write(site.join("index.html"), "open\n").unwrap();
+    let closed = site.parent().unwrap();
+    fs::set_permissions(closed, fs::Permissions::from_mode(0o700)).unwrap();
+    let keys = "document_root = \"closed/site\"";
+    let told = refused(&stage, keys, "");
+    assert!(told.starts_with("DIR/plan.toml: server.document_root: "), "{told}");
+    assert!(
+        told.ends_with(", as whom the server runs, may not enter DIR/closed (mode 0700); allow it with chmod o+x, or use another folder"),
+        "{told}"
+    );
+    fs::set_permissions(closed, fs::Permissions::from_mode(0o711)).unwrap();
+    assert!(ask(started(&stage, keys, "").address, "GET /").ends_with("\r\n\r\nopen\n"));
+}
+
+// ---- what goes wrong later -------------------------------------------------------------------------------------------
+
+fn apache_that_is_never_ready() {
+    let Some(mut stage) = stage() else { return };
+    stage.ready_timeout = Duration::from_millis(700);
+    let scripts = stage.dir.path().join("scripts");
+    fs::create_dir(&scripts).unwrap();
+    let script = scripts.join("broken");
+    fs::write(&script, "#!/bin/sh\necho disk on fire >&2\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let plan = stage.plan("apache", &(keys("prefork", &scripts, "") + "\nready = \"/cgi-bin/broken\""), "");
+    let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
+    assert!(
+        told.starts_with("Apache was not ready after 0.7 s: GET /cgi-bin/broken: status 500; its log ends with: "),
+        "{told}"
+    );
+    assert!(told.contains("disk on fire"), "{told}");
+    assert!(!told.contains('\n'), "one line: {told}");
+    assert_eq!(processes_of(stage.dir.path()), []);
+}
+
+/// A server that takes the connection and never answers must not be waited for longer than agreed.
+fn apache_that_hangs() {
+    let Some(mut stage) = stage() else { return };
+    stage.ready_timeout = Duration::from_secs(2);
+    let scripts = stage.dir.path().join("scripts");
+    fs::create_dir(&scripts).unwrap();
+    let script = scripts.join("hang");
+    fs::write(&script, "#!/bin/sh\nexec sleep 100\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let plan = stage.plan("apache", &(keys("event", &scripts, "") + "\nready = \"/cgi-bin/hang\""), "");
+    let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
+    assert!(told.starts_with("Apache was not ready after 2.") && told.contains("no whole answer within"), "{told}");
+    assert_eq!(processes_of(stage.dir.path()), []);
+}
+
+fn apache_that_dies_early() {
+    let Some(stage) = stage() else { return };
+    // An address of nobody: fine for -t, not for bind.
+    let plan = stage.plan("apache", "directives = \"Listen 192.0.2.1:8081\"", "");
+    let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
+    assert!(told.starts_with("Apache ended before it was ready; its log ends with: "), "{told}");
+    assert!(told.contains("could not bind to address 192.0.2.1:8081"), "{told}");
+}
+
+fn apache_port_in_use() {
+    let Some(stage) = stage() else { return };
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let plan = stage.plan("apache", &format!("directives = \"Listen {address}\""), "");
+    let error = stage.start(&plan, &[]).unwrap_err();
+    assert!(matches!(error, ServerError::PortInUse(told) if told == address), "{error}");
+}
+
+// ---- what runs -------------------------------------------------------------------------------------------------------
+
+fn check_memhog(running: &Running) {
+    let check = |path: &str, status: u16, body: &str| {
+        let answer = ask(running.address, &format!("GET /cgi-bin/{path}"));
+        let (head, got) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
+        assert_eq!(got, body, "{path}");
+        assert!(head.contains(&format!("\r\nContent-Length: {}", body.len())), "{head}");
+        assert!(head.contains("\r\nContent-Type: text/plain"), "{head}");
+    };
+    check("memhog", 200, "OK\n");
+    check("memhog?bytes=1M&passes=3", 200, "OK\n");
+    check("memhog/lock?bytes=4096", 200, "OK\n");
+    check("memhog?bytes=much", 400, "memhog: bytes: must be a whole number, K, M or G may follow, and not too large\n");
+    check("memhog/else", 404, "memhog: /else: only /lock is known\n");
+}
+
+fn apache_prefork_runs_memhog() {
+    let Some(stage) = stage() else { return };
+    let scripts = memhog(&stage);
+    let variant = "directives = \"MaxRequestWorkers 4\"";
+    let running = started(&stage, &keys("prefork", &scripts, "StartServers 12\nSetEnv MEMHOG_BYTES 2M"), variant);
+    check_memhog(&running);
+    let settings = &running.settings;
+    assert_eq!(settings.worker_limit, Some(4));
+    for (name, value) in
+        [("MPM", "prefork"), ("MaxRequestWorkers", "4"), ("StartServers", "4"), ("SetEnv", "MEMHOG_BYTES 2M")]
+    {
+        assert_eq!(settings.values.get(name).map(String::as_str), Some(value), "{settings:?}");
+    }
+    assert_eq!(running.notes, ["StartServers 12 was asked for, 4 run: MaxRequestWorkers 4 allows no more"]);
+    running.stop().unwrap();
+}
+
+fn apache_event_runs_memhog() {
+    let Some(stage) = stage() else { return };
+    let scripts = memhog(&stage);
+    let running = started(&stage, &keys("event", &scripts, "SetEnv MEMHOG_BYTES 2M"), "");
+    check_memhog(&running);
+    assert_eq!(running.settings.worker_limit, Some(400));
+    assert_eq!(running.settings.values["MPM"], "event");
+    assert_eq!(running.settings.values["StartServers"], "3");
+    assert_eq!(running.notes, [""; 0]);
+}
+
+fn apache_worker_counts_its_threads() {
+    let Some(stage) = stage() else { return };
+    let directives = "directives = \"\"\"\nStartServers 2\nThreadsPerChild 5\nMaxRequestWorkers 10\nTimeout 7\n\"\"\"";
+    let running = started(&stage, "mpm = \"worker\"", directives);
+    assert_eq!(running.settings.worker_limit, Some(10));
+    for (name, value) in [("MPM", "worker"), ("StartServers", "2"), ("Timeout", "7"), ("ThreadsPerChild", "5")] {
+        assert_eq!(running.settings.values[name], value);
+    }
+}
+
+fn apache_tells_what_is_in_force() {
+    let Some(stage) = stage() else { return };
+    let running = started(&stage, "mpm = \"prefork\"\ndirectives = \"MaxClients 9\"", "directives = \"KeepAlive Off\"");
+    assert!(running.settings.server.starts_with("Apache/2."), "{:?}", running.settings);
+    assert_eq!(running.settings.worker_limit, Some(9));
+    for (name, value) in
+        [("KeepAlive", "Off"), ("KeepAliveTimeout", "5"), ("Timeout", "60"), ("MaxRequestWorkers", "9")]
+    {
+        assert_eq!(running.settings.values[name], value);
+    }
+    assert!(ask(running.address, "GET /").contains("A small page"));
+    // Something in the configuration that overrules the directive is not hidden by it.
+    let plan = stage.plan(
+        "apache",
+        "modules = [\"headers\"]\ndirectives = \"\"\"\nKeepAlive On\nBrowserMatch ^$ nokeepalive\n\"\"\"",
+        "",
+    );
+    let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
+    assert_eq!(told, "DIR/plan.toml:5: KeepAlive On: KeepAlive Off is in force instead (Apache)");
+}
+
+fn apache_has_all_its_children() {
+    let Some(stage) = stage() else { return };
+    let directives = "directives = \"StartServers 12\"";
+    let running = started(&stage, "mpm = \"prefork\"", directives);
+    assert_eq!(running.settings.values["StartServers"], "12");
+    assert_eq!(
+        running.notes,
+        ["StartServers 12 is above MaxSpareServers: Apache ends idle processes, one a second, down to 10"]
+    );
+    let children = |running: &Running| {
+        let processes = processes_of(stage.dir.path());
+        processes
+            .into_iter()
+            .filter(|(_, parent, _)| *parent == running.pid)
+            .map(|(_, _, user)| user)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(children(&running).len(), 12);
+    if rustix::process::geteuid().is_root() {
+        assert!(children(&running).iter().all(|user| *user != 0), "workers are not root");
+    }
+}
+
+fn apache_is_pinned() {
+    let Some(stage) = stage() else { return };
+    let mut running = stage.start(&stage.plan("apache", "mpm = \"prefork\"", ""), &[0]).unwrap();
+    assert!(running.is_alive());
+    for (pid, ..) in processes_of(stage.dir.path()) {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        assert!(status.contains("\nCpus_allowed_list:\t0\n"), "{status}");
+    }
+    running.stop().unwrap();
+}
+
+fn apache_instances_do_not_meet() {
+    let Some(stage) = stage() else { return };
+    let scripts = memhog(&stage);
+    let keys = keys("event", &scripts, "SetEnv MEMHOG_BYTES 1M");
+    let (one, other) = (started(&stage, &keys, ""), started(&stage, &keys, ""));
+    assert_ne!(one.address, other.address);
+    one.stop().unwrap();
+    assert!(ask(other.address, "GET /cgi-bin/memhog").ends_with("\r\n\r\nOK\n"));
+}
+
+fn apache_leaves_no_process() {
+    let Some(stage) = stage() else { return };
+    let scripts = memhog(&stage);
+    for mpm in ["prefork", "event"] {
+        let keys = keys(mpm, &scripts, "");
+        let running = started(&stage, &keys, "");
+        assert!(processes_of(stage.dir.path()).len() > 3, "{mpm}");
+        running.stop().unwrap();
+        assert_eq!(processes_of(stage.dir.path()), [], "{mpm} stopped");
+        drop(started(&stage, &keys, ""));
+        assert_eq!(processes_of(stage.dir.path()), [], "{mpm} dropped");
+    }
+    let mut running = started(&stage, "mpm = \"prefork\"", "");
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(running.pid.cast_signed()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    eventually("its death is noticed", || !running.is_alive());
+    assert!(running.log_tail().contains("resuming normal operations"), "{}", running.log_tail());
+    running.stop().unwrap();
+    assert_eq!(processes_of(stage.dir.path()), [], "killed");
+}
+
+// ---- memhog ----------------------------------------------------------------------------------------------------------
+
+fn memhog_locks() {
+    let Some(stage) = stage() else { return };
+    let scripts = memhog(&stage);
+    // Everyone may read it, nobody but its owner may write.
+    let program = scripts.join("memhog");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o555)).unwrap();
+    let own_file = stage.dir.path().join("lock");
+    fs::write(&own_file, "").unwrap();
+    fs::set_permissions(&own_file, fs::Permissions::from_mode(0o444)).unwrap();
+    let other = format!("SetEnv MEMHOG_BYTES 1M\nSetEnv MEMHOG_LOCK {}", own_file.display());
+    for (directives, locked) in [("SetEnv MEMHOG_BYTES 1M", &program), (other.as_str(), &own_file)] {
+        let running = started(&stage, &keys("prefork", &scripts, directives), "");
+        let address = running.address;
+        let held = fs::File::open(locked).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        let (done, answer) = mpsc::channel();
+        std::thread::spawn(move || done.send(ask(address, "GET /cgi-bin/memhog/lock")));
+        assert!(answer.recv_timeout(Duration::from_millis(300)).is_err(), "it waits for {}", locked.display());
+        assert!(ask(address, "GET /cgi-bin/memhog").ends_with("\r\n\r\nOK\n"), "without /lock it does not");
+        drop(held);
+        assert!(answer.recv_timeout(PATIENCE).unwrap().ends_with("\r\n\r\nOK\n"));
+    }
+}
+
+fn memhog_without_memory_says_so() {
+    let Some(stage) = stage() else { return };
+    let scripts = memhog(&stage);
+    let running = started(&stage, &keys("prefork", &scripts, "RLimitMEM 60000000\nSetEnv MEMHOG_BYTES 200M"), "");
+    let answer = ask(running.address, "GET /cgi-bin/memhog");
+    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nmemhog: cannot allocate memory: Cannot allocate memory\n"), "{answer}");
+}
