@@ -3,6 +3,7 @@
 use crate::escape::Markdown;
 use crate::language::{Catalogue, Sentence};
 use crate::view::{CellView, FindingView, View};
+use std::collections::BTreeSet;
 
 /// Draws a view as Markdown.
 #[must_use]
@@ -92,24 +93,27 @@ impl Page {
     }
 
     fn findings(&mut self, cell: &CellView) {
-        let separator = self.words.word("list-separator");
         if let (Some(diagnosis), None) = (&cell.diagnosis, &cell.same_as_baseline) {
-            self.evidence(&diagnosis.primary, &separator);
+            let mut shown = BTreeSet::new();
+            self.evidence(&diagnosis.primary, "  - ", &mut shown);
             for finding in diagnosis.contributing.iter().chain(&diagnosis.ruled_out) {
                 self.line(&format!("  - {}", Markdown(&finding.title.text)));
-                self.evidence(finding, &separator);
+                self.evidence(finding, "    - ", &mut shown);
             }
         }
         cell.doubts.iter().for_each(|doubt| self.line(&format!("  - ⚠ {}", Markdown(&doubt.text))));
     }
 
-    fn evidence(&mut self, finding: &FindingView, separator: &str) {
-        if !finding.evidence.is_empty() {
-            let numbers: Vec<_> = finding.evidence.iter().map(|e| format!("{} {}", e.label, e.text)).collect();
-            self.line(&format!("  - {}", Markdown(&numbers.join(separator))));
+    /// The numbers of a finding that its cell has not `shown` yet, and what follows from it.
+    fn evidence(&mut self, finding: &FindingView, lead: &str, shown: &mut BTreeSet<&'static str>) {
+        let new = finding.evidence.iter().filter(|number| shown.insert(number.name));
+        let numbers: Vec<_> = new.map(|number| format!("{} {}", number.label, number.text)).collect();
+        if !numbers.is_empty() {
+            let numbers = numbers.join(&self.words.word("list-separator"));
+            self.line(&format!("{lead}{}", Markdown(&numbers)));
         }
         for sentence in finding.leads_to.iter().chain(&finding.advice) {
-            self.line(&format!("  - {}", Markdown(&sentence.text)));
+            self.line(&format!("{lead}{}", Markdown(&sentence.text)));
         }
     }
 

@@ -106,6 +106,8 @@ fn the_four_rows_are_told_apart() {
     );
     let drawn = terminal(&run(), Language::English, 200);
     assert!(drawn.contains("Idle 0 and a high load average are not a shortage of CPU"));
+    let drawn = terminal(&run(), Language::Japanese, 200);
+    assert!(drawn.contains("idle が 0 でロードアベレージが高くても、CPU 不足ではありません"));
 }
 
 #[test]

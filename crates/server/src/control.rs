@@ -127,20 +127,23 @@ pub(crate) struct Starting {
 impl Starting {
     /// Waits until a GET of `path` is answered with 2xx.
     pub(crate) fn wait_until_ready(&mut self, path: &str) -> Result<(), ServerError> {
+        let whole_try = (self.timeout / TRIES).max(Duration::from_secs(1));
+        let mut why = None;
         loop {
             self.still_alive()?;
-            let left = self.left();
-            let patience = left.min((self.timeout / TRIES).max(Duration::from_secs(1)));
-            let why = match get(self.address, path, Ask::Once, patience) {
+            let patience = self.left().min(whole_try);
+            match get(self.address, path, Ask::Once, patience) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
-                Ok(reply) => format!("status {}", reply.status),
+                Ok(reply) => why = Some(format!("status {}", reply.status)),
                 // No further try will make it a path.
                 Err(error @ ProbeError::Request(_)) => return Err(self.not_ready(path, error.to_string())),
-                Err(error) => error.to_string(),
-            };
+                // The last try is cut short; what an earlier one saw says more.
+                Err(ProbeError::Late(_)) if why.is_some() && patience < whole_try => {}
+                Err(error) => why = Some(error.to_string()),
+            }
             self.still_alive()?;
             if self.left().is_zero() {
-                return Err(self.not_ready(path, why));
+                return Err(self.not_ready(path, why.unwrap_or_default()));
             }
             std::thread::sleep(POLL);
         }

@@ -147,7 +147,6 @@ fn overlaps() -> Vec<Scene> {
         queueing(0.8).levels(&locked),
         queueing(0.95).levels(&locked),
         calm().load(10, 20.0).levels(&locked),
-        eight(0.5).counters(&[(TreeCpuTicks, 200.0)]).pinned(2),
         queueing(0.3),
         eight(0.8),
         eight(0.95),
@@ -156,6 +155,39 @@ fn overlaps() -> Vec<Scene> {
         calm().load(1, 20.0).counters(&cpus(0.9, 0.08, 0.0)).counters(&one_core),
         calm().load(10, 20.0).counters(&cpus(0.9, 0.08, 0.0)).counters(&one_core),
     ]
+}
+
+#[test]
+fn what_remains_of_an_overlap() {
+    let line = |scene: Scene| {
+        let (head, trial) = scene.build();
+        shown(&diagnose(&head, &head.plan.cells[0], &trial)) + "\n"
+    };
+    let remains: String = overlaps().into_iter().map(line).collect();
+    expect![[r#"
+        memory-thrash |  | not-cpu-waiting, not-cpu-load-average, not-disk-swap
+        memory-thrash |  | not-cpu-waiting, not-cpu-load-average, not-disk-swap
+        memory-thrash |  | not-cpu-waiting, not-cpu-load-average, not-disk-swap
+        memory-thrash |  | not-cpu-waiting, not-cpu-load-average, not-disk-swap
+        memory-thrash |  | not-cpu-waiting, not-cpu-load-average, not-disk-swap
+        memory-thrash |  | not-cpu-load-average, not-disk-swap
+        memory-thrash |  | not-cpu-load-average, not-disk-swap
+        accept-queue-overflow |  | 
+        disk-bound |  | 
+        disk-bound |  | 
+        lock-serialised |  | 
+        lock-serialised |  | 
+        lock-serialised | cpu-bound | 
+        lock-serialised |  | 
+        worker-limit-too-low |  | 
+        worker-limit-reached |  | 
+        worker-limit-right | cpu-bound | 
+        worker-limit-too-low |  | 
+        failures-dominate |  | 
+        offered-concurrency -> one-core-busy | one-core-busy | 
+        cpu-bound |  | 
+    "#]]
+    .assert_eq(&remains);
 }
 
 #[test]

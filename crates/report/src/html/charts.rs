@@ -89,7 +89,7 @@ fn forest_axis(low: f64, high: f64) -> Axis {
 }
 
 /// The percentiles that the latency plot names on its axis.
-const NAMED: [f64; 6] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99];
+const NAMED: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
 /// Latency against the share of answers, with the slow end drawn out: each nine takes the same room.
 pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
@@ -98,7 +98,7 @@ pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
     let low = known.iter().map(|(_, _, l)| l.min_us).min().unwrap_or(1).max(1) as f64;
     let Some(high) = known.iter().map(|(_, _, l)| l.max_us).max() else { return String::new() };
     let most = known.iter().map(|(_, _, l)| l.count).max().unwrap_or(1).max(20) as f64;
-    let y = Axis::logarithmic(low, (high as f64).max(low), |us| units::short_duration(us * 1e3));
+    let y = Axis::logarithmic(low, (high as f64).max(low), duration);
     // 1/(1-p) on a logarithmic axis; what no single answer stands for is not shown.
     let rarity = |percent: f64| (100.0 / (100.0 - percent).max(1e-9)).min(most);
     let named = NAMED.into_iter().filter(|&percent| rarity(percent) < most);
@@ -124,11 +124,23 @@ pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
     out
 }
 
+/// A tick of a latency axis, in microseconds, without needless digits.
+fn duration(us: f64) -> String {
+    match us {
+        us if us >= 1e6 => format!("{} s", number(us / 1e6)),
+        us if us >= 1e3 => format!("{} ms", number(us / 1e3)),
+        us => format!("{} us", number(us)),
+    }
+}
+
 /// The same distributions as a table, for those who want numbers or do not see the plot.
 fn percentiles(cells: &[CellView], words: &Catalogue) -> String {
     let known: Vec<_> = cells.iter().filter_map(|cell| Some((cell, cell.latency.as_ref()?))).collect();
     let title = Html(&words.word("label-percentile")).to_string();
-    let mut out = format!("<details><summary>{title}</summary><div class=\"wide\"><table><thead><tr><th>{title}</th>");
+    let mut out = format!(
+        "<details><summary>{}</summary><div class=\"wide\"><table><thead><tr><th>{title}</th>",
+        Html(&words.word("label-as-table"))
+    );
     for (cell, _) in &known {
         let _ = write!(out, "<th scope=\"col\">{}</th>", Html(&cell.name));
     }

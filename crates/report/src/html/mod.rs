@@ -1,6 +1,6 @@
 //! The report as one HTML page: readable without scripts, nothing fetched, light or dark as the reader's system is, printable.
 //!
-//! Every text that comes from a plan, a server or a log passes through [`Html`]. Style and script stand in `web/`.
+//! Every text that comes from a plan, a server or a log passes through `Html` of `escape.rs`. Style and script stand in `web/`.
 
 mod charts;
 mod plot;
@@ -8,6 +8,7 @@ mod plot;
 use crate::escape::Html;
 use crate::language::{Catalogue, Sentence};
 use crate::view::{CellView, FindingView, RowKind, TrialView, View};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("../../../../web/report.css");
@@ -165,14 +166,20 @@ impl Page<'_> {
             }
             (None, Some(diagnosis)) => {
                 let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&diagnosis.primary.title.text));
-                out.push_str(&evidence(&diagnosis.primary));
+                let mut shown = BTreeSet::new();
+                out.push_str(&evidence(&diagnosis.primary, &mut shown));
                 for finding in &diagnosis.contributing {
-                    let _ = write!(out, "<p class=\"also\">{}</p>{}", Html(&finding.title.text), evidence(finding));
+                    let _ = write!(
+                        out,
+                        "<p class=\"also\">{}</p>{}",
+                        Html(&finding.title.text),
+                        evidence(finding, &mut shown)
+                    );
                 }
                 if !diagnosis.ruled_out.is_empty() {
                     let _ = write!(out, "<h4>{}</h4>", self.word("label-ruled-out"));
                     for finding in &diagnosis.ruled_out {
-                        let _ = write!(out, "<p>{}</p>{}", Html(&finding.title.text), evidence(finding));
+                        let _ = write!(out, "<p>{}</p>{}", Html(&finding.title.text), evidence(finding, &mut shown));
                     }
                 }
             }
@@ -208,7 +215,7 @@ impl Page<'_> {
         if trial.typical {
             facts.push(format!("<span class=\"badge\">{}</span>", self.word("label-typical")));
         }
-        let which = self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
+        let which = self.words.say("block-n", &[("block", trial.block.to_string())]);
         let mut out = format!(
             "<details class=\"trial\"{}><summary><b>{}</b> {}</summary>",
             if trial.typical { " open" } else { "" },
@@ -298,14 +305,16 @@ fn items(sentences: &[Sentence]) -> String {
     format!("<ul>{items}</ul>\n")
 }
 
-fn evidence(finding: &FindingView) -> String {
+/// The numbers of a finding that its cell has not `shown` yet, and what follows from it.
+fn evidence(finding: &FindingView, shown: &mut BTreeSet<&'static str>) -> String {
     let mut out = String::new();
     if let Some(sentence) = &finding.leads_to {
         let _ = write!(out, "<p class=\"leads\">{}</p>", Html(&sentence.text));
     }
-    if !finding.evidence.is_empty() {
+    let new: Vec<_> = finding.evidence.iter().filter(|number| shown.insert(number.name)).collect();
+    if !new.is_empty() {
         out.push_str("<dl class=\"evidence\">");
-        for number in &finding.evidence {
+        for number in new {
             let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", Html(&number.label), Html(&number.text));
         }
         out.push_str("</dl>");

@@ -134,7 +134,8 @@ fn latencies(cells: &[CellView], words: &Catalogue) -> Vec<Row> {
         ("row-max", |l| l.max_us as f64),
     ];
     let medians = cells.iter().filter_map(|cell| cell.latency.as_ref()).map(|l| l.median_us as f64 * 1e3);
-    let scale = units::duration_scale(medians.fold(0.0, f64::max));
+    // Milliseconds when there is nothing to choose by.
+    let scale = units::duration_scale(medians.reduce(f64::max).unwrap_or(1e6));
     figures
         .into_iter()
         .map(|(id, value)| Row {

@@ -126,18 +126,28 @@ fn is_warning(line: &str) -> bool {
 }
 
 /// The directive a message is about: the one it names first, and of several with that name the last, which is in force.
+/// Some messages name it in small letters only (`bad user name nosuch`), so those are looked for when nothing else is found.
 fn named_in<'a>(message: &str, planned: &'a [Directive]) -> Option<&'a Directive> {
-    let place = |directive: &Directive| {
-        let name = canonical(directive.text.split_whitespace().next()?);
-        let words = message.match_indices(name);
-        let alone = |(at, _): &(usize, &str)| {
-            let letter = |c: char| c.is_ascii_alphanumeric();
-            !message[..*at].ends_with(letter) && !message[at + name.len()..].starts_with(letter)
-        };
-        words.into_iter().find(alone).map(|(at, _)| at)
-    };
-    let first = planned.iter().filter_map(place).min()?;
-    planned.iter().rfind(|directive| place(directive) == Some(first))
+    let small = message.to_ascii_lowercase();
+    let exact = |directive: &Directive| place_of(name_of(directive), message);
+    let in_small_letters = |directive: &Directive| place_of(&name_of(directive).to_ascii_lowercase(), &small);
+    first(planned, exact).or_else(|| first(planned, in_small_letters))
+}
+
+fn first(planned: &[Directive], place: impl Fn(&Directive) -> Option<usize>) -> Option<&Directive> {
+    let least = planned.iter().filter_map(&place).min()?;
+    planned.iter().rfind(|directive| place(directive) == Some(least))
+}
+
+fn name_of(directive: &Directive) -> &str {
+    canonical(directive.text.split_whitespace().next().unwrap_or_default())
+}
+
+/// Where `name` stands in `message` as a word of its own.
+fn place_of(name: &str, message: &str) -> Option<usize> {
+    let letter = |c: char| c.is_ascii_alphanumeric();
+    let alone = |at: usize| !message[..at].ends_with(letter) && !message[at + name.len()..].starts_with(letter);
+    message.match_indices(name).map(|(at, _)| at).find(|&at| !name.is_empty() && alone(at))
 }
 
 /// Whether a directive that takes one number has one; `${...}` is Apache's to fill in.
@@ -237,6 +247,7 @@ mod tests {
         check_named(EXCEEDS, &["ServerLimit 256", "MaxRequestWorkers 4", "MaxRequestWorkers 300"], Some(2));
         check_named(EXCEEDS, &["ServerLimit 256", "MaxClients 300"], Some(1));
         check_named(EXCEEDS, &["Server x"], None);
+        check_named("AH00543: apache2: bad user name nosuch", &["Username x", "User nosuch"], Some(1));
         check_named("nothing", &["Timeout 1"], None);
     }
 

@@ -3,7 +3,7 @@
 use super::SERVER;
 use super::account::{Account, Closed};
 use super::check::check;
-use super::install::Install;
+use super::install::{Install, Module};
 use super::render::{Parts, Rendered, render};
 use super::settings::{Told, ask, ask_status};
 use crate::control::{Logs, POLL, Starting, blame};
@@ -42,7 +42,7 @@ struct Prepared<'a> {
     variant: &'a Variant,
     install: Install,
     account: Option<Account>,
-    modules: Vec<super::install::Module>,
+    modules: Vec<Module>,
     dir: &'a Path,
     types: PathBuf,
     document_root: PathBuf,
@@ -56,13 +56,15 @@ impl Control for ApacheControl {
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let prepared = self.prepare(place.dir, variant)?;
-        for _ in 1..PORTS {
-            match prepared.start(place) {
-                Err(ServerError::PortInUse(taken)) if taken.ip() == Ipv4Addr::LOCALHOST && !self.names(taken) => {}
+        let mut tries = 0;
+        loop {
+            let port = free_port()?;
+            tries += 1;
+            match prepared.start(place, port) {
+                Err(ServerError::PortInUse(taken)) if taken.port() == port && tries < PORTS => {}
                 done => return done,
             }
         }
-        prepared.start(place)
     }
 }
 
@@ -112,15 +114,6 @@ impl ApacheControl {
         open_to(worker, &canonical, || format!("{}: server.{key}", self.plan.display()))?;
         Ok(canonical)
     }
-
-    /// Whether a directive of the plan asks for that port itself.
-    fn names(&self, taken: SocketAddr) -> bool {
-        self.spec.directives.iter().any(|directive| {
-            let mut words = directive.text.split_whitespace();
-            words.next().is_some_and(|name| name.eq_ignore_ascii_case("Listen"))
-                && words.next().is_some_and(|at| at.rsplit(':').next() == Some(taken.port().to_string().as_str()))
-        })
-    }
 }
 
 impl Prepared<'_> {
@@ -144,8 +137,7 @@ impl Prepared<'_> {
         Ok((file, rendered))
     }
 
-    fn start(&self, place: &Place<'_>) -> Result<Running, ServerError> {
-        let port = free_port()?;
+    fn start(&self, place: &Place<'_>, port: u16) -> Result<Running, ServerError> {
         let (file, rendered) = self.configure(port)?;
         let mut starting = self.launch(place, port, &file)?;
         starting

@@ -26,7 +26,7 @@ Further connections wait, not accepted, in the kernel's queue.
   GET /static/BYTES      a body of so many bytes, up to 64M
   GET /cpu/DURATION      burns so much CPU time
   GET /sleep/DURATION    waits so long, as for a database
-  GET /memory/BYTES      takes memory, writes all of it, gives it back; up to 16G
+  GET /memory/BYTES      takes memory, touches every page, gives it back; up to 16G
   GET /@settings         what is in force, one `Name: value` a line
 
 BYTES is a whole number, with K, M or G for powers of 1024: 10K. DURATION is a whole number with us, ms or s, up to 60s: 5ms.

@@ -161,8 +161,10 @@ async fn answer(request: &Request<Incoming>, options: Options) -> Response<Full<
     match Work::parse(request.uri().path()) {
         Ok(Work::Page) => typed(StatusCode::OK, "text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes())),
         Ok(Work::Settings) => {
-            let (workers, keep_alive) = (options.workers, options.keep_alive.name());
-            text(StatusCode::OK, format!("Server: {NAME}\nWorkers: {workers}\nKeepAlive: {keep_alive}\n"))
+            let (workers, keep_alive, idle) = (options.workers, options.keep_alive.name(), IDLE.as_secs());
+            let lines =
+                format!("Server: {NAME}\nWorkers: {workers}\nKeepAlive: {keep_alive}\nKeepAliveTimeout: {idle}\n");
+            text(StatusCode::OK, lines)
         }
         Ok(Work::Static(bytes)) => {
             let body = if bytes <= SHARED { BLOCK.slice(..bytes) } else { Bytes::from(vec![b'x'; bytes]) };

@@ -3,7 +3,11 @@
 //! A cost that is named is really paid: CPU time is burnt, memory is touched, and nothing is computed ahead. Knows no
 //! connections and no HTTP.
 
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::ptr;
 use std::time::Duration;
 
 /// The most bytes of a `/static` body.
@@ -71,13 +75,21 @@ pub(crate) fn burn(time: Duration) {
     }
 }
 
-/// Takes memory, writes all of it and gives it back; an error when there is none.
-pub(crate) fn touch(bytes: usize) -> Result<(), std::collections::TryReserveError> {
-    let mut memory: Vec<u8> = Vec::new();
-    memory.try_reserve_exact(bytes)?;
-    memory.resize(bytes, 1);
-    std::hint::black_box(&memory);
-    Ok(())
+/// Takes memory from the kernel, writes to every page of it and gives it back. An allocator would keep some of it for the next
+/// request, which would then cost less than it says.
+pub(crate) fn touch(bytes: usize) -> io::Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: a new private mapping at an address of the kernel's choice concerns no other memory.
+    let memory =
+        unsafe { mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)? };
+    for offset in (0..bytes).step_by(page_size()) {
+        // SAFETY: `offset` is below `bytes`, so it lies in the mapping, which is writable and known to nobody else.
+        unsafe { memory.cast::<u8>().add(offset).write_volatile(1) };
+    }
+    // SAFETY: exactly the mapping made above, and no pointer into it is used after this.
+    Ok(unsafe { munmap(memory, bytes)? })
 }
 
 fn thread_cpu() -> Duration {
@@ -160,7 +172,9 @@ mod tests {
 
     #[test]
     fn memory_that_cannot_be_had_is_an_error() {
-        assert!(touch(1 << 20).is_ok());
-        assert!(touch(usize::MAX / 2).is_err());
+        for bytes in [0, 1, 4097, 1 << 20] {
+            assert!(touch(bytes).is_ok(), "{bytes}");
+        }
+        assert_eq!(touch(usize::MAX / 2).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
     }
 }

@@ -1,6 +1,7 @@
 //! The machine's own Apache, with the memory CGI built from its source.
 
 use crate::stage::{PATIENCE, Stage, ask, eventually, processes_of};
+use model::plan::Confinement;
 use rustix::fs::{FlockOperation, flock};
 use server::{Running, ServerError};
 use std::fs;
@@ -27,8 +28,10 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("apache_tells_what_is_in_force", apache_tells_what_is_in_force),
     ("apache_has_all_its_children", apache_has_all_its_children),
     ("apache_is_pinned", apache_is_pinned),
+    ("apache_lives_in_its_group", apache_lives_in_its_group),
     ("apache_instances_do_not_meet", apache_instances_do_not_meet),
     ("apache_leaves_no_process", apache_leaves_no_process),
+    ("memhog_runs_alone", memhog_runs_alone),
     ("memhog_locks", memhog_locks),
     ("memhog_without_memory_says_so", memhog_without_memory_says_so),
 ];
@@ -236,7 +239,6 @@ fn check_memhog(running: &Running) {
         let (head, got) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {answer}");
         assert_eq!(got, body, "{path}");
-        assert!(head.contains(&format!("\r\nContent-Length: {}", body.len())), "{head}");
         assert!(head.contains("\r\nContent-Type: text/plain"), "{head}");
     };
     check("memhog", 200, "OK\n");
@@ -339,6 +341,28 @@ fn apache_is_pinned() {
     running.stop().unwrap();
 }
 
+fn apache_lives_in_its_group() {
+    let Some(stage) = stage() else { return };
+    let scripts = memhog(&stage);
+    let group = match stage.host.group("lab", &Confinement { memory: 64 << 20, swap: 0 }) {
+        Ok(group) => group,
+        Err(error) => return not_here(&error.to_string()),
+    };
+    let plan = stage.plan("apache", &keys("prefork", &scripts, "SetEnv MEMHOG_BYTES 16M"), "");
+    let running = stage.start_in(Some(&group), &plan, &[]).unwrap();
+    for (pid, ..) in processes_of(stage.dir.path()) {
+        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+        assert!(groups.lines().any(|line| line.contains("memory") && line.contains("lab")), "{groups}");
+    }
+    // The limit is the group's, and only the request pays for it.
+    assert!(ask(running.address, "GET /cgi-bin/memhog").ends_with("\r\n\r\nOK\n"));
+    let answer = ask(running.address, "GET /cgi-bin/memhog?bytes=200M");
+    assert!(host::swap_free() > 0 || answer.starts_with("HTTP/1.1 500 "), "{answer}");
+    assert!(ask(running.address, "GET /cgi-bin/memhog").ends_with("\r\n\r\nOK\n"));
+    running.stop().unwrap();
+    group.remove().unwrap();
+}
+
 fn apache_instances_do_not_meet() {
     let Some(stage) = stage() else { return };
     let scripts = memhog(&stage);
@@ -375,6 +399,34 @@ fn apache_leaves_no_process() {
 
 // ---- memhog ----------------------------------------------------------------------------------------------------------
 
+fn memhog_runs_alone() {
+    let stage = Stage::new();
+    let program = memhog(&stage).join("memhog");
+    let check = |env: &[(&str, &str)], status: &str, body: &str| {
+        let output = Command::new(&program).env_clear().envs(env.iter().copied()).output().unwrap();
+        let length = body.len();
+        let expected = format!("{status}Content-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{body}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{env:?}");
+        assert!(output.status.success() && output.stderr.is_empty());
+    };
+    let (bad, broken) = ("Status: 400 Bad Request\r\n", "Status: 500 Internal Server Error\r\n");
+    check(&[], "", "OK\n");
+    check(&[("QUERY_STRING", "a=b&bytes=64K&passes=2&c"), ("MEMHOG_BYTES", "x")], "", "OK\n");
+    check(&[("MEMHOG_BYTES", "0"), ("PATH_INFO", "/lock")], "", "OK\n");
+    let wrong =
+        |name: &str| format!("memhog: {name}: must be a whole number, K, M or G may follow, and not too large\n");
+    for bytes in ["", "-1", "1.5M", "1MB", "99999999999999999999", "9000000000G"] {
+        check(&[("QUERY_STRING", &format!("bytes={bytes}"))], bad, &wrong("bytes"));
+    }
+    check(&[("MEMHOG_BYTES", "lots")], broken, &wrong("MEMHOG_BYTES"));
+    check(&[("QUERY_STRING", "bytes=1&passes=10001")], bad, &wrong("passes"));
+    check(
+        &[("PATH_INFO", "/lock"), ("MEMHOG_LOCK", "/nonexistent/lock")],
+        broken,
+        "memhog: /nonexistent/lock: No such file or directory\n",
+    );
+}
+
 fn memhog_locks() {
     let Some(stage) = stage() else { return };
     let scripts = memhog(&stage);
@@ -384,7 +436,7 @@ fn memhog_locks() {
     let own_file = stage.dir.path().join("lock");
     fs::write(&own_file, "").unwrap();
     fs::set_permissions(&own_file, fs::Permissions::from_mode(0o444)).unwrap();
-    let other = format!("SetEnv MEMHOG_BYTES 1M\nSetEnv MEMHOG_LOCK {}", own_file.display());
+    let other = format!("SetEnv MEMHOG_BYTES 1M\nSetEnv MEMHOG_LOCK \"{}\"", own_file.display());
     for (directives, locked) in [("SetEnv MEMHOG_BYTES 1M", &program), (other.as_str(), &own_file)] {
         let running = started(&stage, &keys("prefork", &scripts, directives), "");
         let address = running.address;

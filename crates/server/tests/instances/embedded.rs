@@ -29,7 +29,7 @@ fn embedded_answers_every_path() {
     let running = start(&stage, "Workers 2");
     let check = |request: &str, status: u16, body: &str| {
         let answer = ask(running.address, request);
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+        assert!(answer.starts_with(&format!("HTTP/1.0 {status} ")), "{request}: {answer}");
         let (head, got) = answer.split_once("\r\n\r\n").unwrap();
         assert_eq!(got, body, "{request}");
         if !request.starts_with("HEAD") {
@@ -60,9 +60,9 @@ fn embedded_work_takes_what_it_says() {
         let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     };
-    let peak = || -> u64 {
+    let memory = |key: &str| -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", running.pid)).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     };
     // Ticks of 10 ms.
@@ -74,12 +74,13 @@ fn embedded_work_takes_what_it_says() {
     ask(running.address, "GET /sleep/300ms");
     assert!(began.elapsed() >= Duration::from_millis(300));
     assert!(cpu() - before <= 2, "sleeping costs nothing");
-    assert!(peak() < 64 << 10, "{} kB before", peak());
-    ask(running.address, "GET /memory/100M");
-    assert!(peak() > 100 << 10, "{} kB after", peak());
-    let status = fs::read_to_string(format!("/proc/{}/status", running.pid)).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().trim();
-    assert!(resident.trim_end_matches(" kB").parse::<u64>().unwrap() < 64 << 10, "{resident} is still there");
+    assert!(memory("VmHWM:") < 20 << 10, "{} kB before", memory("VmHWM:"));
+    // Of a size that an allocator likes to keep for the next time.
+    for _ in 0..6 {
+        ask(running.address, "GET /memory/20M");
+        assert!(memory("VmRSS:") < 16 << 10, "{} kB are still there", memory("VmRSS:"));
+    }
+    assert!(memory("VmHWM:") > 20 << 10, "{} kB after", memory("VmHWM:"));
 }
 
 fn embedded_tells_what_is_in_force() {
@@ -89,7 +90,7 @@ fn embedded_tells_what_is_in_force() {
     assert!(settings.server.starts_with("webdyno/"), "{settings:?}");
     assert_eq!(settings.worker_limit, Some(3));
     let values: Vec<_> = settings.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    assert_eq!(values, ["KeepAlive Off", "Workers 3"]);
+    assert_eq!(values, ["KeepAlive Off", "KeepAliveTimeout 5", "Workers 3"]);
     assert_eq!(running.log_tail(), "");
     // It closes by itself, although it was asked to stay.
     let mut stream = TcpStream::connect(running.address).unwrap();

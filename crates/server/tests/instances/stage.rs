@@ -1,6 +1,6 @@
 //! A run's place for one test: a host, a folder per instance, plans as text, a plain HTTP client.
 
-use host::Host;
+use host::{Group, Host};
 use model::plan::{Options, Plan, parse};
 use server::{Control, Place, Running, ServerError, control};
 use std::fs;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// For what takes milliseconds on a quiet machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One run on this machine.
+/// One run on this machine, in a folder with a blank in its name.
 pub(crate) struct Stage {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) host: Host,
@@ -26,7 +26,7 @@ impl Stage {
     pub(crate) fn new() -> Stage {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let exe = std::env::current_exe().unwrap();
-        let dir = tempfile::Builder::new().prefix("server-test-").tempdir_in("/tmp").unwrap();
+        let dir = tempfile::Builder::new().prefix("server test-").tempdir_in("/tmp").unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let run = format!("t{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let host = Host::open(&exe, &dir.path().join("state"), &run).unwrap();
@@ -51,9 +51,13 @@ impl Stage {
     }
 
     pub(crate) fn start(&self, plan: &Plan, cpus: &[u32]) -> Result<Running, ServerError> {
+        self.start_in(None, plan, cpus)
+    }
+
+    pub(crate) fn start_in(&self, group: Option<&Group>, plan: &Plan, cpus: &[u32]) -> Result<Running, ServerError> {
         let dir = self.place();
         let ready_timeout = self.ready_timeout;
-        let place = Place { host: &self.host, group: None, dir: &dir, cpus, exe: &self.exe, ready_timeout };
+        let place = Place { host: &self.host, group, dir: &dir, cpus, exe: &self.exe, ready_timeout };
         self.control(plan).start(&place, &plan.variants[0])
     }
 
@@ -63,17 +67,18 @@ impl Stage {
     }
 }
 
-/// The whole answer to a request on a connection of its own.
+/// The whole answer to a request on a connection of its own. HTTP/1.0, so that bodies come without chunks: Apache no longer passes on
+/// the Content-Length of a CGI program.
 pub(crate) fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    send(&mut stream, request, "close");
+    stream.write_all(format!("{request} HTTP/1.0\r\nHost: test\r\n\r\n").as_bytes()).unwrap();
     let mut answer = String::new();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.read_to_string(&mut answer).unwrap();
     answer
 }
 
-/// Sends `GET /path` or the like.
+/// Sends `GET /path` or the like as HTTP/1.1.
 pub(crate) fn send(stream: &mut TcpStream, request: &str, connection: &str) {
     stream
         .write_all(format!("{request} HTTP/1.1\r\nHost: test\r\nConnection: {connection}\r\n\r\n").as_bytes())

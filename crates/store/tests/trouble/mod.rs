@@ -65,7 +65,7 @@ fn on_small_disk(test: &str, then: &str) {
         command
     };
     if !shell(&mount).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        println!("skipped: no mount namespace for a small tmpfs (needs root)");
+        testkit::skip::not_here("no mount namespace for a small tmpfs (needs root)");
         return;
     }
     let (program, args, variable) = again(test, &folder.path().join("store.sqlite"));
@@ -142,7 +142,7 @@ fn a_store_of_somebody_else_says_so_when_written() {
     }
     match child.status() {
         Ok(status) => assert!(status.success()),
-        Err(error) => println!("skipped: another user cannot start this test's program: {error}"),
+        Err(error) => testkit::skip::not_here(&format!("another user cannot start this test's program: {error}")),
     }
 }
 
