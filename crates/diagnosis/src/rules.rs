@@ -303,13 +303,13 @@ fn cpu_is_full(e: &Evidence) -> bool {
     cpu_used(e).is_some_and(|used| used >= CPU_FULL)
 }
 
-/// Whether one more worker would be too many for memory.
+/// Whether one more worker would be too many for memory: the server already waits for it, or as many workers as are allowed,
+/// all at their largest, leave no room for another. That they rarely are at their largest together is the margin, not a reason to
+/// allow more.
 fn memory_is_full(e: &Evidence) -> bool {
     let waits = e.memory.pressure.is_some_and(|p| p.whose == Whose::Group && p.full >= MEMORY_QUIET);
     let held = e.workers.limit.zip(e.memory.workers_that_fit()).is_some_and(|(limit, fit)| fit <= limit);
-    let left = e.memory.limit.zip(e.memory.peak).map(|(limit, peak)| limit.bytes - peak);
-    let no_room = left.zip(e.memory.cost).is_some_and(|(left, cost)| left < cost);
-    waits || (held && no_room)
+    waits || held
 }
 
 fn offered(e: &Evidence) -> Numbers {

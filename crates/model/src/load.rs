@@ -165,12 +165,17 @@ pub enum LoadDoubt {
         /// Share of its threads' time, 0 to 1.
         share: f64,
     },
-    /// Too few waves for a steady state: requests over connections is below 20.
+    /// So few requests per connection that starting and draining are most of what was measured.
     FewWaves {
         /// Requests per connection.
         waves: f64,
     },
 }
+
+/// Below so many requests per connection a count-bound load is mostly its own beginning and end.
+const FEW_WAVES: f64 = 5.0;
+/// From so many on, beginning and end weigh less than the tolerances of the self-check.
+const STEADY_WAVES: f64 = 20.0;
 
 impl LoadResult {
     /// Length of the window in seconds.
@@ -212,18 +217,18 @@ impl LoadResult {
             return doubts;
         }
         let waves = ended as f64 / asked;
-        if waves < 20.0 && self.end == LoadEnd::Requests && self.connections > 1 {
+        if waves < FEW_WAVES && self.end == LoadEnd::Requests && self.connections > 1 {
             doubts.push(LoadDoubt::FewWaves { waves });
         }
         let achieved = self.concurrency();
-        if achieved < 0.9 * asked {
+        if achieved < 0.9 * asked && waves >= STEADY_WAVES {
             doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
         }
         if self.counts.failures() * 100 <= ended
             && let Some(mean) = self.total.mean_us()
         {
             let computed = self.goodput() * mean / 1e6;
-            if (computed / achieved - 1.0).abs() > 0.05 && waves >= 20.0 {
+            if (computed / achieved - 1.0).abs() > 0.05 && waves >= STEADY_WAVES {
                 doubts.push(LoadDoubt::LittleOff { asked, computed });
             }
         }

@@ -5,7 +5,7 @@
 use crate::ServerError;
 use crate::apache::ApacheControl;
 use crate::embedded::EmbeddedControl;
-use crate::probe::{Ask, ProbeError, get};
+use crate::probe::{Ask, ProbeError, get_while};
 use host::{Child, Group, Host};
 use model::plan::{Directive, ServerSpec, Variant};
 use model::trial::EffectiveSettings;
@@ -132,7 +132,7 @@ impl Starting {
         loop {
             self.still_alive()?;
             let patience = self.left().min(whole_try);
-            match get(self.address, path, Ask::Once, patience) {
+            match get_while(self.address, path, Ask::Once, patience, &mut || self.child.is_alive()) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) => why = Some(format!("status {}", reply.status)),
                 // No further try will make it a path.

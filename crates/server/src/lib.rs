@@ -1,6 +1,6 @@
 //! Control a real server: render its configuration, start it, wait until it is ready, ask what is in force, stop it.
 //!
-//! [`control`] turns a plan's server into a [`Control`]; [`Control::start`] gives a [`Running`] server, which ends when dropped.
+//! [`control()`] turns a plan's server into a [`Control`]; [`Control::start`] gives a [`Running`] server, which ends when dropped.
 //! A fresh instance serves each trial, in a folder of its own, so nothing of the machine's own server is touched. What runs is asked of the server
 //! itself and never taken from what was written. The server is asked only before it is [`Running`], so watching takes no worker.
 //!

@@ -5,6 +5,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+/// How often to look whether the server lives while waiting for its answer.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// What a server answered.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -36,6 +39,8 @@ pub(crate) enum ProbeError {
     Broken(io::Error),
     #[error("the connection was closed before the answer was complete")]
     Closed,
+    #[error("the server ended meanwhile")]
+    Ended,
     #[error(transparent)]
     Response(#[from] ResponseError),
     #[error(transparent)]
@@ -44,6 +49,17 @@ pub(crate) enum ProbeError {
 
 /// Asks for `path` once; connecting, writing and reading together take `patience` at most.
 pub(crate) fn get(address: SocketAddr, path: &str, ask: Ask, patience: Duration) -> Result<Reply, ProbeError> {
+    get_while(address, path, ask, patience, &mut || true)
+}
+
+/// The same, and gives up soon after the server has ended: somebody else may hold its port and never answer.
+pub(crate) fn get_while(
+    address: SocketAddr,
+    path: &str,
+    ask: Ask,
+    patience: Duration,
+    is_alive: &mut dyn FnMut() -> bool,
+) -> Result<Reply, ProbeError> {
     let (version, after) = match ask {
         Ask::Once => (Version::Http10, After::Close),
         Ask::ToStay => (Version::Http11, After::KeepOpen),
@@ -61,11 +77,16 @@ pub(crate) fn get(address: SocketAddr, path: &str, ask: Ask, patience: Duration)
     stream.write_all(&request).map_err(failed)?;
     let (mut parser, mut received, mut piece) = (Parser::new(Method::Get), Vec::new(), [0; 8192]);
     let answer = loop {
-        stream.set_read_timeout(Some(left(end, patience)?)).map_err(failed)?;
+        stream.set_read_timeout(Some(left(end, patience)?.min(LOOK))).map_err(failed)?;
         let read = match stream.read(&mut piece) {
             Ok(0) => break parser.close().ok_or(ProbeError::Closed)?,
             Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
+                if is_alive() {
+                    continue;
+                }
+                return Err(ProbeError::Ended);
+            }
             Err(error) => return Err(failed(error)),
         };
         received.extend_from_slice(&piece[..read]);

@@ -1,7 +1,7 @@
 //! Every way a request can fail, and that it is counted as that and as nothing else.
 
 use crate::{check, friendly, spec};
-use load::LoadError;
+use load::{Ending, LoadError};
 use model::SECOND;
 use model::load::Failure;
 use model::plan::LoadSpec;
@@ -111,6 +111,21 @@ fn a_dead_server_is_not_spun_on() {
     let result = check(dead.address(), &LoadSpec { requests: None, duration_ns: Some(SECOND * 3 / 10), ..spec() });
     // Pauses of 4, 8, 16, 32, 64 and 128 ms fit into 300 ms. A slow machine only makes fewer.
     assert!((1..=7).contains(&result.counts.failures()), "{:?}", result.counts);
+}
+
+#[test]
+fn a_good_answer_makes_the_next_pause_short_again() {
+    let server =
+        Scripted::start(|turn| if turn.total % 2 == 0 { vec![Step::Close] } else { vec![send(&answer(200, "abc"))] });
+    let load = LoadSpec { requests: Some(40), keep_alive: false, ..spec() };
+    let stop = AtomicBool::new(false);
+    let records = load::records(&load, &crate::target(server.address()), &[], &stop).expect("the load starts");
+    let failed = |record: &load::Record| record.ending == Ending::Failed(Failure::ClosedEarly);
+    let pauses = records.windows(2).filter(|pair| failed(&pair[0])).map(|pair| pair[1].start_ns - pair[0].end_ns);
+    // Without an answer in between, all but the first seven pauses would be of 256 ms.
+    let later: Vec<_> = pauses.skip(7).collect();
+    assert_eq!(later.len(), 13);
+    assert!(later.iter().any(|&pause| pause < 128_000_000), "{later:?}");
 }
 
 #[test]

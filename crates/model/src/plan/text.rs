@@ -209,7 +209,7 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
     if loads.is_empty() {
         return Err(source.at(load_span, "load", "give at least one [load.NAME]"));
     }
-    let cells = cells(source, written.cell, written.baseline.as_ref(), written.aa, &variants, &loads)?;
+    let cells = cells(source, &written.cell, written.baseline.as_ref(), written.aa, &variants, &loads)?;
     let blocks = match &written.blocks {
         Some(blocks) if *blocks.get_ref() < 2 => {
             return Err(source.at(blocks.span(), "blocks", "an interval needs at least 2 blocks"));
@@ -328,14 +328,14 @@ fn load_meant(
 
 fn cells(
     source: &Source<'_>,
-    written: Vec<CellText>,
+    written: &[CellText],
     baseline: Option<&Spanned<String>>,
     aa: bool,
     variants: &[Variant],
     loads: &[LoadSpec],
 ) -> Result<Vec<Cell>, PlanError> {
     let mut cells: Vec<Cell> = Vec::new();
-    for text in &written {
+    for text in written {
         let (variant, load) = (text.variant.get_ref(), text.load.get_ref());
         if !variants.iter().any(|v| v.name == *variant) {
             let known = names(variants.iter().map(|v| &v.name));

@@ -78,7 +78,7 @@ fn forest_axis(low: f64, high: f64) -> Axis {
             return Axis::logarithmic(low * 0.95, high * 1.05, label);
         }
     };
-    let within = |tick: &f64| tick.ln().abs() <= reach.max(step);
+    let within = |tick: &f64| (tick - 1.0).abs() <= reach.exp_m1().max(step) + 1e-9;
     let ticks: Vec<f64> = (-steps..=steps).map(|i| 1.0 + f64::from(i) * step).filter(within).collect();
     Axis {
         scale: super::plot::Scale::Log,
@@ -199,4 +199,27 @@ fn panel(panel: &PanelView, begin: f64, end: f64, words: &Catalogue) -> String {
         legend(lines.iter().map(|line| (line.style, line.label))),
         plot("", &summary, &x, &y, &lines)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(low: f64, high: f64, expected: &str) {
+        let axis = forest_axis(low, high);
+        let labels: Vec<_> = axis.ticks.iter().map(|(_, label)| label.as_str()).collect();
+        assert_eq!(labels.join(" "), expected);
+        assert!(axis.low <= low && high <= axis.high, "{low} to {high} on {} to {}", axis.low, axis.high);
+        assert!(axis.ticks.iter().any(|(value, _)| (value - 1.0).abs() < 1e-9), "the baseline is on the axis");
+    }
+
+    #[test]
+    fn small_differences_are_seen_too() {
+        check(0.995, 1.004, "×0.99 ×1 ×1.01");
+        check(0.99, 1.03, "×0.97 ×0.98 ×0.99 ×1 ×1.01 ×1.02 ×1.03");
+        check(0.9, 1.05, "×0.9 ×0.95 ×1 ×1.05 ×1.1");
+        check(0.7, 1.02, "×0.6 ×0.7 ×0.8 ×0.9 ×1 ×1.1 ×1.2 ×1.3 ×1.4");
+        check(0.942, 7.02, "×0.5 ×1 ×2 ×5 ×10");
+        check(0.01, 100.0, "×0.001 ×0.01 ×0.1 ×1 ×10 ×100 ×1000");
+    }
 }

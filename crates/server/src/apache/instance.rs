@@ -144,6 +144,9 @@ impl Prepared<'_> {
             .wait_until_ready(&self.control.spec.ready)
             .map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
         let told = ask(starting.address, starting.timeout).map_err(no_settings)?;
+        if !told.is_of(&file) {
+            return Err(ServerError::PortInUse(starting.address));
+        }
         let mut notes = Vec::new();
         self.compare(&told, &file, &rendered, &mut notes)?;
         let processes = self.wait_for_crew(&mut starting, &told, &mut notes)?;

@@ -111,6 +111,11 @@ impl Told {
         })
     }
 
+    /// Whether it is the instance with this configuration that answers, and not another Apache.
+    pub(crate) fn is_of(&self, file: &Path) -> bool {
+        self.directives.first().is_some_and(|first| first.file == file)
+    }
+
     /// The last directive of that name: the one in force.
     pub(crate) fn directive(&self, name: &str) -> Option<&InForce> {
         self.directives.iter().rfind(|d| canonical(&d.name).eq_ignore_ascii_case(name))

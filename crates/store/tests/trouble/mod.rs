@@ -2,7 +2,7 @@
 //!
 //! What must happen in another process is done by this test binary, started again with one test selected and a variable set.
 
-use super::{head, invalid, refusal, trial};
+use super::{head, invalid, refusal, same, trial};
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -49,7 +49,7 @@ fn a_killed_writer_leaves_every_saved_trial() {
     let run = store.load("latest").unwrap();
     assert!(run.trials.len() >= 7, "{} trials", run.trials.len());
     for (block, found) in run.trials.iter().enumerate() {
-        assert_eq!(format!("{found:?}"), format!("{:?}", trial(u32::try_from(block).unwrap(), vec![])));
+        same(found, &trial(u32::try_from(block).unwrap(), vec![]));
     }
     store.save_trial("killed", &invalid(99)).unwrap();
 }

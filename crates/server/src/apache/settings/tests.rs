@@ -117,6 +117,12 @@ fn event() {
 }
 
 #[test]
+fn another_apache_is_recognised() {
+    let told = Told::parse(PREFORK, SERVER, &page(&["KeepAlive On"]), true).unwrap();
+    assert!(told.is_of(Path::new("/r/httpd.conf")) && !told.is_of(Path::new("/s/httpd.conf")));
+}
+
+#[test]
 fn a_page_that_lacks_something_says_what() {
     assert_eq!(Status::parse("localhost\n").unwrap_err(), "/server-status?auto has no Scoreboard");
     assert_eq!(Told::parse(PREFORK, "<html>", "", true).unwrap_err(), "/server-info?server has no version");
