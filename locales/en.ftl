@@ -45,7 +45,6 @@ warn-ranks-disagree = The signed-rank test says otherwise (p = { $p }): a single
 warn-within-noise = The difference is no larger than what the A/A cell differs by from itself (a factor of { $floor }); the verdict was withdrawn.
 warn-again-differs = The A/A cell came out at { $ratio } of the baseline although nothing was changed: something drifted during the run. Do not trust small differences.
 warn-generator-share = The load generator shared the server's CPUs and took up to { $share } % of the machine.
-warn-sampler = The sampler says: { $note }
 
 # ---- doubts about the load ----
 doubt-little = Little's law is off in { $n } of { $trials } trials: { $asked } requests in flight were asked for, rate times latency gives { $computed }.
@@ -77,6 +76,8 @@ stop-host-memory = ended early: the host itself ran short of memory
 stop-time-limit = ended early: the time limit of a trial was reached
 stop-interrupted = interrupted; does not count
 trial-of = block { $block }, { $cell }
+note-in-trials = in { $n } of { $made } trials: { $note }
+note-sampler = the sampler says: { $note }
 block-n = block { $block }
 placement-shared = server and load generator share the CPUs
 placement-split = server on CPU { $server }, load generator on CPU { $load }

@@ -45,7 +45,6 @@ warn-ranks-disagree = 符号付き順位検定の結果 (p = { $p }) と食い�
 warn-within-noise = 差は A/A セルのノイズ（{ $floor } 倍）の範囲内なので、判定を取り下げました。
 warn-again-differs = 何も変えていない A/A セルが基準の { $ratio } 倍になりました。測定中に何かが変動しています。小さな差は信用しないでください。
 warn-generator-share = 負荷生成側がサーバと同じ CPU を使い、マシン全体の最大 { $share } % を消費しました。
-warn-sampler = 計測プロセスからの報告: { $note }
 
 # ---- 負荷のかけ方への疑問 ----
 doubt-little = { $trials } 試行中 { $n } 試行でリトルの法則に合いません。並列度 { $asked } を指定しましたが、スループットと応答時間の積は { $computed } です。
@@ -77,6 +76,8 @@ stop-host-memory = 途中で打ち切り: ホスト自体のメモリーが残�
 stop-time-limit = 途中で打ち切り: 1 試行の制限時間に達しました
 stop-interrupted = 中断のため集計外
 trial-of = ブロック { $block }、{ $cell }
+note-in-trials = 全 { $made } 試行中 { $n } 回: { $note }
+note-sampler = 計測プロセスからの報告: { $note }
 block-n = ブロック { $block }
 placement-shared = サーバと負荷生成側は CPU を共有
 placement-split = サーバは CPU { $server }、負荷生成側は CPU { $load }

@@ -1,7 +1,7 @@
 //! The report for a pull request or a wiki: headings, one table, lists. Renders as it should on GitHub and in plain viewers.
 
 use crate::escape::Markdown;
-use crate::language::{Catalogue, Sentence};
+use crate::language::Catalogue;
 use crate::view::{CellView, FindingView, View};
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub fn render(view: &View) -> String {
     page.list("section-comparison", comparisons(view).into_iter());
     page.diagnoses(view);
     page.settings(view);
-    page.list("section-trouble", trouble(view, &page.words).into_iter());
+    page.list("section-trouble", view.trouble.iter().map(|trouble| Markdown(&trouble.text).to_string()));
     page.plan(view);
     page.out
 }
@@ -154,26 +154,5 @@ fn comparisons(view: &View) -> Vec<String> {
         items.extend(comparison.warnings.iter().map(|warning| format!("⚠ {}", Markdown(&warning.text))));
     }
     items.extend(view.noise_floor.iter().map(|noise| Markdown(&noise.text).to_string()));
-    items
-}
-
-/// Failures by cause, trials that did not go as planned, and what webdyno noted.
-fn trouble(view: &View, words: &Catalogue) -> Vec<String> {
-    let mut items = Vec::new();
-    for cell in &view.cells {
-        for failure in &cell.failures {
-            let example = failure.example.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
-            let text = format!("{}: {} × {}{example}", cell.name, failure.count, failure.cause.text);
-            items.push(Markdown(&text).to_string());
-        }
-    }
-    for trial in &view.trials {
-        let Sentence { text: which, .. } =
-            words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
-        if !trial.complete {
-            items.push(Markdown(&format!("{which}: {}", trial.outcome.text)).to_string());
-        }
-        items.extend(trial.notes.iter().map(|note| Markdown(&format!("{which}: {note}")).to_string()));
-    }
     items
 }

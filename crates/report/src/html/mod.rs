@@ -252,22 +252,10 @@ impl Page<'_> {
         out
     }
 
-    /// Failures by cause, and trials that did not go as planned.
     fn trouble(&self) -> String {
-        let mut out = String::new();
-        for cell in &self.view.cells {
-            for failure in &cell.failures {
-                let example =
-                    failure.example.as_ref().map(|text| format!(" <code>{}</code>", Html(text))).unwrap_or_default();
-                let (name, cause) = (Html(&cell.name), Html(&failure.cause.text));
-                let _ = write!(out, "<li>{name}: {} × {cause}{example}</li>", failure.count);
-            }
-        }
-        for trial in self.view.trials.iter().filter(|trial| !trial.complete) {
-            let which = self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
-            let _ = write!(out, "<li>{}: {}</li>", Html(&which.text), Html(&trial.outcome.text));
-        }
-        if out.is_empty() { out } else { format!("<ul>{out}</ul>") }
+        let items: String =
+            self.view.trouble.iter().map(|trouble| format!("<li>{}</li>", Html(&trouble.text))).collect();
+        if items.is_empty() { items } else { format!("<ul>{items}</ul>") }
     }
 
     fn plan(&self) -> String {

@@ -180,28 +180,15 @@ impl Page {
         }
     }
 
-    /// Trials that did not go as planned, failures, and what webdyno noted.
     fn trouble(&mut self, view: &View) {
-        let mut lines: Vec<(String, Tone)> = Vec::new();
-        for cell in &view.cells {
-            for failure in &cell.failures {
-                let example = failure.example.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
-                let text = format!("{}: {} × {}{example}", cell.name, failure.count, failure.cause.text);
-                lines.push((text, Tone::Warning));
-            }
-        }
-        for trial in &view.trials {
-            let which = self.words.say("trial-of", &[("block", trial.block.to_string()), ("cell", trial.cell.clone())]);
-            if !trial.complete {
-                lines.push((format!("{}: {}", which.text, trial.outcome.text), Tone::Warning));
-            }
-            lines.extend(trial.notes.iter().map(|note| (format!("{}: {note}", which.text), Tone::Quiet)));
-        }
-        if lines.is_empty() {
+        if view.trouble.is_empty() {
             return;
         }
         self.section("section-trouble");
-        lines.iter().for_each(|(text, tone)| self.paragraph("  ", *tone, text));
+        for trouble in &view.trouble {
+            let tone = if trouble.serious { Tone::Warning } else { Tone::Quiet };
+            self.paragraph("  ", tone, &trouble.text);
+        }
     }
 
     fn footer(&mut self, view: &View) {

@@ -7,6 +7,7 @@ mod judged;
 mod run;
 mod series;
 pub(crate) mod table;
+mod trouble;
 
 pub use table::{Row, RowKind, Table};
 
@@ -30,11 +31,22 @@ pub struct View {
     pub warnings: Vec<Sentence>,
     /// Effective settings that differ between cells.
     pub settings: Vec<SettingView>,
+    /// What did not go as planned, and what webdyno noted: each once, the failures first.
+    pub trouble: Vec<TroubleView>,
     /// Every trial, in the order they were made.
     pub trials: Vec<TrialView>,
     /// The cells as a table, printed: one scale per row.
     #[serde(skip)]
     pub table: Table,
+}
+
+/// Something that did not go as planned, or that webdyno noted.
+#[derive(Debug, Clone, Serialize)]
+pub struct TroubleView {
+    /// What happened, where, and how often.
+    pub text: String,
+    /// Whether it touches the result; a note does not.
+    pub serious: bool,
 }
 
 /// The head of a run.
@@ -306,6 +318,7 @@ impl View {
             noise_floor: judged.noise_floor(run, &words),
             warnings: run::warnings(run, &judged, &words),
             settings: run::settings(run),
+            trouble: trouble::trouble(run, &cells, &words),
             trials: series::trials(run, &judged, &words),
             table: table::of(&cells, run.head.plan.confidence, &words),
             cells,

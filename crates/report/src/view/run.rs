@@ -96,8 +96,6 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
     let drifted = doubtful().find(|warning| matches!(warning, Warning::AgainDiffers { .. })).copied();
     warnings.extend(fewest.into_iter().chain(drifted).map(|warning| comparison_warning(&warning, words)));
     warnings.extend(generator(run, words));
-    let notes: BTreeSet<&String> = run.trials.iter().flat_map(|trial| &trial.readings.notes).collect();
-    warnings.extend(notes.into_iter().map(|note| words.say("warn-sampler", &[("note", note.clone())])));
     warnings
 }
 
@@ -128,6 +126,9 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
     (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest))]))
 }
 
+/// Differs in every instance and means nothing.
+const PORT: &str = "Listen";
+
 /// The settings in force that differ between cells, by directive.
 pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let cells = &run.head.plan.cells;
@@ -139,6 +140,7 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let names: BTreeSet<&String> = of_cell.iter().flatten().flat_map(|settings| settings.values.keys()).collect();
     names
         .into_iter()
+        .filter(|name| *name != PORT)
         .map(|name| SettingView {
             name: name.clone(),
             values: of_cell.iter().map(|settings| settings.and_then(|s| s.values.get(name).cloned())).collect(),

@@ -38,7 +38,7 @@ pub(crate) fn trials(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Trial
         .collect()
 }
 
-fn outcome(trial: &Trial, words: &Catalogue) -> Sentence {
+pub(crate) fn outcome(trial: &Trial, words: &Catalogue) -> Sentence {
     match &trial.outcome {
         Outcome::Complete => words.say("outcome-complete", &[]),
         Outcome::Invalid(why) => words.say("outcome-invalid", &[("why", why.clone())]),

@@ -43,7 +43,7 @@ struct Prepared<'a> {
     install: Install,
     account: Option<Account>,
     modules: Vec<Module>,
-    dir: &'a Path,
+    dir: PathBuf,
     types: PathBuf,
     document_root: PathBuf,
     scripts: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl Control for ApacheControl {
 
 impl ApacheControl {
     /// Looks at the machine and makes the folders; everything that can be wrong before Apache is asked.
-    fn prepare<'a>(&'a self, dir: &'a Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
+    fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let install = Install::find(self.spec.program.as_deref(), &path)?;
         let modules = install.load(&self.spec)?;
@@ -84,17 +84,19 @@ impl ApacheControl {
             (None, Account::own())
         };
         folder(dir, 0o711)?;
+        // As Apache will name it, too: its configuration's path is how an instance is recognised.
+        let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
         for name in ["conf", "run", "logs"] {
             folder(&dir.join(name), 0o711)?;
         }
         let document_root = match &self.spec.document_root {
             Some(folder) => self.served("document_root", folder, &worker)?,
-            None => small_site(dir)?,
+            None => small_site(&dir)?,
         };
         let scripts = self.spec.scripts.as_ref().map(|folder| self.served("scripts", folder, &worker)).transpose()?;
-        open_to(&worker, dir, || "the instance's own folder".to_owned())?;
+        open_to(&worker, &dir, || "the instance's own folder".to_owned())?;
         if scripts.is_some() && self.spec.mpm != Mpm::Prefork && dir.as_os_str().as_bytes().len() > SOCKET_ROOM {
-            return Err(ServerError::LongPath { folder: dir.to_owned(), most: SOCKET_ROOM });
+            return Err(ServerError::LongPath { folder: dir, most: SOCKET_ROOM });
         }
         let mut types = PathBuf::from("/etc/mime.types");
         if !types.exists() {
@@ -120,7 +122,7 @@ impl Prepared<'_> {
     /// Writes the configuration for a port and lets Apache test it.
     fn configure(&self, port: u16) -> Result<(PathBuf, Rendered), ServerError> {
         let rendered = render(&Parts {
-            root: self.dir,
+            root: &self.dir,
             port,
             account: self.account.as_ref(),
             mpm: self.control.spec.mpm,
@@ -173,7 +175,7 @@ impl Prepared<'_> {
             .map(std::ffi::OsStr::to_owned)
             .to_vec(),
             env: vec![("LC_ALL".into(), "C".into())],
-            dir: self.dir.to_owned(),
+            dir: self.dir.clone(),
             cpus: place.cpus.to_vec(),
             stdout: self.dir.join("logs/stdout"),
             stderr: stderr.clone(),

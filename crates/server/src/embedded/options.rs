@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 /// Connections the server works on at once when nobody says how many.
 const DEFAULT_WORKERS: u32 = 16;
-/// Every worker is a thread with an event loop.
-const MAX_WORKERS: u32 = 4096;
+/// Every worker is a thread with an event loop and five descriptors; with more, common limits of the system would be met first.
+const MAX_WORKERS: u32 = 1000;
 
 /// Text of `webdyno serve --help`.
 pub(crate) const HELP: &str = "\
@@ -15,7 +15,7 @@ A small web server with honest workloads and a worker limit, to try webdyno on.
 Usage: webdyno serve [--listen ADDR:PORT] [--workers N] [--keep-alive on|off]
 
   --listen ADDR:PORT     where to listen; port 0 takes a free one [default: 127.0.0.1:0]
-  --workers N            connections it works on at once, 1 to 4096 [default: 16]
+  --workers N            connections it works on at once, 1 to 1000 [default: 16]
   --keep-alive on|off    whether a connection may carry more than one request [default: on]
   -h, --help             this text
 
@@ -171,8 +171,8 @@ mod tests {
         check("--listen [::1]:80 --workers=3 --keep-alive off", Ok("[::1]:80 3 Off"));
         check("--workers 3 --help", Ok("help"));
         check("--workers", Err("--workers needs a value"));
-        check("--workers 0", Err("--workers: `0` is not a number from 1 to 4096"));
-        check("--workers 2x", Err("--workers: `2x` is not a number from 1 to 4096"));
+        check("--workers 0", Err("--workers: `0` is not a number from 1 to 1000"));
+        check("--workers 2x", Err("--workers: `2x` is not a number from 1 to 1000"));
         check("--keep-alive maybe", Err("--keep-alive: `maybe` is neither on nor off"));
         check("--listen 8080", Err("--listen: `8080` is not an address and port such as 127.0.0.1:8080"));
         check("--threads 2", Err("there is no `--threads`"));
@@ -191,7 +191,7 @@ mod tests {
         check_directive("  keepalive off", Ok((16, KeepAlive::Off)));
         check_directive("Workers", Err("takes one number"));
         check_directive("Workers 4 5", Err("takes one number"));
-        check_directive("Workers four", Err("`four` is not a number from 1 to 4096"));
+        check_directive("Workers four", Err("`four` is not a number from 1 to 1000"));
         check_directive("KeepAlive Maybe", Err("`Maybe` is neither on nor off"));
         check_directive("Timeout 3", Err("no such directive; there is `Workers N` and `KeepAlive On|Off`"));
     }

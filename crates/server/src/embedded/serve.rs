@@ -1,7 +1,7 @@
 //! `webdyno serve`: a small real web server whose workers hold a connection from accept to close.
 //!
 //! A worker is a thread that accepts only when it is free, so the limit needs no counting: with N workers the N+1st connection
-//! stays in the kernel's accept queue, exactly as before Apache's prefork. Answers come from hyper. Logs nothing.
+//! stays in the kernel's accept queue, exactly as with Apache's prefork. Answers come from hyper. Logs nothing.
 
 use super::options::{Asked, HELP, KeepAlive, Options};
 use super::work::{NoWork, Work, burn, touch};

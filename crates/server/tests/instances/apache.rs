@@ -153,6 +153,10 @@ fn apache_needs_what_the_plan_names() {
         "DIR/plan.toml: server.document_root: DIR/nowhere is not a folder: No such file or directory (os error 2)"
     );
     fs::write(stage.dir.path().join("file"), "").unwrap();
+    let plan = stage.plan("apache", "mpm = \"event\"\nscripts = \".\"", "");
+    let deep = stage.place().join("d".repeat(80));
+    let told = stage.told(&stage.control(&plan).check(&deep, &plan.variants[0]).unwrap_err());
+    assert!(told.contains("is too long for the CGI daemon's socket"), "{told}");
     let told = refused(&stage, "scripts = \"file\"", "");
     assert!(told.starts_with("DIR/plan.toml: server.scripts: DIR/file is not a folder"), "{told}");
 }

@@ -114,7 +114,7 @@ fn embedded_refuses_other_directives() {
         "Timeout 3",
         "DIR/plan.toml:5: Timeout 3: no such directive; there is `Workers N` and `KeepAlive On|Off` (webdyno serve)",
     );
-    check("Workers 0", "DIR/plan.toml:5: Workers 0: `0` is not a number from 1 to 4096 (webdyno serve)");
+    check("Workers 0", "DIR/plan.toml:5: Workers 0: `0` is not a number from 1 to 1000 (webdyno serve)");
 }
 
 /// Connections the kernel has made and the server has not accepted.
@@ -183,7 +183,7 @@ fn serve_explains_itself() {
         &["--workers", "none"],
         2,
         "",
-        "webdyno serve: --workers: `none` is not a number from 1 to 4096; see webdyno serve --help\n",
+        "webdyno serve: --workers: `none` is not a number from 1 to 1000; see webdyno serve --help\n",
     );
     check(
         &["--listen", &address],

@@ -45,9 +45,9 @@ impl Stage {
         control(&plan.server, &plan.file)
     }
 
-    /// An empty folder for an instance.
+    /// An empty folder for an instance, by a path that is not the canonical one.
     pub(crate) fn place(&self) -> PathBuf {
-        tempfile::Builder::new().prefix("instance-").tempdir_in(self.dir.path()).unwrap().keep()
+        tempfile::Builder::new().prefix("instance-").tempdir_in(self.dir.path().join("state/..")).unwrap().keep()
     }
 
     pub(crate) fn start(&self, plan: &Plan, cpus: &[u32]) -> Result<Running, ServerError> {
