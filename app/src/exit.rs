@@ -2,7 +2,6 @@
 
 use experiment::ExperimentError;
 use host::HostError;
-use model::plan::PlanError;
 use server::ServerError;
 use std::process::ExitCode;
 use store::StoreError;
@@ -48,16 +47,22 @@ impl From<Exit> for ExitCode {
 
 /// The exit of an error, by what is to blame.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
-    let experiment = error.downcast_ref::<ExperimentError>();
-    if error.is::<PlanError>() || matches!(experiment, Some(ExperimentError::Plan { .. })) {
-        Exit::Usage
-    } else if error.is::<StoreError>() || matches!(experiment, Some(ExperimentError::Store(_))) {
-        Exit::Store
-    } else if error.is::<ServerError>() || matches!(experiment, Some(ExperimentError::Server(_))) {
-        Exit::Server
-    } else if error.is::<HostError>() || experiment.is_some() {
-        Exit::Environment
-    } else {
-        Exit::Usage
+    match error.downcast_ref::<ExperimentError>() {
+        Some(ExperimentError::Plan { .. }) => Exit::Usage,
+        Some(ExperimentError::Server(error)) => of_server(error),
+        Some(ExperimentError::Store(_)) => Exit::Store,
+        Some(_) => Exit::Environment,
+        None if error.is::<StoreError>() => Exit::Store,
+        None if error.is::<HostError>() => Exit::Environment,
+        // A plan that makes no sense, a file that is not there.
+        None => Exit::Usage,
+    }
+}
+
+fn of_server(error: &ServerError) -> Exit {
+    match error {
+        ServerError::Directive { .. } | ServerError::Configuration { .. } | ServerError::NoFolder { .. } => Exit::Usage,
+        ServerError::PortInUse { .. } | ServerError::Host(_) => Exit::Environment,
+        _ => Exit::Server,
     }
 }

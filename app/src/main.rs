@@ -3,6 +3,8 @@
 //! `run` is the table of contents. The processes that webdyno starts of itself come first, because they must not be slowed
 //! down or surprised by what users type.
 
+#![allow(clippy::print_stderr, reason = "what goes wrong is said here and nowhere else")]
+
 mod command;
 mod exit;
 mod flags;

@@ -58,8 +58,8 @@ fn carry_out(orders: &Orders, plain: bool, store: &mut Store) -> anyhow::Result<
         eprintln!("webdyno: {sentence}");
     }
     let mut progress = Progress::new(plain);
-    let world = World { exe: &exe, state_dir: &state_dir, store, interrupted: &interrupted };
-    let end = experiment::run(orders, world, &mut |event| progress.show(&event));
+    let mut world = World { exe: &exe, state_dir: &state_dir, store, interrupted: &interrupted };
+    let end = experiment::run(orders, &mut world, &mut |event| progress.show(&event));
     progress.finish();
     Ok(end?)
 }

@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// A folder with everything a run leaves behind.
-pub struct Tool {
+pub(crate) struct Tool {
     folder: tempfile::TempDir,
 }
 
 impl Tool {
-    pub fn new() -> Tool {
+    pub(crate) fn new() -> Tool {
         Tool { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The command, ready to run with this folder's store and journals, speaking English whatever the tester's language.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_webdyno"));
         command
             .args(args)
@@ -33,7 +33,7 @@ impl Tool {
     }
 
     /// Where runs put their temporary directories: the server's own user must be able to walk through it.
-    pub fn tmp(&self) -> PathBuf {
+    pub(crate) fn tmp(&self) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let open = || std::fs::Permissions::from_mode(0o755);
         let tmp = self.path("tmp");
@@ -43,16 +43,16 @@ impl Tool {
         tmp
     }
 
-    pub fn run(&self, args: &[&str]) -> Finished {
+    pub(crate) fn run(&self, args: &[&str]) -> Finished {
         Finished::of(&self.command(args).output().expect("webdyno runs"))
     }
 
-    pub fn spawn(&self, args: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("webdyno starts")
     }
 
     /// Writes a plan and returns its path as text.
-    pub fn plan(&self, text: &str) -> String {
+    pub(crate) fn plan(&self, text: &str) -> String {
         let path = self.path("plan.toml");
         std::fs::write(&path, text).expect("a plan");
         path.to_str().expect("UTF-8").to_owned()
@@ -61,14 +61,14 @@ impl Tool {
 
 /// What a command said and how it ended.
 #[derive(Debug)]
-pub struct Finished {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Finished {
-    pub fn of(output: &Output) -> Finished {
+    pub(crate) fn of(output: &Output) -> Finished {
         Finished {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -78,18 +78,18 @@ impl Finished {
 }
 
 /// The repository's own plan of that name.
-pub fn shipped(name: &str) -> String {
+pub(crate) fn shipped(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plans").join(name);
     path.to_str().expect("UTF-8").to_owned()
 }
 
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 /// What still lives of this tool's runs: processes that carry its folder in their command line or environment, control groups
 /// whose name begins with `groups`, temporary folders, swap files.
-pub fn remains(tool: &Tool, groups: &str) -> Vec<String> {
+pub(crate) fn remains(tool: &Tool, groups: &str) -> Vec<String> {
     let folder = tool.path("");
     let folder = folder.to_str().expect("UTF-8").trim_end_matches('/');
     let mut found = Vec::new();

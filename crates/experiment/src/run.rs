@@ -53,7 +53,11 @@ pub struct World<'a> {
 ///
 /// # Errors
 /// See [`ExperimentError`]; an interrupt is not an error but a [`RunEnd`].
-pub fn run(orders: &Orders, world: World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Result<RunEnd, ExperimentError> {
+pub fn run(
+    orders: &Orders,
+    world: &mut World<'_>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<RunEnd, ExperimentError> {
     build(&orders.plan, on_event)?;
     let host = Host::open(world.exe, world.state_dir, &orders.id)?;
     let result = on_host(orders, world, &host, on_event);
@@ -66,7 +70,7 @@ pub fn run(orders: &Orders, world: World<'_>, on_event: &mut dyn FnMut(Event<'_>
 
 fn on_host(
     orders: &Orders,
-    world: World<'_>,
+    world: &mut World<'_>,
     host: &Host,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<RunEnd, ExperimentError> {

@@ -65,7 +65,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The kernel refused something the engine needs before the first request.
-    #[error("cannot start the load: {what}: {source}")]
+    #[error("cannot start the load: no {what}: {source}")]
     Kernel {
         /// What was asked of it.
         what: &'static str,
@@ -161,7 +161,7 @@ impl<'a> Engine<'a> {
                     Ok(thread) => running.push(thread),
                     Err(source) => {
                         self.halt.broken.store(true, Ordering::Relaxed);
-                        return Err(LoadError::Kernel { what: "another thread", source });
+                        return Err(LoadError::Kernel { what: "further thread", source });
                     }
                 }
             }
@@ -173,7 +173,7 @@ impl<'a> Engine<'a> {
 
     fn worker<S: Sink>(&self, i: u32, sink: S) -> Result<Worker<'_, S>, LoadError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|source| LoadError::Kernel { what: "an epoll instance", source: source.into() })?;
+            .map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
         let spec = self.spec;
         let line =
             Line { address: self.target.address, request: self.request.clone(), keep_alive: spec.keep_alive, epoll };

@@ -59,6 +59,13 @@ fn a_server_that_announces_closing_is_believed() {
 }
 
 #[test]
+fn bytes_behind_an_answer_end_the_connection() {
+    let server = Scripted::always(vec![Step::Send([answer(200, "abc"), b"xyz".to_vec()].concat())]);
+    let result = check(server.address(), &LoadSpec { requests: Some(10), ..spec() });
+    assert_eq!((result.counts.good, result.counts.connects), (10, 10));
+}
+
+#[test]
 fn http_1_0_keeps_a_connection_when_both_say_so() {
     let kept = b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc".to_vec();
     let server = Scripted::always(vec![Step::Send(kept)]);

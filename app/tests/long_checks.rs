@@ -1,0 +1,148 @@
+//! What takes minutes: `cargo xtask test --long`. Each check writes what it saw, dated, for the documents.
+
+mod tool;
+
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tool::{Tool, is_root, remains, shipped};
+
+/// How long after a kill nothing may be left.
+const GRACE: Duration = Duration::from_secs(5);
+
+fn report(tool: &Tool, args: &[&str]) -> Value {
+    let run = tool.run(args);
+    serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}{}", run.out, run.err))
+}
+
+fn cell<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let cells = report["cells"].as_array().expect("cells");
+    cells.iter().find(|cell| cell["name"] == name).unwrap_or_else(|| panic!("no cell {name}"))
+}
+
+fn primary(cell: &Value) -> &str {
+    cell["diagnosis"]["primary"]["title"]["id"].as_str().unwrap_or("none")
+}
+
+fn contributes(cell: &Value, id: &str) -> bool {
+    let findings = cell["diagnosis"]["contributing"].as_array().expect("findings");
+    findings.iter().any(|finding| finding["title"]["id"] == id)
+}
+
+fn can_confine() -> bool {
+    let can = is_root() && host::hierarchies().is_ok() && Path::new("/usr/sbin/apache2").exists();
+    if !can {
+        testkit::skip::not_here("needs root, a memory control group and apache2");
+    }
+    can
+}
+
+#[test]
+fn long_check_first_look_a_a() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    let mut page = "# first-look, ten runs: is the baseline called different from itself?\n\n\
+                    | run | A/A ratio | interval | verdict | 8 workers |\n|---|---|---|---|---|\n"
+        .to_owned();
+    let mut different = 0;
+    for n in 1..=10 {
+        let tool = Tool::new();
+        let report = report(&tool, &["run", &shipped("first-look.toml"), "--json"]);
+        let again = &cell(&report, "2 workers (A/A)")["comparison"];
+        let verdict = again["verdict"]["id"].as_str().expect("a verdict").to_owned();
+        different += u32::from(matches!(verdict.as_str(), "verdict-better" | "verdict-worse"));
+        let number = |value: &Value| format!("{:.3}", value.as_f64().unwrap_or(f64::NAN));
+        let eight = &cell(&report, "8 workers")["comparison"];
+        let _ = writeln!(
+            page,
+            "| {n} | {} | {} to {} | {verdict} | {} |",
+            number(&again["ratio"]),
+            number(&again["low"]),
+            number(&again["high"]),
+            number(&eight["ratio"])
+        );
+        assert_eq!(eight["verdict"]["id"], "verdict-better");
+    }
+    let _ = writeln!(page, "\nCalled different: {different} of 10.");
+    std::fs::write(results.join("first-look-aa.md"), &page).expect("the results");
+    assert!(different <= 2, "{page}");
+}
+
+#[test]
+fn long_check_memory_cliff_three_times() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    if !can_confine() {
+        return;
+    }
+    let mut page = "# memory-cliff, three runs\n".to_owned();
+    let mut wrong = Vec::new();
+    for n in 1..=3 {
+        let tool = Tool::new();
+        let report = report(&tool, &["run", &shipped("memory-cliff.toml"), "--make-swap", "2G", "--json"]);
+        let shown = tool.run(&["report", "--markdown"]);
+        let _ = writeln!(page, "\n## Run {n}\n\n{}", shown.out);
+        let four = cell(&report, "10, MaxRequestWorkers 4");
+        if four["comparison"]["ratio"].as_f64().is_none_or(|ratio| ratio < 3.0) {
+            wrong.push(format!("run {n}: ratio {}", four["comparison"]["ratio"]));
+        }
+        let failed = report["cells"].as_array().expect("cells").iter().any(|c| c["failures"] != Value::Array(vec![]));
+        if failed {
+            wrong.push(format!("run {n}: requests failed"));
+        }
+        let rows = [
+            ("1 at a time", "cause-offered-concurrency", "cause-one-core-busy"),
+            ("10 at once", "cause-memory-thrash", "cause-worker-limit-too-high"),
+            ("10, MaxRequestWorkers 4", "cause-worker-limit-right", "cause-cpu-bound"),
+            ("10, with the lock", "cause-lock-serialised", ""),
+        ];
+        for (name, first, beside) in rows {
+            let cell = cell(&report, name);
+            if primary(cell) != first || !(beside.is_empty() || contributes(cell, beside)) {
+                wrong.push(format!("run {n}: {name}: {} {}", primary(cell), cell["diagnosis"]["contributing"]));
+            }
+        }
+    }
+    std::fs::write(results.join("memory-cliff.md"), &page).expect("the results");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn random_moment(below_ms: u64) -> Duration {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty()).expect("randomness");
+    Duration::from_millis(u64::from_ne_bytes(bytes) % below_ms)
+}
+
+#[test]
+fn long_check_kill_storm() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    if !can_confine() {
+        return;
+    }
+    let mut page = "# memory-cliff killed with -9 at twenty moments\n\n\
+                    | after | gone within | left 5 s later |\n|---|---|---|\n"
+        .to_owned();
+    let mut left = 0;
+    for n in 0..20 {
+        // Half of the kills fall into the first seconds, where most is set up.
+        let after = random_moment(if n % 2 == 0 { 3_000 } else { 60_000 });
+        let tool = Tool::new();
+        let mut child = tool.spawn(&["run", &shipped("memory-cliff.toml"), "--make-swap", "2G", "--plain"]);
+        // The moment itself is what is tested, so here time is waited for and not an event.
+        std::thread::sleep(after);
+        child.kill().expect("our own child");
+        child.wait().expect("our own child");
+        let killed = Instant::now();
+        let mut found = remains(&tool, "webdyno-");
+        while !found.is_empty() && killed.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(50));
+            found = remains(&tool, "webdyno-");
+        }
+        left += usize::from(!found.is_empty());
+        let gone = if found.is_empty() { format!("{:.2} s", killed.elapsed().as_secs_f64()) } else { "not".to_owned() };
+        let _ = writeln!(page, "| {:.2} s | {gone} | {} |", after.as_secs_f64(), found.join("; "));
+        let restored = tool.run(&["restore"]);
+        let _ = write!(page, "{}", if restored.out.contains("Nothing") { "" } else { &restored.out });
+    }
+    std::fs::write(results.join("kill-storm.md"), &page).expect("the results");
+    assert_eq!(left, 0, "{page}");
+}

@@ -1,0 +1,116 @@
+//! The first document's experiment on the machine's real Apache, in its quick form; and what is said where it cannot be shown.
+
+mod tool;
+
+use std::os::unix::process::CommandExt;
+use tool::{Finished, Tool, is_root, remains, shipped};
+
+/// Whether this machine can confine a real Apache; says why when not.
+fn can_confine() -> bool {
+    if !std::path::Path::new("/usr/sbin/apache2").exists() {
+        testkit::skip::skipped("no apache2");
+        return false;
+    }
+    let memory_groups = host::hierarchies().is_ok();
+    if !is_root() || !memory_groups {
+        testkit::skip::not_here("needs root and a memory control group");
+        return false;
+    }
+    true
+}
+
+#[test]
+fn the_baseline_thrashes_and_the_others_do_not() {
+    if !can_confine() {
+        return;
+    }
+    let tool = Tool::new();
+    let run =
+        tool.run(&["run", &shipped("memory-cliff.toml"), "--quick", "--seed", "1", "--make-swap", "1G", "--json"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let cells = report["cells"].as_array().expect("cells");
+    let primary = |cell: &serde_json::Value| cell["diagnosis"]["primary"]["title"]["id"].clone();
+    for cell in cells {
+        assert_eq!(cell["failures"].as_array().map(Vec::len), Some(0), "{cell}");
+        assert_eq!(cell["trials_used"], 3, "{cell}");
+        let thrashes = cell["name"].as_str().is_some_and(|name| name.starts_with("10 at once"));
+        assert_eq!(primary(cell) == "cause-memory-thrash", thrashes, "{}: {}", cell["name"], primary(cell));
+    }
+    let listed = tool.run(&["runs", "--json"]);
+    let id = serde_json::from_str::<serde_json::Value>(&listed.out).expect("JSON")[0]["id"].clone();
+    assert_eq!(remains(&tool, &format!("webdyno-{}", id.as_str().expect("an id"))), Vec::<String>::new());
+}
+
+#[test]
+fn without_enough_swap_it_says_how_to_get_it() {
+    if !can_confine() {
+        return;
+    }
+    let tool = Tool::new();
+    let text = std::fs::read_to_string(shipped("memory-cliff.toml")).expect("the plan");
+    let text = text
+        .replace("swap = \"1G\"", "swap = \"1000T\"")
+        .replace("\"../sites", &format!("\"{}/../sites", env!("CARGO_MANIFEST_DIR").to_owned() + "/../plans"));
+    let run = tool.run(&["run", &tool.plan(&text), "--plain"]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.err.lines().count() == 1 && run.err.contains("--make-swap"), "{}", run.err);
+    let run = tool.run(&["run", &tool.plan(&text), "--plain", "--make-swap", "1000T"]);
+    assert_eq!((run.code, run.err.lines().count()), (5, 1), "{run:?}");
+    assert_eq!(remains(&tool, "webdyno-none"), Vec::<String>::new());
+}
+
+#[test]
+fn without_root_it_says_that_root_is_needed() {
+    if !can_confine() {
+        return;
+    }
+    let tool = Tool::new();
+    let text = "[server]\nkind = \"embedded\"\n[confine]\nmemory = \"64M\"\n[load.a]\npath = \"/\"\nconnections = 1\nrequests = 1\n";
+    let plan = tool.plan(text);
+    // Nobody can neither read the build folder nor write where root did.
+    let program = tool.path("webdyno");
+    std::fs::copy(env!("CARGO_BIN_EXE_webdyno"), &program).expect("room for a copy");
+    let home = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::chown(home.path(), Some(65534), Some(65534)).expect("root may");
+    tool.tmp();
+    let output = std::process::Command::new(program)
+        .args(["run", &plan, "--plain"])
+        .env_clear()
+        .env("HOME", home.path())
+        .env("TMPDIR", home.path())
+        .env("WEBDYNO_STATE_DIR", home.path().join("state"))
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .expect("webdyno runs");
+    let run = Finished::of(&output);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.err.lines().count() == 1 && run.err.contains("root"), "{}", run.err);
+}
+
+#[test]
+fn a_full_disk_is_one_line() {
+    if !is_root() {
+        testkit::skip::not_here("needs root to mount a small disk");
+        return;
+    }
+    let tool = Tool::new();
+    let disk = tool.path("disk");
+    std::fs::create_dir(&disk).expect("a folder");
+    let mut command = tool.command(&[]);
+    let environment: Vec<_> = command.get_envs().filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned()))).collect();
+    command = std::process::Command::new("unshare");
+    // In a mount namespace of its own the small disk disappears with the process.
+    let script = r#"mount -t tmpfs -o size=64k tmpfs "$1" && exec "$2" run "$3" --plain --store "$1/store.sqlite""#;
+    command.envs(environment).args(["--mount", "sh", "-c", script, "sh"]).args([
+        disk.as_os_str(),
+        env!("CARGO_BIN_EXE_webdyno").as_ref(),
+        shipped("first-look.toml").as_ref(),
+    ]);
+    let run = Finished::of(&command.output().expect("unshare runs"));
+    assert_eq!(run.code, 6, "{run:?}");
+    let last = run.err.lines().last().unwrap_or_default();
+    assert!(last.starts_with("webdyno: ") && last.contains("disk full"), "{}", run.err);
+    assert_eq!(remains(&tool, "webdyno-none"), Vec::<String>::new());
+}
