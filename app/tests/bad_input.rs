@@ -13,6 +13,8 @@ directives = "Workers 2"
 path = "/"
 connections = 2
 requests = 10
+[cooldown]
+limit = "1ms"
 "#;
 
 const APACHE: &str = r#"
@@ -78,7 +80,7 @@ fn a_directive_apache_refuses() {
         check(APACHE, 2, &["plan.toml:7", "MaxRequestWorker", "Invalid command"]);
         check(
             &APACHE.replace("MaxRequestWorker 4", "MaxRequestWorkers four"),
-            4,
+            2,
             &["plan.toml:7", "MaxRequestWorkers"],
         );
     }
@@ -103,7 +105,7 @@ fn a_server_that_never_becomes_ready() {
 fn a_server_that_dies_makes_its_trial_invalid_and_the_run_goes_on() {
     let tool = Tool::new();
     let plan = EMBEDDED.replace("requests = 10", "duration = \"400ms\"");
-    let plan = format!("blocks = 2\n{plan}[cooldown]\nlimit = \"1ms\"\n");
+    let plan = format!("blocks = 2\n{plan}");
     let mut child = tool.spawn(&["run", &tool.plan(&plan), "--plain"]);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("run ")), "the run did not begin");

@@ -1,6 +1,6 @@
 //! Decide the next trial and carry it out: schedule, gate, guards, early stop.
 //!
-//! [`run`] is the whole experiment: it measures and stores, and judges nothing. Whoever wants a verdict reads the store.
+//! [`run()`] is the whole experiment: it measures and stores, and judges nothing. Whoever wants a verdict reads the store.
 //! Progress leaves as [`Event`] values; what to show of them is the caller's affair.
 
 mod build;

@@ -165,14 +165,14 @@ pub enum LoadDoubt {
         /// Share of its threads' time, 0 to 1.
         share: f64,
     },
-    /// So few requests per connection that starting and draining are most of what was measured.
+    /// So few requests per connection that beginning and draining weigh heavily.
     FewWaves {
         /// Requests per connection.
         waves: f64,
     },
 }
 
-/// Below so many requests per connection a count-bound load is mostly its own beginning and end.
+/// Below so many requests per connection a load is mostly its own beginning and end.
 const FEW_WAVES: f64 = 5.0;
 /// From so many on, beginning and end weigh less than the tolerances of the self-check.
 const STEADY_WAVES: f64 = 20.0;
@@ -198,16 +198,20 @@ impl LoadResult {
         if window == 0 { 0.0 } else { self.in_flight_ns as f64 / window as f64 }
     }
 
-    /// Share of its threads' time that the generator spent computing, 0 to 1.
+    /// Share of the CPU time its threads could have had that the generator spent computing, 0 to 1.
     #[must_use]
     pub fn generator_share(&self) -> f64 {
-        let available = self.seconds() * SECOND as f64 * f64::from(self.generator.threads);
+        let threads = f64::from(self.generator.threads);
+        let at_once =
+            if self.generator.cpus.is_empty() { threads } else { threads.min(self.generator.cpus.len() as f64) };
+        let available = self.seconds() * SECOND as f64 * at_once;
         if available > 0.0 { self.generator.cpu_ns as f64 / available } else { 0.0 }
     }
 
     /// The doubts this load raises about itself.
     ///
-    /// Little's law uses good answers only, so it is not computed when more than 1 % failed.
+    /// Little's law uses good answers only, so it is not computed when more than 1 % failed or any timed out: a single timeout can
+    /// be longer than all the rest.
     #[must_use]
     pub fn self_check(&self) -> Vec<LoadDoubt> {
         let mut doubts = Vec::new();
@@ -217,7 +221,7 @@ impl LoadResult {
             return doubts;
         }
         let waves = ended as f64 / asked;
-        if waves < FEW_WAVES && self.end == LoadEnd::Requests && self.connections > 1 {
+        if waves < FEW_WAVES && self.connections > 1 {
             doubts.push(LoadDoubt::FewWaves { waves });
         }
         let achieved = self.concurrency();
@@ -225,6 +229,7 @@ impl LoadResult {
             doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
         }
         if self.counts.failures() * 100 <= ended
+            && !self.counts.failed.contains_key(&Failure::Timeout)
             && let Some(mean) = self.total.mean_us()
         {
             let computed = self.goodput() * mean / 1e6;
@@ -237,5 +242,69 @@ impl LoadResult {
             doubts.push(LoadDoubt::GeneratorSaturated { share });
         }
         doubts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A load of `good` answers of `latency_us` over ten seconds with that mean number in flight, with no doubts of its own.
+    fn load(connections: u32, in_flight: f64, good: u64, latency_us: u64) -> LoadResult {
+        let mut total = Latency::new();
+        (0..good).for_each(|_| total.record(latency_us));
+        LoadResult {
+            connections,
+            started_ns: SECOND,
+            ended_ns: 11 * SECOND,
+            end: LoadEnd::Duration,
+            counts: Counts { good, ..Counts::default() },
+            intervals: vec![],
+            first_byte: total.clone(),
+            connect: Latency::new(),
+            total,
+            in_flight: 0,
+            in_flight_ns: (in_flight * 10.0 * SECOND as f64) as Nanos,
+            body_bytes: None,
+            examples: BTreeMap::new(),
+            generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1] },
+        }
+    }
+
+    #[track_caller]
+    fn check(load: &LoadResult, expected: &[&str]) {
+        let kinds: Vec<_> = load
+            .self_check()
+            .iter()
+            .map(|doubt| match doubt {
+                LoadDoubt::LittleOff { .. } => "little",
+                LoadDoubt::ConcurrencyMissed { .. } => "concurrency",
+                LoadDoubt::GeneratorSaturated { .. } => "generator",
+                LoadDoubt::FewWaves { .. } => "waves",
+            })
+            .collect();
+        assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn a_sound_load_raises_no_doubt() {
+        // 10 in flight, 1000 answers a second of 10 ms each: N = X R.
+        check(&load(10, 10.0, 10_000, 10_000), &[]);
+        assert!((load(10, 10.0, 10_000, 10_000).goodput() - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn each_doubt_has_its_reason() {
+        check(&load(10, 10.0, 10_000, 5_000), &["little"]);
+        check(&load(20, 10.0, 10_000, 10_000), &["concurrency"]);
+        check(&load(10, 10.0, 40, 2_500_000), &["waves"]);
+        let mut busy = load(10, 10.0, 10_000, 10_000);
+        busy.generator.cpu_ns = 10 * SECOND;
+        check(&busy, &["generator"]);
+        busy.generator.cpus = vec![0, 1];
+        check(&busy, &[]);
+        let mut timed_out = load(10, 10.0, 10_000, 5_000);
+        timed_out.counts.failed.insert(Failure::Timeout, 1);
+        check(&timed_out, &[]);
     }
 }
