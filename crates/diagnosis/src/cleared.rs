@@ -7,7 +7,7 @@ use crate::Finding;
 use crate::cause::Cause;
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
-use crate::thresholds::{CPU_ROOM, IOWAIT_QUIET, MOSTLY_WAITING, RECLAIM};
+use crate::thresholds::{IOWAIT_QUIET, MOSTLY_WAITING, RECLAIM};
 
 /// A suspect and a reason to clear it.
 pub struct Clearance {
@@ -57,10 +57,9 @@ fn cpu_waits(e: &Evidence, causes: &[Cause]) -> Option<Numbers> {
     (waited && cpu.busy() < MOSTLY_WAITING).then(|| e.cpu.shares())
 }
 
+/// Only beside thrash: elsewhere a high load average may be an echo of the minute before.
 fn load_average_misleads(e: &Evidence, causes: &[Cause]) -> Option<Numbers> {
-    let high = e.cpu.load_average.is_some_and(|load| load > e.cpu.host_cpus);
-    let room = e.cpu.host.is_some_and(|cpu| cpu.busy() < CPU_ROOM);
-    ((high && room) || causes.contains(&Cause::MemoryThrash)).then(|| {
+    causes.contains(&Cause::MemoryThrash).then(|| {
         e.cpu.shares().with(Quantity::LoadAverage, e.cpu.load_average).with(Quantity::HostCpus, e.cpu.host_cpus)
     })
 }
