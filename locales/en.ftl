@@ -9,13 +9,22 @@ row-mean = mean ({ $unit })
 row-median = median ({ $unit })
 row-p99 = p99 ({ $unit })
 row-max = max ({ $unit })
+row-connect = connected ({ $unit })
+row-first-byte = first byte ({ $unit })
+row-last-byte = last byte ({ $unit })
 row-failed = failed
+row-in-flight = in flight at end
+row-retries = sent again
 row-trials = trials
 row-ratio = r/s ratio
 row-interval = { $confidence } % interval
 row-verdict = verdict
 role-baseline = baseline
 role-again = A/A
+table-note = Time is the median of the trials, r/s their geometric mean; latencies and counts are of all trials together. p99 needs 100 answers.
+in-flight-note = In flight at end: begun and not yet answered when the load ended; neither answers nor failures.
+retries-note = Sent again, on a new connection: a kept one had ended without an answer, as idle ones may; not failures.
+phases-note = Medians over all trials: the time to connect of every connection opened, the time from the start of a request to the first and to the last byte of every good answer.
 
 # ---- comparison ----
 verdict-better = better
@@ -29,12 +38,15 @@ verdict-inconclusive-long = inconclusive
 verdict-inconclusive-more = inconclusive (blocks still needed: about { $blocks })
 compared = { $ratio } times the baseline's requests per second ({ $confidence } % interval { $low } to { $high }, { $blocks } blocks)
 compared-once = { $ratio } times the baseline's requests per second (no interval from a single block)
+compared-unanswered = no good answer at all in { $blocks } blocks in which the baseline gave some: { $ratio } times its requests per second
 compared-and-judged = { $compared }: { $judgement }.
-noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } are noise.
+noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
 # ---- warnings ----
 warn-incomplete = The run is not complete: { $made } of { $planned } trials were made.
-warn-no-baseline = No trial of the baseline “{ $cell }” counts, so nothing can be compared.
+warn-no-baseline = The baseline “{ $cell }” gave no good answer in any trial that counts, so nothing can be compared.
+warn-not-compared = “{ $cell }” could not be compared: { $why }.
+warn-unanswered = In { $blocks } of { $of } blocks one of the two gave no good answer at all. The ratio is that of the other blocks, and nothing is concluded from it.
 warn-invalid = Invalid trials, which do not count: { $n } of { $made }.
 warn-ended-early = Trials ended early by a guard: { $n } of { $made }. What they measured until then counts.
 warn-one-block = There is only one block: no interval can be given.
@@ -42,15 +54,18 @@ warn-few-blocks = There are only { $blocks } blocks: the intervals rest on the a
 warn-zero-variance = Every block gave the same ratio; no noise was seen that the interval could allow for.
 warn-below-margin = There is a difference, but one too small to matter by the plan's margin.
 warn-ranks-disagree = The signed-rank test says otherwise (p = { $p }): a single block may decide the interval.
-warn-within-noise = The difference is no larger than what the A/A cell differs by from itself (a factor of { $floor }); the verdict was withdrawn.
+warn-within-noise = The verdict was withdrawn: differences up to a factor of { $floor } cannot be told from noise in this run.
+warn-noise-unknown = Blocks that have both the A/A cell and the baseline: { $blocks }. That is too few to know the noise of this run, so the difference was not held against it.
 warn-again-differs = The A/A cell came out at { $ratio } of the baseline although nothing was changed: something drifted during the run. Do not trust small differences.
 warn-generator-share = The load generator shared the server's CPUs and took up to { $share } % of the machine.
 
 # ---- doubts about the load ----
-doubt-little = Little's law is off in { $n } of { $trials } trials: { $asked } requests in flight were asked for, rate times latency gives { $computed }.
+doubt-little = Little's law is off in { $n } of { $trials } trials: { $achieved } requests were in flight on average, rate times latency of good answers gives { $computed }. Time went into requests that did not count.
 doubt-concurrency = Fewer requests were in flight than asked for in { $n } of { $trials } trials: { $achieved } instead of { $asked }.
 doubt-generator = The load generator was at its own limit in { $n } of { $trials } trials ({ $share } % of its CPU time): the server may be able to do more.
 doubt-few-waves = Few requests per connection in { $n } of { $trials } trials ({ $waves }): start and end weigh heavily.
+doubt-in-flight = Many requests were still in flight when the load ended: { $n }, with { $good } good answers. A longer load would tell more.
+doubt-retries = Many requests were sent again, because a kept connection ended without an answer: { $n }, with { $good } good answers ({ $example }). A server that dies of requests looks like this.
 
 # ---- failures ----
 failure-refused = connection refused
@@ -61,6 +76,7 @@ failure-bad-response = not an HTTP answer
 failure-length-differs = the length of the body differs
 failure-status = status other than 2xx ({ $statuses })
 failure-local = could not be sent from this machine
+with-detail = { $text } ({ $detail })
 
 # ---- runs and trials ----
 end-complete = complete
@@ -119,6 +135,7 @@ label-percentile = percent of answers
 label-as-table = The same as a table
 label-typical = median trial of its cell
 leads-to = leads to: { $effect }
+in-some-trials = { $limit } (in { $n } of { $trials } trials)
 no-diagnosis = no trial counts, so nothing can be said
 list-separator = {", "}
 forest-caption = Requests per second as a multiple of the baseline's, with { $confidence } % intervals. The shaded band is the plan's margin of ±{ $margin } %.
@@ -154,12 +171,16 @@ series-accept-queue = accept queue
 same-as-baseline = as “{ $cell }”: { $limit }
 
 # ---- causes ----
+cause-host-disturbed = the host was disturbed: it swapped for something other than the server, so this trial says nothing about the server
+cause-host-disturbed-advice = Stop what else uses memory on this host, or leave it more, and measure again.
 cause-memory-thrash = memory thrash: the server swaps instead of working
 cause-memory-thrash-advice = More CPUs or a faster disk would not help; using less memory at a time would.
 cause-out-of-memory = out of memory: the kernel killed processes
 cause-out-of-memory-advice = Lower the worker limit or give the server more memory.
 cause-worker-limit-too-high = the worker limit is too high for the memory
 cause-worker-limit-too-high-advice = Accept no more requests at once than memory holds; further requests wait in the accept queue at no cost.
+cause-file-cache-thrash = file cache thrash: memory is too small for the files in use, and they are read again and again
+cause-file-cache-thrash-advice = Fewer workers or more memory would help; a faster disk only a little.
 cause-accept-queue-overflow = the accept queue overflowed: connections were turned away
 cause-accept-queue-overflow-advice = Clients see delays of 1, 3 and 7 seconds. Raise ListenBacklog (and net.core.somaxconn), or answer faster.
 cause-disk-bound = disk-bound: requests waited for the disk, and not for swap
@@ -174,7 +195,7 @@ cause-cpu-bound = CPU-bound: the CPUs the server may use are busy with work
 cause-generator-saturated = the load generator itself was at its limit
 cause-generator-saturated-advice = Give the generator more threads or CPUs; this says nothing about the server's limit.
 cause-one-core-busy = about one CPU is busy
-cause-monitor-unfit = the readings are too few or too late to judge by
+cause-monitor-unfit = the readings are too few, or too far apart, to judge by
 cause-unexplained = no rule explains it
 cause-not-measured = nothing was measured
 
@@ -216,6 +237,8 @@ number-group-io-full = group's I/O pressure (full)
 number-host-io-some = host's I/O pressure (some)
 number-host-io-full = host's I/O pressure (full)
 number-group-refault-per-request = read back from swap per answer
+number-group-file-refaults = group's files read again per second
+number-host-file-refaults = files read again per second
 number-group-major-faults = group's major faults per second
 number-host-major-faults = host's major faults per second
 number-group-swap-peak = group's most swap
@@ -242,6 +265,6 @@ number-accept-queue-limit = accept queue limit
 number-host-listen-overflows = connections turned away
 number-lock-waiters = processes waiting for a lock
 number-generator-share = CPU use of the generator
-number-late-share = late readings
-number-late-most = latest reading late by
+number-unwatched = time between readings too far apart
+number-longest-gap = longest time between readings
 number-monitor-faults = sampler's own major faults

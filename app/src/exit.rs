@@ -53,7 +53,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(ExperimentError::Store(_)) => Exit::Store,
         Some(_) => Exit::Environment,
         None if error.is::<StoreError>() => Exit::Store,
-        None if error.is::<HostError>() => Exit::Environment,
+        None if error.is::<HostError>() || error.is::<std::io::Error>() => Exit::Environment,
         // A plan that makes no sense, a file that is not there.
         None => Exit::Usage,
     }

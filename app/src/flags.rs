@@ -13,7 +13,7 @@ pub(crate) struct Flags {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done (better or equivalent), 1 worse, 2 bad usage or plan, 3 inconclusive, \
-4 the server could not be run, 5 the environment refuses (root, swap, disk), 6 store, 130 interrupted (results kept).";
+4 the server could not be run, 5 the environment refuses (root, swap, port, disk), 6 store, 130 interrupted (results kept).";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -105,7 +105,7 @@ pub(crate) struct ShowFlags {
     /// Markdown on standard output instead of the table
     #[arg(long)]
     pub(crate) markdown: bool,
-    /// Where the HTML page goes [default: reports/ID.html beside the store]
+    /// Where the HTML page goes [default: reports/ID.html beside the store; none with --json or --markdown]
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Language of the report [default: from LC_ALL, LC_MESSAGES, LANG]

@@ -3,12 +3,12 @@
 //! `run` is the table of contents. The processes that webdyno starts of itself come first, because they must not be slowed
 //! down or surprised by what users type.
 
-#![allow(clippy::print_stderr, reason = "what goes wrong is said here and nowhere else")]
-
 mod command;
 mod exit;
 mod flags;
+mod interrupt;
 mod progress;
+mod say;
 
 use clap::Parser;
 use exit::Exit;
@@ -53,7 +53,7 @@ fn run(args: Vec<OsString>) -> Exit {
         Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("webdyno: {error:#}");
+        say::say(&format!("webdyno: {error:#}"));
         exit::of(&error)
     })
 }

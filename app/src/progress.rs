@@ -1,26 +1,35 @@
 //! Live progress on standard error: one moving line on a terminal, one line per trial elsewhere.
 
+use crate::say::say;
 use experiment::{Event, Phase, Slot};
 use indicatif::{ProgressBar, ProgressStyle};
 use model::load::LoadInterval;
 use model::trial::{Outcome, Stop, Trial};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Draws events as they come.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     trials: usize,
+    interrupted: Arc<AtomicBool>,
+    told: bool,
 }
 
 impl Progress {
     /// A moving line when standard error is a terminal and the user did not ask for plain output.
-    pub(crate) fn new(plain: bool) -> Progress {
+    pub(crate) fn new(plain: bool, interrupted: Arc<AtomicBool>) -> Progress {
         let moving = !plain && std::io::stderr().is_terminal();
-        Progress { bar: moving.then(bar), trials: 0 }
+        Progress { bar: moving.then(bar), trials: 0, interrupted, told: false }
     }
 
     pub(crate) fn show(&mut self, event: &Event<'_>) {
+        if self.interrupted.load(Ordering::Relaxed) && !self.told {
+            self.told = true;
+            self.line("ending after this trial's clean-up; press Ctrl-C again to leave at once");
+        }
         match event {
             Event::Building(command) => self.status(&format!("building: {}", command.join(" "))),
             Event::Started { head, trials } => {
@@ -58,9 +67,8 @@ impl Progress {
     /// What stays.
     fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            // A closed standard error must not end a run.
-            None => drop(writeln!(std::io::stderr(), "{text}")),
+            Some(bar) => bar.suspend(|| say(text)),
+            None => say(text),
         }
     }
 }

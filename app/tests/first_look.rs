@@ -2,17 +2,28 @@
 
 mod tool;
 
-use tool::{Tool, remains, shipped};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::Mutex;
+use tool::{Finished, Tool, remains, shipped};
+
+/// These tests measure, so only one of them runs at a time.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+fn alone() -> impl Drop {
+    MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 #[test]
 fn first_look_ends_with_a_comparison_a_diagnosis_and_a_page() {
+    let _alone = alone();
     let tool = Tool::new();
     let run = tool.run(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
     assert_eq!(run.code, 0, "8 workers are better than 2: {}{}", run.out, run.err);
     for expected in ["2 workers", "8 workers", "better", "worker limit"] {
         assert!(run.out.to_lowercase().contains(expected), "no `{expected}` in:\n{}", run.out);
     }
-    let page = run.err.lines().last().expect("the page's path").trim();
+    let page = run.err.lines().last().and_then(|line| line.split_once(": ")).expect("the page's path").1;
     assert!(std::fs::read_to_string(page).expect("the page").contains("<svg"), "{page}");
 
     let listed = tool.run(&["runs"]);
@@ -27,7 +38,7 @@ fn first_look_ends_with_a_comparison_a_diagnosis_and_a_page() {
     let japanese = tool.run(&["report", "--lang", "ja"]);
     assert!(japanese.out.chars().any(|c| ('\u{3040}'..='\u{30ff}').contains(&c)), "{}", japanese.out);
 
-    assert_eq!(remains(&tool, "webdyno-none"), Vec::<String>::new());
+    assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
 #[test]
@@ -41,18 +52,49 @@ fn a_dry_run_does_nothing() {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_measured() {
-    use std::io::{BufRead, BufReader};
+    let _alone = alone();
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let tool = Tool::new();
+        let mut child = tool.spawn(&["run", &shipped("first-look.toml"), "--seed", "1"]);
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+        // The first finished trial is announced on a line of its own.
+        assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).expect("our own child");
+        for _ in lines {}
+        let ended = Finished::of(&child.wait_with_output().expect("webdyno ends"));
+        assert_eq!(ended.code, 130, "{}", ended.out);
+        let report = tool.run(&["report"]);
+        assert!(report.out.contains("2 workers"), "{}{}", report.out, report.err);
+        assert_eq!(remains(&tool), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_terminal_that_is_gone_does_not_end_a_run() {
+    let _alone = alone();
     let tool = Tool::new();
-    let mut child = tool.spawn(&["run", &shipped("first-look.toml"), "--seed", "1"]);
+    let mut child = tool.spawn(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
+    // Nobody reads what it says from now on.
+    drop(child.stderr.take());
+    assert_eq!(Finished::of(&child.wait_with_output().expect("webdyno ends")).code, 0);
+}
+
+#[test]
+fn what_was_started_to_outlive_its_terminal_does() {
+    let _alone = alone();
+    let tool = Tool::new();
+    // As nohup does: the signal is ignored before the program begins.
+    let script = r#"trap '' HUP; exec "$@""#;
+    let webdyno = tool.command(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(webdyno.get_program()).args(webdyno.get_args());
+    command.envs(webdyno.get_envs().filter_map(|(key, value)| Some((key, value?)))).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sh starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    // The first finished trial is announced on a line of its own.
-    assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
+    assert!(lines.any(|line| line.starts_with("run ")), "the run did not begin");
     let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("our own child");
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("our own child");
     for _ in lines {}
-    let ended = tool::Finished::of(&child.wait_with_output().expect("webdyno ends"));
-    assert_eq!(ended.code, 130, "{}", ended.out);
-    let report = tool.run(&["report"]);
-    assert!(report.out.contains("2 workers"), "{}{}", report.out, report.err);
-    assert_eq!(remains(&tool, "webdyno-none"), Vec::<String>::new());
+    assert_eq!(Finished::of(&child.wait_with_output().expect("webdyno ends")).code, 0);
 }

@@ -3,10 +3,14 @@
 //! Quick when nothing is missing: it then only asks dpkg. Other distributions get one line that says what to install.
 
 use anyhow::{Context, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What was typed after `setup`.
 #[derive(clap::Args, Default)]
@@ -52,7 +56,13 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         let names: Vec<&str> = needs().map(|need| need.packages[0]).collect();
         bail!("this is not Debian or Ubuntu; install by hand what they call: {}", names.join(" "));
     }
-    let (present, missing): (Vec<&Need>, Vec<&Need>) = needs().partition(|need| is_here(need));
+    provide(needs(), Path::new("/usr/sbin/policy-rc.d"))
+}
+
+/// Installs what is missing of `needs`; `policy` says where Debian looks whether a service may start.
+fn provide<'a>(needs: impl Iterator<Item = &'a Need>, policy: &Path) -> anyhow::Result<()> {
+    NoServices::forget(policy)?;
+    let (present, missing): (Vec<&Need>, Vec<&Need>) = needs.partition(|need| is_here(need));
     if !present.is_empty() {
         println!("present: {}", first_names(&present).join(" "));
     }
@@ -62,7 +72,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     if !is_root()? {
         bail!("not root; run as root: apt-get install --no-install-recommends {}", first_names(&missing).join(" "));
     }
-    install(&missing)
+    install(&missing, policy)
 }
 
 /// What [`run`] would install, one line each: the package and who needs it. Empty where dpkg is unknown.
@@ -77,8 +87,10 @@ pub(crate) fn missing() -> Vec<String> {
         .collect()
 }
 
-fn install(missing: &[&Need]) -> anyhow::Result<()> {
-    let _quiet = NoServices::begin(Path::new("/usr/sbin/policy-rc.d"))?;
+fn install(missing: &[&Need], policy: &Path) -> anyhow::Result<()> {
+    // Dropped in the other order: the file is gone before a signal ends this program.
+    let _signals = HeldSignals::begin()?;
+    let _quiet = NoServices::begin(policy)?;
     apt(&["update"])?;
     let mut names = Vec::new();
     for need in missing {
@@ -143,10 +155,40 @@ fn is_root() -> anyhow::Result<bool> {
     Ok(fs::metadata("/proc/self").context("cannot tell who runs this")?.uid() == 0)
 }
 
+/// While it lives, Ctrl-C and its kin are only noted; afterwards they end this program as ever.
+///
+/// apt gets Ctrl-C from the terminal too and ends by itself, so whoever waits for apt has not long to wait.
+struct HeldSignals {
+    caught: Arc<AtomicUsize>,
+    over: Arc<AtomicBool>,
+}
+
+impl HeldSignals {
+    fn begin() -> anyhow::Result<HeldSignals> {
+        let held = HeldSignals { caught: Arc::default(), over: Arc::default() };
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&held.caught), signal as usize)
+                .and_then(|_| signal_hook::flag::register_conditional_default(signal, Arc::clone(&held.over)))
+                .context("cannot listen for Ctrl-C")?;
+        }
+        Ok(held)
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        let caught = self.caught.load(Ordering::SeqCst);
+        if caught != 0 {
+            // Ends the program; it fails only for what is not a signal.
+            let _ = signal_hook::low_level::emulate_default_handler(caught as i32);
+        }
+    }
+}
+
 /// While it lives, packages may not start their services, by Debian's own policy file.
 ///
-/// A file that is already there is the administrator's and stays. One of ours that an interrupted run left behind is
-/// replaced, and goes with the next run's end.
+/// A file that is already there is the administrator's and stays.
 struct NoServices {
     made: Option<PathBuf>,
 }
@@ -155,14 +197,26 @@ const POLICY: &str = "#!/bin/sh\n# Made by `cargo xtask setup`, which removes it
 
 impl NoServices {
     fn begin(policy: &Path) -> anyhow::Result<NoServices> {
-        match fs::read_to_string(policy) {
-            Ok(text) if text != POLICY => return Ok(NoServices { made: None }),
-            _ => {}
+        let why = || format!("cannot write {}", policy.display());
+        match fs::OpenOptions::new().write(true).create_new(true).mode(0o755).open(policy) {
+            Ok(mut file) => {
+                let quiet = NoServices { made: Some(policy.to_owned()) };
+                file.write_all(POLICY.as_bytes()).with_context(why)?;
+                Ok(quiet)
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(NoServices { made: None }),
+            Err(error) => Err(error).with_context(why),
         }
-        fs::write(policy, POLICY)
-            .and_then(|()| fs::set_permissions(policy, fs::Permissions::from_mode(0o755)))
-            .with_context(|| format!("cannot write {}", policy.display()))?;
-        Ok(NoServices { made: Some(policy.to_owned()) })
+    }
+
+    /// Removes a file of ours that a killed setup left behind: no package could start its service any more.
+    fn forget(policy: &Path) -> anyhow::Result<()> {
+        if fs::read(policy).is_ok_and(|text| text == POLICY.as_bytes()) {
+            fs::remove_file(policy).with_context(|| {
+                format!("an earlier setup was killed and left {}; remove it as root", policy.display())
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -179,8 +233,11 @@ impl Drop for NoServices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::ExitStatusExt;
 
-    /// What is in the folder of the policy file during and after, when `before` was there.
+    const ADMINISTRATORS: &str = "#!/bin/sh\nexit 0\n";
+
+    /// What is in the policy file while services are held, and after, when `before` was there.
     fn check(before: Option<&str>, during: &str, after: Option<&str>) {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy-rc.d");
@@ -196,7 +253,44 @@ mod tests {
     #[test]
     fn the_administrators_policy_stays() {
         check(None, POLICY, None);
-        check(Some(POLICY), POLICY, None);
-        check(Some("#!/bin/sh\nexit 0\n"), "#!/bin/sh\nexit 0\n", Some("#!/bin/sh\nexit 0\n"));
+        check(Some(ADMINISTRATORS), ADMINISTRATORS, Some(ADMINISTRATORS));
+    }
+
+    #[test]
+    fn what_a_killed_setup_left_goes_even_when_nothing_is_missing() {
+        for (before, after) in [(POLICY, None), (ADMINISTRATORS, Some(ADMINISTRATORS))] {
+            let folder = tempfile::tempdir().unwrap();
+            let policy = folder.path().join("policy-rc.d");
+            fs::write(&policy, before).unwrap();
+            provide([].into_iter(), &policy).unwrap();
+            assert_eq!(fs::read_to_string(&policy).ok().as_deref(), after);
+        }
+    }
+
+    /// Names the policy file to the process that [`inner`] is meant for.
+    const INNER: &str = "WEBDYNO_SETUP_TEST";
+
+    /// Takes a signal in place of apt's run, and goes on to its end.
+    #[test]
+    fn inner() {
+        let Some(policy) = std::env::var_os(INNER).map(PathBuf::from) else { return };
+        let _signals = HeldSignals::begin().unwrap();
+        let _quiet = NoServices::begin(&policy).unwrap();
+        assert!(Command::new("sh").args(["-c", "kill -TERM $PPID"]).status().unwrap().success());
+        fs::copy(&policy, policy.with_extension("seen")).unwrap();
+    }
+
+    #[test]
+    fn a_signal_waits_until_the_file_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = folder.path().join("policy-rc");
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "setup::tests::inner"])
+            .env(INNER, &policy)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.signal(), Some(SIGTERM), "{output:?}");
+        assert_eq!(fs::read_to_string(policy.with_extension("seen")).unwrap(), POLICY);
+        assert!(!policy.exists());
     }
 }

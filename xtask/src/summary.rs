@@ -44,6 +44,9 @@ mod tests {
             "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.17s",
             Some((12, 3, 0)),
         );
+        // A test program with a main of its own need not say everything.
+        check("test result: ok. 0 passed; 0 failed; 11 filtered out", Some((0, 0, 0)));
+        check("test result: FAILED. 10 passed; 1 failed", Some((10, 1, 0)));
         check("test result_is_kept ... ok", None);
         check("running 5 tests", None);
     }

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::flags::{Lang, ReportFlags, ShowFlags, StoreFlag};
+use crate::say::say;
 use anyhow::Context;
 use model::plan::Role;
 use report::text::{Colour, Look};
@@ -26,15 +27,11 @@ pub(crate) fn store_path(flag: &StoreFlag) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Shows a stored run and says how the process should end by it.
+/// Shows a stored run and says how the process should end by it. The result comes first; a page that cannot be written is a
+/// complaint after it.
 pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -> anyhow::Result<Exit> {
     let run = store.load(id)?;
     let view = View::of(&run, language(flags.lang));
-    let page = match &flags.html {
-        Some(path) => path.clone(),
-        None => beside(&store_path(at)?, &run.head.id),
-    };
-    write_page(&page, &report::html::render(&view))?;
     let text = if flags.json {
         report::json::render(&view)
     } else if flags.markdown {
@@ -45,7 +42,16 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
     let mut out = std::io::stdout().lock();
     // Whoever closed the pipe has seen enough.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    eprintln!("\n{}", page.display());
+    let page = match &flags.html {
+        Some(path) => Some(path.clone()),
+        // Whoever asks for another form is a program or knows what they want.
+        None if flags.json || flags.markdown => None,
+        None => Some(beside(&store_path(at)?, &run.head.id)),
+    };
+    if let Some(page) = page {
+        write_page(&page, &report::html::render(&view))?;
+        say(&format!("\nThe report as a page: {}", page.display()));
+    }
     Ok(exit(&view))
 }
 

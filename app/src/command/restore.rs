@@ -5,12 +5,8 @@ use std::io::Write;
 
 pub(crate) fn run() -> anyhow::Result<Exit> {
     let restored = host::restore(&super::state_dir())?;
-    let mut out = std::io::stdout().lock();
-    if restored.is_empty() {
-        writeln!(out, "Nothing was left behind.")?;
-    }
-    for sentence in restored {
-        writeln!(out, "{sentence}")?;
-    }
+    let text = if restored.is_empty() { "Nothing was left behind.".to_owned() } else { restored.join("\n") };
+    // Whoever closed the pipe has seen enough.
+    let _ = writeln!(std::io::stdout(), "{text}");
     Ok(Exit::Done)
 }

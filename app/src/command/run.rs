@@ -4,18 +4,19 @@ use super::report;
 use crate::exit::Exit;
 use crate::flags::RunFlags;
 use crate::progress::Progress;
+use crate::say::say;
 use anyhow::Context;
 use experiment::{Orders, World};
 use model::plan::{Options, Plan, Warmup};
 use model::run::{Anchor, RunEnd};
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use store::Store;
 
 pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
+    // A plan that cannot be read is a mistake in what was typed, not the environment's.
     let text = std::fs::read_to_string(&flags.plan)
-        .with_context(|| format!("cannot read the plan {}", flags.plan.display()))?;
+        .map_err(|error| anyhow::anyhow!("cannot read the plan {}: {error}", flags.plan.display()))?;
     let options = Options { scale: flags.scale.clone(), quick: flags.quick };
     let (plan, text) = model::plan::parse(&text, &flags.plan, &options)?;
     let seed = flags.seed.or(plan.seed).unwrap_or_else(fresh_seed);
@@ -39,7 +40,7 @@ pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     Ok(match end {
         RunEnd::Interrupted => Exit::Interrupted,
         RunEnd::Failed(why) => {
-            eprintln!("webdyno: {why}");
+            say(&format!("webdyno: {why}"));
             Exit::Server
         }
         RunEnd::Complete | RunEnd::Unfinished => shown,
@@ -48,16 +49,13 @@ pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
 
 fn carry_out(orders: &Orders, plain: bool, store: &mut Store) -> anyhow::Result<RunEnd> {
     let exe = std::env::current_exe().context("cannot find this program's own file")?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted)).context("cannot listen for Ctrl-C")?;
-    }
+    let interrupted = crate::interrupt::flag()?;
     let state_dir = super::state_dir();
     // Whatever an earlier run left behind would be in the way of this one.
     for sentence in host::restore(&state_dir)? {
-        eprintln!("webdyno: {sentence}");
+        say(&format!("webdyno: {sentence}"));
     }
-    let mut progress = Progress::new(plain);
+    let mut progress = Progress::new(plain, Arc::clone(&interrupted));
     let mut world = World { exe: &exe, state_dir: &state_dir, store, interrupted: &interrupted };
     let end = experiment::run(orders, &mut world, &mut |event| progress.show(&event));
     progress.finish();

@@ -43,6 +43,16 @@ impl Tool {
         tmp
     }
 
+    /// The ids of its runs, as far as the store or a journal tells them.
+    pub(crate) fn run_ids(&self) -> Vec<String> {
+        let journals = names_in(&self.path("state")).filter_map(|path| {
+            Path::new(&path).file_stem().map(|stem| stem.to_string_lossy().into_owned())
+        });
+        let listed = self.run(&["runs", "--json"]).out;
+        let stored: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap_or_default();
+        journals.chain(stored.iter().filter_map(|run| Some(run["id"].as_str()?.to_owned()))).collect()
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Finished {
         Finished::of(&self.command(args).output().expect("webdyno runs"))
     }
@@ -87,32 +97,49 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// What still lives of this tool's runs: processes that carry its folder in their command line or environment, control groups
-/// whose name begins with `groups`, temporary folders, swap files.
-pub(crate) fn remains(tool: &Tool, groups: &str) -> Vec<String> {
+/// What is left of this tool's runs: processes that carry its folder in their command line, environment, working directory or
+/// open files, control groups and swap files of its runs, journals, temporary folders.
+pub(crate) fn remains(tool: &Tool) -> Vec<String> {
+    remains_of(tool, &tool.run_ids())
+}
+
+/// As [`remains`], of runs whose ids begin so.
+pub(crate) fn remains_of(tool: &Tool, ids: &[String]) -> Vec<String> {
     let folder = tool.path("");
     let folder = folder.to_str().expect("UTF-8").trim_end_matches('/');
+    let mut found = processes(folder);
+    let of_a_run = |name: &str| ids.iter().any(|id| name.contains(&format!("webdyno-{id}")));
+    for root in ["memory", "cpuacct", "cpu", "unified", ""] {
+        found.extend(names_in(&Path::new("/sys/fs/cgroup").join(root)).filter(|path| of_a_run(path)));
+    }
+    found.extend(["/tmp", "/var/tmp"].iter().flat_map(|root| names_in(Path::new(root))).filter(|path| of_a_run(path)));
+    found.extend(names_in(&tool.tmp()));
+    found.extend(names_in(&tool.path("state")));
+    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
+    found.extend(swaps.lines().filter(|swap| swap.contains(folder) || of_a_run(swap)).map(|swap| format!("swap {swap}")));
+    found
+}
+
+/// Paths of a folder's entries; none when it is not there.
+fn names_in(folder: &Path) -> impl Iterator<Item = String> {
+    let entries: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().collect();
+    entries.into_iter().map(|entry| entry.path().to_string_lossy().into_owned())
+}
+
+fn processes(folder: &str) -> Vec<String> {
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").expect("/proc").flatten() {
-        let read = |name: &str| std::fs::read(process.path().join(name)).unwrap_or_default();
-        let (cmdline, environ) = (read("cmdline"), read("environ"));
-        if [&cmdline, &environ].iter().any(|text| String::from_utf8_lossy(text).contains(folder)) {
-            let command = String::from_utf8_lossy(&cmdline).replace('\0', " ");
-            found.push(format!("process {}: {command}", process.file_name().to_string_lossy()));
+        let path = process.path();
+        if !process.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit()) {
+            continue;
+        }
+        let text = |name: &str| String::from_utf8_lossy(&std::fs::read(path.join(name)).unwrap_or_default()).into_owned();
+        let files = std::fs::read_dir(path.join("fd")).into_iter().flatten().flatten().map(|file| file.path());
+        let links = files.chain([path.join("cwd")]).filter_map(|link| std::fs::read_link(link).ok());
+        let mut marks = links.map(|link| link.to_string_lossy().into_owned()).chain(["cmdline", "environ"].map(text));
+        if process.file_name() != std::process::id().to_string().as_str() && marks.any(|mark| mark.contains(folder)) {
+            found.push(format!("process {}: {}", path.display(), text("cmdline").replace('\0', " ")));
         }
     }
-    for root in ["memory", "cpuacct", "cpu", "unified", ""] {
-        let root = Path::new("/sys/fs/cgroup").join(root);
-        for group in std::fs::read_dir(&root).into_iter().flatten().flatten() {
-            if group.file_name().to_string_lossy().starts_with(groups) {
-                found.push(format!("group {}", group.path().display()));
-            }
-        }
-    }
-    for file in std::fs::read_dir(tool.tmp()).into_iter().flatten().flatten() {
-        found.push(format!("file {}", file.path().display()));
-    }
-    let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
-    found.extend(swaps.lines().filter(|swap| swap.contains(folder)).map(|swap| format!("swap {swap}")));
     found
 }

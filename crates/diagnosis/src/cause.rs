@@ -22,9 +22,11 @@ macro_rules! causes {
 }
 
 causes! {
+    HostDisturbed "cause-host-disturbed" "The host itself swapped, and not for the server, which has a group of its own; the trial says nothing about the server.";
     MemoryThrash "cause-memory-thrash" "The server's memory does not hold what it works on: pages are written to swap and read back instead of work being done.";
     OutOfMemory "cause-out-of-memory" "The kernel killed processes because memory (and swap) was exhausted.";
     WorkerLimitTooHigh "cause-worker-limit-too-high" "More requests are accepted at once than memory holds; brings memory thrash or killed processes about.";
+    FileCacheThrash "cause-file-cache-thrash" "The server's memory does not hold the files it works with: they are dropped and read again and again.";
     AcceptQueueOverflow "cause-accept-queue-overflow" "Connections were turned away because the accept queue was full; clients see delays of 1, 3, 7 seconds.";
     DiskBound "cause-disk-bound" "Requests waited for the disk, and not because of swap.";
     LockSerialised "cause-lock-serialised" "Most requests waited for one lock, so that about one is worked on at a time.";
@@ -36,7 +38,7 @@ causes! {
     CpuBound "cause-cpu-bound" "The CPUs the server may use were busy with work nearly all the time.";
     GeneratorSaturated "cause-generator-saturated" "The load generator itself ran out of CPU time; the server may be able to do more.";
     OneCoreBusy "cause-one-core-busy" "The server keeps about one CPU busy and leaves the others idle.";
-    MonitorUnfit "cause-monitor-unfit" "The readings are too few or too late to judge by.";
+    MonitorUnfit "cause-monitor-unfit" "The readings are too few, or have gaps too long, to judge by.";
     Unexplained "cause-unexplained" "No rule fired.";
     NotMeasured "cause-not-measured" "The trial has no load that counts.";
 }

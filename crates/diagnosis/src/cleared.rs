@@ -7,7 +7,8 @@ use crate::Finding;
 use crate::cause::Cause;
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
-use crate::thresholds::{IOWAIT_QUIET, MOSTLY_WAITING, RECLAIM};
+use crate::rules::swaps_mostly;
+use crate::thresholds::{IOWAIT_QUIET, MOSTLY_WAITING, NO_IDLE, RECLAIM};
 
 /// A suspect and a reason to clear it.
 pub struct Clearance {
@@ -35,9 +36,12 @@ pub const CLEARED: &[Clearance] = &[
     Clearance { id: "not-memory-swap-resident", suspect: Cause::MemoryThrash, when: swap_rests },
 ];
 
-/// Every suspect that is cleared beside `causes`.
+/// Every suspect that is cleared beside `causes`. A trial that says nothing about the server clears nobody.
 #[must_use]
 pub fn findings(evidence: &Evidence, causes: &[Cause]) -> Vec<Finding> {
+    if causes.contains(&Cause::HostDisturbed) {
+        return Vec::new();
+    }
     let finding = |line: &Clearance| {
         let numbers = (line.when)(evidence, causes)?;
         Some(Finding { id: line.id, cause: line.suspect, numbers, leads_to: None })
@@ -47,8 +51,8 @@ pub fn findings(evidence: &Evidence, causes: &[Cause]) -> Vec<Finding> {
 
 fn cpu_reclaims(e: &Evidence, causes: &[Cause]) -> Option<Numbers> {
     let cpu = e.cpu.host?;
-    let reclaim = causes.contains(&Cause::MemoryThrash) && cpu.system >= RECLAIM;
-    reclaim.then(|| e.cpu.shares())
+    let short = causes.iter().any(|cause| matches!(cause, Cause::MemoryThrash | Cause::FileCacheThrash));
+    (short && cpu.system >= RECLAIM).then(|| e.cpu.shares())
 }
 
 fn cpu_waits(e: &Evidence, causes: &[Cause]) -> Option<Numbers> {
@@ -57,16 +61,18 @@ fn cpu_waits(e: &Evidence, causes: &[Cause]) -> Option<Numbers> {
     (waited && cpu.busy() < MOSTLY_WAITING).then(|| e.cpu.shares())
 }
 
-/// Only beside thrash: elsewhere a high load average may be an echo of the minute before.
+/// Only beside thrash: elsewhere a high load average may be an echo of the minute before. And only where one of the two is there to
+/// mislead.
 fn load_average_misleads(e: &Evidence, causes: &[Cause]) -> Option<Numbers> {
-    causes.contains(&Cause::MemoryThrash).then(|| {
+    let no_idle = e.cpu.host.is_some_and(|cpu| cpu.idle < NO_IDLE);
+    let high = e.cpu.load_average.is_some_and(|load| load > e.cpu.host_cpus);
+    (causes.contains(&Cause::MemoryThrash) && (no_idle || high)).then(|| {
         e.cpu.shares().with(Quantity::LoadAverage, e.cpu.load_average).with(Quantity::HostCpus, e.cpu.host_cpus)
     })
 }
 
 fn disk_swaps(e: &Evidence, causes: &[Cause]) -> Option<Numbers> {
-    let known = e.disk.pressure.is_some() || e.disk.bytes.is_some();
-    (known && causes.contains(&Cause::MemoryThrash)).then(|| {
+    (swaps_mostly(e) && causes.contains(&Cause::MemoryThrash)).then(|| {
         e.disk
             .numbers()
             .with(Quantity::SwapIn, e.memory.swap_in)

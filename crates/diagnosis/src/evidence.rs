@@ -24,8 +24,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// Bytes in a sector of /proc/diskstats.
 const SECTOR: f64 = 512.0;
 
-/// Seconds after its time from which a reading counts as late: a fifth of the second between two readings of an ordinary monitor.
-const LATE: f64 = 0.2;
+/// Periods from which the time between two readings is a gap: one appointment missed is two, and a little jitter.
+const GAP_PERIODS: f64 = 2.5;
 
 /// Whose counters a number was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub struct Pressure {
 pub struct Evidence {
     /// How well it was watched.
     pub observed: Observed,
+    /// Whether the server has a group of its own, so that what it does is told from what the host does.
+    pub grouped: bool,
     /// The guard that ended it, if one did.
     pub stopped: Option<Stop>,
     /// What was asked of the server, and what came back.
@@ -73,10 +75,12 @@ pub struct Observed {
     pub readings: u32,
     /// Seconds they span.
     pub seconds: f64,
-    /// Share of them that came late.
-    pub late_share: f64,
-    /// Seconds the latest one was late.
-    pub late_most: f64,
+    /// Share of the load's time in gaps between readings that were too long.
+    pub unwatched: f64,
+    /// Share of the load's time in the longest of these gaps.
+    pub gap_share: f64,
+    /// Seconds of the load between two readings, at most.
+    pub longest_gap: f64,
     /// Major faults of the sampler in the window.
     pub faults: u64,
 }
@@ -169,12 +173,14 @@ impl Evidence {
             failed: load.counts.failures(),
             generator_share: load.generator_share(),
         };
-        let generator_cores = load.generator_share() * f64::from(load.generator.threads);
+        let load_ns = load.ended_ns.saturating_sub(load.started_ns);
+        let generator_cores = if load_ns == 0 { 0.0 } else { load.generator.cpu_ns as f64 / load_ns as f64 };
         let workers = Workers::of(&window, trial.settings.worker_limit);
         let memory = Memory::of(head, &window, &offered, &workers);
         let disk = Disks::of(&window, memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written));
         Evidence {
             observed: Observed::of(&window),
+            grouped: head.plan.confine.is_some(),
             stopped: match trial.outcome {
                 model::trial::Outcome::EndedEarly(stop) => Some(stop),
                 _ => None,
@@ -196,14 +202,19 @@ impl Evidence {
 
 impl Observed {
     fn of(window: &Window<'_>) -> Observed {
-        let rows = window.rows();
-        let late: Vec<f64> = window.levels(Column::SamplerLateNs).map(|ns| ns as f64 / 1e9).collect();
-        let too_late = late.iter().filter(|&&seconds| seconds > LATE).count();
+        // A reading may be late without harm, as counters lose nothing; what happened between two that are far apart is not known.
+        let between = window.between();
+        let longest = |gaps: &[f64]| gaps.iter().copied().fold(0.0, f64::max);
+        let limit = window.period().map_or(f64::INFINITY, |period| period * GAP_PERIODS);
+        let gaps: Vec<f64> = between.iter().copied().filter(|&seconds| seconds > limit).collect();
+        let load: f64 = between.iter().sum();
+        let of_load = |seconds: f64| if load > 0.0 { seconds / load } else { 0.0 };
         Observed {
-            readings: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+            readings: u32::try_from(window.rows().len()).unwrap_or(u32::MAX),
             seconds: window.span().map_or(0.0, |span| span.seconds()),
-            late_share: if late.is_empty() { 0.0 } else { too_late as f64 / late.len() as f64 },
-            late_most: late.iter().copied().fold(0.0, f64::max),
+            unwatched: of_load(gaps.iter().sum()),
+            gap_share: of_load(longest(&gaps)),
+            longest_gap: longest(&between),
             faults: window.delta(Column::SamplerFaults).unwrap_or(0),
         }
     }
@@ -214,8 +225,8 @@ impl Observed {
         Numbers::default()
             .with(Quantity::Readings, f64::from(self.readings))
             .with(Quantity::Observed, self.seconds)
-            .with(Quantity::LateShare, self.late_share)
-            .with(Quantity::LateMost, self.late_most)
+            .with(Quantity::Unwatched, self.unwatched)
+            .with(Quantity::LongestGap, self.longest_gap)
             .with(Quantity::MonitorFaults, self.faults as f64)
     }
 }

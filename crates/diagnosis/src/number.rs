@@ -84,6 +84,8 @@ quantities! {
     HostIoSome "host-io-some" Share "The same for the whole host.";
     HostIoFull "host-io-full" Share "The same for the whole host.";
     RefaultPerRequest "group-refault-per-request" Bytes "Bytes the server's group read back from swap, per good answer.";
+    GroupFileRefaults "group-file-refaults" Bytes "Bytes per second of files that the server's group read again.";
+    HostFileRefaults "host-file-refaults" Bytes "The same for the whole host.";
     GroupMajorFaults "group-major-faults" Count "Page faults per second that had to wait for a disk, in the server's group.";
     HostMajorFaults "host-major-faults" Count "The same for the whole host.";
     GroupSwapPeak "group-swap-peak" Bytes "Most swap the server's group held.";
@@ -110,8 +112,8 @@ quantities! {
     ListenOverflows "host-listen-overflows" Count "Connections the host turned away because an accept queue was full.";
     LockWaiters "lock-waiters" Count "Processes of the server waiting for a file lock, median.";
     GeneratorShare "generator-share" Share "CPU time the generator used, of what its threads can have.";
-    LateShare "late-share" Share "Readings that came late.";
-    LateMost "late-most" Seconds "How late the latest reading was.";
+    Unwatched "unwatched" Share "Time of the load in gaps between readings that were too long.";
+    LongestGap "longest-gap" Seconds "The longest time between two readings.";
     MonitorFaults "monitor-faults" Count "Times the sampler itself had to wait for a page from disk.";
 }
 

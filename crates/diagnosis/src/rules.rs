@@ -5,12 +5,12 @@
 
 use crate::Finding;
 use crate::cause::Cause;
-use crate::evidence::{Evidence, Whose};
+use crate::evidence::{Evidence, Pressure, Whose};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     BOTH_WAYS, CPU_FULL, CPU_ROOM, DISK_BUSY, DISK_FULL, DISK_OVER_MEMORY, DISK_SWAP_SHARE, FAILURES, GENERATOR_FULL,
-    IOWAIT_QUIET, LATE_READINGS, LOCKED, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE, OWN_PART, REFAULT_PER_REQUEST,
-    SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER,
+    IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE, OWN_PART, READ_BACK_PART,
+    REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER, UNWATCHED,
 };
 use model::trial::Stop;
 
@@ -28,11 +28,31 @@ pub struct Rule {
 
 /// The table. The first line that fires is the primary cause, the others contribute.
 ///
-/// Memory comes first because a thrashing server looks busy, slow at its disk and short of workers, all at once. The lock comes
-/// before the CPU because its single worker fills a machine of one CPU. Offered concurrency comes before the CPU because fewer
+/// A host that swaps for others comes before all, because what it shows is not the server's doing. Memory follows because a thrashing
+/// server looks busy, slow at its disk and short of workers, all at once. The lock comes before the CPU because its single worker
+/// fills a machine of one CPU. Offered concurrency comes before the CPU because fewer
 /// requests than CPUs cannot fill a server's CPUs, whoever else does. The monitor's own state comes last: it weakens what was
 /// found, and is the answer only when nothing was.
 pub const RULES: &[Rule] = &[
+    Rule {
+        cause: Cause::HostDisturbed,
+        when: host_disturbed,
+        excludes: &[
+            Cause::MemoryThrash,
+            Cause::WorkerLimitTooHigh,
+            Cause::FileCacheThrash,
+            Cause::AcceptQueueOverflow,
+            Cause::DiskBound,
+            Cause::LockSerialised,
+            Cause::WorkerLimitTooLow,
+            Cause::WorkerLimitReached,
+            Cause::WorkerLimitRight,
+            Cause::OfferedConcurrency,
+            Cause::CpuBound,
+            Cause::OneCoreBusy,
+        ],
+        leads_to: &[Cause::FailuresDominate],
+    },
     Rule {
         cause: Cause::MemoryThrash,
         when: memory_thrash,
@@ -53,6 +73,18 @@ pub const RULES: &[Rule] = &[
         when: worker_limit_too_high,
         excludes: &[],
         leads_to: &[Cause::MemoryThrash, Cause::OutOfMemory],
+    },
+    Rule {
+        cause: Cause::FileCacheThrash,
+        when: file_cache_thrash,
+        excludes: &[
+            Cause::WorkerLimitTooLow,
+            Cause::WorkerLimitReached,
+            Cause::WorkerLimitRight,
+            Cause::CpuBound,
+            Cause::OneCoreBusy,
+        ],
+        leads_to: &[Cause::AcceptQueueOverflow, Cause::DiskBound, Cause::FailuresDominate],
     },
     Rule {
         cause: Cause::AcceptQueueOverflow,
@@ -144,6 +176,12 @@ pub fn findings(evidence: &Evidence) -> Vec<Finding> {
 
 // ---- the rules, in the table's order --------------------------------------------------------------------------------
 
+/// The guard counts what the server's group reads back as the server's, so without a group everything the host swaps in is its own
+/// ([`thrashing`]).
+fn host_disturbed(e: &Evidence) -> Option<Numbers> {
+    (e.grouped && e.stopped == Some(Stop::HostSwapIn)).then(|| e.memory.traffic())
+}
+
 fn memory_thrash(e: &Evidence) -> Option<Numbers> {
     thrashing(e).then(|| e.memory.traffic())
 }
@@ -162,6 +200,11 @@ fn worker_limit_too_high(e: &Evidence) -> Option<Numbers> {
     (harm && accepted > fit).then(|| worker_numbers(e).and(e.memory.room()))
 }
 
+fn file_cache_thrash(e: &Evidence) -> Option<Numbers> {
+    let files = e.memory.read_back().is_some_and(|(_, files)| files >= READ_BACK_PART);
+    (stalls(e) && files).then(|| e.memory.rereading())
+}
+
 fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
     // The counter is the host's. A queue longer than all our connections together is not the one that overflowed.
     let ours = e.workers.queue_limit.is_none_or(|limit| e.offered.connections > limit);
@@ -177,7 +220,6 @@ fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
 }
 
 fn disk_bound(e: &Evidence) -> Option<Numbers> {
-    let mostly_swap = e.disk.swap_share.is_some_and(|share| share >= DISK_SWAP_SHARE);
     let waited = match e.disk.pressure {
         Some(io) => {
             let memory = e.memory.pressure.filter(|memory| memory.whose == io.whose).map_or(0.0, |memory| memory.full);
@@ -185,7 +227,7 @@ fn disk_bound(e: &Evidence) -> Option<Numbers> {
         }
         None => e.disk.busy.is_some_and(|busy| busy >= DISK_BUSY) && e.disk.queue.is_some_and(|queue| queue > 1.0),
     };
-    (waited && !mostly_swap).then(|| e.disk.numbers().and(e.cpu.shares()))
+    (waited && !swaps_mostly(e)).then(|| e.disk.numbers().and(e.cpu.shares()))
 }
 
 fn lock_serialised(e: &Evidence) -> Option<Numbers> {
@@ -219,7 +261,7 @@ fn offered_concurrency(e: &Evidence) -> Option<Numbers> {
     // A request keeps about one CPU busy at most, so fewer requests than CPUs leave some to spare, whatever others do with them.
     let fewer_than_cpus = e.offered.connections < e.cpu.server_cpus
         && e.cpu.server_cores.is_none_or(|cores| cores <= e.offered.connections * ONE_CORE.end());
-    let calm = e.cpu.host.is_none_or(|cpu| cpu.iowait < IOWAIT_QUIET);
+    let calm = e.cpu.host.is_none_or(|cpu| cpu.iowait < IOWAIT_QUIET) && !stalls(e);
     // One CPU's worth of work from several requests is a server that cannot use two.
     let single = e.in_work() > 1.0 && e.cpu.server_cores.is_some_and(|cores| SINGLE_CORE.contains(&cores));
     let idle_generator = e.offered.generator_share < GENERATOR_FULL;
@@ -250,23 +292,31 @@ fn one_core_busy(e: &Evidence) -> Option<Numbers> {
 
 fn monitor_unfit(e: &Evidence) -> Option<Numbers> {
     let blind = e.observed.readings < 2;
-    let late = e.observed.late_share > LATE_READINGS;
-    (blind || late || e.observed.faults > 0).then(|| e.observed.numbers())
+    let gaps = e.observed.unwatched > UNWATCHED || e.observed.gap_share > LONGEST_GAP;
+    (blind || gaps || e.observed.faults > 0).then(|| e.observed.numbers())
 }
 
 // ---- what several rules ask -----------------------------------------------------------------------------------------
 
-/// Whether memory that was taken away is fetched back all the time. Swap in use, or pages leaving for good, is not that.
-pub(crate) fn thrashing(e: &Evidence) -> bool {
-    if matches!(e.stopped, Some(Stop::Thrash | Stop::HostSwapIn)) {
-        return true;
-    }
-    let some = |pressure: Option<crate::evidence::Pressure>| pressure.is_some_and(|p| p.some >= THRASH_SOME);
+/// Whether swapped memory is fetched back all the time. Swap in use, or pages leaving for good, is not that.
+///
+/// Waiting for memory does not tell by itself what came back: pages of files that are read again count as well. Where the kernel
+/// does not count the two apart, swap is what is thought of.
+fn thrashing(e: &Evidence) -> bool {
+    let some = |pressure: Option<Pressure>| pressure.is_some_and(|p| p.some >= THRASH_SOME);
+    let swaps = e.memory.read_back().is_none_or(|(swap, _)| swap >= READ_BACK_PART);
     let refaults = e.memory.refault_per_request.is_some_and(|bytes| bytes >= REFAULT_PER_REQUEST);
-    match e.memory.pressure {
-        Some(memory) => memory.full >= THRASH_FULL || (refaults && (some(Some(memory)) || some(e.disk.pressure))),
+    let shows = match e.memory.pressure {
+        Some(_) => refaults && (some(e.memory.pressure) || some(e.disk.pressure)),
         None => refaults || host_thrashes(e),
-    }
+    };
+    let swapped_in = e.stopped == Some(Stop::HostSwapIn) && !e.grouped;
+    swapped_in || shows || (stalls(e) && swaps)
+}
+
+/// Whether everything waited for memory so long that little else can be judged; the guard for thrash measures just that.
+fn stalls(e: &Evidence) -> bool {
+    e.stopped == Some(Stop::Thrash) || e.memory.pressure.is_some_and(|memory| memory.full >= THRASH_FULL)
 }
 
 /// The judgement from vmstat alone, for kernels without PSI. Busy CPUs do not speak against it: on fast swap it is the kernel's own
@@ -276,6 +326,11 @@ fn host_thrashes(e: &Evidence) -> bool {
     let faults = e.memory.major_faults.is_some_and(|(_, rate)| rate >= MAJOR_FAULTS);
     let little_work = e.cpu.host.is_some_and(|cpu| cpu.user < THRASH_USER);
     both_ways && faults && little_work
+}
+
+/// Whether swap is most of what the disks are busy with, as far as is known.
+pub(crate) fn swaps_mostly(e: &Evidence) -> bool {
+    e.disk.swap_share.is_some_and(|share| share >= DISK_SWAP_SHARE)
 }
 
 /// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of
@@ -333,5 +388,5 @@ fn worker_limit_numbers(e: &Evidence) -> Numbers {
 }
 
 fn overview(e: &Evidence) -> Numbers {
-    offered(e).and(worker_numbers(e)).and(e.cpu.shares()).with(Quantity::CpuUsed, cpu_used(e))
+    offered(e).and(worker_numbers(e)).and(e.cpu.shares()).and(e.memory.pressures()).with(Quantity::CpuUsed, cpu_used(e))
 }

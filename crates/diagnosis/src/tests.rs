@@ -8,12 +8,13 @@ mod scene;
 
 use crate::{Cause, Diagnosis, Quantity, cleared, diagnose, message_ids, over_trials, rules};
 use expect_test::{Expect, expect};
+use model::load::Generator;
 use model::reading::Column::{
     AcceptLimit, AcceptQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs, DiskReadSectors, DiskWeightedMs,
     DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiIoFull, GroupPsiIoSome, GroupPsiMemFull,
-    GroupPsiMemSome, GroupRefaultAnon, GroupSwap, GroupUsage, Load1, MajorFaults, OomKills, SamplerFaults,
-    SamplerLateNs, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks,
-    TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
+    GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, Load1, MajorFaults, OomKills,
+    PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal,
+    TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};
 use scene::Scene;
@@ -247,10 +248,38 @@ fn a_limit_that_memory_dictates_is_right() {
 #[test]
 fn a_monitor_that_saw_little_says_so() {
     check(&calm().seconds(0), &expect!["monitor-unfit |  | "]);
-    let late = calm().levels(&[(SamplerLateNs, 1_400_000_000)]);
-    let diagnosis = check(&late, &expect!["offered-concurrency | monitor-unfit | "]);
-    assert_eq!(diagnosis.contributing[0].numbers.get(Quantity::LateMost), Some(1.4));
     check(&calm().counters(&[(SamplerFaults, 2.0)]), &expect!["offered-concurrency | monitor-unfit | "]);
+}
+
+#[test]
+fn a_monitor_that_stood_still_is_unfit_however_punctual_its_other_readings() {
+    let without = |gap: std::ops::Range<u64>| {
+        let (head, mut trial) = calm().seconds(30).build();
+        trial.readings.rows.retain(|row| !gap.contains(&(row.at_ns / model::SECOND)));
+        diagnose(&head, &head.plan.cells[0], &trial)
+    };
+    // The load lasts from second 3 to second 33.
+    for blackout in [8..27, 4..23, 14..34, 14..99] {
+        let diagnosis = without(blackout);
+        assert_eq!(shown(&diagnosis), "offered-concurrency | monitor-unfit | ");
+        assert!(diagnosis.contributing[0].numbers.get(Quantity::LongestGap).unwrap() >= 19.0);
+    }
+    let unwatched = without(8..27).contributing[0].numbers.get(Quantity::Unwatched).unwrap();
+    assert!((unwatched - 2.0 / 3.0).abs() < 1e-9, "{unwatched}");
+    // Nothing is missed when the monitor pauses beside the load, or for one appointment.
+    assert_eq!(shown(&without(0..2)), "offered-concurrency |  | ");
+    assert_eq!(shown(&without(10..11)), "offered-concurrency |  | ");
+}
+
+#[test]
+fn what_the_generator_uses_is_not_what_others_use() {
+    // Four threads share one CPU and use half of it; the server uses 0.8 of 1.95 busy CPUs.
+    let scene = calm().load(10, 20.0).counters(&[(CpuUser, 150.0), (CpuSystem, 45.0), (CpuIdle, 5.0)]);
+    let (head, mut trial) = scene.counters(&[(GroupCpuNs, 0.8e9)]).build();
+    trial.load.as_mut().unwrap().generator = Generator { threads: 4, cpu_ns: 5 * model::SECOND, cpus: vec![1] };
+    let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
+    let others = diagnosis.primary.numbers.get(Quantity::OtherCores).unwrap();
+    assert!((others - 0.65).abs() < 1e-9, "{others}");
 }
 
 #[test]
@@ -262,10 +291,44 @@ fn a_trial_without_a_load_is_not_judged() {
 fn a_trial_that_a_guard_ended_for_thrashing_thrashed() {
     let diagnosis = check(
         &calm().outcome(Outcome::EndedEarly(Stop::Thrash)).seconds(0),
-        &expect!["memory-thrash | monitor-unfit | not-cpu-load-average"],
+        &expect!["memory-thrash | monitor-unfit | "],
     );
     assert_eq!(diagnosis.readings, 0);
     check(&calm().outcome(Outcome::EndedEarly(Stop::TimeLimit)), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn a_host_that_swaps_for_others_says_nothing_about_a_server_in_a_group() {
+    let swapping = [(SwapIn, 30_000.0), (SwapOut, 30_000.0), (GroupRefaultAnon, 3000.0), (GroupPsiMemFull, 0.3e6)];
+    let scene = calm().counters(&swapping).levels(&[(GroupSwap, 20 << 20)]);
+    let stopped = scene.outcome(Outcome::EndedEarly(Stop::HostSwapIn));
+    let diagnosis = check(&stopped, &expect!["host-disturbed |  | "]);
+    assert_eq!(diagnosis.primary.numbers.get(Quantity::SwapIn), Some(30_000.0 * 4096.0));
+    // Without a group there is no telling them apart, and the host's memory is the server's.
+    let ungrouped = sleeping(8, 500.0).counters(&[(SwapIn, 3000.0), (SwapOut, 3000.0)]);
+    check(&ungrouped.outcome(Outcome::EndedEarly(Stop::HostSwapIn)), &expect!["memory-thrash |  | not-cpu-waiting"]);
+}
+
+#[test]
+fn waiting_for_files_is_not_swapping() {
+    let waiting = |swap: f64, files: f64| {
+        let refaults = [(GroupRefaultAnon, swap), (GroupRefaultFile, files)];
+        calm().counters(&[(GroupPsiMemSome, 0.5e6), (GroupPsiMemFull, 0.3e6)]).counters(&refaults)
+    };
+    let diagnosis = check(&waiting(0.0, 20_000.0), &expect!["file-cache-thrash |  | "]);
+    let reread = diagnosis.primary.numbers.get(Quantity::GroupFileRefaults);
+    assert_eq!(reread, Some(20_000.0 * 4096.0));
+    check(&waiting(18_800.0, 1200.0), &expect!["memory-thrash |  | not-cpu-waiting"]);
+    check(&waiting(10_000.0, 10_000.0), &expect!["memory-thrash | file-cache-thrash | not-cpu-waiting"]);
+    // The guard cannot tell the two apart either.
+    let stopped = waiting(0.0, 20_000.0).outcome(Outcome::EndedEarly(Stop::Thrash));
+    check(&stopped, &expect!["file-cache-thrash |  | "]);
+    // Something else is waited for, such as pages that are written out: neither, but not the client.
+    check(&waiting(0.0, 0.0), &expect!["unexplained |  | "]);
+    // Without a group, the host's counters.
+    let host = sleeping(8, 500.0).counters(&[(PsiMemSome, 0.5e6), (PsiMemFull, 0.3e6), (RefaultAnon, 0.0)]);
+    let diagnosis = check(&host.counters(&[(RefaultFile, 20_000.0)]), &expect!["file-cache-thrash |  | "]);
+    assert!(diagnosis.primary.numbers.get(Quantity::HostFileRefaults).is_some());
 }
 
 #[test]

@@ -13,6 +13,9 @@ pub const THRASH_FULL: f64 = 0.10;
 pub const THRASH_SOME: f64 = 0.10;
 /// Bytes read back from swap per good answer, from which work is done twice. `lab`: 10 to 104 MB in collapse, 0 otherwise.
 pub const REFAULT_PER_REQUEST: f64 = 1024.0 * 1024.0;
+/// Part of what is read back, from swap or from files, from which it is what memory is waited for. `own`; `lab`: swap has 94 % and
+/// more in collapse.
+pub const READ_BACK_PART: f64 = 0.25;
 /// Without PSI and group: share of intervals in which the host swaps both ways. `USE`; `seed`: all of them.
 pub const BOTH_WAYS: f64 = 0.5;
 /// Without PSI and group: major faults per second. `own`; `seed`: about 80 disk reads a second, each at least one.
@@ -52,9 +55,13 @@ pub const LOCKED: f64 = 0.5;
 pub const FAILURES: f64 = 0.2;
 /// Share of its threads' CPU time from which the generator is the limit. `USE`.
 pub const GENERATOR_FULL: f64 = 0.9;
-/// Share of late readings from which the monitor is unfit. `own`.
-pub const LATE_READINGS: f64 = 0.05;
+/// Share of the load's time in gaps, above which the monitor is unfit. `own`.
+pub const UNWATCHED: f64 = 0.2;
+/// The same for a single gap. `own`.
+pub const LONGEST_GAP: f64 = 0.1;
 
+/// Idle time below which a reader may take the CPUs for busy. `own`; `seed`: 0.
+pub const NO_IDLE: f64 = 0.05;
 /// Share of the CPU spent in the kernel from which it, not the application, is what is busy. `own`; `lab`: 92 % in collapse.
 pub const RECLAIM: f64 = 0.5;
 /// Work below which the sentence fits that the rest was waiting. `own`; `seed`: 26 to 66 %.

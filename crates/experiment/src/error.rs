@@ -27,7 +27,7 @@ pub enum ExperimentError {
     /// The host could not be watched.
     #[error(transparent)]
     Monitor(#[from] monitor::MonitorError),
-    /// The load could not be made at all.
+    /// The load could not be started: no CPU to pin to, no thread, no epoll instance.
     #[error(transparent)]
     Load(#[from] load::LoadError),
     /// The store refuses.

@@ -1,5 +1,5 @@
-//! One trial from a calm host to a stopped server. What goes wrong inside makes the trial invalid; only the store and the
-//! environment can end the run.
+//! One trial from a calm host to a stopped server. A server that does not start or dies makes the trial invalid; only the
+//! store and the environment, a load that cannot be started included, end the run.
 
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
@@ -8,7 +8,7 @@ use crate::guard::Watchdog;
 use crate::placement::Placement;
 use crate::schedule::Slot;
 use host::{Group, Host};
-use load::Target;
+use load::{LoadError, Target, monotonic_ns};
 use model::load::LoadResult;
 use model::plan::{Cell, LoadSpec, Plan, Warmup};
 use model::reading::Readings;
@@ -24,6 +24,12 @@ use std::time::Duration;
 
 /// A reading every 200 ms: windows of a second or two need more than the two readings that one a second would give.
 const READING_PERIOD_NS: Nanos = SECOND / 5;
+/// Readings that are kept at most, of about 700 bytes of locked memory each: 11 hours.
+const MOST_READINGS: u64 = 200_000;
+/// Readings go on for no longer than this before and after the loads: while they start and end.
+const READING_SLACK_NS: Nanos = 60 * SECOND;
+/// What every trial of a run says from then on.
+const UNGUARDED: &str = "the guardian was killed; if this run is killed too, `webdyno restore` puts the machine back";
 /// How long a server may take to answer its first request.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -83,21 +89,24 @@ impl Bench<'_> {
         };
         trial.settings = stage.running.settings.clone();
         trial.notes.extend(stage.running.notes.iter().cloned());
-        let sampler = Sampler::start(self.exe, &stage.watch())?;
+        let watch = stage.watch(room(self.plan, self.plan.load(cell)));
+        let sampler = Sampler::start(self.exe, &watch)?;
         let measured = self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
-        match measured {
-            Ok((load, stop)) => {
-                trial.load = Some(load);
-                trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
-            }
-            Err(error) => trial.outcome = Outcome::Invalid(error.to_string()),
-        }
-        if !stage.running.is_alive() {
-            trial.outcome = Outcome::Invalid(died(&trial.log_tail));
-        }
+        let alive = stage.running.is_alive();
         stage.stop()?;
+        // The server is stopped even when the load could not be started, which ends the run.
+        let (load, stop) = measured?;
+        trial.load = Some(load);
+        trial.outcome = match stop {
+            _ if !alive => Outcome::Invalid(died(&trial.log_tail)),
+            Some(stop) => Outcome::EndedEarly(stop),
+            None => Outcome::Complete,
+        };
+        if !self.host.is_guarded() {
+            trial.notes.push(UNGUARDED.to_owned());
+        }
         Ok(trial)
     }
 
@@ -140,7 +149,7 @@ impl Bench<'_> {
         stage: &Stage,
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
+    ) -> Result<(LoadResult, Option<Stop>), LoadError> {
         let address = stage.running.address;
         let target = Target { address, host: address.to_string() };
         let spec = self.plan.load(cell);
@@ -159,7 +168,7 @@ impl Bench<'_> {
         target: &Target,
         sampler: &Sampler,
         on_interval: &mut dyn FnMut(&model::load::LoadInterval),
-    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
+    ) -> Result<(LoadResult, Option<Stop>), LoadError> {
         let stop = AtomicBool::new(false);
         let mut why = None;
         let mut dog = Watchdog::new(self.plan.guards, monotonic_ns());
@@ -185,10 +194,11 @@ impl Bench<'_> {
 }
 
 impl Stage {
-    fn watch(&self) -> Watch {
+    fn watch(&self, capacity: usize) -> Watch {
         let paths = self.group.as_ref().map(Group::paths).cloned().unwrap_or_default();
         Watch {
             period_ns: READING_PERIOD_NS,
+            capacity,
             group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
             root_pid: Some(self.running.pid),
             port: Some(self.running.address.port()),
@@ -203,6 +213,15 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// How many readings a trial takes at most: both of its loads end by themselves or by the guard of time.
+fn room(plan: &Plan, spec: &LoadSpec) -> usize {
+    let guard = plan.guards.time_ns;
+    let longest = |load: &LoadSpec| load.duration_ns.map_or(guard, |duration| duration.min(guard));
+    let warm_up = warm_up(spec, plan.warmup).as_ref().map_or(0, longest);
+    let whole = longest(spec).saturating_add(warm_up).saturating_add(READING_SLACK_NS);
+    whole.div_ceil(READING_PERIOD_NS).min(MOST_READINGS) as usize
 }
 
 fn warm_up(spec: &LoadSpec, warmup: Warmup) -> Option<LoadSpec> {
@@ -222,7 +241,30 @@ fn died(log: &str) -> String {
     }
 }
 
-fn monotonic_ns() -> Nanos {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * SECOND + now.tv_nsec as u64
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::plan::{Options, parse};
+
+    /// Seconds that the readings of a trial have room for, under a load, a warm-up and a guard of time.
+    fn check(load: &str, warm_up: &str, guard: &str, expected: u64) {
+        let text = format!(
+            "[server]\nkind = \"embedded\"\n[warmup]\n{warm_up}\n[guards]\ntime = \"{guard}\"\n\
+             [load.l]\npath = \"/\"\nconnections = 1\n{load}\n"
+        );
+        let plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+        let rows = room(&plan, &plan.loads[0]) as u64;
+        assert_eq!(rows * READING_PERIOD_NS, (expected + if rows < MOST_READINGS { 60 } else { 0 }) * SECOND);
+    }
+
+    #[test]
+    fn there_is_room_for_the_readings_of_the_longest_trial() {
+        check("duration = \"10s\"", "", "600s", 10);
+        check("duration = \"10s\"", "duration = \"3s\"", "600s", 13);
+        // Requests may take as long as the guard lets them.
+        check("requests = 5", "requests = 1", "600s", 1200);
+        check("requests = 5\nduration = \"900s\"", "duration = \"900s\"", "100s", 200);
+        check("requests = 5", "", "120min", 7200);
+        check("requests = 5", "", "1000min", 40_000);
+    }
 }

@@ -7,7 +7,7 @@ use crate::folder;
 use crate::guardian::Guardian;
 use crate::journal::{Journal, Undo};
 use crate::launch;
-use crate::restore::{prepare, restore};
+use crate::restore::prepare;
 use crate::swap;
 use crate::undo::{PATIENCE, carry_out, undo_all};
 use crate::{Child, Group, HostError, Launch};
@@ -38,15 +38,15 @@ struct Watched {
 }
 
 impl Host {
-    /// Gives back what dead runs have left, starts a guardian for this one and begins its journal. `exe` is this program, which is
-    /// run again as guardian and launcher; `run` becomes part of every name made, so it may hold only letters, digits, `-` and `_`.
+    /// Starts a guardian for this run and begins its journal. What dead runs have left is for [`restore()`](crate::restore()) to put back.
+    /// `exe` is this program, which is run again as guardian and launcher; `run` becomes part of every name made, so it may hold only
+    /// letters, digits, `-` and `_`.
     ///
     /// # Errors
-    /// When `run` is under way already, when the remains of another cannot be put back, or when no guardian can be started.
+    /// When `run` is under way already, or when no guardian can be started.
     pub fn open(exe: &Path, state_dir: &Path, run: &str) -> Result<Host, HostError> {
         check_name(run)?;
         prepare(state_dir)?;
-        restore(state_dir)?;
         // First of all, so that not even an empty journal is left by a run that is killed while it begins.
         let guardian = Guardian::start(exe, &Journal::place(state_dir, run))?;
         let journal = match Journal::create(state_dir, run) {

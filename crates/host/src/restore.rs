@@ -3,29 +3,30 @@
 use crate::HostError;
 use crate::journal::{ENDING, Journal, Locked};
 use crate::undo::{PATIENCE, undo_all};
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The folder for journals: `/run/webdyno` for root, else `$XDG_RUNTIME_DIR/webdyno` or `/tmp/webdyno-UID`.
+/// The folder for journals: `/var/lib/webdyno` for root, else `$XDG_STATE_HOME/webdyno`, else `~/.local/state/webdyno`. Each is on a disk:
+/// a swap file survives a crash of the machine, so the journal that names it must. Only who has no home gets `/tmp/webdyno-UID`.
 #[must_use]
 pub fn state_dir() -> PathBuf {
     let user = rustix::process::geteuid();
     if user.is_root() {
-        return "/run/webdyno".into();
+        return "/var/lib/webdyno".into();
     }
-    match std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => PathBuf::from(dir).join("webdyno"),
-        None => format!("/tmp/webdyno-{}", user.as_raw()).into(),
-    }
+    state_home(|name| std::env::var_os(name))
+        .map_or_else(|| format!("/tmp/webdyno-{}", user.as_raw()).into(), |home| home.join("webdyno"))
 }
 
 /// Undoes the journals in `state_dir` whose run is dead and leaves those of living runs and working guardians alone. Each returned
 /// sentence tells of one thing that was put back.
 ///
 /// # Errors
-/// When something could not be put back; the error tells what could as well.
+/// [`HostError::NotPutBack`] when something could not be put back; it tells what could as well, and no later run needs to wait for it.
+/// Another one when the folder is not fit to be obeyed.
 pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
     let entries = match fs::read_dir(state_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
@@ -37,12 +38,20 @@ pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
     paths.sort();
     let (mut put_back, mut failed) = (vec![], vec![]);
     for path in paths {
-        let Some(mut journal) = Journal::take_over(&path, Locked::Leave)? else { continue };
+        // One that cannot be read or deleted keeps none of the others from being undone.
+        let mut journal = match Journal::take_over(&path, Locked::Leave) {
+            Ok(Some(journal)) => journal,
+            Ok(None) => continue,
+            Err(error) => {
+                failed.push(error.to_string());
+                continue;
+            }
+        };
         let outcome = undo_all(&mut journal, PATIENCE);
-        put_back.extend(outcome.put_back);
         if outcome.failed.is_empty() {
-            journal.remove()?;
+            failed.extend(journal.remove().err().map(|error| error.to_string()));
         }
+        put_back.extend(outcome.put_back);
         failed.extend(outcome.failed);
     }
     if failed.is_empty() { Ok(put_back) } else { Err(HostError::NotPutBack { put_back, failed }) }
@@ -52,6 +61,12 @@ pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
 pub(crate) fn prepare(state_dir: &Path) -> Result<(), HostError> {
     DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(HostError::io("create", state_dir))?;
     check_owner(state_dir)
+}
+
+/// Where a user keeps the state of programs. The XDG base directory specification: a relative path there is to be ignored.
+fn state_home(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }
 
 /// Journals are obeyed, so nobody else may write them: `/tmp/webdyno-1000` could have been made by anyone.
@@ -107,6 +122,41 @@ mod tests {
         let error = restore(dir.path()).unwrap_err().to_string();
         assert!(error.contains("/tmp/precious does not bear the name of the run dead"), "{error}");
         assert!(dir.path().join("dead.journal").exists());
+    }
+
+    #[test]
+    fn one_bad_journal_keeps_none_of_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        // A folder can be opened by nobody, not even by root, as a file to write to.
+        fs::create_dir(at("a.journal")).unwrap();
+        for run in ["b", "c"] {
+            let file = at(&format!("webdyno-{run}-1"));
+            fs::write(&file, "").unwrap();
+            left_behind(dir.path(), run, &file);
+        }
+        let HostError::NotPutBack { put_back, failed } = restore(dir.path()).unwrap_err() else {
+            panic!("it tells both what was put back and what was not")
+        };
+        let deleted = |run: &str| format!("deleted the file {}", at(&format!("webdyno-{run}-1")).display());
+        assert_eq!(put_back, [deleted("b"), deleted("c")]);
+        assert_eq!(failed, [format!("cannot open {}: Is a directory (os error 21)", at("a.journal").display())]);
+        assert!(!at("b.journal").exists() && !at("c.journal").exists());
+    }
+
+    #[test]
+    fn journals_are_kept_on_a_disk() {
+        let check = |variables: &[(&str, &str)], expected: Option<&str>| {
+            let found = state_home(|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)));
+            assert_eq!(found, expected.map(PathBuf::from), "{variables:?}");
+        };
+        let home = ("HOME", "/home/k");
+        check(&[home], Some("/home/k/.local/state"));
+        check(&[home, ("XDG_STATE_HOME", "/state"), ("XDG_RUNTIME_DIR", "/run/user/1")], Some("/state"));
+        check(&[home, ("XDG_STATE_HOME", "state")], Some("/home/k/.local/state"));
+        check(&[home, ("XDG_STATE_HOME", "")], Some("/home/k/.local/state"));
+        check(&[("HOME", "")], None);
+        check(&[], None);
     }
 
     #[test]

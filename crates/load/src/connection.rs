@@ -2,7 +2,7 @@
 //!
 //! It moves bytes and keeps times. Which request comes next, what counts as good and when to give up are the worker's.
 
-use crate::machine::now;
+use crate::machine::monotonic_ns;
 use crate::sink::{Ending, Record};
 use http1::{Answer, Method, Parser, ResponseError};
 use model::Nanos;
@@ -92,16 +92,18 @@ impl Connection {
         self.open(line)
     }
 
-    /// Begins the same request again on a new connection.
+    /// Begins the same request again on a new connection; its time goes on from its first start.
     pub(crate) fn retry(&mut self, line: &Line) -> Progress {
         self.close();
         self.reused = false;
+        self.request.retried = true;
         self.open(line)
     }
 
-    /// Whether the server may have closed an idle connection just when this request was written to it. Then it saw no request
-    /// and a GET may be sent again by itself: RFC 9112 section 9.3.1. The new connection is not a reused one, so this is true
-    /// at most once per request.
+    /// Whether a kept connection ended without a byte of an answer. Most often the server closed it, idle, just when this
+    /// request was written; but it may as well have read the request and died of it. A GET may be sent again by itself either
+    /// way (RFC 9112 section 9.3.1), and that it was is counted. The new connection is not a reused one, so this is true at
+    /// most once per request.
     pub(crate) fn may_retry(&self, why: &Why) -> bool {
         let closed = matches!(why.cause(), Failure::Reset | Failure::ClosedEarly);
         closed && self.reused && self.request.first_byte_ns.is_none()
@@ -117,8 +119,8 @@ impl Connection {
 
     /// The request as it stands, ended so at `end_ns`.
     pub(crate) fn record(&self, ending: Ending, status: Option<u16>, end_ns: Nanos) -> Record {
-        let Exchange { start_ns, connect_ns, first_byte_ns, bytes_in, bytes_out, .. } = self.request;
-        Record { start_ns, connect_ns, first_byte_ns, end_ns, ending, status, bytes_in, bytes_out }
+        let Exchange { start_ns, connect_ns, first_byte_ns, retried, bytes_in, bytes_out, .. } = self.request;
+        Record { start_ns, connect_ns, first_byte_ns, end_ns, ending, status, retried, bytes_in, bytes_out }
     }
 
     /// When the request began.
@@ -140,7 +142,7 @@ impl Connection {
 
     fn open(&mut self, line: &Line) -> Progress {
         self.phase = Phase::Connecting;
-        self.request.connect_start_ns = now();
+        self.request.connect_start_ns = monotonic_ns();
         match self.connect(line) {
             Ok(()) => Progress::Pending,
             Err(errno) => self.kernel_said(errno),
@@ -163,7 +165,7 @@ impl Connection {
     /// Writes what is left of the request. On a connection that is being opened, the first write tells whether it is open: one
     /// call less than asking.
     fn write(&mut self, line: &Line) -> Progress {
-        let connected_at = if self.phase == Phase::Connecting { now() } else { 0 };
+        let connected_at = if self.phase == Phase::Connecting { monotonic_ns() } else { 0 };
         loop {
             let written = self.phase.written();
             match self.send(&line.request[written..]) {
@@ -193,7 +195,7 @@ impl Connection {
             Err(Errno::AGAIN | Errno::INTR) => return Progress::Pending,
             Err(errno) => return self.kernel_said(errno),
         };
-        let at = now();
+        let at = monotonic_ns();
         if length == 0 {
             return match self.parser.close() {
                 Some(answer) => Progress::Answered { answer, at },
@@ -239,7 +241,7 @@ impl Connection {
     }
 
     fn kernel_said(&self, errno: Errno) -> Progress {
-        Progress::Broken { why: Why::Kernel { errno, connecting: self.phase == Phase::Connecting }, at: now() }
+        Progress::Broken { why: Why::Kernel { errno, connecting: self.phase == Phase::Connecting }, at: monotonic_ns() }
     }
 }
 
@@ -304,6 +306,7 @@ struct Exchange {
     connect_start_ns: Nanos,
     connect_ns: Option<Nanos>,
     first_byte_ns: Option<Nanos>,
+    retried: bool,
     bytes_in: u64,
     bytes_out: u64,
 }

@@ -4,7 +4,7 @@
 
 use crate::collect::Collector;
 use crate::connection::Line;
-use crate::machine::{OpenFiles, Pinned, now};
+use crate::machine::{OpenFiles, Pinned, monotonic_ns};
 use crate::sink::{Histograms, Record, Records, Sink, Whole};
 use crate::stop::{Allowance, Budget, Halt, StopRule};
 use crate::worker::{Expectation, Finished, Worker};
@@ -143,7 +143,7 @@ impl<'a> Engine<'a> {
             budget: Budget::new(rule, threads),
             halt: Halt { asked: stop, broken: AtomicBool::new(false) },
             body_bytes: OnceLock::new(),
-            origin: now(),
+            origin: monotonic_ns(),
         })
     }
 
@@ -201,13 +201,14 @@ impl<'a> Engine<'a> {
             in_flight_ns: 0,
             body_bytes: self.body_bytes.get().copied(),
             examples: BTreeMap::new(),
+            retry_example: None,
             generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec() },
         };
         for interval in &result.intervals {
             result.counts.merge(&interval.counts);
             result.total.merge(&interval.total);
         }
-        for Finished { summary, cpu_ns, examples, .. } in workers {
+        for Finished { summary, cpu_ns, examples, retry_example, .. } in workers {
             result.started_ns = summary.first_start_ns.map_or(result.started_ns, |start| result.started_ns.min(start));
             result.first_byte.merge(&summary.first_byte);
             result.connect.merge(&summary.connect);
@@ -217,6 +218,7 @@ impl<'a> Engine<'a> {
             examples.into_iter().for_each(|(cause, example)| {
                 result.examples.entry(cause).or_insert(example);
             });
+            result.retry_example = result.retry_example.or(retry_example);
         }
         result
     }
@@ -260,3 +262,52 @@ fn threads(spec: &LoadSpec, cpus: &[u32]) -> u32 {
 }
 
 const CONNECTIONS_PER_THREAD: u32 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::plan::{Options, parse};
+    use std::path::Path;
+
+    /// That the plan's parser accepts exactly the requests that can be written: no load fails for its request in mid-run.
+    #[track_caller]
+    fn check(path: &str, name: &str, value: &str) {
+        // Every character as TOML's escape.
+        let quoted = |text: &str| -> String { text.chars().map(|c| format!("\\U{:08x}", u32::from(c))).collect() };
+        let text = format!(
+            "[server]\nkind = \"embedded\"\n[load.l]\npath = \"{}\"\nconnections = 1\nrequests = 1\n\
+             headers = {{ \"{}\" = \"{}\" }}\n",
+            quoted(path),
+            quoted(name),
+            quoted(value)
+        );
+        let parsed = parse(&text, Path::new("t.toml"), &Options::default());
+        let headers = [(name.to_owned(), value.to_owned())];
+        let request = Request {
+            method: Method::Get,
+            path,
+            version: Version::Http11,
+            after: After::KeepOpen,
+            host: "localhost",
+            headers: &headers,
+        };
+        let written = request.to_bytes();
+        assert_eq!(parsed.is_ok(), written.is_ok(), "{path:?} {name:?} {value:?}: {parsed:?} {written:?}");
+    }
+
+    #[test]
+    fn a_plan_that_parses_can_be_sent() {
+        for path in ["/", "/a?b=%20", "/é", "", "a", "/a b", "/a\n", "/\u{7f}"] {
+            check(path, "X-A", "1");
+        }
+        for value in ["", "a b", "a\tb", "é", "a\rb", "a\nb", "\0", "\u{1}", "\u{1f}", "\u{7f}"] {
+            check("/", "X-A", value);
+        }
+        for name in ["Host", "user-agent", "X_A", "a~b", "", "X A", "X:", "É", "X\n"] {
+            check("/", name, "1");
+        }
+        for name in ["Connection", "content-length", "EXPECT", "Keep-Alive", "Transfer-Encoding", "Upgrade", "TE"] {
+            check("/", name, "1");
+        }
+    }
+}

@@ -26,4 +26,5 @@ mod stop;
 mod worker;
 
 pub use engine::{Control, LoadError, Target, records, run};
+pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};

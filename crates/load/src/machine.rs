@@ -8,8 +8,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-/// `CLOCK_MONOTONIC`.
-pub(crate) fn now() -> Nanos {
+/// The clock of every time in this crate: `CLOCK_MONOTONIC`.
+#[must_use]
+pub fn monotonic_ns() -> Nanos {
     read(ClockId::Monotonic)
 }
 

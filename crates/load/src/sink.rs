@@ -2,9 +2,9 @@
 //!
 //! Every worker has a sink of its own, so nothing in one is shared or locked. A sink is the only place that counts.
 
-use model::Nanos;
 use model::latency::Latency;
 use model::load::{Counts, Failure};
+use model::{Nanos, SECOND};
 use std::sync::mpsc::Sender;
 
 /// One request, from its start to its end.
@@ -22,6 +22,8 @@ pub struct Record {
     pub ending: Ending,
     /// Status of a complete answer.
     pub status: Option<u16>,
+    /// Whether it was sent a second time, because a kept connection ended without a byte of an answer to the first.
+    pub retried: bool,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -128,6 +130,18 @@ impl Histograms {
         Histograms { seconds, worker, origin, second: 0, counts, total, whole }
     }
 
+    /// Where the second now being filled ends.
+    fn boundary(&self) -> Nanos {
+        self.origin + (self.second + 1) * SECOND
+    }
+
+    /// Sends away what was filled, and goes on with the second that `at` lies in.
+    fn roll_over(&mut self, at: Nanos) {
+        let counts = std::mem::take(&mut self.counts);
+        let total = std::mem::replace(&mut self.total, Latency::preallocated());
+        self.send(counts, total, at.saturating_sub(self.origin) / SECOND);
+    }
+
     fn send(&mut self, counts: Counts, total: Latency, next: u64) {
         let part = Part { worker: self.worker, second: self.second, next, counts, total };
         // The collector listens until every worker has finished.
@@ -141,12 +155,17 @@ impl Sink for Histograms {
 
     fn record(&mut self, record: &Record) {
         let Record { start_ns, end_ns, .. } = *record;
-        let since_start = |at: Nanos| at.saturating_sub(start_ns) / NANOS_PER_MICRO;
+        // What was cut off ended in no second: it is no reason to begin one.
+        if end_ns >= self.boundary() && record.ending != Ending::InFlight {
+            self.roll_over(end_ns);
+        }
+        let since_start = |at: Nanos| micros(at.saturating_sub(start_ns));
+        self.counts.retries += u64::from(record.retried);
         self.counts.bytes_in += record.bytes_in;
         self.counts.bytes_out += record.bytes_out;
         if let Some(connect_ns) = record.connect_ns {
             self.counts.connects += 1;
-            self.whole.connect.record(connect_ns / NANOS_PER_MICRO);
+            self.whole.connect.record(micros(connect_ns));
         }
         if let Some(status) = record.status {
             *self.counts.statuses.entry(status).or_default() += 1;
@@ -166,13 +185,10 @@ impl Sink for Histograms {
     }
 
     fn tick(&mut self, now: Nanos) -> Nanos {
-        let second = now.saturating_sub(self.origin) / model::SECOND;
-        if second > self.second {
-            let counts = std::mem::take(&mut self.counts);
-            let total = std::mem::replace(&mut self.total, Latency::preallocated());
-            self.send(counts, total, second);
+        if now >= self.boundary() {
+            self.roll_over(now);
         }
-        self.origin + (self.second + 1) * model::SECOND
+        self.boundary()
     }
 
     fn finish(mut self) -> Whole {
@@ -182,4 +198,61 @@ impl Sink for Histograms {
     }
 }
 
-const NANOS_PER_MICRO: Nanos = 1000;
+/// The nearest whole microsecond; cutting off would make every latency half a microsecond too short on average.
+fn micros(length: Nanos) -> u64 {
+    length.saturating_add(500) / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    const ORIGIN: Nanos = 7 * SECOND + 1;
+
+    /// A good request from `start_ns` to `end_ns`, both counted from the origin.
+    fn record(start_ns: Nanos, end_ns: Nanos) -> Record {
+        Record {
+            start_ns: ORIGIN + start_ns,
+            connect_ns: None,
+            first_byte_ns: None,
+            end_ns: ORIGIN + end_ns,
+            ending: Ending::Good,
+            status: Some(200),
+            retried: false,
+            bytes_in: 1,
+            bytes_out: 1,
+        }
+    }
+
+    /// Feeds records without a tick in between; each part that comes out as its second, its good answers, its bytes in.
+    fn check(records: &[Record], expected: &[(u64, u64, u64)]) {
+        let (sender, parts) = mpsc::channel();
+        let mut sink = Histograms::new(0, ORIGIN, sender);
+        records.iter().for_each(|record| sink.record(record));
+        sink.finish();
+        let parts: Vec<_> = parts.iter().map(|part| (part.second, part.total.len(), part.counts.bytes_in)).collect();
+        assert_eq!(parts, expected);
+    }
+
+    #[test]
+    fn an_answer_belongs_to_the_second_it_ended_in() {
+        let ends = [1, SECOND - 1, SECOND, 2 * SECOND - 1, 2 * SECOND, 5 * SECOND + 3];
+        let records = ends.map(|end_ns| record(end_ns - 1, end_ns));
+        check(&records, &[(0, 2, 2), (1, 2, 2), (2, 1, 1), (5, 1, 1)]);
+        let cut_off = Record { ending: Ending::InFlight, ..record(SECOND - 1, SECOND) };
+        check(&[records[0], cut_off], &[(0, 1, 2)]);
+    }
+
+    #[test]
+    fn latencies_are_the_nearest_microsecond() {
+        let nearest = [0, 499, 500, 1_499, 1_500, 1_000_700].map(micros);
+        assert_eq!(nearest, [0, 0, 1, 1, 2, 1_001]);
+        let (sender, _parts) = mpsc::channel();
+        let mut sink = Histograms::new(0, ORIGIN, sender);
+        sink.record(&Record { connect_ns: Some(1_700), first_byte_ns: Some(ORIGIN + 3_600), ..record(0, 5_800) });
+        let total = sink.total.range_us();
+        let whole = sink.finish();
+        assert_eq!([total, whole.first_byte.range_us(), whole.connect.range_us()], [6, 4, 2].map(|us| Some((us, us))));
+    }
+}

@@ -6,7 +6,7 @@
 
 use crate::connection::{Connection, Line, Progress, Why};
 use crate::in_flight::InFlight;
-use crate::machine::{now, thread_cpu};
+use crate::machine::{monotonic_ns, thread_cpu};
 use crate::sink::{Ending, Sink};
 use crate::stop::{Allowance, Halt};
 use http1::Answer;
@@ -49,6 +49,7 @@ pub(crate) struct Worker<'a, S> {
     body_bytes: Option<u64>,
     last_end: Nanos,
     examples: BTreeMap<Failure, String>,
+    retry_example: Option<String>,
     buffer: Vec<u8>,
 }
 
@@ -64,6 +65,8 @@ pub(crate) struct Finished<T> {
     pub(crate) cpu_ns: Nanos,
     /// One example per kind of failure.
     pub(crate) examples: BTreeMap<Failure, String>,
+    /// What went before one of the requests that were sent again.
+    pub(crate) retry_example: Option<String>,
 }
 
 impl<'a, S: Sink> Worker<'a, S> {
@@ -93,6 +96,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             body_bytes: None,
             last_end: 0,
             examples: BTreeMap::new(),
+            retry_example: None,
             buffer: vec![0; READ_BUFFER],
         }
     }
@@ -100,7 +104,7 @@ impl<'a, S: Sink> Worker<'a, S> {
     /// Sends requests until the load is over.
     pub(crate) fn run(mut self) -> Finished<S::Summary> {
         let cpu_before = thread_cpu();
-        let began = now();
+        let began = monotonic_ns();
         self.last_end = began;
         for i in 0..self.connections.len() {
             self.grant(i, began);
@@ -108,14 +112,15 @@ impl<'a, S: Sink> Worker<'a, S> {
         let (end, ended_ns) = self.serve();
         self.cut_off(ended_ns);
         let cpu_ns = thread_cpu().saturating_sub(cpu_before);
-        Finished { summary: self.sink.finish(), end, ended_ns, cpu_ns, examples: self.examples }
+        let Worker { sink, examples, retry_example, .. } = self;
+        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example }
     }
 
     /// The loop; says why it ended and when the window closed.
     fn serve(&mut self) -> (LoadEnd, Nanos) {
         let mut events = Vec::with_capacity(self.connections.len().min(EVENTS));
         loop {
-            let now = now();
+            let now = monotonic_ns();
             if self.busy == 0 {
                 return (LoadEnd::Requests, self.last_end);
             }
@@ -153,6 +158,7 @@ impl<'a, S: Sink> Worker<'a, S> {
                     None => return,
                 },
                 Progress::Broken { ref why, .. } if self.connections[i].may_retry(why) => {
+                    self.retry_example.get_or_insert_with(|| why.to_string());
                     self.connections[i].retry(&self.line)
                 }
                 Progress::Broken { why, at } => return self.broken(i, &why, at),
@@ -229,7 +235,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             }
             self.pauses.pop();
             self.in_flight.push(i);
-            let progress = self.connections[i].begin(&self.line, now());
+            let progress = self.connections[i].begin(&self.line, monotonic_ns());
             self.follow(i, progress);
         }
     }

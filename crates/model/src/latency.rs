@@ -59,11 +59,6 @@ impl Latency {
         let _ = self.histogram.add(&other.histogram);
     }
 
-    /// Forgets all counts and keeps the memory.
-    pub fn clear(&mut self) {
-        self.histogram.reset();
-    }
-
     /// How many latencies were counted.
     #[must_use]
     pub fn len(&self) -> u64 {

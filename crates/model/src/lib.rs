@@ -3,6 +3,11 @@
 //! Everything that is measured, stored or judged passes through these types. Raw facts are fields; whatever can be derived
 //! from them is a method, so that a better derivation applies to old runs. Nothing here touches a file, a socket or a clock:
 //! a plan is parsed from text, a reading is a row of numbers somebody else read.
+//!
+//! # What is stored must be readable by later versions
+//! Types that are `Serialize` lie in stores as JSON, some for years. A field that is added later gets `#[serde(default)]`, with
+//! a default that is true of the old runs; a whole type gets it only where each of its fields has such a default. Fields that
+//! a reader does not know are skipped, so no stored type denies them. A field is never given another meaning under its name.
 
 pub mod latency;
 pub mod load;

@@ -45,6 +45,11 @@ pub struct Counts {
     pub bytes_out: u64,
     /// Connections opened.
     pub connects: u64,
+    /// Requests sent a second time, on a new connection, because a kept one ended without a byte of an answer. Each is counted
+    /// above once, as it ended, and its latency goes from its first start. A few are idle connections that the server closed;
+    /// many are a server that reads requests and dies of them.
+    #[serde(default)]
+    pub retries: u64,
 }
 
 impl Counts {
@@ -60,6 +65,7 @@ impl Counts {
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.connects += other.connects;
+        self.retries += other.retries;
         for (&cause, &n) in &other.failed {
             *self.failed.entry(cause).or_default() += n;
         }
@@ -138,6 +144,9 @@ pub struct LoadResult {
     pub body_bytes: Option<u64>,
     /// One example per kind of failure, as text: what was received or what the kernel said.
     pub examples: BTreeMap<Failure, String>,
+    /// One example, as text, of how a kept connection ended before its request was sent again ([`Counts::retries`]).
+    #[serde(default)]
+    pub retry_example: Option<String>,
     /// The generator's own account.
     pub generator: Generator,
 }
@@ -146,11 +155,14 @@ pub struct LoadResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LoadDoubt {
-    /// Little's law does not hold: N = X * R is off by more than 5 %.
+    /// N = X * R is off by more than 5 %: the requests in flight are not explained by the good answers and their latencies.
+    ///
+    /// By Little's law the two agree when every request counts. So what this finds is time spent in requests that did not
+    /// count: cut off at the end or failed.
     LittleOff {
-        /// Connections asked for.
-        asked: f64,
-        /// X * R computed from good answers.
+        /// N: mean number of requests in flight, of all requests.
+        achieved: f64,
+        /// X * R, computed from good answers.
         computed: f64,
     },
     /// Fewer requests were in flight than asked for.
@@ -234,7 +246,7 @@ impl LoadResult {
         {
             let computed = self.goodput() * mean / 1e6;
             if (computed / achieved - 1.0).abs() > 0.05 && waves >= STEADY_WAVES {
-                doubts.push(LoadDoubt::LittleOff { asked, computed });
+                doubts.push(LoadDoubt::LittleOff { achieved, computed });
             }
         }
         let share = self.generator_share();
@@ -267,6 +279,7 @@ mod tests {
             in_flight_ns: (in_flight * 10.0 * SECOND as f64) as Nanos,
             body_bytes: None,
             examples: BTreeMap::new(),
+            retry_example: None,
             generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1] },
         }
     }
@@ -306,5 +319,27 @@ mod tests {
         let mut timed_out = load(10, 10.0, 10_000, 5_000);
         timed_out.counts.failed.insert(Failure::Timeout, 1);
         check(&timed_out, &[]);
+    }
+
+    #[test]
+    fn littles_doubt_tells_the_two_numbers_it_compared() {
+        // 10 asked for, 9.5 in flight, and good answers for 5 of them: the others hung until they were cut off.
+        let doubts = load(10, 9.5, 10_000, 5_000).self_check();
+        let [LoadDoubt::LittleOff { achieved, computed }] = doubts[..] else { panic!("{doubts:?}") };
+        assert!((achieved - 9.5).abs() < 0.01 && (computed - 5.0).abs() < 0.01, "{achieved} {computed}");
+    }
+
+    #[test]
+    fn retries_are_merged_and_absent_from_old_runs() {
+        let mut counts: Counts = serde_json::from_str(
+            r#"{"good":1,"failed":{"reset":2},"statuses":{"200":1},"bytes_in":3,"bytes_out":4,"connects":5}"#,
+        )
+        .unwrap();
+        assert_eq!(counts.retries, 0);
+        counts.merge(&Counts { retries: 2, ..counts.clone() });
+        assert_eq!((counts.good, counts.retries), (2, 2));
+        let mut stored = serde_json::to_value(load(1, 1.0, 1, 1)).unwrap();
+        stored.as_object_mut().unwrap().remove("retry_example");
+        assert_eq!(serde_json::from_value::<LoadResult>(stored).unwrap().retry_example, None);
     }
 }

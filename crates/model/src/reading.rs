@@ -85,7 +85,7 @@ columns! {
     DiskReadSectors "disk.read_sectors" Counter "/proc/diskstats, 512-byte sectors.";
     DiskWriteSectors "disk.write_sectors" Counter "/proc/diskstats, 512-byte sectors.";
     DiskInFlight "disk.in_flight" Gauge "/proc/diskstats, operations under way.";
-    DiskIoMs "disk.io_ms" Counter "/proc/diskstats io_ticks of the busiest device, ms.";
+    DiskIoMs "disk.io_ms" Counter "/proc/diskstats io_ticks, ms: what the busiest device of each interval between readings grew by, summed.";
     DiskWeightedMs "disk.weighted_ms" Counter "/proc/diskstats, ms times operations.";
     NetRxBytes "net.rx_bytes" Counter "/proc/net/dev, all interfaces but lo.";
     NetTxBytes "net.tx_bytes" Counter "/proc/net/dev, all interfaces but lo.";
@@ -174,27 +174,6 @@ pub struct Readings {
     pub rows: Vec<Reading>,
     /// What was refused or missing, one sentence each: "locked memory refused", "no PSI".
     pub notes: Vec<String>,
-}
-
-impl Readings {
-    /// The span from the last reading at or before `from_ns` (or the first) to the first at or after `to_ns` (or the last);
-    /// `None` with fewer than two readings in it.
-    #[must_use]
-    pub fn span(&self, from_ns: Nanos, to_ns: Nanos) -> Option<Span<'_>> {
-        let rows = self.within(from_ns, to_ns);
-        match rows {
-            [first, .., last] => Some(Span { from: first, to: last }),
-            _ => None,
-        }
-    }
-
-    /// The rows of [`Readings::span`], ends included.
-    #[must_use]
-    pub fn within(&self, from_ns: Nanos, to_ns: Nanos) -> &[Reading] {
-        let begin = self.rows.iter().rposition(|r| r.at_ns <= from_ns).unwrap_or(0);
-        let end = self.rows.iter().position(|r| r.at_ns >= to_ns).map_or(self.rows.len(), |i| i + 1);
-        if begin < end { &self.rows[begin..end] } else { &[] }
-    }
 }
 
 /// Two readings, the earlier first.
@@ -301,14 +280,6 @@ mod tests {
             reading(1, &[(Column::CpuUser, 1), (Column::CpuSystem, 25), (Column::CpuIdle, 0), (Column::CpuIowait, 74)]);
         let cpu = Span { from: &from, to: &to }.cpu().unwrap();
         assert!((cpu.busy() - 0.26).abs() < 1e-9 && cpu.idle == 0.0);
-    }
-
-    #[test]
-    fn a_window_takes_the_readings_around_it() {
-        let readings = Readings { rows: (0..10).map(|s| reading(s, &[])).collect(), notes: vec![] };
-        let span = readings.span(2_500_000_000, 4_500_000_000).unwrap();
-        assert_eq!((span.from.at_ns, span.to.at_ns), (2_000_000_000, 5_000_000_000));
-        assert!(Readings::default().span(0, 1).is_none());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One execution of a plan: its head and its trials.
 
 use crate::Nanos;
+use crate::load::LoadResult;
 use crate::plan::Plan;
 use crate::trial::Trial;
 use serde::{Deserialize, Serialize};
@@ -84,8 +85,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// The trials of one cell that may enter statistics, in order.
-    pub fn usable<'a>(&'a self, cell: &'a str) -> impl Iterator<Item = &'a Trial> + 'a {
-        self.trials.iter().filter(move |trial| trial.cell == cell && trial.counts())
+    /// The trials of one cell that were measured, with their loads, in order.
+    pub fn measured<'a>(&'a self, cell: &'a str) -> impl Iterator<Item = (&'a Trial, &'a LoadResult)> + 'a {
+        let of_cell = self.trials.iter().filter(move |trial| trial.cell == cell);
+        of_cell.filter_map(|trial| Some((trial, trial.measured()?)))
     }
 }

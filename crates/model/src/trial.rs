@@ -62,7 +62,7 @@ pub struct Trial {
     pub began_ns: Nanos,
     /// What was in force.
     pub settings: EffectiveSettings,
-    /// The measured load; `None` when the trial is invalid.
+    /// The measured load; `None` when the server never became ready. A trial whose server died keeps it as evidence.
     pub load: Option<LoadResult>,
     /// Host readings from before the warm-up to after the load.
     #[serde(skip)]
@@ -74,14 +74,14 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Whether its load may enter statistics.
+    /// The load it measured, be it without a single good answer; `None` when the trial is invalid or was interrupted.
+    ///
+    /// A server that answers nothing but failures was measured too: leaving that out would praise it by what is left.
     #[must_use]
-    pub fn counts(&self) -> bool {
-        let usable = match self.outcome {
-            Outcome::Complete => true,
-            Outcome::EndedEarly(stop) => stop != Stop::Interrupted,
-            Outcome::Invalid(_) => false,
-        };
-        usable && self.load.as_ref().is_some_and(|load| load.counts.good > 0)
+    pub fn measured(&self) -> Option<&LoadResult> {
+        match self.outcome {
+            Outcome::Invalid(_) | Outcome::EndedEarly(Stop::Interrupted) => None,
+            Outcome::Complete | Outcome::EndedEarly(_) => self.load.as_ref(),
+        }
     }
 }

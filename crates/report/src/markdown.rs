@@ -3,7 +3,6 @@
 use crate::escape::Markdown;
 use crate::language::Catalogue;
 use crate::view::{CellView, FindingView, View};
-use std::collections::BTreeSet;
 
 /// Draws a view as Markdown.
 #[must_use]
@@ -77,6 +76,7 @@ impl Page {
         for line in &view.table.rows {
             self.line(&row(&line.label, &line.figures));
         }
+        view.table.notes.iter().for_each(|note| self.line(&format!("\n{}", Markdown(&note.text))));
     }
 
     fn diagnoses(&mut self, view: &View) {
@@ -84,7 +84,7 @@ impl Page {
         for cell in &view.cells {
             let title = match (&cell.same_as_baseline, &cell.diagnosis) {
                 (Some(sentence), _) => sentence.text.clone(),
-                (None, Some(diagnosis)) => diagnosis.primary.title.text.clone(),
+                (None, Some(diagnosis)) => diagnosis.headline.text.clone(),
                 (None, None) => self.words.word("no-diagnosis"),
             };
             self.line(&format!("- **{}**: {}", Markdown(&cell.name), Markdown(&title)));
@@ -94,20 +94,19 @@ impl Page {
 
     fn findings(&mut self, cell: &CellView) {
         if let (Some(diagnosis), None) = (&cell.diagnosis, &cell.same_as_baseline) {
-            let mut shown = BTreeSet::new();
-            self.evidence(&diagnosis.primary, "  - ", &mut shown);
+            self.evidence(&diagnosis.primary, "  - ");
             for finding in diagnosis.contributing.iter().chain(&diagnosis.ruled_out) {
                 self.line(&format!("  - {}", Markdown(&finding.title.text)));
-                self.evidence(finding, "    - ", &mut shown);
+                self.evidence(finding, "    - ");
             }
         }
         cell.doubts.iter().for_each(|doubt| self.line(&format!("  - ⚠ {}", Markdown(&doubt.text))));
     }
 
-    /// The numbers of a finding that its cell has not `shown` yet, and what follows from it.
-    fn evidence(&mut self, finding: &FindingView, lead: &str, shown: &mut BTreeSet<&'static str>) {
-        let new = finding.evidence.iter().filter(|number| shown.insert(number.name));
-        let numbers: Vec<_> = new.map(|number| format!("{} {}", number.label, number.text)).collect();
+    /// The numbers of a finding, and what follows from it.
+    fn evidence(&mut self, finding: &FindingView, lead: &str) {
+        let numbers: Vec<_> =
+            finding.new_evidence().map(|number| format!("{} {}", number.label, number.text)).collect();
         if !numbers.is_empty() {
             let numbers = numbers.join(&self.words.word("list-separator"));
             self.line(&format!("{lead}{}", Markdown(&numbers)));

@@ -4,6 +4,7 @@
 
 mod fixture;
 mod page;
+mod unlucky;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use fixture::{PLAN, head, run};
@@ -107,7 +108,7 @@ fn the_four_rows_are_told_apart() {
     let drawn = terminal(&run(), Language::English, 200);
     assert!(drawn.contains("Idle 0 and a high load average are not a shortage of CPU"));
     let drawn = terminal(&run(), Language::Japanese, 200);
-    assert!(drawn.contains("idle が 0 でロードアベレージが高くても、CPU 不足ではありません"));
+    assert!(drawn.contains("idle が 0 でロードアベレージが高くても、CPU 不足ではない"));
 }
 
 #[test]
@@ -147,4 +148,16 @@ fn redrawn_from_the_store_it_is_the_same() {
         assert_eq!(json::render(&before), json::render(&after));
         assert_eq!(report::html::render(&before), report::html::render(&after));
     }
+}
+
+/// A store of the first format, written once and kept: what was measured then must be readable for good.
+#[test]
+fn an_old_store_is_still_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/fixtures/v1.sqlite"), &path).unwrap();
+    let run = store::Store::open(&path).unwrap().load("latest").unwrap();
+    let drawn = terminal(&run, Language::English, 200);
+    assert!(drawn.contains("10, limit 4: the worker limit is reached"), "{drawn}");
+    page::well_formed(&report::html::render(&View::of(&run, Language::Japanese)));
 }

@@ -96,6 +96,9 @@ pub enum ServerError {
         /// The end of its log, in one line.
         log: String,
     },
+    /// Apache runs without the process that starts CGI programs for it: they would never be answered.
+    #[error("Apache's daemon for CGI programs did not start: {0}")]
+    CgiDaemon(String),
     /// It runs and does not answer as it should.
     #[error("{server} was not ready after {seconds:.1} s: GET {path}: {why}; its log ends with: {log}")]
     NotReady {

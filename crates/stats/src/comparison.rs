@@ -97,6 +97,11 @@ pub enum Warning {
         /// The noise as a ratio above 1.
         floor: f64,
     },
+    /// There is a difference, but too few blocks have the A/A cell and the baseline to tell how large the noise of this run is.
+    NoiseUnknown {
+        /// How many have both: none or one.
+        blocks: usize,
+    },
     /// The A/A cell was called different from its own copy: something changes between trials that is not the setting.
     AgainDiffers {
         /// Ratio of the A/A cell to the baseline.

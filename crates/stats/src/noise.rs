@@ -10,22 +10,27 @@ pub fn noise_floor(again: &Comparison) -> Option<f64> {
     again.interval.map(|interval| distance(interval.low).max(distance(interval.high)).exp())
 }
 
-/// The comparison in the light of the A/A cell.
+/// The comparison in the light of the A/A cell; `None` when there is to be one, but no block has both it and the baseline.
 ///
 /// A difference no larger than the noise floor becomes inconclusive, with the warning that says so; how many more blocks would
 /// help cannot be told then, because they would have to quieten the A/A cell too. An A/A cell that was itself called different
-/// is a warning on every comparison. Equivalence stands: noise does not make two cells look more alike.
+/// is a warning on every comparison. Equivalence stands: noise does not make two cells look more alike. A difference that cannot be
+/// held against the noise, because there is no floor, keeps its verdict with a warning.
 #[must_use]
-pub fn against_noise(mut comparison: Comparison, again: &Comparison) -> Comparison {
-    if matches!(again.verdict, Verdict::Better | Verdict::Worse) {
-        comparison.warnings.push(Warning::AgainDiffers { ratio: again.ratio });
+pub fn against_noise(mut comparison: Comparison, again: Option<&Comparison>) -> Comparison {
+    if let Some(Comparison { verdict: Verdict::Better | Verdict::Worse, ratio, .. }) = again {
+        comparison.warnings.push(Warning::AgainDiffers { ratio: *ratio });
     }
-    if matches!(comparison.verdict, Verdict::Better | Verdict::Worse)
-        && let Some(floor) = noise_floor(again)
-        && distance(comparison.ratio) <= floor.ln()
-    {
-        comparison.verdict = Verdict::Inconclusive { more_blocks: None };
-        comparison.warnings.push(Warning::WithinNoise { floor });
+    if !matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
+        return comparison;
+    }
+    match again.and_then(noise_floor) {
+        None => comparison.warnings.push(Warning::NoiseUnknown { blocks: again.map_or(0, |again| again.blocks) }),
+        Some(floor) if distance(comparison.ratio) <= floor.ln() => {
+            comparison.verdict = Verdict::Inconclusive { more_blocks: None };
+            comparison.warnings.push(Warning::WithinNoise { floor });
+        }
+        Some(_) => {}
     }
     comparison
 }
@@ -48,7 +53,7 @@ mod tests {
     }
 
     fn check(differences: &[f64], again: &[f64], expected: &Expect) {
-        let seen = against_noise(compared(differences), &compared(again));
+        let seen = against_noise(compared(differences), Some(&compared(again)));
         expected.assert_eq(&format!("{:?} {:.3?}", seen.verdict, seen.warnings));
     }
 
@@ -79,6 +84,10 @@ mod tests {
     #[test]
     fn a_single_block_has_no_floor() {
         assert_eq!(noise_floor(&compared(&[0.1])), None);
-        check(&GAIN, &[0.5], &expect!["Better []"]);
+        check(&GAIN, &[0.5], &expect!["Better [NoiseUnknown { blocks: 1 }]"]);
+        let alone = against_noise(compared(&GAIN), None);
+        assert_eq!(alone.warnings, [Warning::NoiseUnknown { blocks: 0 }]);
+        // Nothing to be withdrawn, nothing to be warned of.
+        check(&QUIET, &[0.5], &expect!["Equivalent []"]);
     }
 }

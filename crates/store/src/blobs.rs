@@ -120,6 +120,7 @@ fn intervals_table(intervals: &[LoadInterval]) -> Table {
     table.push("bytes_in", intervals.iter().map(|i| Some(i.counts.bytes_in)));
     table.push("bytes_out", intervals.iter().map(|i| Some(i.counts.bytes_out)));
     table.push("connects", intervals.iter().map(|i| Some(i.counts.connects)));
+    table.push("retries", intervals.iter().map(|i| Some(i.counts.retries)));
     let mut maps: BTreeMap<String, Vec<Option<u64>>> = BTreeMap::new();
     for (row, interval) in intervals.iter().enumerate() {
         let failed = interval.counts.failed.iter().map(|(cause, &n)| (format!("{FAILED}{}", failure_name(*cause)), n));
@@ -142,6 +143,7 @@ fn intervals(table: &Table) -> Result<Vec<LoadInterval>, String> {
             bytes_in: number("bytes_in"),
             bytes_out: number("bytes_out"),
             connects: number("connects"),
+            retries: number("retries"),
             ..Counts::default()
         };
         for (name, values) in &columns {

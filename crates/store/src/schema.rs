@@ -2,6 +2,12 @@
 //!
 //! `PRAGMA user_version` counts the steps taken; a step, once released, is never edited. `PRAGMA application_id` says that the
 //! file is ours, so that somebody else's database is refused instead of migrated.
+//!
+//! The same count covers what stands inside: heads and trials as JSON and the streams beside them. The rule for their types in
+//! `model` is that a field added later carries `#[serde(default)]`, so that older JSON is read as it is and needs no step; a
+//! field renamed, removed or given another meaning, and a new kind of outcome or stream that older readers would stumble over,
+//! needs a step, be it an empty one, so that they refuse the file by its version. `tests/fixtures/v1.sqlite`, written by the
+//! first format, is read by the tests for good and is never made anew.
 
 use crate::error::Problem;
 use rusqlite::{Connection, TransactionBehavior};

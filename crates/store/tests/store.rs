@@ -50,6 +50,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         bytes_in: 9000,
         bytes_out: 800,
         connects: 43,
+        retries: 3,
     };
     let interval = |second: u64, failed: u64| LoadInterval {
         start_ns: second * 1_000_000_000,
@@ -85,6 +86,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
             in_flight_ns: 4_000_000_000,
             body_bytes: Some(100),
             examples: [(Failure::Timeout, "no answer within 30 s".into())].into(),
+            retry_example: Some("closed without an answer".into()),
             generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1] },
         }),
         readings: Readings { rows, notes: vec!["no PSI".into()] },
@@ -177,6 +179,24 @@ fn an_empty_store_says_how_to_fill_it() {
     let store = Store::open(&folder.path().join("s")).unwrap();
     assert_eq!(refusal(store.load("latest"), &store), "the store holds no run yet; make one with `webdyno run PLAN`");
     assert!(store.runs().unwrap().is_empty());
+}
+
+/// Written once by the first format and kept; a field added since, without a default, would make every old run unreadable.
+#[test]
+fn a_store_of_the_first_format_is_still_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v1.sqlite"), &path).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    let run = store.load("latest").unwrap();
+    assert_eq!((run.head.end, run.trials.len()), (RunEnd::Complete, 10));
+    let invalid = run.trials.iter().filter(|trial| trial.load.is_none()).count();
+    assert_eq!((invalid, run.trials[6].outcome.clone()), (1, Outcome::EndedEarly(Stop::Thrash)));
+    let load = run.trials[0].load.as_ref().unwrap();
+    assert!(load.counts.good > 300 && load.total.len() == load.counts.good && load.intervals.len() > 10);
+    assert!(run.trials[0].readings.rows.len() > 10 && run.trials[0].readings.notes == ["locked memory refused"]);
+    store.save_trial(&run.head.id, &run.trials[0]).unwrap();
+    assert_eq!(store.load("latest").unwrap().trials.len(), 11);
 }
 
 fn readings() -> impl Strategy<Value = Vec<Reading>> {

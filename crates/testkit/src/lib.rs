@@ -1,4 +1,4 @@
-//! For tests only: a scripted server on port 0, a fake /proc, golden files.
+//! For tests only: a scripted server on port 0, a fake /proc, and a way to give up with a reason.
 
 pub mod fake_proc;
 pub mod scripted;

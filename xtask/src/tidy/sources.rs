@@ -15,26 +15,26 @@ pub(super) fn opening(tree: &Tree) -> Vec<Violation> {
         .collect()
 }
 
-/// Only `app` and `xtask` print.
+/// Only `xtask` prints by macro: the macros end the program when nobody listens any more.
 pub(super) fn no_printing(tree: &Tree) -> Vec<Violation> {
     const MACROS: [&str; 5] = ["println", "eprintln", "print", "eprint", "dbg"];
-    tree.library_code()
+    tree.product_code()
         .filter_map(|line| {
             let prints =
                 MACROS.iter().find(|name| has_word(&line.text.replace('!', "\u{0}!"), &format!("{name}\u{0}!")))?;
             Some(violation(
                 line.file,
                 line.number,
-                format!("`{prints}!` in a library; return the text or take a writer"),
+                format!("`{prints}!` ends webdyno when its output is closed; return the text, take a writer, or in `app` use `say`"),
             ))
         })
         .collect()
 }
 
-/// A library does not switch off the lints that the rules lean on.
+/// The product does not switch off the lints that the rules lean on.
 pub(super) fn lints_stay_on(tree: &Tree) -> Vec<Violation> {
     const LINTS: [&str; 6] = ["unwrap_used", "print_stdout", "print_stderr", "dbg_macro", "todo", "unimplemented"];
-    tree.library_code()
+    tree.product_code()
         .filter_map(|line| {
             let lint = LINTS.iter().find(|lint| has_word(line.text, &format!("clippy::{lint}")))?;
             Some(violation(line.file, line.number, format!("`{lint}` stays on outside tests; mend what it found")))

@@ -41,7 +41,7 @@ unwrap_used = "warn"
         "app/Cargo.toml",
         "[package]\nname = \"webdyno\"\n[lints]\nworkspace = true\n[dependencies]\nmodel.workspace = true\n",
     ),
-    ("app/src/main.rs", "//! The binary.\nuse model::X;\nfn main() { println!(); }\n"),
+    ("app/src/main.rs", "//! The binary.\nuse model::X;\nfn main() {}\n"),
     (
         "crates/model/Cargo.toml",
         "[package]\nname = \"model\"\n[lints]\nworkspace = true\n[dependencies]\nserde.workspace = true\n[dev-dependencies]\ntestkit.workspace = true\n",
@@ -81,6 +81,7 @@ fn check(file: &str, old: &str, new: &str, expected: &Expect) {
 #[test]
 fn a_sound_tree_passes() {
     check("docs/any.md", "", "Any.\n", &expect![""]);
+    check("xtask/src/main.rs", "", "//! Automation.\nfn main() { println!(); }\n", &expect![""]);
     check("fuzz/src/lib.rs", "", "fn outside() {}\n", &expect![""]);
     check("crates/model/tests/any.rs", "", "//! Tests may.\nfn t() { println!(); }\n", &expect![""]);
 }
@@ -313,7 +314,15 @@ fn sources_are_in_order() {
         "use serde",
         "fn f() { eprintln!(\"x\"); }\nuse serde",
         &expect![[r#"
-        crates/model/src/lib.rs:2: `eprintln!` in a library; return the text or take a writer
+        crates/model/src/lib.rs:2: `eprintln!` ends webdyno when its output is closed; return the text, take a writer, or in `app` use `say`
+    "#]],
+    );
+    check(
+        "app/src/main.rs",
+        "fn main() {}",
+        "fn main() { println!(\"x\"); }",
+        &expect![[r#"
+        app/src/main.rs:3: `println!` ends webdyno when its output is closed; return the text, take a writer, or in `app` use `say`
     "#]],
     );
     check(

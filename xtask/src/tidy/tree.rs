@@ -88,10 +88,10 @@ impl Tree {
         })
     }
 
-    /// The Rust code of the library crates that users run: no comments, no tests, not `testkit`.
-    pub(super) fn library_code(&self) -> impl Iterator<Item = CodeLine<'_>> {
+    /// The Rust code that users run: no comments, no tests, neither `testkit` nor `xtask`.
+    pub(super) fn product_code(&self) -> impl Iterator<Item = CodeLine<'_>> {
         self.rust()
-            .filter(|(path, _)| path.starts_with("crates") && !path.starts_with("crates/testkit") && !is_test(path))
+            .filter(|(path, _)| !path.starts_with("xtask") && !path.starts_with("crates/testkit") && !is_test(path))
             .flat_map(|(file, text)| {
                 let tests = text.find("\n#[cfg(test)]\nmod ").unwrap_or(text.len());
                 text[..tests].lines().enumerate().map(move |(i, text)| CodeLine { file, number: i + 1, text })

@@ -12,7 +12,7 @@ const PAGE: f64 = 4096.0;
 /// Bytes in a KiB of /proc/meminfo.
 const KIB: f64 = 1024.0;
 
-/// A size and whose it is.
+/// A size, or bytes per second, and whose.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Size {
     /// Whose.
@@ -28,6 +28,10 @@ pub struct Memory {
     pub pressure: Option<Pressure>,
     /// Bytes the group read back from swap per good answer; per second's worth of them when there was none.
     pub refault_per_request: Option<f64>,
+    /// Bytes per second of swapped pages read back: the group's, without one the host's.
+    pub swap_refaults: Option<f64>,
+    /// Bytes per second of files read again because their pages had been dropped.
+    pub file_refaults: Option<Size>,
     /// Major faults per second, of the group, else of the host.
     pub major_faults: Option<(Whose, f64)>,
     /// Bytes per second the host read from swap.
@@ -57,6 +61,10 @@ impl Memory {
         let grouped = window.most_ever(Column::GroupUsage).is_some();
         let in_use = if grouped { group_in_use } else { host_in_use };
         let (base, peak) = (window.least_before(in_use), window.most_of(in_use));
+        let refaults = |of_group: Column, of_host: Column| {
+            let (whose, column) = if grouped { (Whose::Group, of_group) } else { (Whose::Host, of_host) };
+            Some(Size { whose, bytes: window.rate(column)? * PAGE })
+        };
         let refault_rate = window.rate(Column::GroupRefaultAnon).map(|pages| pages * PAGE);
         let of_group = window.rate(Column::GroupMajorFaults).map(|rate| (Whose::Group, rate));
         // The host's count includes what was killed elsewhere; a server that answers everything lost nobody.
@@ -66,6 +74,8 @@ impl Memory {
                 .pressure([Column::GroupPsiMemSome, Column::GroupPsiMemFull], [Column::PsiMemSome, Column::PsiMemFull]),
             refault_per_request: refault_rate
                 .map(|bytes| if offered.goodput > 0.0 { bytes / offered.goodput } else { bytes }),
+            swap_refaults: refaults(Column::GroupRefaultAnon, Column::RefaultAnon).map(|size| size.bytes),
+            file_refaults: refaults(Column::GroupRefaultFile, Column::RefaultFile),
             major_faults: of_group.or_else(|| Some((Whose::Host, window.rate(Column::MajorFaults)?))),
             swap_in: window.rate(Column::SwapIn).map(|pages| pages * PAGE),
             swap_out: window.rate(Column::SwapOut).map(|pages| pages * PAGE),
@@ -88,9 +98,18 @@ impl Memory {
         (cost > 0.0).then(|| ((limit - base) / cost).floor().max(0.0))
     }
 
-    /// Pressure and traffic, for a finding.
+    /// The parts that swap and files have in what was taken away and read back, both 0 when nothing was; `None` when the kernel does
+    /// not count them apart.
     #[must_use]
-    pub fn traffic(&self) -> Numbers {
+    pub fn read_back(&self) -> Option<(f64, f64)> {
+        let (swap, files) = (self.swap_refaults?, self.file_refaults?.bytes);
+        let all = swap + files;
+        Some(if all > 0.0 { (swap / all, files / all) } else { (0.0, 0.0) })
+    }
+
+    /// Pressure and faults, for a finding.
+    #[must_use]
+    pub fn pressures(&self) -> Numbers {
         let [some, full] = match self.pressure.map(|pressure| pressure.whose) {
             Some(Whose::Group) => [Quantity::GroupMemorySome, Quantity::GroupMemoryFull],
             _ => [Quantity::HostMemorySome, Quantity::HostMemoryFull],
@@ -103,6 +122,22 @@ impl Memory {
             .with(some, self.pressure.map(|pressure| pressure.some))
             .with(full, self.pressure.map(|pressure| pressure.full))
             .with(faults, self.major_faults.map(|(_, rate)| rate))
+    }
+
+    /// Pressure and the files read again, for a finding.
+    #[must_use]
+    pub fn rereading(&self) -> Numbers {
+        let quantity = match self.file_refaults {
+            Some(Size { whose: Whose::Group, .. }) => Quantity::GroupFileRefaults,
+            _ => Quantity::HostFileRefaults,
+        };
+        self.pressures().with(quantity, self.file_refaults.map(|size| size.bytes))
+    }
+
+    /// Pressure and traffic of swap, for a finding.
+    #[must_use]
+    pub fn traffic(&self) -> Numbers {
+        self.pressures()
             .with(Quantity::RefaultPerRequest, self.refault_per_request)
             .with(Quantity::SwapIn, self.swap_in)
             .with(Quantity::SwapOut, self.swap_out)

@@ -35,6 +35,21 @@ impl<'a> Window<'a> {
         self.rows
     }
 
+    /// Seconds between readings in the time of the load; its beginning and its end stand for readings there.
+    pub(super) fn between(&self) -> Vec<f64> {
+        let inside = self.all.iter().map(|row| row.at_ns).filter(|at| (self.from_ns..self.to_ns).contains(at));
+        let instants: Vec<Nanos> = [self.from_ns].into_iter().chain(inside).chain([self.to_ns]).collect();
+        instants.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e9).collect()
+    }
+
+    /// Seconds from one reading to the next, ordinarily: the median over the whole trial.
+    pub(super) fn period(&self) -> Option<f64> {
+        let mut gaps: Vec<Nanos> =
+            self.all.windows(2).map(|pair| pair[1].at_ns.saturating_sub(pair[0].at_ns)).collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).map(|&ns| ns as f64 / 1e9)
+    }
+
     pub(super) fn span(&self) -> Option<Span<'a>> {
         match self.rows {
             [from, .., to] => Some(Span { from, to }),

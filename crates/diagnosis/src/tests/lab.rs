@@ -46,6 +46,7 @@ fn collapse() -> Scene {
             (GroupPsiIoSome, 0.1e6),
             (GroupPsiIoFull, 0.06e6),
             (GroupRefaultAnon, 7.1 * 22.0 * 256.0),
+            (GroupRefaultFile, 7.1 * 22.0 * 256.0 * 0.06),
             (SwapIn, 7.1 * 22.0 * 256.0),
             (SwapOut, 7.1 * 30.0 * 256.0),
             (DiskReadSectors, 7.1 * 22.0 * 2048.0),

@@ -175,6 +175,7 @@ impl Scene {
             in_flight_ns: u64::from(self.connections) * length * SECOND,
             body_bytes: None,
             examples: BTreeMap::new(),
+            retry_example: None,
             generator: Generator {
                 threads: 1,
                 cpu_ns: (self.generator * length as f64 * SECOND as f64) as u64,

@@ -5,7 +5,8 @@ use crate::HostError;
 use crate::handle::Host;
 use crate::journal::Undo;
 use model::plan::Confinement;
-use std::fs;
+use std::fs::{self, DirEntry};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What to write into which file.
@@ -31,9 +32,10 @@ pub(super) fn enable_memory(host: &Host, parent: &Path) -> Result<(), HostError>
     })
 }
 
-/// Takes it away again, unless somebody else has come to use it: their limits would vanish with it.
+/// Takes it away again, unless there are other groups by now: limits and protections of theirs would vanish with it, and a controller
+/// that is left enabled does no harm.
 pub(crate) fn disable_memory(parent: &Path) -> Result<Option<String>, String> {
-    if !is_enabled(parent) || children_are_limited(parent) {
+    if !is_enabled(parent) || has_groups(parent) {
         return Ok(None);
     }
     set(&control(parent), "-memory").map_err(|error| error.to_string())?;
@@ -48,13 +50,11 @@ fn is_enabled(parent: &Path) -> bool {
     fs::read_to_string(control(parent)).is_ok_and(|text| text.split_whitespace().any(|name| name == "memory"))
 }
 
-fn children_are_limited(parent: &Path) -> bool {
-    let read = |child: &Path, file| fs::read_to_string(child.join(file)).unwrap_or_default();
-    let limited = |child: &Path| {
-        let passes_it_on = read(child, "cgroup.subtree_control").split_whitespace().any(|name| name == "memory");
-        passes_it_on || !matches!(read(child, "memory.max").trim(), "" | "max")
-    };
-    fs::read_dir(parent).is_ok_and(|children| children.flatten().any(|child| limited(&child.path())))
+/// Whether a group lies below `parent`; one that cannot be looked at counts.
+fn has_groups(parent: &Path) -> bool {
+    let is_file =
+        |entry: io::Result<DirEntry>| entry.and_then(|entry| entry.file_type()).is_ok_and(|kind| !kind.is_dir());
+    !fs::read_dir(parent).is_ok_and(|mut entries| entries.all(is_file))
 }
 
 #[cfg(test)]
@@ -69,12 +69,15 @@ mod tests {
         check(false, &[("memory.max", "100".to_owned())]);
     }
 
-    /// Undoes the enabling in a directory whose one child has `limit`; plain files stand in for the kernel's.
-    fn check(enabled: &str, limit: &str, expected: &str) {
+    /// Undoes the enabling in a directory, with or without a child; plain files stand in for the kernel's.
+    fn check(enabled: &str, child: Option<&str>, expected: &str) {
         let dir = tempfile::tempdir().unwrap();
-        let child = dir.path().join("child");
-        fs::create_dir(&child).unwrap();
-        fs::write(child.join("memory.max"), limit).unwrap();
+        if let Some(name) = child {
+            fs::create_dir(dir.path().join(name)).unwrap();
+            for (file, text) in [("memory.max", "max\n"), ("memory.low", "1048576\n"), ("memory.swap.max", "0\n")] {
+                fs::write(dir.path().join(name).join(file), text).unwrap();
+            }
+        }
         fs::write(control(dir.path()), enabled).unwrap();
         let told = disable_memory(dir.path()).unwrap();
         let after = fs::read_to_string(control(dir.path())).unwrap();
@@ -82,9 +85,9 @@ mod tests {
     }
 
     #[test]
-    fn the_controller_is_taken_back_unless_others_use_it() {
-        check("memory ", "max\n", "-memory");
-        check("memory ", "1048576\n", "memory ");
-        check("cpu io", "max\n", "cpu io");
+    fn the_controller_is_taken_back_unless_there_are_other_groups() {
+        check("memory ", None, "-memory");
+        check("memory ", Some("system.slice"), "memory ");
+        check("cpu io", None, "cpu io");
     }
 }

@@ -146,6 +146,21 @@ fn a_close_between_requests_is_a_reconnect() {
     let result = check(server.address(), &LoadSpec { requests: Some(100), ..spec() });
     assert_eq!((result.counts.good, result.counts.failures()), (100, 0));
     assert_eq!((result.counts.connects, server.accepted()), (34, 34));
+    assert_eq!(result.counts.retries, 33);
+    assert!(result.retry_example.is_some());
+}
+
+#[test]
+fn a_server_that_dies_of_every_second_request_is_not_silently_asked_again() {
+    // It reads the request and closes without a byte, as a worker that crashes does.
+    let server = Scripted::start(|Turn { nth, .. }| match nth {
+        1 => vec![Step::Close],
+        _ => vec![send(&answer(200, "abc"))],
+    });
+    let result = check(server.address(), &LoadSpec { requests: Some(10), ..spec() });
+    assert_eq!((result.counts.good, result.counts.failures(), result.counts.retries), (10, 0, 9));
+    assert_eq!(server.requests(), 19, "nine were sent twice");
+    assert_eq!(result.retry_example.as_deref(), Some("the server closed after 0 bytes of the answer"));
 }
 
 #[test]
@@ -156,7 +171,7 @@ fn half_an_answer_on_a_kept_connection_is_a_failure() {
     });
     let result = check(server.address(), &LoadSpec { requests: Some(10), ..spec() });
     assert_eq!((result.counts.good, result.counts.failed[&Failure::ClosedEarly]), (5, 5));
-    assert_eq!(server.requests(), 10, "none was sent twice");
+    assert_eq!((server.requests(), result.counts.retries), (10, 0), "none was sent twice");
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         server: server_meant(source, written.server)?,
         confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
         split: written.placement.split,
-        variants,
+        variants: variants.into_iter().map(|(variant, _)| variant).collect(),
         loads,
         cells,
         blocks: if options.quick { blocks.min(3) } else { blocks },
@@ -238,23 +238,21 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
             failures: source.share(written.guards.failures.as_ref(), "guards.failures", 0.2)?,
             host_memory: source.share(written.guards.host_memory.as_ref(), "guards.host_memory", 0.05)?,
         },
-        confidence: source.share(written.confidence.as_ref(), "confidence", 0.95)?,
+        confidence: confidence_meant(source, written.confidence.as_ref())?,
         margin: source.share(written.margin.as_ref(), "margin", 0.02)?,
     })
 }
 
-fn variants(source: &Source<'_>, written: BTreeMap<String, Spanned<VariantText>>) -> Vec<Variant> {
+/// The variants, each with its place in the text.
+fn variants(source: &Source<'_>, written: BTreeMap<String, Spanned<VariantText>>) -> Vec<(Variant, Range<usize>)> {
     if written.is_empty() {
-        return vec![Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![] }];
+        return vec![(Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![] }, 0..0)];
     }
     in_order(written)
         .map(|(name, text)| {
-            let text = text.into_inner();
-            Variant {
-                name,
-                directives: source.directives(text.directives.as_ref()),
-                allow_warnings: text.allow_warnings,
-            }
+            let (place, text) = (text.span(), text.into_inner());
+            let directives = source.directives(text.directives.as_ref());
+            (Variant { name, directives, allow_warnings: text.allow_warnings }, place)
         })
         .collect()
 }
@@ -292,27 +290,8 @@ fn load_meant(
     if duration_ns == Some(0) {
         return Err(source.at(span, &key("duration"), "must be longer than 0"));
     }
-    let path = load.path.get_ref();
-    if !path.starts_with('/') || path.bytes().any(|b| b <= b' ' || b == 0x7f) {
-        return Err(source.at(
-            load.path.span(),
-            &key("path"),
-            "must begin with / and contain no blank or control character",
-        ));
-    }
-    for (field, value) in &load.headers {
-        let token =
-            !field.is_empty() && field.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
-        if !token || value.get_ref().bytes().any(|b| b == b'\r' || b == b'\n' || b == 0) {
-            return Err(source.at(
-                value.span(),
-                &key("headers"),
-                &format!("`{field}` is not a header field that can be sent"),
-            ));
-        }
-    }
     Ok(LoadSpec {
-        path: path.clone(),
+        path: source.url_path(&load.path, &key("path"))?,
         connections: *load.connections.get_ref(),
         threads: load.threads.map(Spanned::into_inner),
         requests: requests.map(|n| if options.quick { (n / 2).max(1) } else { n }),
@@ -321,24 +300,86 @@ fn load_meant(
         http: load.http.unwrap_or(HttpVersion::Http11),
         timeout_ns: source.duration(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
         same_length: load.same_length,
-        headers: load.headers.into_iter().map(|(field, value)| (field, value.into_inner())).collect(),
+        headers: headers_meant(source, &key("headers"), load.headers)?,
         name,
     })
 }
 
+/// Header fields that the engine writes by itself, or that announce a body, which no request has.
+const RESERVED: [&str; 6] = ["Connection", "Content-Length", "Expect", "Keep-Alive", "Transfer-Encoding", "Upgrade"];
+
+fn headers_meant(
+    source: &Source<'_>,
+    key: &str,
+    headers: BTreeMap<String, Spanned<String>>,
+) -> Result<Vec<(String, String)>, PlanError> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    in_order(headers)
+        .map(|(field, value)| {
+            if RESERVED.iter().any(|reserved| field.eq_ignore_ascii_case(reserved)) {
+                let what =
+                    format!("`{field}` follows from keep_alive or announces a body, and there is none; remove it");
+                return Err(source.at(value.span(), key, &what));
+            }
+            let is_name = !field.is_empty() && field.bytes().all(is_token);
+            let is_text = value.get_ref().bytes().all(|b| b == b'\t' || (b >= b' ' && b != 0x7f));
+            if !(is_name && is_text) {
+                let what = format!("`{field}` must be a name of letters, digits and hyphens, with a value on one line");
+                return Err(source.at(value.span(), key, &what));
+            }
+            Ok((field, value.into_inner()))
+        })
+        .collect()
+}
+
+/// The cells, with the baseline's second copy if `aa`.
 fn cells(
     source: &Source<'_>,
     written: &[CellText],
     baseline: Option<&Spanned<String>>,
     aa: bool,
-    variants: &[Variant],
+    variants: &[(Variant, Range<usize>)],
     loads: &[LoadSpec],
 ) -> Result<Vec<Cell>, PlanError> {
-    let mut cells: Vec<Cell> = Vec::new();
-    for text in written {
+    let mut cells =
+        if written.is_empty() { all_pairs(variants, loads) } else { written_pairs(source, written, variants, loads)? };
+    let index = match baseline {
+        None => 0,
+        Some(name) => cells.iter().position(|(cell, _)| cell.name == *name.get_ref()).ok_or_else(|| {
+            let known = names(cells.iter().map(|(cell, _)| &cell.name));
+            source.at(name.span(), "baseline", &format!("no cell `{}`; there is {known}", name.get_ref()))
+        })?,
+    };
+    cells[index].0.role = Role::Baseline;
+    if aa {
+        let (first, place) = cells[index].clone();
+        let again = Cell { name: format!("{} (A/A)", first.name), role: Role::Again, ..first };
+        cells.insert(index + 1, (again, place));
+    }
+    for (i, (cell, place)) in cells.iter().enumerate() {
+        if let Some((other, other_place)) = cells[..i].iter().find(|(other, _)| other.name == cell.name) {
+            // The name of the second copy is not the user's: the other one is to blame.
+            let place = if cell.role == Role::Again { other_place } else { place };
+            let aa = [cell, other].iter().any(|cell| cell.role == Role::Again);
+            let why = if aa { ", one of them the baseline's second copy" } else { "" };
+            let what = format!("two cells would be called `{}`{why}; choose another name", cell.name);
+            return Err(source.at(place.clone(), "cell.name", &what));
+        }
+    }
+    Ok(cells.into_iter().map(|(cell, _)| cell).collect())
+}
+
+/// The cells that the plan lists, each with its place in the text.
+fn written_pairs(
+    source: &Source<'_>,
+    written: &[CellText],
+    variants: &[(Variant, Range<usize>)],
+    loads: &[LoadSpec],
+) -> Result<Vec<(Cell, Range<usize>)>, PlanError> {
+    let pair = |text: &CellText| {
         let (variant, load) = (text.variant.get_ref(), text.load.get_ref());
-        if !variants.iter().any(|v| v.name == *variant) {
-            let known = names(variants.iter().map(|v| &v.name));
+        if !variants.iter().any(|(v, _)| v.name == *variant) {
+            let known = names(variants.iter().map(|(v, _)| &v.name));
             return Err(source.at(
                 text.variant.span(),
                 "cell.variant",
@@ -349,44 +390,29 @@ fn cells(
             let known = names(loads.iter().map(|l| &l.name));
             return Err(source.at(text.load.span(), "cell.load", &format!("no load `{load}`; there is {known}")));
         }
-        let name =
-            text.name.as_ref().map_or_else(|| cell_name(variant, load, variants, loads), |n| n.get_ref().clone());
-        if cells.iter().any(|cell| cell.name == name) {
-            let span = text.name.as_ref().map_or_else(|| text.variant.span(), Spanned::span);
-            return Err(source.at(span, "cell.name", &format!("`{name}` is taken by another cell")));
-        }
-        cells.push(Cell { name, variant: variant.clone(), load: load.clone(), role: Role::Candidate });
-    }
-    if written.is_empty() {
-        for variant in variants {
-            for load in loads {
-                let name = cell_name(&variant.name, &load.name, variants, loads);
-                cells.push(Cell {
-                    name,
-                    variant: variant.name.clone(),
-                    load: load.name.clone(),
-                    role: Role::Candidate,
-                });
-            }
-        }
-    }
-    let index = match baseline {
-        None => 0,
-        Some(name) => cells.iter().position(|cell| cell.name == *name.get_ref()).ok_or_else(|| {
-            let known = names(cells.iter().map(|c| &c.name));
-            source.at(name.span(), "baseline", &format!("no cell `{}`; there is {known}", name.get_ref()))
-        })?,
+        let (name, place) = match &text.name {
+            Some(name) => (name.get_ref().clone(), name.span()),
+            None => (cell_name(variant, load, variants.len(), loads.len()), text.variant.span()),
+        };
+        let (variant, load) = (variant.clone(), load.clone());
+        Ok((Cell { name, variant, load, role: Role::Candidate }, place))
     };
-    cells[index].role = Role::Baseline;
-    if aa {
-        let again = Cell { name: format!("{} (A/A)", cells[index].name), role: Role::Again, ..cells[index].clone() };
-        cells.insert(index + 1, again);
-    }
-    Ok(cells)
+    written.iter().map(pair).collect()
 }
 
-fn cell_name(variant: &str, load: &str, variants: &[Variant], loads: &[LoadSpec]) -> String {
-    match (variants.len(), loads.len()) {
+/// Every variant under every load, each with its variant's place in the text.
+fn all_pairs(variants: &[(Variant, Range<usize>)], loads: &[LoadSpec]) -> Vec<(Cell, Range<usize>)> {
+    let pair = |(variant, place): &(Variant, Range<usize>), load: &LoadSpec| {
+        let name = cell_name(&variant.name, &load.name, variants.len(), loads.len());
+        let (variant, load) = (variant.name.clone(), load.name.clone());
+        (Cell { name, variant, load, role: Role::Candidate }, place.clone())
+    };
+    variants.iter().flat_map(|variant| loads.iter().map(move |load| pair(variant, load))).collect()
+}
+
+/// A cell's name among so many variants and loads: what tells it from the others.
+fn cell_name(variant: &str, load: &str, variants: usize, loads: usize) -> String {
+    match (variants, loads) {
         (_, 1) => variant.to_owned(),
         (1, _) => load.to_owned(),
         _ => format!("{variant}, {load}"),
@@ -415,7 +441,7 @@ fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, P
             document_root: server.document_root.map(|path| source.path(path.get_ref())),
             scripts: server.scripts.map(|path| source.path(path.get_ref())),
             directives,
-            ready: server.ready.map_or_else(|| "/".to_owned(), Spanned::into_inner),
+            ready: server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?,
         })),
         ServerKind::Embedded => {
             let foreign = [
@@ -447,6 +473,15 @@ fn confine_meant(source: &Source<'_>, confine: &ConfineText) -> Result<Confineme
     }
     let swap = confine.swap.as_ref().map(|text| source.bytes(text, "confine.swap")).transpose()?.unwrap_or(0);
     Ok(Confinement { memory, swap })
+}
+
+/// The limits of what an interval can be made for: at 0.5 and below, equivalence has no interval; close to 1, it is endless.
+fn confidence_meant(source: &Source<'_>, confidence: Option<&Spanned<f64>>) -> Result<f64, PlanError> {
+    match confidence {
+        None => Ok(0.95),
+        Some(c) if *c.get_ref() > 0.5 && *c.get_ref() <= 0.9999 => Ok(*c.get_ref()),
+        Some(c) => Err(source.at(c.span(), "confidence", "must lie above 0.5 and not above 0.9999; 0.95 is usual")),
+    }
 }
 
 fn warmup_meant(source: &Source<'_>, warmup: &WarmupText) -> Result<Warmup, PlanError> {
@@ -535,6 +570,16 @@ impl Source<'_> {
 
     fn bytes(&self, text: &Spanned<String>, key: &str) -> Result<u64, PlanError> {
         units::bytes(text.get_ref()).map_err(|error| self.at(text.span(), key, &error.to_string()))
+    }
+
+    /// The path of a URL as a request line can hold it.
+    fn url_path(&self, path: &Spanned<String>, key: &str) -> Result<String, PlanError> {
+        let text = path.get_ref();
+        if !text.starts_with('/') || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
+            let what = "must begin with / and contain no blank or control character; write %20 for a blank";
+            return Err(self.at(path.span(), key, what));
+        }
+        Ok(text.clone())
     }
 
     fn share(&self, value: Option<&Spanned<f64>>, key: &str, default: f64) -> Result<f64, PlanError> {

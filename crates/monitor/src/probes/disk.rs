@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Opens the file and finds out which of its lines are whole disks.
 pub(super) fn open(probes: &mut Probes, proc_root: &Path, sys_root: &Path) {
-    let mut disks = Disks { whole: whole_disks(&sys_root.join("block")) };
+    let mut disks = Disks { whole: whole_disks(&sys_root.join("block")), busiest_ms: 0 };
     if disks.whole.is_empty() {
         probes
             .notes
@@ -23,11 +23,13 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path, sys_root: &Path) {
 
 struct Disks {
     whole: Vec<Disk>,
+    /// What the busiest disk of each interval between readings was busy, summed since the first reading.
+    busiest_ms: u64,
 }
 
 struct Disk {
     name: Vec<u8>,
-    /// io_ticks at the first reading.
+    /// io_ticks at the reading before.
     ticks_before: Option<u64>,
 }
 
@@ -57,12 +59,14 @@ impl Disks {
             for (sum, (position, _)) in sums.iter_mut().zip(SUMS) {
                 *sum = sum.saturating_add(numbers[position]);
             }
-            // Since the first reading, not since boot: a disk busy for years must not hide the one that is busy now.
-            let before = *disk.ticks_before.get_or_insert(numbers[IO_TICKS]);
-            busiest = busiest.max(numbers[IO_TICKS].saturating_sub(before));
+            let ticks = numbers[IO_TICKS];
+            let before = disk.ticks_before.replace(ticks).unwrap_or(ticks);
+            busiest = busiest.max(ticks.saturating_sub(before));
         }
         SUMS.iter().zip(sums).for_each(|(&(_, column), sum)| row.set(column, sum));
-        row.set(Column::DiskIoMs, busiest);
+        // Interval by interval: a disk that was busy for long before must not hide the one that is busy now.
+        self.busiest_ms += busiest;
+        row.set(Column::DiskIoMs, self.busiest_ms);
     }
 }
 
@@ -141,5 +145,9 @@ mod tests {
         tree.file("diskstats", &DISKSTATS.replace(" 2 600 ", " 2 601 ").replace(" 1 50 ", " 1 90 "));
         probes.read(&mut row);
         assert_eq!(row.get(Column::DiskIoMs), Some(40));
+        // Then it works again. It has still done less than the other since the start, and counts all the same.
+        tree.file("diskstats", &DISKSTATS.replace(" 2 600 ", " 2 631 ").replace(" 1 50 ", " 1 90 "));
+        probes.read(&mut row);
+        assert_eq!(row.get(Column::DiskIoMs), Some(70));
     }
 }

@@ -4,7 +4,7 @@ use super::plot::{Axis, Line, legend, number, plot};
 use crate::escape::Html;
 use crate::language::Catalogue;
 use crate::view::table::{percent, ratio};
-use crate::view::{CellView, PanelView, TrialView, View};
+use crate::view::{CellView, LatencyView, PanelView, TrialView, View};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -99,22 +99,16 @@ pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
     let Some(high) = known.iter().map(|(_, _, l)| l.max_us).max() else { return String::new() };
     let most = known.iter().map(|(_, _, l)| l.count).max().unwrap_or(1).max(20) as f64;
     let y = Axis::logarithmic(low, (high as f64).max(low), duration);
-    // 1/(1-p) on a logarithmic axis; what no single answer stands for is not shown.
-    let rarity = |percent: f64| (100.0 / (100.0 - percent).max(1e-9)).min(most);
-    let named = NAMED.into_iter().filter(|&percent| rarity(percent) < most);
+    let named = NAMED.into_iter().filter(|&percent| rarity(percent, most) < most);
     let x = Axis {
         scale: super::plot::Scale::Log,
         low: 1.0,
         high: most,
-        ticks: named.map(|percent| (rarity(percent), format!("{} %", number(percent)))).collect(),
+        ticks: named.map(|percent| (rarity(percent, most), format!("{} %", number(percent)))).collect(),
     };
     let lines: Vec<Line<'_>> = known
         .iter()
-        .map(|(style, cell, latency)| Line {
-            label: &cell.name,
-            style: *style,
-            points: latency.percentiles.iter().map(|p| (rarity(p.percent), Some(p.at_most_us as f64))).collect(),
-        })
+        .map(|(style, cell, latency)| Line { label: &cell.name, style: *style, points: curve(latency) })
         .collect();
     let summary = words.word("section-latency");
     let mut out = legend(lines.iter().map(|line| (line.style, line.label)));
@@ -122,6 +116,17 @@ pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
     let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&words.word("latency-caption")));
     out.push_str(&percentiles(cells, words));
     out
+}
+
+/// One in how many answers is slower, on an axis that ends at `most`.
+fn rarity(percent: f64, most: f64) -> f64 {
+    (100.0 / (100.0 - percent).max(1e-9)).min(most)
+}
+
+/// A distribution; its largest is one in as many as the cell itself has, not one in as many as the fullest cell.
+fn curve(latency: &LatencyView) -> Vec<(f64, Option<f64>)> {
+    let own = latency.count as f64;
+    latency.percentiles.iter().map(|p| (rarity(p.percent, own), Some(p.at_most_us as f64))).collect()
 }
 
 /// A tick of a latency axis, in microseconds, without needless digits.
@@ -190,8 +195,11 @@ fn panel(panel: &PanelView, begin: f64, end: f64, words: &Catalogue) -> String {
         .enumerate()
         .map(|(style, series)| Line { label: &series.label.text, style, points: series.points.clone() })
         .collect();
-    let unit = if panel.unit.is_empty() { String::new() } else { format!(" ({})", panel.unit) };
-    let title = format!("{}{unit}", panel.title.text);
+    let title = if panel.unit.is_empty() {
+        panel.title.text.clone()
+    } else {
+        words.say("with-detail", &[("text", panel.title.text.clone()), ("detail", panel.unit.to_owned())]).text
+    };
     let summary = format!("{title}; {}", words.word("label-seconds"));
     format!(
         "<figure><figcaption>{}{}</figcaption>{}</figure>",
@@ -211,6 +219,22 @@ mod tests {
         assert_eq!(labels.join(" "), expected);
         assert!(axis.low <= low && high <= axis.high, "{low} to {high} on {} to {}", axis.low, axis.high);
         assert!(axis.ticks.iter().any(|(value, _)| (value - 1.0).abs() < 1e-9), "the baseline is on the axis");
+    }
+
+    #[test]
+    fn a_curve_ends_at_its_own_count() {
+        let point = |percent, at_most_us| crate::view::PercentileView { percent, at_most_us };
+        let latency = LatencyView {
+            min_us: 1,
+            mean_us: 2.0,
+            median_us: 2,
+            p99_us: None,
+            max_us: 9,
+            count: 50,
+            percentiles: vec![point(50.0, 2), point(90.0, 5), point(100.0, 9)],
+        };
+        let rounded: Vec<_> = curve(&latency).into_iter().map(|(at, us)| (at.round(), us)).collect();
+        assert_eq!(rounded, [(2.0, Some(2.0)), (10.0, Some(5.0)), (50.0, Some(9.0))]);
     }
 
     #[test]

@@ -7,8 +7,7 @@ mod plot;
 
 use crate::escape::Html;
 use crate::language::{Catalogue, Sentence};
-use crate::view::{CellView, FindingView, RowKind, TrialView, View};
-use std::collections::BTreeSet;
+use crate::view::{CellView, FindingView, RowKind, Table, TrialView, View};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("../../../../web/report.css");
@@ -21,10 +20,10 @@ pub fn render(view: &View) -> String {
     let sections = [
         page.header(),
         page.warnings(),
-        page.section("section-table", &page.table()),
+        page.section("section-table", &page.table(&view.table)),
         page.section("section-comparison", &page.comparison()),
         page.section("section-diagnosis", &page.diagnoses()),
-        page.section("section-latency", &charts::latency(&view.cells, &page.words)),
+        page.section("section-latency", &page.latency()),
         page.section("section-trials", &page.trials()),
         page.section("section-settings", &page.settings()),
         page.section("section-trouble", &page.trouble()),
@@ -94,8 +93,7 @@ impl Page<'_> {
         format!("<aside aria-label=\"{heading}\">\n<h2>{heading}</h2>\n{}</aside>\n", items(&self.view.warnings))
     }
 
-    fn table(&self) -> String {
-        let table = &self.view.table;
+    fn table(&self, table: &Table) -> String {
         let mut out =
             format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{}</th>", self.word("label-cell"));
         for (head, cell) in table.heads.iter().zip(&self.view.cells) {
@@ -112,6 +110,18 @@ impl Page<'_> {
             out.push_str("</tr>\n");
         }
         out.push_str("</tbody></table></div>");
+        for note in &table.notes {
+            let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&note.text));
+        }
+        out
+    }
+
+    /// The distributions, and where the time of a request goes; nothing without a good answer.
+    fn latency(&self) -> String {
+        let mut out = charts::latency(&self.view.cells, &self.words);
+        if !out.is_empty() {
+            out.push_str(&self.table(&self.view.phases));
+        }
         out
     }
 
@@ -165,21 +175,15 @@ impl Page<'_> {
                 let _ = write!(out, "<p class=\"limit\">{}</p>", self.word("no-diagnosis"));
             }
             (None, Some(diagnosis)) => {
-                let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&diagnosis.primary.title.text));
-                let mut shown = BTreeSet::new();
-                out.push_str(&evidence(&diagnosis.primary, &mut shown));
+                let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&diagnosis.headline.text));
+                out.push_str(&evidence(&diagnosis.primary));
                 for finding in &diagnosis.contributing {
-                    let _ = write!(
-                        out,
-                        "<p class=\"also\">{}</p>{}",
-                        Html(&finding.title.text),
-                        evidence(finding, &mut shown)
-                    );
+                    let _ = write!(out, "<p class=\"also\">{}</p>{}", Html(&finding.title.text), evidence(finding));
                 }
                 if !diagnosis.ruled_out.is_empty() {
                     let _ = write!(out, "<h4>{}</h4>", self.word("label-ruled-out"));
                     for finding in &diagnosis.ruled_out {
-                        let _ = write!(out, "<p>{}</p>{}", Html(&finding.title.text), evidence(finding, &mut shown));
+                        let _ = write!(out, "<p>{}</p>{}", Html(&finding.title.text), evidence(finding));
                     }
                 }
             }
@@ -293,13 +297,13 @@ fn items(sentences: &[Sentence]) -> String {
     format!("<ul>{items}</ul>\n")
 }
 
-/// The numbers of a finding that its cell has not `shown` yet, and what follows from it.
-fn evidence(finding: &FindingView, shown: &mut BTreeSet<&'static str>) -> String {
+/// The numbers of a finding, and what follows from it.
+fn evidence(finding: &FindingView) -> String {
     let mut out = String::new();
     if let Some(sentence) = &finding.leads_to {
         let _ = write!(out, "<p class=\"leads\">{}</p>", Html(&sentence.text));
     }
-    let new: Vec<_> = finding.evidence.iter().filter(|number| shown.insert(number.name)).collect();
+    let new: Vec<_> = finding.new_evidence().collect();
     if !new.is_empty() {
         out.push_str("<dl class=\"evidence\">");
         for number in new {

@@ -34,9 +34,9 @@ pub(super) struct Line<'a> {
 }
 
 impl Axis {
-    /// From 0 to a round number at or above `high`.
+    /// From 0 to a round number at or above `high`; to 1 when there is nothing but zeros.
     pub(super) fn from_zero(high: f64) -> Axis {
-        let step = round_step(high.max(f64::MIN_POSITIVE) / 3.0);
+        let step = if high > 0.0 { round_step(high / 3.0) } else { 1.0 };
         let steps = (high / step).ceil().max(1.0) as u32;
         let ticks = (0..=steps).map(|i| f64::from(i) * step).map(|value| (value, number(value))).collect();
         Axis { scale: Scale::Linear, low: 0.0, high: f64::from(steps) * step, ticks }
@@ -176,7 +176,7 @@ mod tests {
     fn ticks_are_round_and_enclose() {
         check(&Axis::from_zero(11.4), "0 5 10 15");
         check(&Axis::from_zero(0.07), "0 0.05 0.1");
-        check(&Axis::from_zero(0.0), "0 0");
+        check(&Axis::from_zero(0.0), "0 1");
         check(&Axis::logarithmic(0.9, 7.3, number), "0.5 1 2 5 10");
         check(&Axis::logarithmic(0.99, 1.02, number), "0.5 1 2");
         check(&Axis::logarithmic(73.0, 10_654.0, number), "30 100 300 1000 3000 10000 30000");

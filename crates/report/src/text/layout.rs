@@ -90,7 +90,7 @@ fn right(text: &str, width: usize, columns: usize) -> String {
 /// `verdicts` are the tones of the cells' verdicts.
 pub(super) fn table(table: &Table, columns: usize, paint: Paint, verdicts: &[Tone]) -> String {
     let heads = table.heads.iter().map(|head| plain(head)).collect();
-    let sheet = Sheet { table: &Table { heads, rows: table.rows.clone() }, paint, verdicts };
+    let sheet = Sheet { table: &Table { heads, ..table.clone() }, paint, verdicts };
     match column_widths(sheet.table, columns) {
         Some(widths) => sheet.cells_as_columns(&widths),
         None => sheet.cells_as_rows(columns),

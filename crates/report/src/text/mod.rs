@@ -10,7 +10,7 @@ use crate::escape::plain;
 use crate::language::{Catalogue, Sentence};
 use crate::view::{CellView, FindingView, View};
 use paint::{Paint, Tone};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// How a terminal is to be written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,7 @@ impl Page {
         let verdicts: Vec<Tone> = view.cells.iter().map(verdict_tone).collect();
         let table = layout::table(&view.table, self.width, self.paint, &verdicts);
         self.out.push_str(&table);
+        view.table.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
     }
 
     fn comparisons(&mut self, view: &View) {
@@ -138,23 +139,22 @@ impl Page {
         if let Some(sentence) = &cell.same_as_baseline {
             self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, sentence.text));
         } else {
-            self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.primary.title.text));
-            let mut shown = BTreeSet::new();
-            self.evidence(&diagnosis.primary, &mut shown);
+            self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.headline.text));
+            self.evidence(&diagnosis.primary);
             for (lead, findings) in [("    + ", &diagnosis.contributing), ("    - ", &diagnosis.ruled_out)] {
                 for finding in findings {
                     self.paragraph(lead, Tone::Plain, &finding.title.text);
-                    self.evidence(finding, &mut shown);
+                    self.evidence(finding);
                 }
             }
         }
         cell.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, &doubt.text));
     }
 
-    /// The numbers of a finding that the cell has not `shown` yet, and what follows from it.
-    fn evidence(&mut self, finding: &FindingView, shown: &mut BTreeSet<&'static str>) {
-        let new = finding.evidence.iter().filter(|number| shown.insert(number.name));
-        let numbers: Vec<_> = new.map(|number| format!("{} {}", number.label, number.text)).collect();
+    /// The numbers of a finding, and what follows from it.
+    fn evidence(&mut self, finding: &FindingView) {
+        let numbers: Vec<_> =
+            finding.new_evidence().map(|number| format!("{} {}", number.label, number.text)).collect();
         if !numbers.is_empty() {
             self.paragraph("      ", Tone::Quiet, &numbers.join(&self.words.word("list-separator")));
         }

@@ -1,9 +1,9 @@
 //! The cells: what was set, what came out, how it compares, what limited it.
 
 use crate::language::{Catalogue, Sentence};
-use crate::view::judged::Judged;
+use crate::view::judged::{Compared, Judged};
 use crate::view::run::comparison_warning;
-use crate::view::table::{percent, ratio};
+use crate::view::table::{NOTHING, percent, ratio};
 use crate::view::{
     CellView, ComparisonView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView,
 };
@@ -12,8 +12,8 @@ use model::latency::Latency;
 use model::load::{Counts, Failure, LoadDoubt, LoadResult};
 use model::plan::{Cell, LoadSpec, Plan, Role};
 use model::run::Run;
-use stats::{Comparison, Verdict, Warning};
-use std::collections::BTreeMap;
+use stats::{Verdict, Warning};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn views(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<CellView> {
     run.head.plan.cells.iter().map(|cell| view(run, cell, judged, words)).collect()
@@ -22,13 +22,15 @@ pub(crate) fn views(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<CellVi
 fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView {
     let plan = &run.head.plan;
     let variant = plan.variant(cell);
-    let loads: Vec<&LoadResult> = run.usable(&cell.name).filter_map(|trial| trial.load.as_ref()).collect();
+    let loads: Vec<&LoadResult> = run.measured(&cell.name).map(|(_, load)| load).collect();
     let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
-    let mut latency = Latency::new();
+    let (mut latency, mut first_byte, mut connect) = (Latency::new(), Latency::new(), Latency::new());
     let mut counts = Counts::default();
     let mut examples: BTreeMap<Failure, String> = BTreeMap::new();
     for load in &loads {
         latency.merge(&load.total);
+        first_byte.merge(&load.first_byte);
+        connect.merge(&load.connect);
         counts.merge(&load.counts);
         for (&cause, text) in &load.examples {
             examples.entry(cause).or_insert_with(|| text.clone());
@@ -46,6 +48,8 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         good_per_s: geometric_mean(&goodputs),
         good_per_s_of_trials: goodputs,
         latency: latency_view(&latency),
+        first_byte_median_us: first_byte.percentile_us(50.0),
+        connect_median_us: connect.percentile_us(50.0),
         good: counts.good,
         failures: counts
             .failed
@@ -56,7 +60,9 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
                 example: examples.get(&cause).cloned(),
             })
             .collect(),
-        comparison: judged.comparison(cell).map(|comparison| comparison_view(comparison, plan, words)),
+        in_flight: loads.iter().map(|load| load.in_flight).sum(),
+        retries: counts.retries,
+        comparison: judged.compared(cell).map(|compared| comparison_view(compared, plan, words)),
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
         doubts: doubts(&loads, words),
@@ -82,10 +88,13 @@ fn median(values: &[f64]) -> Option<f64> {
     stats::summarize(values).ok().map(|summary| summary.median)
 }
 
-/// exp of the mean logarithm: the mean whose quotients are the compared ratios.
+/// exp of the mean logarithm: the mean whose quotients are the compared ratios. As there, a 0 has no part in it; only zeros are 0.
 fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    stats::summarize(&logarithms).ok().map(|summary| summary.mean.exp())
+    let logarithms: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
+    match stats::summarize(&logarithms) {
+        Ok(summary) => Some(summary.mean.exp()),
+        Err(_) => (!values.is_empty()).then_some(0.0),
+    }
 }
 
 /// Percentiles shown of every distribution; closer together where answers are slow and few.
@@ -96,12 +105,12 @@ fn latency_view(latency: &Latency) -> Option<LatencyView> {
     let (min_us, max_us) = latency.range_us()?;
     let at = |percent: f64| latency.percentile_us(percent);
     // A percentile that no single answer stands for would only repeat the maximum.
-    let resolved = |percent: f64| percent >= 100.0 || (100.0 - percent) / 100.0 * latency.len() as f64 >= 1.0;
+    let resolved = |percent: f64| percent >= 100.0 || latency.len() as f64 * (100.0 - percent) >= 100.0;
     Some(LatencyView {
         min_us,
         mean_us: latency.mean_us()?,
         median_us: at(50.0)?,
-        p99_us: at(99.0)?,
+        p99_us: at(99.0).filter(|_| resolved(99.0)),
         max_us,
         count: latency.len(),
         percentiles: PERCENTS
@@ -131,7 +140,8 @@ fn statuses(counts: &Counts) -> String {
     others.map(|(status, n)| format!("{status}: {n}")).collect::<Vec<_>>().join(", ")
 }
 
-fn comparison_view(comparison: &Comparison, plan: &Plan, words: &Catalogue) -> ComparisonView {
+fn comparison_view(compared: &Compared, plan: &Plan, words: &Catalogue) -> ComparisonView {
+    let Compared { comparison, unanswered } = compared;
     let verdict = match comparison.verdict {
         Verdict::Better => "better",
         Verdict::Worse => "worse",
@@ -139,14 +149,18 @@ fn comparison_view(comparison: &Comparison, plan: &Plan, words: &Catalogue) -> C
         Verdict::Inconclusive { .. } => "inconclusive",
     };
     let mut arguments = vec![("ratio", ratio(comparison.ratio)), ("blocks", comparison.blocks.to_string())];
-    let interval = match comparison.interval {
+    let result = match comparison.interval {
         Some(interval) => {
             arguments.push(("low", ratio(interval.low)));
             arguments.push(("high", ratio(interval.high)));
             arguments.push(("confidence", percent(plan.confidence)));
             words.say("compared", &arguments)
         }
-        None => words.say("compared-once", &arguments),
+        None if comparison.ratio > 0.0 => words.say("compared-once", &arguments),
+        None => {
+            let arguments = [("ratio", ratio(comparison.ratio)), ("blocks", unanswered.to_string())];
+            words.say("compared-unanswered", &arguments)
+        }
     };
     let judgement = match comparison.verdict {
         Verdict::Inconclusive { more_blocks: Some(n) } => {
@@ -154,15 +168,21 @@ fn comparison_view(comparison: &Comparison, plan: &Plan, words: &Catalogue) -> C
         }
         _ => words.say(&format!("verdict-{verdict}-long"), &[("margin", percent(plan.margin))]),
     };
+    let dropped = (comparison.ratio > 0.0 && *unanswered > 0).then(|| {
+        let of = (unanswered + comparison.blocks).to_string();
+        words.say("warn-unanswered", &[("blocks", unanswered.to_string()), ("of", of)])
+    });
     let own = |warning: &&Warning| !matches!(warning, Warning::FewBlocks { .. } | Warning::AgainDiffers { .. });
+    let doubtful = comparison.warnings.iter().filter(own).map(|warning| comparison_warning(warning, words));
     ComparisonView {
         ratio: comparison.ratio,
         low: comparison.interval.map(|interval| interval.low),
         high: comparison.interval.map(|interval| interval.high),
         blocks: comparison.blocks,
+        blocks_unanswered: *unanswered,
         verdict: words.say(&format!("verdict-{verdict}"), &[]),
-        sentence: words.say("compared-and-judged", &[("compared", interval.text), ("judgement", judgement.text)]),
-        warnings: comparison.warnings.iter().filter(own).map(|warning| comparison_warning(warning, words)).collect(),
+        sentence: words.say("compared-and-judged", &[("compared", result.text), ("judgement", judgement.text)]),
+        warnings: dropped.into_iter().chain(doubtful).collect(),
     }
 }
 
@@ -170,7 +190,7 @@ fn same_as_baseline(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) 
     let baseline = run.head.plan.baseline();
     let (own, other) = (judged.cell(run, cell)?, judged.cell(run, baseline)?);
     let same = cell.role == Role::Again && own.causes().eq(other.causes());
-    let limit = title(&own.primary, words).text;
+    let limit = headline(&own, words).text;
     same.then(|| words.say("same-as-baseline", &[("cell", baseline.name.clone()), ("limit", limit)]))
 }
 
@@ -179,18 +199,31 @@ pub(crate) fn title(finding: &Finding, words: &Catalogue) -> Sentence {
     words.say(finding.id, &[])
 }
 
+/// The primary finding in a few words; when not all trials agree on it, with how many do.
+fn headline(diagnosis: &Diagnosis, words: &Catalogue) -> Sentence {
+    let title = title(&diagnosis.primary, words);
+    let diagnosis::Agreement { agree, of } = diagnosis.agreement;
+    if agree == of {
+        return title;
+    }
+    words.say("in-some-trials", &[("limit", title.text), ("n", agree.to_string()), ("trials", of.to_string())])
+}
+
 fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
-    let all = |findings: &[Finding]| findings.iter().map(|finding| finding_view(finding, words)).collect();
+    let mut said = BTreeSet::new();
+    let mut view = |finding: &Finding| finding_view(finding, &mut said, words);
     DiagnosisView {
-        primary: finding_view(&diagnosis.primary, words),
-        contributing: all(&diagnosis.contributing),
-        ruled_out: all(&diagnosis.ruled_out),
+        headline: headline(diagnosis, words),
+        primary: view(&diagnosis.primary),
+        contributing: diagnosis.contributing.iter().map(&mut view).collect(),
+        ruled_out: diagnosis.ruled_out.iter().map(&mut view).collect(),
         trials_agreeing: diagnosis.agreement.agree,
         trials_judged: diagnosis.agreement.of,
     }
 }
 
-fn finding_view(finding: &Finding, words: &Catalogue) -> FindingView {
+/// `said` are the quantities that earlier findings of the diagnosis rest on.
+fn finding_view(finding: &Finding, said: &mut BTreeSet<&'static str>, words: &Catalogue) -> FindingView {
     let advice = format!("{}-advice", finding.id);
     let evidence = |&quantity: &Quantity| {
         let value = finding.numbers.get(quantity)?;
@@ -200,6 +233,7 @@ fn finding_view(finding: &Finding, words: &Catalogue) -> FindingView {
             value,
             label: words.word(&format!("number-{}", quantity.name())),
             text: printed(value, quantity.unit()),
+            repeated: !said.insert(quantity.name()),
         })
     };
     FindingView {
@@ -223,13 +257,18 @@ fn printed(value: f64, unit: Unit) -> String {
     }
 }
 
+/// Requests in flight at the end that weigh more than this share of the good answers.
+const IN_FLIGHT_SHARE: f64 = 0.05;
+/// Requests sent again that weigh more than this share of the good answers.
+const RETRIES_SHARE: f64 = 0.01;
+
 /// A doubt of the same kind in several trials is said once, with its worst number.
 fn doubts(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
     let mut worst: BTreeMap<&'static str, (f64, usize, LoadDoubt)> = BTreeMap::new();
     for doubt in loads.iter().flat_map(|load| load.self_check()) {
         // The larger, the worse.
         let (id, badness) = match &doubt {
-            LoadDoubt::LittleOff { asked, computed } => ("doubt-little", (computed / asked).ln().abs()),
+            LoadDoubt::LittleOff { achieved, computed } => ("doubt-little", (computed / achieved).ln().abs()),
             LoadDoubt::ConcurrencyMissed { asked, achieved } => ("doubt-concurrency", asked - achieved),
             LoadDoubt::GeneratorSaturated { share } => ("doubt-generator", *share),
             LoadDoubt::FewWaves { waves } => ("doubt-few-waves", -waves),
@@ -244,8 +283,8 @@ fn doubts(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
         let number = |value: f64| units::si(value).print(value);
         let mut arguments = vec![("n", trials.to_string()), ("trials", loads.len().to_string())];
         arguments.extend(match doubt {
-            LoadDoubt::LittleOff { asked, computed } => {
-                vec![("asked", number(asked)), ("computed", number(computed))]
+            LoadDoubt::LittleOff { achieved, computed } => {
+                vec![("achieved", number(achieved)), ("computed", number(computed))]
             }
             LoadDoubt::ConcurrencyMissed { asked, achieved } => {
                 vec![("asked", number(asked)), ("achieved", number(achieved))]
@@ -255,5 +294,22 @@ fn doubts(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
         });
         words.say(id, &arguments)
     };
-    worst.into_iter().map(sentence).collect()
+    worst.into_iter().map(sentence).chain(uncounted(loads, words)).collect()
+}
+
+/// Requests that were cut off or sent again, when they are many.
+fn uncounted(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
+    let sum = |number: fn(&LoadResult) -> u64| loads.iter().map(|load| number(load)).sum::<u64>();
+    let good = sum(|load| load.counts.good);
+    let example = loads.iter().find_map(|load| load.retry_example.clone());
+    let kinds = [
+        ("doubt-in-flight", sum(|load| load.in_flight), IN_FLIGHT_SHARE),
+        ("doubt-retries", sum(|load| load.counts.retries), RETRIES_SHARE),
+    ];
+    let many = kinds.into_iter().filter(|(_, n, share)| *n as f64 > share * good as f64);
+    many.map(|(id, n, _)| {
+        let example = example.clone().unwrap_or_else(|| NOTHING.to_owned());
+        words.say(id, &[("n", n.to_string()), ("good", good.to_string()), ("example", example)])
+    })
+    .collect()
 }

@@ -38,6 +38,9 @@ pub struct View {
     /// The cells as a table, printed: one scale per row.
     #[serde(skip)]
     pub table: Table,
+    /// Where the time of a request goes, cell by cell, printed.
+    #[serde(skip)]
+    pub phases: Table,
 }
 
 /// Something that did not go as planned, or that webdyno noted.
@@ -122,16 +125,24 @@ pub struct CellView {
     pub trials_made: usize,
     /// Length of the window, median over trials.
     pub window_s: Option<f64>,
-    /// Good answers per second, geometric mean over trials.
+    /// Good answers per second: geometric mean over the trials that had any, 0 when none had.
     pub good_per_s: Option<f64>,
     /// Good answers per second of each trial that counts.
     pub good_per_s_of_trials: Vec<f64>,
     /// Latencies of all trials that count, merged.
     pub latency: Option<LatencyView>,
+    /// Median time of good answers to their first byte, all trials that count merged.
+    pub first_byte_median_us: Option<u64>,
+    /// Median time to connect of every connection opened, all trials that count merged.
+    pub connect_median_us: Option<u64>,
     /// Good answers over all trials that count.
     pub good: u64,
     /// Failures over all trials that count, by cause.
     pub failures: Vec<FailureView>,
+    /// Requests still in flight when a load ended: neither answers nor failures.
+    pub in_flight: u64,
+    /// Requests sent again because the server closed a kept-alive connection without an answer: no failures.
+    pub retries: u64,
     /// Its throughput against the baseline's; `None` for the baseline and without a common block.
     pub comparison: Option<ComparisonView>,
     /// What limited it.
@@ -151,8 +162,8 @@ pub struct LatencyView {
     pub mean_us: f64,
     /// Half are at or below.
     pub median_us: u64,
-    /// 99 % are at or below.
-    pub p99_us: u64,
+    /// 99 % are at or below; `None` when there are too few answers for a hundredth of them.
+    pub p99_us: Option<u64>,
     /// Largest.
     pub max_us: u64,
     /// Answers in it.
@@ -184,14 +195,16 @@ pub struct FailureView {
 /// A cell's throughput as a ratio to the baseline's.
 #[derive(Debug, Clone, Serialize)]
 pub struct ComparisonView {
-    /// Good answers per second, as a multiple of the baseline's.
+    /// Good answers per second, as a multiple of the baseline's; 0 when the cell gave none in any block.
     pub ratio: f64,
     /// Lower end of the interval; absent when there are too few blocks for one.
     pub low: Option<f64>,
     /// Upper end of the interval.
     pub high: Option<f64>,
-    /// Blocks both cells have a trial in.
+    /// Blocks compared: both cells gave good answers in them.
     pub blocks: usize,
+    /// Blocks in which one of the two gave no good answer at all; with any of them no ratio counts as better or equivalent.
+    pub blocks_unanswered: usize,
     /// One word.
     pub verdict: Sentence,
     /// The whole sentence.
@@ -203,6 +216,8 @@ pub struct ComparisonView {
 /// What limited a cell.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiagnosisView {
+    /// The limit in a few words; when not all trials agree on it, with how many do.
+    pub headline: Sentence,
     /// The limit.
     pub primary: FindingView,
     /// What else contributed, or caused it.
@@ -241,6 +256,15 @@ pub struct EvidenceView {
     pub label: String,
     /// The number with its unit, printed.
     pub text: String,
+    /// Whether an earlier finding of the same diagnosis rests on it too, and says it.
+    pub repeated: bool,
+}
+
+impl FindingView {
+    /// The evidence that no earlier finding of the diagnosis has given.
+    pub fn new_evidence(&self) -> impl Iterator<Item = &EvidenceView> {
+        self.evidence.iter().filter(|evidence| !evidence.repeated)
+    }
 }
 
 /// An effective setting that is not the same in every cell.
@@ -321,6 +345,7 @@ impl View {
             trouble: trouble::trouble(run, &cells, &words),
             trials: series::trials(run, &judged, &words),
             table: table::of(&cells, run.head.plan.confidence, &words),
+            phases: table::phases(&cells, &words),
             cells,
         }
     }

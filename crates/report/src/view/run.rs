@@ -73,7 +73,7 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
         let planned = (plan.cells.len() as u64 * u64::from(plan.blocks)).to_string();
         warnings.push(words.say("warn-incomplete", &[("made", made), ("planned", planned)]));
     }
-    if !run.trials.is_empty() && run.usable(&plan.baseline().name).next().is_none() {
+    if !run.trials.is_empty() && run.measured(&plan.baseline().name).all(|(_, load)| load.counts.good == 0) {
         warnings.push(words.say("warn-no-baseline", &[("cell", plan.baseline().name.clone())]));
     }
     for (id, concerns) in [
@@ -85,6 +85,9 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
             let made = run.trials.len().to_string();
             warnings.push(words.say(id, &[("n", concerned.to_string()), ("made", made)]));
         }
+    }
+    for (cell, why) in judged.refused() {
+        warnings.push(words.say("warn-not-compared", &[("cell", cell.clone()), ("why", why.to_string())]));
     }
     // These two concern every comparison alike; the fewest blocks say it for all.
     let doubtful = || judged.comparisons().flat_map(|comparison| &comparison.warnings);
@@ -108,6 +111,7 @@ pub(crate) fn comparison_warning(warning: &Warning, words: &Catalogue) -> Senten
         Warning::RealButBelowMargin => words.say("warn-below-margin", &[]),
         Warning::RanksDisagree { p } => words.say("warn-ranks-disagree", &[("p", format!("{p:.3}"))]),
         Warning::WithinNoise { floor } => words.say("warn-within-noise", &[("floor", ratio(floor))]),
+        Warning::NoiseUnknown { blocks } => words.say("warn-noise-unknown", &[("blocks", blocks.to_string())]),
         Warning::AgainDiffers { ratio: value } => words.say("warn-again-differs", &[("ratio", ratio(value))]),
     }
 }

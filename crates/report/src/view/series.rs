@@ -24,7 +24,7 @@ pub(crate) fn trials(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Trial
             cell: trial.cell.clone(),
             outcome: outcome(trial, words),
             complete: trial.outcome == Outcome::Complete,
-            used: trial.counts(),
+            used: trial.measured().is_some(),
             typical: typical(run, &trial.cell).is_some_and(|one| std::ptr::eq(one, trial)),
             window_s: trial.load.as_ref().map(LoadResult::seconds),
             good_per_s: trial.load.as_ref().map(LoadResult::goodput),
@@ -58,10 +58,9 @@ pub(crate) fn outcome(trial: &Trial, words: &Catalogue) -> Sentence {
 
 /// The trial of a cell whose throughput is the median; the lower one of two.
 fn typical<'a>(run: &'a Run, cell: &'a str) -> Option<&'a Trial> {
-    let goodput = |trial: &Trial| trial.load.as_ref().map_or(0.0, LoadResult::goodput);
-    let mut used: Vec<_> = run.usable(cell).collect();
-    used.sort_by(|a, b| goodput(a).total_cmp(&goodput(b)));
-    used.get(used.len().saturating_sub(1) / 2).copied()
+    let mut used: Vec<_> = run.measured(cell).collect();
+    used.sort_by(|(_, a), (_, b)| a.goodput().total_cmp(&b.goodput()));
+    used.get(used.len().saturating_sub(1) / 2).map(|(trial, _)| *trial)
 }
 
 fn panels(trial: &Trial, host: &HostFacts, words: &Catalogue) -> Vec<PanelView> {

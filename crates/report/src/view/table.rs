@@ -1,6 +1,6 @@
 //! The cells side by side, printed: the table that ends the first document, with its rows in that order, and what was compared.
 
-use crate::language::Catalogue;
+use crate::language::{Catalogue, Sentence};
 use crate::view::{CellView, LatencyView};
 use model::plan::Role;
 
@@ -11,6 +11,8 @@ pub struct Table {
     pub heads: Vec<String>,
     /// The rows, one kind of figure each.
     pub rows: Vec<Row>,
+    /// What must be known to read them.
+    pub notes: Vec<Sentence>,
 }
 
 /// One kind of figure over all cells, in one scale.
@@ -35,6 +37,8 @@ pub enum RowKind {
     Latency,
     /// Failures.
     Failed,
+    /// Requests that are neither good answers nor failures.
+    Uncounted,
     /// Trials that count, of those made.
     Trials,
     /// Ratio to the baseline.
@@ -51,6 +55,7 @@ pub(crate) const NOTHING: &str = "–";
 /// A ratio with the digits that a difference of 1 % needs near 1 and three significant digits elsewhere.
 pub(crate) fn ratio(value: f64) -> String {
     let decimals = match value {
+        0.0 => 0,
         x if x >= 99.95 => 0,
         x if x >= 9.995 => 1,
         x if x >= 1.9995 => 2,
@@ -77,10 +82,23 @@ pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Tabl
         label: words.word(id),
         figures: cells.iter().map(figure).collect(),
     };
+    let counted = |cell: &CellView, n: u64| if cell.trials_used == 0 { NOTHING.to_owned() } else { n.to_string() };
     rows.push(row(RowKind::Failed, "row-failed", &|cell| {
-        let failed: u64 = cell.failures.iter().map(|failure| failure.count).sum();
-        if cell.trials_used == 0 { NOTHING.to_owned() } else { failed.to_string() }
+        counted(cell, cell.failures.iter().map(|failure| failure.count).sum())
     }));
+    let mut notes = Vec::new();
+    if cells.iter().any(|cell| cell.trials_used > 0) {
+        notes.push(words.say("table-note", &[]));
+    }
+    for (id, note, count) in [
+        ("row-in-flight", "in-flight-note", (|cell| cell.in_flight) as fn(&CellView) -> u64),
+        ("row-retries", "retries-note", |cell| cell.retries),
+    ] {
+        if cells.iter().any(|cell| count(cell) > 0) {
+            rows.push(row(RowKind::Uncounted, id, &|cell| counted(cell, count(cell))));
+            notes.push(words.say(note, &[]));
+        }
+    }
     rows.push(row(RowKind::Trials, "row-trials", &|cell| format!("{}/{}", cell.trials_used, cell.trials_made)));
     if cells.len() > 1 {
         let baseline = words.word("role-baseline");
@@ -101,10 +119,30 @@ pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Tabl
         });
         rows.push(row(RowKind::Verdict, "row-verdict", &|cell| of_comparison(cell, |c| Some(c.verdict.text.clone()))));
     }
-    Table { heads: cells.iter().map(|cell| cell.name.clone()).collect(), rows }
+    Table { heads: heads(cells), rows, notes }
 }
 
-/// A row of plain numbers. Its smallest keeps three digits, as it is the one a collapse is read from; thousands need no fractions.
+/// The medians of a request's parts, each in its own scale.
+pub(crate) fn phases(cells: &[CellView], words: &Catalogue) -> Table {
+    type Figure = fn(&CellView) -> Option<u64>;
+    let parts: [(&str, Figure); 3] = [
+        ("row-connect", |cell| cell.connect_median_us),
+        ("row-first-byte", |cell| cell.first_byte_median_us),
+        ("row-last-byte", |cell| cell.latency.as_ref().map(|latency| latency.median_us)),
+    ];
+    let rows = parts.into_iter().map(|(id, median)| {
+        let medians: Vec<Option<f64>> = cells.iter().map(|cell| Some(median(cell)? as f64 * 1e3)).collect();
+        latency_row(words, id, medians.iter().flatten().copied().reduce(f64::max), &medians)
+    });
+    Table { heads: heads(cells), rows: rows.collect(), notes: vec![words.say("phases-note", &[])] }
+}
+
+fn heads(cells: &[CellView]) -> Vec<String> {
+    cells.iter().map(|cell| cell.name.clone()).collect()
+}
+
+/// A row of plain numbers. Its smallest above 0 keeps three digits, as it is the one a collapse is read from; thousands need no
+/// fractions.
 fn plain(
     kind: RowKind,
     words: &Catalogue,
@@ -114,7 +152,7 @@ fn plain(
 ) -> Row {
     let values: Vec<_> = cells.iter().map(value).collect();
     let largest = values.iter().flatten().copied().fold(0.0, f64::max);
-    let smallest = values.iter().flatten().copied().fold(largest, f64::min);
+    let smallest = values.iter().flatten().copied().filter(|value| *value > 0.0).fold(largest, f64::min);
     let scale = units::si(if largest < 1000.0 { smallest } else { largest });
     Row { kind, label: words.word(id), figures: values.into_iter().map(|value| print(value, scale)).collect() }
 }
@@ -125,28 +163,31 @@ fn print(value: Option<f64>, scale: units::Scale) -> String {
 
 /// The latency rows share one scale, chosen by the largest median: the largest maximum would hide what is usual.
 fn latencies(cells: &[CellView], words: &Catalogue) -> Vec<Row> {
-    type Figure = fn(&LatencyView) -> f64;
+    type Figure = fn(&LatencyView) -> Option<f64>;
     let figures: [(&str, Figure); 5] = [
-        ("row-min", |l| l.min_us as f64),
-        ("row-mean", |l| l.mean_us),
-        ("row-median", |l| l.median_us as f64),
-        ("row-p99", |l| l.p99_us as f64),
-        ("row-max", |l| l.max_us as f64),
+        ("row-min", |l| Some(l.min_us as f64)),
+        ("row-mean", |l| Some(l.mean_us)),
+        ("row-median", |l| Some(l.median_us as f64)),
+        ("row-p99", |l| l.p99_us.map(|us| us as f64)),
+        ("row-max", |l| Some(l.max_us as f64)),
     ];
     let medians = cells.iter().filter_map(|cell| cell.latency.as_ref()).map(|l| l.median_us as f64 * 1e3);
-    // Milliseconds when there is nothing to choose by.
-    let scale = units::duration_scale(medians.reduce(f64::max).unwrap_or(1e6));
-    figures
-        .into_iter()
-        .map(|(id, value)| Row {
-            kind: RowKind::Latency,
-            label: words.say(id, &[("unit", scale.unit.to_owned())]).text,
-            figures: cells
-                .iter()
-                .map(|cell| print(cell.latency.as_ref().map(|latency| value(latency) * 1e3), scale))
-                .collect(),
-        })
-        .collect()
+    let largest = medians.reduce(f64::max);
+    let in_ns = |cell: &CellView, figure: Figure| Some(figure(cell.latency.as_ref()?)? * 1e3);
+    let row = |(id, figure): (&str, Figure)| {
+        latency_row(words, id, largest, &cells.iter().map(|cell| in_ns(cell, figure)).collect::<Vec<_>>())
+    };
+    figures.into_iter().map(row).collect()
+}
+
+/// A row of nanoseconds in the scale of the `largest`; milliseconds when there is nothing to choose by.
+fn latency_row(words: &Catalogue, id: &str, largest: Option<f64>, ns: &[Option<f64>]) -> Row {
+    let scale = units::duration_scale(largest.unwrap_or(1e6));
+    Row {
+        kind: RowKind::Latency,
+        label: words.say(id, &[("unit", scale.unit.to_owned())]).text,
+        figures: ns.iter().map(|&value| print(value, scale)).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -160,7 +201,7 @@ mod tests {
     #[test]
     fn ratios_show_what_matters() {
         check(&[0.012_34, 0.135, 0.987_6, 1.0, 1.024_9], "0.0123 0.135 0.988 1.000 1.025");
-        check(&[2.0, 7.346, 10.94, 123.4], "2.00 7.35 10.9 123");
+        check(&[2.0, 7.346, 10.94, 123.4, 0.0], "2.00 7.35 10.9 123 0");
         assert_eq!((percent(0.95), percent(0.999), percent(0.9875)), ("95".into(), "99.9".into(), "98.75".into()));
     }
 }

@@ -9,14 +9,16 @@ use model::run::Run;
 use model::trial::Outcome;
 
 pub(crate) fn trouble(run: &Run, cells: &[CellView], words: &Catalogue) -> Vec<TroubleView> {
-    failures(cells).chain(unplanned(run, words)).chain(notes(run, words)).collect()
+    failures(cells, words).chain(unplanned(run, words)).chain(notes(run, words)).collect()
 }
 
-fn failures(cells: &[CellView]) -> impl Iterator<Item = TroubleView> {
+fn failures(cells: &[CellView], words: &Catalogue) -> impl Iterator<Item = TroubleView> {
     cells.iter().flat_map(|cell| {
         cell.failures.iter().map(|failure| {
-            let example = failure.example.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
-            let text = format!("{}: {} × {}{example}", cell.name, failure.count, failure.cause.text);
+            let mut text = format!("{}: {} × {}", cell.name, failure.count, failure.cause.text);
+            if let Some(example) = &failure.example {
+                text = words.say("with-detail", &[("text", text), ("detail", example.clone())]).text;
+            }
             TroubleView { text, serious: true }
         })
     })

@@ -1,15 +1,15 @@
-//! Apache's own test of a configuration, and which line of the plan its complaint is about.
+//! Our test of a configuration and then Apache's own, and which line of the plan a complaint is about.
 //!
 //! Exit code 0 is not enough: `MaxRequestWorkers four` is only a warning, and `Timeout four` is taken without a word.
 
-use super::SERVER;
 use super::install::Install;
+use super::refuse::refused;
 use super::render::Rendered;
+use super::{SERVER, asking};
 use crate::ServerError;
 use crate::control::blame;
 use model::plan::{Directive, Variant};
 use std::path::Path;
-use std::process::Command;
 
 /// Old names that Apache still takes and does not use in its messages.
 const ALIASES: [(&str, &str); 2] =
@@ -34,9 +34,10 @@ const NUMBERS: [&str; 15] = [
     "Timeout",
 ];
 
-/// Lets Apache read the configuration at `file`.
+/// Looks at the plan's directives for an instance in `dir`, and lets Apache read the configuration at `file`.
 pub(crate) fn check(
     install: &Install,
+    dir: &Path,
     file: &Path,
     rendered: &Rendered,
     variant: &Variant,
@@ -48,10 +49,12 @@ pub(crate) fn check(
             ServerError::Configuration { plan: plan.to_owned(), variant: variant.name.clone(), message, server: SERVER }
         }
     };
-    let output = Command::new(&install.program)
+    if let Some((directive, why)) = refused(&rendered.planned, dir) {
+        return Err(blamed(Some(directive), why));
+    }
+    let output = asking(&install.program)
         .args(["-t", "-f"])
         .arg(file)
-        .env("LC_ALL", "C")
         .output()
         .map_err(ServerError::io("run", &install.program))?;
     let said = String::from_utf8_lossy(&output.stderr);

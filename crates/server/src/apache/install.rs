@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Names of the program, by distribution.
 const PROGRAMS: [&str; 2] = ["apache2", "httpd"];
@@ -21,8 +20,8 @@ const MODULES: [&str; 5] = [
     "/usr/lib/apache2",
 ];
 /// What every instance has. `unixd` and `log_config` are built in on Debian and files elsewhere.
-const EVERYWHERE: [&str; 10] =
-    ["unixd", "log_config", "authz_core", "mime", "dir", "alias", "env", "status", "info", "setenvif"];
+const EVERYWHERE: [&str; 11] =
+    ["unixd", "log_config", "authz_core", "authz_host", "mime", "dir", "alias", "env", "status", "info", "setenvif"];
 
 /// An installed Apache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +62,7 @@ impl Install {
             .chain(MODULES.map(PathBuf::from))
             .find(|folder| folder.join("mod_mime.so").exists())
             .ok_or_else(|| ServerError::NoProgram(format!("{} has no folder of modules", program.display())))?;
-        let listed = Command::new(&program).arg("-l").output().map_err(ServerError::io("run", &program))?;
+        let listed = super::asking(&program).arg("-l").output().map_err(ServerError::io("run", &program))?;
         let built_in = built_in(&String::from_utf8_lossy(&listed.stdout));
         if !built_in.contains("core") {
             return Err(ServerError::NoProgram(format!("{} -l does not list Apache's modules", program.display())));
@@ -166,8 +165,9 @@ mod tests {
     #[test]
     fn what_is_built_in_is_not_loaded() {
         let debian = ["mod_so", "mod_log_config", "mod_unixd"];
-        let rest = ["authz_core", "dir", "alias", "env", "status", "info", "setenvif", "cgi", "mpm_prefork", "headers"];
-        let common = "mpm_prefork_module authz_core_module mime_module dir_module alias_module env_module status_module info_module setenvif_module cgi_module";
+        let rest = "authz_core authz_host dir alias env status info setenvif cgi mpm_prefork headers";
+        let rest: Vec<&str> = rest.split(' ').collect();
+        let common = "mpm_prefork_module authz_core_module authz_host_module mime_module dir_module alias_module env_module status_module info_module setenvif_module cgi_module";
         check(&debian, &rest, &[], Ok(common));
         check(&debian, &rest, &["headers", "env", "so"], Ok(&format!("{common} headers_module")));
         let red_hat: Vec<&str> = rest.iter().copied().chain(["unixd", "log_config"]).collect();

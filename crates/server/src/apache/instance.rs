@@ -4,6 +4,7 @@ use super::SERVER;
 use super::account::{Account, Closed};
 use super::check::check;
 use super::install::{Install, Module};
+use super::port::with_free_port;
 use super::render::{Parts, Rendered, render};
 use super::settings::{Told, ask, ask_status};
 use crate::control::{Logs, POLL, Starting, blame};
@@ -11,14 +12,12 @@ use crate::{Control, Place, Running, ServerError};
 use host::Launch;
 use model::plan::{Apache, Mpm, Variant};
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often to look for another port when somebody takes ours between looking and listening.
-const PORTS: u32 = 5;
 /// A socket's path may have 107 bytes; ours is the folder's and this, with the daemon's process id.
 const SOCKET_ROOM: usize = 107 - "/run/cgisock.4194304".len();
 /// From here on prefork ends spare children, one a second.
@@ -51,20 +50,13 @@ struct Prepared<'a> {
 
 impl Control for ApacheControl {
     fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
-        self.prepare(dir, variant)?.configure(free_port()?).map(|_| ())
+        let prepared = self.prepare(dir, variant)?;
+        with_free_port(|port| prepared.configure(port)).map(|_| ())
     }
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let prepared = self.prepare(place.dir, variant)?;
-        let mut tries = 0;
-        loop {
-            let port = free_port()?;
-            tries += 1;
-            match prepared.start(place, port) {
-                Err(ServerError::PortInUse(taken)) if taken.port() == port && tries < PORTS => {}
-                done => return done,
-            }
-        }
+        with_free_port(|port| prepared.start(place, port))
     }
 }
 
@@ -135,7 +127,7 @@ impl Prepared<'_> {
         });
         let file = self.dir.join("conf/httpd.conf");
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
-        check(&self.install, &file, &rendered, self.variant, &self.control.plan)?;
+        check(&self.install, &self.dir, &file, &rendered, self.variant, &self.control.plan)?;
         Ok((file, rendered))
     }
 
@@ -152,7 +144,7 @@ impl Prepared<'_> {
         let mut notes = Vec::new();
         self.compare(&told, &file, &rendered, &mut notes)?;
         let processes = self.wait_for_crew(&mut starting, &told, &mut notes)?;
-        self.read_log(&starting.logs, &mut notes)?;
+        notes.extend(complaints(&starting.logs.tail())?);
         Ok(starting.running(told.settings(processes), notes))
     }
 
@@ -193,7 +185,7 @@ impl Prepared<'_> {
         })
     }
 
-    /// A directive that runs with another value is an error, or a note when the variant allows warnings.
+    /// A directive that runs with another value is an error, or a note when the variant allows this very difference.
     fn compare(
         &self,
         told: &Told,
@@ -204,8 +196,9 @@ impl Prepared<'_> {
         for difference in told.differences() {
             let asked = difference.asked;
             let sentence = format!("{} {} is in force instead", asked.name, difference.effective);
-            if !self.variant.allow_warnings.is_empty() {
-                notes.push(format!("{} {} was asked for, {sentence}", asked.name, asked.value));
+            let note = format!("{} {} was asked for, {sentence}", asked.name, asked.value);
+            if self.variant.allow_warnings.iter().any(|allowed| note.contains(allowed.as_str())) {
+                notes.push(note);
                 continue;
             }
             let planned = if asked.file == file { rendered.planned_at(asked.line) } else { None };
@@ -253,33 +246,17 @@ impl Prepared<'_> {
             status = ask_status(starting.address, starting.timeout).map_err(no_settings)?;
         }
     }
-
-    /// Complaints of a server that answers nevertheless.
-    fn read_log(&self, logs: &Logs, notes: &mut Vec<String>) -> Result<(), ServerError> {
-        let tail = logs.tail();
-        for line in tail.lines() {
-            if NO_CGI_DAEMON.iter().any(|tag| line.contains(tag)) {
-                return Err(ServerError::Configuration {
-                    plan: self.control.plan.clone(),
-                    variant: self.variant.name.clone(),
-                    message: format!("the CGI daemon did not start: {line}"),
-                    server: SERVER,
-                });
-            }
-            let bad = [":error]", ":crit]", ":alert]", ":emerg]"].iter().any(|level| line.contains(level));
-            // An idle prefork says so when MaxRequestWorkers is below MinSpareServers: no sign of load.
-            if bad && !line.contains("AH00161") {
-                notes.push(format!("Apache's log: {line}"));
-            }
-        }
-        Ok(())
-    }
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> Result<u16, ServerError> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    bound.map(|address| address.port()).map_err(ServerError::io("find a free port on", Path::new("127.0.0.1")))
+/// What a server that answers nevertheless complains about in its log.
+fn complaints(log: &str) -> Result<Vec<String>, ServerError> {
+    if let Some(line) = log.lines().find(|line| NO_CGI_DAEMON.iter().any(|tag| line.contains(tag))) {
+        return Err(ServerError::CgiDaemon(line.to_owned()));
+    }
+    let bad = |line: &&str| [":error]", ":crit]", ":alert]", ":emerg]"].iter().any(|level| line.contains(level));
+    // An idle prefork says so when MaxRequestWorkers is below MinSpareServers: no sign of load.
+    let expected = |line: &&str| line.contains("AH00161");
+    Ok(log.lines().filter(bad).filter(|line| !expected(line)).map(|line| format!("Apache's log: {line}")).collect())
 }
 
 /// The address that Apache could not listen on, if that is why it ended.
@@ -315,5 +292,28 @@ fn open_to(account: &Account, folder: &Path, what: impl FnOnce() -> String) -> R
         Some(Closed { folder: closed, mode }) => {
             Err(ServerError::Unreadable { what: what(), account: account.name.clone(), closed, mode })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_read() {
+        let check = |log: &str, expected: Result<&[&str], &str>| {
+            let got = complaints(log).map_err(|error| error.to_string());
+            let expected = expected.map(|notes| notes.iter().map(ToString::to_string).collect());
+            assert_eq!(got, expected.map_err(str::to_owned));
+        };
+        check("", Ok(&[]));
+        check("[mpm_prefork:notice] [pid 1] AH00163: resuming\n", Ok(&[]));
+        check("[mpm_prefork:error] [pid 1] AH00161: server reached MaxRequestWorkers setting\n", Ok(&[]));
+        check("[cgi:error] [pid 1] oops\n", Ok(&["Apache's log: [cgi:error] [pid 1] oops"]));
+        let line = "[cgid:error] [pid 1] (2)No such file: AH01243: Couldn't bind unix domain socket /run/s";
+        check(
+            &format!("[cgi:error] [pid 1] oops\n{line}\n"),
+            Err(&format!("Apache's daemon for CGI programs did not start: {line}")),
+        );
     }
 }

@@ -86,9 +86,9 @@ fn ours(parts: &Parts<'_>) -> String {
         lines.push(format!("ScriptAlias /cgi-bin/ {}", quoted(&scripts.join(""))));
         lines.push(format!("<Directory {}>\nOptions +ExecCGI\nRequire all granted\n</Directory>", quoted(scripts)));
     }
-    // It listens on loopback only, and is asked only before it is measured.
+    // It is asked only before it is measured, and only by us, even when something included listens elsewhere.
     for (path, handler) in [(STATUS, "server-status"), (INFO, "server-info")] {
-        lines.push(format!("<Location {path}>\nSetHandler {handler}\nRequire all granted\n</Location>"));
+        lines.push(format!("<Location {path}>\nSetHandler {handler}\nRequire local\n</Location>"));
     }
     lines.join("\n") + "\n"
 }
@@ -160,11 +160,11 @@ mod tests {
                 -- </Directory>
                 -- <Location /server-status>
                 -- SetHandler server-status
-                -- Require all granted
+                -- Require local
                 -- </Location>
                 -- <Location /server-info>
                 -- SetHandler server-info
-                -- Require all granted
+                -- Require local
                 -- </Location>
                 31 StartServers 12
                 33   SetEnv A b
@@ -204,11 +204,11 @@ mod tests {
                 -- </Directory>
                 -- <Location /server-status>
                 -- SetHandler server-status
-                -- Require all granted
+                -- Require local
                 -- </Location>
                 -- <Location /server-info>
                 -- SetHandler server-info
-                -- Require all granted
+                -- Require local
                 -- </Location>
                 31 StartServers 12
                 33   SetEnv A b

@@ -15,6 +15,7 @@ use testkit::skip::{not_here, skipped};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("apache_names_the_line_it_refuses", apache_names_the_line_it_refuses),
+    ("apache_keeps_to_itself", apache_keeps_to_itself),
     ("apache_warnings_are_failures_unless_allowed", apache_warnings_are_failures_unless_allowed),
     ("apache_needs_what_the_plan_names", apache_needs_what_the_plan_names),
     ("apache_folders_must_be_open", apache_folders_must_be_open),
@@ -22,6 +23,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("apache_that_hangs", apache_that_hangs),
     ("apache_that_dies_early", apache_that_dies_early),
     ("apache_port_in_use", apache_port_in_use),
+    ("apache_goes_on_to_another_port", apache_goes_on_to_another_port),
     ("apache_prefork_runs_memhog", apache_prefork_runs_memhog),
     ("apache_event_runs_memhog", apache_event_runs_memhog),
     ("apache_worker_counts_its_threads", apache_worker_counts_its_threads),
@@ -32,6 +34,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("apache_lives_in_its_group", apache_lives_in_its_group),
     ("apache_instances_do_not_meet", apache_instances_do_not_meet),
     ("apache_leaves_no_process", apache_leaves_no_process),
+    ("memhog_is_built_where_asked", memhog_is_built_where_asked),
     ("memhog_runs_alone", memhog_runs_alone),
     ("memhog_locks", memhog_locks),
     ("memhog_without_memory_says_so", memhog_without_memory_says_so),
@@ -113,6 +116,29 @@ fn apache_names_the_line_it_refuses() {
     );
 }
 
+fn apache_keeps_to_itself() {
+    let Some(stage) = stage() else { return };
+    let check = |directive: &str, why: &str| {
+        let told = refused(&stage, "mpm = \"prefork\"", &format!("directives = \"{directive}\""));
+        assert_eq!(told, format!("DIR/plan.toml:9: {directive}: {why} (Apache)"));
+    };
+    let pid_file = stage.dir.path().join("apache2.pid");
+    fs::write(&pid_file, "1\n").unwrap();
+    let ours = "every instance has its own, so that none meets the Apache installed here; remove the line";
+    let told = refused(&stage, "", &format!("directives = \"PidFile '{}'\"", pid_file.display()));
+    assert_eq!(told, format!("DIR/plan.toml:9: PidFile 'DIR/apache2.pid': {ours} (Apache)"));
+    assert_eq!(fs::read_to_string(&pid_file).unwrap(), "1\n");
+    check("ServerRoot /etc/apache2", ours);
+    check(
+        "CustomLog /var/log/apache2/access.log common",
+        "would write outside the instance's folder; name a file in it, such as logs/other.log",
+    );
+    check("Listen 8081", "others could reach it; listen on 127.0.0.1:PORT, or remove the line: a free port is found");
+    // What stays inside is fine, and the status pages are for this machine.
+    let running = started(&stage, "directives = \"CustomLog logs/access.log common\"", "");
+    assert!(ask(running.address, "GET /server-status").starts_with("HTTP/1.1 200 "));
+}
+
 fn apache_warnings_are_failures_unless_allowed() {
     let Some(stage) = stage() else { return };
     let check = |directive: &str, expected: &str| {
@@ -134,7 +160,14 @@ fn apache_warnings_are_failures_unless_allowed() {
             &format!("DIR/plan.toml:9: {directive}: takes a whole number; Apache would read something else (Apache)"),
         );
     }
+    // To be content with a warning is not to be content with whatever comes of it.
     let variant = "directives = \"MaxRequestWorkers 300\"\nallow_warnings = [\"exceeds ServerLimit\"]";
+    let plan = stage.plan("apache", "mpm = \"prefork\"", variant);
+    assert_eq!(
+        stage.told(&stage.start(&plan, &[]).unwrap_err()),
+        "DIR/plan.toml:9: MaxRequestWorkers 300: MaxRequestWorkers 256 is in force instead (Apache)"
+    );
+    let variant = "directives = \"MaxRequestWorkers 300\"\nallow_warnings = [\"exceeds ServerLimit\", \"256 is in force instead\"]";
     let running = started(&stage, "mpm = \"prefork\"", variant);
     assert_eq!(running.settings.worker_limit, Some(256));
     assert_eq!(running.notes, ["MaxRequestWorkers 300 was asked for, MaxRequestWorkers 256 is in force instead"]);
@@ -218,11 +251,11 @@ fn apache_that_hangs() {
 
 fn apache_that_dies_early() {
     let Some(stage) = stage() else { return };
-    // An address of nobody: fine for -t, not for bind.
-    let plan = stage.plan("apache", "directives = \"Listen 192.0.2.1:8081\"", "");
+    // A folder where a file should be: fine for -t, not for writing to.
+    let plan = stage.plan("apache", "directives = \"ErrorLog logs\"", "");
     let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
     assert!(told.starts_with("Apache ended before it was ready; its log ends with: "), "{told}");
-    assert!(told.contains("could not bind to address 192.0.2.1:8081"), "{told}");
+    assert!(told.contains("could not open error log file"), "{told}");
 }
 
 fn apache_port_in_use() {
@@ -232,6 +265,50 @@ fn apache_port_in_use() {
     let plan = stage.plan("apache", &format!("directives = \"Listen {address}\""), "");
     let error = stage.start(&plan, &[]).unwrap_err();
     assert!(matches!(error, ServerError::PortInUse(told) if told == address), "{error}");
+}
+
+/// Nine times somebody takes the port after Apache has tested its configuration and before it listens.
+fn apache_goes_on_to_another_port() {
+    let Some(stage) = stage() else { return };
+    let programs = ["/usr/sbin/apache2", "/usr/sbin/httpd"];
+    let real = programs.into_iter().find(|path| Path::new(path).exists()).unwrap();
+    let (program, asked, taken) =
+        (stage.dir.path().join("apache"), stage.dir.path().join("asked"), stage.dir.path().join("taken"));
+    for pipe in [&asked, &taken] {
+        assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    }
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = -t ]; then\nsed -n 's/^Listen 127.0.0.1://p' \"$3\" > '{}'\ncat '{}'\nfi\nexec {real} \"$@\"\n",
+        asked.display(),
+        taken.display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let taker = std::thread::spawn(move || {
+        let mut held = Vec::new();
+        loop {
+            let port: u16 = fs::read_to_string(&asked).unwrap().trim().parse().unwrap();
+            if held.len() == 9 {
+                fs::write(&taken, "").unwrap();
+                return (held, port);
+            }
+            held.push(TcpListener::bind(("127.0.0.1", port)).unwrap());
+            fs::write(&taken, "").unwrap();
+        }
+    });
+    let running = started(&stage, "mpm = \"prefork\"\nprogram = \"apache\"", "");
+    let (held, last) = taker.join().unwrap();
+    assert_eq!(running.address.port(), last);
+    let mut ports: Vec<u16> = held.iter().map(|listener| listener.local_addr().unwrap().port()).chain([last]).collect();
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let range: Vec<u16> = range.split_whitespace().map(|end| end.parse().unwrap()).collect();
+    // Unless an administrator has given clients nearly all ports.
+    if range[0] > 2048 {
+        assert!(ports.iter().all(|port| *port < range[0] || *port > range[1]), "{ports:?} may be a client's");
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), 10, "each another one");
 }
 
 // ---- what runs -------------------------------------------------------------------------------------------------------
@@ -435,6 +512,27 @@ fn apache_leaves_no_process() {
 }
 
 // ---- memhog ----------------------------------------------------------------------------------------------------------
+
+fn memhog_is_built_where_asked() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sites/memhog");
+    let folders = tempfile::Builder::new().prefix("server-test-").tempdir_in("/tmp").unwrap();
+    let bin = folders.path().join("a/b");
+    let make = || {
+        let mut command = Command::new("sh");
+        command.args(["-c", "umask 077; exec make -B -s \"BIN=$1\"", "make"]).arg(&bin).current_dir(&source);
+        command.spawn().unwrap()
+    };
+    // Two at once, and everybody's server may run what they make.
+    for mut make in [make(), make()] {
+        assert!(make.wait().unwrap().success());
+    }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(&bin), mode(&bin.join("memhog"))), (0o755, 0o755));
+    let made: Vec<_> = fs::read_dir(&bin).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(made, ["memhog"], "alone");
+    let output = Command::new(bin.join("memhog")).env("MEMHOG_BYTES", "1").output().unwrap();
+    assert!(output.stdout.ends_with(b"OK\n"));
+}
 
 fn memhog_runs_alone() {
     let stage = Stage::new();

@@ -84,6 +84,79 @@ fn mistakes_name_file_line_and_key() {
 }
 
 #[test]
+fn a_confidence_must_be_one_that_an_interval_can_have() {
+    for good in ["0.51", "0.95", "0.9999"] {
+        let text = format!("confidence = {good}\n{SMALL}");
+        let plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+        assert_eq!(plan.confidence.to_string(), good);
+    }
+    for bad in ["0.5", "0.99991", "1.0", "0.0", "95.0", "nan"] {
+        check(
+            &format!("confidence = {bad}\n{SMALL}"),
+            &expect!["plans/t.toml:1: confidence: must lie above 0.5 and not above 0.9999; 0.95 is usual"],
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_at_its_line() {
+    check(
+        &format!("{SMALL}headers = {{ X-A = \"1\", connection = \"close\" }}\n"),
+        &expect![
+            "plans/t.toml:10: load.a.headers: `connection` follows from keep_alive or announces a body, and there is none; remove it"
+        ],
+    );
+    check(
+        &format!("{SMALL}[load.a.headers]\nX-A = \"1\"\nX-B = \"2\\u007f\"\n"),
+        &expect![
+            "plans/t.toml:12: load.a.headers: `X-B` must be a name of letters, digits and hyphens, with a value on one line"
+        ],
+    );
+    check(
+        &SMALL.replace("/static/100", "/static 100"),
+        &expect![
+            "plans/t.toml:7: load.a.path: must begin with / and contain no blank or control character; write %20 for a blank"
+        ],
+    );
+    check(
+        &SMALL.replace("embedded\"", "apache\"\nready = \"status\""),
+        &expect![
+            "plans/t.toml:4: server.ready: must begin with / and contain no blank or control character; write %20 for a blank"
+        ],
+    );
+}
+
+#[test]
+fn no_two_cells_have_one_name() {
+    let cell = |name: &str| format!("[[cell]]\nname = \"{name}\"\nvariant = \"as-is\"\nload = \"a\"\n");
+    check(
+        &[SMALL, &cell("x"), &cell("x")].concat(),
+        &expect!["plans/t.toml:15: cell.name: two cells would be called `x`; choose another name"],
+    );
+    // The second copy of the baseline, before and behind the cell that has its name.
+    let expected =
+        "cell.name: two cells would be called `x (A/A)`, one of them the baseline's second copy; choose another name";
+    for (cells, line) in [([cell("x"), cell("x (A/A)")], 15), ([cell("x (A/A)"), cell("x")], 11)] {
+        let text = format!("baseline = \"x\"{SMALL}{}", cells.concat());
+        let error = parse(&text, Path::new("t.toml"), &Options::default()).unwrap_err();
+        assert_eq!(error.to_string(), format!("t.toml:{line}: {expected}"));
+    }
+    check(
+        &format!("aa = false{SMALL}{}{}", cell("x"), cell("x (A/A)")),
+        &expect![[r#"
+            x = as-is x a Baseline
+            x (A/A) = as-is x a Candidate
+        "#]],
+    );
+    // Names that are made of a variant's and a load's.
+    let second = "\n[load.\"b, a\"]\npath = \"/\"\nconnections = 1\nrequests = 1\n";
+    check(
+        &format!("{SMALL}{second}[variant.c]\n[variant.\"c, b\"]\n"),
+        &expect!["plans/t.toml:16: cell.name: two cells would be called `c, b, a`; choose another name"],
+    );
+}
+
+#[test]
 fn parameters_fill_in_and_leave_apache_its_own() {
     let text = "[parameters]\nn = 3\n[scale.full]\nn = 9\n[server]\nkind = \"apache\"\ndirectives = \"\"\"\nStartServers ${n}\n\n  PidFile ${RUN}/x\n\"\"\"\n[load.a]\npath = \"/\"\nconnections = ${n}\nrequests = 1\n";
     // `connections = ${n}` is not TOML until filled in, so the parameters are read from a quoted form.
