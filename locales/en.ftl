@@ -60,7 +60,7 @@ warn-again-differs = The A/A cell came out at { $ratio } of the baseline althoug
 warn-generator-share = The load generator shared the server's CPUs and took up to { $share } % of the machine.
 
 # ---- doubts about the load ----
-doubt-little = Little's law is off in { $n } of { $trials } trials: { $achieved } requests were in flight on average, rate times latency of good answers gives { $computed }. Time went into requests that did not count.
+doubt-little = Little's law is off in { $n } of { $trials } trials: { $achieved } requests were in flight on average, rate times latency of good answers gives { $computed }. Time may have gone into requests that did not count.
 doubt-concurrency = Fewer requests were in flight than asked for in { $n } of { $trials } trials: { $achieved } instead of { $asked }.
 doubt-generator = The load generator was at its own limit in { $n } of { $trials } trials ({ $share } % of its CPU time): the server may be able to do more.
 doubt-few-waves = Few requests per connection in { $n } of { $trials } trials ({ $waves }): start and end weigh heavily.

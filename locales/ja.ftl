@@ -60,7 +60,7 @@ warn-again-differs = 何も変えていない A/A セルが基準の { $ratio } 
 warn-generator-share = 負荷生成側がサーバーと同じ CPU を使い、マシン全体の最大 { $share } % を消費しました。
 
 # ---- 負荷のかけ方への疑問 ----
-doubt-little = { $trials } 試行中 { $n } 試行でリトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われています。
+doubt-little = { $trials } 試行中 { $n } 試行でリトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
 doubt-concurrency = { $trials } 試行中 { $n } 試行で、実際の並列度が { $achieved } にとどまり、指定した { $asked } に届きませんでした。
 doubt-generator = { $trials } 試行中 { $n } 試行で、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
 doubt-few-waves = { $trials } 試行中 { $n } 試行で、接続あたりのリクエスト数が { $waves } と少なく、開始直後と終了間際の影響が大きくなっています。

@@ -1,32 +1,73 @@
-//! The plan's build steps: run before anything is measured, their output kept for the message when one fails.
+//! The plan's build steps: run before anything is measured, in a session of their own that the guardian knows, their output kept
+//! for the message when one fails.
 
 use crate::ExperimentError;
 use crate::event::Event;
+use host::{Host, Launch};
 use model::plan::{Build, Plan};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-/// Runs every build step in order.
-pub(crate) fn build(plan: &Plan, on_event: &mut dyn FnMut(Event<'_>)) -> Result<(), ExperimentError> {
-    for step in &plan.build {
+/// How often a build step is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long an interrupted step may take to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Runs every build step in order; `folder` takes their output. Stops early, without an error, when interrupted.
+pub(crate) fn build(
+    plan: &Plan,
+    host: &Host,
+    folder: &Path,
+    interrupted: &AtomicBool,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<(), ExperimentError> {
+    for (number, step) in plan.build.iter().enumerate() {
         on_event(Event::Building(&step.command));
-        one(step).map_err(|what| ExperimentError::Plan { file: plan.file.clone(), line: step.line, what })?;
+        let log = folder.join(format!("build{number}.log"));
+        let failed = |what| ExperimentError::Plan { file: plan.file.clone(), line: step.line, what };
+        let mut child = match host.spawn(&launch(step, &log)?, None) {
+            Ok(child) => child,
+            // A program that is not there is the plan's mistake; everything else is the machine's.
+            Err(host::HostError::Launch { why, .. }) => {
+                return Err(failed(format!("`{}` cannot be run: {why}", step.command.join(" "))));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        while child.is_alive() && !interrupted.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
+        }
+        let code = child.exit_code();
+        child.terminate(GRACE)?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if code != Some(0) {
+            return Err(failed(complaint(step, code, &log)));
+        }
     }
     Ok(())
 }
 
-fn one(step: &Build) -> Result<(), String> {
-    let shown = step.command.join(" ");
-    let output = Command::new(&step.command[0])
-        .args(&step.command[1..])
-        .current_dir(&step.directory)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("`{shown}` cannot be run: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = [output.stderr, output.stdout].concat();
+/// Build steps see the user's own environment: their compiler, their flags.
+fn launch(step: &Build, log: &Path) -> Result<Launch, ExperimentError> {
+    let directory = std::path::absolute(&step.directory)
+        .map_err(|error| ExperimentError::Missing(format!("cannot find {}: {error}", step.directory.display())))?;
+    Ok(Launch {
+        program: (&step.command[0]).into(),
+        args: step.command[1..].iter().map(Into::into).collect(),
+        env: std::env::vars_os().collect(),
+        dir: directory,
+        cpus: vec![],
+        stdout: log.to_owned(),
+        stderr: log.to_owned(),
+    })
+}
+
+fn complaint(step: &Build, code: Option<i32>, log: &Path) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-    Err(format!("`{shown}` failed ({}): {}", output.status, last.trim()))
+    let code = code.map_or_else(|| "lost".to_owned(), |code| code.to_string());
+    format!("`{}` failed (exit code {code}): {}", step.command.join(" "), last.trim())
 }

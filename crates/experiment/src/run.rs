@@ -6,12 +6,13 @@ use crate::event::Event;
 use crate::placement::Placement;
 use crate::schedule::schedule;
 use crate::trial::Bench;
-use host::Host;
+use host::{Host, HostError};
 use model::plan::{Confinement, Plan};
 use model::run::{Anchor, RunEnd, RunHead};
 use model::trial::Outcome;
 use std::collections::BTreeMap;
-use std::path::Path;
+use server::Control;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
 
@@ -49,58 +50,105 @@ pub struct World<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// Carries out the orders. What was measured is in the store however this ends.
-///
-/// # Errors
-/// See [`ExperimentError`]; an interrupt is not an error but a [`RunEnd`].
-pub fn run(
-    orders: &Orders,
-    world: &mut World<'_>,
-    on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<RunEnd, ExperimentError> {
-    build(&orders.plan, on_event)?;
-    let host = Host::open(world.exe, world.state_dir, &orders.id)?;
-    let result = on_host(orders, world, &host, on_event);
-    // Whatever happened, the machine is put back before anything is reported.
-    let closed = host.close();
-    let end = result?;
-    closed?;
-    Ok(end)
+/// How a run went, and whether the machine could be put back.
+#[derive(Debug)]
+pub struct Ended<T> {
+    /// What it was for.
+    pub result: Result<T, ExperimentError>,
+    /// What could not be put back, if anything; the guardian goes on trying, and `webdyno restore` does it later.
+    pub left: Option<HostError>,
 }
 
-fn on_host(
+/// Carries out the orders. What was measured is in the store however this ends; see [`ExperimentError`] for why it may not
+/// end well. An interrupt is not an error but a [`RunEnd`].
+pub fn run(orders: &Orders, world: &mut World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<RunEnd> {
+    let interrupted = world.interrupted;
+    let ended = with_host(orders, world, |world, host| {
+        if let Some(bytes) = orders.make_swap {
+            host.make_swap(bytes)?;
+        }
+        if let Some(confine) = &orders.plan.confine {
+            enough_swap(confine)?;
+        }
+        let stage = Built::new(orders, world, host, on_event)?;
+        let bench = stage.bench(world, host);
+        bench.rehearse()?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(RunEnd::Interrupted);
+        }
+        let head = head(orders, &stage.placement);
+        world.store.begin(&head)?;
+        let result = trials(orders, &bench, world.store, &head, on_event);
+        let end = match &result {
+            Ok(end) => end.clone(),
+            Err(error) => RunEnd::Failed(error.to_string()),
+        };
+        world.store.finish(&head.id, &end)?;
+        result
+    });
+    // Whatever failed while the user was ending it failed because of that.
+    let result = ended.result.or_else(|error| {
+        let stopped = interrupted.load(Ordering::Relaxed) && !matches!(error, ExperimentError::Store(_));
+        if stopped { Ok(RunEnd::Interrupted) } else { Err(error) }
+    });
+    Ended { result, ..ended }
+}
+
+/// Builds what the plan needs and asks the server about every variant, without starting a server or sending anything. Everything
+/// it makes lies in the run's own folder and is gone when it returns.
+pub fn check(orders: &Orders, world: &mut World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<()> {
+    with_host(orders, world, |world, host| Built::new(orders, world, host, on_event)?.bench(world, host).check())
+}
+
+/// Whatever happens inside, the machine is put back before anything is reported.
+fn with_host<T>(
     orders: &Orders,
     world: &mut World<'_>,
-    host: &Host,
-    on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<RunEnd, ExperimentError> {
-    if let Some(bytes) = orders.make_swap {
-        host.make_swap(bytes)?;
+    inside: impl FnOnce(&mut World<'_>, &Host) -> Result<T, ExperimentError>,
+) -> Ended<T> {
+    match Host::open(world.exe, world.state_dir, &orders.id) {
+        Ok(host) => {
+            let result = inside(world, &host);
+            Ended { result, left: host.close().err() }
+        }
+        Err(error) => Ended { result: Err(error.into()), left: None },
     }
-    if let Some(confine) = &orders.plan.confine {
-        enough_swap(confine)?;
+}
+
+/// A plan with its folder made and its build steps done.
+struct Built {
+    plan: Plan,
+    folder: PathBuf,
+    placement: Placement,
+    control: Box<dyn Control>,
+}
+
+impl Built {
+    fn new(
+        orders: &Orders,
+        world: &World<'_>,
+        host: &Host,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Built, ExperimentError> {
+        let folder = host.temporary_dir()?;
+        let plan = orders.plan.in_folder(&folder);
+        build(&plan, host, &folder, world.interrupted, on_event)?;
+        let placement = if plan.split { Placement::split() } else { Placement::default() };
+        let control = server::control(&plan.server, &plan.file);
+        Ok(Built { plan, folder, placement, control })
     }
-    let placement = if orders.plan.split { Placement::split() } else { Placement::default() };
-    let control = server::control(&orders.plan.server, &orders.plan.file);
-    let bench = Bench {
-        plan: &orders.plan,
-        control: control.as_ref(),
-        host,
-        exe: world.exe,
-        directory: host.temporary_dir()?,
-        placement: &placement,
-        interrupted: world.interrupted,
-    };
-    bench.rehearse()?;
-    let head = head(orders, &placement);
-    world.store.begin(&head)?;
-    let result = trials(orders, &bench, world.store, &head, on_event);
-    let end = match &result {
-        Ok(end) => end.clone(),
-        Err(error) => RunEnd::Failed(error.to_string()),
-    };
-    world.store.finish(&head.id, &end)?;
-    result
+
+    fn bench<'a>(&'a self, world: &World<'a>, host: &'a Host) -> Bench<'a> {
+        Bench {
+            plan: &self.plan,
+            control: self.control.as_ref(),
+            host,
+            exe: world.exe,
+            directory: self.folder.clone(),
+            placement: &self.placement,
+            interrupted: world.interrupted,
+        }
+    }
 }
 
 fn trials(

@@ -53,11 +53,23 @@ struct Stage {
 impl Bench<'_> {
     /// Starts and stops every variant once, before anything is measured: a directive that the server refuses is found now.
     pub(crate) fn rehearse(&self) -> Result<(), ExperimentError> {
-        for (number, variant) in self.plan.variants.iter().enumerate() {
-            let used = self.plan.cells.iter().find(|cell| cell.variant == variant.name);
-            if let Some(cell) = used {
-                self.start(&format!("rehearsal{number}"), cell)??.stop()?;
+        for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                break;
             }
+            let name = format!("rehearsal{number}");
+            self.start(&name, cell)??.stop()?;
+            self.clean(&name);
+        }
+        Ok(())
+    }
+
+    /// Asks the server what it thinks of every variant without starting it.
+    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
+        for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
+            let name = format!("check{number}");
+            self.control.check(&self.folder(&name)?, self.plan.variant(cell))?;
+            self.clean(&name);
         }
         Ok(())
     }
@@ -80,7 +92,8 @@ impl Bench<'_> {
         };
         trial.notes.extend(cool_down(Path::new("/proc"), self.plan.cooldown_ns, self.interrupted));
         on_event(Event::Trial { slot, phase: Phase::Start });
-        let mut stage = match self.start(&format!("trial{}", slot.number), cell)? {
+        let name = format!("trial{}", slot.number);
+        let mut stage = match self.start(&name, cell)? {
             Ok(stage) => stage,
             Err(error) => {
                 trial.outcome = Outcome::Invalid(error.to_string());
@@ -96,6 +109,7 @@ impl Bench<'_> {
         trial.log_tail = stage.running.log_tail();
         let alive = stage.running.is_alive();
         stage.stop()?;
+        self.clean(&name);
         // The server is stopped even when the load could not be started, which ends the run.
         let (load, stop) = measured?;
         trial.load = Some(load);
@@ -140,6 +154,11 @@ impl Bench<'_> {
             .and_then(|()| std::fs::set_permissions(&folder, Permissions::from_mode(0o711)))
             .map_err(|error| ExperimentError::Missing(format!("cannot make {}: {error}", folder.display())))?;
         Ok(folder)
+    }
+
+    /// A server's folder goes with it, so that its logs do not pile up. What cannot be removed now is removed with the run's folder.
+    fn clean(&self, name: &str) {
+        let _ = std::fs::remove_dir_all(self.directory.join(name));
     }
 
     fn warm_up_and_measure(
@@ -222,6 +241,11 @@ fn room(plan: &Plan, spec: &LoadSpec) -> usize {
     let warm_up = warm_up(spec, plan.warmup).as_ref().map_or(0, longest);
     let whole = longest(spec).saturating_add(warm_up).saturating_add(READING_SLACK_NS);
     whole.div_ceil(READING_PERIOD_NS).min(MOST_READINGS) as usize
+}
+
+/// The first cell of every variant that is used.
+fn one_cell_per_variant(plan: &Plan) -> impl Iterator<Item = &Cell> {
+    plan.variants.iter().filter_map(|variant| plan.cells.iter().find(|cell| cell.variant == variant.name))
 }
 
 fn warm_up(spec: &LoadSpec, warmup: Warmup) -> Option<LoadSpec> {

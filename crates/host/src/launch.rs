@@ -75,6 +75,14 @@ impl Child {
         self.raw_pid().is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(None)))
     }
 
+    /// What the root process ended with: its own exit code, or 128 and the signal that killed it, as a shell counts.
+    /// `None` while it lives.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::Pid(self.raw_pid()?), options).ok()??;
+        status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))
+    }
+
     /// Asks the root to end (SIGTERM), waits for it for at most `grace`, then ends whatever is left of its session and group.
     ///
     /// # Errors

@@ -25,7 +25,11 @@ pub fn against_noise(mut comparison: Comparison, again: Option<&Comparison>) -> 
         return comparison;
     }
     match again.and_then(noise_floor) {
-        None => comparison.warnings.push(Warning::NoiseUnknown { blocks: again.map_or(0, |again| again.blocks) }),
+        None => {
+            // A comparison without an interval in spite of its blocks is one of a cell that never answered: that is said above.
+            let blocks = again.map_or(0, |again| again.blocks);
+            comparison.warnings.extend((blocks < 2).then_some(Warning::NoiseUnknown { blocks }));
+        }
         Some(floor) if distance(comparison.ratio) <= floor.ln() => {
             comparison.verdict = Verdict::Inconclusive { more_blocks: None };
             comparison.warnings.push(Warning::WithinNoise { floor });
@@ -87,6 +91,9 @@ mod tests {
         check(&GAIN, &[0.5], &expect!["Better [NoiseUnknown { blocks: 1 }]"]);
         let alone = against_noise(compared(&GAIN), None);
         assert_eq!(alone.warnings, [Warning::NoiseUnknown { blocks: 0 }]);
+        // An A/A cell that never answered says so itself.
+        let silent = Comparison { ratio: 0.0, interval: None, verdict: Verdict::Worse, ..compared(&[-0.5, -0.6]) };
+        assert_eq!(against_noise(compared(&GAIN), Some(&silent)).warnings, [Warning::AgainDiffers { ratio: 0.0 }]);
         // Nothing to be withdrawn, nothing to be warned of.
         check(&QUIET, &[0.5], &expect!["Equivalent []"]);
     }

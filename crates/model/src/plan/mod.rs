@@ -8,7 +8,10 @@ pub use text::{Options, PlanError, parse};
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// What a plan writes where the run's own temporary folder is meant: in build commands, folders and directives.
+pub const RUN_FOLDER: &str = "${run}";
 
 /// A server, its variants, the loads, the cells made of them, and how often and how carefully to run them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -226,6 +229,29 @@ pub struct Guards {
 }
 
 impl Plan {
+    /// The plan with the run's own folder filled in for [`RUN_FOLDER`].
+    #[must_use]
+    pub fn in_folder(&self, run: &Path) -> Plan {
+        let run = run.to_string_lossy();
+        let text = |text: &str| text.replace(RUN_FOLDER, &run);
+        let path = |path: &PathBuf| PathBuf::from(text(&path.to_string_lossy()));
+        let directives = |lines: &mut Vec<Directive>| lines.iter_mut().for_each(|line| line.text = text(&line.text));
+        let mut plan = self.clone();
+        for step in &mut plan.build {
+            step.command.iter_mut().for_each(|word| *word = text(word));
+        }
+        match &mut plan.server {
+            ServerSpec::Apache(apache) => {
+                apache.document_root = apache.document_root.as_ref().map(path);
+                apache.scripts = apache.scripts.as_ref().map(path);
+                directives(&mut apache.directives);
+            }
+            ServerSpec::Embedded(embedded) => directives(&mut embedded.directives),
+        }
+        plan.variants.iter_mut().for_each(|variant| directives(&mut variant.directives));
+        plan
+    }
+
     /// The cell the others are compared with.
     ///
     /// # Panics

@@ -541,8 +541,9 @@ impl Source<'_> {
         }
     }
 
+    /// Relative to the plan's folder, unless it lies in the run's own.
     fn path(&self, path: &Path) -> PathBuf {
-        self.folder().join(path)
+        if path.starts_with(super::RUN_FOLDER) { path.to_owned() } else { self.folder().join(path) }
     }
 
     /// The non-empty lines of a multi-line string, each with its line in the plan.

