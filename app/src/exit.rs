@@ -11,7 +11,7 @@ use store::StoreError;
 pub(crate) enum Exit {
     /// Better, equivalent, or nothing to judge.
     Done,
-    /// Worse, or a threshold missed.
+    /// Worse.
     Worse,
     /// What was typed or planned makes no sense.
     Usage,
@@ -62,7 +62,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
 fn of_server(error: &ServerError) -> Exit {
     match error {
         ServerError::Directive { .. } | ServerError::Configuration { .. } | ServerError::NoFolder { .. } => Exit::Usage,
-        ServerError::PortInUse { .. } | ServerError::Host(_) => Exit::Environment,
+        ServerError::PortInUse { .. } | ServerError::Io { .. } | ServerError::Host(_) => Exit::Environment,
         _ => Exit::Server,
     }
 }

@@ -5,9 +5,18 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod runs;
 
+use crate::say::say;
+use anyhow::Context;
+use host::HostError;
 use std::path::PathBuf;
 
-/// Where journals live: `$WEBDYNO_STATE_DIR`, else the host's usual place.
-fn state_dir() -> PathBuf {
-    std::env::var_os("WEBDYNO_STATE_DIR").map_or_else(host::state_dir, PathBuf::from)
+/// Where journals live: `$WEBDYNO_STATE_DIR`, else the host's usual place. Absolute, because the guardian works elsewhere.
+fn state_dir() -> anyhow::Result<PathBuf> {
+    let folder = std::env::var_os("WEBDYNO_STATE_DIR").map_or_else(host::state_dir, PathBuf::from);
+    std::path::absolute(&folder).with_context(|| format!("cannot find {}", folder.display()))
+}
+
+/// Says what could not be put back and what to do about it.
+fn say_left(error: &HostError) {
+    say(&format!("webdyno: {error}; `webdyno restore` tries again"));
 }

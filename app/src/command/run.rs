@@ -3,13 +3,16 @@
 use super::report;
 use crate::exit::Exit;
 use crate::flags::RunFlags;
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::say::say;
 use anyhow::Context;
-use experiment::{Orders, World};
+use experiment::{Ended, Event, ExperimentError, Orders, World};
+use host::HostError;
 use model::plan::{Options, Plan, Warmup};
 use model::run::{Anchor, RunEnd};
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use store::Store;
 
@@ -20,11 +23,6 @@ pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     let options = Options { scale: flags.scale.clone(), quick: flags.quick };
     let (plan, text) = model::plan::parse(&text, &flags.plan, &options)?;
     let seed = flags.seed.or(plan.seed).unwrap_or_else(fresh_seed);
-    if flags.dry_run {
-        outline(&plan, seed)?;
-        return Ok(Exit::Done);
-    }
-    let mut store = Store::open(&report::store_path(&flags.store)?)?;
     let anchor = now();
     let orders = Orders {
         id: run_id(anchor, fresh_seed()),
@@ -35,69 +33,124 @@ pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         make_swap: flags.make_swap,
     };
-    let end = carry_out(&orders, flags.plain, &mut store)?;
-    let shown = report::show(&store, &orders.id, &flags.store, &flags.show)?;
-    Ok(match end {
-        RunEnd::Interrupted => Exit::Interrupted,
-        RunEnd::Failed(why) => {
-            say(&format!("webdyno: {why}"));
-            Exit::Server
-        }
-        RunEnd::Complete | RunEnd::Unfinished => shown,
-    })
+    if flags.dry_run { dry_run(&orders) } else { real_run(&orders, flags) }
 }
 
-fn carry_out(orders: &Orders, plain: bool, store: &mut Store) -> anyhow::Result<RunEnd> {
-    let exe = std::env::current_exe().context("cannot find this program's own file")?;
-    let interrupted = crate::interrupt::flag()?;
-    let state_dir = super::state_dir();
-    // Whatever an earlier run left behind would be in the way of this one.
-    for sentence in host::restore(&state_dir)? {
-        say(&format!("webdyno: {sentence}"));
+fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
+    let mut store = Store::open(&report::store_path(&flags.store)?)?;
+    let ended = in_world(flags.plain, |world, on_event| experiment::run(orders, world, &mut store, on_event))?;
+    let end = settle(ended)?;
+    // Interrupted before anything was measured, there is nothing to show.
+    let exit = match store.load(&orders.id) {
+        Ok(_) => report::show(&store, &orders.id, &flags.store, &flags.show),
+        Err(_) => Ok(Exit::Inconclusive),
+    };
+    match end {
+        RunEnd::Interrupted => Ok(complain(exit, Exit::Interrupted)),
+        RunEnd::Failed(why) => {
+            say(&format!("webdyno: {why}"));
+            Ok(complain(exit, Exit::Server))
+        }
+        RunEnd::Complete | RunEnd::Unfinished => exit,
     }
+}
+
+/// How the run itself ended decides; trouble with showing it is only said.
+fn complain(shown: anyhow::Result<Exit>, exit: Exit) -> Exit {
+    if let Err(error) = shown {
+        say(&format!("webdyno: {error:#}"));
+    }
+    exit
+}
+
+/// Runs something in this process's world: its signals, its journals, its progress on standard error.
+fn in_world<T>(
+    plain: bool,
+    inside: impl FnOnce(&World<'_>, &mut dyn FnMut(Event<'_>)) -> Ended<T>,
+) -> anyhow::Result<Ended<T>> {
+    let exe = std::env::current_exe().context("cannot find this program's own file")?;
+    let interrupted = interrupt::flag()?;
+    let state_dir = super::state_dir()?;
+    clean_up(&state_dir)?;
     let mut progress = Progress::new(plain, Arc::clone(&interrupted));
-    let mut world = World { exe: &exe, state_dir: &state_dir, store, interrupted: &interrupted };
-    let end = experiment::run(orders, &mut world, &mut |event| progress.show(&event));
+    let world = World { exe: &exe, state_dir: &state_dir, interrupted: &interrupted };
+    let ended = inside(&world, &mut |event| progress.show(&event));
     progress.finish();
-    Ok(end?)
+    Ok(ended)
+}
+
+/// Whatever an earlier run left behind would be in the way of this one. What cannot be put back does not stop it.
+fn clean_up(state_dir: &Path) -> anyhow::Result<()> {
+    match host::restore(state_dir) {
+        Ok(put_back) => put_back.iter().for_each(|sentence| say(&format!("webdyno: {sentence}"))),
+        Err(HostError::NotPutBack { put_back, failed }) => {
+            put_back.iter().for_each(|sentence| say(&format!("webdyno: {sentence}")));
+            super::say_left(&HostError::NotPutBack { put_back: vec![], failed });
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// The result, with a word about what could not be put back; without a result that is the error.
+fn settle<T>(ended: Ended<T>) -> Result<T, ExperimentError> {
+    if let Some(left) = &ended.left {
+        super::say_left(left);
+    }
+    ended.result
+}
+
+fn dry_run(orders: &Orders) -> anyhow::Result<Exit> {
+    settle(in_world(true, |world, on_event| experiment::check(orders, world, on_event))?)?;
+    let _ = std::io::stdout().write_all(outline(orders).as_bytes());
+    Ok(Exit::Done)
 }
 
 /// What `--dry-run` prints: everything that would be sent and changed.
-fn outline(plan: &Plan, seed: u64) -> anyhow::Result<()> {
-    let outline = experiment::outline(plan, seed);
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}: {}", plan.name, plan.about)?;
-    writeln!(out, "{} trials in {} blocks, seed {seed}", outline.slots.len(), plan.blocks)?;
+fn outline(orders: &Orders) -> String {
+    let plan = &orders.plan;
+    let outline = experiment::outline(plan, orders.seed);
+    let mut out = String::new();
+    let mut line = |text: String| out.extend([text.as_str(), "\n"]);
+    line(format!("{}: {}", plan.name, plan.about));
+    line(format!("{} trials in {} blocks, seed {}", outline.slots.len(), plan.blocks, orders.seed));
     if outline.requests > 0 {
-        writeln!(out, "{} measured requests", outline.requests)?;
+        line(format!("{} measured requests", outline.requests));
     }
     if outline.window_ns > 0 {
-        writeln!(out, "at most {} of measured time", units::short_duration(outline.window_ns as f64))?;
+        line(format!("at most {} of measured time", units::short_duration(outline.window_ns as f64)));
     }
     match outline.warmup {
         Warmup::None => {}
-        Warmup::Requests(n) => writeln!(out, "each trial warmed up with {n} requests")?,
-        Warmup::Duration(ns) => writeln!(out, "each trial warmed up for {}", units::short_duration(ns as f64))?,
+        Warmup::Requests(n) => line(format!("each trial warmed up with {n} requests")),
+        Warmup::Duration(ns) => line(format!("each trial warmed up for {}", units::short_duration(ns as f64))),
     }
     if let Some(confine) = &plan.confine {
         let (memory, swap) = (units::short_bytes(confine.memory), units::short_bytes(confine.swap));
-        writeln!(out, "the server confined to {memory} of memory and {swap} of swap")?;
+        line(format!("the server confined to {memory} of memory and {swap} of swap"));
+    }
+    if let Some(bytes) = orders.make_swap {
+        line(format!("a temporary swap file of {}", units::short_bytes(bytes)));
     }
     for step in &plan.build {
-        writeln!(out, "builds: {}", step.command.join(" "))?;
+        line(format!("builds: {}", step.command.join(" ")));
     }
-    for cell in &plan.cells {
-        let load = plan.load(cell);
-        writeln!(out, "cell {}: GET {} over {} connections", cell.name, load.path, load.connections)?;
-        for directive in &plan.variant(cell).directives {
-            writeln!(out, "    {}", directive.text.trim())?;
-        }
-    }
+    cells(plan, &mut line);
     for block in outline.slots.chunk_by(|a, b| a.block == b.block) {
         let cells: Vec<_> = block.iter().map(|slot| slot.cell.as_str()).collect();
-        writeln!(out, "block {}: {}", block[0].block + 1, cells.join(" | "))?;
+        line(format!("block {}: {}", block[0].block + 1, cells.join(" | ")));
     }
-    Ok(())
+    out
+}
+
+fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
+    for cell in &plan.cells {
+        let load = plan.load(cell);
+        line(format!("cell {}: GET {} over {} connections", cell.name, load.path, load.connections));
+        for directive in &plan.variant(cell).directives {
+            line(format!("    {}", directive.text.trim()));
+        }
+    }
 }
 
 /// A seed nobody chose; 32 bits, so that it can be typed again.
@@ -110,12 +163,8 @@ fn fresh_seed() -> u64 {
 }
 
 fn now() -> Anchor {
-    let mono = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let wall = jiff::Timestamp::now().as_nanosecond();
-    Anchor {
-        mono_ns: mono.tv_sec as u64 * model::SECOND + mono.tv_nsec as u64,
-        wall_ns: i64::try_from(wall).unwrap_or_default(),
-    }
+    Anchor { mono_ns: load::monotonic_ns(), wall_ns: i64::try_from(wall).unwrap_or_default() }
 }
 
 /// A name that sorts by time and can be typed: `20261120-235840-7f3a`.

@@ -45,9 +45,9 @@ impl Tool {
 
     /// The ids of its runs, as far as the store or a journal tells them.
     pub(crate) fn run_ids(&self) -> Vec<String> {
-        let journals = names_in(&self.path("state")).filter_map(|path| {
-            Path::new(&path).file_stem().map(|stem| stem.to_string_lossy().into_owned())
-        });
+        let state = self.path("state");
+        let journals = names_in(&state)
+            .filter_map(|path| Path::new(&path).file_stem().map(|stem| stem.to_string_lossy().into_owned()));
         let listed = self.run(&["runs", "--json"]).out;
         let stored: Vec<serde_json::Value> = serde_json::from_str(&listed).unwrap_or_default();
         journals.chain(stored.iter().filter_map(|run| Some(run["id"].as_str()?.to_owned()))).collect()
@@ -116,7 +116,9 @@ pub(crate) fn remains_of(tool: &Tool, ids: &[String]) -> Vec<String> {
     found.extend(names_in(&tool.tmp()));
     found.extend(names_in(&tool.path("state")));
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
-    found.extend(swaps.lines().filter(|swap| swap.contains(folder) || of_a_run(swap)).map(|swap| format!("swap {swap}")));
+    found.extend(
+        swaps.lines().filter(|swap| swap.contains(folder) || of_a_run(swap)).map(|swap| format!("swap {swap}")),
+    );
     found
 }
 
@@ -133,7 +135,8 @@ fn processes(folder: &str) -> Vec<String> {
         if !process.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit()) {
             continue;
         }
-        let text = |name: &str| String::from_utf8_lossy(&std::fs::read(path.join(name)).unwrap_or_default()).into_owned();
+        let text =
+            |name: &str| String::from_utf8_lossy(&std::fs::read(path.join(name)).unwrap_or_default()).into_owned();
         let files = std::fs::read_dir(path.join("fd")).into_iter().flatten().flatten().map(|file| file.path());
         let links = files.chain([path.join("cwd")]).filter_map(|link| std::fs::read_link(link).ok());
         let mut marks = links.map(|link| link.to_string_lossy().into_owned()).chain(["cmdline", "environ"].map(text));

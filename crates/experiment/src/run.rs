@@ -10,8 +10,8 @@ use host::{Host, HostError};
 use model::plan::{Confinement, Plan};
 use model::run::{Anchor, RunEnd, RunHead};
 use model::trial::Outcome;
-use std::collections::BTreeMap;
 use server::Control;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
@@ -39,13 +39,12 @@ pub struct Orders {
 }
 
 /// Where to run it.
+#[derive(Debug, Clone, Copy)]
 pub struct World<'a> {
     /// This program, for the processes it starts of itself.
     pub exe: &'a Path,
     /// Where journals live.
     pub state_dir: &'a Path,
-    /// Where results go.
-    pub store: &'a mut Store,
     /// Set when the user wants to end.
     pub interrupted: &'a AtomicBool,
 }
@@ -61,9 +60,14 @@ pub struct Ended<T> {
 
 /// Carries out the orders. What was measured is in the store however this ends; see [`ExperimentError`] for why it may not
 /// end well. An interrupt is not an error but a [`RunEnd`].
-pub fn run(orders: &Orders, world: &mut World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<RunEnd> {
+pub fn run(
+    orders: &Orders,
+    world: &World<'_>,
+    store: &mut Store,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Ended<RunEnd> {
     let interrupted = world.interrupted;
-    let ended = with_host(orders, world, |world, host| {
+    let ended = with_host(orders, world, |host| {
         if let Some(bytes) = orders.make_swap {
             host.make_swap(bytes)?;
         }
@@ -77,13 +81,13 @@ pub fn run(orders: &Orders, world: &mut World<'_>, on_event: &mut dyn FnMut(Even
             return Ok(RunEnd::Interrupted);
         }
         let head = head(orders, &stage.placement);
-        world.store.begin(&head)?;
-        let result = trials(orders, &bench, world.store, &head, on_event);
+        store.begin(&head)?;
+        let result = trials(orders, &bench, store, &head, on_event);
         let end = match &result {
             Ok(end) => end.clone(),
             Err(error) => RunEnd::Failed(error.to_string()),
         };
-        world.store.finish(&head.id, &end)?;
+        store.finish(&head.id, &end)?;
         result
     });
     // Whatever failed while the user was ending it failed because of that.
@@ -96,19 +100,19 @@ pub fn run(orders: &Orders, world: &mut World<'_>, on_event: &mut dyn FnMut(Even
 
 /// Builds what the plan needs and asks the server about every variant, without starting a server or sending anything. Everything
 /// it makes lies in the run's own folder and is gone when it returns.
-pub fn check(orders: &Orders, world: &mut World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<()> {
-    with_host(orders, world, |world, host| Built::new(orders, world, host, on_event)?.bench(world, host).check())
+pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<()> {
+    with_host(orders, world, |host| Built::new(orders, world, host, on_event)?.bench(world, host).check())
 }
 
 /// Whatever happens inside, the machine is put back before anything is reported.
 fn with_host<T>(
     orders: &Orders,
-    world: &mut World<'_>,
-    inside: impl FnOnce(&mut World<'_>, &Host) -> Result<T, ExperimentError>,
+    world: &World<'_>,
+    inside: impl FnOnce(&Host) -> Result<T, ExperimentError>,
 ) -> Ended<T> {
     match Host::open(world.exe, world.state_dir, &orders.id) {
         Ok(host) => {
-            let result = inside(world, &host);
+            let result = inside(&host);
             Ended { result, left: host.close().err() }
         }
         Err(error) => Ended { result: Err(error.into()), left: None },

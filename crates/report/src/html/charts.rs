@@ -16,7 +16,9 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
     }
     let ends = compared.iter().flat_map(|(_, c)| [c.ratio, c.low.unwrap_or(c.ratio), c.high.unwrap_or(c.ratio)]);
     // An interval from two blocks may be absurdly wide; beyond a factor of 100 it is cut at the edge of the plot.
-    let ends: Vec<f64> = ends.map(|end| end.clamp(0.01, 100.0)).chain([1.0, 1.0 + view.run.margin]).collect();
+    // A ratio of 0 has no place on the axis at all.
+    let ends = ends.filter(|end| *end > 0.0).map(|end| end.clamp(0.01, 100.0));
+    let ends: Vec<f64> = ends.chain([1.0, 1.0 + view.run.margin]).collect();
     let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ends.iter().copied().fold(0.0, f64::max);
     let axis = forest_axis(low, high);
@@ -45,11 +47,12 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
                 at(high) - at(low)
             );
         }
+        if comparison.ratio > 0.0 {
+            let _ = write!(out, "<i class=\"point\" style=\"left:{:.2}%\"></i>", at(comparison.ratio));
+        }
         let _ = write!(
             out,
-            "<i class=\"point\" style=\"left:{:.2}%\"></i></div><div class=\"figure\"><b>×{}</b> <span>{range}</span> \
-             <em>{}</em></div></div>",
-            at(comparison.ratio),
+            "</div><div class=\"figure\"><b>×{}</b> <span>{range}</span> <em>{}</em></div></div>",
             ratio(comparison.ratio),
             Html(&comparison.verdict.text)
         );
