@@ -128,6 +128,7 @@ fn stop_name(stop: Stop) -> &'static str {
         Stop::HostSwapIn => "the host itself began to swap in",
         Stop::HostMemory => "the host ran out of available memory",
         Stop::TimeLimit => "its time limit",
+        Stop::Unwatched => "the sampler fell silent",
         Stop::Interrupted => "interrupted",
     }
 }

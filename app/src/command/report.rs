@@ -89,7 +89,7 @@ fn language(flag: Option<Lang>) -> Language {
 /// How a process ends by what the candidates came to. Whoever tries several settings wants to know whether one is better, so
 /// one is enough; after that doubt counts more than a clear "no better".
 fn exit(view: &View) -> Exit {
-    let nothing = view.cells.iter().any(|cell| cell.role == Role::Baseline && cell.trials_used == 0);
+    let nothing = view.cells.iter().any(|cell| cell.role == Role::Baseline && cell.good == 0);
     if nothing {
         return Exit::Inconclusive;
     }

@@ -119,6 +119,8 @@ pub struct Processors {
     pub load_average: Option<f64>,
     /// Runnable tasks, median.
     pub runnable: Option<f64>,
+    /// Share of the time in which a task of the server's group could have run and found no CPU.
+    pub pressure: Option<f64>,
 }
 
 /// The disks of the host, and the pressure they put on the server.
@@ -257,6 +259,7 @@ impl Processors {
             other_cores: host.and_then(others),
             load_average: window.most(Column::Load1).map(|hundredths| hundredths / 100.0),
             runnable: window.median(Column::Runnable),
+            pressure: window.span().and_then(|span| span.share_of_time(Column::GroupPsiCpuSome)),
         }
     }
 
@@ -280,6 +283,7 @@ impl Processors {
             .with(Quantity::ServerCpus, self.server_cpus)
             .with(Quantity::ServerCores, self.server_cores)
             .with(Quantity::OtherCores, self.other_cores)
+            .with(Quantity::CpuPressure, self.pressure)
     }
 }
 

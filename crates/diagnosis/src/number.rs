@@ -69,6 +69,7 @@ quantities! {
     CpuSteal "host-cpu-steal" Share "CPU time the hypervisor took.";
     CpuBusy "host-cpu-busy" Share "User and system: work. Never 1 minus idle.";
     CpuUsed "cpu-used" Share "Use of the CPUs the server may run on.";
+    CpuPressure "cpu-pressure" Share "Time in which a task of the server waited for a CPU.";
     HostCpus "host-cpus" Count "CPUs of the host.";
     ServerCpus "server-cpus" Count "CPUs the server may run on.";
     ServerCores "server-cores" Count "CPUs the server kept busy, mean.";

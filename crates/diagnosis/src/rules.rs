@@ -8,8 +8,8 @@ use crate::cause::Cause;
 use crate::evidence::{Evidence, Pressure, Whose};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
-    BOTH_WAYS, CPU_FULL, CPU_ROOM, DISK_BUSY, DISK_FULL, DISK_OVER_MEMORY, DISK_SWAP_SHARE, FAILURES, GENERATOR_FULL,
-    IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE, OWN_PART, READ_BACK_PART,
+    BOTH_WAYS, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, DISK_OVER_MEMORY, DISK_SWAP_SHARE, FAILURES,
+    GENERATOR_FULL, IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE, OWN_PART, READ_BACK_PART,
     REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER, UNWATCHED,
 };
 use model::trial::Stop;
@@ -231,7 +231,7 @@ fn disk_bound(e: &Evidence) -> Option<Numbers> {
 }
 
 fn lock_serialised(e: &Evidence) -> Option<Numbers> {
-    let waiters = e.workers.lock_waiters?;
+    let waiters = e.workers.lock_waiters.filter(|_| mostly_answers(e))?;
     let others = e.in_work() - 1.0;
     (waiters >= 1.0 && waiters >= LOCKED * others)
         .then(|| worker_numbers(e).with(Quantity::LockWaiters, waiters).and(e.cpu.of_server()))
@@ -243,7 +243,7 @@ fn worker_limit_too_low(e: &Evidence) -> Option<Numbers> {
 }
 
 fn worker_limit_reached(e: &Evidence) -> Option<Numbers> {
-    let between = cpu_used(e).is_none_or(|used| (CPU_ROOM..CPU_FULL).contains(&used));
+    let between = cpu_used(e).is_none_or(|used| used >= CPU_ROOM) && !cpu_is_full(e);
     (limit_reached(e) && between && !memory_is_full(e)).then(|| worker_limit_numbers(e))
 }
 
@@ -333,10 +333,16 @@ pub(crate) fn swaps_mostly(e: &Evidence) -> bool {
     e.disk.swap_share.is_some_and(|share| share >= DISK_SWAP_SHARE)
 }
 
+/// Whether there is a throughput to explain: where most requests fail, that is what is wrong.
+fn mostly_answers(e: &Evidence) -> bool {
+    e.offered.failed <= e.offered.good
+}
+
 /// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of
 /// either, more requests in flight than workers is the same thing.
 fn limit_reached(e: &Evidence) -> bool {
-    let Some(limit) = e.workers.limit.filter(|&limit| limit < e.offered.connections) else { return false };
+    let limit = e.workers.limit.filter(|&limit| limit < e.offered.connections && mostly_answers(e));
+    let Some(limit) = limit else { return false };
     let busy = e.workers.busy.is_some_and(|busy| busy >= limit);
     let queue = e.workers.queue.map_or(e.offered.concurrency > limit, |queue| queue >= 1.0);
     busy || queue
@@ -355,7 +361,8 @@ fn cpu_used(e: &Evidence) -> Option<f64> {
 }
 
 fn cpu_is_full(e: &Evidence) -> bool {
-    cpu_used(e).is_some_and(|used| used >= CPU_FULL)
+    let waited_for = e.cpu.pressure.is_some_and(|waited| waited >= CPU_WAITED_FOR);
+    cpu_used(e).is_some_and(|used| used >= CPU_FULL || (used >= CPU_ROOM && waited_for))
 }
 
 /// Whether one more worker would be too many for memory: the server already waits for it, or as many workers as are allowed,

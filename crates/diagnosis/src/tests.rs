@@ -11,9 +11,9 @@ use expect_test::{Expect, expect};
 use model::load::Generator;
 use model::reading::Column::{
     AcceptLimit, AcceptQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs, DiskReadSectors, DiskWeightedMs,
-    DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiIoFull, GroupPsiIoSome, GroupPsiMemFull,
-    GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, Load1, MajorFaults, OomKills,
-    PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal,
+    DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiCpuSome, GroupPsiIoFull, GroupPsiIoSome,
+    GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, Load1, MajorFaults,
+    OomKills, PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal,
     TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};

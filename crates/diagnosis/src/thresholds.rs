@@ -35,6 +35,9 @@ pub const DISK_BUSY: f64 = 0.6;
 
 /// Use of the server's CPUs from which they are full. `USE`.
 pub const CPU_FULL: f64 = 0.90;
+/// Waiting for a CPU from which they are full at a lower use too, when it is not below [`CPU_ROOM`]: processes that come and go
+/// leave gaps that none of them could have filled. `own`; `lab`: 0.7 to 0.9 with four CGIs on two CPUs, below 0.1 with one.
+pub const CPU_WAITED_FOR: f64 = 0.5;
 /// Use below which they have room. `own`.
 pub const CPU_ROOM: f64 = 0.70;
 /// Idle time spent waiting for a disk, from which the client cannot be all that limits. `own`.

@@ -16,6 +16,9 @@ const HOST_SWAP_IN_PAGES: f64 = 256.0;
 /// The host's swap-in must last this long: other processes are paged in singly all the time.
 const HOST_SWAP_IN_NS: Nanos = 3 * SECOND;
 
+/// Without a reading for this long nobody sees the host in trouble; the sampler is late by milliseconds even in a storm.
+const SILENCE_NS: Nanos = 3 * SECOND;
+
 /// The guards of one trial.
 pub(crate) struct Watchdog {
     guards: Guards,
@@ -39,8 +42,10 @@ impl Watchdog {
         length_ns: Nanos,
         reading: Option<&Reading>,
     ) -> Option<Stop> {
+        let seen_ns = reading.map_or(0, |reading| reading.at_ns).max(self.began_ns);
         self.failures(counts, length_ns)
             .or_else(|| self.host(reading))
+            .or_else(|| (now_ns.saturating_sub(seen_ns) >= SILENCE_NS).then_some(Stop::Unwatched))
             .or_else(|| (now_ns.saturating_sub(self.began_ns) >= self.guards.time_ns).then_some(Stop::TimeLimit))
     }
 
@@ -107,6 +112,18 @@ mod tests {
     fn three_bad_seconds_end_a_trial_and_two_do_not() {
         assert_eq!(check((0..9).map(|_| (80, 20, vec![]))), Some((3, Stop::Failures)));
         assert_eq!(check((0..9).map(|s| (80, if s % 3 == 2 { 0 } else { 20 }, vec![]))), None);
+    }
+
+    #[test]
+    fn a_silent_sampler_ends_a_trial() {
+        let mut dog = Watchdog::new(GUARDS, SECOND);
+        let counts = Counts { good: 1, ..Counts::default() };
+        let mut check = |now: u64, read: Option<u64>| {
+            let reading = read.map(|at| Reading::empty(at * SECOND));
+            dog.check(now * SECOND, &counts, SECOND, reading.as_ref())
+        };
+        assert_eq!([check(2, None), check(3, Some(3)), check(5, Some(3))], [None; 3]);
+        assert_eq!(check(6, Some(3)), Some(Stop::Unwatched));
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub enum Stop {
     HostMemory,
     /// The trial's own time limit.
     TimeLimit,
+    /// The sampler fell silent, so nobody would have seen the host in trouble.
+    Unwatched,
     /// The user pressed Ctrl-C.
     Interrupted,
 }

@@ -152,6 +152,23 @@ fn four_workers_fill_the_cpu() {
 }
 
 #[test]
+fn gaps_between_processes_are_no_room() {
+    // The same four on a quiet host: each CGI's end and the next one's beginning leave the CPUs idle for 15 % of the time.
+    let busy = |waited_us: f64| {
+        cliff()
+            .load(10, 62.7)
+            .limit(4)
+            .counters(&QUIET)
+            .counters(&[(CpuUser, 18.0), (CpuSystem, 152.0), (CpuIdle, 30.0), (GroupCpuNs, 1.7e9)])
+            .counters(&[(GroupPsiCpuSome, waited_us)])
+            .levels(&[(TreeWorkers, 4), (TreeProcesses, 9), (TreeBusyWorkers, 4), (AcceptQueue, 6)])
+    };
+    check(&busy(800_000.0), &expect!["worker-limit-right | cpu-bound | "]);
+    // Memory alone makes the limit right here; without waiting tasks nothing more is said of the CPU.
+    check(&busy(100_000.0), &expect!["worker-limit-right |  | "]);
+}
+
+#[test]
 fn a_lock_lets_one_work() {
     let locked = cliff()
         .load(10, 29.1)
@@ -180,5 +197,19 @@ fn without_swap_there_is_no_slowness_but_death() {
     check(
         &scene.levels(&[(GroupSwap, 20 << 20), (TreeRssLargest, 41 << 20)]),
         &expect!["out-of-memory -> failures-dominate | worker-limit-too-high -> out-of-memory, failures-dominate | "],
+    );
+}
+
+#[test]
+fn a_server_that_answers_only_errors_fails_before_anything_else() {
+    let scene = cliff().load(10, 0.0).failed(500.0).limit(4).counters(&QUIET).counters(&[
+        (CpuUser, 45.0),
+        (CpuSystem, 150.0),
+        (CpuIdle, 5.0),
+        (GroupCpuNs, 1.8e9),
+    ]);
+    check(
+        &scene.levels(&[(TreeWorkers, 4), (TreeBusyWorkers, 4), (AcceptQueue, 6)]),
+        &expect!["failures-dominate | cpu-bound | "],
     );
 }

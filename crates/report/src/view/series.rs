@@ -49,6 +49,7 @@ pub(crate) fn outcome(trial: &Trial, words: &Catalogue) -> Sentence {
                 Stop::HostSwapIn => "stop-host-swap-in",
                 Stop::HostMemory => "stop-host-memory",
                 Stop::TimeLimit => "stop-time-limit",
+                Stop::Unwatched => "stop-unwatched",
                 Stop::Interrupted => "stop-interrupted",
             };
             words.say(id, &[])
