@@ -1,4 +1,4 @@
-/* memhog: a CGI program that takes memory, touches it, answers OK and ends.
+/* memhog: a CGI program that takes memory, fills it, answers OK and ends.
  *
  * It stands for a web application of a known size. It keeps nothing, writes nothing and knows nothing of webdyno; README.md
  * says how to use it alone. */
@@ -108,8 +108,7 @@ int main(void)
     const char *path_info = getenv("PATH_INFO");
     const uintmax_t bytes = setting("bytes", "MEMHOG_BYTES", DEFAULT_BYTES, SIZE_MAX / 2);
     const uintmax_t passes = setting("passes", "MEMHOG_PASSES", DEFAULT_PASSES, MAX_PASSES);
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    volatile unsigned char *memory;
+    unsigned char *memory;
 
     if (path_info && strcmp(path_info, "/lock") == 0)
         lock();
@@ -119,9 +118,11 @@ int main(void)
     memory = malloc(bytes ? bytes : 1);
     if (!memory)
         fail("500 Internal Server Error", "cannot allocate memory", strerror(errno));
-    /* One write makes a page real, so one write a page is all a pass needs. */
-    for (uintmax_t pass = 0; pass < passes; pass++)
-        for (size_t at = 0; at < bytes; at += page)
-            memory[at] = (unsigned char)(pass + 1);
+    /* Every byte is written: it makes each page real, and it is work for the CPU, as an application's own would be. */
+    for (uintmax_t pass = 0; pass < passes; pass++) {
+        memset(memory, (int)(pass + 1), bytes);
+        /* Nobody reads the bytes; without this the compiler may leave the writing out. */
+        __asm__ volatile("" : : "r"(memory) : "memory");
+    }
     answer(NULL, "OK\n");
 }

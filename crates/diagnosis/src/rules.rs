@@ -391,7 +391,10 @@ fn worker_numbers(e: &Evidence) -> Numbers {
 }
 
 fn worker_limit_numbers(e: &Evidence) -> Numbers {
-    worker_numbers(e).and(e.memory.room()).with(Quantity::CpuUsed, cpu_used(e))
+    worker_numbers(e)
+        .and(e.memory.room())
+        .with(Quantity::CpuUsed, cpu_used(e))
+        .with(Quantity::CpuPressure, e.cpu.pressure)
 }
 
 fn overview(e: &Evidence) -> Numbers {

@@ -36,8 +36,9 @@ pub const DISK_BUSY: f64 = 0.6;
 /// Use of the server's CPUs from which they are full. `USE`.
 pub const CPU_FULL: f64 = 0.90;
 /// Waiting for a CPU from which they are full at a lower use too, when it is not below [`CPU_ROOM`]: processes that come and go
-/// leave gaps that none of them could have filled. `own`; `lab`: 0.7 to 0.9 with four CGIs on two CPUs, below 0.1 with one.
-pub const CPU_WAITED_FOR: f64 = 0.5;
+/// leave gaps that none of them could have filled. `own`; `lab`: 0.44 to 0.49 with four CGIs on two CPUs at a use of
+/// 0.85, where Apache sleeps 47 ms whenever a CGI is not quite gone; 0.03 to 0.1 with one at a time.
+pub const CPU_WAITED_FOR: f64 = 0.3;
 /// Use below which they have room. `own`.
 pub const CPU_ROOM: f64 = 0.70;
 /// Idle time spent waiting for a disk, from which the client cannot be all that limits. `own`.

@@ -4,6 +4,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::judged::Judged;
 use crate::view::table::{percent, ratio};
 use crate::view::{HostView, RunView, SettingView};
+use model::plan::Cell;
 use model::run::{Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Trial};
 use stats::Warning;
@@ -130,10 +131,15 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
     (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest))]))
 }
 
-/// Differs in every instance and means nothing.
-const PORT: &str = "Listen";
+/// Whether all trials of a cell had the same value for a directive.
+fn agreed(run: &Run, cell: &Cell, name: &str) -> bool {
+    let trials = run.trials.iter().filter(|trial| trial.cell == cell.name && !trial.settings.values.is_empty());
+    let values: BTreeSet<_> = trials.map(|trial| trial.settings.values.get(name)).collect();
+    values.len() <= 1
+}
 
-/// The settings in force that differ between cells, by directive.
+/// The settings in force that differ between cells, by directive. What differs between the trials of one cell (a port, a folder)
+/// belongs to the instance and means nothing.
 pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let cells = &run.head.plan.cells;
     let known = |trial: &&Trial| !trial.settings.values.is_empty();
@@ -144,7 +150,7 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let names: BTreeSet<&String> = of_cell.iter().flatten().flat_map(|settings| settings.values.keys()).collect();
     names
         .into_iter()
-        .filter(|name| *name != PORT)
+        .filter(|name| cells.iter().all(|cell| agreed(run, cell, name)))
         .map(|name| SettingView {
             name: name.clone(),
             values: of_cell.iter().map(|settings| settings.and_then(|s| s.values.get(name).cloned())).collect(),
