@@ -24,7 +24,7 @@ const PROMISE: Duration = Duration::from_secs(5);
 /// Names the run in the environment of everything that belongs to it.
 const MARK: &str = "WEBDYNO_TEST_RUN";
 const NOBODY: u32 = 65_534;
-const TESTS: &[(&str, fn())] = &[
+const TESTS: &[testkit::suite::Test] = &[
     ("an_orderly_run_leaves_nothing", an_orderly_run_leaves_nothing),
     ("a_dropped_run_leaves_nothing", a_dropped_run_leaves_nothing),
     ("a_server_starts_as_asked", a_server_starts_as_asked),
@@ -47,39 +47,8 @@ fn main() -> ExitCode {
         Some("@guardian") => ExitCode::from(host::guardian_main(&args[1..])),
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("@victim") => victim(&args[1..]),
-        _ => run_tests(&args),
+        _ => testkit::suite::run(TESTS, &args),
     }
-}
-
-/// As cargo's harness does: runs the tests whose name contains one of the words of `args` (an option is none), or all of them, and ends
-/// with its line of numbers.
-fn run_tests(args: &[OsString]) -> ExitCode {
-    let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).filter(|arg| !arg.starts_with('-')).collect();
-    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
-    let (mut failed, mut passed, mut left_out): (Vec<&str>, u32, u32) = (vec![], 0, 0);
-    let start = Instant::now();
-    for (name, test) in TESTS {
-        if !wanted(name) {
-            left_out += 1;
-            continue;
-        }
-        let began = Instant::now();
-        let ended = std::thread::Builder::new().name((*name).to_owned()).spawn(test).unwrap().join();
-        let result = if ended.is_ok() { "ok" } else { "FAILED" };
-        println!("test {name} ... {result} ({:.1} s)", began.elapsed().as_secs_f64());
-        match ended {
-            Ok(()) => passed += 1,
-            Err(_) => failed.push(name),
-        }
-    }
-    println!("failed: {failed:?}");
-    println!(
-        "test result: {}. {passed} passed; {} failed; 0 ignored; 0 measured; {left_out} filtered out; finished in {:.2}s",
-        if failed.is_empty() { "ok" } else { "FAILED" },
-        failed.len(),
-        start.elapsed().as_secs_f64()
-    );
-    ExitCode::from(u8::from(!failed.is_empty()))
 }
 
 // ---- a run and what it may leave -------------------------------------------------------------------------------------

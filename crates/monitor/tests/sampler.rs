@@ -7,42 +7,37 @@ use monitor::{GroupDirs, MonitorError, Sampler, Watch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 const PERIOD: u64 = 100_000_000;
 
-fn main() {
+const TESTS: &[testkit::suite::Test] = &[
+    ("rows_lie_on_the_grid", rows_lie_on_the_grid),
+    ("it_ends_with_its_parent", it_ends_with_its_parent),
+    ("a_stopped_sampler_says_how_late_it_was", a_stopped_sampler_says_how_late_it_was),
+    ("a_killed_sampler_leaves_its_rows", a_killed_sampler_leaves_its_rows),
+    ("a_deaf_sampler_is_killed", a_deaf_sampler_is_killed),
+    ("a_full_ring_says_what_it_lost", a_full_ring_says_what_it_lost),
+    ("privileges_are_had_or_noted", privileges_are_had_or_noted),
+    ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
+    ("a_start_that_fails_says_why", a_start_that_fails_says_why),
+    ("the_server_is_seen_at_work", the_server_is_seen_at_work),
+    ("the_group_is_seen", the_group_is_seen),
+];
+
+fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match args.first().and_then(|word| word.to_str()) {
-        Some("@sampler") => std::process::exit(monitor::sampler_main(&args[1..]).into()),
-        Some(role) if role.starts_with('@') => play(role, args.get(1).map(Path::new)),
-        filter => run_tests(filter.filter(|word| !word.starts_with('-')).unwrap_or_default()),
-    }
-}
-
-fn run_tests(filter: &str) {
-    let tests: [(&str, fn()); 11] = [
-        ("rows_lie_on_the_grid", rows_lie_on_the_grid),
-        ("it_ends_with_its_parent", it_ends_with_its_parent),
-        ("a_stopped_sampler_says_how_late_it_was", a_stopped_sampler_says_how_late_it_was),
-        ("a_killed_sampler_leaves_its_rows", a_killed_sampler_leaves_its_rows),
-        ("a_deaf_sampler_is_killed", a_deaf_sampler_is_killed),
-        ("a_full_ring_says_what_it_lost", a_full_ring_says_what_it_lost),
-        ("privileges_are_had_or_noted", privileges_are_had_or_noted),
-        ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
-        ("a_start_that_fails_says_why", a_start_that_fails_says_why),
-        ("the_server_is_seen_at_work", the_server_is_seen_at_work),
-        ("the_group_is_seen", the_group_is_seen),
-    ];
-    for (name, test) in tests.into_iter().filter(|(name, _)| name.contains(filter)) {
-        print!("test {name} ... ");
-        std::io::stdout().flush().unwrap();
-        test();
-        println!("ok");
+        Some("@sampler") => ExitCode::from(monitor::sampler_main(&args[1..])),
+        Some(role) if role.starts_with('@') => {
+            play(role, args.get(1).map(Path::new));
+            ExitCode::SUCCESS
+        }
+        _ => testkit::suite::run(TESTS, &args),
     }
 }
 

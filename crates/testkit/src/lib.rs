@@ -1,5 +1,6 @@
-//! For tests only: a scripted server on port 0, a fake /proc, and a way to give up with a reason.
+//! For tests only: a scripted server on port 0, a fake /proc, a way to give up with a reason, and suites that play several processes.
 
 pub mod fake_proc;
 pub mod scripted;
 pub mod skip;
+pub mod suite;

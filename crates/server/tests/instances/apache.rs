@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use testkit::skip::{not_here, skipped};
 
-pub(crate) const TESTS: &[(&str, fn())] = &[
+pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("apache_names_the_line_it_refuses", apache_names_the_line_it_refuses),
     ("apache_keeps_to_itself", apache_keeps_to_itself),
     ("apache_warnings_are_failures_unless_allowed", apache_warnings_are_failures_unless_allowed),

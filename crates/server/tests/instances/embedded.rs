@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(crate) const TESTS: &[(&str, fn())] = &[
+pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("embedded_answers_every_path", embedded_answers_every_path),
     ("embedded_work_takes_what_it_says", embedded_work_takes_what_it_says),
     ("embedded_tells_what_is_in_force", embedded_tells_what_is_in_force),
