@@ -3,7 +3,7 @@
 //! This program is its own guardian, launcher and victim (a run that gets killed), so it brings its own `main`; a first argument that is
 //! none of these begins what cargo's own harness would be told. The tests run one after another, since they watch the whole machine.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of it is a test; clippy tells tests by #[test]")]
+#![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
 use host::{Host, HostError, Launch, hierarchies, restore};
 use model::plan::Confinement;

@@ -17,9 +17,12 @@ pub type Test = (&'static str, fn());
 /// When no thread can be started.
 #[must_use]
 pub fn run(tests: &[Test], args: &[OsString]) -> ExitCode {
+    run_to(&mut std::io::stdout(), tests, args)
+}
+
+fn run_to(out: &mut dyn Write, tests: &[Test], args: &[OsString]) -> ExitCode {
     let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
-    let mut out = std::io::stdout();
     let mut failed: Vec<&str> = Vec::new();
     let began = Instant::now();
     let chosen: Vec<&Test> = tests.iter().filter(|(name, _)| wanted(name)).collect();
@@ -69,9 +72,12 @@ mod tests {
         let check = |args: &[&str], runs: u32, code: u8| {
             RUN.store(0, Ordering::Relaxed);
             let args: Vec<OsString> = args.iter().map(Into::into).collect();
-            let ended = run(&[("a_b", passes), ("b_c", passes), ("x", fails)], &args);
+            let mut said = Vec::new();
+            let ended = run_to(&mut said, &[("a_b", passes), ("b_c", passes), ("x", fails)], &args);
             assert_eq!(format!("{ended:?}"), format!("{:?}", ExitCode::from(code)), "{args:?}");
             assert_eq!(RUN.load(Ordering::Relaxed), runs, "{args:?}");
+            let numbers = format!("{runs} passed; {code} failed;");
+            assert!(String::from_utf8(said).unwrap().contains(&numbers), "{args:?}: {numbers}");
         };
         check(&["a_"], 1, 0);
         check(&["--test-threads=1", "b"], 2, 0);

@@ -3,7 +3,7 @@
 //! This program is its own guardian, launcher and embedded server, so it brings its own `main`; a first argument that is none of these
 //! begins what cargo's own harness would be told.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of it is a test; clippy tells tests by #[test]")]
+#![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
 mod apache;
 mod embedded;
