@@ -233,8 +233,8 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         warmup: warmup_meant(source, &written.warmup)?,
         cooldown_ns: source.duration(written.cooldown.limit.as_ref(), "cooldown.limit", 10 * SECOND)?,
         guards: Guards {
-            thrash_ns: source.duration(written.guards.thrash.as_ref(), "guards.thrash", 60 * SECOND)?,
-            time_ns: source.duration(written.guards.time.as_ref(), "guards.time", 600 * SECOND)?,
+            thrash_ns: source.longer_than_0(written.guards.thrash.as_ref(), "guards.thrash", 60 * SECOND)?,
+            time_ns: source.longer_than_0(written.guards.time.as_ref(), "guards.time", 600 * SECOND)?,
             failures: source.share(written.guards.failures.as_ref(), "guards.failures", 0.2)?,
             host_memory: source.share(written.guards.host_memory.as_ref(), "guards.host_memory", 0.05)?,
         },
@@ -298,7 +298,7 @@ fn load_meant(
         duration_ns: duration_ns.map(|d| if options.quick { (d / 2).max(1) } else { d }),
         keep_alive: load.keep_alive,
         http: load.http.unwrap_or(HttpVersion::Http11),
-        timeout_ns: source.duration(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
+        timeout_ns: source.longer_than_0(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
         same_length: load.same_length,
         headers: headers_meant(source, &key("headers"), load.headers)?,
         name,
@@ -518,6 +518,12 @@ impl Source<'_> {
     /// TOML's own message with the key read off the line it points at.
     fn toml_error(&self, error: &toml::de::Error) -> PlanError {
         let line = error.span().map_or(1, |span| self.line(span.start));
+        // A table that is missing altogether is missed in the whole text, and then no key is to blame.
+        let everywhere = error.span().is_none_or(|span| span.len() >= self.text.trim_end().len());
+        if everywhere && error.message().starts_with("missing field") {
+            let what = error.message().trim().to_owned();
+            return PlanError { file: self.file.to_owned(), line, key: None, what };
+        }
         let text = self.text.lines().nth(line - 1).unwrap_or_default();
         let table = self
             .text
@@ -551,8 +557,8 @@ impl Source<'_> {
         let Some(text) = text else { return Vec::new() };
         let written = &self.text[text.span()];
         // A multi-line string that begins with a line break begins on the next line.
-        let first =
-            self.line(text.span().start) + usize::from(written.starts_with("\"\"\"\n") || written.starts_with("'''\n"));
+        let breaks = ["\"\"\"\n", "'''\n", "\"\"\"\r\n", "'''\r\n"];
+        let first = self.line(text.span().start) + usize::from(breaks.iter().any(|open| written.starts_with(open)));
         text.get_ref()
             .lines()
             .enumerate()
@@ -563,6 +569,14 @@ impl Source<'_> {
 
     fn duration(&self, text: Option<&Spanned<String>>, key: &str, default: Nanos) -> Result<Nanos, PlanError> {
         text.map_or(Ok(default), |text| self.duration_text(text, key))
+    }
+
+    /// A limit that would be over before it began is a slip of the pen.
+    fn longer_than_0(&self, text: Option<&Spanned<String>>, key: &str, default: Nanos) -> Result<Nanos, PlanError> {
+        match (self.duration(text, key, default)?, text) {
+            (0, Some(text)) => Err(self.at(text.span(), key, "must be longer than 0")),
+            (length, _) => Ok(length),
+        }
     }
 
     fn duration_text(&self, text: &Spanned<String>, key: &str) -> Result<Nanos, PlanError> {

@@ -76,11 +76,16 @@ fn mistakes_name_file_line_and_key() {
         &format!("{SMALL}[[cell]]\nvariant = \"b\"\nload = \"a\"\n"),
         &expect!["plans/t.toml:11: cell.variant: no variant `b`; there is `as-is`"],
     );
-    check("name = ", &expect!["plans/t.toml:1: name: string values must be quoted, expected literal string"]);
     check(
-        "[load.a]\npath='/'\nconnections=1\nrequests=1\n",
-        &expect!["plans/t.toml:1: load.a: missing field `server`"],
+        &SMALL.replace("1s\"", "1s\"\ntimeout = \"0s\""),
+        &expect!["plans/t.toml:10: load.a.timeout: must be longer than 0"],
     );
+    check(
+        &format!("{SMALL}[guards]\ntime = \"0s\"\n"),
+        &expect!["plans/t.toml:11: guards.time: must be longer than 0"],
+    );
+    check("name = ", &expect!["plans/t.toml:1: name: string values must be quoted, expected literal string"]);
+    check("[load.a]\npath='/'\nconnections=1\nrequests=1\n", &expect!["plans/t.toml:1: load.a: missing field `server`"]);
 }
 
 #[test]
@@ -171,4 +176,29 @@ fn parameters_fill_in_and_leave_apache_its_own() {
     assert_eq!(lines, [(8, "StartServers 3"), (10, "  PidFile ${RUN}/x")]);
     assert!(read(Some("full")).unwrap().1.contains("StartServers 9"));
     assert_eq!(read(Some("tiny")).unwrap_err().to_string(), "t.toml:1: --scale: no `[scale.tiny]`; there is `full`");
+}
+
+#[test]
+fn directives_keep_their_lines_in_a_file_from_windows() {
+    let text = "[server]\r\nkind = \"embedded\"\r\ndirectives = \"\"\"\r\nWorkers 2\r\nKeepAlive On\r\n\"\"\"\r\n[load.a]\r\npath = \"/\"\r\nconnections = 1\r\nrequests = 1\r\n";
+    let (plan, _) = parse(text, Path::new("t.toml"), &Options::default()).unwrap();
+    let ServerSpec::Embedded(server) = plan.server else { panic!() };
+    let lines: Vec<_> = server.directives.iter().map(|d| (d.line, d.text.as_str())).collect();
+    assert_eq!(lines, [(4, "Workers 2"), (5, "KeepAlive On")]);
+}
+
+#[test]
+fn the_runs_folder_is_filled_in_everywhere() {
+    let text = "[[build]]\ncommand = [\"make\", \"BIN=${run}/bin\"]\n[server]\nkind = \"apache\"\nscripts = \"${run}/bin\"\n\
+                directives = \"SetEnv A ${run}\"\n[variant.v]\ndirectives = \"SetEnv B ${run}\"\n\
+                [load.a]\npath = \"/\"\nconnections = 1\nrequests = 1\n";
+    let (plan, _) = parse(text, Path::new("plans/t.toml"), &Options::default()).unwrap();
+    let plan = plan.in_folder(Path::new("/tmp/r"));
+    let ServerSpec::Apache(apache) = plan.server else { panic!() };
+    assert_eq!(plan.build[0].command, ["make", "BIN=/tmp/r/bin"]);
+    assert_eq!(apache.scripts.as_deref(), Some(Path::new("/tmp/r/bin")));
+    assert_eq!(
+        (apache.directives[0].text.as_str(), plan.variants[0].directives[0].text.as_str()),
+        ("SetEnv A /tmp/r", "SetEnv B /tmp/r")
+    );
 }
