@@ -518,9 +518,8 @@ impl Source<'_> {
     /// TOML's own message with the key read off the line it points at.
     fn toml_error(&self, error: &toml::de::Error) -> PlanError {
         let line = error.span().map_or(1, |span| self.line(span.start));
-        // A table that is missing altogether is missed in the whole text, and then no key is to blame.
-        let everywhere = error.span().is_none_or(|span| span.len() >= self.text.trim_end().len());
-        if everywhere && error.message().starts_with("missing field") {
+        // A table that is missing altogether is reported at an empty place, and then no key is to blame.
+        if error.span().is_none_or(|span| span.is_empty()) && error.message().starts_with("missing field") {
             let what = error.message().trim().to_owned();
             return PlanError { file: self.file.to_owned(), line, key: None, what };
         }
