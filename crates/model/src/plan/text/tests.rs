@@ -85,10 +85,7 @@ fn mistakes_name_file_line_and_key() {
         &expect!["plans/t.toml:11: guards.time: must be longer than 0"],
     );
     check("name = ", &expect!["plans/t.toml:1: name: string values must be quoted, expected literal string"]);
-    check(
-        "[load.a]\npath='/'\nconnections=1\nrequests=1\n",
-        &expect!["plans/t.toml:1: missing field `server`"],
-    );
+    check("[load.a]\npath='/'\nconnections=1\nrequests=1\n", &expect!["plans/t.toml:1: missing field `server`"]);
 }
 
 #[test]
