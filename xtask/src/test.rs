@@ -86,6 +86,8 @@ fn daily_steps(filter: &[String]) -> Vec<Step> {
         program("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])),
         build,
     ];
+    // The README's first command as it stands there, but for the measuring.
+    steps.push(program("README", cargo(&["run", "--", "run", "plans/first-look.toml", "--dry-run"])));
     steps.extend(c_folders().map(|folder| program("C", make(&folder))));
     steps.extend([test("tests", &["--all-targets"]), test("doc tests", &["--doc"]), program("rustdoc", rustdoc)]);
     steps

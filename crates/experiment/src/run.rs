@@ -72,7 +72,7 @@ pub fn run(
             host.make_swap(bytes)?;
         }
         if let Some(confine) = &orders.plan.confine {
-            enough_swap(confine)?;
+            enough_swap(confine, 0)?;
         }
         let stage = Built::new(orders, world, host, on_event)?;
         let bench = stage.bench(world, host);
@@ -101,7 +101,13 @@ pub fn run(
 /// Builds what the plan needs and asks the server about every variant, without starting a server or sending anything. Everything
 /// it makes lies in the run's own folder and is gone when it returns.
 pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<()> {
-    with_host(orders, world, |host| Built::new(orders, world, host, on_event)?.bench(world, host).check())
+    with_host(orders, world, |host| {
+        if let Some(confine) = &orders.plan.confine {
+            host::hierarchies()?;
+            enough_swap(confine, orders.make_swap.unwrap_or(0))?;
+        }
+        Built::new(orders, world, host, on_event)?.bench(world, host).check()
+    })
 }
 
 /// Whatever happens inside, the machine is put back before anything is reported.
@@ -200,8 +206,9 @@ fn head(orders: &Orders, placement: &Placement) -> RunHead {
 }
 
 /// The plan's server must be able to swap; without that it would be killed or answer errors, and nothing would be slow.
-fn enough_swap(confine: &Confinement) -> Result<(), ExperimentError> {
-    let free = host::swap_free();
+/// `promised` is what a temporary file would add.
+fn enough_swap(confine: &Confinement, promised: u64) -> Result<(), ExperimentError> {
+    let free = host::swap_free() + promised;
     if free >= confine.swap {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct StoreError {
     /// The store's file.
     pub(crate) path: PathBuf,
-    #[source]
+    // Not a source: it stands in the sentence already.
     pub(crate) problem: Problem,
 }
 

@@ -6,7 +6,7 @@ use crate::view::table::{percent, ratio};
 use crate::view::{HostView, RunView, SettingView};
 use model::plan::Cell;
 use model::run::{Run, RunEnd};
-use model::trial::{EffectiveSettings, Outcome, Trial};
+use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use stats::Warning;
 use std::collections::BTreeSet;
 
@@ -79,7 +79,10 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
     }
     for (id, concerns) in [
         ("warn-invalid", (|trial| matches!(trial.outcome, Outcome::Invalid(_))) as fn(&Trial) -> bool),
-        ("warn-ended-early", |trial| matches!(trial.outcome, Outcome::EndedEarly(_))),
+        ("warn-ended-early", |trial| {
+            // A trial that the user ended does not count, and no guard was needed.
+            matches!(trial.outcome, Outcome::EndedEarly(stop) if stop != Stop::Interrupted)
+        }),
     ] {
         let concerned = run.trials.iter().filter(|trial| concerns(trial)).count();
         if concerned > 0 {
