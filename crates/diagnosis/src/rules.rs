@@ -9,8 +9,8 @@ use crate::evidence::{Evidence, Pressure, Whose};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     BOTH_WAYS, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, DISK_OVER_MEMORY, DISK_SWAP_SHARE, FAILURES,
-    GENERATOR_FULL, IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE, OWN_PART, READ_BACK_PART,
-    REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER, UNWATCHED,
+    GENERATOR_FULL, HOST_PLENTY, IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE, OWN_PART,
+    READ_BACK_PART, REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER, UNWATCHED,
 };
 use model::trial::Stop;
 
@@ -176,10 +176,16 @@ pub fn findings(evidence: &Evidence) -> Vec<Finding> {
 
 // ---- the rules, in the table's order --------------------------------------------------------------------------------
 
-/// The guard counts what the server's group reads back as the server's, so without a group everything the host swaps in is its own
-/// ([`thrashing`]).
+/// With a group, the guard that watches the host's swap-in counts what the group reads back as the server's. Without one, a server
+/// can only be short of memory when the host is: where plenty is available, somebody else has a limit and runs into it.
 fn host_disturbed(e: &Evidence) -> Option<Numbers> {
-    (e.grouped && e.stopped == Some(Stop::HostSwapIn)).then(|| e.memory.traffic())
+    let disturbed = if e.grouped {
+        e.stopped == Some(Stop::HostSwapIn)
+    } else {
+        let plenty = e.memory.host_available.is_some_and(|available| available >= HOST_PLENTY);
+        plenty && (thrashing(e) || stalls(e))
+    };
+    disturbed.then(|| e.memory.traffic())
 }
 
 fn memory_thrash(e: &Evidence) -> Option<Numbers> {

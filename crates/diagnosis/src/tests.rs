@@ -13,8 +13,9 @@ use model::reading::Column::{
     AcceptLimit, AcceptQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs, DiskReadSectors, DiskWeightedMs,
     DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiCpuSome, GroupPsiIoFull, GroupPsiIoSome,
     GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, Load1, MajorFaults,
-    OomKills, PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal,
-    TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
+    MemAvailable, MemTotal, OomKills, PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree,
+    SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks, TreeLockWaiters, TreeProcesses,
+    TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};
 use scene::Scene;
@@ -307,6 +308,18 @@ fn a_host_that_swaps_for_others_says_nothing_about_a_server_in_a_group() {
     // Without a group there is no telling them apart, and the host's memory is the server's.
     let ungrouped = sleeping(8, 500.0).counters(&[(SwapIn, 3000.0), (SwapOut, 3000.0)]);
     check(&ungrouped.outcome(Outcome::EndedEarly(Stop::HostSwapIn)), &expect!["memory-thrash |  | not-cpu-waiting"]);
+}
+
+#[test]
+fn a_host_with_plenty_of_memory_swaps_for_somebody_else() {
+    let swapping =
+        [(SwapIn, 30_000.0), (SwapOut, 30_000.0), (RefaultAnon, 30_000.0), (PsiMemSome, 0.5e6), (PsiMemFull, 0.3e6)];
+    let host = |available: u64| {
+        let memory = [(MemTotal, 24 << 20), (MemAvailable, available)];
+        sleeping(8, 500.0).counters(&swapping).levels(&memory)
+    };
+    check(&host(20 << 20), &expect!["host-disturbed |  | "]);
+    check(&host(1 << 20), &expect!["memory-thrash |  | not-cpu-waiting"]);
 }
 
 #[test]

@@ -70,3 +70,5 @@ pub const NO_IDLE: f64 = 0.05;
 pub const RECLAIM: f64 = 0.5;
 /// Work below which the sentence fits that the rest was waiting. `own`; `seed`: 26 to 66 %.
 pub const MOSTLY_WAITING: f64 = 0.8;
+/// Available part of the host's memory with which nothing that has no limit of its own can be short of it. `own`.
+pub const HOST_PLENTY: f64 = 0.2;

@@ -42,6 +42,8 @@ pub struct Memory {
     pub swapped_both_ways: Option<f64>,
     /// Most swap held.
     pub swap_peak: Option<Size>,
+    /// Least of the host's memory that was available, 0 to 1.
+    pub host_available: Option<f64>,
     /// What there is: the group's limit, else the host's memory.
     pub limit: Option<Size>,
     /// In use, swap included, before the load began.
@@ -54,6 +56,12 @@ pub struct Memory {
     pub limit_hits: Option<u64>,
     /// Processes killed: of the group, else of the host.
     pub oom_kills: Option<u64>,
+}
+
+/// Share of the host's memory that is not available.
+fn host_taken(row: &Reading) -> Option<f64> {
+    let total = row.get(Column::MemTotal).filter(|&kib| kib > 0)?;
+    Some(1.0 - row.get(Column::MemAvailable)? as f64 / total as f64)
 }
 
 impl Memory {
@@ -81,6 +89,7 @@ impl Memory {
             swap_out: window.rate(Column::SwapOut).map(|pages| pages * PAGE),
             swapped_both_ways: window.growing_together([Column::SwapIn, Column::SwapOut]),
             swap_peak: swap_peak(window),
+            host_available: window.most_of(host_taken).map(|taken| 1.0 - taken),
             limit: limit(head, window, grouped),
             base,
             peak,
