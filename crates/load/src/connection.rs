@@ -1,57 +1,77 @@
-//! One socket and the request on it: connect, write, read, and what the kernel or the server said when it went wrong.
+//! One connection and the requests on it: connect, write, read, and what the kernel or the server said when it went wrong.
 //!
 //! It moves bytes and keeps times. Which request comes next, what counts as good and when to give up are the worker's.
 
 use crate::machine::monotonic_ns;
+use crate::requests::Requests;
 use crate::sink::{Ending, Record};
+use crate::transport::{Address, Stream};
 use http1::{Answer, Method, Parser, ResponseError};
 use model::Nanos;
 use model::load::Failure;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::fmt;
-use std::net::SocketAddr;
+use std::ops::Range;
 
 /// What all connections of a worker share.
-pub(crate) struct Line {
+pub(crate) struct Line<'a> {
     /// Whom to connect to.
-    pub(crate) address: SocketAddr,
-    /// The request's bytes.
-    pub(crate) request: Vec<u8>,
+    pub(crate) address: &'a Address,
+    /// What can be asked.
+    pub(crate) requests: &'a Requests,
     /// Whether the connection carries the next request.
     pub(crate) keep_alive: bool,
+    /// Requests in flight on a connection.
+    pub(crate) depth: usize,
     /// Where readiness is told.
     pub(crate) epoll: OwnedFd,
 }
 
-/// A connection, open or not, and its request.
+/// What was read last and not looked at yet. One for all connections of a worker: each leaves it empty.
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+    unread: Range<usize>,
+    at: Nanos,
+}
+
+/// A connection, open or not, and its requests.
 pub(crate) struct Connection {
     // Tells it apart from the worker's others in `Line::epoll`.
     token: u64,
-    socket: Option<OwnedFd>,
-    // What the socket is registered for.
+    stream: Option<Stream>,
+    // What the stream is registered for.
     interest: EventFlags,
-    phase: Phase,
-    // Whether the socket carried an answer before this request.
-    reused: bool,
+    // Since when it is being connected, if it is.
+    connecting: Option<Nanos>,
+    // Whether the stream has carried an answer.
+    answered: bool,
+    /// Since when it is in its worker's queue of those with room, if it is.
+    pub(crate) free_since: Option<Nanos>,
+    /// Failures since the last complete answer.
+    pub(crate) failures: u32,
     parser: Parser,
-    request: Exchange,
+    // Requests accepted and not written.
+    out: Vec<u8>,
+    // The requests in flight: `waiting` of them in the order they were sent, the first one in `oldest`, around the end.
+    exchanges: Box<[Exchange]>,
+    oldest: usize,
+    waiting: usize,
 }
 
-/// How far a request has come.
+/// How far a connection has come.
 pub(crate) enum Progress {
-    /// Its connection waits for the kernel.
+    /// It waits for the kernel, or for work.
     Pending,
-    /// The answer is complete.
+    /// The oldest request's answer is complete.
     Answered {
         /// What was received.
         answer: Answer,
         /// When its last byte was there.
         at: Nanos,
     },
-    /// There will be no answer on this connection.
+    /// It is over; no request on it will be answered.
     Broken {
         /// Why.
         why: Why,
@@ -73,175 +93,297 @@ pub(crate) enum Why {
     Late { after: u64 },
 }
 
-impl Connection {
-    /// A connection that is not open.
-    pub(crate) fn new(token: u64) -> Connection {
-        let interest = EventFlags::empty();
-        let (socket, phase, parser) = (None, Phase::Connecting, Parser::new(Method::Get));
-        Connection { token, socket, interest, phase, reused: false, parser, request: Exchange::default() }
+/// One request: which one, its times and its bytes.
+#[derive(Default, Clone)]
+pub(crate) struct Exchange {
+    /// Which kind it is of.
+    pub(crate) kind: usize,
+    /// When it was due.
+    pub(crate) due_ns: Nanos,
+    /// When it began.
+    pub(crate) start_ns: Nanos,
+    /// How long connecting took, if a connection was opened for it.
+    pub(crate) connect_ns: Option<Nanos>,
+    /// When the first byte of its answer was there.
+    pub(crate) first_byte_ns: Option<Nanos>,
+    /// Whether it was sent again.
+    pub(crate) retried: bool,
+    /// Bytes of its answer so far.
+    pub(crate) bytes_in: u64,
+    /// Bytes of it.
+    pub(crate) bytes_out: u64,
+}
+
+impl Inbox {
+    /// An empty one.
+    pub(crate) fn new() -> Inbox {
+        Inbox { bytes: vec![0; READ_BUFFER], unread: 0..0, at: 0 }
     }
 
-    /// Begins a request, on the open connection or on a new one.
-    pub(crate) fn begin(&mut self, line: &Line, start_ns: Nanos) -> Progress {
-        self.request = Exchange { start_ns, ..Exchange::default() };
-        self.reused = self.socket.is_some();
-        if self.reused {
-            self.phase = Phase::Writing { written: 0 };
+    /// Whether everything was looked at.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.unread.is_empty()
+    }
+
+    /// Forgets what nobody asked for.
+    pub(crate) fn clear(&mut self) {
+        self.unread = 0..0;
+    }
+}
+
+impl Connection {
+    /// A connection that is not open, for so many requests at a time.
+    pub(crate) fn new(token: u64, depth: usize) -> Connection {
+        Connection {
+            token,
+            stream: None,
+            interest: EventFlags::empty(),
+            connecting: None,
+            answered: false,
+            free_since: None,
+            failures: 0,
+            parser: Parser::new(Method::Get),
+            out: Vec::new(),
+            exchanges: vec![Exchange::default(); depth].into_boxed_slice(),
+            oldest: 0,
+            waiting: 0,
+        }
+    }
+
+    /// Whether another request may begin on it.
+    pub(crate) fn has_room(&self) -> bool {
+        self.waiting < self.exchanges.len()
+    }
+
+    /// Whether no request is in flight on it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// The request that is answered next.
+    pub(crate) fn oldest(&self) -> &Exchange {
+        &self.exchanges[self.oldest]
+    }
+
+    /// The place of the request that is answered next, among those of this connection.
+    pub(crate) fn oldest_place(&self) -> usize {
+        self.oldest
+    }
+
+    /// The request in a place of this connection.
+    pub(crate) fn exchange(&self, place: usize) -> &Exchange {
+        &self.exchanges[place]
+    }
+
+    /// Begins a request; gives its place. It goes out with the next [`Connection::flush`] at the latest.
+    pub(crate) fn begin(&mut self, line: &Line<'_>, exchange: Exchange) -> (usize, Progress) {
+        let bytes = &line.requests.kind(exchange.kind).bytes;
+        let place = (self.oldest + self.waiting) % self.exchanges.len();
+        self.exchanges[place] = Exchange { bytes_out: bytes.len() as u64, ..exchange };
+        self.waiting += 1;
+        // Several requests to be sent together are gathered, one alone is written from where it lies.
+        let alone = line.depth == 1 && self.out.is_empty() && self.connecting.is_none();
+        let progress = match &mut self.stream {
+            Some(stream) if alone => match stream.send(bytes) {
+                Ok(sent) if sent == bytes.len() => Progress::Pending,
+                Ok(sent) => {
+                    self.out.extend_from_slice(&bytes[sent..]);
+                    self.wait_for(line, EventFlags::IN | EventFlags::OUT)
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    self.out.extend_from_slice(bytes);
+                    self.wait_for(line, EventFlags::IN | EventFlags::OUT)
+                }
+                Err(errno) => self.kernel_said(errno),
+            },
+            _ => {
+                self.out.extend_from_slice(bytes);
+                Progress::Pending
+            }
+        };
+        (place, progress)
+    }
+
+    /// Sends what was gathered, over a new connection if there is none.
+    pub(crate) fn flush(&mut self, line: &Line<'_>) -> Progress {
+        if self.out.is_empty() || self.connecting.is_some() {
+            return Progress::Pending;
+        }
+        if self.stream.is_some() {
             return self.write(line);
         }
-        self.open(line)
-    }
-
-    /// Begins the same request again on a new connection; its time goes on from its first start.
-    pub(crate) fn retry(&mut self, line: &Line) -> Progress {
-        self.close();
-        self.reused = false;
-        self.request.retried = true;
-        self.open(line)
-    }
-
-    /// Whether a kept connection ended without a byte of an answer. Most often the server closed it, idle, just when this
-    /// request was written; but it may as well have read the request and died of it. A GET may be sent again by itself either
-    /// way (RFC 9112 section 9.3.1), and that it was is counted. The new connection is not a reused one, so this is true at
-    /// most once per request.
-    pub(crate) fn may_retry(&self, why: &Why) -> bool {
-        let closed = matches!(why.cause(), Failure::Reset | Failure::ClosedEarly);
-        closed && self.reused && self.request.first_byte_ns.is_none()
-    }
-
-    /// Goes on after the kernel told that it can. `buffer` is where it reads into.
-    pub(crate) fn advance(&mut self, line: &Line, buffer: &mut [u8]) -> Progress {
-        match self.phase {
-            Phase::Reading => self.read(buffer),
-            Phase::Connecting | Phase::Writing { .. } => self.write(line),
-        }
-    }
-
-    /// The request as it stands, ended so at `end_ns`.
-    pub(crate) fn record(&self, ending: Ending, status: Option<u16>, end_ns: Nanos) -> Record {
-        let Exchange { start_ns, connect_ns, first_byte_ns, retried, bytes_in, bytes_out, .. } = self.request;
-        Record { start_ns, connect_ns, first_byte_ns, end_ns, ending, status, retried, bytes_in, bytes_out }
-    }
-
-    /// When the request began.
-    pub(crate) fn start_ns(&self) -> Nanos {
-        self.request.start_ns
-    }
-
-    /// Bytes of the answer received so far.
-    pub(crate) fn received(&self) -> u64 {
-        self.request.bytes_in
-    }
-
-    /// Closes the socket, which also takes it out of epoll.
-    pub(crate) fn close(&mut self) {
-        self.socket = None;
-        self.interest = EventFlags::empty();
-        self.parser.reset();
-    }
-
-    fn open(&mut self, line: &Line) -> Progress {
-        self.phase = Phase::Connecting;
-        self.request.connect_start_ns = monotonic_ns();
-        match self.connect(line) {
-            Ok(()) => Progress::Pending,
+        self.connecting = Some(monotonic_ns());
+        match Stream::connect(line.address) {
+            Ok(stream) => {
+                self.stream = Some(stream);
+                // On loopback the connection is there already, which saves waiting for it.
+                self.write(line)
+            }
             Err(errno) => self.kernel_said(errno),
         }
     }
 
-    fn connect(&mut self, line: &Line) -> Result<(), Errno> {
-        let family = if line.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        match rustix::net::connect(&socket, &line.address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(errno) => return Err(errno),
+    /// Begins all its requests again on a new connection; their times go on from their first start.
+    pub(crate) fn retry(&mut self, line: &Line<'_>) -> Progress {
+        self.close();
+        for n in 0..self.waiting {
+            let place = (self.oldest + n) % self.exchanges.len();
+            let exchange = &mut self.exchanges[place];
+            exchange.retried = true;
+            self.out.extend_from_slice(&line.requests.kind(exchange.kind).bytes);
         }
-        epoll::add(&line.epoll, &socket, EventData::new_u64(self.token), EventFlags::OUT)?;
-        (self.socket, self.interest) = (Some(socket), EventFlags::OUT);
-        Ok(())
+        self.flush(line)
     }
 
-    /// Writes what is left of the request. On a connection that is being opened, the first write tells whether it is open: one
-    /// call less than asking.
-    fn write(&mut self, line: &Line) -> Progress {
-        let connected_at = if self.phase == Phase::Connecting { monotonic_ns() } else { 0 };
-        loop {
-            let written = self.phase.written();
-            match self.send(&line.request[written..]) {
-                Ok(sent) => {
-                    if self.phase == Phase::Connecting {
-                        let connect_ns = connected_at.saturating_sub(self.request.connect_start_ns);
-                        self.request.connect_ns = Some(connect_ns);
-                    }
-                    self.request.bytes_out += sent as u64;
-                    self.phase = Phase::Writing { written: written + sent };
-                    if written + sent == line.request.len() {
-                        self.phase = Phase::Reading;
-                        return self.wait_for(line, EventFlags::IN);
+    /// Whether a kept connection ended without a byte of a further answer. Most often the server closed it, idle, just when the
+    /// next request was written; but it may as well have read the request and died of it. What is idempotent may be sent again
+    /// by itself either way (RFC 9112 section 9.3.1), and that it was is counted. The new connection has not answered yet, so
+    /// this is true at most once per request.
+    pub(crate) fn may_retry(&self, why: &Why, line: &Line<'_>) -> bool {
+        let closed = matches!(why.cause(), Failure::Reset | Failure::ClosedEarly);
+        let mut waiting = (0..self.waiting).map(|n| &self.exchanges[(self.oldest + n) % self.exchanges.len()]);
+        closed
+            && self.answered
+            && waiting.all(|exchange| {
+                exchange.first_byte_ns.is_none() && !exchange.retried && line.requests.kind(exchange.kind).idempotent
+            })
+    }
+
+    /// Goes on after the kernel told that it can.
+    pub(crate) fn advance(&mut self, line: &Line<'_>, inbox: &mut Inbox, ready: EventFlags) -> Progress {
+        if self.connecting.is_some() || (ready.contains(EventFlags::OUT) && !self.out.is_empty()) {
+            let progress = self.write(line);
+            if !matches!(progress, Progress::Pending) || !ready.contains(EventFlags::IN) {
+                return progress;
+            }
+        }
+        self.read(inbox)
+    }
+
+    /// Looks at what was read and belongs to the next answer.
+    pub(crate) fn parse(&mut self, inbox: &mut Inbox) -> Progress {
+        let exchange = &mut self.exchanges[self.oldest];
+        let piece = &inbox.bytes[inbox.unread.clone()];
+        exchange.first_byte_ns.get_or_insert(inbox.at);
+        match self.parser.feed(piece) {
+            Ok(fed) => {
+                exchange.bytes_in += fed.used as u64;
+                inbox.unread.start += fed.used;
+                match fed.answer {
+                    None => Progress::Pending,
+                    Some(answer) => {
+                        self.answered = true;
+                        Progress::Answered { answer, at: inbox.at }
                     }
                 }
-                Err(Errno::AGAIN) => return self.wait_for(line, EventFlags::OUT),
-                Err(Errno::INTR) => {}
-                Err(errno) => return self.kernel_said(errno),
+            }
+            Err(error) => {
+                let why = Why::malformed(error, piece);
+                inbox.clear();
+                Progress::Broken { why, at: inbox.at }
             }
         }
     }
 
+    /// Its oldest request is over.
+    pub(crate) fn forget_oldest(&mut self) {
+        self.oldest = (self.oldest + 1) % self.exchanges.len();
+        self.waiting -= 1;
+    }
+
+    /// Closes the socket, which also takes it out of epoll.
+    pub(crate) fn close(&mut self) {
+        self.stream = None;
+        self.interest = EventFlags::empty();
+        self.connecting = None;
+        self.answered = false;
+        self.out.clear();
+        self.parser.reset();
+    }
+
+    /// Writes what is left of the requests. On a connection that is being opened, the first write tells whether it is open: one
+    /// call less than asking.
+    fn write(&mut self, line: &Line<'_>) -> Progress {
+        let Some(stream) = &mut self.stream else { return self.kernel_said(Errno::NOTCONN) };
+        let mut written = 0;
+        let end = loop {
+            match stream.send(&self.out[written..]) {
+                Ok(sent) => {
+                    written += sent;
+                    if written == self.out.len() {
+                        break Ok(EventFlags::IN);
+                    }
+                }
+                Err(Errno::AGAIN) => break Ok(EventFlags::IN | EventFlags::OUT),
+                Err(Errno::INTR) => {}
+                Err(errno) => break Err(errno),
+            }
+        };
+        if let (Some(since), true) = (self.connecting, written > 0) {
+            self.exchanges[self.oldest].connect_ns = Some(monotonic_ns().saturating_sub(since));
+            self.connecting = None;
+        }
+        self.out.drain(..written);
+        match end {
+            // Until it is connected there is nothing to read.
+            Ok(_) if self.connecting.is_some() => self.wait_for(line, EventFlags::OUT),
+            Ok(interest) => self.wait_for(line, interest),
+            Err(errno) => self.kernel_said(errno),
+        }
+    }
+
     /// Reads once. What is left makes epoll tell again, so one connection with a large body cannot hold up the others.
-    fn read(&mut self, buffer: &mut [u8]) -> Progress {
-        let length = match self.receive(buffer) {
+    fn read(&mut self, inbox: &mut Inbox) -> Progress {
+        let Some(stream) = &mut self.stream else { return self.kernel_said(Errno::NOTCONN) };
+        let length = match stream.receive(&mut inbox.bytes) {
             Ok(length) => length,
             Err(Errno::AGAIN | Errno::INTR) => return Progress::Pending,
             Err(errno) => return self.kernel_said(errno),
         };
-        let at = monotonic_ns();
+        inbox.at = monotonic_ns();
+        inbox.unread = 0..length;
         if length == 0 {
             return match self.parser.close() {
-                Some(answer) => Progress::Answered { answer, at },
-                None => Progress::Broken { why: Why::Closed { after: self.request.bytes_in }, at },
+                Some(answer) if !self.is_idle() => Progress::Answered { answer, at: inbox.at },
+                _ => Progress::Broken { why: Why::Closed { after: self.oldest().bytes_in }, at: inbox.at },
             };
         }
-        self.request.first_byte_ns.get_or_insert(at);
-        self.request.bytes_in += length as u64;
-        match self.parser.feed(&buffer[..length]) {
-            Ok(fed) => match fed.answer {
-                None => Progress::Pending,
-                // Bytes behind the answer belong to no request of ours.
-                Some(answer) => {
-                    let answer = Answer { reusable: answer.reusable && fed.used == length, ..answer };
-                    Progress::Answered { answer, at }
-                }
-            },
-            Err(error) => Progress::Broken { why: Why::malformed(error, &buffer[..length]), at },
+        if self.is_idle() {
+            // Bytes that nobody asked for; the worker closes the connection on them.
+            return Progress::Pending;
         }
+        self.parse(inbox)
     }
 
     /// Registers for another kind of readiness, which on a kept connection never happens: it stays registered for reading.
-    fn wait_for(&mut self, line: &Line, interest: EventFlags) -> Progress {
+    fn wait_for(&mut self, line: &Line<'_>, interest: EventFlags) -> Progress {
         if self.interest == interest {
             return Progress::Pending;
         }
-        let Some(socket) = &self.socket else { return self.kernel_said(Errno::NOTCONN) };
+        let Some(stream) = &self.stream else { return self.kernel_said(Errno::NOTCONN) };
+        let data = EventData::new_u64(self.token);
+        let done = if self.interest.is_empty() {
+            epoll::add(&line.epoll, stream, data, interest)
+        } else {
+            epoll::modify(&line.epoll, stream, data, interest)
+        };
         self.interest = interest;
-        match epoll::modify(&line.epoll, socket, EventData::new_u64(self.token), interest) {
+        match done {
             Ok(()) => Progress::Pending,
             Err(errno) => self.kernel_said(errno),
         }
     }
 
-    fn send(&self, bytes: &[u8]) -> Result<usize, Errno> {
-        let socket = self.socket.as_ref().ok_or(Errno::NOTCONN)?;
-        rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)
-    }
-
-    fn receive(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let socket = self.socket.as_ref().ok_or(Errno::NOTCONN)?;
-        rustix::net::recv(socket, buffer, RecvFlags::empty()).map(|(_, length)| length)
-    }
-
     fn kernel_said(&self, errno: Errno) -> Progress {
-        Progress::Broken { why: Why::Kernel { errno, connecting: self.phase == Phase::Connecting }, at: monotonic_ns() }
+        Progress::Broken { why: Why::Kernel { errno, connecting: self.connecting.is_some() }, at: monotonic_ns() }
+    }
+}
+
+impl Exchange {
+    /// The request as it stands, ended so at `end_ns`.
+    pub(crate) fn record(&self, ending: Ending, status: Option<u16>, end_ns: Nanos) -> Record {
+        let Exchange { due_ns, start_ns, connect_ns, first_byte_ns, retried, bytes_in, bytes_out, .. } = *self;
+        Record { due_ns, start_ns, connect_ns, first_byte_ns, end_ns, ending, status, retried, bytes_in, bytes_out }
     }
 }
 
@@ -249,7 +391,10 @@ impl Why {
     /// The failure it counts as.
     pub(crate) fn cause(&self) -> Failure {
         match *self {
-            Why::Kernel { errno: Errno::CONNREFUSED, .. } => Failure::Refused,
+            // A unix socket whose queue is full says AGAIN to a connect that does not wait.
+            Why::Kernel { errno: Errno::CONNREFUSED, .. } | Why::Kernel { errno: Errno::AGAIN, connecting: true } => {
+                Failure::Refused
+            }
             Why::Kernel { errno: Errno::TIMEDOUT, .. } | Why::Late { .. } => Failure::Timeout,
             Why::Kernel { errno: Errno::CONNRESET | Errno::PIPE, .. } | Why::Kernel { connecting: false, .. } => {
                 Failure::Reset
@@ -283,33 +428,8 @@ impl fmt::Display for Why {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Connecting,
-    Writing { written: usize },
-    Reading,
-}
-
-impl Phase {
-    fn written(self) -> usize {
-        match self {
-            Phase::Writing { written } => written,
-            Phase::Connecting | Phase::Reading => 0,
-        }
-    }
-}
-
-/// Times and bytes of the request under way.
-#[derive(Default)]
-struct Exchange {
-    start_ns: Nanos,
-    connect_start_ns: Nanos,
-    connect_ns: Option<Nanos>,
-    first_byte_ns: Option<Nanos>,
-    retried: bool,
-    bytes_in: u64,
-    bytes_out: u64,
-}
-
 /// How much of a malformed answer is shown.
 const PIECE: usize = 80;
+
+/// Bytes read at once. A body of 64 kB in one call; larger gains little and leaves the cache.
+const READ_BUFFER: usize = 128 * 1024;

@@ -5,17 +5,18 @@
 use crate::collect::Collector;
 use crate::connection::Line;
 use crate::machine::{OpenFiles, Pinned, monotonic_ns};
+use crate::pacer::{Calls, Pacer, Part};
+use crate::requests::Requests;
 use crate::sink::{Histograms, Record, Records, Sink, Whole};
 use crate::stop::{Allowance, Budget, Halt, StopRule};
-use crate::worker::{Expectation, Finished, Worker};
-use http1::{After, Method, Request, Version};
+use crate::transport::Address;
+use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
-use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult};
-use model::plan::{HttpVersion, LoadSpec};
+use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
+use model::plan::{LoadSpec, Pace};
 use rustix::event::epoll;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,7 @@ use std::thread;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Where to connect.
-    pub address: SocketAddr,
+    pub address: Address,
     /// Content of the `Host` field, with the port unless it is 80.
     pub host: String,
 }
@@ -50,6 +51,9 @@ pub enum LoadError {
         /// What is wrong with it.
         source: http1::RequestError,
     },
+    /// There is no request, or none is ever chosen.
+    #[error("load {0}: there is nothing to ask for; give at least one request with a weight above 0")]
+    NothingToAsk(String),
     /// Nobody would send anything.
     #[error("load {0}: connections is 0; set it to at least 1")]
     NoConnections(String),
@@ -82,7 +86,9 @@ pub fn run(spec: &LoadSpec, target: &Target, cpus: &[u32], control: &mut Control
     let engine = Engine::new(spec, target, cpus, control.stop)?;
     let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
     let (sender, seconds) = mpsc::channel();
-    let sinks = (0..engine.threads as usize).map(|i| Histograms::new(i, engine.origin, sender.clone())).collect();
+    let sinks = (0..engine.threads as usize)
+        .map(|i| Histograms::new(i, engine.origin, engine.open_account(), sender.clone()))
+        .collect();
     // From here on only workers hold senders, so the seconds end with the last worker.
     drop(sender);
     let workers = engine.drive(sinks, || seconds.iter().for_each(|part| collector.add(&part)))?;
@@ -107,13 +113,14 @@ pub fn records(spec: &LoadSpec, target: &Target, cpus: &[u32], stop: &AtomicBool
 struct Engine<'a> {
     spec: &'a LoadSpec,
     target: &'a Target,
-    request: Vec<u8>,
+    requests: Requests,
     cpus: &'a [u32],
     threads: u32,
     rule: StopRule,
     budget: Budget,
     halt: Halt<'a>,
-    body_bytes: OnceLock<u64>,
+    // Of each kind of request.
+    body_bytes: Vec<OnceLock<u64>>,
     // Seconds and the deadline are counted from here.
     origin: Nanos,
 }
@@ -133,16 +140,17 @@ impl<'a> Engine<'a> {
             return Err(LoadError::Endless(spec.name.clone()));
         }
         let threads = threads(spec, cpus);
+        let requests = Requests::new(spec, &target.host)?;
         Ok(Engine {
             spec,
             target,
-            request: request_bytes(spec, target)?,
             cpus,
             threads,
             rule,
             budget: Budget::new(rule, threads),
             halt: Halt { asked: stop, broken: AtomicBool::new(false) },
-            body_bytes: OnceLock::new(),
+            body_bytes: (0..requests.len()).map(|_| OnceLock::new()).collect(),
+            requests,
             origin: monotonic_ns(),
         })
     }
@@ -175,21 +183,52 @@ impl<'a> Engine<'a> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
         let spec = self.spec;
-        let line =
-            Line { address: self.target.address, request: self.request.clone(), keep_alive: spec.keep_alive, epoll };
+        let line = Line {
+            address: &self.target.address,
+            requests: &self.requests,
+            keep_alive: spec.keep_alive,
+            depth: spec.pipeline.max(1) as usize,
+            epoll,
+        };
         let expectation =
             Expectation { timeout_ns: spec.timeout_ns, same_length: spec.same_length, body_bytes: &self.body_bytes };
+        let (pacer, deadline) = self.pacer(i);
+        let habits = Habits { first: u64::from(i), stride: u64::from(self.threads), busy_poll: spec.busy_poll };
         // The first workers take one connection more each when they do not divide evenly.
         let connections = spec.connections / self.threads + u32::from(i < spec.connections % self.threads);
-        let deadline = self.rule.deadline(self.origin);
-        Ok(Worker::new(line, connections, expectation, Allowance::of(&self.budget), &self.halt, deadline, sink))
+        Ok(Worker::new(line, connections, expectation, pacer, habits, &self.halt, deadline, sink))
+    }
+
+    /// One worker's pacer, and the moment after which nothing counts for it.
+    fn pacer(&self, worker: u32) -> (Pacer<'_>, Nanos) {
+        match &self.spec.pace {
+            Pace::WhenFree => (Pacer::WhenFree(Allowance::of(&self.budget)), self.rule.deadline(self.origin)),
+            Pace::Timetable(table) => {
+                let part = Part { worker, of: self.threads };
+                let length = self.rule.duration_ns.unwrap_or(Nanos::MAX);
+                let calls = Calls::new(table, part, self.origin, length, self.rule.requests, self.spec.seed);
+                (Pacer::Timetable(calls), Nanos::MAX)
+            }
+        }
+    }
+
+    /// An empty account, for an open loop.
+    fn open_account(&self) -> Option<OpenLoop> {
+        matches!(self.spec.pace, Pace::Timetable(_)).then(|| OpenLoop {
+            service: Latency::preallocated(),
+            at_least: Latency::preallocated(),
+            lateness: Latency::preallocated(),
+            ..OpenLoop::default()
+        })
     }
 
     fn result(&self, workers: Vec<Finished<Whole>>, collector: Collector<'_>) -> LoadResult {
         let ended_ns = workers.iter().map(|worker| worker.ended_ns).max().unwrap_or(self.origin);
+        let open = matches!(self.spec.pace, Pace::Timetable(_));
         let mut result = LoadResult {
             connections: self.spec.connections,
-            started_ns: ended_ns,
+            // A timetable's window begins with the table, a closed loop's with its first request.
+            started_ns: if open { self.origin } else { ended_ns },
             ended_ns,
             end: end(&workers),
             counts: Counts::default(),
@@ -199,9 +238,11 @@ impl<'a> Engine<'a> {
             connect: Latency::new(),
             in_flight: 0,
             in_flight_ns: 0,
-            body_bytes: self.body_bytes.get().copied(),
+            body_bytes: self.body_bytes.first().and_then(OnceLock::get).copied(),
             examples: BTreeMap::new(),
             retry_example: None,
+            handshake: Latency::new(),
+            open: open.then(OpenLoop::default),
             generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec() },
         };
         for interval in &result.intervals {
@@ -212,6 +253,9 @@ impl<'a> Engine<'a> {
             result.started_ns = summary.first_start_ns.map_or(result.started_ns, |start| result.started_ns.min(start));
             result.first_byte.merge(&summary.first_byte);
             result.connect.merge(&summary.connect);
+            if let (Some(sum), Some(part)) = (&mut result.open, &summary.open) {
+                sum.merge(part);
+            }
             result.in_flight += summary.in_flight;
             result.in_flight_ns += summary.in_flight_ns;
             result.generator.cpu_ns += cpu_ns;
@@ -230,26 +274,6 @@ fn end<T>(workers: &[Finished<T>]) -> LoadEnd {
     [LoadEnd::Stopped, LoadEnd::Duration].into_iter().find(any).unwrap_or(LoadEnd::Requests)
 }
 
-fn request_bytes(spec: &LoadSpec, target: &Target) -> Result<Vec<u8>, LoadError> {
-    let mut headers = spec.headers.clone();
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
-        // The server's log shall say who that was.
-        headers.push(("User-Agent".to_owned(), concat!("webdyno/", env!("CARGO_PKG_VERSION")).to_owned()));
-    }
-    let request = Request {
-        method: Method::Get,
-        path: &spec.path,
-        version: match spec.http {
-            HttpVersion::Http10 => Version::Http10,
-            HttpVersion::Http11 => Version::Http11,
-        },
-        after: if spec.keep_alive { After::KeepOpen } else { After::Close },
-        host: &target.host,
-        headers: &headers,
-    };
-    request.to_bytes().map_err(|source| LoadError::Request { name: spec.name.clone(), source })
-}
-
 /// One thread sends more than most servers answer, so there are more only when connections are many and CPUs are there for
 /// them: the CPUs the load is pinned to, or half of the machine's when the server shares them.
 fn threads(spec: &LoadSpec, cpus: &[u32]) -> u32 {
@@ -265,7 +289,7 @@ const CONNECTIONS_PER_THREAD: u32 = 256;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use http1::{After, Method, Request, Version};
     use model::plan::{Options, parse};
     use std::path::Path;
 

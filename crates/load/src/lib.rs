@@ -1,16 +1,17 @@
 //! Drive a load against an address and hand records to sinks.
 //!
-//! The load is a closed loop: every connection sends its next request as soon as the answer to the last one is complete. What
-//! is sent and when it ends come from [`model::plan::LoadSpec`]; what happened comes back as [`model::load::LoadResult`], or
-//! request by request from [`records`].
+//! What is sent, when, and when it ends come from [`model::plan::LoadSpec`]; what happened comes back as
+//! [`model::load::LoadResult`], or request by request from [`records`]. A closed loop sends a connection's next request as soon
+//! as the answer to the last one is complete; an open one sends by a timetable, and its latencies count from there.
 //!
 //! # Layout
 //! - `engine`: threads, from a specification to a result.
 //! - `worker`: one thread's loop, the only request loop there is. Per request it takes no lock, touches nothing that is
 //!   shared and allocates nothing.
-//! - `connection`: one socket and the request on it.
+//! - `pacer`: when a request may begin; `requests`: what it asks for; `stop`: when a load is over, and how requests are shared
+//!   out so that their number comes out exactly.
+//! - `connection`: one connection and the requests on it; `transport`: the socket below it.
 //! - `in_flight`: who has waited longest, for timeouts that are each request's own.
-//! - `stop`: when a load is over, and how requests are shared out so that their number comes out exactly.
 //! - `sink`: what becomes of a finished request; `collect`: the seconds of all workers put together.
 //! - `machine`: clocks, CPUs and the limit on open files.
 //!
@@ -21,10 +22,14 @@ mod connection;
 mod engine;
 mod in_flight;
 mod machine;
+mod pacer;
+mod requests;
 mod sink;
 mod stop;
+mod transport;
 mod worker;
 
 pub use engine::{Control, LoadError, Target, records, run};
 pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};
+pub use transport::Address;

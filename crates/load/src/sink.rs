@@ -3,13 +3,15 @@
 //! Every worker has a sink of its own, so nothing in one is shared or locked. A sink is the only place that counts.
 
 use model::latency::Latency;
-use model::load::{Counts, Failure};
+use model::load::{Counts, Failure, OpenLoop};
 use model::{Nanos, SECOND};
 use std::sync::mpsc::Sender;
 
 /// One request, from its start to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
+    /// When it was due: in an open loop what its latency counts from, in a closed one the same as its start.
+    pub due_ns: Nanos,
     /// When it began: with the first try to connect, or with writing on an open connection.
     pub start_ns: Nanos,
     /// How long connecting took, if a connection was opened for it.
@@ -39,6 +41,26 @@ pub enum Ending {
     Failed(Failure),
     /// Not at all: the load was over first.
     InFlight,
+    /// It never began: no connection was free for it until the load was over.
+    Unsent,
+}
+
+impl Record {
+    /// A request that was due and never began until `end_ns`.
+    pub(crate) fn unsent(due_ns: Nanos, end_ns: Nanos) -> Record {
+        Record {
+            due_ns,
+            start_ns: end_ns,
+            connect_ns: None,
+            first_byte_ns: None,
+            end_ns,
+            ending: Ending::Unsent,
+            status: None,
+            retried: false,
+            bytes_in: 0,
+            bytes_out: 0,
+        }
+    }
 }
 
 /// Takes one worker's records.
@@ -46,8 +68,11 @@ pub(crate) trait Sink: Send {
     /// What is left when the load is over.
     type Summary: Send;
 
-    /// A request is over.
+    /// A request is over, or can no longer begin.
     fn record(&mut self, record: &Record);
+
+    /// A request that had a free connection began so long after it was due.
+    fn begun_late(&mut self, late_ns: Nanos);
 
     /// The clock shows `now`, and every record to come ends at or after it. Answers when it wants to be told again.
     fn tick(&mut self, now: Nanos) -> Nanos;
@@ -66,6 +91,8 @@ impl Sink for Records {
     fn record(&mut self, record: &Record) {
         self.0.push(*record);
     }
+
+    fn begun_late(&mut self, _: Nanos) {}
 
     fn tick(&mut self, _: Nanos) -> Nanos {
         Nanos::MAX
@@ -108,6 +135,8 @@ pub(crate) struct Whole {
     pub(crate) first_byte: Latency,
     /// Time to connect, of connections opened.
     pub(crate) connect: Latency,
+    /// What only an open loop counts.
+    pub(crate) open: Option<OpenLoop>,
     /// Requests cut off.
     pub(crate) in_flight: u64,
     /// Time in flight, of all requests.
@@ -117,11 +146,12 @@ pub(crate) struct Whole {
 }
 
 impl Histograms {
-    /// An empty sink for the seconds since `origin`.
-    pub(crate) fn new(worker: usize, origin: Nanos, seconds: Sender<Part>) -> Histograms {
+    /// An empty sink for the seconds since `origin`, of an open loop if it comes with such an account.
+    pub(crate) fn new(worker: usize, origin: Nanos, open: Option<OpenLoop>, seconds: Sender<Part>) -> Histograms {
         let whole = Whole {
             first_byte: Latency::preallocated(),
             connect: Latency::preallocated(),
+            open,
             in_flight: 0,
             in_flight_ns: 0,
             first_start_ns: None,
@@ -154,12 +184,13 @@ impl Sink for Histograms {
     type Summary = Whole;
 
     fn record(&mut self, record: &Record) {
-        let Record { start_ns, end_ns, .. } = *record;
+        let Record { due_ns, start_ns, end_ns, .. } = *record;
+        let ended = !matches!(record.ending, Ending::InFlight | Ending::Unsent);
         // What was cut off ended in no second: it is no reason to begin one.
-        if end_ns >= self.boundary() && record.ending != Ending::InFlight {
+        if end_ns >= self.boundary() && ended {
             self.roll_over(end_ns);
         }
-        let since_start = |at: Nanos| micros(at.saturating_sub(start_ns));
+        let since_due = |at: Nanos| micros(at.saturating_sub(due_ns));
         self.counts.retries += u64::from(record.retried);
         self.counts.bytes_in += record.bytes_in;
         self.counts.bytes_out += record.bytes_out;
@@ -173,15 +204,33 @@ impl Sink for Histograms {
         match record.ending {
             Ending::Good => {
                 self.counts.good += 1;
-                self.total.record(since_start(end_ns));
-                self.whole.first_byte.record(since_start(record.first_byte_ns.unwrap_or(end_ns)));
+                self.total.record(since_due(end_ns));
+                self.whole.first_byte.record(since_due(record.first_byte_ns.unwrap_or(end_ns)));
             }
             Ending::Failed(cause) => *self.counts.failed.entry(cause).or_default() += 1,
             Ending::InFlight => self.whole.in_flight += 1,
+            Ending::Unsent => {}
+        }
+        if let Some(open) = &mut self.whole.open {
+            open.arrived += 1;
+            match record.ending {
+                Ending::Good => open.service.record(micros(end_ns.saturating_sub(start_ns))),
+                Ending::Unsent => open.unsent += 1,
+                _ => {}
+            }
+            if matches!(record.ending, Ending::InFlight | Ending::Unsent | Ending::Failed(Failure::Timeout)) {
+                open.at_least.record(since_due(end_ns));
+            }
         }
         self.whole.in_flight_ns += end_ns.saturating_sub(start_ns);
         // Requests end in another order than they begin in.
         self.whole.first_start_ns = Some(self.whole.first_start_ns.map_or(start_ns, |first| first.min(start_ns)));
+    }
+
+    fn begun_late(&mut self, late_ns: Nanos) {
+        if let Some(open) = &mut self.whole.open {
+            open.lateness.record(micros(late_ns));
+        }
     }
 
     fn tick(&mut self, now: Nanos) -> Nanos {
@@ -213,6 +262,7 @@ mod tests {
     /// A good request from `start_ns` to `end_ns`, both counted from the origin.
     fn record(start_ns: Nanos, end_ns: Nanos) -> Record {
         Record {
+            due_ns: ORIGIN + start_ns,
             start_ns: ORIGIN + start_ns,
             connect_ns: None,
             first_byte_ns: None,
@@ -228,7 +278,7 @@ mod tests {
     /// Feeds records without a tick in between; each part that comes out as its second, its good answers, its bytes in.
     fn check(records: &[Record], expected: &[(u64, u64, u64)]) {
         let (sender, parts) = mpsc::channel();
-        let mut sink = Histograms::new(0, ORIGIN, sender);
+        let mut sink = Histograms::new(0, ORIGIN, None, sender);
         records.iter().for_each(|record| sink.record(record));
         sink.finish();
         let parts: Vec<_> = parts.iter().map(|part| (part.second, part.total.len(), part.counts.bytes_in)).collect();
@@ -249,7 +299,7 @@ mod tests {
         let nearest = [0, 499, 500, 1_499, 1_500, 1_000_700].map(micros);
         assert_eq!(nearest, [0, 0, 1, 1, 2, 1_001]);
         let (sender, _parts) = mpsc::channel();
-        let mut sink = Histograms::new(0, ORIGIN, sender);
+        let mut sink = Histograms::new(0, ORIGIN, None, sender);
         sink.record(&Record { connect_ns: Some(1_700), first_byte_ns: Some(ORIGIN + 3_600), ..record(0, 5_800) });
         let total = sink.total.range_us();
         let whole = sink.finish();

@@ -3,7 +3,8 @@
 //! Workers take requests in leases, so that the shared counter is touched seldom; leases shrink towards the end, so that no
 //! worker sits on requests that another one could send.
 
-use model::{Nanos, plan::LoadSpec};
+use model::Nanos;
+use model::plan::LoadSpec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// When to stop: whichever comes first. Absent means never.
@@ -18,7 +19,7 @@ pub(crate) struct StopRule {
 impl StopRule {
     /// The rule a load asks for.
     pub(crate) fn of(spec: &LoadSpec) -> StopRule {
-        StopRule { requests: spec.requests, duration_ns: spec.duration_ns }
+        StopRule { requests: spec.requests, duration_ns: spec.length_ns() }
     }
 
     /// Whether the load ever ends by itself.

@@ -1,21 +1,23 @@
 //! One thread's loop over its connections: the only request loop there is.
 //!
-//! Each connection waits for the kernel, or for the end of a pause after a failure, or has retired because no request is left.
-//! The loop sleeps in one place, until the kernel has something or the next thing is due: a timeout, the end of a pause, a new
-//! second, the end of the load.
+//! Each connection has requests in flight, waits in a queue for work, or rests after a failure. Whenever one has room the pacer
+//! says whether a request may begin; all else is the same for every way of pacing. The loop sleeps in one place, until the
+//! kernel has something or the next thing is due: an arrival, a timeout, the end of a rest, a new second, the end of the load.
 
-use crate::connection::{Connection, Line, Progress, Why};
+use crate::connection::{Connection, Exchange, Inbox, Line, Progress, Why};
 use crate::in_flight::InFlight;
 use crate::machine::{monotonic_ns, thread_cpu};
-use crate::sink::{Ending, Sink};
-use crate::stop::{Allowance, Halt};
+use crate::pacer::{Due, Pacer};
+use crate::sink::{Ending, Record, Sink};
+use crate::stop::Halt;
 use http1::Answer;
 use model::load::{Failure, LoadEnd};
 use model::{Nanos, SECOND};
 use rustix::buffer::spare_capacity;
+use rustix::event::epoll::EventFlags;
 use rustix::event::{Timespec, epoll};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::OnceLock;
 
 /// What a worker holds every answer to.
@@ -23,34 +25,49 @@ use std::sync::OnceLock;
 pub(crate) struct Expectation<'a> {
     /// The longest a request may take.
     pub(crate) timeout_ns: Nanos,
-    /// Whether the length below binds.
+    /// Whether the lengths below bind.
     pub(crate) same_length: bool,
-    /// Length of the first good body of any worker.
-    pub(crate) body_bytes: &'a OnceLock<u64>,
+    /// Length of the first good body of any worker, for each kind of request.
+    pub(crate) body_bytes: &'a [OnceLock<u64>],
+}
+
+/// How a worker waits and what it numbers its requests by.
+#[derive(Clone, Copy)]
+pub(crate) struct Habits {
+    /// Its first request's number; the next one's is `stride` more.
+    pub(crate) first: u64,
+    /// How many workers share the numbers.
+    pub(crate) stride: u64,
+    /// Whether it asks the kernel again and again instead of sleeping.
+    pub(crate) busy_poll: bool,
 }
 
 /// One thread's share of the load.
 pub(crate) struct Worker<'a, S> {
-    line: Line,
+    line: Line<'a>,
     expectation: Expectation<'a>,
-    allowance: Allowance<'a>,
+    pacer: Pacer<'a>,
+    habits: Habits,
     halt: &'a Halt<'a>,
+    // Nothing counts that happens later: the end of a closed loop. An open one waits for its last answers.
     deadline: Nanos,
     sink: S,
     connections: Vec<Connection>,
-    // Failures since the last complete answer, per connection.
-    failures: Vec<u32>,
+    // Connections that have room, longest first.
+    queue: VecDeque<usize>,
+    // Connections that rest, by when they are ready again.
+    resting: BinaryHeap<Reverse<(Nanos, usize)>>,
+    // Requests in flight, by connection and place on it.
     in_flight: InFlight,
-    // Connections with a request granted and not begun, by the time it shall begin.
-    pauses: BinaryHeap<Reverse<(Nanos, usize)>>,
-    // Connections that have not retired.
-    busy: usize,
-    // This worker's copy of the shared length, so that answers touch nothing shared.
-    body_bytes: Option<u64>,
+    // Whether there are no more requests.
+    exhausted: bool,
+    serial: u64,
+    // This worker's copy of the shared lengths, so that answers touch nothing shared.
+    body_bytes: Vec<Option<u64>>,
     last_end: Nanos,
     examples: BTreeMap<Failure, String>,
     retry_example: Option<String>,
-    buffer: Vec<u8>,
+    inbox: Inbox,
 }
 
 /// What a worker leaves behind.
@@ -70,44 +87,48 @@ pub(crate) struct Finished<T> {
 }
 
 impl<'a, S: Sink> Worker<'a, S> {
-    /// A worker with so many connections, none of them open yet, that stops at `deadline`.
+    /// A worker with so many connections, none of them open yet. Nothing counts for it after `deadline`.
+    #[allow(clippy::too_many_arguments, reason = "each is one thing that the engine decides for all its workers")]
     pub(crate) fn new(
-        line: Line,
+        line: Line<'a>,
         connections: u32,
         expectation: Expectation<'a>,
-        allowance: Allowance<'a>,
+        pacer: Pacer<'a>,
+        habits: Habits,
         halt: &'a Halt<'a>,
         deadline: Nanos,
         sink: S,
     ) -> Worker<'a, S> {
         let count = connections as usize;
+        let depth = line.depth;
         Worker {
+            body_bytes: vec![None; line.requests.len()],
             line,
             expectation,
-            allowance,
+            pacer,
+            habits,
             halt,
             deadline,
             sink,
-            connections: (0..u64::from(connections)).map(Connection::new).collect(),
-            failures: vec![0; count],
-            in_flight: InFlight::new(count),
-            pauses: BinaryHeap::with_capacity(count),
-            busy: count,
-            body_bytes: None,
+            connections: (0..u64::from(connections)).map(|i| Connection::new(i, depth)).collect(),
+            queue: VecDeque::with_capacity(count),
+            resting: BinaryHeap::with_capacity(count),
+            in_flight: InFlight::new(count * depth),
+            exhausted: false,
+            serial: habits.first,
             last_end: 0,
             examples: BTreeMap::new(),
             retry_example: None,
-            buffer: vec![0; READ_BUFFER],
+            inbox: Inbox::new(),
         }
     }
 
     /// Sends requests until the load is over.
     pub(crate) fn run(mut self) -> Finished<S::Summary> {
         let cpu_before = thread_cpu();
-        let began = monotonic_ns();
-        self.last_end = began;
+        self.last_end = monotonic_ns();
         for i in 0..self.connections.len() {
-            self.grant(i, began);
+            self.enqueue(i, self.last_end);
         }
         let (end, ended_ns) = self.serve();
         self.cut_off(ended_ns);
@@ -118,32 +139,59 @@ impl<'a, S: Sink> Worker<'a, S> {
 
     /// The loop; says why it ended and when the window closed.
     fn serve(&mut self) -> (LoadEnd, Nanos) {
-        let mut events = Vec::with_capacity(self.connections.len().min(EVENTS));
+        let mut events = Vec::with_capacity((self.connections.len() + 1).min(EVENTS));
         loop {
             let now = monotonic_ns();
-            if self.busy == 0 {
-                return (LoadEnd::Requests, self.last_end);
-            }
-            if now >= self.deadline {
-                return (LoadEnd::Duration, self.deadline);
-            }
             if self.halt.is_set() {
                 return (LoadEnd::Stopped, now);
             }
+            if let Some(end) = self.is_over(now) {
+                return end;
+            }
             let next_second = self.sink.tick(now);
             self.expire(now);
-            self.resume(now);
-            let timeout = timespec(self.next_due(now, next_second).saturating_sub(now));
+            self.wake_up(now);
+            let next_arrival = self.hand_out(now);
+            let wait = self.next_due(now, next_second, next_arrival).saturating_sub(now);
+            let timeout = timespec(if self.habits.busy_poll { 0 } else { wait });
             events.clear();
             // Interrupted by a signal: as good as nothing ready.
             let _ = epoll::wait(&self.line.epoll, spare_capacity(&mut events), Some(&timeout));
             for event in &events {
                 // Tokens are indices into `connections`.
-                let i = event.data.u64() as usize;
-                let progress = self.connections[i].advance(&self.line, &mut self.buffer);
-                self.follow(i, progress);
+                self.attend(event.data.u64() as usize, event.flags);
             }
         }
+    }
+
+    fn is_over(&mut self, now: Nanos) -> Option<(LoadEnd, Nanos)> {
+        if now >= self.deadline {
+            return Some((LoadEnd::Duration, self.deadline));
+        }
+        let Some(calls) = self.pacer.calls() else {
+            return (self.exhausted && self.in_flight.is_empty()).then_some((LoadEnd::Requests, self.last_end));
+        };
+        let end = calls.end();
+        if now < end {
+            return (calls.is_complete() && self.in_flight.is_empty()).then_some((LoadEnd::Requests, self.last_end));
+        }
+        // What is due and found no connection is never sent; what was sent is waited for, no longer than its own time.
+        self.give_up_unsent(end);
+        self.in_flight.is_empty().then_some((LoadEnd::Duration, self.last_end.max(end)))
+    }
+
+    /// Does what an event asks for, and what follows from it.
+    fn attend(&mut self, i: usize, ready: EventFlags) {
+        let progress = self.connections[i].advance(&self.line, &mut self.inbox, ready);
+        if self.connections[i].is_idle() {
+            // The server closed a connection that waited for work, or sent what nobody asked for.
+            if matches!(progress, Progress::Broken { .. }) || !self.inbox.is_empty() {
+                self.connections[i].close();
+            }
+            self.inbox.clear();
+            return;
+        }
+        self.follow(i, progress);
     }
 
     /// Goes on with a connection until it has to wait.
@@ -152,12 +200,14 @@ impl<'a, S: Sink> Worker<'a, S> {
             progress = match progress {
                 Progress::Pending => return,
                 // Known only after the deadline: the request was in flight when the load ended.
-                Progress::Answered { at, .. } | Progress::Broken { at, .. } if at >= self.deadline => return,
+                Progress::Answered { at, .. } | Progress::Broken { at, .. } if at >= self.deadline => {
+                    return self.inbox.clear();
+                }
                 Progress::Answered { answer, at } => match self.answered(i, answer, at) {
                     Some(progress) => progress,
                     None => return,
                 },
-                Progress::Broken { ref why, .. } if self.connections[i].may_retry(why) => {
+                Progress::Broken { ref why, .. } if self.connections[i].may_retry(why, &self.line) => {
                     self.retry_example.get_or_insert_with(|| why.to_string());
                     self.connections[i].retry(&self.line)
                 }
@@ -168,32 +218,39 @@ impl<'a, S: Sink> Worker<'a, S> {
 
     /// Judges a complete answer, and begins the next request straight away.
     fn answered(&mut self, i: usize, answer: Answer, at: Nanos) -> Option<Progress> {
-        if at - self.connections[i].start_ns() > self.expectation.timeout_ns {
+        let exchange = self.connections[i].oldest();
+        if at - exchange.start_ns > self.expectation.timeout_ns {
             // It came in the same wake-up that would have found it too late.
-            let after = self.connections[i].received();
+            let after = exchange.bytes_in;
             self.broken(i, &Why::Late { after }, at);
             return None;
         }
-        let ending = self.judge(answer);
+        let ending = self.judge(exchange.kind, answer);
         self.over(i, ending, Some(answer.status), at);
-        self.failures[i] = 0;
-        if !(answer.reusable && self.line.keep_alive) {
-            self.connections[i].close();
+        let connection = &mut self.connections[i];
+        connection.failures = 0;
+        let open = answer.reusable && self.line.keep_alive;
+        if open && !connection.is_idle() && !self.inbox.is_empty() {
+            return Some(connection.parse(&mut self.inbox));
         }
-        if !self.allowance.take() {
-            self.retire(i);
-            return None;
+        // Bytes behind the last answer belong to no request of ours.
+        let open = open && self.inbox.is_empty();
+        self.inbox.clear();
+        if !open {
+            if !connection.is_idle() {
+                return Some(Progress::Broken { why: Why::Closed { after: 0 }, at });
+            }
+            connection.close();
         }
-        self.in_flight.push(i);
-        Some(self.connections[i].begin(&self.line, at))
+        self.fill(i, at)
     }
 
-    fn judge(&mut self, answer: Answer) -> Ending {
+    fn judge(&mut self, kind: usize, answer: Answer) -> Ending {
         if !(200..300).contains(&answer.status) {
             return self.fail(Failure::Status, || format!("status {}", answer.status));
         }
-        let shared = self.expectation.body_bytes;
-        let expected = *self.body_bytes.get_or_insert_with(|| *shared.get_or_init(|| answer.body_bytes));
+        let shared = &self.expectation.body_bytes[kind];
+        let expected = *self.body_bytes[kind].get_or_insert_with(|| *shared.get_or_init(|| answer.body_bytes));
         if self.expectation.same_length && answer.body_bytes != expected {
             let received = answer.body_bytes;
             return self.fail(Failure::LengthDiffers, || {
@@ -203,67 +260,151 @@ impl<'a, S: Sink> Worker<'a, S> {
         Ending::Good
     }
 
-    /// A request without an answer: the connection is closed, and pauses before its next request.
+    /// A connection without an answer: it is closed, and rests.
     fn broken(&mut self, i: usize, why: &Why, at: Nanos) {
-        let ending = self.fail(why.cause(), || why.to_string());
-        self.over(i, ending, None, at);
-        self.connections[i].close();
-        self.failures[i] = self.failures[i].saturating_add(1);
-        self.grant(i, at + pause_ns(self.failures[i]));
+        while !self.connections[i].is_idle() {
+            let ending = self.fail(why.cause(), || why.to_string());
+            self.over(i, ending, None, at);
+        }
+        self.inbox.clear();
+        let connection = &mut self.connections[i];
+        connection.close();
+        connection.failures = connection.failures.saturating_add(1);
+        self.resting.push(Reverse((at + rest_ns(connection.failures), i)));
     }
 
-    /// Grants a connection its next request at `due`, or retires it.
-    fn grant(&mut self, i: usize, due: Nanos) {
-        if self.allowance.take() {
-            self.pauses.push(Reverse((due, i)));
-        } else {
-            self.retire(i);
+    /// Begins as many requests on a connection as it has room for and the pacer allows.
+    fn fill(&mut self, i: usize, at: Nanos) -> Option<Progress> {
+        loop {
+            match self.pacer.next(at) {
+                Due::Now(due_ns) => {
+                    let progress = self.begin(i, due_ns, at);
+                    if !matches!(progress, Progress::Pending) {
+                        return Some(progress);
+                    }
+                    if !self.connections[i].has_room() {
+                        break;
+                    }
+                }
+                Due::At(_) => {
+                    self.enqueue(i, at);
+                    break;
+                }
+                Due::Never => {
+                    self.exhausted = true;
+                    // A server may have a worker wait for it that others could use.
+                    if self.connections[i].is_idle() {
+                        self.connections[i].close();
+                    }
+                    break;
+                }
+            }
+        }
+        Some(self.connections[i].flush(&self.line))
+    }
+
+    fn begin(&mut self, i: usize, due_ns: Option<Nanos>, start_ns: Nanos) -> Progress {
+        let kind = self.line.requests.pick(self.serial);
+        self.serial += self.habits.stride;
+        let exchange = Exchange { kind, due_ns: due_ns.unwrap_or(start_ns), start_ns, ..Exchange::default() };
+        let (place, progress) = self.connections[i].begin(&self.line, exchange);
+        self.in_flight.push(i * self.line.depth + place);
+        progress
+    }
+
+    fn enqueue(&mut self, i: usize, at: Nanos) {
+        if self.connections[i].free_since.is_none() {
+            self.connections[i].free_since = Some(at);
+            self.queue.push_back(i);
         }
     }
 
-    fn retire(&mut self, i: usize) {
-        self.connections[i].close();
-        self.busy -= 1;
+    /// Gives requests that are due to connections that wait, some at a time, so that opening many does not keep answers
+    /// waiting. Says when the next one is due.
+    fn hand_out(&mut self, now: Nanos) -> Nanos {
+        for _ in 0..BEGUN_AT_ONCE {
+            let Some(&i) = self.queue.front() else { return Nanos::MAX };
+            let due_ns = match self.pacer.next(now) {
+                Due::Now(due_ns) => due_ns,
+                Due::At(at) => return at,
+                Due::Never => {
+                    self.exhausted = true;
+                    return Nanos::MAX;
+                }
+            };
+            self.queue.pop_front();
+            let free_since = self.connections[i].free_since.take().unwrap_or(now);
+            let start_ns = monotonic_ns();
+            if let Some(due_ns) = due_ns {
+                self.sink.begun_late(start_ns.saturating_sub(due_ns.max(free_since)));
+            }
+            let mut progress = self.begin(i, due_ns, start_ns);
+            if matches!(progress, Progress::Pending) {
+                if self.connections[i].has_room() {
+                    self.enqueue(i, start_ns);
+                }
+                progress = self.connections[i].flush(&self.line);
+            }
+            self.follow(i, progress);
+        }
+        now
     }
 
-    /// Begins requests whose time has come; some at a time, so that opening many connections does not keep answers waiting.
-    fn resume(&mut self, at: Nanos) {
-        for _ in 0..BEGUN_AT_ONCE {
-            let Some(&Reverse((due, i))) = self.pauses.peek() else { return };
-            if due > at {
+    /// Lets connections that have rested wait for work again.
+    fn wake_up(&mut self, now: Nanos) {
+        while let Some(&Reverse((ready, i))) = self.resting.peek() {
+            if ready > now {
                 return;
             }
-            self.pauses.pop();
-            self.in_flight.push(i);
-            let progress = self.connections[i].begin(&self.line, monotonic_ns());
-            self.follow(i, progress);
+            self.resting.pop();
+            self.enqueue(i, ready);
         }
     }
 
     /// Gives up on requests that have had their time.
     fn expire(&mut self, now: Nanos) {
-        while let Some(i) = self.in_flight.oldest() {
-            if now.saturating_sub(self.connections[i].start_ns()) < self.expectation.timeout_ns {
+        while let Some((i, exchange)) = self.longest_in_flight() {
+            if now.saturating_sub(exchange.start_ns) < self.expectation.timeout_ns {
                 return;
             }
-            let after = self.connections[i].received();
+            let after = exchange.bytes_in;
             self.broken(i, &Why::Late { after }, now);
         }
     }
 
+    /// The request that began first of those in flight, and its connection.
+    fn longest_in_flight(&self) -> Option<(usize, &Exchange)> {
+        let slot = self.in_flight.oldest()?;
+        let (i, place) = (slot / self.line.depth, slot % self.line.depth);
+        Some((i, self.connections[i].exchange(place)))
+    }
+
+    /// Arrivals until `end` that no connection was free for.
+    fn give_up_unsent(&mut self, end: Nanos) {
+        self.exhausted = true;
+        while let Some(due_ns) = self.pacer.calls().and_then(|calls| calls.take_before(end)) {
+            self.sink.record(&Record::unsent(due_ns, end));
+        }
+    }
+
     fn cut_off(&mut self, at: Nanos) {
-        while let Some(i) = self.in_flight.oldest() {
-            self.in_flight.remove(i);
+        self.give_up_unsent(at);
+        while let Some((i, exchange)) = self.longest_in_flight() {
             // A request begun between the last look at the clock and the deadline.
-            let at = at.max(self.connections[i].start_ns());
-            self.sink.record(&self.connections[i].record(Ending::InFlight, None, at));
+            let at = at.max(exchange.start_ns);
+            let place = self.connections[i].oldest_place();
+            self.sink.record(&self.connections[i].oldest().record(Ending::InFlight, None, at));
+            self.in_flight.remove(i * self.line.depth + place);
+            self.connections[i].forget_oldest();
         }
     }
 
     fn over(&mut self, i: usize, ending: Ending, status: Option<u16>, at: Nanos) {
-        self.in_flight.remove(i);
+        let connection = &mut self.connections[i];
+        self.in_flight.remove(i * self.line.depth + connection.oldest_place());
         self.last_end = at;
-        self.sink.record(&self.connections[i].record(ending, status, at));
+        self.sink.record(&connection.oldest().record(ending, status, at));
+        connection.forget_oldest();
     }
 
     /// Notes an example of a failure unless there is one.
@@ -273,21 +414,21 @@ impl<'a, S: Sink> Worker<'a, S> {
     }
 
     /// When the loop has to go round again, whatever the kernel has by then.
-    fn next_due(&self, at: Nanos, next_second: Nanos) -> Nanos {
-        let look_again = at + LOOK_FOR_HALT;
-        let expiry = self
-            .in_flight
-            .oldest()
-            .map_or(Nanos::MAX, |i| self.connections[i].start_ns().saturating_add(self.expectation.timeout_ns));
-        let pause = self.pauses.peek().map_or(Nanos::MAX, |&Reverse((due, _))| due);
-        look_again.min(self.deadline).min(next_second).min(expiry).min(pause)
+    fn next_due(&mut self, now: Nanos, next_second: Nanos, next_arrival: Nanos) -> Nanos {
+        let look_again = now + LOOK_FOR_HALT;
+        let timeout_ns = self.expectation.timeout_ns;
+        let expiry =
+            self.longest_in_flight().map_or(Nanos::MAX, |(_, exchange)| exchange.start_ns.saturating_add(timeout_ns));
+        let rested = self.resting.peek().map_or(Nanos::MAX, |&Reverse((ready, _))| ready);
+        let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end()).max(now);
+        look_again.min(end).min(next_second).min(expiry).min(rested).min(next_arrival)
     }
 }
 
-/// How long a connection pauses after so many failures in a row, in nanoseconds: 4 ms doubling to 256 ms. A server that is
+/// How long a connection rests after so many failures in a row, in nanoseconds: 4 ms doubling to 256 ms. A server that is
 /// gone is asked by each connection about four times a second, not in a spin; one that comes back is found within a quarter
 /// of a second.
-fn pause_ns(failures: u32) -> Nanos {
+fn rest_ns(failures: u32) -> Nanos {
     4_000_000 << failures.saturating_sub(1).min(6)
 }
 
@@ -295,9 +436,6 @@ fn timespec(nanos: Nanos) -> Timespec {
     // Both parts are far below what the types hold: a wait is never longer than `LOOK_FOR_HALT`.
     Timespec { tv_sec: (nanos / SECOND).cast_signed(), tv_nsec: (nanos % SECOND).cast_signed() }
 }
-
-/// Bytes read at once. A body of 64 kB in one call; larger gains little and leaves the cache.
-const READ_BUFFER: usize = 128 * 1024;
 
 /// Connections looked at in one wake-up.
 const EVENTS: usize = 256;
@@ -313,8 +451,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_and_are_bounded() {
-        let pauses: Vec<_> = [1, 2, 3, 7, 8, u32::MAX].into_iter().map(|n| pause_ns(n) / 1_000_000).collect();
-        assert_eq!(pauses, [4, 8, 16, 256, 256, 256]);
+    fn rests_double_and_are_bounded() {
+        let rests: Vec<_> = [1, 2, 3, 7, 8, u32::MAX].into_iter().map(|n| rest_ns(n) / 1_000_000).collect();
+        assert_eq!(rests, [4, 8, 16, 256, 256, 256]);
     }
 }

@@ -3,7 +3,7 @@
 use load::{Ending, Target, records};
 use model::SECOND;
 use model::load::Failure;
-use model::plan::{HttpVersion, LoadSpec};
+use model::plan::LoadSpec;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicBool;
@@ -16,20 +16,8 @@ fn no_file_descriptor_is_a_failure_of_this_machine() {
     // The next one is for epoll; sockets then find none.
     let limit = u64::try_from(lowest_free).unwrap() + 1;
     setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: Some(limit) }).unwrap();
-    let spec = LoadSpec {
-        name: "test".to_owned(),
-        path: "/".to_owned(),
-        connections: 2,
-        threads: None,
-        requests: Some(4),
-        duration_ns: None,
-        keep_alive: true,
-        http: HttpVersion::Http11,
-        timeout_ns: SECOND,
-        same_length: true,
-        headers: Vec::new(),
-    };
-    let target = Target { address: target, host: "localhost".to_owned() };
+    let spec = LoadSpec { connections: 2, requests: Some(4), timeout_ns: SECOND, ..LoadSpec::of("test", "/") };
+    let target = Target { address: target.into(), host: "localhost".to_owned() };
     let records = records(&spec, &target, &[], &AtomicBool::new(false)).unwrap();
     assert_eq!(records.len(), 4);
     assert!(records.iter().all(|record| record.ending == Ending::Failed(Failure::Local)), "{records:?}");

@@ -3,7 +3,7 @@
 
 use load::{Control, Target, run};
 use model::SECOND;
-use model::plan::{HttpVersion, LoadSpec};
+use model::plan::LoadSpec;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,19 +42,13 @@ fn allocations(requests: u64) -> u64 {
         vec![Step::Send(answer(200, "abc"))]
     });
     let spec = LoadSpec {
-        name: "test".to_owned(),
-        path: "/".to_owned(),
         connections: 4,
         threads: Some(1),
         requests: Some(requests),
-        duration_ns: None,
-        keep_alive: true,
-        http: HttpVersion::Http11,
         timeout_ns: 20 * SECOND,
-        same_length: true,
-        headers: Vec::new(),
+        ..LoadSpec::of("test", "/")
     };
-    let target = Target { address: server.address(), host: "localhost".to_owned() };
+    let target = Target { address: server.address().into(), host: "localhost".to_owned() };
     let before = COUNT.load(Ordering::Relaxed);
     let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| {} };
     let result = run(&spec, &target, &[], &mut control).expect("the load starts");

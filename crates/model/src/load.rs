@@ -147,8 +147,56 @@ pub struct LoadResult {
     /// One example, as text, of how a kept connection ended before its request was sent again ([`Counts::retries`]).
     #[serde(default)]
     pub retry_example: Option<String>,
+    /// Time for the TLS handshake, of every connection that made one.
+    #[serde(skip)]
+    pub handshake: Latency,
+    /// What only a load with a timetable has.
+    #[serde(default)]
+    pub open: Option<OpenLoop>,
     /// The generator's own account.
     pub generator: Generator,
+}
+
+/// An open loop's account: requests came by a timetable, and each one's latency counts from when it was due.
+///
+/// Every arrival is good, failed, in flight at the end, or unsent.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Requests that became due.
+    pub arrived: u64,
+    /// Requests of these that no connection was free for until the end.
+    pub unsent: u64,
+    /// Latency of good answers from when they were really sent, as a closed loop would count.
+    #[serde(skip)]
+    pub service: Latency,
+    /// For requests that never got their answer, timeouts included: how long they had been due by then, which their latency would
+    /// have exceeded.
+    #[serde(skip)]
+    pub at_least: Latency,
+    /// How late the generator itself began requests that had a free connection when they became due.
+    #[serde(skip)]
+    pub lateness: Latency,
+}
+
+impl OpenLoop {
+    /// Adds `other`.
+    pub fn merge(&mut self, other: &OpenLoop) {
+        self.arrived += other.arrived;
+        self.unsent += other.unsent;
+        self.service.merge(&other.service);
+        self.at_least.merge(&other.at_least);
+        self.lateness.merge(&other.lateness);
+    }
+}
+
+/// A percentile of latencies of which some are known only to be longer than something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantile {
+    /// This many microseconds.
+    Exactly(u64),
+    /// More than this many microseconds.
+    MoreThan(u64),
 }
 
 /// A doubt about the load itself, found by [`LoadResult::self_check`].
@@ -189,6 +237,9 @@ const FEW_WAVES: f64 = 5.0;
 /// From so many on, beginning and end weigh less than the tolerances of the self-check.
 const STEADY_WAVES: f64 = 20.0;
 
+/// Neighbouring values of a histogram with three significant digits differ by no more than a thousandth, twice that here.
+const PRECISION: f64 = 1.002;
+
 impl LoadResult {
     /// Length of the window in seconds.
     #[must_use]
@@ -208,6 +259,27 @@ impl LoadResult {
     pub fn concurrency(&self) -> f64 {
         let window = self.ended_ns.saturating_sub(self.started_ns);
         if window == 0 { 0.0 } else { self.in_flight_ns as f64 / window as f64 }
+    }
+
+    /// The smallest latency in microseconds that `percent` of the requests did not exceed; `None` without any.
+    ///
+    /// Requests without an answer enter with the latency they had reached. As they would have taken longer, the percentile lies
+    /// between the one of all those values and the one in which they are infinite (Kaplan and Meier's bounds, for cut off
+    /// values that may each be anywhere above). Where the two agree to the histogram's own precision it is known.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> Option<Quantile> {
+        let Some(open) = self.open.as_ref().filter(|open| !open.at_least.is_empty()) else {
+            return self.total.percentile_us(percent).map(Quantile::Exactly);
+        };
+        let mut all = self.total.clone();
+        all.merge(&open.at_least);
+        let lowest = all.percentile_us(percent)?;
+        // The same rank, counted among those that are known; nothing known stands at a rank beyond them.
+        let rank = (percent / 100.0 * all.len() as f64).ceil().max(1.0);
+        let known = self.total.len() as f64;
+        let highest = (rank <= known).then(|| self.total.percentile_us(rank / known * 100.0)).flatten();
+        let same = |highest: u64| highest as f64 <= lowest as f64 * PRECISION + 1.0;
+        Some(if highest.is_some_and(same) { Quantile::Exactly(lowest) } else { Quantile::MoreThan(lowest) })
     }
 
     /// Share of the CPU time its threads could have had that the generator spent computing, 0 to 1.
@@ -237,12 +309,12 @@ impl LoadResult {
             doubts.push(LoadDoubt::FewWaves { waves });
         }
         let achieved = self.concurrency();
-        if achieved < 0.9 * asked && waves >= STEADY_WAVES {
+        if self.open.is_none() && achieved < 0.9 * asked && waves >= STEADY_WAVES {
             doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
         }
         if self.counts.failures() * 100 <= ended
             && !self.counts.failed.contains_key(&Failure::Timeout)
-            && let Some(mean) = self.total.mean_us()
+            && let Some(mean) = self.open.as_ref().map_or(&self.total, |open| &open.service).mean_us()
         {
             let computed = self.goodput() * mean / 1e6;
             if (computed / achieved - 1.0).abs() > 0.05 && waves >= STEADY_WAVES {
@@ -280,6 +352,8 @@ mod tests {
             body_bytes: None,
             examples: BTreeMap::new(),
             retry_example: None,
+            handshake: Latency::new(),
+            open: None,
             generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1] },
         }
     }
@@ -319,6 +393,35 @@ mod tests {
         let mut timed_out = load(10, 10.0, 10_000, 5_000);
         timed_out.counts.failed.insert(Failure::Timeout, 1);
         check(&timed_out, &[]);
+    }
+
+    /// Percentiles of good answers of 1 to 1000 ms, one each, beside requests that had waited so long (in ms) without one.
+    #[track_caller]
+    fn check_percentiles(at_least_ms: &[u64], expected: &[(f64, Quantile)]) {
+        let mut load = load(1, 1.0, 0, 0);
+        (1..=1000).for_each(|ms| load.total.record(ms * 1000));
+        let mut open = OpenLoop::default();
+        at_least_ms.iter().for_each(|ms| open.at_least.record(ms * 1000));
+        load.open = Some(open);
+        for &(percent, expected) in expected {
+            let found = load.percentile(percent).unwrap();
+            let us = |quantile| match quantile {
+                Quantile::Exactly(us) | Quantile::MoreThan(us) => us,
+            };
+            let close = us(found).abs_diff(us(expected)) <= us(expected) / 500;
+            let same_kind = std::mem::discriminant(&found) == std::mem::discriminant(&expected);
+            assert!(close && same_kind, "p{percent}: {found:?}, not {expected:?}");
+        }
+    }
+
+    #[test]
+    fn a_percentile_among_requests_without_an_answer_is_more_than() {
+        use Quantile::{Exactly, MoreThan};
+        check_percentiles(&[], &[(50.0, Exactly(500_000)), (100.0, Exactly(1_000_000))]);
+        // One request that had waited longer than all others changes nothing below it.
+        check_percentiles(&[2000], &[(50.0, Exactly(501_000)), (99.0, Exactly(991_000)), (100.0, MoreThan(2_000_000))]);
+        // As many cut off early as answered: the middle may be anywhere above what it would be if they had ended at once.
+        check_percentiles(&[1; 1000], &[(40.0, MoreThan(1000)), (75.0, MoreThan(500_000))]);
     }
 
     #[test]

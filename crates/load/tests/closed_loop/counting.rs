@@ -3,7 +3,7 @@
 use crate::{check, check_until, friendly, spec};
 use model::SECOND;
 use model::load::LoadEnd;
-use model::plan::{HttpVersion, LoadSpec};
+use model::plan::{HttpVersion, LoadSpec, RequestSpec};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::scripted::{Scripted, Step, answer};
@@ -81,7 +81,7 @@ fn http_1_0_keeps_a_connection_when_both_say_so() {
 fn the_request_is_the_one_asked_for() {
     let server = friendly();
     let headers = vec![("X-A".to_owned(), "1".to_owned())];
-    check(server.address(), &LoadSpec { path: "/p?q".to_owned(), headers, ..spec() });
+    check(server.address(), &LoadSpec { mix: vec![RequestSpec { headers, ..RequestSpec::get("/p?q") }], ..spec() });
     let expected = format!(
         "GET /p?q HTTP/1.1\r\nHost: {}\r\nX-A: 1\r\nUser-Agent: webdyno/{}\r\n\r\n",
         server.address(),

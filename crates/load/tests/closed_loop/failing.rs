@@ -4,7 +4,7 @@ use crate::{check, friendly, spec};
 use load::{Ending, LoadError};
 use model::SECOND;
 use model::load::Failure;
-use model::plan::LoadSpec;
+use model::plan::{LoadSpec, RequestSpec};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use testkit::scripted::{Refusing, Scripted, Step, Turn, answer};
@@ -185,7 +185,10 @@ fn what_cannot_start_says_why() {
     };
     assert!(matches!(error(&LoadSpec { connections: 0, ..spec() }, &[]), LoadError::NoConnections(_)));
     assert!(matches!(error(&LoadSpec { requests: None, ..spec() }, &[]), LoadError::Endless(_)));
-    assert!(matches!(error(&LoadSpec { path: "/a b".to_owned(), ..spec() }, &[]), LoadError::Request { .. }));
+    assert!(matches!(
+        error(&LoadSpec { mix: vec![RequestSpec::get("/a b")], ..spec() }, &[]),
+        LoadError::Request { .. }
+    ));
     assert!(matches!(error(&spec(), &[4096]), LoadError::Pin { .. }));
     assert_eq!(server.accepted(), 0);
 }

@@ -9,30 +9,18 @@ mod timing;
 use load::{Control, Target};
 use model::SECOND;
 use model::load::{Counts, LoadInterval, LoadResult};
-use model::plan::{HttpVersion, LoadSpec};
+use model::plan::LoadSpec;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use testkit::scripted::{Scripted, Step, answer};
 
 /// One keep-alive connection that sends one request.
 fn spec() -> LoadSpec {
-    LoadSpec {
-        name: "test".to_owned(),
-        path: "/".to_owned(),
-        connections: 1,
-        threads: None,
-        requests: Some(1),
-        duration_ns: None,
-        keep_alive: true,
-        http: HttpVersion::Http11,
-        timeout_ns: 20 * SECOND,
-        same_length: true,
-        headers: Vec::new(),
-    }
+    LoadSpec { requests: Some(1), timeout_ns: 20 * SECOND, ..LoadSpec::of("test", "/") }
 }
 
 fn target(address: SocketAddr) -> Target {
-    Target { address, host: address.to_string() }
+    Target { address: address.into(), host: address.to_string() }
 }
 
 /// The one door: runs a load and checks what must hold whatever happened.

@@ -2,8 +2,10 @@
 //!
 //! [`parse`] turns what the user wrote into a [`Plan`] or into one [`PlanError`] that names file, line and key.
 
+mod load;
 mod text;
 
+pub use load::{Arrivals, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable};
 pub use text::{Options, PlanError, parse};
 
 use crate::Nanos;
@@ -138,44 +140,6 @@ pub struct Confinement {
     pub memory: u64,
     /// Bytes of swap that the host must have free, for the server to move to; 0 when it shall have none.
     pub swap: u64,
-}
-
-/// What is sent and how.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LoadSpec {
-    /// Its name.
-    pub name: String,
-    /// Path and query of the request.
-    pub path: String,
-    /// Requests in flight at once, each on a connection of its own.
-    pub connections: u32,
-    /// Worker threads; chosen by the engine when absent.
-    pub threads: Option<u32>,
-    /// Stop after so many requests.
-    pub requests: Option<u64>,
-    /// Stop after so long. One of the two is always set.
-    pub duration_ns: Option<Nanos>,
-    /// Keep connections open between requests.
-    pub keep_alive: bool,
-    /// HTTP version to speak.
-    pub http: HttpVersion,
-    /// The longest a request may take.
-    pub timeout_ns: Nanos,
-    /// Whether every good body must have the first one's length.
-    pub same_length: bool,
-    /// Header fields to add.
-    pub headers: Vec<(String, String)>,
-}
-
-/// HTTP versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HttpVersion {
-    /// HTTP/1.0.
-    #[serde(rename = "1.0")]
-    Http10,
-    /// HTTP/1.1.
-    #[serde(rename = "1.1")]
-    Http11,
 }
 
 /// One variant under one load.

@@ -3,8 +3,8 @@
 //! Parameters (`${name}`) are filled in first, line by line, so that every later message still points at the user's own line.
 
 use super::{
-    Apache, Build, Cell, Confinement, Directive, Embedded, Guards, HttpVersion, LoadSpec, Mpm, Plan, Role, ServerSpec,
-    Variant, Warmup,
+    Apache, Build, Cell, Confinement, Directive, Embedded, Guards, HttpVersion, LoadSpec, Mpm, Pace, Plan, RequestSpec,
+    Role, ServerSpec, Variant, Warmup,
 };
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
@@ -291,8 +291,13 @@ fn load_meant(
         return Err(source.at(span, &key("duration"), "must be longer than 0"));
     }
     Ok(LoadSpec {
-        path: source.url_path(&load.path, &key("path"))?,
+        mix: vec![RequestSpec {
+            headers: headers_meant(source, &key("headers"), load.headers)?,
+            ..RequestSpec::get(&source.url_path(&load.path, &key("path"))?)
+        }],
+        pace: Pace::WhenFree,
         connections: *load.connections.get_ref(),
+        pipeline: 1,
         threads: load.threads.map(Spanned::into_inner),
         requests: requests.map(|n| if options.quick { (n / 2).max(1) } else { n }),
         duration_ns: duration_ns.map(|d| if options.quick { (d / 2).max(1) } else { d }),
@@ -300,7 +305,8 @@ fn load_meant(
         http: load.http.unwrap_or(HttpVersion::Http11),
         timeout_ns: source.longer_than_0(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
         same_length: load.same_length,
-        headers: headers_meant(source, &key("headers"), load.headers)?,
+        busy_poll: false,
+        seed: 0,
         name,
     })
 }

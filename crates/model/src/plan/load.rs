@@ -1,0 +1,278 @@
+//! What is sent and when: one load of a plan.
+
+use crate::{Nanos, SECOND};
+use serde::{Deserialize, Serialize};
+
+/// What is sent and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored")]
+pub struct LoadSpec {
+    /// Its name.
+    pub name: String,
+    /// What is asked for, never empty. Of several, each request is one at random, by weight.
+    pub mix: Vec<RequestSpec>,
+    /// When requests begin.
+    pub pace: Pace,
+    /// Connections, each with one request in flight at a time, or [`LoadSpec::pipeline`] of them.
+    pub connections: u32,
+    /// Requests sent on a connection before the first of them is answered; 1 is no pipelining.
+    pub pipeline: u32,
+    /// Worker threads; chosen by the engine when absent.
+    pub threads: Option<u32>,
+    /// Stop after so many requests.
+    pub requests: Option<u64>,
+    /// Stop after so long. One of the two is always set, or the pace has an end.
+    pub duration_ns: Option<Nanos>,
+    /// Keep connections open between requests.
+    pub keep_alive: bool,
+    /// HTTP version to speak.
+    pub http: HttpVersion,
+    /// The longest a request may take.
+    pub timeout_ns: Nanos,
+    /// Whether every good body must have the length of the first one for the same request.
+    pub same_length: bool,
+    /// Ask the kernel again and again instead of sleeping: less latency for a whole CPU.
+    pub busy_poll: bool,
+    /// Decides what chance decides: which request of the mix, random data, arrivals.
+    pub seed: u64,
+}
+
+/// One kind of request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestSpec {
+    /// How often it is chosen, relative to the others.
+    pub weight: u32,
+    /// Method, such as `GET`.
+    pub method: String,
+    /// Path and query, beginning with `/`; or a whole URL, to a proxy.
+    pub path: String,
+    /// Header fields to add.
+    pub headers: Vec<(String, String)>,
+    /// What is sent behind the head, if anything.
+    pub body: Option<Vec<u8>>,
+}
+
+/// HTTP versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HttpVersion {
+    /// HTTP/1.0.
+    #[serde(rename = "1.0")]
+    Http10,
+    /// HTTP/1.1.
+    #[serde(rename = "1.1")]
+    Http11,
+}
+
+/// When requests begin.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Pace {
+    /// Closed loop: a connection sends its next request when it has the answer to the last one.
+    #[default]
+    WhenFree,
+    /// Open loop: requests arrive by a timetable, whether the server keeps up or not.
+    Timetable(Timetable),
+}
+
+/// Arrivals over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timetable {
+    /// One after the other; never empty.
+    pub stages: Vec<Stage>,
+    /// How arrivals lie within them.
+    pub arrivals: Arrivals,
+}
+
+/// A stretch of time in which the rate is constant or changes evenly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// How long it lasts; [`Nanos::MAX`] when something else ends the load.
+    pub length_ns: Nanos,
+    /// Arrivals per second at its beginning.
+    pub from: f64,
+    /// Arrivals per second at its end.
+    pub to: f64,
+}
+
+/// How arrivals lie in time around their rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Arrivals {
+    /// At equal distances.
+    Even,
+    /// Independent of each other, as from many users: the distances are exponential.
+    Poisson,
+    /// So many at the same instant, and the groups at equal distances.
+    Bursts {
+        /// Requests per group.
+        size: u32,
+    },
+}
+
+impl Timetable {
+    /// One rate, without an end of its own.
+    #[must_use]
+    pub fn constant(rate: f64, arrivals: Arrivals) -> Timetable {
+        Timetable { stages: vec![Stage { length_ns: Nanos::MAX, from: rate, to: rate }], arrivals }
+    }
+
+    /// From the first stage's beginning to the last one's end.
+    #[must_use]
+    pub fn length_ns(&self) -> Nanos {
+        self.stages.iter().fold(0, |sum, stage| sum.saturating_add(stage.length_ns))
+    }
+
+    /// Arrivals to be expected within its first `length_ns`.
+    #[must_use]
+    pub fn expected(&self, length_ns: Nanos) -> f64 {
+        let (mut left, mut sum) = (length_ns, 0.0);
+        for stage in &self.stages {
+            let part = left.min(stage.length_ns);
+            sum += stage.expected(part);
+            left -= part;
+        }
+        sum
+    }
+}
+
+impl Stage {
+    /// Arrivals to be expected within its first `part_ns`: the integral of the rate.
+    #[must_use]
+    pub fn expected(&self, part_ns: Nanos) -> f64 {
+        let share = part_ns as f64 / self.length_ns.max(1) as f64;
+        part_ns as f64 / SECOND as f64 * (self.from + (self.to - self.from) * share / 2.0)
+    }
+}
+
+impl RequestSpec {
+    /// A GET without fields of its own.
+    #[must_use]
+    pub fn get(path: &str) -> RequestSpec {
+        RequestSpec { weight: 1, method: "GET".to_owned(), path: path.to_owned(), headers: Vec::new(), body: None }
+    }
+}
+
+impl LoadSpec {
+    /// One GET after another for that path, over one kept connection, without an end; to be changed as needed.
+    #[must_use]
+    pub fn of(name: &str, path: &str) -> LoadSpec {
+        LoadSpec {
+            name: name.to_owned(),
+            mix: vec![RequestSpec::get(path)],
+            pace: Pace::WhenFree,
+            connections: 1,
+            pipeline: 1,
+            threads: None,
+            requests: None,
+            duration_ns: None,
+            keep_alive: true,
+            http: HttpVersion::Http11,
+            timeout_ns: 30 * SECOND,
+            same_length: true,
+            busy_poll: false,
+            seed: 0,
+        }
+    }
+
+    /// When nothing begins any more, counted from the beginning; `None` when only the number of requests ends it.
+    #[must_use]
+    pub fn length_ns(&self) -> Option<Nanos> {
+        let table = match &self.pace {
+            Pace::WhenFree => Nanos::MAX,
+            Pace::Timetable(table) => table.length_ns(),
+        };
+        Some(self.duration_ns.map_or(table, |duration| duration.min(table))).filter(|&length| length < Nanos::MAX)
+    }
+}
+
+/// As it stands in stores: fields that came later are absent from older ones, which had one request and wrote it as two fields.
+#[derive(Deserialize)]
+struct Stored {
+    name: String,
+    #[serde(default)]
+    mix: Vec<RequestSpec>,
+    path: Option<String>,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    #[serde(default)]
+    pace: Pace,
+    connections: u32,
+    #[serde(default = "one")]
+    pipeline: u32,
+    threads: Option<u32>,
+    requests: Option<u64>,
+    duration_ns: Option<Nanos>,
+    keep_alive: bool,
+    http: HttpVersion,
+    timeout_ns: Nanos,
+    same_length: bool,
+    #[serde(default)]
+    busy_poll: bool,
+    #[serde(default)]
+    seed: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl From<Stored> for LoadSpec {
+    fn from(stored: Stored) -> LoadSpec {
+        let mut mix = stored.mix;
+        mix.extend(stored.path.map(|path| RequestSpec { headers: stored.headers, ..RequestSpec::get(&path) }));
+        LoadSpec {
+            name: stored.name,
+            mix,
+            pace: stored.pace,
+            connections: stored.connections,
+            pipeline: stored.pipeline,
+            threads: stored.threads,
+            requests: stored.requests,
+            duration_ns: stored.duration_ns,
+            keep_alive: stored.keep_alive,
+            http: stored.http,
+            timeout_ns: stored.timeout_ns,
+            same_length: stored.same_length,
+            busy_poll: stored.busy_poll,
+            seed: stored.seed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stages: &[(u64, f64, f64)], seconds: u64, expected: f64) {
+        let stages =
+            stages.iter().map(|&(seconds, from, to)| Stage { length_ns: seconds * SECOND, from, to }).collect();
+        let table = Timetable { stages, arrivals: Arrivals::Even };
+        let found = table.expected(seconds * SECOND);
+        assert!((found - expected).abs() < 1e-6 * expected.max(1.0), "{found}, not {expected}");
+    }
+
+    #[test]
+    fn expected_arrivals_are_the_area_below_the_rate() {
+        check(&[(10, 100.0, 100.0)], 10, 1000.0);
+        check(&[(10, 100.0, 100.0)], 20, 1000.0);
+        check(&[(10, 0.0, 100.0)], 10, 500.0);
+        check(&[(10, 0.0, 100.0)], 5, 125.0);
+        check(&[(10, 100.0, 100.0), (60, 500.0, 500.0)], 70, 31_000.0);
+        check(&[(0, 5.0, 9.0), (1, 7.0, 7.0)], 1, 7.0);
+        let endless = Timetable::constant(20.0, Arrivals::Poisson);
+        assert_eq!(endless.length_ns(), Nanos::MAX);
+        assert!((endless.expected(3 * SECOND) - 60.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_load_of_the_first_stores_is_one_request() {
+        let old = r#"{"name":"l","path":"/a","connections":2,"threads":null,"requests":5,"duration_ns":null,
+            "keep_alive":true,"http":"1.1","timeout_ns":1,"same_length":true,"headers":[["X-A","1"]]}"#;
+        let spec: LoadSpec = serde_json::from_str(old).unwrap();
+        let headers = vec![("X-A".to_owned(), "1".to_owned())];
+        assert_eq!(spec.mix, [RequestSpec { headers, ..RequestSpec::get("/a") }]);
+        assert_eq!((&spec.pace, spec.pipeline), (&Pace::WhenFree, 1));
+        let again: LoadSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
+        assert_eq!(again, spec);
+    }
+}
