@@ -146,7 +146,10 @@ fn outline(orders: &Orders) -> String {
 fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
     for cell in &plan.cells {
         let load = plan.load(cell);
-        line(format!("cell {}: GET {} over {} connections", cell.name, load.path, load.connections));
+        for request in &load.mix {
+            let (method, path) = (&request.method, &request.path);
+            line(format!("cell {}: {method} {path} over {} connections", cell.name, load.connections));
+        }
         for directive in &plan.variant(cell).directives {
             line(format!("    {}", directive.text.trim()));
         }

@@ -170,7 +170,7 @@ impl Bench<'_> {
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<(LoadResult, Option<Stop>), LoadError> {
         let address = stage.running.address;
-        let target = Target { address, host: address.to_string() };
+        let target = Target { address: address.into(), host: address.to_string() };
         let spec = self.plan.load(cell);
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });

@@ -238,15 +238,13 @@ impl Connection {
     /// Whether a kept connection ended without a byte of a further answer. Most often the server closed it, idle, just when the
     /// next request was written; but it may as well have read the request and died of it. What is idempotent may be sent again
     /// by itself either way (RFC 9112 section 9.3.1), and that it was is counted. The new connection has not answered yet, so
-    /// this is true at most once per request.
+    /// a request is repeated only as often as one before it was answered; without a pipeline that is once.
     pub(crate) fn may_retry(&self, why: &Why, line: &Line<'_>) -> bool {
         let closed = matches!(why.cause(), Failure::Reset | Failure::ClosedEarly);
         let mut waiting = (0..self.waiting).map(|n| &self.exchanges[(self.oldest + n) % self.exchanges.len()]);
         closed
             && self.answered
-            && waiting.all(|exchange| {
-                exchange.first_byte_ns.is_none() && !exchange.retried && line.requests.kind(exchange.kind).idempotent
-            })
+            && waiting.all(|exchange| exchange.first_byte_ns.is_none() && line.requests.kind(exchange.kind).idempotent)
     }
 
     /// Goes on after the kernel told that it can.

@@ -5,7 +5,7 @@
 
 use crate::columns::{self, Table};
 use model::latency::Latency;
-use model::load::{Counts, Failure, LoadInterval, LoadResult};
+use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop};
 use model::reading::{ABSENT, COLUMNS, Column, Reading, Readings};
 use model::trial::Trial;
 use std::collections::{BTreeMap, HashMap};
@@ -31,6 +31,10 @@ const AT: &str = "at_ns";
 const TOTAL: &str = "latency.total";
 const FIRST_BYTE: &str = "latency.first_byte";
 const CONNECT: &str = "latency.connect";
+const HANDSHAKE: &str = "latency.handshake";
+const SERVICE: &str = "latency.service";
+const AT_LEAST: &str = "latency.at_least";
+const LATENESS: &str = "latency.lateness";
 
 /// A trial's streams, those that others rest on first.
 pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
@@ -45,6 +49,12 @@ pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
         push(TOTAL, load.total.encode());
         push(FIRST_BYTE, load.first_byte.encode());
         push(CONNECT, load.connect.encode());
+        push(HANDSHAKE, load.handshake.encode());
+        if let Some(open) = &load.open {
+            push(SERVICE, open.service.encode());
+            push(AT_LEAST, open.at_least.encode());
+            push(LATENESS, open.lateness.encode());
+        }
     }
     Ok(blobs)
 }
@@ -77,9 +87,17 @@ fn restore_load(load: &mut LoadResult, stream: &str, data: &[u8]) -> Result<(), 
         TOTAL => load.total = latency()?,
         FIRST_BYTE => load.first_byte = latency()?,
         CONNECT => load.connect = latency()?,
+        HANDSHAKE => load.handshake = latency()?,
+        SERVICE => open_account(load)?.service = latency()?,
+        AT_LEAST => open_account(load)?.at_least = latency()?,
+        LATENESS => open_account(load)?.lateness = latency()?,
         other => return Err(format!("there is no stream `{other}`")),
     }
     Ok(())
+}
+
+fn open_account(load: &mut LoadResult) -> Result<&mut OpenLoop, String> {
+    load.open.as_mut().ok_or_else(|| "the load has no timetable".to_owned())
 }
 
 fn readings_table(readings: &Readings) -> Table {

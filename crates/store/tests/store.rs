@@ -87,6 +87,8 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
             body_bytes: Some(100),
             examples: [(Failure::Timeout, "no answer within 30 s".into())].into(),
             retry_example: Some("closed without an answer".into()),
+            handshake: Latency::new(),
+            open: None,
             generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1] },
         }),
         readings: Readings { rows, notes: vec!["no PSI".into()] },

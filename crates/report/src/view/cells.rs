@@ -79,7 +79,11 @@ fn load_sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
     };
     words.say(
         if load.keep_alive { "load-keep-alive" } else { "load-close" },
-        &[("path", load.path.clone()), ("connections", load.connections.to_string()), ("amount", amount.text)],
+        &[
+            ("path", load.mix.first().map(|request| request.path.clone()).unwrap_or_default()),
+            ("connections", load.connections.to_string()),
+            ("amount", amount.text),
+        ],
     )
 }
 

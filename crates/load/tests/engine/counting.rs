@@ -135,3 +135,48 @@ fn somebody_may_stop_it() {
     assert_eq!(result.end, LoadEnd::Stopped);
     assert!(result.counts.good >= 97, "{:?}", result.counts);
 }
+
+#[test]
+fn a_pipeline_is_answered_in_order() {
+    let server = friendly();
+    for (connections, pipeline) in [(1, 4), (3, 16)] {
+        let load = LoadSpec { requests: Some(100), connections, pipeline, ..spec() };
+        let result = check(server.address(), &load);
+        let counts = &result.counts;
+        assert_eq!((counts.good, counts.failures(), counts.connects), (100, 0, u64::from(connections)));
+    }
+    assert_eq!(server.requests(), 200);
+}
+
+#[test]
+fn a_pipeline_goes_on_where_the_server_closed() {
+    // Five answers to a connection, the last of them says that it closes; what was sent behind it is sent again.
+    let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc".to_vec();
+    let server = Scripted::start(move |turn| {
+        if turn.nth < 4 { vec![Step::Send(answer(200, "abc"))] } else { vec![Step::Send(last.clone()), Step::Close] }
+    });
+    let load = LoadSpec { requests: Some(100), connections: 1, pipeline: 8, ..spec() };
+    let result = check(server.address(), &load);
+    assert_eq!((result.counts.good, result.counts.failures(), result.counts.connects), (100, 0, 20));
+    assert!(result.counts.retries > 0);
+}
+
+#[test]
+fn a_unix_socket_is_a_server_too() {
+    use std::io::{Read, Write};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let load = LoadSpec { requests: Some(5), ..spec() };
+    let target = load::Target { address: load::Address::Unix(path), host: "localhost".to_owned() };
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = [0; 1000];
+        while stream.read(&mut buffer).unwrap() > 0 {
+            stream.write_all(&answer(200, "abc")).unwrap();
+        }
+    });
+    let records = load::records(&load, &target, &[], &std::sync::atomic::AtomicBool::new(false)).unwrap();
+    assert!(records.len() == 5 && records.iter().all(|record| record.ending == load::Ending::Good), "{records:?}");
+    served.join().unwrap();
+}

@@ -1,9 +1,10 @@
-//! The closed loop against a server that follows a script.
+//! The loops, closed and open, against a server that follows a script.
 //!
 //! Every run goes through [`check`], which asks the server's own counts and whatever must hold for any load.
 
 mod counting;
 mod failing;
+mod open;
 mod timing;
 
 use load::{Control, Target};
@@ -53,7 +54,7 @@ fn check_until(address: SocketAddr, spec: &LoadSpec, stop: &AtomicBool) -> LoadR
         result.examples
     );
     assert!(result.started_ns <= result.ended_ns);
-    assert!(result.concurrency() <= f64::from(result.connections) + 1e-9);
+    assert!(result.concurrency() <= f64::from(result.connections * spec.pipeline) + 1e-9);
     if let Some(requests) = spec.requests {
         let begun = result.counts.good + result.counts.failures() + result.in_flight;
         assert!(begun <= requests, "{begun} of {requests}");
