@@ -1,5 +1,5 @@
 # Every sentence that readers of a report see, in English. The same ids stand in ja.ftl.
-# Numbers arrive printed, as text.
+# Counts arrive as numbers, so that their nouns agree with them; all other numbers arrive printed, as text.
 
 # ---- the table ----
 row-time = time (s)
@@ -36,21 +36,36 @@ verdict-worse-long = worse
 verdict-equivalent-long = equivalent, the difference is smaller than { $margin } %
 verdict-inconclusive-long = inconclusive
 verdict-inconclusive-more = inconclusive (blocks still needed: about { $blocks })
-compared = { $ratio } times the baseline's requests per second ({ $confidence } % interval { $low } to { $high }, { $blocks } blocks)
+verdict-inconclusive-many = inconclusive (blocks still needed: more than { $blocks })
+compared = { $ratio } times the baseline's requests per second ({ $confidence } % interval { $low } to { $high }, { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    })
 compared-once = { $ratio } times the baseline's requests per second (no interval from a single block)
-compared-unanswered = no good answer at all in { $blocks } blocks in which the baseline gave some: { $ratio } times its requests per second
+compared-unanswered = no good answer at all in { $blocks ->
+        [one] the one block
+       *[other] { $blocks } blocks
+    } in which the baseline gave some: { $ratio } times its requests per second
 compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
 # ---- warnings ----
-warn-incomplete = The run is not complete: { $made } of { $planned } trials were made.
+warn-incomplete = The run is not complete: it made { $made } of { $planned ->
+        [one] { $planned } trial
+       *[other] { $planned } trials
+    }.
 warn-no-baseline = The baseline “{ $cell }” gave no good answer in any trial that counts, so nothing can be compared.
 warn-not-compared = “{ $cell }” could not be compared: { $why }.
-warn-unanswered = In { $blocks } of { $of } blocks one of the two gave no good answer at all. The ratio is that of the other blocks, and nothing is concluded from it.
+warn-unanswered = In { $blocks } of { $of ->
+        [one] { $of } block
+       *[other] { $of } blocks
+    } one of the two gave no good answer at all. The ratio is that of the rest, and nothing is concluded from it.
 warn-invalid = Invalid trials, which do not count: { $n } of { $made }.
 warn-ended-early = Trials ended early by a guard: { $n } of { $made }. What they measured until then counts.
-warn-one-block = There is only one block: no interval can be given.
-warn-few-blocks = There are only { $blocks } blocks: the intervals rest on the assumption of normal noise.
+warn-one-block = Only one block could be compared: no interval can be given.
+warn-one-block-of = Only one block could be compared for { $cells }: no interval can be given for that.
+warn-few-blocks = Only { $blocks } blocks could be compared: the intervals rest on the assumption of normal noise.
+warn-few-blocks-of = Only { $blocks } blocks could be compared for { $cells }: an interval from so few rests on the assumption of normal noise.
 warn-zero-variance = Every block gave the same ratio; no noise was seen that the interval could allow for.
 warn-below-margin = There is a difference, but one too small to matter by the plan's margin.
 warn-ranks-disagree = The signed-rank test says otherwise (p = { $p }): a single block may decide the interval.
@@ -60,12 +75,30 @@ warn-again-differs = The A/A cell came out at { $ratio } of the baseline althoug
 warn-generator-share = The load generator shared the server's CPUs and took up to { $share } % of the machine.
 
 # ---- doubts about the load ----
-doubt-little = Little's law is off in { $n } of { $trials } trials: { $achieved } requests were in flight on average, rate times latency of good answers gives { $computed }. Time may have gone into requests that did not count.
-doubt-concurrency = Fewer requests were in flight than asked for in { $n } of { $trials } trials: { $achieved } instead of { $asked }.
-doubt-generator = The load generator was at its own limit in { $n } of { $trials } trials ({ $share } % of its CPU time): the server may be able to do more.
-doubt-few-waves = Few requests per connection in { $n } of { $trials } trials ({ $waves }): start and end weigh heavily.
-doubt-in-flight = Many requests were still in flight when the load ended: { $n }, with { $good } good answers. A longer load would tell more.
-doubt-retries = Many requests were sent again, because a kept connection ended without an answer: { $n }, with { $good } good answers ({ $example }). A server that dies of requests looks like this.
+doubt-little = Little's law is off in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: on average { $achieved } were in flight, rate times latency of good answers gives { $computed }. Time may have gone into requests that did not count.
+doubt-concurrency = Fewer requests were in flight than asked for in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: { $achieved } instead of { $asked }.
+doubt-generator = The load generator was at its own limit in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    } ({ $share } % of its CPU time): the server may be able to do more.
+doubt-few-waves = Few requests per connection in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    } ({ $waves }): start and end weigh heavily.
+doubt-in-flight = Many requests were still in flight when the load ended: { $n }, with { $good ->
+        [one] { $good } good answer
+       *[other] { $good } good answers
+    }. A longer load would tell more.
+doubt-retries = Many requests were sent again, because a kept connection ended without an answer: { $n }, with { $good ->
+        [one] { $good } good answer
+       *[other] { $good } good answers
+    } ({ $example }). A server that dies of requests looks like this.
 
 # ---- failures ----
 failure-refused = connection refused
@@ -93,21 +126,36 @@ stop-time-limit = ended early: the time limit of a trial was reached
 stop-unwatched = ended early: the sampler fell silent, so the host was not watched any more
 stop-interrupted = interrupted; does not count
 trial-of = block { $block }, { $cell }
-note-in-trials = in { $n } of { $made } trials: { $note }
+note-in-trials = in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: { $note }
 note-sampler = the sampler says: { $note }
+note-killable = protection from the out-of-memory killer was refused, so it may be killed when memory runs out
+note-not-locked = locked memory was refused, so readings may be late when memory is short
+note-no-priority = real-time priority was refused, so readings may be late when every CPU is busy
 block-n = block { $block }
 placement-shared = server and load generator share the CPUs
 placement-split = server on CPU { $server }, load generator on CPU { $load }
 confined = server confined to { $memory } of memory, without swap
 confined-swap = server confined to { $memory } of memory, swap allowed
-amount-requests = { $requests } requests
+amount-requests = { $requests ->
+        [one] { $requests } request
+       *[other] { $requests } requests
+    }
 amount-duration = { $duration }
-amount-either = { $requests } requests or { $duration }, whichever ends first
+amount-either = { $requests ->
+        [one] { $requests } request
+       *[other] { $requests } requests
+    } or { $duration }, whichever ends first
 amount-open = until stopped
 load-keep-alive = GET { $path }, { $connections } at a time, { $amount }, keep-alive
 load-close = GET { $path }, { $connections } at a time, { $amount }, a new connection each
 host-line = { $name }: CPUs { $cpus }, { $memory } memory, { $swap } swap, Linux { $kernel }
-made-line = { $began }, webdyno { $version }, { $blocks } blocks, seed { $seed }: { $end }
+made-line = { $began }, webdyno { $version }, { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    }, seed { $seed }: { $end }
 
 # ---- headings and labels ----
 section-warnings = Before you believe the numbers
@@ -136,12 +184,21 @@ label-percentile = percent of answers
 label-as-table = The same as a table
 label-typical = median trial of its cell
 leads-to = leads to: { $effect }
-in-some-trials = { $limit } (in { $n } of { $trials } trials)
+told-as-effect = as a result: { $finding }
+told-as-cause = what caused it: { $finding }
+in-some-trials = { $limit } (in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    })
 no-diagnosis = no trial counts, so nothing can be said
 list-separator = {", "}
-forest-caption = Requests per second as a multiple of the baseline's, with { $confidence } % intervals. The shaded band is the plan's margin of ±{ $margin } %.
+quoted = “{ $text }”
+forest-caption = Requests per second as a multiple of the baseline's, on a logarithmic axis.
+legend-ratio = ratio
+legend-interval = { $confidence } % interval
+legend-margin = equivalent: within the plan's margin of ±{ $margin } %
 latency-caption = Latency at or below which each share of the answers came, all trials of a cell merged. Both axes are logarithmic; lower is better.
-trials-caption = One panel per kind of measure, on one time axis. The median trial of each cell is open.
+trials-caption = One panel per kind of measure, on one time axis: seconds (s) since the load began. The median trial of each cell is open.
 
 # ---- what happened over time ----
 panel-requests = Requests per second

@@ -1,5 +1,5 @@
 # レポートの読者が目にするすべての文（日本語）。id は en.ftl と同じ。
-# 数値は文字列に整形済みで渡される。
+# 個数は数値のまま、その他の数値は文字列に整形済みで渡される。
 
 # ---- 表 ----
 row-time = 時間（秒）
@@ -36,6 +36,7 @@ verdict-worse-long = 悪化
 verdict-equivalent-long = 同等（差は { $margin } % 未満）
 verdict-inconclusive-long = 判定不能
 verdict-inconclusive-more = 判定不能（あと { $blocks } ブロックほど必要）
+verdict-inconclusive-many = 判定不能（あと { $blocks } ブロックを超える測定が必要）
 compared = 1 秒あたりのリクエスト数は基準の { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
 compared-once = 1 秒あたりのリクエスト数は基準の { $ratio } 倍（1 ブロックのみのため信頼区間なし）
 compared-unanswered = 基準が応答した { $blocks } ブロックのすべてで正常な応答がまったくなく、1 秒あたりのリクエスト数は基準の { $ratio } 倍
@@ -49,8 +50,10 @@ warn-not-compared = 「{ $cell }」は比較できませんでした: { $why }�
 warn-unanswered = { $of } ブロック中 { $blocks } ブロックで、比べる 2 つのセルの一方に正常な応答がまったくありませんでした。比は残りのブロックだけのもので、結論は出せません。
 warn-invalid = { $made } 試行のうち { $n } 試行は無効で、集計に含めていません。
 warn-ended-early = { $made } 試行のうち { $n } 試行は保護機能により途中で打ち切られました。打ち切りまでの測定値は集計に含めています。
-warn-one-block = 1 ブロックしかないため、信頼区間は求められません。
-warn-few-blocks = { $blocks } ブロックしかないため、信頼区間はノイズが正規分布に従うという仮定に頼っています。
+warn-one-block = 比較できたのは 1 ブロックだけのため、信頼区間は求められません。
+warn-one-block-of = { $cells }で比較できたのは 1 ブロックだけのため、信頼区間は求められません。
+warn-few-blocks = 比較できたのは { $blocks } ブロックだけのため、信頼区間はノイズが正規分布に従うという仮定に頼っています。
+warn-few-blocks-of = { $cells }で比較できたのは { $blocks } ブロックだけのため、その信頼区間はノイズが正規分布に従うという仮定に頼っています。
 warn-zero-variance = どのブロックでも比がまったく同じで、ばらつきを見積もれません。
 warn-below-margin = 差はありますが、計画で指定した許容差を下回ります。
 warn-ranks-disagree = 符号付き順位検定の結果（p = { $p }）と食い違っています。1 つのブロックだけで信頼区間が決まっている可能性があります。
@@ -93,8 +96,11 @@ stop-time-limit = 途中で打ち切り: 1 試行の制限時間に達しまし�
 stop-unwatched = 途中で打ち切り: 計測プロセスの応答が途絶え、ホストを監視できなくなりました
 stop-interrupted = 中断のため集計外
 trial-of = ブロック { $block }、{ $cell }
-note-in-trials = 全 { $made } 試行中 { $n } 試行: { $note }
+note-in-trials = 全 { $trials } 試行中 { $n } 試行: { $note }
 note-sampler = 計測プロセスからの報告: { $note }
+note-killable = OOM killer からの保護が拒否されたため、メモリーが枯渇すると計測プロセスも強制終了されるおそれがあります
+note-not-locked = メモリーのロックが拒否されたため、メモリー不足のときに計測が遅れるおそれがあります
+note-no-priority = リアルタイム優先度が拒否されたため、すべての CPU が使われているときに計測が遅れるおそれがあります
 block-n = ブロック { $block }
 placement-shared = サーバーと負荷生成側は CPU を共有
 placement-split = サーバーは CPU { $server }、負荷生成側は CPU { $load }
@@ -136,12 +142,18 @@ label-percentile = 応答の割合（%）
 label-as-table = 表で見る
 label-typical = セルの中央値にあたる試行
 leads-to = その結果: { $effect }
+told-as-effect = その結果: { $finding }
+told-as-cause = その原因: { $finding }
 in-some-trials = { $limit }（{ $trials } 試行中 { $n } 試行）
 no-diagnosis = 有効な試行がないため、判断できません
 list-separator = 、
-forest-caption = 1 秒あたりのリクエスト数を基準に対する倍率で示したもの（線は { $confidence } % 信頼区間）。帯は計画で指定した許容差 ±{ $margin } %。
+quoted = 「{ $text }」
+forest-caption = 1 秒あたりのリクエスト数を基準に対する倍率で示したもの（対数目盛）。
+legend-ratio = 比
+legend-interval = { $confidence } % 信頼区間
+legend-margin = 同等とみなす範囲（計画で指定した許容差 ±{ $margin } %）
 latency-caption = 応答のうちその割合までが収まる応答時間（セルの全試行を合算）。両軸とも対数目盛。低いほどよい。
-trials-caption = 指標の種類ごとのグラフを同じ時間軸に並べたもの。各セルの中央値にあたる試行を開いてある。
+trials-caption = 指標の種類ごとのグラフを同じ時間軸（負荷開始からの秒数、単位 s）に並べたもの。各セルの中央値にあたる試行を開いてある。
 
 # ---- 時間変化 ----
 panel-requests = 1 秒あたりのリクエスト数

@@ -47,7 +47,12 @@ fn together(same: &[&Finding]) -> Finding {
     for (quantity, value) in same.iter().flat_map(|finding| finding.numbers.values()) {
         values.entry(quantity).or_default().push(value);
     }
-    let numbers: Numbers = values.into_iter().map(|(quantity, all)| (quantity, median(all))).collect();
+    let typical = |(quantity, all)| match quantity {
+        // Half a worker does not fit.
+        Quantity::WorkersThatFit => (quantity, median(all).floor()),
+        _ => (quantity, median(all)),
+    };
+    let numbers: Numbers = values.into_iter().map(typical).collect();
     Finding { numbers, ..same[0].clone() }
 }
 

@@ -97,7 +97,7 @@ quantities! {
     HostMemory "host-memory" Bytes "Memory of the host.";
     MemoryBase "memory-base" Bytes "Memory in use before the load began.";
     WorkerCost "worker-cost" Bytes "Memory one request in work takes, the most seen; a lower bound when it was never resident as a whole.";
-    WorkersThatFit "workers-that-fit" Count "Workers that memory holds at that cost, rounded down: the most to allow.";
+    WorkersThatFit "workers-that-fit" Count "Workers that memory holds at that cost, rounded down to two digits: the most to allow.";
     LimitHits "group-limit-hits" Count "Times the group ran into its memory limit.";
     OomKills "oom-kills" Count "Processes killed for lack of memory.";
     DiskBytes "host-disk-bytes" Bytes "Bytes per second read and written on the host's disks.";

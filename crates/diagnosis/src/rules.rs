@@ -9,8 +9,8 @@ use crate::evidence::{Evidence, Pressure, Whose};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     BOTH_WAYS, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, DISK_OVER_MEMORY, DISK_SWAP_SHARE, FAILURES,
-    GENERATOR_FULL, HOST_PLENTY, IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE, OWN_PART,
-    READ_BACK_PART, REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER, UNWATCHED,
+    FIT_IN_SIGHT, GENERATOR_FULL, HOST_PLENTY, IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE,
+    OWN_PART, READ_BACK_PART, REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER, UNWATCHED,
 };
 use model::trial::Stop;
 
@@ -203,7 +203,7 @@ fn worker_limit_too_high(e: &Evidence) -> Option<Numbers> {
     let fit = e.memory.workers_that_fit()?;
     // A server without a limit accepts whatever is offered.
     let accepted = e.workers.limit.unwrap_or(e.offered.connections);
-    (harm && accepted > fit).then(|| worker_numbers(e).and(e.memory.room()))
+    (harm && accepted > fit).then(|| worker_numbers(e).and(room(e)))
 }
 
 fn file_cache_thrash(e: &Evidence) -> Option<Numbers> {
@@ -397,10 +397,14 @@ fn worker_numbers(e: &Evidence) -> Numbers {
 }
 
 fn worker_limit_numbers(e: &Evidence) -> Numbers {
-    worker_numbers(e)
-        .and(e.memory.room())
-        .with(Quantity::CpuUsed, cpu_used(e))
-        .with(Quantity::CpuPressure, e.cpu.pressure)
+    worker_numbers(e).and(room(e)).with(Quantity::CpuUsed, cpu_used(e)).with(Quantity::CpuPressure, e.cpu.pressure)
+}
+
+/// What memory there is, what a worker takes and, when it is in sight of what was tried, how many fit.
+fn room(e: &Evidence) -> Numbers {
+    let tried = e.workers.limit.map_or(e.offered.connections, |limit| limit.max(e.offered.connections));
+    let fit = e.memory.workers_that_fit().filter(|&fit| fit <= FIT_IN_SIGHT * tried);
+    e.memory.room().with(Quantity::WorkersThatFit, fit)
 }
 
 fn overview(e: &Evidence) -> Numbers {

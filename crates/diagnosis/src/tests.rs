@@ -246,6 +246,26 @@ fn a_limit_that_memory_dictates_is_right() {
     assert_eq!(diagnosis.primary.numbers.get(Quantity::WorkersThatFit), Some(4.0));
 }
 
+/// The workers that fit beside 20 MiB in `memory` MiB when four workers, of ten asked for, take 5 MiB each.
+fn fitting(memory: u64) -> Option<f64> {
+    let scene = calm()
+        .load(10, 20.0)
+        .limit(4)
+        .grouped(memory)
+        .levels(&[(AcceptQueue, 6), (GroupAnon, 40 << 20), (TreeProcesses, 1)])
+        .before(&[(GroupAnon, 20 << 20)]);
+    let (head, trial) = scene.build();
+    diagnose(&head, &head.plan.cells[0], &trial).primary.numbers.get(Quantity::WorkersThatFit)
+}
+
+#[test]
+fn workers_that_fit_are_told_as_well_as_they_are_known() {
+    assert_eq!(fitting(200), Some(36.0));
+    assert_eq!(fitting(1000), Some(190.0));
+    assert_eq!(fitting(4000), Some(790.0));
+    assert_eq!(fitting(24_000), None, "far out of sight of ten requests");
+}
+
 #[test]
 fn a_monitor_that_saw_little_says_so() {
     check(&calm().seconds(0), &expect!["monitor-unfit |  | "]);

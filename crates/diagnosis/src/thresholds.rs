@@ -51,6 +51,9 @@ pub const SINGLE_CORE: RangeInclusive<f64> = 0.9..=1.1;
 /// turn beside others, one that sleeps is not held up by them. `own`.
 pub const OWN_PART: f64 = 0.25;
 
+/// Times the requests asked for or allowed at once, beyond which the workers that fit are not named: what so few requests cost, no
+/// more than the unrest of the rest of memory perhaps, says nothing of so many. `own`.
+pub const FIT_IN_SIGHT: f64 = 100.0;
 /// Waiting for memory below which raising a worker limit is safe as far as that goes. `own`; `lab`: 0 in all good rows.
 pub const MEMORY_QUIET: f64 = 0.01;
 /// Part of the requests in work, less the one that holds it, that wait for a lock. `own`; `seed`: 9 of 10 processes sleep.

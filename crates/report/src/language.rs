@@ -1,7 +1,9 @@
-//! Every sentence a reader sees, by id, in the reader's language. Numbers arrive already printed, so both languages show the
-//! same digits.
+//! Every sentence a reader sees, by id, in the reader's language.
+//!
+//! Whole numbers that count something arrive as numbers, because English says "1 trial" and "2 trials". All others arrive printed,
+//! so that both languages show the same digits.
 
-use fluent_bundle::{FluentArgs, FluentBundle, FluentResource};
+use fluent_bundle::{FluentArgs, FluentBundle, FluentResource, FluentValue};
 use serde::Serialize;
 
 /// A language the catalogue is complete in.
@@ -80,8 +82,8 @@ impl Catalogue {
     }
 
     /// A message with its arguments by name.
-    pub(crate) fn say(&self, id: &str, arguments: &[(&'static str, String)]) -> Sentence {
-        let arguments: FluentArgs<'_> = arguments.iter().map(|(name, value)| (*name, value.clone())).collect();
+    pub(crate) fn say(&self, id: &str, arguments: &[(&'static str, FluentValue<'_>)]) -> Sentence {
+        let arguments: FluentArgs<'_> = arguments.iter().cloned().collect();
         Sentence { id: id.to_owned(), text: self.text(id, &arguments) }
     }
 
@@ -134,6 +136,30 @@ mod tests {
             let others: Vec<_> = japanese[id].symmetric_difference(arguments).collect();
             assert!(others.is_empty(), "{id}: {others:?} in one language only");
         }
+    }
+
+    /// A noun beside a count of one is in the singular; where it cannot be chosen, the sentence is put so that it need not be.
+    #[test]
+    fn one_is_singular() {
+        let words = Catalogue::of(Language::English);
+        let mut wrong = Vec::new();
+        // One block has a sentence of its own.
+        for (id, arguments) in messages(Language::English).into_iter().filter(|(id, _)| !id.contains("few-blocks")) {
+            let ones: FluentArgs<'_> = arguments.iter().map(|name| (name.as_str(), FluentValue::from(1))).collect();
+            let text = words.text(&id, &ones);
+            let tokens: Vec<&str> = text.split([' ', '(', ')', ',', ':', '.']).collect();
+            // A ratio is no count: "1.000 times".
+            let plural = |word: &str| word.len() > 2 && word.ends_with('s') && word != "times";
+            if tokens.windows(2).any(|pair| pair[0] == "1" && plural(pair[1])) {
+                wrong.push(format!("{id}: {text}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        let say = |n: usize| words.say("amount-requests", &[("requests", n.into())]).text;
+        assert_eq!(
+            (say(1), say(2), say(1_234_567)),
+            ("1 request".into(), "2 requests".into(), "1234567 requests".into())
+        );
     }
 
     /// What the rules can find, with its numbers and verdicts, must have words; what has words must be used.

@@ -96,7 +96,7 @@ impl Page {
         if let (Some(diagnosis), None) = (&cell.diagnosis, &cell.same_as_baseline) {
             self.evidence(&diagnosis.primary, "  - ");
             for finding in diagnosis.contributing.iter().chain(&diagnosis.ruled_out) {
-                self.line(&format!("  - {}", Markdown(&finding.title.text)));
+                self.line(&format!("  - {}", Markdown(&finding.told.text)));
                 self.evidence(finding, "    - ");
             }
         }
@@ -111,7 +111,7 @@ impl Page {
             let numbers = numbers.join(&self.words.word("list-separator"));
             self.line(&format!("{lead}{}", Markdown(&numbers)));
         }
-        for sentence in finding.leads_to.iter().chain(&finding.advice) {
+        for sentence in finding.new_effect().into_iter().chain(&finding.advice) {
             self.line(&format!("{lead}{}", Markdown(&sentence.text)));
         }
     }
@@ -137,7 +137,8 @@ impl Page {
         let host = &run.host;
         let cpus = format!("{} × {}", host.cpus, host.cpu_model);
         let facts = [host.name.as_str(), cpus.as_str(), host.kernel.as_str()].map(|fact| Markdown(fact).to_string());
-        self.line(&format!("{} · webdyno {} · seed {}\n", facts.join(" · "), Markdown(&run.version), run.seed));
+        let seed = self.words.word("label-seed");
+        self.line(&format!("{} · webdyno {} · {seed} {}\n", facts.join(" · "), Markdown(&run.version), run.seed));
         // A fence longer than any run of backquotes in the text cannot be closed by it.
         let longest = run.plan_text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);

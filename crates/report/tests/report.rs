@@ -129,7 +129,7 @@ fn a_single_block_has_no_interval() {
     let mut run = run();
     run.trials.retain(|trial| trial.block == 0);
     let drawn = terminal(&run, Language::English, 200);
-    assert!(drawn.contains("There is only one block: no interval can be given."), "{drawn}");
+    assert!(drawn.contains("Only one block could be compared: no interval can be given."), "{drawn}");
     assert!(drawn.contains("no interval from a single block"), "{drawn}");
     page::well_formed(&report::html::render(&View::of(&run, Language::Japanese)));
 }

@@ -99,12 +99,12 @@ impl Memory {
         }
     }
 
-    /// How many workers memory holds: what is left beside the base, over the cost of one, rounded down. `None` when one of the
-    /// three is not known.
+    /// How many workers memory holds: what is left beside the base, over the cost of one, rounded down to two digits, as the cost is
+    /// not known to more. `None` when one of the three is not known.
     #[must_use]
     pub fn workers_that_fit(&self) -> Option<f64> {
         let (limit, base, cost) = (self.limit?.bytes, self.base?, self.cost?);
-        (cost > 0.0).then(|| ((limit - base) / cost).floor().max(0.0))
+        (cost > 0.0).then(|| two_digits((limit - base) / cost))
     }
 
     /// The parts that swap and files have in what was taken away and read back, both 0 when nothing was; `None` when the kernel does
@@ -164,7 +164,7 @@ impl Memory {
         Numbers::default().with(quantity, self.swap_peak.map(|size| size.bytes))
     }
 
-    /// What there is, what a worker takes and how many fit, for a finding.
+    /// What there is and what a worker takes, for a finding.
     #[must_use]
     pub fn room(&self) -> Numbers {
         let quantity = match self.limit {
@@ -175,8 +175,13 @@ impl Memory {
             .with(quantity, self.limit.map(|size| size.bytes))
             .with(Quantity::MemoryBase, self.base)
             .with(Quantity::WorkerCost, self.cost)
-            .with(Quantity::WorkersThatFit, self.workers_that_fit())
     }
+}
+
+/// Rounded down to a whole number of at most two digits before its zeros.
+fn two_digits(value: f64) -> f64 {
+    let step = 10_f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
+    ((value / step).floor() * step).max(0.0)
 }
 
 /// What the group's processes hold, resident and swapped; its page cache can be dropped and is left out.

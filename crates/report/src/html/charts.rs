@@ -62,10 +62,25 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
         let _ = write!(out, "<span style=\"left:{:.2}%\">{}</span>", at(*value), Html(label));
     }
     out.push_str("</div><div class=\"figure\"></div></div></div>");
-    let caption = words
-        .say("forest-caption", &[("confidence", percent(view.run.confidence)), ("margin", percent(view.run.margin))]);
-    let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&caption.text));
+    out.push_str(&forest_legend(view, words));
+    let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&words.word("forest-caption")));
     out
+}
+
+/// What the marks of the forest stand for, each beside a sample of it.
+fn forest_legend(view: &View, words: &Catalogue) -> String {
+    let names = [
+        ("point", words.say("legend-ratio", &[])),
+        ("interval", words.say("legend-interval", &[("confidence", percent(view.run.confidence).into())])),
+        ("band", words.say("legend-margin", &[("margin", percent(view.run.margin).into())])),
+    ];
+    let items = names.map(|(mark, name)| {
+        format!(
+            "<li><span class=\"sample\" aria-hidden=\"true\"><i class=\"{mark}\"></i></span>{}</li>",
+            Html(&name.text)
+        )
+    });
+    format!("<ul class=\"forest legend\">{}</ul>", items.concat())
 }
 
 /// Small differences get an axis of their own: percent around 1 instead of powers of ten.
@@ -191,6 +206,7 @@ fn panel(panel: &PanelView, begin: f64, end: f64, words: &Catalogue) -> String {
     let y = if panel.unit == "%" { Axis::from_zero(most.clamp(30.0, 100.0)) } else { Axis::from_zero(most) };
     let mut x = Axis::from_zero(end);
     x.ticks.retain(|(value, _)| *value <= end);
+    x.ticks.iter_mut().for_each(|(_, label)| label.push_str(" s"));
     (x.low, x.high) = (begin, end);
     let lines: Vec<Line<'_>> = panel
         .series
@@ -201,7 +217,7 @@ fn panel(panel: &PanelView, begin: f64, end: f64, words: &Catalogue) -> String {
     let title = if panel.unit.is_empty() {
         panel.title.text.clone()
     } else {
-        words.say("with-detail", &[("text", panel.title.text.clone()), ("detail", panel.unit.to_owned())]).text
+        words.say("with-detail", &[("text", panel.title.text.as_str().into()), ("detail", panel.unit.into())]).text
     };
     let summary = format!("{title}; {}", words.word("label-seconds"));
     format!(

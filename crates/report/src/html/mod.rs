@@ -178,7 +178,7 @@ impl Page<'_> {
                 let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&diagnosis.headline.text));
                 out.push_str(&evidence(&diagnosis.primary));
                 for finding in &diagnosis.contributing {
-                    let _ = write!(out, "<p class=\"also\">{}</p>{}", Html(&finding.title.text), evidence(finding));
+                    let _ = write!(out, "<p class=\"also\">{}</p>{}", Html(&finding.told.text), evidence(finding));
                 }
                 if !diagnosis.ruled_out.is_empty() {
                     let _ = write!(out, "<h4>{}</h4>", self.word("label-ruled-out"));
@@ -219,7 +219,7 @@ impl Page<'_> {
         if trial.typical {
             facts.push(format!("<span class=\"badge\">{}</span>", self.word("label-typical")));
         }
-        let which = self.words.say("block-n", &[("block", trial.block.to_string())]);
+        let which = self.words.say("block-n", &[("block", trial.block.into())]);
         let mut out = format!(
             "<details class=\"trial\"{}><summary><b>{}</b> {}</summary>",
             if trial.typical { " open" } else { "" },
@@ -268,11 +268,11 @@ impl Page<'_> {
         let line = self.words.say(
             "host-line",
             &[
-                ("name", host.name.clone()),
-                ("cpus", host.cpus.to_string()),
-                ("memory", units::short_bytes(host.memory_bytes)),
-                ("swap", units::short_bytes(host.swap_bytes)),
-                ("kernel", host.kernel.clone()),
+                ("name", host.name.as_str().into()),
+                ("cpus", host.cpus.into()),
+                ("memory", units::short_bytes(host.memory_bytes).into()),
+                ("swap", units::short_bytes(host.swap_bytes).into()),
+                ("kernel", host.kernel.as_str().into()),
             ],
         );
         let facts = [
@@ -300,7 +300,7 @@ fn items(sentences: &[Sentence]) -> String {
 /// The numbers of a finding, and what follows from it.
 fn evidence(finding: &FindingView) -> String {
     let mut out = String::new();
-    if let Some(sentence) = &finding.leads_to {
+    if let Some(sentence) = finding.new_effect() {
         let _ = write!(out, "<p class=\"leads\">{}</p>", Html(&sentence.text));
     }
     let new: Vec<_> = finding.new_evidence().collect();

@@ -143,7 +143,7 @@ impl Page {
             self.evidence(&diagnosis.primary);
             for (lead, findings) in [("    + ", &diagnosis.contributing), ("    - ", &diagnosis.ruled_out)] {
                 for finding in findings {
-                    self.paragraph(lead, Tone::Plain, &finding.title.text);
+                    self.paragraph(lead, Tone::Plain, &finding.told.text);
                     self.evidence(finding);
                 }
             }
@@ -158,7 +158,7 @@ impl Page {
         if !numbers.is_empty() {
             self.paragraph("      ", Tone::Quiet, &numbers.join(&self.words.word("list-separator")));
         }
-        for sentence in finding.leads_to.iter().chain(&finding.advice) {
+        for sentence in finding.new_effect().into_iter().chain(&finding.advice) {
             self.paragraph("      ", Tone::Plain, &sentence.text);
         }
     }
@@ -196,21 +196,21 @@ impl Page {
         let host = self.words.say(
             "host-line",
             &[
-                ("name", run.host.name.clone()),
-                ("cpus", run.host.cpus.to_string()),
-                ("memory", units::short_bytes(run.host.memory_bytes)),
-                ("swap", units::short_bytes(run.host.swap_bytes)),
-                ("kernel", run.host.kernel.clone()),
+                ("name", run.host.name.as_str().into()),
+                ("cpus", run.host.cpus.into()),
+                ("memory", units::short_bytes(run.host.memory_bytes).into()),
+                ("swap", units::short_bytes(run.host.swap_bytes).into()),
+                ("kernel", run.host.kernel.as_str().into()),
             ],
         );
         let made = self.words.say(
             "made-line",
             &[
-                ("began", run.began.clone()),
-                ("version", run.version.clone()),
-                ("blocks", run.blocks.to_string()),
-                ("seed", run.seed.to_string()),
-                ("end", run.end.text.clone()),
+                ("began", run.began.as_str().into()),
+                ("version", run.version.as_str().into()),
+                ("blocks", run.blocks.into()),
+                ("seed", run.seed.to_string().into()),
+                ("end", run.end.text.as_str().into()),
             ],
         );
         self.line("");

@@ -55,14 +55,14 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
             .failed
             .iter()
             .map(|(&cause, &count)| FailureView {
-                cause: words.say(failure_id(cause), &[("statuses", statuses(&counts))]),
+                cause: words.say(failure_id(cause), &[("statuses", statuses(&counts).into())]),
                 count,
                 example: examples.get(&cause).cloned(),
             })
             .collect(),
         in_flight: loads.iter().map(|load| load.in_flight).sum(),
         retries: counts.retries,
-        comparison: judged.compared(cell).map(|compared| comparison_view(compared, plan, words)),
+        comparison: judged.compared(cell).map(|compared| comparison_view(compared, cell, plan, words)),
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
         doubts: doubts(&loads, words),
@@ -72,17 +72,17 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
 fn load_sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
     let duration = |ns: u64| units::short_duration(ns as f64);
     let amount = match (load.requests, load.duration_ns) {
-        (Some(n), None) => words.say("amount-requests", &[("requests", n.to_string())]),
-        (None, Some(ns)) => words.say("amount-duration", &[("duration", duration(ns))]),
-        (Some(n), Some(ns)) => words.say("amount-either", &[("requests", n.to_string()), ("duration", duration(ns))]),
+        (Some(n), None) => words.say("amount-requests", &[("requests", n.into())]),
+        (None, Some(ns)) => words.say("amount-duration", &[("duration", duration(ns).into())]),
+        (Some(n), Some(ns)) => words.say("amount-either", &[("requests", n.into()), ("duration", duration(ns).into())]),
         (None, None) => words.say("amount-open", &[]),
     };
     words.say(
         if load.keep_alive { "load-keep-alive" } else { "load-close" },
         &[
-            ("path", load.mix.first().map(|request| request.path.clone()).unwrap_or_default()),
-            ("connections", load.connections.to_string()),
-            ("amount", amount.text),
+            ("path", load.mix.first().map_or("/", |request| request.path.as_str()).into()),
+            ("connections", load.connections.into()),
+            ("amount", amount.text.into()),
         ],
     )
 }
@@ -144,7 +144,10 @@ fn statuses(counts: &Counts) -> String {
     others.map(|(status, n)| format!("{status}: {n}")).collect::<Vec<_>>().join(", ")
 }
 
-fn comparison_view(compared: &Compared, plan: &Plan, words: &Catalogue) -> ComparisonView {
+/// More missing blocks than this are not counted: nobody makes them, and an estimate that far ahead is a guess.
+const MOST_MISSING: u32 = 100;
+
+fn comparison_view(compared: &Compared, cell: &Cell, plan: &Plan, words: &Catalogue) -> ComparisonView {
     let Compared { comparison, unanswered } = compared;
     let verdict = match comparison.verdict {
         Verdict::Better => "better",
@@ -152,32 +155,34 @@ fn comparison_view(compared: &Compared, plan: &Plan, words: &Catalogue) -> Compa
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive { .. } => "inconclusive",
     };
-    let mut arguments = vec![("ratio", ratio(comparison.ratio)), ("blocks", comparison.blocks.to_string())];
+    let mut arguments = vec![("ratio", ratio(comparison.ratio).into()), ("blocks", comparison.blocks.into())];
     let result = match comparison.interval {
         Some(interval) => {
-            arguments.push(("low", ratio(interval.low)));
-            arguments.push(("high", ratio(interval.high)));
-            arguments.push(("confidence", percent(plan.confidence)));
+            arguments.push(("low", ratio(interval.low).into()));
+            arguments.push(("high", ratio(interval.high).into()));
+            arguments.push(("confidence", percent(plan.confidence).into()));
             words.say("compared", &arguments)
         }
         None if comparison.ratio > 0.0 => words.say("compared-once", &arguments),
         None => {
-            let arguments = [("ratio", ratio(comparison.ratio)), ("blocks", unanswered.to_string())];
+            let arguments = [("ratio", ratio(comparison.ratio).into()), ("blocks", unanswered.into())];
             words.say("compared-unanswered", &arguments)
         }
     };
     let judgement = match comparison.verdict {
-        Verdict::Inconclusive { more_blocks: Some(n) } => {
-            words.say("verdict-inconclusive-more", &[("blocks", n.to_string())])
+        // The A/A cell is there to measure the noise; nobody waits for it to be conclusive.
+        Verdict::Inconclusive { more_blocks: Some(n) } if cell.role != Role::Again => {
+            let id = if n > MOST_MISSING { "verdict-inconclusive-many" } else { "verdict-inconclusive-more" };
+            words.say(id, &[("blocks", n.min(MOST_MISSING).into())])
         }
-        _ => words.say(&format!("verdict-{verdict}-long"), &[("margin", percent(plan.margin))]),
+        _ => words.say(&format!("verdict-{verdict}-long"), &[("margin", percent(plan.margin).into())]),
     };
     let dropped = (comparison.ratio > 0.0 && *unanswered > 0).then(|| {
-        let of = (unanswered + comparison.blocks).to_string();
-        words.say("warn-unanswered", &[("blocks", unanswered.to_string()), ("of", of)])
+        let of = unanswered + comparison.blocks;
+        words.say("warn-unanswered", &[("blocks", unanswered.into()), ("of", of.into())])
     });
-    let own = |warning: &&Warning| !matches!(warning, Warning::FewBlocks { .. } | Warning::AgainDiffers { .. });
-    let doubtful = comparison.warnings.iter().filter(own).map(|warning| comparison_warning(warning, words));
+    let own = |warning: &&Warning| !matches!(warning, Warning::AgainDiffers { .. });
+    let doubtful = comparison.warnings.iter().filter(own).filter_map(|warning| comparison_warning(warning, words));
     ComparisonView {
         ratio: comparison.ratio,
         low: comparison.interval.map(|interval| interval.low),
@@ -185,7 +190,8 @@ fn comparison_view(compared: &Compared, plan: &Plan, words: &Catalogue) -> Compa
         blocks: comparison.blocks,
         blocks_unanswered: *unanswered,
         verdict: words.say(&format!("verdict-{verdict}"), &[]),
-        sentence: words.say("compared-and-judged", &[("compared", result.text), ("judgement", judgement.text)]),
+        sentence: words
+            .say("compared-and-judged", &[("compared", result.text.into()), ("judgement", judgement.text.into())]),
         warnings: dropped.into_iter().chain(doubtful).collect(),
     }
 }
@@ -195,7 +201,7 @@ fn same_as_baseline(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) 
     let (own, other) = (judged.cell(run, cell)?, judged.cell(run, baseline)?);
     let same = cell.role == Role::Again && own.causes().eq(other.causes());
     let limit = headline(&own, words).text;
-    same.then(|| words.say("same-as-baseline", &[("cell", baseline.name.clone()), ("limit", limit)]))
+    same.then(|| words.say("same-as-baseline", &[("cell", baseline.name.as_str().into()), ("limit", limit.into())]))
 }
 
 /// What a finding says, in a few words.
@@ -210,12 +216,13 @@ fn headline(diagnosis: &Diagnosis, words: &Catalogue) -> Sentence {
     if agree == of {
         return title;
     }
-    words.say("in-some-trials", &[("limit", title.text), ("n", agree.to_string()), ("trials", of.to_string())])
+    words.say("in-some-trials", &[("limit", title.text.into()), ("n", agree.into()), ("trials", of.into())])
 }
 
 fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
+    let found: Vec<&Finding> = std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing).collect();
     let mut said = BTreeSet::new();
-    let mut view = |finding: &Finding| finding_view(finding, &mut said, words);
+    let mut view = |finding: &Finding| finding_view(finding, &found, &mut said, words);
     DiagnosisView {
         headline: headline(diagnosis, words),
         primary: view(&diagnosis.primary),
@@ -226,8 +233,29 @@ fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
     }
 }
 
-/// `said` are the quantities that earlier findings of the diagnosis rest on.
-fn finding_view(finding: &Finding, said: &mut BTreeSet<&'static str>, words: &Catalogue) -> FindingView {
+/// A finding's title as it follows on those before it in `found`: as what one of them brought about, or as what brought one of them
+/// about. So an effect is named once, by the later of the two.
+fn told(finding: &Finding, found: &[&Finding], words: &Catalogue) -> Sentence {
+    // What was ruled out follows on nothing.
+    let place = found.iter().position(|other| other.id == finding.id).unwrap_or(0);
+    let before = &found[..place];
+    let id = if before.iter().any(|cause| cause.leads_to == Some(finding.cause)) {
+        "told-as-effect"
+    } else if before.iter().any(|effect| finding.leads_to == Some(effect.cause)) {
+        "told-as-cause"
+    } else {
+        return title(finding, words);
+    };
+    words.say(id, &[("finding", title(finding, words).text.into())])
+}
+
+/// `found` are all findings of the diagnosis, `said` the quantities that earlier ones rest on.
+fn finding_view(
+    finding: &Finding,
+    found: &[&Finding],
+    said: &mut BTreeSet<&'static str>,
+    words: &Catalogue,
+) -> FindingView {
     let advice = format!("{}-advice", finding.id);
     let evidence = |&quantity: &Quantity| {
         let value = finding.numbers.get(quantity)?;
@@ -242,10 +270,12 @@ fn finding_view(finding: &Finding, said: &mut BTreeSet<&'static str>, words: &Ca
     };
     FindingView {
         title: title(finding, words),
+        told: told(finding, found, words),
         leads_to: finding.leads_to.map(|effect| {
             let effect = words.word(effect.id());
-            words.say("leads-to", &[("effect", effect)])
+            words.say("leads-to", &[("effect", effect.into())])
         }),
+        effect_told: found.iter().any(|other| finding.leads_to == Some(other.cause)),
         advice: words.has(&advice).then(|| words.say(&advice, &[])),
         evidence: Quantity::ALL.iter().filter_map(evidence).collect(),
     }
@@ -285,16 +315,16 @@ fn doubts(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
     }
     let sentence = |(id, (_, trials, doubt)): (&str, (f64, usize, LoadDoubt))| {
         let number = |value: f64| units::si(value).print(value);
-        let mut arguments = vec![("n", trials.to_string()), ("trials", loads.len().to_string())];
+        let mut arguments = vec![("n", trials.into()), ("trials", loads.len().into())];
         arguments.extend(match doubt {
             LoadDoubt::LittleOff { achieved, computed } => {
-                vec![("achieved", number(achieved)), ("computed", number(computed))]
+                vec![("achieved", number(achieved).into()), ("computed", number(computed).into())]
             }
             LoadDoubt::ConcurrencyMissed { asked, achieved } => {
-                vec![("asked", number(asked)), ("achieved", number(achieved))]
+                vec![("asked", number(asked).into()), ("achieved", number(achieved).into())]
             }
-            LoadDoubt::GeneratorSaturated { share } => vec![("share", percent((share * 100.0).round() / 100.0))],
-            LoadDoubt::FewWaves { waves } => vec![("waves", number(waves))],
+            LoadDoubt::GeneratorSaturated { share } => vec![("share", percent((share * 100.0).round() / 100.0).into())],
+            LoadDoubt::FewWaves { waves } => vec![("waves", number(waves).into())],
         });
         words.say(id, &arguments)
     };
@@ -313,7 +343,7 @@ fn uncounted(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
     let many = kinds.into_iter().filter(|(_, n, share)| *n as f64 > share * good as f64);
     many.map(|(id, n, _)| {
         let example = example.clone().unwrap_or_else(|| NOTHING.to_owned());
-        words.say(id, &[("n", n.to_string()), ("good", good.to_string()), ("example", example)])
+        words.say(id, &[("n", n.into()), ("good", good.into()), ("example", example.into())])
     })
     .collect()
 }

@@ -58,9 +58,9 @@ impl Judged {
         self.comparisons.get(&cell.name)
     }
 
-    /// Every comparison made.
-    pub(crate) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
-        self.comparisons.values().map(|compared| &compared.comparison)
+    /// Every comparison made, in the plan's order of cells.
+    pub(crate) fn comparisons<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = (&'a Cell, &'a Comparison)> {
+        run.head.plan.cells.iter().filter_map(|cell| Some((cell, &self.compared(cell)?.comparison)))
     }
 
     /// The comparisons that could not be made, by cell.
@@ -89,10 +89,10 @@ impl Judged {
         Some(words.say(
             "noise-floor",
             &[
-                ("ratio", ratio(again.ratio)),
-                ("low", ratio(interval.low)),
-                ("high", ratio(interval.high)),
-                ("floor", ratio(floor)),
+                ("ratio", ratio(again.ratio).into()),
+                ("low", ratio(interval.low).into()),
+                ("high", ratio(interval.high).into()),
+                ("floor", ratio(floor).into()),
             ],
         ))
     }

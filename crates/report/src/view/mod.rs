@@ -235,8 +235,12 @@ pub struct DiagnosisView {
 pub struct FindingView {
     /// What was found, in a few words.
     pub title: Sentence,
+    /// The title as it follows on the earlier findings of the diagnosis, such as `what caused it: ...`.
+    pub told: Sentence,
     /// What it brought about.
     pub leads_to: Option<Sentence>,
+    /// Whether another finding of the diagnosis is what it brought about; the later one of the two then says so.
+    pub effect_told: bool,
     /// What that means and what to do; only some findings have it.
     pub advice: Option<Sentence>,
     /// The numbers it rests on.
@@ -264,6 +268,11 @@ impl FindingView {
     /// The evidence that no earlier finding of the diagnosis has given.
     pub fn new_evidence(&self) -> impl Iterator<Item = &EvidenceView> {
         self.evidence.iter().filter(|evidence| !evidence.repeated)
+    }
+
+    /// What it brought about, when no other finding of the diagnosis says so.
+    pub fn new_effect(&self) -> Option<&Sentence> {
+        self.leads_to.as_ref().filter(|_| !self.effect_told)
     }
 }
 
@@ -301,7 +310,7 @@ pub struct TrialView {
     pub median_us: Option<u64>,
     /// What limited it, in a few words.
     pub limit: Option<Sentence>,
-    /// What webdyno had to say while running it.
+    /// What webdyno and its sampler had to say while running it, also where it did no harm.
     pub notes: Vec<String>,
     /// The end of the server's error log, when the trial is not complete.
     pub log_tail: Option<String>,
@@ -342,7 +351,7 @@ impl View {
             noise_floor: judged.noise_floor(run, &words),
             warnings: run::warnings(run, &judged, &words),
             settings: run::settings(run),
-            trouble: trouble::trouble(run, &cells, &words),
+            trouble: trouble::trouble(run, &judged, &cells, &words),
             trials: series::trials(run, &judged, &words),
             table: table::of(&cells, run.head.plan.confidence, &words),
             phases: table::phases(&cells, &words),

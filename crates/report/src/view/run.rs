@@ -8,7 +8,7 @@ use model::plan::Cell;
 use model::run::{Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use stats::Warning;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The generator's share of the machine above which it disturbs a server that it shares CPUs with.
 const GENERATOR_SHARE: f64 = 0.2;
@@ -26,7 +26,7 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
             RunEnd::Complete => words.say("end-complete", &[]),
             RunEnd::Unfinished => words.say("end-unfinished", &[]),
             RunEnd::Interrupted => words.say("end-interrupted", &[]),
-            RunEnd::Failed(why) => words.say("end-failed", &[("why", why.clone())]),
+            RunEnd::Failed(why) => words.say("end-failed", &[("why", why.as_str().into())]),
         },
         complete: head.end == RunEnd::Complete,
         version: head.version.clone(),
@@ -45,11 +45,13 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         },
         placement: match (head.server_cpus.as_slice(), head.load_cpus.as_slice()) {
             ([], _) | (_, []) => words.say("placement-shared", &[]),
-            (server, load) => words.say("placement-split", &[("server", list(server)), ("load", list(load))]),
+            (server, load) => {
+                words.say("placement-split", &[("server", list(server).into()), ("load", list(load).into())])
+            }
         },
         confinement: head.plan.confine.as_ref().map(|confine| {
             let id = if confine.swap > 0 { "confined-swap" } else { "confined" };
-            words.say(id, &[("memory", units::short_bytes(confine.memory))])
+            words.say(id, &[("memory", units::short_bytes(confine.memory).into())])
         }),
         plan_text: head.plan_text.clone(),
     }
@@ -70,12 +72,12 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
     let mut warnings = Vec::new();
     let plan = &run.head.plan;
     if run.head.end != RunEnd::Complete {
-        let made = run.trials.len().to_string();
-        let planned = (plan.cells.len() as u64 * u64::from(plan.blocks)).to_string();
-        warnings.push(words.say("warn-incomplete", &[("made", made), ("planned", planned)]));
+        let made = run.trials.len();
+        let planned = plan.cells.len() as u64 * u64::from(plan.blocks);
+        warnings.push(words.say("warn-incomplete", &[("made", made.into()), ("planned", planned.into())]));
     }
     if !run.trials.is_empty() && run.measured(&plan.baseline().name).all(|(_, load)| load.counts.good == 0) {
-        warnings.push(words.say("warn-no-baseline", &[("cell", plan.baseline().name.clone())]));
+        warnings.push(words.say("warn-no-baseline", &[("cell", plan.baseline().name.as_str().into())]));
     }
     for (id, concerns) in [
         ("warn-invalid", (|trial| matches!(trial.outcome, Outcome::Invalid(_))) as fn(&Trial) -> bool),
@@ -86,38 +88,55 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
     ] {
         let concerned = run.trials.iter().filter(|trial| concerns(trial)).count();
         if concerned > 0 {
-            let made = run.trials.len().to_string();
-            warnings.push(words.say(id, &[("n", concerned.to_string()), ("made", made)]));
+            let made = run.trials.len();
+            warnings.push(words.say(id, &[("n", concerned.into()), ("made", made.into())]));
         }
     }
     for (cell, why) in judged.refused() {
-        warnings.push(words.say("warn-not-compared", &[("cell", cell.clone()), ("why", why.to_string())]));
+        warnings
+            .push(words.say("warn-not-compared", &[("cell", cell.as_str().into()), ("why", why.to_string().into())]));
     }
-    // These two concern every comparison alike; the fewest blocks say it for all.
-    let doubtful = || judged.comparisons().flat_map(|comparison| &comparison.warnings);
-    let blocks = |warning: &Warning| matches!(warning, Warning::FewBlocks { .. }).then_some(*warning);
-    let fewest = doubtful().filter_map(blocks).min_by_key(|warning| match warning {
-        Warning::FewBlocks { blocks } => *blocks,
-        _ => usize::MAX,
-    });
-    let drifted = doubtful().find(|warning| matches!(warning, Warning::AgainDiffers { .. })).copied();
-    warnings.extend(fewest.into_iter().chain(drifted).map(|warning| comparison_warning(&warning, words)));
+    warnings.extend(few_blocks(run, judged, words));
+    // The same A/A cell stands beside every comparison.
+    let mut doubts = judged.comparisons(run).flat_map(|(_, comparison)| &comparison.warnings);
+    let drifted = doubts.find(|warning| matches!(warning, Warning::AgainDiffers { .. }));
+    warnings.extend(drifted.and_then(|warning| comparison_warning(warning, words)));
     warnings.extend(generator(run, words));
     warnings
 }
 
-/// What is doubtful about a comparison, worded.
-pub(crate) fn comparison_warning(warning: &Warning, words: &Catalogue) -> Sentence {
-    match *warning {
-        Warning::FewBlocks { blocks: 1 } => words.say("warn-one-block", &[]),
-        Warning::FewBlocks { blocks } => words.say("warn-few-blocks", &[("blocks", blocks.to_string())]),
+/// Comparisons that rest on few blocks: said once for all when all rest on as many, else of the cells by name, the fewest first.
+fn few_blocks(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sentence> {
+    let few = |warning: &Warning| matches!(warning, Warning::FewBlocks { .. });
+    let mut cells: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for (cell, comparison) in judged.comparisons(run).filter(|(_, comparison)| comparison.warnings.iter().any(few)) {
+        let name = words.say("quoted", &[("text", cell.name.as_str().into())]);
+        cells.entry(comparison.blocks).or_default().push(name.text);
+    }
+    let alike = judged.comparisons(run).map(|(_, comparison)| comparison.blocks).collect::<BTreeSet<_>>().len() == 1;
+    let sentence = |(blocks, cells): (usize, Vec<String>)| match (blocks, alike) {
+        (1, true) => words.say("warn-one-block", &[]),
+        (_, true) => words.say("warn-few-blocks", &[("blocks", blocks.into())]),
+        (_, false) => {
+            let id = if blocks == 1 { "warn-one-block-of" } else { "warn-few-blocks-of" };
+            let cells = cells.join(&words.word("list-separator"));
+            words.say(id, &[("blocks", blocks.into()), ("cells", cells.into())])
+        }
+    };
+    cells.into_iter().map(sentence).collect()
+}
+
+/// What is doubtful about a comparison, worded; `None` for what [`few_blocks`] says of the whole run.
+pub(crate) fn comparison_warning(warning: &Warning, words: &Catalogue) -> Option<Sentence> {
+    Some(match *warning {
+        Warning::FewBlocks { .. } => return None,
         Warning::ZeroVariance => words.say("warn-zero-variance", &[]),
         Warning::RealButBelowMargin => words.say("warn-below-margin", &[]),
-        Warning::RanksDisagree { p } => words.say("warn-ranks-disagree", &[("p", format!("{p:.3}"))]),
-        Warning::WithinNoise { floor } => words.say("warn-within-noise", &[("floor", ratio(floor))]),
-        Warning::NoiseUnknown { blocks } => words.say("warn-noise-unknown", &[("blocks", blocks.to_string())]),
-        Warning::AgainDiffers { ratio: value } => words.say("warn-again-differs", &[("ratio", ratio(value))]),
-    }
+        Warning::RanksDisagree { p } => words.say("warn-ranks-disagree", &[("p", format!("{p:.3}").into())]),
+        Warning::WithinNoise { floor } => words.say("warn-within-noise", &[("floor", ratio(floor).into())]),
+        Warning::NoiseUnknown { blocks } => words.say("warn-noise-unknown", &[("blocks", blocks.into())]),
+        Warning::AgainDiffers { ratio: value } => words.say("warn-again-differs", &[("ratio", ratio(value).into())]),
+    })
 }
 
 /// The generator's largest share of the machine, when it took it from the server.
@@ -131,7 +150,7 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
         (available > 0.0).then(|| load.generator.cpu_ns as f64 / 1e9 / available)
     };
     let largest = run.trials.iter().filter_map(share).fold(0.0, f64::max);
-    (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest))]))
+    (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest).into())]))
 }
 
 /// Whether all trials of a cell had the same value for a directive.

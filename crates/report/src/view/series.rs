@@ -3,6 +3,7 @@
 use crate::language::{Catalogue, Sentence};
 use crate::view::cells::title;
 use crate::view::judged::Judged;
+use crate::view::trouble::notes;
 use crate::view::{PanelView, SeriesView, TrialView};
 use model::load::LoadResult;
 use model::reading::{Column, CpuShares, Span};
@@ -30,7 +31,7 @@ pub(crate) fn trials(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Trial
             good_per_s: trial.load.as_ref().map(LoadResult::goodput),
             median_us: trial.load.as_ref().and_then(|load| load.total.percentile_us(50.0)),
             limit: judged.trial(index).map(|diagnosis| title(&diagnosis.primary, words)),
-            notes: trial.notes.clone(),
+            notes: notes(trial, words).map(|note| note.text).collect(),
             log_tail: (trial.outcome != Outcome::Complete && !trial.log_tail.trim().is_empty())
                 .then(|| trial.log_tail.clone()),
             panels: panels(trial, &run.head.host, words),
@@ -41,7 +42,7 @@ pub(crate) fn trials(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Trial
 pub(crate) fn outcome(trial: &Trial, words: &Catalogue) -> Sentence {
     match &trial.outcome {
         Outcome::Complete => words.say("outcome-complete", &[]),
-        Outcome::Invalid(why) => words.say("outcome-invalid", &[("why", why.clone())]),
+        Outcome::Invalid(why) => words.say("outcome-invalid", &[("why", why.as_str().into())]),
         Outcome::EndedEarly(stop) => {
             let id = match stop {
                 Stop::Thrash => "stop-thrash",

@@ -111,7 +111,7 @@ pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Tabl
         }));
         rows.push(Row {
             kind: RowKind::Interval,
-            label: words.say("row-interval", &[("confidence", percent(confidence))]).text,
+            label: words.say("row-interval", &[("confidence", percent(confidence).into())]).text,
             figures: cells
                 .iter()
                 .map(|cell| of_comparison(cell, |c| Some(format!("{}–{}", ratio(c.low?), ratio(c.high?)))))
@@ -185,7 +185,7 @@ fn latency_row(words: &Catalogue, id: &str, largest: Option<f64>, ns: &[Option<f
     let scale = units::duration_scale(largest.unwrap_or(1e6));
     Row {
         kind: RowKind::Latency,
-        label: words.say(id, &[("unit", scale.unit.to_owned())]).text,
+        label: words.say(id, &[("unit", scale.unit.into())]).text,
         figures: ns.iter().map(|&value| print(value, scale)).collect(),
     }
 }

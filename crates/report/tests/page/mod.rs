@@ -71,6 +71,17 @@ fn the_page_is_whole_and_alone() {
     expect_file!["../golden/ja-page.txt"].assert_eq(&page(Language::Japanese));
 }
 
+/// What a reader needs to read the pictures stands beside them: units, and a name for every mark.
+#[test]
+fn the_pictures_say_what_they_show() {
+    let page = html::render(&View::of(&run(), Language::English));
+    assert!(page.contains("<i class=\"band\"></i></span>equivalent: within the plan&#39;s margin of ±2 %</li>"));
+    assert!(page.contains("<i class=\"interval\"></i></span>95 % interval</li>"));
+    let axes: Vec<&str> =
+        page.split("class=\"panels\"").skip(1).filter_map(|panels| panels.split("class=\"x\"").nth(1)).collect();
+    assert!(!axes.is_empty() && axes.iter().all(|axis| axis.contains(">0 s</span>")), "time has a unit");
+}
+
 const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"";
 
 /// The run with [`EVIL`] wherever a plan, a server or a host can put text.

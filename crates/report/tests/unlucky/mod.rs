@@ -68,7 +68,7 @@ fn total_failures_are_not_left_out() {
     let (view, _) = with_failures(CANDIDATE, |_| true);
     let page = html::render(&view);
     super::page::well_formed(&page);
-    assert_eq!(page.matches("<i class=\"point\"").count(), 3, "a ratio of 0 has no place on a logarithmic axis");
+    assert_eq!(page.matches("<i class=\"point\" style").count(), 3, "a ratio of 0 has no place on a logarithmic axis");
 }
 
 #[test]
@@ -92,6 +92,82 @@ fn an_interrupted_trial_is_left_out() {
     cut.outcome = Outcome::EndedEarly(model::trial::Stop::Interrupted);
     let view = View::of(&run, Language::English);
     assert_eq!((view.cells[3].trials_used, view.cells[3].trials_made), (5, 6));
+}
+
+/// The run with only its first trials.
+fn cut_after(trials: usize) -> Run {
+    let mut run = run();
+    run.head.end = model::run::RunEnd::Interrupted;
+    run.trials.truncate(trials);
+    run
+}
+
+#[track_caller]
+fn warned_of_blocks(run: &Run, expected: &[&str]) {
+    let warnings = View::of(run, Language::English).warnings;
+    let said: Vec<_> = warnings.iter().map(|warning| &warning.text).filter(|text| text.contains("block")).collect();
+    assert_eq!(said, expected);
+}
+
+/// Every interval of a run that was interrupted in the middle of a block rests on blocks of its own.
+#[test]
+fn few_blocks_are_said_of_those_that_have_few() {
+    warned_of_blocks(&cut_after(5), &["Only one block could be compared: no interval can be given."]);
+    let normal = "rests on the assumption of normal noise.";
+    let all = "Only 2 blocks could be compared: the intervals rest on the assumption of normal noise.";
+    warned_of_blocks(&cut_after(10), &[all]);
+    let rest = "“10 at once (A/A)”, “10, limit 4”, “10, lock”";
+    let one = format!("Only one block could be compared for {rest}: no interval can be given for that.");
+    let two = format!("Only 2 blocks could be compared for “1 at a time”: an interval from so few {normal}");
+    warned_of_blocks(&cut_after(7), &[&one, &two]);
+    let mut six = six_blocks();
+    six.trials.retain(|trial| trial.cell != CANDIDATE || trial.block < 2);
+    let two = format!("Only 2 blocks could be compared for “10, limit 4”: an interval from so few {normal}");
+    warned_of_blocks(&six, &[&two]);
+}
+
+/// What is concluded of a cell that gave `factor` times the baseline's answers in every other block, and as much less in the rest.
+fn scattered(cell: &str, factor: f64) -> String {
+    let mut run = six_blocks();
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == cell || trial.cell == "10 at once") {
+        let factor = if trial.block % 2 == 0 { factor } else { 1.0 / factor };
+        let load = trial.load.as_mut().unwrap();
+        load.counts.good = if trial.cell == cell { (10_000.0 * factor) as u64 } else { 10_000 };
+        load.ended_ns = load.started_ns + 100 * model::SECOND;
+    }
+    let view = View::of(&run, Language::English);
+    let cell = view.cells.into_iter().find(|view| view.name == cell).unwrap();
+    cell.comparison.unwrap().sentence.text.rsplit_once("blocks): ").unwrap().1.to_owned()
+}
+
+#[test]
+fn missing_blocks_are_counted_where_that_helps() {
+    assert_eq!(scattered(CANDIDATE, 1.04), "inconclusive (blocks still needed: about 37).");
+    assert_eq!(scattered(CANDIDATE, 1.1), "inconclusive (blocks still needed: more than 100).");
+    assert_eq!(scattered("10 at once (A/A)", 1.04), "inconclusive.");
+}
+
+/// What the kernel refuses the sampler stands with the trial, and among what went wrong only where harm can be seen.
+#[test]
+fn a_refused_precaution_is_trouble_where_it_did_harm() {
+    let mut run = run();
+    let refused =
+        ["protection from the out-of-memory killer was refused (EACCES)", "locked memory was refused (EPERM)"];
+    run.trials.iter_mut().for_each(|trial| trial.readings.notes = refused.map(str::to_owned).to_vec());
+    let sampler = |run: &Run, language| -> Vec<String> {
+        let trouble = View::of(run, language).trouble.into_iter().map(|trouble| trouble.text);
+        trouble.filter(|text| text.contains("計測プロセス") || text.contains("the sampler says")).collect()
+    };
+    let said = sampler(&run, Language::Japanese);
+    let japanese =
+        "OOM killer からの保護が拒否されたため、メモリーが枯渇すると計測プロセスも強制終了されるおそれがあります";
+    assert_eq!(said, [format!("全 20 試行中 8 試行: 計測プロセスからの報告: {japanese}")]);
+    assert_eq!(View::of(&run, Language::English).trials[0].notes.len(), 2, "with the trial stands everything");
+    run.trials.retain(|trial| trial.cell == CANDIDATE);
+    assert_eq!(sampler(&run, Language::English), Vec::<String>::new());
+    run.trials[0].outcome = Outcome::EndedEarly(model::trial::Stop::Unwatched);
+    let said = sampler(&run, Language::English);
+    assert_eq!(said.len(), 2, "{said:?}");
 }
 
 #[test]
