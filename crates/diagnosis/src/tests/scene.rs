@@ -21,8 +21,6 @@ pub(super) struct Scene {
     connections: u32,
     good: f64,
     failed: f64,
-    handshake: Latency::new(),
-    open: None,
     generator: f64,
     limit: Option<u64>,
     group_mib: Option<u64>,
