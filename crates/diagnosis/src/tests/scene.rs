@@ -41,8 +41,6 @@ impl Scene {
             connections: 1,
             good: 0.0,
             failed: 0.0,
-            handshake: Latency::new(),
-            open: None,
             generator: 0.1,
             limit: None,
             group_mib: None,
