@@ -1,5 +1,6 @@
 //! Exit codes, decided in one place.
 
+use crate::command::load::NoSuchHost;
 use experiment::ExperimentError;
 use host::HostError;
 use server::ServerError;
@@ -50,8 +51,10 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     match error.downcast_ref::<ExperimentError>() {
         Some(ExperimentError::Plan { .. }) => Exit::Usage,
         Some(ExperimentError::Server(error)) => of_server(error),
+        Some(ExperimentError::NoAnswer { .. }) => Exit::Server,
         Some(ExperimentError::Store(_)) => Exit::Store,
         Some(_) => Exit::Environment,
+        None if error.is::<NoSuchHost>() => Exit::Server,
         None if error.is::<StoreError>() => Exit::Store,
         None if error.is::<HostError>() || error.is::<std::io::Error>() => Exit::Environment,
         // A plan that makes no sense, a file that is not there.

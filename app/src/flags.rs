@@ -1,5 +1,7 @@
 //! What can be typed. Flags keep their meaning over all commands; each says its own help next to its type.
 
+pub(crate) mod load;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,6 +21,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done (better or equivalent), 1 worse, 2 
 pub(crate) enum Command {
     /// Carry out a plan: measure every cell in randomised blocks, compare, diagnose
     Run(RunFlags),
+    /// Load a server that is there already, and say what it did
+    Load(Box<load::LoadFlags>),
     /// Show a stored run again
     Report(ReportFlags),
     /// List the stored runs
@@ -108,6 +112,13 @@ pub(crate) struct ShowFlags {
     /// Where the HTML page goes [default: reports/ID.html beside the store; none with --json or --markdown]
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lang: LangFlag,
+}
+
+/// Which language to speak.
+#[derive(Debug, Args)]
+pub(crate) struct LangFlag {
     /// Language of the report [default: from LC_ALL, LC_MESSAGES, LANG]
     #[arg(long, value_enum)]
     pub(crate) lang: Option<Lang>,

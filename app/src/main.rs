@@ -47,6 +47,7 @@ fn run(args: Vec<OsString>) -> Exit {
     };
     let result = match flags.command {
         Command::Run(flags) => command::run::run(&flags),
+        Command::Load(flags) => command::load::run(&flags),
         Command::Report(flags) => command::report::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore => command::restore::run(),

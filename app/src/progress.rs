@@ -4,7 +4,7 @@ use crate::say::say;
 use experiment::{Event, Phase, Slot};
 use indicatif::{ProgressBar, ProgressStyle};
 use model::load::LoadInterval;
-use model::trial::{Outcome, Stop, Trial};
+use model::trial::{Outcome, Preflight, Stop, Trial};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +40,7 @@ impl Progress {
                 self.line(&format!("run {} ({trials} trials, seed {})", head.id, head.seed));
             }
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
+            Event::Preflight(found) => self.line(&preflight_text(found)),
             Event::Interval { slot, interval } => self.status(&format!("{}: {}", slot.cell, interval_text(interval))),
             Event::Ended { slot, trial } => {
                 self.line(&ended(slot, trial, self.trials));
@@ -86,9 +87,30 @@ fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::CoolDown => "waiting for the host to calm down",
         Phase::Start => "starting the server",
+        Phase::Preflight => "sending the first requests one at a time",
         Phase::WarmUp => "warming up",
         Phase::Measure => "measuring",
     }
+}
+
+fn preflight_text(found: &Preflight) -> String {
+    let statuses: Vec<_> = found.statuses.iter().map(|(status, count)| format!("{count} x {status}")).collect();
+    let failed: u64 = found.failed.values().sum();
+    let range = |(least, most): (u64, u64), print: fn(u64) -> String| {
+        if least == most { print(least) } else { format!("{} to {}", print(least), print(most)) }
+    };
+    let mut text =
+        format!("preflight: {}", if statuses.is_empty() { "no answer".to_owned() } else { statuses.join(", ") });
+    if failed > 0 {
+        text.push_str(&format!(", {failed} failed"));
+    }
+    if let Some(bytes) = found.bytes {
+        text.push_str(&format!(", {} bytes", range(bytes, |n| n.to_string())));
+    }
+    if let Some(total) = found.total_us {
+        text.push_str(&format!(", {}", range(total, |us| units::short_duration(us as f64 * 1e3))));
+    }
+    text
 }
 
 fn interval_text(interval: &LoadInterval) -> String {

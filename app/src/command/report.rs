@@ -1,7 +1,7 @@
 //! `webdyno report`: a stored run as text, JSON, Markdown and an HTML page. `run` ends with the same.
 
 use crate::exit::Exit;
-use crate::flags::{Lang, ReportFlags, ShowFlags, StoreFlag};
+use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
 use crate::say::say;
 use anyhow::Context;
 use model::plan::Role;
@@ -31,7 +31,7 @@ pub(crate) fn store_path(flag: &StoreFlag) -> anyhow::Result<PathBuf> {
 /// complaint after it.
 pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -> anyhow::Result<Exit> {
     let run = store.load(id)?;
-    let view = View::of(&run, language(flags.lang));
+    let view = View::of(&run, language(&flags.lang));
     let text = if flags.json {
         report::json::render(&view)
     } else if flags.markdown {
@@ -74,8 +74,8 @@ fn look() -> Look {
     Look { width: if columns == 0 { PLAIN_WIDTH } else { columns }, colour }
 }
 
-fn language(flag: Option<Lang>) -> Language {
-    match flag {
+fn language(flag: &LangFlag) -> Language {
+    match flag.lang {
         Some(Lang::En) => Language::English,
         Some(Lang::Ja) => Language::Japanese,
         None => ["LC_ALL", "LC_MESSAGES", "LANG"]

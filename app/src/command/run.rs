@@ -157,7 +157,7 @@ fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
 }
 
 /// A seed nobody chose; 32 bits, so that it can be typed again.
-fn fresh_seed() -> u64 {
+pub(super) fn fresh_seed() -> u64 {
     let mut bytes = [0; 4];
     match rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty()) {
         Ok(_) => u64::from(u32::from_ne_bytes(bytes)),
@@ -165,13 +165,13 @@ fn fresh_seed() -> u64 {
     }
 }
 
-fn now() -> Anchor {
+pub(super) fn now() -> Anchor {
     let wall = jiff::Timestamp::now().as_nanosecond();
     Anchor { mono_ns: load::monotonic_ns(), wall_ns: i64::try_from(wall).unwrap_or_default() }
 }
 
 /// A name that sorts by time and can be typed: `20261120-235840-7f3a`.
-fn run_id(anchor: Anchor, random: u64) -> String {
+pub(super) fn run_id(anchor: Anchor, random: u64) -> String {
     let time = jiff::Timestamp::from_nanosecond(i128::from(anchor.wall_ns)).unwrap_or_default();
     format!("{}-{:04x}", time.strftime("%Y%m%d-%H%M%S"), random & 0xffff)
 }

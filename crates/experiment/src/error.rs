@@ -1,5 +1,6 @@
 //! Why a run could not be made, by whose turn it is to act; the caller turns the kind into an exit code.
 
+use model::load::Failure;
 use std::path::PathBuf;
 
 /// Why a run ended without its result.
@@ -18,6 +19,16 @@ pub enum ExperimentError {
     /// The server could not be run.
     #[error(transparent)]
     Server(#[from] server::ServerError),
+    /// Not one of the first requests got an answer.
+    #[error("no answer from {address} to {requests} requests: {}", no_answer(*cause))]
+    NoAnswer {
+        /// Who was asked.
+        address: String,
+        /// How often.
+        requests: u64,
+        /// Why most of them failed.
+        cause: Option<Failure>,
+    },
     /// The environment refuses: cgroups, swap, disk.
     #[error(transparent)]
     Host(#[from] host::HostError),
@@ -33,4 +44,17 @@ pub enum ExperimentError {
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] store::StoreError),
+}
+
+fn no_answer(cause: Option<Failure>) -> &'static str {
+    match cause {
+        Some(Failure::Refused) => "nobody listens there; start the server or correct the port",
+        Some(Failure::Reset | Failure::ClosedEarly) => {
+            "the connection was closed without an answer; is it HTTP or HTTPS?"
+        }
+        Some(Failure::Timeout) => "the time was over; is a firewall in between, or is the server stuck?",
+        Some(Failure::BadResponse) => "what answers there does not speak HTTP/1; is it HTTPS or HTTP/2 only?",
+        Some(Failure::Local) => "this machine could not send; it has no route, port or file descriptor left",
+        Some(Failure::Status | Failure::LengthDiffers) | None => "they were not answered in time",
+    }
 }

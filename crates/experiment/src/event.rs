@@ -3,7 +3,7 @@
 use crate::schedule::Slot;
 use model::load::LoadInterval;
 use model::run::RunHead;
-use model::trial::Trial;
+use model::trial::{Preflight, Trial};
 
 /// One piece of progress.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub enum Event<'a> {
         /// What it does now.
         phase: Phase,
     },
+    /// What single requests before a load showed.
+    Preflight(&'a Preflight),
     /// About a second of the measured load.
     Interval {
         /// Which trial.
@@ -47,6 +49,8 @@ pub enum Phase {
     CoolDown,
     /// Starting the server and waiting until it is ready.
     Start,
+    /// Sending a few requests one at a time, to see what comes back.
+    Preflight,
     /// Sending what is not counted.
     WarmUp,
     /// Measuring.

@@ -9,8 +9,10 @@ mod event;
 mod gate;
 mod guard;
 mod placement;
+mod post;
 mod run;
 mod schedule;
+mod single;
 mod trial;
 
 pub use error::ExperimentError;
@@ -18,3 +20,4 @@ pub use event::{Event, Phase};
 pub use placement::Placement;
 pub use run::{Ended, Orders, World, check, run};
 pub use schedule::{Outline, Slot, outline, schedule};
+pub use single::{LoadOrders, load};

@@ -144,7 +144,8 @@ impl Built {
         let plan = orders.plan.in_folder(&folder);
         build(&plan, host, &folder, world.interrupted, on_event)?;
         let placement = if plan.split { Placement::split() } else { Placement::default() };
-        let control = server::control(&plan.server, &plan.file);
+        let control = server::control(&plan.server, &plan.file)
+            .ok_or_else(|| ExperimentError::Missing("a server that is not ours cannot be started".to_owned()))?;
         Ok(Built { plan, folder, placement, control })
     }
 

@@ -4,16 +4,15 @@
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
-use crate::guard::Watchdog;
 use crate::placement::Placement;
+use crate::post::{Post, READING_PERIOD_NS, room, warm_up};
 use crate::schedule::Slot;
 use host::{Group, Host};
 use load::{LoadError, Target, monotonic_ns};
 use model::load::LoadResult;
-use model::plan::{Cell, LoadSpec, Plan, Warmup};
+use model::plan::{Cell, Plan};
 use model::reading::Readings;
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
-use model::{Nanos, SECOND};
 use monitor::{GroupDirs, Sampler, Watch};
 use server::{Control, Place, Running, ServerError};
 use std::fs::Permissions;
@@ -22,12 +21,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A reading every 200 ms: windows of a second or two need more than the two readings that one a second would give.
-const READING_PERIOD_NS: Nanos = SECOND / 5;
-/// Readings that are kept at most, of about 700 bytes of locked memory each: 11 hours.
-const MOST_READINGS: u64 = 200_000;
-/// Readings go on for no longer than this before and after the loads: while they start and end.
-const READING_SLACK_NS: Nanos = 60 * SECOND;
 /// What every trial of a run says from then on.
 const UNGUARDED: &str = "the guardian was killed; if this run is killed too, `webdyno restore` puts the machine back";
 /// How long a server may take to answer its first request.
@@ -85,6 +78,7 @@ impl Bench<'_> {
             outcome: Outcome::Complete,
             began_ns: monotonic_ns(),
             settings: EffectiveSettings::default(),
+            preflight: None,
             load: None,
             readings: Readings::default(),
             notes: Vec::new(),
@@ -172,43 +166,19 @@ impl Bench<'_> {
         let address = stage.running.address;
         let target = Target { address: address.into(), host: address.to_string() };
         let spec = self.plan.load(cell);
+        let post = Post {
+            target: &target,
+            cpus: &self.placement.load,
+            guards: self.plan.guards,
+            sampler,
+            interrupted: self.interrupted,
+        };
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
-            self.load(&warmup, &target, sampler, &mut |_| {})?;
+            post.load(&warmup, &mut |_| {})?;
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
-        self.load(spec, &target, sampler, &mut |interval| on_event(Event::Interval { slot, interval }))
-    }
-
-    /// One load under the guards.
-    fn load(
-        &self,
-        spec: &LoadSpec,
-        target: &Target,
-        sampler: &Sampler,
-        on_interval: &mut dyn FnMut(&model::load::LoadInterval),
-    ) -> Result<(LoadResult, Option<Stop>), LoadError> {
-        let stop = AtomicBool::new(false);
-        let mut why = None;
-        let mut dog = Watchdog::new(self.plan.guards, monotonic_ns());
-        let mut watch = |interval: &model::load::LoadInterval| {
-            let tripped = if self.interrupted.load(Ordering::Relaxed) {
-                Some(Stop::Interrupted)
-            } else {
-                let reading = sampler.latest();
-                dog.check(monotonic_ns(), &interval.counts, interval.length_ns, reading.as_ref())
-            };
-            if why.is_none() && tripped.is_some() {
-                why = tripped;
-                stop.store(true, Ordering::Relaxed);
-            }
-            on_interval(interval);
-        };
-        let mut control = load::Control { stop: &stop, on_interval: &mut watch };
-        let result = load::run(spec, target, &self.placement.load, &mut control)?;
-        // A guard that tripped on the very last interval stopped nothing.
-        let why = why.filter(|_| result.end == model::load::LoadEnd::Stopped);
-        Ok((result, why))
+        post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
     }
 }
 
@@ -234,61 +204,14 @@ impl Stage {
     }
 }
 
-/// How many readings a trial takes at most: both of its loads end by themselves or by the guard of time.
-fn room(plan: &Plan, spec: &LoadSpec) -> usize {
-    let guard = plan.guards.time_ns;
-    let longest = |load: &LoadSpec| load.duration_ns.map_or(guard, |duration| duration.min(guard));
-    let warm_up = warm_up(spec, plan.warmup).as_ref().map_or(0, longest);
-    let whole = longest(spec).saturating_add(warm_up).saturating_add(READING_SLACK_NS);
-    whole.div_ceil(READING_PERIOD_NS).min(MOST_READINGS) as usize
-}
-
 /// The first cell of every variant that is used.
 fn one_cell_per_variant(plan: &Plan) -> impl Iterator<Item = &Cell> {
     plan.variants.iter().filter_map(|variant| plan.cells.iter().find(|cell| cell.variant == variant.name))
-}
-
-fn warm_up(spec: &LoadSpec, warmup: Warmup) -> Option<LoadSpec> {
-    match warmup {
-        Warmup::None => None,
-        Warmup::Requests(n) => {
-            Some(LoadSpec { connections: 1, threads: Some(1), requests: Some(n), duration_ns: None, ..spec.clone() })
-        }
-        Warmup::Duration(length) => Some(LoadSpec { requests: None, duration_ns: Some(length), ..spec.clone() }),
-    }
 }
 
 fn died(log: &str) -> String {
     match log.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => format!("the server died during the trial; its log ends with: {}", line.trim()),
         None => "the server died during the trial and logged nothing".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use model::plan::{Options, parse};
-
-    /// Seconds that the readings of a trial have room for, under a load, a warm-up and a guard of time.
-    fn check(load: &str, warm_up: &str, guard: &str, expected: u64) {
-        let text = format!(
-            "[server]\nkind = \"embedded\"\n[warmup]\n{warm_up}\n[guards]\ntime = \"{guard}\"\n\
-             [load.l]\npath = \"/\"\nconnections = 1\n{load}\n"
-        );
-        let plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
-        let rows = room(&plan, &plan.loads[0]) as u64;
-        assert_eq!(rows * READING_PERIOD_NS, (expected + if rows < MOST_READINGS { 60 } else { 0 }) * SECOND);
-    }
-
-    #[test]
-    fn there_is_room_for_the_readings_of_the_longest_trial() {
-        check("duration = \"10s\"", "", "600s", 10);
-        check("duration = \"10s\"", "duration = \"3s\"", "600s", 13);
-        // Requests may take as long as the guard lets them.
-        check("requests = 5", "requests = 1", "600s", 1200);
-        check("requests = 5\nduration = \"900s\"", "duration = \"900s\"", "100s", 200);
-        check("requests = 5", "", "120min", 7200);
-        check("requests = 5", "", "1000min", 40_000);
     }
 }

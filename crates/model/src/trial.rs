@@ -1,7 +1,7 @@
 //! One execution of a cell, as it was observed.
 
 use crate::Nanos;
-use crate::load::LoadResult;
+use crate::load::{Failure, LoadResult};
 use crate::reading::Readings;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,6 +49,21 @@ pub enum Stop {
     Interrupted,
 }
 
+/// A few requests, one at a time, before a load: what it will be made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preflight {
+    /// How many were sent.
+    pub requests: u64,
+    /// Complete answers by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests without a complete answer, by cause.
+    pub failed: BTreeMap<Failure, u64>,
+    /// Bytes of the smallest and of the largest complete answer, heads included.
+    pub bytes: Option<(u64, u64)>,
+    /// Shortest and longest time to a complete answer, in microseconds.
+    pub total_us: Option<(u64, u64)>,
+}
+
 /// One execution of a cell: facts, no verdicts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Trial {
@@ -64,6 +79,9 @@ pub struct Trial {
     pub began_ns: Nanos,
     /// What was in force.
     pub settings: EffectiveSettings,
+    /// What single requests showed before the load, if any were sent.
+    #[serde(default)]
+    pub preflight: Option<Preflight>,
     /// The measured load; `None` when the server never became ready. A trial whose server died keeps it as evidence.
     pub load: Option<LoadResult>,
     /// Host readings from before the warm-up to after the load.

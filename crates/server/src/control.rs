@@ -74,12 +74,15 @@ pub struct Running {
     logs: Logs,
 }
 
-/// The control of a plan's server. `plan` is named in messages.
+/// The control of a plan's server; `None` when it is there already and not ours. `plan` is named in messages.
 #[must_use]
-pub fn control(spec: &ServerSpec, plan: &Path) -> Box<dyn Control> {
+pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
     match spec {
-        ServerSpec::Apache(apache) => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
-        ServerSpec::Embedded(embedded) => Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }),
+        ServerSpec::Apache(apache) => Some(Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() })),
+        ServerSpec::Embedded(embedded) => {
+            Some(Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }))
+        }
+        ServerSpec::Url(_) => None,
     }
 }
 

@@ -6,5 +6,5 @@
 mod parse;
 mod print;
 
-pub use parse::{ParseError, bytes, duration_ns};
+pub use parse::{ParseError, bytes, duration_ns, rate};
 pub use print::{Scale, bytes_scale, duration_scale, short_bytes, short_duration, si};

@@ -7,7 +7,7 @@ pub struct ParseError {
     what: String,
 }
 
-const DURATION_UNITS: [(&str, u64); 7] = [
+const DURATION_UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000),
@@ -15,6 +15,7 @@ const DURATION_UNITS: [(&str, u64); 7] = [
     ("s", 1_000_000_000),
     ("min", 60_000_000_000),
     ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
 ];
 
 const BYTE_UNITS: [(&str, u64); 5] = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
@@ -27,7 +28,7 @@ pub fn duration_ns(text: &str) -> Result<u64, ParseError> {
     let (number, unit) = split(text);
     let Some(&(_, factor)) = DURATION_UNITS.iter().find(|(name, _)| *name == unit) else {
         return Err(fail(format!(
-            "`{text}` is not a duration: write a number and ns, us, ms, s or min, such as 500ms"
+            "`{text}` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"
         )));
     };
     scaled(text, number, factor)
@@ -45,6 +46,24 @@ pub fn bytes(text: &str) -> Result<u64, ParseError> {
         return Err(fail(format!("`{text}` is not a size: write a number and K, M, G or T, such as 200M")));
     };
     scaled(text, number, factor)
+}
+
+/// Events per second of a rate such as `500`, `500/s`, `2.5k/s` or `6000/min`.
+///
+/// # Errors
+/// When the number is missing, the unit is unknown, or the value is not finite.
+pub fn rate(text: &str) -> Result<f64, ParseError> {
+    let (number, unit) = split(text);
+    let thousand = unit.strip_prefix(['k', 'K']);
+    let (unit, factor) = thousand.map_or((unit, 1.0), |rest| (rest, 1000.0));
+    let per = match unit {
+        "" | "/s" => 1.0,
+        "/m" | "/min" => 60.0,
+        _ => return Err(fail(format!("`{text}` is not a rate: write a number and /s or /min, such as 500/s"))),
+    };
+    let value: f64 = number.parse().map_err(|_| fail(format!("`{text}` does not start with a number")))?;
+    let value = value * factor / per;
+    if value.is_finite() { Ok(value) } else { Err(fail(format!("`{text}` is too large"))) }
 }
 
 fn split(text: &str) -> (&str, &str) {
@@ -85,7 +104,11 @@ mod tests {
         check(duration_ns, "1.5s", Ok(1_500_000_000));
         check(duration_ns, " 2 min ", Ok(120_000_000_000));
         check(duration_ns, "0s", Ok(0));
-        check(duration_ns, "5", Err("`5` is not a duration: write a number and ns, us, ms, s or min, such as 500ms"));
+        check(
+            duration_ns,
+            "5",
+            Err("`5` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"),
+        );
         check(duration_ns, "s", Err("`s` does not start with a number"));
         check(duration_ns, "99999999999min", Err("`99999999999min` is too large"));
     }
@@ -99,10 +122,23 @@ mod tests {
         check(bytes, "many", Err("`many` is not a size: write a number and K, M, G or T, such as 200M"));
     }
 
+    fn check_rate(input: &str, expected: Result<f64, &str>) {
+        assert_eq!(rate(input).map_err(|e| e.to_string()), expected.map_err(str::to_owned), "{input}");
+    }
+
+    #[test]
+    fn rates() {
+        check_rate("500", Ok(500.0));
+        check_rate("2.5k/s", Ok(2500.0));
+        check_rate("6000/min", Ok(100.0));
+        check_rate("5/h", Err("`5/h` is not a rate: write a number and /s or /min, such as 500/s"));
+        check_rate("/s", Err("`/s` does not start with a number"));
+    }
+
     proptest! {
         #[test]
         fn any_text_is_answered(text in "\\PC*") {
-            let _ = (duration_ns(&text), bytes(&text));
+            let _ = (duration_ns(&text), bytes(&text), rate(&text));
         }
     }
 }

@@ -3,9 +3,11 @@
 //! [`parse`] turns what the user wrote into a [`Plan`] or into one [`PlanError`] that names file, line and key.
 
 mod load;
+mod stages;
 mod text;
 
 pub use load::{Arrivals, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable};
+pub use stages::{StagesError, stages};
 pub use text::{Options, PlanError, parse};
 
 use crate::Nanos;
@@ -73,6 +75,8 @@ pub enum ServerSpec {
     Apache(Apache),
     /// webdyno's own small server, as a child process.
     Embedded(Embedded),
+    /// A server that is there and that webdyno does not control.
+    Url(Url),
 }
 
 /// A private instance of the system's Apache httpd.
@@ -104,6 +108,15 @@ pub enum Mpm {
     Worker,
     /// Threads, idle connections hold none.
     Event,
+}
+
+/// A server that is there already.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Url {
+    /// What the user gave, without a password.
+    pub url: String,
+    /// Where that led to: an address with its port, or a path.
+    pub address: String,
 }
 
 /// webdyno's own small server.
@@ -211,6 +224,7 @@ impl Plan {
                 directives(&mut apache.directives);
             }
             ServerSpec::Embedded(embedded) => directives(&mut embedded.directives),
+            ServerSpec::Url(_) => {}
         }
         plan.variants.iter_mut().for_each(|variant| directives(&mut variant.directives));
         plan

@@ -1,0 +1,168 @@
+//! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
+
+use crate::flags::load::{Http, LoadFlags};
+use anyhow::{Context, bail, ensure};
+use load::{Address, Target};
+use model::SECOND;
+use model::plan::{
+    Arrivals, Cell, Guards, HttpVersion, LoadSpec, Pace, Plan, RequestSpec, Role, ServerSpec, Stage, Timetable,
+    Variant, Warmup,
+};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use url::Url;
+
+/// How long a load lasts when nothing else ends it.
+const DURATION: u64 = 10 * SECOND;
+/// The name of the one cell, variant and load.
+const ONLY: &str = "load";
+
+/// What will happen.
+pub(super) struct Meant {
+    pub(super) plan: Plan,
+    pub(super) target: Target,
+    /// The URL as it is shown.
+    pub(super) url: Url,
+}
+
+/// Reads the flags. Names are resolved here, so that a load never waits for a name server.
+pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
+    let url = url(&flags.url)?;
+    let address = address(flags, &url)?;
+    let host = host_field(&url)?;
+    let spec = spec(flags, &url, seed)?;
+    let server = ServerSpec::Url(model::plan::Url { url: url.to_string(), address: address.to_string() });
+    Ok(Meant { plan: plan(spec, server, flags), target: Target { address, host }, url })
+}
+
+/// A URL, whose scheme may be left out.
+fn url(text: &str) -> anyhow::Result<Url> {
+    let written = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let url = Url::parse(&written).with_context(|| format!("`{text}` is not a URL; write http://HOST[:PORT]/PATH"))?;
+    match url.scheme() {
+        "http" => {}
+        other => bail!("`{text}`: webdyno loads http, not {other}"),
+    }
+    ensure!(url.has_host(), "`{text}` names no host; write http://HOST[:PORT]/PATH");
+    Ok(url)
+}
+
+fn address(flags: &LoadFlags, url: &Url) -> anyhow::Result<Address> {
+    if let Some(path) = &flags.unix {
+        return Ok(Address::Unix(path.clone()));
+    }
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or(80);
+    Ok(Address::Tcp(resolve(host, port)?))
+}
+
+/// The first address of a name.
+fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let mut found = (bare, port)
+        .to_socket_addrs()
+        .map_err(|error| super::NoSuchHost { host: bare.to_owned(), why: error.to_string() })?;
+    found.next().ok_or_else(|| super::NoSuchHost { host: bare.to_owned(), why: "it has no address".to_owned() }.into())
+}
+
+/// The content of the `Host` field: the port stands there unless it is the scheme's own.
+fn host_field(url: &Url) -> anyhow::Result<String> {
+    let host = url.host_str().context("the URL names no host")?;
+    Ok(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
+
+fn spec(flags: &LoadFlags, url: &Url, seed: u64) -> anyhow::Result<LoadSpec> {
+    ensure!(flags.connections > 0, "-c 0 sends nothing; give at least one connection");
+    ensure!(flags.pipeline > 0, "--pipeline 0 sends nothing; 1 is no pipelining");
+    ensure!(flags.threads != Some(0), "-t 0 sends nothing; give at least one thread");
+    ensure!(flags.requests != Some(0), "-n 0 sends nothing; give at least one request");
+    let pace = pace(flags)?;
+    let ends = match &pace {
+        Pace::WhenFree => false,
+        Pace::Timetable(table) => table.length_ns() < u64::MAX,
+    };
+    let duration_ns = flags.duration.or((flags.requests.is_none() && !ends).then_some(DURATION));
+    let path = match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    };
+    Ok(LoadSpec {
+        name: ONLY.to_owned(),
+        mix: vec![RequestSpec { headers: headers(&flags.headers)?, ..RequestSpec::get(&path) }],
+        pace,
+        connections: flags.connections,
+        pipeline: flags.pipeline,
+        threads: flags.threads,
+        requests: flags.requests,
+        duration_ns,
+        keep_alive: !flags.close,
+        http: match flags.http {
+            Http::One => HttpVersion::Http10,
+            Http::OneOne => HttpVersion::Http11,
+        },
+        timeout_ns: flags.timeout,
+        same_length: flags.same_length,
+        busy_poll: flags.busy_poll,
+        seed,
+    })
+}
+
+fn pace(flags: &LoadFlags) -> anyhow::Result<Pace> {
+    let stages = match (&flags.stages, flags.rate) {
+        (Some(text), _) => model::plan::stages(text).map_err(|error| anyhow::anyhow!("--stages: {error}"))?,
+        (None, Some(rate)) => vec![Stage { length_ns: u64::MAX, from: rate, to: rate }],
+        (None, None) if flags.poisson || flags.burst.is_some() => {
+            bail!("--poisson and --burst need a rate; add -r RATE or --stages LIST")
+        }
+        (None, None) => return Ok(Pace::WhenFree),
+    };
+    let arrivals = match (flags.poisson, flags.burst) {
+        (true, _) => Arrivals::Poisson,
+        (false, Some(0)) => bail!("--burst 0 sends nothing; give at least one request"),
+        (false, Some(size)) => Arrivals::Bursts { size },
+        (false, None) => Arrivals::Even,
+    };
+    Ok(Pace::Timetable(Timetable { stages, arrivals }))
+}
+
+fn headers(written: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+    let field = |text: &String| {
+        let (name, value) =
+            text.split_once(':').with_context(|| format!("-H `{text}` is not a header field; write NAME: VALUE"))?;
+        Ok((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    written.iter().map(field).collect()
+}
+
+fn plan(spec: LoadSpec, server: ServerSpec, flags: &LoadFlags) -> Plan {
+    Plan {
+        name: ONLY.to_owned(),
+        about: String::new(),
+        file: PathBuf::new(),
+        build: Vec::new(),
+        server,
+        confine: None,
+        split: false,
+        variants: vec![Variant { name: ONLY.to_owned(), directives: Vec::new(), allow_warnings: Vec::new() }],
+        loads: vec![spec],
+        cells: vec![Cell {
+            name: ONLY.to_owned(),
+            variant: ONLY.to_owned(),
+            load: ONLY.to_owned(),
+            role: Role::Baseline,
+        }],
+        blocks: 1,
+        seed: None,
+        warmup: flags.warmup.map_or(Warmup::None, Warmup::Duration),
+        cooldown_ns: 0,
+        guards: Guards {
+            thrash_ns: 10 * SECOND,
+            // The load's own end is the user's affair.
+            time_ns: u64::MAX,
+            failures: 0.2,
+            host_memory: 0.05,
+        },
+        confidence: 0.95,
+        margin: 0.02,
+    }
+}

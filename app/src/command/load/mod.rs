@@ -1,0 +1,102 @@
+//! `webdyno load`: one load against a server that is there already.
+
+mod meant;
+
+use super::{report, run};
+use crate::exit::Exit;
+use crate::flags::load::LoadFlags;
+use crate::interrupt;
+use crate::progress::Progress;
+use anyhow::{Context, bail};
+use experiment::LoadOrders;
+use load::Address;
+use meant::Meant;
+use model::run::{RunEnd, RunHead};
+use std::io::Write;
+use std::sync::Arc;
+use store::Store;
+
+/// A name without an address.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot find the host `{host}`: {why}; check the name, or give its address")]
+pub(crate) struct NoSuchHost {
+    pub(crate) host: String,
+    pub(crate) why: String,
+}
+
+pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<Exit> {
+    let seed = flags.seed.unwrap_or_else(run::fresh_seed);
+    let meant = meant::meant(flags, seed)?;
+    allowed(flags, &meant)?;
+    if flags.dry_run {
+        let _ = std::io::stdout().write_all(outline(&meant, flags).as_bytes());
+        return Ok(Exit::Done);
+    }
+    measure(flags, &meant, seed)
+}
+
+fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> {
+    let mut store = if flags.no_store { None } else { Some(Store::open(&report::store_path(&flags.store)?)?) };
+    let interrupted = interrupt::flag()?;
+    let anchor = run::now();
+    let exe = std::env::current_exe().context("cannot find this program's own file")?;
+    let orders = LoadOrders {
+        head: RunHead {
+            id: run::run_id(anchor, run::fresh_seed()),
+            plan: meant.plan.clone(),
+            plan_text: std::env::args().collect::<Vec<_>>().join(" "),
+            seed,
+            anchor,
+            host: host::facts(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            end: RunEnd::Unfinished,
+            server_cpus: Vec::new(),
+            load_cpus: flags.cpus.clone(),
+        },
+        target: &meant.target,
+        preflight: flags.preflight.min(flags.requests.unwrap_or(u64::MAX)),
+        exe: &exe,
+        interrupted: &interrupted,
+    };
+    let mut progress = Progress::new(flags.plain || flags.json, Arc::clone(&interrupted));
+    let result = experiment::load(&orders, store.as_mut(), &mut |event| progress.show(&event));
+    progress.finish();
+    let run = result?;
+    let mut out = std::io::stdout().lock();
+    let load = run.trials[0].load.as_ref();
+    let text = serde_json::to_string(&load)?;
+    let _ = writeln!(out, "{text}");
+    Ok(match run.head.end {
+        RunEnd::Interrupted => Exit::Interrupted,
+        _ => Exit::Done,
+    })
+}
+
+/// Loads go to this machine, or to a host that the user says is theirs.
+fn allowed(flags: &LoadFlags, meant: &Meant) -> anyhow::Result<()> {
+    let Address::Tcp(address) = &meant.target.address else { return Ok(()) };
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    let host = meant.url.host_str().unwrap_or_default();
+    match &flags.i_operate {
+        Some(named) if named == host => Ok(()),
+        Some(named) => bail!("--i-operate {named}: the URL's host is {host}"),
+        None => bail!("{host} is not this machine; if you operate it, say so: --i-operate {host}"),
+    }
+}
+
+fn outline(meant: &Meant, flags: &LoadFlags) -> String {
+    let spec = meant.plan.load(meant.plan.baseline());
+    let mut out = format!("{} over {} connections to {}\n", meant.url, spec.connections, meant.target.address);
+    if flags.preflight > 0 {
+        out.push_str(&format!("{} requests one at a time first\n", flags.preflight));
+    }
+    if let Some(n) = spec.requests {
+        out.push_str(&format!("{n} requests\n"));
+    }
+    if let Some(length) = spec.length_ns() {
+        out.push_str(&format!("for {}\n", units::short_duration(length as f64)));
+    }
+    out
+}

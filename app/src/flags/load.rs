@@ -1,0 +1,132 @@
+//! What can be typed after `webdyno load`.
+
+use super::{LangFlag, StoreFlag};
+use clap::{Args, ValueEnum};
+use model::Nanos;
+use std::path::PathBuf;
+
+/// `webdyno load`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LoadFlags {
+    /// What to load: `http://HOST[:PORT]/PATH`; the scheme may be left out
+    pub(crate) url: String,
+
+    /// Connections
+    #[arg(short = 'c', long, value_name = "N", default_value_t = 10, help_heading = WHEN)]
+    pub(crate) connections: u32,
+    /// Requests in all; with `-d` whichever comes first
+    #[arg(short = 'n', long, value_name = "N", help_heading = WHEN)]
+    pub(crate) requests: Option<u64>,
+    /// How long [default: 10s, unless requests or stages end it]
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = time, help_heading = WHEN)]
+    pub(crate) duration: Option<Nanos>,
+    /// Requests per second, whether the server keeps up or not: an open loop
+    #[arg(short = 'r', long, value_name = "RATE", value_parser = rate, help_heading = WHEN)]
+    pub(crate) rate: Option<f64>,
+    /// An open loop in stages: `30s:100/s,1m:100..500/s` holds 100 a second, then climbs to 500
+    #[arg(long, value_name = "LIST", conflicts_with = "rate", help_heading = WHEN)]
+    pub(crate) stages: Option<String>,
+    /// Arrivals as of many independent users, at random around the rate
+    #[arg(long, help_heading = WHEN)]
+    pub(crate) poisson: bool,
+    /// Arrivals in groups of so many at once, at the same mean rate
+    #[arg(long, value_name = "N", conflicts_with = "poisson", help_heading = WHEN)]
+    pub(crate) burst: Option<u32>,
+    /// Load for so long before anything counts
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = WHEN)]
+    pub(crate) warmup: Option<Nanos>,
+
+    /// Header field to add; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = WHAT)]
+    pub(crate) headers: Vec<String>,
+
+    /// A new connection for every request
+    #[arg(long, help_heading = HOW)]
+    pub(crate) close: bool,
+    /// HTTP version
+    #[arg(long, value_enum, default_value = "1.1", help_heading = HOW)]
+    pub(crate) http: Http,
+    /// Requests sent on a connection before the first is answered
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = HOW)]
+    pub(crate) pipeline: u32,
+    /// The longest a request may take
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s", help_heading = HOW)]
+    pub(crate) timeout: Nanos,
+    /// Count answers whose body has another length than the first one as failed
+    #[arg(long, help_heading = HOW)]
+    pub(crate) same_length: bool,
+    /// Connect to this socket file instead of the URL's host
+    #[arg(long, value_name = "PATH", help_heading = HOW)]
+    pub(crate) unix: Option<PathBuf>,
+    /// Worker threads [default: one, or more for many connections]
+    #[arg(short = 't', long, value_name = "N", help_heading = HOW)]
+    pub(crate) threads: Option<u32>,
+    /// Run the workers on these CPUs only
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = HOW)]
+    pub(crate) cpus: Vec<u32>,
+    /// Ask the kernel again and again instead of sleeping: less latency, a whole CPU per thread
+    #[arg(long, help_heading = HOW)]
+    pub(crate) busy_poll: bool,
+    /// Seed of everything random; printed with every load
+    #[arg(long, value_name = "N", help_heading = HOW)]
+    pub(crate) seed: Option<u64>,
+    /// Requests sent one at a time before the load, to see what comes back; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = HOW)]
+    pub(crate) preflight: u64,
+    /// Say that you operate this host, so that it may be loaded; needed unless it is this machine
+    #[arg(long, value_name = "HOST", help_heading = HOW)]
+    pub(crate) i_operate: Option<String>,
+
+    /// Say what would be sent, and send nothing
+    #[arg(long, help_heading = SHOW)]
+    pub(crate) dry_run: bool,
+    /// JSON on standard output instead of the report
+    #[arg(long, help_heading = SHOW)]
+    pub(crate) json: bool,
+    /// No live progress on the terminal
+    #[arg(long, help_heading = SHOW)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) lang: LangFlag,
+    #[command(flatten)]
+    pub(crate) store: StoreFlag,
+    /// Keep nothing in the store
+    #[arg(long, conflicts_with = "path", help_heading = SHOW)]
+    pub(crate) no_store: bool,
+}
+
+const WHEN: &str = "How much and when";
+const WHAT: &str = "What";
+const HOW: &str = "How";
+const SHOW: &str = "Output";
+
+const EXAMPLES: &str = "Examples:
+  webdyno load http://localhost/                          10 connections, 10 s, each as fast as it is answered
+  webdyno load -c 100 -n 100000 http://localhost/         100,000 requests over 100 connections
+  webdyno load -c 100 -r 2000/s -d 1m http://localhost/   2000 requests a second, whether it keeps up or not";
+
+/// HTTP versions.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Http {
+    #[value(name = "1.0")]
+    One,
+    #[value(name = "1.1")]
+    OneOne,
+}
+
+fn time(text: &str) -> Result<Nanos, String> {
+    match units::duration_ns(text) {
+        Ok(0) => Err("must be longer than 0".to_owned()),
+        Ok(length) => Ok(length),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match units::rate(text) {
+        Ok(rate) if rate > 0.0 => Ok(rate),
+        Ok(_) => Err("must be more than 0".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

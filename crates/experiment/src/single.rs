@@ -1,0 +1,175 @@
+//! One load against a server that is there already: what `webdyno load` does.
+//!
+//! It is a run of one cell and one trial, stored like any other, but nothing is started, changed or put back.
+
+use crate::ExperimentError;
+use crate::event::{Event, Phase};
+use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, warm_up};
+use crate::schedule::{Slot, schedule};
+use load::{Address, Ending, Record, Target, monotonic_ns};
+use model::plan::LoadSpec;
+use model::reading::Readings;
+use model::run::{Run, RunEnd, RunHead};
+use model::trial::{EffectiveSettings, Outcome, Preflight, Stop, Trial};
+use monitor::{Sampler, Watch};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::Store;
+
+/// A load to be carried out.
+#[derive(Debug)]
+pub struct LoadOrders<'a> {
+    /// The run's head: a plan with one cell, of a server that is only a URL.
+    pub head: RunHead,
+    /// Whom to load.
+    pub target: &'a Target,
+    /// Requests sent one at a time before everything else.
+    pub preflight: u64,
+    /// This program, for the sampler it starts.
+    pub exe: &'a Path,
+    /// Set when the user wants to end.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// Carries out a load: preflight, warm-up, then the load with the host watched beside it. What was measured is in the store, if
+/// there is one, however this ends.
+///
+/// # Errors
+/// When nothing answers in the preflight, the load cannot be started, the host not be watched, or the store refuses.
+pub fn load(
+    orders: &LoadOrders<'_>,
+    store: Option<&mut Store>,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Run, ExperimentError> {
+    let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
+    let mut trial = Trial {
+        block: slot.block,
+        position: slot.position,
+        cell: slot.cell.clone(),
+        outcome: Outcome::Complete,
+        began_ns: monotonic_ns(),
+        settings: EffectiveSettings::default(),
+        preflight: preflight(orders, &slot, on_event)?,
+        load: None,
+        readings: Readings::default(),
+        notes: Vec::new(),
+        log_tail: String::new(),
+    };
+    if orders.interrupted.load(Ordering::Relaxed) {
+        trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
+    } else {
+        on_event(Event::Started { head: &orders.head, trials: 1 });
+        measure(orders, &slot, &mut trial, on_event)?;
+    }
+    on_event(Event::Ended { slot: &slot, trial: &trial });
+    let end = match trial.outcome {
+        Outcome::EndedEarly(Stop::Interrupted) => RunEnd::Interrupted,
+        _ => RunEnd::Complete,
+    };
+    let run = Run { head: RunHead { end, ..orders.head.clone() }, trials: vec![trial] };
+    if let Some(store) = store {
+        keep(store, &run)?;
+    }
+    Ok(run)
+}
+
+fn measure(
+    orders: &LoadOrders<'_>,
+    slot: &Slot,
+    trial: &mut Trial,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<(), ExperimentError> {
+    let plan = &orders.head.plan;
+    let spec = spec(orders);
+    let watch = Watch {
+        period_ns: READING_PERIOD_NS,
+        capacity: room(plan, spec),
+        port: local_port(&orders.target.address),
+        ..Watch::default()
+    };
+    let sampler = Sampler::start(orders.exe, &watch)?;
+    let post = Post {
+        target: orders.target,
+        cpus: &orders.head.load_cpus,
+        guards: plan.guards,
+        sampler: &sampler,
+        interrupted: orders.interrupted,
+    };
+    let measured = (|| {
+        if let Some(warmup) = warm_up(spec, plan.warmup) {
+            on_event(Event::Trial { slot, phase: Phase::WarmUp });
+            post.load(&warmup, &mut |_| {})?;
+        }
+        on_event(Event::Trial { slot, phase: Phase::Measure });
+        post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
+    })();
+    trial.readings = sampler.finish()?;
+    let (load, stop): (_, Option<Stop>) = measured?;
+    trial.load = Some(load);
+    trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
+    Ok(())
+}
+
+/// Sends the first requests one at a time and says what came back.
+fn preflight(
+    orders: &LoadOrders<'_>,
+    slot: &Slot,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Option<Preflight>, ExperimentError> {
+    if orders.preflight == 0 {
+        return Ok(None);
+    }
+    on_event(Event::Trial { slot, phase: Phase::Preflight });
+    let spec = one_at_a_time(spec(orders), orders.preflight);
+    let records = load::records(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?;
+    let found = summary(&records);
+    on_event(Event::Preflight(&found));
+    if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
+        return Err(nobody_answers(orders, &found));
+    }
+    Ok(Some(found))
+}
+
+fn summary(records: &[Record]) -> Preflight {
+    let mut found = Preflight { requests: records.len() as u64, ..Preflight::default() };
+    let widen = |range: &mut Option<(u64, u64)>, value: u64| {
+        *range = Some(range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));
+    };
+    for record in records {
+        if let Some(status) = record.status {
+            *found.statuses.entry(status).or_default() += 1;
+            widen(&mut found.bytes, record.bytes_in);
+            widen(&mut found.total_us, (record.end_ns - record.start_ns) / 1000);
+        } else if let Ending::Failed(cause) = record.ending {
+            *found.failed.entry(cause).or_default() += 1;
+        }
+    }
+    found
+}
+
+fn nobody_answers(orders: &LoadOrders<'_>, found: &Preflight) -> ExperimentError {
+    let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
+    ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause }
+}
+
+fn keep(store: &mut Store, run: &Run) -> Result<(), ExperimentError> {
+    store.begin(&run.head)?;
+    for trial in &run.trials {
+        store.save_trial(&run.head.id, trial)?;
+    }
+    store.finish(&run.head.id, &run.head.end)?;
+    Ok(())
+}
+
+fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
+    let plan = &orders.head.plan;
+    plan.load(plan.baseline())
+}
+
+/// The port whose accept queue can be watched: only this host's own.
+fn local_port(address: &Address) -> Option<u16> {
+    match address {
+        Address::Tcp(address) if address.ip().is_loopback() => Some(address.port()),
+        Address::Tcp(_) | Address::Unix(_) => None,
+    }
+}
