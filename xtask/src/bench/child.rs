@@ -44,7 +44,8 @@ impl Child {
                 set.set(cpu);
                 sched_setaffinity(None, &set)?;
             }
-            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // Not KILL: nginx must have time to end its worker.
+            set_parent_process_death_signal(Some(Signal::TERM))?;
             Ok(())
         };
         // SAFETY: bare system calls on values of the stack; nothing is allocated, locked or freed between fork and exec.

@@ -165,11 +165,8 @@ fn method(extent: Extent) -> Vec<(String, String)> {
     let interval = match statistics::rank(extent.repeats) {
         None => format!("none of {} repetitions: it takes 6", extent.repeats),
         Some((rank, confidence)) => format!(
-            "between the {} ratio from each end of {}, whatever the distribution; {:.1} % confidence",
-            match rank {
-                1 => "outermost".to_owned(),
-                rank => format!("outermost but {}", rank - 1),
-            },
+            "of the median, whatever the distribution: from ratio {rank} to ratio {} of {} in order; {:.1} % confidence",
+            extent.repeats + 1 - rank,
             extent.repeats,
             confidence * 100.0
         ),

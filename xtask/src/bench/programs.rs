@@ -36,9 +36,16 @@ impl Programs {
             let version = match self.path(tool) {
                 Err(why) => format!("not here: {why}"),
                 Ok(_) if tool == Tool::Bare => "built from xtask/bench/bare.c by gcc -O2".to_owned(),
-                // It has no flag for that.
-                Ok(_) if tool == Tool::Hey => output("dpkg-query", &["-W", "-f=${Version}", "hey"]),
-                Ok(path) => output(path, &[version_flag(tool)]),
+                Ok(path) => {
+                    let says = version_flag(tool).map(|flag| output(path, &[flag]));
+                    let package = package(tool).and_then(|name| {
+                        let found = output("dpkg-query", &["-W", "-f=${Version}", name]);
+                        found
+                            .starts_with(|first: char| first.is_ascii_digit())
+                            .then(|| format!("package {name} {found}"))
+                    });
+                    [says, package].into_iter().flatten().collect::<Vec<_>>().join("; ")
+                }
             };
             (tool.name().to_owned(), version)
         });
@@ -69,11 +76,24 @@ pub(super) fn target() -> PathBuf {
     target.map_or_else(|| root().join("target"), Path::to_owned)
 }
 
-fn version_flag(tool: Tool) -> &'static str {
+/// How it says its version, when it can.
+fn version_flag(tool: Tool) -> Option<&'static str> {
     match tool {
-        Tool::Wrk => "-v",
-        Tool::Ab => "-V",
-        _ => "--version",
+        Tool::Bare | Tool::Hey => None,
+        Tool::Wrk => Some("-v"),
+        Tool::Ab => Some("-V"),
+        Tool::Webdyno | Tool::H2load | Tool::Oha => Some("--version"),
+    }
+}
+
+/// The package of Debian that has it.
+fn package(tool: Tool) -> Option<&'static str> {
+    match tool {
+        Tool::Bare | Tool::Webdyno | Tool::Oha => None,
+        Tool::Wrk => Some("wrk"),
+        Tool::Ab => Some("apache2-utils"),
+        Tool::H2load => Some("nghttp2-client"),
+        Tool::Hey => Some("hey"),
     }
 }
 
