@@ -1,11 +1,13 @@
-//! Project automation: `cargo xtask setup | test | golden`.
+//! Project automation: `cargo xtask setup | test | golden | bench`.
 //!
 //! Uses none of the project's crates, so that it works while they do not compile.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people and for CI")]
 
+mod bench;
 mod golden;
 mod setup;
+mod signals;
 mod summary;
 mod test;
 mod tidy;
@@ -30,6 +32,8 @@ enum Command {
     Test(test::Flags),
     /// Run the tests and rewrite the expected outputs they hold; then look at the difference
     Golden,
+    /// Measure webdyno beside other tools; `cargo xtask setup --bench` installs them
+    Bench(bench::Flags),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
         Command::Setup(flags) => setup::run(&flags).map(|()| ExitCode::SUCCESS),
         Command::Test(flags) => test::run(&flags),
         Command::Golden => golden::run(),
+        Command::Bench(flags) => bench::run(&flags).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

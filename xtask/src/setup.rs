@@ -2,22 +2,24 @@
 //!
 //! Quick when nothing is missing: it then only asks dpkg. Other distributions get one line that says what to install.
 
+use crate::cargo;
+use crate::signals::HeldSignals;
 use anyhow::{Context, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What was typed after `setup`.
 #[derive(clap::Args, Default)]
 pub(crate) struct Flags {
-    /// Also install the tools webdyno is compared with: wrk, hyperfine, h2load, siege
+    /// Also install what `cargo xtask bench` compares webdyno with, and measures with: wrk, h2load, hey, strace, valgrind ...
     #[arg(long)]
     bench: bool,
+    /// Also install oha, which cargo builds from its source: about a quarter of an hour
+    #[arg(long)]
+    oha: bool,
 }
 
 /// One thing that is needed.
@@ -42,11 +44,15 @@ const TESTS: [Need; 10] = [
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
 ];
 
-const BENCH: [Need; 4] = [
+const BENCH: [Need; 8] = [
     Need { packages: &["wrk"], for_what: "benchmarks" },
     Need { packages: &["hyperfine"], for_what: "benchmarks" },
     Need { packages: &["nghttp2-client"], for_what: "benchmarks (h2load)" },
     Need { packages: &["siege"], for_what: "benchmarks" },
+    Need { packages: &["hey"], for_what: "benchmarks" },
+    Need { packages: &["openssl"], for_what: "benchmarks (a certificate)" },
+    Need { packages: &["strace"], for_what: "benchmarks (system calls per request)" },
+    Need { packages: &["valgrind"], for_what: "benchmarks (instructions per request)" },
 ];
 
 /// Installs what is missing, or says why it cannot.
@@ -56,7 +62,36 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         let names: Vec<&str> = needs().map(|need| need.packages[0]).collect();
         bail!("this is not Debian or Ubuntu; install by hand what they call: {}", names.join(" "));
     }
-    provide(needs(), Path::new("/usr/sbin/policy-rc.d"))
+    provide(needs(), Path::new("/usr/sbin/policy-rc.d"))?;
+    if flags.oha { provide_oha() } else { Ok(()) }
+}
+
+/// Builds and installs oha where cargo installs programs, unless it is there.
+fn provide_oha() -> anyhow::Result<()> {
+    if let Some(found) = find_program("oha") {
+        println!("present: {}", found.display());
+        return Ok(());
+    }
+    let status = cargo(&["install", "oha", "--locked"]).status().context("cannot run cargo")?;
+    if !status.success() {
+        bail!("`cargo install oha --locked` failed; its own message stands above");
+    }
+    println!("installed oha");
+    Ok(())
+}
+
+/// A program by its name: on the PATH, where administrators' programs are, or where cargo installs.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let of_cargo = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))
+        .map(|home| home.join("bin"));
+    std::env::split_paths(&on_path)
+        .chain([PathBuf::from("/usr/sbin")])
+        .chain(of_cargo)
+        .map(|folder| folder.join(name))
+        .find(|path| fs::metadata(path).is_ok_and(|it| it.is_file() && it.mode() & 0o111 != 0))
 }
 
 /// Installs what is missing of `needs`; `policy` says where Debian looks whether a service may start.
@@ -155,37 +190,6 @@ fn is_root() -> anyhow::Result<bool> {
     Ok(fs::metadata("/proc/self").context("cannot tell who runs this")?.uid() == 0)
 }
 
-/// While it lives, Ctrl-C and its kin are only noted; afterwards they end this program as ever.
-///
-/// apt gets Ctrl-C from the terminal too and ends by itself, so whoever waits for apt has not long to wait.
-struct HeldSignals {
-    caught: Arc<AtomicUsize>,
-    over: Arc<AtomicBool>,
-}
-
-impl HeldSignals {
-    fn begin() -> anyhow::Result<HeldSignals> {
-        let held = HeldSignals { caught: Arc::default(), over: Arc::default() };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register_usize(signal, Arc::clone(&held.caught), signal as usize)
-                .and_then(|_| signal_hook::flag::register_conditional_default(signal, Arc::clone(&held.over)))
-                .context("cannot listen for Ctrl-C")?;
-        }
-        Ok(held)
-    }
-}
-
-impl Drop for HeldSignals {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
-        let caught = self.caught.load(Ordering::SeqCst);
-        if caught != 0 {
-            // Ends the program; it fails only for what is not a signal.
-            let _ = signal_hook::low_level::emulate_default_handler(caught as i32);
-        }
-    }
-}
-
 /// While it lives, packages may not start their services, by Debian's own policy file.
 ///
 /// A file that is already there is the administrator's and stays.
@@ -233,6 +237,7 @@ impl Drop for NoServices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use signal_hook::consts::SIGTERM;
     use std::os::unix::process::ExitStatusExt;
 
     const ADMINISTRATORS: &str = "#!/bin/sh\nexit 0\n";

@@ -1,0 +1,207 @@
+//! `cargo xtask bench load`: `webdyno load` beside a bare loop in C and the load generators that people use.
+//!
+//! Every figure is of one batch on one machine: CPU time from the kernel, requests by the server's own count.
+//! It says what it could not measure, and judges only the goals in `cases`.
+
+mod cases;
+mod child;
+mod instructions;
+mod machine;
+mod memory;
+mod programs;
+mod report;
+mod rounds;
+mod server;
+mod stand;
+mod statistics;
+mod syscalls;
+mod tools;
+
+use anyhow::Context;
+use cases::{CASES, Case, Kind};
+use clap::Subcommand;
+use machine::Moment;
+use report::Section;
+use stand::Stand;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A published result has at least as many repetitions.
+const PUBLISHED: usize = 7;
+
+/// What was typed after `bench`.
+#[derive(clap::Args)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Compare `webdyno load` with a bare loop in C, wrk, ab, h2load, oha and hey
+    Load(LoadFlags),
+}
+
+#[derive(clap::Args)]
+struct LoadFlags {
+    /// Cases to measure; all when none is named
+    #[arg(value_parser = cases::by_name, value_name = "CASE")]
+    cases: Vec<Case>,
+    /// Repetitions, at least 7 for a published result [default: 7, with --quick 2]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    repeats: Option<u64>,
+    /// Seconds of each run [default: 2, with --quick 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: Option<u32>,
+    /// Only see that everything works
+    #[arg(long)]
+    quick: bool,
+    /// Folder for the result [default: bench in cargo's target folder]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Measure this webdyno instead of building one
+    #[arg(long, value_name = "PROGRAM")]
+    webdyno: Option<PathBuf>,
+}
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    repeats: usize,
+    seconds: u32,
+    quick: bool,
+}
+
+/// Measures what was asked for.
+pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
+    match &flags.what {
+        What::Load(flags) => load(flags),
+    }
+}
+
+fn load(flags: &LoadFlags) -> anyhow::Result<()> {
+    let extent = extent(flags);
+    let cases = if flags.cases.is_empty() { CASES.to_vec() } else { flags.cases.clone() };
+    let files = Files::choose(flags.out.as_deref())?;
+    let webdyno = flags.webdyno.as_deref().map(fs::canonicalize).transpose().context("no such webdyno")?;
+    let stand = Stand::set_up(webdyno.as_deref())?;
+    let before = Moment::now();
+    let versions = stand.programs.versions();
+    let mut sections = Vec::new();
+    for case in cases {
+        sections.push(measure(&stand, case, extent)?);
+        // After every case, so that an interrupted benchmark leaves what it found.
+        files.write(&stand, extent, &before, &versions, &sections)?;
+    }
+    println!("{}\n{}", files.markdown.display(), files.csv.display());
+    Ok(())
+}
+
+fn extent(flags: &LoadFlags) -> Extent {
+    let (repeats, seconds) = if flags.quick { (2, 1) } else { (PUBLISHED, 2) };
+    let repeats = flags.repeats.map_or(repeats, |repeats| repeats as usize);
+    Extent { repeats, seconds: flags.seconds.unwrap_or(seconds), quick: flags.quick }
+}
+
+fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Result<Section> {
+    match case.kind {
+        Kind::Cpu(shape) => rounds::closed(stand, case, shape, extent),
+        Kind::HalfRate(shape) => rounds::half_rate(stand, case, shape, extent),
+        Kind::Syscalls => syscalls::measure(stand, case, extent),
+        Kind::Memory => memory::measure(stand, case, extent),
+        Kind::Instructions => instructions::measure(stand, case, extent),
+    }
+}
+
+/// Where the result goes: two new files, named after the day.
+struct Files {
+    title: String,
+    markdown: PathBuf,
+    csv: PathBuf,
+}
+
+impl Files {
+    fn choose(out: Option<&Path>) -> anyhow::Result<Files> {
+        let folder = out.map_or_else(|| programs::target().join("bench"), Path::to_owned);
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        let name = |n: u32| if n == 1 { format!("{day}-load") } else { format!("{day}-load-{n}") };
+        let free = |n: &u32| !folder.join(name(*n)).with_extension("md").exists();
+        let name = name((1..).find(free).unwrap_or(1));
+        let at = |extension| folder.join(format!("{name}.{extension}"));
+        Ok(Files { title: format!("`webdyno load` and its peers, {day}"), markdown: at("md"), csv: at("csv") })
+    }
+
+    fn write(
+        &self,
+        stand: &Stand,
+        extent: Extent,
+        before: &Moment,
+        versions: &[(String, String)],
+        sections: &[Section],
+    ) -> anyhow::Result<()> {
+        let mut facts = machine::facts(&stand.cpus, before, &Moment::now());
+        facts.extend(method(extent));
+        facts.extend(versions.iter().cloned());
+        let text = report::markdown(&self.title, &warnings(extent), &facts, sections);
+        fs::write(&self.markdown, text).with_context(|| format!("cannot write {}", self.markdown.display()))?;
+        let text = report::csv(sections);
+        fs::write(&self.csv, text).with_context(|| format!("cannot write {}", self.csv.display()))
+    }
+}
+
+fn warnings(extent: Extent) -> Vec<String> {
+    let few = extent.repeats < PUBLISHED;
+    let why = format!("Not to be published: {} repetitions, and it takes {PUBLISHED}.", extent.repeats);
+    let mut warnings = if few { vec![why] } else { Vec::new() };
+    if extent.quick {
+        warnings.push("Not to be published: --quick only shows that everything works.".to_owned());
+    }
+    warnings
+}
+
+/// How the numbers came about.
+fn method(extent: Extent) -> Vec<(String, String)> {
+    let interval = match statistics::rank(extent.repeats) {
+        None => format!("none of {} repetitions: it takes 6", extent.repeats),
+        Some((rank, confidence)) => format!(
+            "of the median, whatever the distribution: from ratio {rank} to ratio {} of {} in order; {:.1} % confidence",
+            extent.repeats + 1 - rank,
+            extent.repeats,
+            confidence * 100.0
+        ),
+    };
+    let facts = [
+        (
+            "repetitions",
+            format!("{} of {} s, all tools in turn, every other time backwards", extent.repeats, extent.seconds),
+        ),
+        (
+            "CPU per request",
+            "user + system time of the client from wait4, by the requests that nginx counted".to_owned(),
+        ),
+        ("ratio", "median of the ratios within each repetition".to_owned()),
+        ("95 % interval", interval),
+        ("busy", "CPU time by wall time of the client from its start to its end".to_owned()),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value)).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, expected: Result<&str, &str>) {
+        let found = cases::by_name(name).map(|case| case.name);
+        match expected {
+            Ok(name) => assert_eq!(found.as_deref(), Ok(name)),
+            Err(part) => assert!(found.as_ref().is_err_and(|why| why.contains(part)), "{found:?}"),
+        }
+    }
+
+    #[test]
+    fn cases_by_name() {
+        check("tls-100", Ok("tls-100"));
+        check("tls", Err("the cases are keep-alive-100, "));
+    }
+}
