@@ -4,7 +4,7 @@
 
 use crate::machine::monotonic_ns;
 use crate::sink::{Ending, Record};
-use http1::{Answer, Method, Parser, ResponseError};
+use http1::{Answer, Asked, Memo, Parser, ResponseError};
 use model::Nanos;
 use model::load::Failure;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -77,7 +77,7 @@ impl Connection {
     /// A connection that is not open.
     pub(crate) fn new(token: u64) -> Connection {
         let interest = EventFlags::empty();
-        let (socket, phase, parser) = (None, Phase::Connecting, Parser::new(Method::Get));
+        let (socket, phase, parser) = (None, Phase::Connecting, Parser::new(Asked::Content));
         Connection { token, socket, interest, phase, reused: false, parser, request: Exchange::default() }
     }
 
@@ -109,10 +109,10 @@ impl Connection {
         closed && self.reused && self.request.first_byte_ns.is_none()
     }
 
-    /// Goes on after the kernel told that it can. `buffer` is where it reads into.
-    pub(crate) fn advance(&mut self, line: &Line, buffer: &mut [u8]) -> Progress {
+    /// Goes on after the kernel told that it can. `buffer` is where it reads into, `memo` what other connections received.
+    pub(crate) fn advance(&mut self, line: &Line, buffer: &mut [u8], memo: &mut Memo) -> Progress {
         match self.phase {
-            Phase::Reading => self.read(buffer),
+            Phase::Reading => self.read(buffer, memo),
             Phase::Connecting | Phase::Writing { .. } => self.write(line),
         }
     }
@@ -189,7 +189,7 @@ impl Connection {
     }
 
     /// Reads once. What is left makes epoll tell again, so one connection with a large body cannot hold up the others.
-    fn read(&mut self, buffer: &mut [u8]) -> Progress {
+    fn read(&mut self, buffer: &mut [u8], memo: &mut Memo) -> Progress {
         let length = match self.receive(buffer) {
             Ok(length) => length,
             Err(Errno::AGAIN | Errno::INTR) => return Progress::Pending,
@@ -204,7 +204,7 @@ impl Connection {
         }
         self.request.first_byte_ns.get_or_insert(at);
         self.request.bytes_in += length as u64;
-        match self.parser.feed(&buffer[..length]) {
+        match self.parser.feed(&buffer[..length], memo) {
             Ok(fed) => match fed.answer {
                 None => Progress::Pending,
                 // Bytes behind the answer belong to no request of ours.

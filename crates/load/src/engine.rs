@@ -237,8 +237,8 @@ fn request_bytes(spec: &LoadSpec, target: &Target) -> Result<Vec<u8>, LoadError>
         headers.push(("User-Agent".to_owned(), concat!("webdyno/", env!("CARGO_PKG_VERSION")).to_owned()));
     }
     let request = Request {
-        method: Method::Get,
-        path: &spec.path,
+        method: Method::GET,
+        target: &spec.path,
         version: match spec.http {
             HttpVersion::Http10 => Version::Http10,
             HttpVersion::Http11 => Version::Http11,
@@ -246,6 +246,7 @@ fn request_bytes(spec: &LoadSpec, target: &Target) -> Result<Vec<u8>, LoadError>
         after: if spec.keep_alive { After::KeepOpen } else { After::Close },
         host: &target.host,
         headers: &headers,
+        body: None,
     };
     request.to_bytes().map_err(|source| LoadError::Request { name: spec.name.clone(), source })
 }
@@ -284,12 +285,13 @@ mod tests {
         let parsed = parse(&text, Path::new("t.toml"), &Options::default());
         let headers = [(name.to_owned(), value.to_owned())];
         let request = Request {
-            method: Method::Get,
-            path,
+            method: Method::GET,
+            target: path,
             version: Version::Http11,
             after: After::KeepOpen,
             host: "localhost",
             headers: &headers,
+            body: None,
         };
         let written = request.to_bytes();
         assert_eq!(parsed.is_ok(), written.is_ok(), "{path:?} {name:?} {value:?}: {parsed:?} {written:?}");

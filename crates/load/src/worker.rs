@@ -9,7 +9,7 @@ use crate::in_flight::InFlight;
 use crate::machine::{monotonic_ns, thread_cpu};
 use crate::sink::{Ending, Sink};
 use crate::stop::{Allowance, Halt};
-use http1::Answer;
+use http1::{Answer, Memo};
 use model::load::{Failure, LoadEnd};
 use model::{Nanos, SECOND};
 use rustix::buffer::spare_capacity;
@@ -51,6 +51,8 @@ pub(crate) struct Worker<'a, S> {
     examples: BTreeMap<Failure, String>,
     retry_example: Option<String>,
     buffer: Vec<u8>,
+    // The head that the server sent last, on any connection of this worker.
+    memo: Memo,
 }
 
 /// What a worker leaves behind.
@@ -98,6 +100,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             examples: BTreeMap::new(),
             retry_example: None,
             buffer: vec![0; READ_BUFFER],
+            memo: Memo::default(),
         }
     }
 
@@ -140,7 +143,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             for event in &events {
                 // Tokens are indices into `connections`.
                 let i = event.data.u64() as usize;
-                let progress = self.connections[i].advance(&self.line, &mut self.buffer);
+                let progress = self.connections[i].advance(&self.line, &mut self.buffer, &mut self.memo);
                 self.follow(i, progress);
             }
         }
