@@ -2,7 +2,7 @@
 //!
 //! Every other field is checked for form and forgotten.
 
-use crate::request::Method;
+use crate::request::Asked;
 use crate::response::ResponseError;
 
 /// What the lines seen so far said.
@@ -57,28 +57,26 @@ impl Head {
         Ok(Head { status, minor, ..Head::default() })
     }
 
-    /// Reads `Name: value`, or a folded continuation of the line before.
-    pub(crate) fn field(&mut self, line: &[u8]) -> Result<(), ResponseError> {
-        if line.first().is_some_and(|&b| b == b' ' || b == b'\t') {
+    /// Reads `Name: value`, or a folded continuation of the line before, which has no name; gives both parts back.
+    #[inline]
+    pub(crate) fn field<'a>(&mut self, line: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), ResponseError> {
+        // The first byte that cannot belong to a name has to be the colon.
+        let (name, rest) = line.split_at(token_length(line));
+        let Some((&first, value)) = rest.split_first() else { return Err(ResponseError::Field) };
+        match first {
+            b':' if !name.is_empty() => {}
             // Folding is obsolete (RFC 9112 section 5.2). Where it cannot change the framing it does no harm.
-            return if self.last_field_mattered { Err(ResponseError::Field) } else { Ok(()) };
-        }
-        let colon = line.iter().position(|&b| b == b':').ok_or(ResponseError::Field)?;
-        let (name, value) = (&line[..colon], &line[colon + 1..]);
-        if name.is_empty() || !name.iter().all(|&b| is_token(b)) {
-            return Err(ResponseError::Field);
+            b' ' | b'\t' if name.is_empty() && !self.last_field_mattered => return Ok((name, value)),
+            _ => return Err(ResponseError::Field),
         }
         self.last_field_mattered = true;
-        if name.eq_ignore_ascii_case(b"content-length") {
-            self.content_length(value)?;
-        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            self.transfer_encoding(value);
-        } else if name.eq_ignore_ascii_case(b"connection") {
-            self.connection(value);
-        } else {
-            self.last_field_mattered = false;
+        match name.len() {
+            14 if is_called(name, b"Content-Length") => self.content_length(value)?,
+            17 if is_called(name, b"Transfer-Encoding") => self.transfer_encoding(value),
+            10 if is_called(name, b"Connection") => self.connection(value),
+            _ => self.last_field_mattered = false,
         }
-        Ok(())
+        Ok((name, value))
     }
 
     /// Whether this is a 1xx head, which another one follows.
@@ -86,25 +84,25 @@ impl Head {
         self.status < 200
     }
 
-    /// Where the body ends: RFC 9112 section 6.3.
-    pub(crate) fn framing(&self, method: Method) -> Framing {
-        if method == Method::Head || matches!(self.status, 204 | 304) {
-            return Framing::Length(0);
+    /// Where the body ends (RFC 9112 section 6.3), and whether the connection may carry another request after it (sections
+    /// 9.3 and 6.1).
+    pub(crate) fn end(&self, asked: Asked) -> (Framing, bool) {
+        if asked == Asked::Tunnel && (200..300).contains(&self.status) {
+            // A tunnel is open whatever the proxy says of its own connections.
+            return (Framing::Length(0), true);
         }
-        match (self.transfer_coding, self.content_length) {
+        let persistent = !self.says_close && (self.minor >= 1 || self.says_keep_alive);
+        // A server that gives both a length and a coding, or a coding in HTTP/1.0, is not to be trusted with where the next
+        // answer begins.
+        let coding_is_sound =
+            self.transfer_coding == Coding::Absent || (self.content_length.is_none() && self.minor >= 1);
+        let framing = match (self.transfer_coding, self.content_length) {
+            _ if asked == Asked::Head || matches!(self.status, 204 | 304) => Framing::Length(0),
             (Coding::Chunked, _) => Framing::Chunked,
             (Coding::Other, _) | (Coding::Absent, None) => Framing::UntilClose,
             (Coding::Absent, Some(length)) => Framing::Length(length),
-        }
-    }
-
-    /// Whether the connection may carry another request after the body: RFC 9112 sections 9.3 and 6.1. A server that gives
-    /// both a length and a coding, or a coding in HTTP/1.0, is not to be trusted with where the next answer begins.
-    pub(crate) fn reusable(&self, method: Method) -> bool {
-        let persistent = !self.says_close && (self.minor >= 1 || self.says_keep_alive);
-        let coding_is_sound =
-            self.transfer_coding == Coding::Absent || (self.content_length.is_none() && self.minor >= 1);
-        persistent && coding_is_sound && self.framing(method) != Framing::UntilClose
+        };
+        (framing, persistent && coding_is_sound && framing != Framing::UntilClose)
     }
 
     // Several equal lengths are one (RFC 9110 section 8.6), different ones are an error.
@@ -134,10 +132,46 @@ impl Head {
     }
 }
 
-/// Whether a byte may stand in a field name: RFC 9110 section 5.6.2.
+/// Whether a byte may stand in a method or a field name: RFC 9110 section 5.6.2.
 pub(crate) fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    TOKEN[usize::from(byte)]
 }
+
+/// Names are the same in upper and lower case; nearly all servers write them as here.
+#[inline]
+fn is_called<const N: usize>(name: &[u8], called: &[u8; N]) -> bool {
+    name == called || name.eq_ignore_ascii_case(called)
+}
+
+/// How many bytes at the beginning may stand in a field name; four at a time, because this is most of the work of a head.
+fn token_length(line: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(&[a, b, c, d]) = line.get(length..).and_then(<[u8]>::first_chunk) {
+        if !(is_token(a) & is_token(b) & is_token(c) & is_token(d)) {
+            break;
+        }
+        length += 4;
+    }
+    while line.get(length).is_some_and(|&b| is_token(b)) {
+        length += 1;
+    }
+    length
+}
+
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = b'!';
+    while byte <= b'~' {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut others: &[u8] = b"!#$%&'*+-.^_`|~";
+    while let [first, rest @ ..] = others {
+        table[*first as usize] = true;
+        others = rest;
+    }
+    table
+};
 
 // The non-empty elements of a comma-separated list.
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {

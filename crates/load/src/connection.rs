@@ -6,7 +6,7 @@ use crate::machine::monotonic_ns;
 use crate::requests::Requests;
 use crate::sink::{Ending, Record};
 use crate::transport::{Address, Stream};
-use http1::{Answer, Method, Parser, ResponseError};
+use http1::{Answer, Asked, Memo, Parser, ResponseError};
 use model::Nanos;
 use model::load::Failure;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -29,11 +29,15 @@ pub(crate) struct Line<'a> {
     pub(crate) epoll: OwnedFd,
 }
 
-/// What was read last and not looked at yet. One for all connections of a worker: each leaves it empty.
+/// What was read last and not looked at yet, and what answers were like. One for all connections of a worker: each leaves it
+/// empty.
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
     unread: Range<usize>,
     at: Nanos,
+    memo: Memo,
+    // Whether answers are so long that most of their bytes are better thrown away than read.
+    long: bool,
 }
 
 /// A connection, open or not, and its requests.
@@ -117,7 +121,7 @@ pub(crate) struct Exchange {
 impl Inbox {
     /// An empty one.
     pub(crate) fn new() -> Inbox {
-        Inbox { bytes: vec![0; READ_BUFFER], unread: 0..0, at: 0 }
+        Inbox { bytes: vec![0; READ_BUFFER], unread: 0..0, at: 0, memo: Memo::default(), long: false }
     }
 
     /// Whether everything was looked at.
@@ -142,7 +146,7 @@ impl Connection {
             answered: false,
             free_since: None,
             failures: 0,
-            parser: Parser::new(Method::Get),
+            parser: Parser::new(Asked::Content),
             out: Vec::new(),
             exchanges: vec![Exchange::default(); depth].into_boxed_slice(),
             oldest: 0,
@@ -255,25 +259,22 @@ impl Connection {
                 return progress;
             }
         }
-        self.read(inbox)
+        self.read(line, inbox)
     }
 
     /// Looks at what was read and belongs to the next answer.
-    pub(crate) fn parse(&mut self, inbox: &mut Inbox) -> Progress {
+    pub(crate) fn parse(&mut self, line: &Line<'_>, inbox: &mut Inbox) -> Progress {
         let exchange = &mut self.exchanges[self.oldest];
         let piece = &inbox.bytes[inbox.unread.clone()];
-        exchange.first_byte_ns.get_or_insert(inbox.at);
-        match self.parser.feed(piece) {
+        if exchange.first_byte_ns.is_none() {
+            exchange.first_byte_ns = Some(inbox.at);
+            self.parser.expect(line.requests.kind(exchange.kind).asked);
+        }
+        match self.parser.feed(piece, &mut inbox.memo) {
             Ok(fed) => {
                 exchange.bytes_in += fed.used as u64;
                 inbox.unread.start += fed.used;
-                match fed.answer {
-                    None => Progress::Pending,
-                    Some(answer) => {
-                        self.answered = true;
-                        Progress::Answered { answer, at: inbox.at }
-                    }
-                }
+                fed.answer.map_or(Progress::Pending, |answer| self.complete(answer, inbox))
             }
             Err(error) => {
                 let why = Why::malformed(error, piece);
@@ -281,6 +282,12 @@ impl Connection {
                 Progress::Broken { why, at: inbox.at }
             }
         }
+    }
+
+    fn complete(&mut self, answer: Answer, inbox: &mut Inbox) -> Progress {
+        self.answered = true;
+        inbox.long = answer.body_bytes >= LONG;
+        Progress::Answered { answer, at: inbox.at }
     }
 
     /// Its oldest request is over.
@@ -331,26 +338,63 @@ impl Connection {
     }
 
     /// Reads once. What is left makes epoll tell again, so one connection with a large body cannot hold up the others.
-    fn read(&mut self, inbox: &mut Inbox) -> Progress {
-        let Some(stream) = &mut self.stream else { return self.kernel_said(Errno::NOTCONN) };
-        let length = match stream.receive(&mut inbox.bytes) {
+    fn read(&mut self, line: &Line<'_>, inbox: &mut Inbox) -> Progress {
+        let skip = usize::try_from(self.parser.discardable()).unwrap_or(usize::MAX);
+        if skip >= SKIP_FROM && !self.is_idle() {
+            return self.skip(skip, inbox);
+        }
+        // Of a long answer only the head is wanted, the rest is skipped.
+        let room = if inbox.long { HEAD_BUFFER } else { READ_BUFFER };
+        let length = match self.receive(&mut inbox.bytes[..room]) {
             Ok(length) => length,
-            Err(Errno::AGAIN | Errno::INTR) => return Progress::Pending,
-            Err(errno) => return self.kernel_said(errno),
+            Err(progress) => return progress,
         };
         inbox.at = monotonic_ns();
         inbox.unread = 0..length;
         if length == 0 {
-            return match self.parser.close() {
-                Some(answer) if !self.is_idle() => Progress::Answered { answer, at: inbox.at },
-                _ => Progress::Broken { why: Why::Closed { after: self.oldest().bytes_in }, at: inbox.at },
-            };
+            return self.ended(inbox);
         }
         if self.is_idle() {
             // Bytes that nobody asked for; the worker closes the connection on them.
             return Progress::Pending;
         }
-        self.parse(inbox)
+        match self.parse(line, inbox) {
+            Progress::Pending if length == room => self.read(line, inbox),
+            progress => progress,
+        }
+    }
+
+    /// Has the kernel throw away bytes that nobody looks at.
+    fn skip(&mut self, most: usize, inbox: &mut Inbox) -> Progress {
+        let Some(stream) = &mut self.stream else { return self.kernel_said(Errno::NOTCONN) };
+        let room = most.min(READ_BUFFER);
+        let length = match stream.discard(&mut inbox.bytes[..room]) {
+            Ok(length) => length,
+            Err(Errno::AGAIN | Errno::INTR) => return Progress::Pending,
+            Err(errno) => return self.kernel_said(errno),
+        };
+        inbox.at = monotonic_ns();
+        if length == 0 {
+            return self.ended(inbox);
+        }
+        self.exchanges[self.oldest].bytes_in += length as u64;
+        self.parser.discarded(length as u64).map_or(Progress::Pending, |answer| self.complete(answer, inbox))
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Progress> {
+        let Some(stream) = &mut self.stream else { return Err(self.kernel_said(Errno::NOTCONN)) };
+        stream.receive(buffer).map_err(|errno| match errno {
+            Errno::AGAIN | Errno::INTR => Progress::Pending,
+            errno => self.kernel_said(errno),
+        })
+    }
+
+    /// The server closed its side: for some answers that is their end.
+    fn ended(&mut self, inbox: &Inbox) -> Progress {
+        match self.parser.close() {
+            Some(answer) if !self.is_idle() => Progress::Answered { answer, at: inbox.at },
+            _ => Progress::Broken { why: Why::Closed { after: self.oldest().bytes_in }, at: inbox.at },
+        }
     }
 
     /// Registers for another kind of readiness, which on a kept connection never happens: it stays registered for reading.
@@ -431,3 +475,12 @@ const PIECE: usize = 80;
 
 /// Bytes read at once. A body of 64 kB in one call; larger gains little and leaves the cache.
 const READ_BUFFER: usize = 128 * 1024;
+
+/// Bytes read at once when a long body is expected behind them.
+const HEAD_BUFFER: usize = 4 * 1024;
+
+/// From such a body on, copying it costs more than one more call.
+const LONG: u64 = 16 * 1024;
+
+/// So much of a body is left to the kernel to throw away; less is copied by the way.
+const SKIP_FROM: usize = 4 * 1024;

@@ -4,8 +4,8 @@
 //! the same load asks the same things in the same proportions however many workers share it.
 
 use crate::engine::LoadError;
-use http1::{After, Method, Request, Version};
-use model::plan::{HttpVersion, LoadSpec};
+use http1::{After, Asked, Method, Request, RequestError, Version};
+use model::plan::{HttpVersion, LoadSpec, RequestSpec};
 
 /// All kinds of requests of a load.
 pub(crate) struct Requests {
@@ -18,8 +18,8 @@ pub(crate) struct Requests {
 pub(crate) struct Kind {
     // Where its part of the weights ends.
     until: u64,
-    /// As the answers' parser has to know it.
-    pub(crate) method: Method,
+    /// What its answers' parser has to know of it.
+    pub(crate) asked: Asked,
     /// Whether it may be sent again when nothing is known of what became of it: RFC 9110 section 9.2.2.
     pub(crate) idempotent: bool,
     /// The whole request.
@@ -32,11 +32,12 @@ impl Requests {
     /// # Errors
     /// When there are none, or one cannot be written.
     pub(crate) fn new(spec: &LoadSpec, host: &str) -> Result<Requests, LoadError> {
+        let fail = |source| LoadError::Request { name: spec.name.clone(), source };
         let mut until = 0;
         let mut kinds = Vec::with_capacity(spec.mix.len());
         for request in &spec.mix {
             until += u64::from(request.weight);
-            kinds.push(Kind { until, method: Method::Get, idempotent: true, bytes: bytes(spec, request, host)? });
+            kinds.push(kind(spec, request, host, until).map_err(fail)?);
         }
         if until == 0 {
             return Err(LoadError::NothingToAsk(spec.name.clone()));
@@ -73,15 +74,16 @@ fn scramble(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn bytes(spec: &LoadSpec, request: &model::plan::RequestSpec, host: &str) -> Result<Vec<u8>, LoadError> {
+fn kind(spec: &LoadSpec, request: &RequestSpec, host: &str, until: u64) -> Result<Kind, RequestError> {
     let mut headers = request.headers.clone();
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
         // The server's log shall say who that was.
         headers.push(("User-Agent".to_owned(), concat!("webdyno/", env!("CARGO_PKG_VERSION")).to_owned()));
     }
-    let request = Request {
-        method: Method::Get,
-        path: &request.path,
+    let method = Method::new(&request.method)?;
+    let bytes = Request {
+        method,
+        target: &request.path,
         version: match spec.http {
             HttpVersion::Http10 => Version::Http10,
             HttpVersion::Http11 => Version::Http11,
@@ -89,8 +91,11 @@ fn bytes(spec: &LoadSpec, request: &model::plan::RequestSpec, host: &str) -> Res
         after: if spec.keep_alive { After::KeepOpen } else { After::Close },
         host,
         headers: &headers,
-    };
-    request.to_bytes().map_err(|source| LoadError::Request { name: spec.name.clone(), source })
+        body: request.body.as_deref(),
+    }
+    .to_bytes()?;
+    let idempotent = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method.name());
+    Ok(Kind { until, asked: method.asked(), idempotent, bytes })
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         connection.failures = 0;
         let open = answer.reusable && self.line.keep_alive;
         if open && !connection.is_idle() && !self.inbox.is_empty() {
-            return Some(connection.parse(&mut self.inbox));
+            return Some(connection.parse(&self.line, &mut self.inbox));
         }
         // Bytes behind the last answer belong to no request of ours.
         let open = open && self.inbox.is_empty();

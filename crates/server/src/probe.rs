@@ -1,6 +1,6 @@
 //! One blocking GET with a deadline for all of it: for readiness and settings, never for load.
 
-use http1::{After, Method, Parser, Request, RequestError, ResponseError, Version};
+use http1::{After, Asked, Memo, Method, Parser, Request, RequestError, ResponseError, Version};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -65,7 +65,8 @@ pub(crate) fn get_while(
         Ask::ToStay => (Version::Http11, After::KeepOpen),
     };
     let host = address.to_string();
-    let request = Request { method: Method::Get, path, version, after, host: &host, headers: &[] }.to_bytes()?;
+    let request = Request { method: Method::GET, target: path, version, after, host: &host, headers: &[], body: None };
+    let request = request.to_bytes()?;
     let end = Instant::now() + patience;
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ProbeError::Late(patience),
@@ -75,7 +76,7 @@ pub(crate) fn get_while(
         TcpStream::connect_timeout(&address, patience.max(Duration::from_millis(1))).map_err(ProbeError::Connect)?;
     stream.set_write_timeout(Some(left(end, patience)?)).map_err(failed)?;
     stream.write_all(&request).map_err(failed)?;
-    let (mut parser, mut received, mut piece) = (Parser::new(Method::Get), Vec::new(), [0; 8192]);
+    let (mut parser, mut received, mut piece) = (Parser::new(Asked::Content), Vec::new(), [0; 8192]);
     let answer = loop {
         stream.set_read_timeout(Some(left(end, patience)?.min(LOOK))).map_err(failed)?;
         let read = match stream.read(&mut piece) {
@@ -90,7 +91,7 @@ pub(crate) fn get_while(
             Err(error) => return Err(failed(error)),
         };
         received.extend_from_slice(&piece[..read]);
-        if let Some(answer) = parser.feed(&piece[..read])?.answer {
+        if let Some(answer) = parser.feed(&piece[..read], &mut Memo::default())?.answer {
             break answer;
         }
     };

@@ -36,6 +36,7 @@ impl fmt::Display for Address {
 /// One way to a server.
 pub(crate) struct Stream {
     socket: OwnedFd,
+    is_tcp: bool,
 }
 
 impl Stream {
@@ -57,7 +58,7 @@ impl Stream {
             }
         };
         match done {
-            Ok(()) | Err(Errno::INPROGRESS) => Ok(Stream { socket }),
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(Stream { socket, is_tcp: matches!(address, Address::Tcp(_)) }),
             Err(errno) => Err(errno),
         }
     }
@@ -70,6 +71,13 @@ impl Stream {
     /// Gives what the kernel has now; 0 bytes are the end.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
         rustix::net::recv(&self.socket, buffer, RecvFlags::empty()).map(|(_, length)| length)
+    }
+
+    /// Throws away what the kernel has now, at most as much as `buffer` would hold, and says how much it was; 0 bytes are the
+    /// end. TCP does so without copying; the content of `buffer` means nothing afterwards.
+    pub(crate) fn discard(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let flags = if self.is_tcp { RecvFlags::TRUNC } else { RecvFlags::empty() };
+        rustix::net::recv(&self.socket, buffer, flags).map(|(_, length)| length)
     }
 }
 
