@@ -16,5 +16,5 @@ mod trial;
 pub use error::ExperimentError;
 pub use event::{Event, Phase};
 pub use placement::Placement;
-pub use run::{Ended, Orders, World, check, run};
+pub use run::{Ended, Orders, World, check, reserved_for_root, run};
 pub use schedule::{Outline, Slot, outline, schedule};
