@@ -64,8 +64,14 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
 
 fn of_server(error: &ServerError) -> Exit {
     match error {
-        ServerError::Directive { .. } | ServerError::Configuration { .. } | ServerError::NoFolder { .. } => Exit::Usage,
-        ServerError::PortInUse { .. } | ServerError::Io { .. } | ServerError::Host(_) => Exit::Environment,
+        ServerError::Directive { .. }
+        | ServerError::Configuration { .. }
+        | ServerError::NoFolder { .. }
+        | ServerError::Unreadable { .. }
+        | ServerError::WrongReady { .. } => Exit::Usage,
+        ServerError::PortInUse { .. } | ServerError::OwnFolder(_) | ServerError::Io { .. } | ServerError::Host(_) => {
+            Exit::Environment
+        }
         _ => Exit::Server,
     }
 }

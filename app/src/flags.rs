@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// List the stored runs
     Runs(RunsFlags),
     /// Put back what a killed run left behind
-    Restore,
+    Restore(RestoreFlags),
     /// Webdyno's own small server, with honest workloads
     #[command(disable_help_flag = true)]
     Serve(ServeFlags),
@@ -46,7 +46,7 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of the order of trials; printed with every run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number)]
     pub(crate) seed: Option<u64>,
     /// Make a temporary swap file of this size and remove it afterwards (root)
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -67,7 +67,7 @@ pub(crate) struct RunFlags {
 #[derive(Debug, Args)]
 pub(crate) struct ReportFlags {
     /// Identifier of the run, a unique beginning of one, or `latest`
-    #[arg(default_value = "latest")]
+    #[arg(default_value = store::LATEST)]
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) store: StoreFlag,
@@ -83,6 +83,14 @@ pub(crate) struct RunsFlags {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreFlag,
+}
+
+/// `webdyno restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreFlags {
+    /// Say what would be put back, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `webdyno serve`: its arguments are the server's own.
@@ -131,6 +139,14 @@ pub(crate) enum Lang {
     Ja,
 }
 
+/// A size that is worth making.
 fn size(text: &str) -> Result<u64, String> {
-    units::bytes(text).map_err(|error| error.to_string())
+    match units::bytes(text) {
+        Ok(0) => Err("must be more than 0".to_owned()),
+        size => size.map_err(|error| error.to_string()),
+    }
+}
+
+fn whole_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 to {}", u64::MAX))
 }

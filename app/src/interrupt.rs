@@ -1,9 +1,12 @@
-//! Ctrl-C and its kin: the first lets the run finish cleanly, the second leaves at once and the guardian puts things back.
+//! Ctrl-C and its kin: the first lets the run finish cleanly, the second says so and leaves at once, and the guardian puts things back.
 
+use crate::say::say;
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What `webdyno` ends with when it leaves at once.
 const INTERRUPTED: i32 = 130;
@@ -12,17 +15,37 @@ const INTERRUPTED: i32 = 130;
 ///
 /// A signal that was ignored when we started stays ignored: that is what `nohup` and a shell's `&` are for.
 pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
+    let (flag, leaving) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored(&status));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if ignored & (1 << (signal - 1)) == 0 {
-            // In this order: the second signal finds the flag set by the first.
-            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&flag))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-                .context("cannot listen for Ctrl-C")?;
-        }
+    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+    let heeded: Vec<i32> = heeded.collect();
+    for &signal in &heeded {
+        // Should the last words not get through to a terminal that takes none, a third signal needs nobody's help.
+        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&leaving))
+            .context("cannot listen for Ctrl-C")?;
     }
+    let mut signals = Signals::new(heeded).context("cannot listen for Ctrl-C")?;
+    let first = Arc::clone(&flag);
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for _ in signals.forever() {
+                if first.swap(true, Ordering::Relaxed) {
+                    leaving.store(true, Ordering::Relaxed);
+                    leave();
+                }
+            }
+        })
+        .context("cannot listen for Ctrl-C")?;
     Ok(flag)
+}
+
+/// Ends the process without any clean-up of its own: the guardian sees to that.
+fn leave() -> ! {
+    // The moving line of the progress, if there is one, must not stick out behind this one.
+    let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+    say(&format!("{clear}webdyno: stopping now, without waiting for the trial; the guardian puts the machine back"));
+    signal_hook::low_level::exit(INTERRUPTED)
 }
 
 /// The mask of ignored signals in the text of `/proc/PID/status`.

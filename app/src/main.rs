@@ -7,8 +7,10 @@ mod command;
 mod exit;
 mod flags;
 mod interrupt;
+mod plan_file;
 mod progress;
 mod say;
+mod usage;
 
 use clap::Parser;
 use exit::Exit;
@@ -20,7 +22,7 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match own_process(&args) {
         Some(code) => ExitCode::from(code),
-        None => run(args).into(),
+        None => run(&args).into(),
     }
 }
 
@@ -35,14 +37,16 @@ fn own_process(args: &[OsString]) -> Option<u8> {
     }
 }
 
-fn run(args: Vec<OsString>) -> Exit {
+fn run(args: &[OsString]) -> Exit {
     let flags = match Flags::try_parse_from(args) {
         Ok(flags) => flags,
         Err(error) => {
-            // Help and version are answers, not mistakes.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            let _ = error.print();
-            return exit;
+            match usage::complaint(&error, args) {
+                Some(line) => say::tell(line),
+                None => drop(error.print()),
+            }
+            // Help and version were asked for; without a word, the help is a reminder.
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
     let result = match flags.command {
@@ -50,11 +54,11 @@ fn run(args: Vec<OsString>) -> Exit {
         Command::Load(flags) => command::load::run(&flags),
         Command::Report(flags) => command::report::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
-        Command::Restore => command::restore::run(),
+        Command::Restore(flags) => command::restore::run(&flags),
         Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),
     };
     result.unwrap_or_else(|error| {
-        say::say(&format!("webdyno: {error:#}"));
+        say::tell(format!("{error:#}"));
         exit::of(&error)
     })
 }

@@ -1,8 +1,35 @@
 //! Standard error, for lines nobody may be listening to any more: a closed terminal must not end a run.
 
+use std::fmt::Display;
 use std::io::Write;
 
 /// One line for the user.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// One line in the name of webdyno, without the numbers that the standard library puts behind the kernel's words.
+pub(crate) fn tell(what: impl Display) {
+    say(&format!("webdyno: {}", without_numbers(&what.to_string())));
+}
+
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |told, part| told + part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_numbers_are_left_out() {
+        let check = |text: &str, expected: &str| assert_eq!(without_numbers(text), expected);
+        check(
+            "cannot open /x: Permission denied (os error 13); a: b (os error 2)",
+            "cannot open /x: Permission denied; a: b",
+        );
+        check("nothing (to leave out)", "nothing (to leave out)");
+    }
 }

@@ -3,6 +3,8 @@
 mod tool;
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::time::{Duration, Instant};
 use tool::{Finished, Tool};
 
@@ -34,14 +36,26 @@ requests = 10
 
 /// The plan must end with that code and say all of that in one line.
 fn check(plan: &str, code: i32, says: &[&str]) -> Finished {
-    let tool = Tool::new();
-    let finished = tool.run(&["run", &tool.plan(plan), "--plain"]);
+    check_in(&Tool::new(), plan, code, says)
+}
+
+/// The same, in a folder that holds more than the plan.
+fn check_in(tool: &Tool, plan: &str, code: i32, says: &[&str]) -> Finished {
+    let finished = check_typed(tool, &["run", &tool.plan(plan), "--plain"], code, says);
+    assert_eq!(tool::remains(tool), Vec::<String>::new());
+    finished
+}
+
+/// What is typed must end with that code and say all of that in one line.
+fn check_typed(tool: &Tool, args: &[&str], code: i32, says: &[&str]) -> Finished {
+    let finished = tool.run(args);
     assert_eq!(finished.code, code, "{finished:?}");
-    let line = finished.err.lines().find(|line| line.starts_with("webdyno: ")).unwrap_or_default();
+    assert_eq!(finished.err.lines().count(), 1, "{finished:?}");
+    assert!(finished.err.starts_with("webdyno"), "{finished:?}");
     for expected in says {
-        assert!(line.contains(expected), "no `{expected}` in `{line}` of {finished:?}");
+        assert!(finished.err.contains(expected), "no `{expected}` in {finished:?}");
     }
-    assert_eq!(tool::remains(&tool), Vec::<String>::new());
+    assert!(!finished.err.contains("(os error"), "{finished:?}");
     finished
 }
 
@@ -55,18 +69,102 @@ fn apache_is_here() -> bool {
 
 #[test]
 fn a_plan_with_a_mistake() {
-    check(&EMBEDDED.replace("connections", "conections"), 2, &["plan.toml:7", "load.a.conections", "unknown field"]);
-    check(&EMBEDDED.replace("= 10", "= \"ten\""), 2, &["plan.toml:8", "load.a.requests", "invalid type"]);
+    check(
+        &EMBEDDED.replace("connections", "conections"),
+        2,
+        &["plan.toml:7", "load.a.conections", "did you mean `connections`?"],
+    );
+    check(&EMBEDDED.replace("= 10", "= \"ten\""), 2, &["plan.toml:8", "load.a.requests", "must be a whole number"]);
+    let duration = EMBEDDED.replace("requests = 10", "duration = 300");
+    check(&duration, 2, &["plan.toml:8", "load.a.duration", "\"300s\""]);
+    check(&EMBEDDED.replace("\"embedded\"", "\"nginx\""), 2, &["plan.toml:3", "unknown value `nginx`", "`apache`"]);
     check(&EMBEDDED.replace("Workers 2", "Wrokers 2"), 2, &["plan.toml:4", "Wrokers"]);
     check(&EMBEDDED.replace("Workers 2", "Workers many"), 2, &["plan.toml:4", "Workers"]);
 }
 
 #[test]
-fn a_plan_that_is_not_there() {
+fn what_is_typed_wrong() {
+    let check = |args: &[&str], says: &[&str]| {
+        let finished = check_typed(&Tool::new(), args, 2, says);
+        assert!(finished.out.is_empty(), "{finished:?}");
+    };
+    check(&["run", "--pla", "x"], &["'--pla'", "did you mean '--plain'?", "try `webdyno run --help`"]);
+    check(&["run"], &["<PLAN> is missing", "try `webdyno run --help`"]);
+    check(&["rum"], &["'rum'", "did you mean 'run'?", "try `webdyno --help`"]);
+    check(&["run", "x", "--seed", "many"], &["--seed `many` is not a whole number"]);
+    check(&["report", "--lang", "fr"], &["'fr'", "[possible values: en, ja]"]);
+    check(&["run", "x", "--make-swap", "0"], &["--make-swap must be more than 0"]);
+    check(&["serve", "--workers", "none"], &["--workers: `none` is not a number from 1 to 1000"]);
+}
+
+#[test]
+fn help_is_an_answer() {
     let tool = Tool::new();
-    let finished = tool.run(&["run", "nowhere.toml"]);
-    assert_eq!(finished.code, 2);
-    assert!(finished.err.contains("nowhere.toml"), "{}", finished.err);
+    for (args, code) in [(vec!["--help"], 0), (vec!["run", "--help"], 0), (vec!["serve", "--help"], 0), (vec![], 2)] {
+        let finished = tool.run(&args);
+        assert_eq!(finished.code, code, "{finished:?}");
+        let text = if code == 0 { &finished.out } else { &finished.err };
+        assert!(text.contains("Usage: webdyno"), "{finished:?}");
+        assert_eq!(text.lines().find(|line| line.chars().count() > 100), None, "{args:?}");
+    }
+    assert_eq!(tool.run(&["--version"]).out, format!("webdyno {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_plan_that_is_none() {
+    let tool = Tool::new();
+    let path = |name: &str| tool.path(name).to_str().expect("UTF-8").to_owned();
+    check_typed(
+        &tool,
+        &["run", &path("nowhere.toml")],
+        2,
+        &["there is no plan", "nowhere.toml; give the path of a plan"],
+    );
+    let plan = tool.plan(EMBEDDED);
+    check_typed(&tool, &["run", &path("")], 2, &["is a folder; ", &format!("{plan} is one")]);
+    std::fs::write(tool.path("program"), b"name = 1\n\x7fELF\xff").expect("a file");
+    check_typed(&tool, &["run", &path("program")], 2, &["program:2: this is not UTF-8 text"]);
+    // Where the plans that come with webdyno are, they are offered.
+    let mut command = tool.command(&["run", "nowhere.toml"]);
+    let output = command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).output().expect("webdyno runs");
+    let finished = Finished::of(&output);
+    assert!(finished.err.contains("there is no plan nowhere.toml; plans/first-look.toml is one"), "{finished:?}");
+}
+
+#[test]
+fn a_scale_that_the_plan_does_not_have() {
+    let tool = Tool::new();
+    let check = |plan: &str, says: &str| {
+        check_typed(
+            &tool,
+            &["run", &tool.plan(plan), "--scale", "huge"],
+            2,
+            &[&format!("webdyno: --scale huge: {says}")],
+        );
+    };
+    check(EMBEDDED, "the plan has no scales; leave the flag out");
+    check(
+        &format!("{EMBEDDED}[parameters]\nn = 1\n[scale.full]\nn = 2\n"),
+        "the plan has no such scale; there is `full`",
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_served() {
+    if !apache_is_here() {
+        return;
+    }
+    let tool = Tool::new();
+    let plan = |line: &str| APACHE.replace("MaxRequestWorker 4\n", "").replace("mpm =", &format!("{line}\nmpm ="));
+    check_in(&tool, &plan("scripts = \"nowhere\""), 2, &["plan.toml:4: server.scripts: ", "nowhere does not exist"]);
+    let file = plan("document_root = \"plan.toml\"");
+    check_in(&tool, &file, 2, &["plan.toml:4: server.document_root: ", "plan.toml is not a folder"]);
+    if !tool::is_root() {
+        return testkit::skip::not_here("only root's Apache runs as somebody else");
+    }
+    std::fs::DirBuilder::new().mode(0o700).create(tool.path("closed")).expect("a folder");
+    let closed = plan("document_root = \"closed\"");
+    check_in(&tool, &closed, 2, &["plan.toml:4: server.document_root: ", "closed (mode 0700)", "chmod o+x"]);
 }
 
 #[test]
@@ -94,12 +192,106 @@ fn an_apache_that_is_not_there() {
 }
 
 #[test]
-fn a_server_that_never_becomes_ready() {
+fn a_port_that_is_taken() {
     if apache_is_here() {
-        let plan =
-            APACHE.replace("MaxRequestWorker 4", "Redirect 404 /ready").replace("mpm", "ready = \"/ready\"\nmpm");
-        check(&plan, 4, &["ready"]);
+        let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = taken.local_addr().expect("its address").to_string();
+        let plan = APACHE.replace("MaxRequestWorker 4", &format!("Listen {address}"));
+        check(&plan, 5, &[&address, "is in use by another program; stop it or listen elsewhere"]);
     }
+}
+
+#[test]
+fn a_server_that_never_becomes_ready() {
+    if !apache_is_here() {
+        return;
+    }
+    let tool = Tool::new();
+    let folder = tool.tmp();
+    let script = folder.parent().expect("the tool's folder").join("scripts/broken");
+    std::fs::create_dir(script.parent().expect("scripts")).expect("a folder");
+    std::fs::write(&script, "#!/bin/sh\necho disk on fire >&2\n").expect("a script");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("our own script");
+    let plan = APACHE
+        .replace("MaxRequestWorker 4\n", "")
+        .replace("mpm", "scripts = \"scripts\"\nready = \"/cgi-bin/broken\"\nmpm");
+    let says = ["Apache was not ready after 20.", "GET /cgi-bin/broken: status 500", "log ends with: ", "disk on fire"];
+    check_in(&tool, &plan, 4, &says);
+}
+
+#[test]
+fn a_ready_path_that_is_not_there() {
+    if apache_is_here() {
+        let began = Instant::now();
+        let plan = APACHE.replace("MaxRequestWorker 4\n", "").replace("mpm", "ready = \"/none\"\nmpm");
+        check(&plan, 2, &["plan.toml:4: server.ready: GET /none is answered with status 404", "name a path"]);
+        assert!(began.elapsed() < Duration::from_secs(15), "it was waited for to the end: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_second_signal_is_answered_and_obeyed_at_once() {
+    let tool = Tool::new();
+    let plan = EMBEDDED.replace("requests = 10", "duration = \"60s\"");
+    let mut child = tool.spawn(&["run", &tool.plan(&plan), "--plain"]);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("run ")), "the run did not begin");
+    let ids = tool.run_ids();
+    let pid = rustix::process::Pid::from_child(&child);
+    // Two of one kind could be delivered as one.
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        rustix::process::kill_process(pid, signal).expect("our own child");
+    }
+    let last = lines.last().unwrap_or_default();
+    assert_eq!(Finished::of(&child.wait_with_output().expect("webdyno ends")).code, 130);
+    assert!(last.starts_with("webdyno: stopping now"), "{last}");
+    let began = Instant::now();
+    while !tool::remains_of(&tool, &ids).is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", tool::remains_of(&tool, &ids));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_dry_run_says_that_the_run_needs_root() {
+    if !tool::is_root() {
+        return testkit::skip::not_here("only root can become nobody");
+    }
+    let tool = Tool::new();
+    let plan = tool.plan(EMBEDDED);
+    let swap = ["run", &plan, "--make-swap", "1M"];
+    let real = tool.run_as_nobody(&swap);
+    assert_eq!((real.code, real.err.as_str()), (5, "webdyno: only root may make a swap file: run webdyno as root\n"));
+    let dry = tool.run_as_nobody(&[&swap[..], &["--dry-run"]].concat());
+    let note = "webdyno: the run itself will be refused: only root may make a swap file: run webdyno as root; this dry run goes on\n";
+    assert_eq!((dry.code, dry.err.as_str()), (0, note));
+    assert!(dry.out.contains("a temporary swap file of 1"), "{dry:?}");
+    // Whatever is wrong besides comes after it.
+    let mistaken = tool.plan(&EMBEDDED.replace("Workers 2", "Workers many"));
+    let both = tool.run_as_nobody(&["run", &mistaken, "--make-swap", "1M", "--dry-run"]);
+    assert!(both.code == 2 && both.err.starts_with(note) && both.err.lines().count() == 2, "{both:?}");
+}
+
+#[test]
+fn what_a_killed_run_left_can_be_looked_at_first() {
+    let tool = Tool::new();
+    let left = tool.path("webdyno-dead-1");
+    std::fs::write(&left, "").expect("a file");
+    std::fs::DirBuilder::new().mode(0o700).create(tool.path("state")).expect("a folder");
+    let head = serde_json::json!({"head": {"run": "dead", "owner": {"pid": 1, "start_time": 0}, "boot": ""}});
+    let change = serde_json::json!({"change": {"id": 0, "undo": {"remove_file": {"path": left}}}});
+    std::fs::write(tool.path("state/dead.journal"), format!("{head}\n{change}\n")).expect("a journal");
+    let file = left.display();
+    for (args, expected) in [
+        (vec!["restore", "--dry-run"], format!("would delete the file {file}\n")),
+        (vec!["restore", "--dry-run"], format!("would delete the file {file}\n")),
+        (vec!["restore"], format!("deleted the file {file}\n")),
+        (vec!["restore", "--dry-run"], "Nothing was left behind.\n".to_owned()),
+    ] {
+        let finished = tool.run(&args);
+        assert_eq!((finished.code, finished.out), (0, expected), "{args:?}");
+    }
+    assert!(!left.exists());
 }
 
 #[test]
@@ -159,7 +351,17 @@ fn a_store_from_a_newer_version() {
 #[test]
 fn a_run_that_is_not_in_the_store() {
     let tool = Tool::new();
-    let finished = tool.run(&["report", "2020"]);
-    assert_eq!(finished.code, 6, "{finished:?}");
-    assert_eq!(finished.err.lines().count(), 1, "{}", finished.err);
+    let none = "there are no runs yet; make one with `webdyno run PLAN`";
+    let listed = tool.run(&["runs"]);
+    assert_eq!((listed.code, listed.out), (0, format!("{none}\n")));
+    assert_eq!(tool.run(&["runs", "--json"]).out, "[]\n");
+    check_typed(&tool, &["report", "2020"], 6, &["there is no store here yet"]);
+    check_typed(&tool, &["runs", "--store", "/nowhere/store"], 6, &["there is no store here yet"]);
+    drop(store::Store::open(&tool.path("store.sqlite")).expect("an empty store"));
+    assert_eq!(tool.run(&["runs"]).out, format!("{none}\n"));
+    check_typed(&tool, &["report"], 2, &[none]);
+    let made = tool.run(&["run", &tool.plan(EMBEDDED), "--quick"]);
+    assert!(matches!(made.code, 0 | 3), "{made:?}");
+    check_typed(&tool, &["report", "2020"], 2, &["no run `2020`; `webdyno runs` lists them"]);
+    assert!(matches!(tool.run(&["report", "latest"]).code, 0 | 3));
 }

@@ -2,7 +2,6 @@
 
 mod tool;
 
-use std::os::unix::process::CommandExt;
 use tool::{Finished, Tool, is_root, remains, shipped};
 
 /// Whether this machine can confine a real Apache; says why when not.
@@ -66,23 +65,7 @@ fn without_root_it_says_that_root_is_needed() {
     let tool = Tool::new();
     let text = "[server]\nkind = \"embedded\"\n[confine]\nmemory = \"64M\"\n[load.a]\npath = \"/\"\nconnections = 1\nrequests = 1\n";
     let plan = tool.plan(text);
-    // Nobody can neither read the build folder nor write where root did.
-    let program = tool.path("webdyno");
-    std::fs::copy(env!("CARGO_BIN_EXE_webdyno"), &program).expect("room for a copy");
-    let home = tempfile::tempdir().expect("a folder");
-    std::os::unix::fs::chown(home.path(), Some(65534), Some(65534)).expect("root may");
-    tool.tmp();
-    let output = std::process::Command::new(program)
-        .args(["run", &plan, "--plain"])
-        .env_clear()
-        .env("HOME", home.path())
-        .env("TMPDIR", home.path())
-        .env("WEBDYNO_STATE_DIR", home.path().join("state"))
-        .uid(65534)
-        .gid(65534)
-        .output()
-        .expect("webdyno runs");
-    let run = Finished::of(&output);
+    let run = tool.run_as_nobody(&["run", &plan, "--plain"]);
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.err.lines().count() == 1 && run.err.contains("root"), "{}", run.err);
 }

@@ -6,7 +6,7 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod runs;
 
-use crate::say::say;
+use crate::say::tell;
 use anyhow::Context;
 use host::HostError;
 use std::path::PathBuf;
@@ -19,5 +19,5 @@ fn state_dir() -> anyhow::Result<PathBuf> {
 
 /// Says what could not be put back and what to do about it.
 fn say_left(error: &HostError) {
-    say(&format!("webdyno: {error}; `webdyno restore` tries again"));
+    tell(format!("{error}; `webdyno restore` tries again"));
 }

@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
 use crate::say::say;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use model::plan::Role;
 use report::text::{Colour, Look};
 use report::{Language, View};
@@ -11,12 +11,28 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use store::Store;
 
+/// What a store without runs amounts to.
+pub(crate) const NO_RUNS: &str = "there are no runs yet; make one with `webdyno run PLAN`";
 /// Width of a report that does not go to a terminal.
 const PLAIN_WIDTH: usize = 100;
 
 pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
     let store = Store::open_existing(&store_path(&flags.store)?)?;
+    exactly_one(&store, &flags.id)?;
     show(&store, &flags.id, &flags.store, &flags.show)
+}
+
+/// An id that fits no run, or several, is a mistake in what was typed; what fails after this is the store's.
+fn exactly_one(store: &Store, id: &str) -> anyhow::Result<()> {
+    let runs = store.runs()?;
+    let fit: Vec<&str> = runs.iter().map(|run| run.id.as_str()).filter(|run| run.starts_with(id)).collect();
+    match fit.as_slice() {
+        _ if runs.is_empty() => bail!("{NO_RUNS}"),
+        _ if id == store::LATEST || fit.contains(&id) => Ok(()),
+        [] => bail!("no run `{id}`; `webdyno runs` lists them"),
+        [_] => Ok(()),
+        several => bail!("more than one run begins with `{id}`: {}; give more of the id", several.join(", ")),
+    }
 }
 
 /// The store to use: `--store`, else the default.

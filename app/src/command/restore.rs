@@ -1,10 +1,15 @@
 //! `webdyno restore`: what a killed run left behind is put back.
 
 use crate::exit::Exit;
+use crate::flags::RestoreFlags;
 use host::HostError;
 use std::io::Write;
 
-pub(crate) fn run() -> anyhow::Result<Exit> {
+pub(crate) fn run(flags: &RestoreFlags) -> anyhow::Result<Exit> {
+    if flags.dry_run {
+        print(&host::left_behind(&super::state_dir()?)?);
+        return Ok(Exit::Done);
+    }
     let (restored, failed) = match host::restore(&super::state_dir()?) {
         Ok(restored) => (restored, None),
         Err(HostError::NotPutBack { put_back, failed }) => {
@@ -12,11 +17,14 @@ pub(crate) fn run() -> anyhow::Result<Exit> {
         }
         Err(error) => return Err(error.into()),
     };
-    let nothing = restored.is_empty() && failed.is_none();
-    let text = if nothing { "Nothing was left behind.".to_owned() } else { restored.join("\n") };
-    if !text.is_empty() {
-        // Whoever closed the pipe has seen enough.
-        let _ = writeln!(std::io::stdout(), "{text}");
+    if !restored.is_empty() || failed.is_none() {
+        print(&restored);
     }
     failed.map_or(Ok(Exit::Done), |error| Err(error.into()))
+}
+
+fn print(sentences: &[String]) {
+    let text = if sentences.is_empty() { "Nothing was left behind.".to_owned() } else { sentences.join("\n") };
+    // Whoever closed the pipe has seen enough.
+    let _ = writeln!(std::io::stdout(), "{text}");
 }

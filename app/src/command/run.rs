@@ -4,8 +4,9 @@ use super::report;
 use crate::exit::Exit;
 use crate::flags::RunFlags;
 use crate::interrupt;
+use crate::plan_file;
 use crate::progress::Progress;
-use crate::say::say;
+use crate::say::tell;
 use anyhow::Context;
 use experiment::{Ended, Event, ExperimentError, Orders, World};
 use host::HostError;
@@ -17,9 +18,7 @@ use std::sync::Arc;
 use store::Store;
 
 pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
-    // A plan that cannot be read is a mistake in what was typed, not the environment's.
-    let text = std::fs::read_to_string(&flags.plan)
-        .map_err(|error| anyhow::anyhow!("cannot read the plan {}: {error}", flags.plan.display()))?;
+    let text = plan_file::read(&flags.plan)?;
     let options = Options { scale: flags.scale.clone(), quick: flags.quick };
     let (plan, text) = model::plan::parse(&text, &flags.plan, &options)?;
     let seed = flags.seed.or(plan.seed).unwrap_or_else(fresh_seed);
@@ -48,7 +47,7 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
     match end {
         RunEnd::Interrupted => Ok(complain(exit, Exit::Interrupted)),
         RunEnd::Failed(why) => {
-            say(&format!("webdyno: {why}"));
+            tell(why);
             Ok(complain(exit, Exit::Server))
         }
         RunEnd::Complete | RunEnd::Unfinished => exit,
@@ -58,7 +57,7 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
 /// How the run itself ended decides; trouble with showing it is only said.
 fn complain(shown: anyhow::Result<Exit>, exit: Exit) -> Exit {
     if let Err(error) = shown {
-        say(&format!("webdyno: {error:#}"));
+        tell(format!("{error:#}"));
     }
     exit
 }
@@ -82,9 +81,9 @@ fn in_world<T>(
 /// Whatever an earlier run left behind would be in the way of this one. What cannot be put back does not stop it.
 fn clean_up(state_dir: &Path) -> anyhow::Result<()> {
     match host::restore(state_dir) {
-        Ok(put_back) => put_back.iter().for_each(|sentence| say(&format!("webdyno: {sentence}"))),
+        Ok(put_back) => put_back.iter().for_each(tell),
         Err(HostError::NotPutBack { put_back, failed }) => {
-            put_back.iter().for_each(|sentence| say(&format!("webdyno: {sentence}")));
+            put_back.iter().for_each(tell);
             super::say_left(&HostError::NotPutBack { put_back: vec![], failed });
         }
         Err(error) => return Err(error.into()),
@@ -101,6 +100,10 @@ fn settle<T>(ended: Ended<T>) -> Result<T, ExperimentError> {
 }
 
 fn dry_run(orders: &Orders) -> anyhow::Result<Exit> {
+    // First of all: whatever fails later, this must be known, and a plan can be checked without it.
+    if let Some(reserved) = experiment::reserved_for_root(orders)? {
+        tell(format!("the run itself will be refused: {reserved}; this dry run goes on"));
+    }
     settle(in_world(true, |world, on_event| experiment::check(orders, world, on_event))?)?;
     let _ = std::io::stdout().write_all(outline(orders).as_bytes());
     Ok(Exit::Done)

@@ -1,6 +1,6 @@
 //! `webdyno runs`: what is in the store, newest first.
 
-use super::report::store_path;
+use super::report::{NO_RUNS, store_path};
 use crate::exit::Exit;
 use crate::flags::RunsFlags;
 use jiff::Timestamp;
@@ -11,8 +11,15 @@ use std::io::Write;
 use store::{RunSummary, Store};
 
 pub(crate) fn run(flags: &RunsFlags) -> anyhow::Result<Exit> {
-    let runs = Store::open_existing(&store_path(&flags.store)?)?.runs()?;
-    let text = if flags.json { as_json(&runs) } else { as_text(&runs) };
+    let path = store_path(&flags.store)?;
+    // Nothing was ever measured; a store that was asked for by name must be there.
+    let runs =
+        if flags.store.path.is_none() && !path.exists() { vec![] } else { Store::open_existing(&path)?.runs()? };
+    let text = match runs.as_slice() {
+        runs if flags.json => as_json(runs),
+        [] => format!("{NO_RUNS}\n"),
+        runs => as_text(runs),
+    };
     // Whoever closed the pipe has seen enough.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(Exit::Done)

@@ -1,6 +1,7 @@
 //! The whole tool in a folder of its own: its store, its journals, its plans.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -55,6 +56,21 @@ impl Tool {
 
     pub(crate) fn run(&self, args: &[&str]) -> Finished {
         Finished::of(&self.command(args).output().expect("webdyno runs"))
+    }
+
+    /// As root's opposite, with a copy of the program: nobody can neither read the build folder nor write where root did. Only root can
+    /// become nobody.
+    pub(crate) fn run_as_nobody(&self, args: &[&str]) -> Finished {
+        const NOBODY: u32 = 65534;
+        let program = self.path("webdyno");
+        std::fs::copy(env!("CARGO_BIN_EXE_webdyno"), &program).expect("room for a copy");
+        let home = tempfile::tempdir().expect("a folder");
+        std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
+        self.tmp();
+        let mut command = Command::new(program);
+        command.args(args).env_clear().env("HOME", home.path()).env("TMPDIR", home.path());
+        command.env("WEBDYNO_STATE_DIR", home.path().join("state")).uid(NOBODY).gid(NOBODY);
+        Finished::of(&command.output().expect("webdyno runs"))
     }
 
     pub(crate) fn spawn(&self, args: &[&str]) -> Child {

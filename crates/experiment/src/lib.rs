@@ -18,6 +18,6 @@ mod trial;
 pub use error::ExperimentError;
 pub use event::{Event, Phase};
 pub use placement::Placement;
-pub use run::{Ended, Orders, World, check, run};
+pub use run::{Ended, Orders, World, check, reserved_for_root, run};
 pub use schedule::{Outline, Slot, outline, schedule};
 pub use single::{LoadOrders, load};

@@ -68,6 +68,10 @@ pub fn run(
 ) -> Ended<RunEnd> {
     let interrupted = world.interrupted;
     let ended = with_host(orders, world, |host| {
+        // Before a build step has taken its time.
+        if let Some(reserved) = reserved_for_root(orders)? {
+            return Err(reserved.into());
+        }
         if let Some(bytes) = orders.make_swap {
             host.make_swap(bytes)?;
         }
@@ -98,12 +102,25 @@ pub fn run(
     Ended { result, ..ended }
 }
 
+/// What the orders ask for and this user may not do, though root may: the first such thing.
+///
+/// # Errors
+/// When the machine refuses it to everybody.
+pub fn reserved_for_root(orders: &Orders) -> Result<Option<HostError>, HostError> {
+    let confined = orders.plan.confine.as_ref().map_or(Ok(()), |_| host::hierarchies().map(|_| ()));
+    let swap = || orders.make_swap.map_or(Ok(()), |_| host::may_make_swap());
+    match confined.and_then(|()| swap()) {
+        Err(error @ HostError::NotRoot(_)) => Ok(Some(error)),
+        result => result.map(|()| None),
+    }
+}
+
 /// Builds what the plan needs and asks the server about every variant, without starting a server or sending anything. Everything
-/// it makes lies in the run's own folder and is gone when it returns.
+/// it makes lies in the run's own folder and is gone when it returns. What only root may do it does not
+/// need; ask [`reserved_for_root`] first.
 pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Ended<()> {
     with_host(orders, world, |host| {
         if let Some(confine) = &orders.plan.confine {
-            host::hierarchies()?;
             enough_swap(confine, orders.make_swap.unwrap_or(0))?;
         }
         Built::new(orders, world, host, on_event)?.bench(world, host).check()

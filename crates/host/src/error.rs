@@ -33,6 +33,9 @@ pub enum HostError {
     /// The guardian did not come up.
     #[error("the guardian process did not start: {0}")]
     Guardian(String),
+    /// Root could do it, and this user cannot; the sentence says what.
+    #[error("{0}: run webdyno as root")]
+    NotRoot(String),
     /// A server cannot be confined here; the sentence says how to allow it.
     #[error("{0}")]
     NoConfinement(String),

@@ -156,6 +156,21 @@ impl Journal {
         Ok(Some(Journal { path: path.to_owned(), file, replay }))
     }
 
+    /// What the journal of a run that is over says, which is left as it is. `None` when its owner lives or it is gone.
+    pub(crate) fn look(path: &Path) -> Result<Option<Replay>, HostError> {
+        let mut file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(HostError::io("open", path))?,
+        };
+        match lock(&file, Locked::Leave) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            result => result.map_err(HostError::io("lock", path))?,
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(HostError::io("read", path))?;
+        Ok(Some(replay(&bytes)))
+    }
+
     /// Where it lies.
     pub(crate) fn path(&self) -> &Path {
         &self.path

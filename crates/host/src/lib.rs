@@ -4,7 +4,7 @@
 //! it ends, the guardian (a process of its own) when the run is killed, and [`restore()`] when the guardian was killed too.
 //! Nothing here measures, and nothing outside a run's own names (`webdyno-<run>-...`) is ever deleted.
 //!
-//! Layout: `journal` is what was changed, `undo` is how it is put back, `guardian` and `restore` are when;
+//! Layout: `journal` is what was changed, `undo` is how it is put back and `preview` says what that would be, `guardian` and `restore` are when;
 //! `launch` starts a server so that it can be ended, `confine` and `swap` are the changes themselves.
 
 mod confine;
@@ -17,6 +17,7 @@ mod journal;
 mod launch;
 mod mounts;
 mod pipe;
+mod preview;
 mod process;
 mod restore;
 mod swap;
@@ -28,5 +29,6 @@ pub use facts::facts;
 pub use guardian::guardian_main;
 pub use handle::Host;
 pub use launch::{Child, Launch, launcher_main};
+pub use preview::left_behind;
 pub use restore::{restore, state_dir};
-pub use swap::{swap_free, swap_total};
+pub use swap::{may_make_swap, swap_free, swap_total};

@@ -107,6 +107,11 @@ impl Members<'_> {
         }
     }
 
+    /// How many there are now.
+    pub(crate) fn count(&self) -> Result<usize, String> {
+        self.list().map(|members| members.len())
+    }
+
     fn list(&self) -> Result<Vec<u32>, String> {
         match self {
             Members::Session(session) => session.members(),

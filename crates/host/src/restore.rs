@@ -28,16 +28,8 @@ pub fn state_dir() -> PathBuf {
 /// [`HostError::NotPutBack`] when something could not be put back; it tells what could as well, and no later run needs to wait for it.
 /// Another one when the folder is not fit to be obeyed.
 pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
-    let entries = match fs::read_dir(state_dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
-        entries => entries.map_err(HostError::io("list", state_dir))?,
-    };
-    check_owner(state_dir)?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
-    paths.sort();
     let (mut put_back, mut failed) = (vec![], vec![]);
-    for path in paths {
+    for path in journals(state_dir)? {
         // One that cannot be read or deleted keeps none of the others from being undone.
         let mut journal = match Journal::take_over(&path, Locked::Leave) {
             Ok(Some(journal)) => journal,
@@ -55,6 +47,19 @@ pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
         failed.extend(outcome.failed);
     }
     if failed.is_empty() { Ok(put_back) } else { Err(HostError::NotPutBack { put_back, failed }) }
+}
+
+/// The journals in `state_dir`, which must be fit to be obeyed; none when there is no such folder.
+pub(crate) fn journals(state_dir: &Path) -> Result<Vec<PathBuf>, HostError> {
+    let entries = match fs::read_dir(state_dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries.map_err(HostError::io("list", state_dir))?,
+    };
+    check_owner(state_dir)?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    paths.sort();
+    Ok(paths)
 }
 
 /// Makes the folder for journals if need be.

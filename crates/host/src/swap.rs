@@ -35,11 +35,18 @@ pub fn swap_free() -> u64 {
     meminfo("SwapFree").unwrap_or(0)
 }
 
+/// Whether this user may add swap at all.
+///
+/// # Errors
+/// [`HostError::NotRoot`] when not.
+pub fn may_make_swap() -> Result<(), HostError> {
+    let root = rustix::process::geteuid().is_root();
+    if root { Ok(()) } else { Err(HostError::NotRoot("only root may make a swap file".to_owned())) }
+}
+
 /// Adds a swap file of `bytes`.
 pub(crate) fn make(host: &Host, bytes: u64) -> Result<(), HostError> {
-    if !rustix::process::geteuid().is_root() {
-        return Err(HostError::NoSwap("only root may make swap: run webdyno as root, or add swap yourself".to_owned()));
-    }
+    may_make_swap()?;
     // The header takes a page, and the rest shall be as much as was asked for.
     let page = page_size() as u64;
     let pages = bytes.div_ceil(page) + 1;
@@ -77,6 +84,11 @@ pub(crate) fn off(file: &Path) -> Result<Option<String>, String> {
     turn(file, Turn::Off)
         .map_err(|error| format!("cannot take the swap file {} out of use: {error}", file.display()))?;
     Ok(Some(format!("took the swap file {} out of use", file.display())))
+}
+
+/// Whether the kernel swaps to that file.
+pub(crate) fn is_swapped_to(file: &Path) -> bool {
+    used_bytes(&fs::read_to_string("/proc/swaps").unwrap_or_default(), file).is_some()
 }
 
 /// A value of `/proc/meminfo` in bytes.

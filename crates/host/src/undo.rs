@@ -75,7 +75,7 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
 }
 
 /// `path`, if its last part bears the run's name and no part leads elsewhere.
-fn ours<'a>(path: &'a Path, head: &Head) -> Result<&'a Path, String> {
+pub(crate) fn ours<'a>(path: &'a Path, head: &Head) -> Result<&'a Path, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if path.is_absolute() && plain && name.starts_with(&marker(&head.run)) {

@@ -308,12 +308,13 @@ mod tests {
         let parsed = parse(&text, Path::new("t.toml"), &Options::default());
         let headers = [(name.to_owned(), value.to_owned())];
         let request = Request {
-            method: Method::Get,
-            path,
+            method: Method::GET,
+            target: path,
             version: Version::Http11,
             after: After::KeepOpen,
             host: "localhost",
             headers: &headers,
+            body: None,
         };
         let written = request.to_bytes();
         assert_eq!(parsed.is_ok(), written.is_ok(), "{path:?} {name:?} {value:?}: {parsed:?} {written:?}");

@@ -2,10 +2,10 @@
 //!
 //! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
 
-use crate::ServerError;
 use crate::apache::ApacheControl;
 use crate::embedded::EmbeddedControl;
 use crate::probe::{Ask, ProbeError, get_while};
+use crate::{PlanKey, ServerError};
 use host::{Child, Group, Host};
 use model::plan::{Directive, ServerSpec, Variant};
 use model::trial::EffectiveSettings;
@@ -21,6 +21,8 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(crate) const POLL: Duration = Duration::from_millis(10);
 /// One try of the readiness request ends after this share of the whole wait: a worker that hangs must not use up all of it.
 const TRIES: u32 = 3;
+/// A refusal that goes on for so long will not turn into an answer: a server that is only slow to start answers 5xx or nothing.
+const STEADY: Duration = Duration::from_secs(2);
 /// Bytes of a log's end worth keeping.
 const LOG_TAIL: u64 = 4096;
 /// Lines of it that fit into an error message.
@@ -128,23 +130,35 @@ pub(crate) struct Starting {
 }
 
 impl Starting {
-    /// Waits until a GET of `path` is answered with 2xx.
-    pub(crate) fn wait_until_ready(&mut self, path: &str) -> Result<(), ServerError> {
+    /// Waits until a GET of `path` is answered with 2xx. With `key`, which names the path in the plan, a steady refusal is its mistake.
+    pub(crate) fn wait_until_ready(&mut self, path: &str, key: Option<&PlanKey>) -> Result<(), ServerError> {
         let whole_try = (self.timeout / TRIES).max(Duration::from_secs(1));
         let mut why = None;
+        let mut refusal: Option<(u16, Instant)> = None;
         loop {
             self.still_alive()?;
             let patience = self.left().min(whole_try);
             match get_while(self.address, path, Ask::Once, patience, &mut || self.child.is_alive()) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
-                Ok(reply) => why = Some(format!("status {}", reply.status)),
+                Ok(reply) => {
+                    why = Some(format!("status {}", reply.status));
+                    let same = refusal.filter(|(status, _)| *status == reply.status);
+                    refusal =
+                        (300..500).contains(&reply.status).then(|| same.unwrap_or((reply.status, Instant::now())));
+                }
                 // No further try will make it a path.
                 Err(error @ ProbeError::Request(_)) => return Err(self.not_ready(path, error.to_string())),
                 // The last try is cut short; what an earlier one saw says more.
                 Err(ProbeError::Late(_)) if why.is_some() && patience < whole_try => {}
-                Err(error) => why = Some(error.to_string()),
+                Err(error) => (why, refusal) = (Some(error.to_string()), None),
             }
             self.still_alive()?;
+            if let (Some(key), Some((status, since))) = (key, refusal)
+                && since.elapsed() >= STEADY
+            {
+                let (path, log) = (path.to_owned(), self.logs.brief());
+                return Err(ServerError::WrongReady { at: key.clone(), path, status, log });
+            }
             if self.left().is_zero() {
                 return Err(self.not_ready(path, why.unwrap_or_default()));
             }

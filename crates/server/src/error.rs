@@ -1,9 +1,49 @@
 //! Why a server could not be run, each as one sentence for whoever wrote the plan.
 
 use host::HostError;
+use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
+/// A key of the plan's `[server]` that turned out wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanKey {
+    /// The plan.
+    pub plan: PathBuf,
+    /// Line in it, from 1.
+    pub line: usize,
+    /// The key.
+    pub key: &'static str,
+}
+
+/// A folder that an account may not enter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its permissions.
+    pub mode: u32,
+    /// Who may not.
+    pub account: String,
+}
+
+impl Display for PlanKey {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: server.{}", self.plan.display(), self.line, self.key)
+    }
+}
+
+impl Display for Closed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Closed { folder, mode, account } = self;
+        let folder = folder.display();
+        write!(
+            f,
+            "{account}, as whom the server runs, may not enter {folder} (mode {mode:04o}); allow it with chmod o+x"
+        )
+    }
+}
 
 /// The server could not be run as the plan says.
 #[derive(Debug, thiserror::Error)]
@@ -50,33 +90,27 @@ pub enum ServerError {
         "Apache needs an account to run as, and none of www-data, apache and httpd exists; Apache's package makes one"
     )]
     NoAccount,
-    /// A folder the plan wants served does not exist.
-    #[error("{}: server.{key}: {} is not a folder: {why}", plan.display(), folder.display())]
+    /// A folder the plan wants served cannot be.
+    #[error("{at}: {} {why}; make it, or name another", folder.display())]
     NoFolder {
-        /// The plan.
-        plan: PathBuf,
-        /// The key in it.
-        key: &'static str,
+        /// What names it.
+        at: PlanKey,
         /// The folder.
         folder: PathBuf,
-        /// What the kernel says.
-        why: io::Error,
+        /// What is wrong with it.
+        why: String,
     },
-    /// The server's account may not enter a folder.
-    #[error(
-        "{what}: {account}, as whom the server runs, may not enter {} (mode {mode:04o}); allow it with chmod o+x, or use another folder",
-        closed.display()
-    )]
+    /// The server's account may not enter a folder of the plan.
+    #[error("{at}: {closed}, or use another folder")]
     Unreadable {
-        /// What the folder is for.
-        what: String,
-        /// The account.
-        account: String,
+        /// What names it.
+        at: PlanKey,
         /// The folder on the way that is closed.
-        closed: PathBuf,
-        /// Its permissions.
-        mode: u32,
+        closed: Closed,
     },
+    /// The server's account may not enter the folder of its own instance.
+    #[error("the instance's own folder: {0}, or set TMPDIR to another folder")]
+    OwnFolder(Closed),
     /// The path of Apache's socket would not fit into an address.
     #[error("the path {} is too long for the CGI daemon's socket (at most {most} bytes); set TMPDIR to a shorter one", folder.display())]
     LongPath {
@@ -110,6 +144,21 @@ pub enum ServerError {
         path: String,
         /// What came instead of a 2xx.
         why: String,
+        /// The end of its log, in one line.
+        log: String,
+    },
+    /// It runs, and refuses what it should answer when it is ready.
+    #[error(
+        "{at}: GET {path} is answered with status {status} and goes on so; name a path that the server answers with 2xx; \
+         its log ends with: {log}"
+    )]
+    WrongReady {
+        /// What names the path, or leaves it to the default.
+        at: PlanKey,
+        /// What was asked for.
+        path: String,
+        /// What came, again and again.
+        status: u16,
         /// The end of its log, in one line.
         log: String,
     },

@@ -14,4 +14,4 @@ mod probe;
 
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
-pub use error::ServerError;
+pub use error::{Closed, PlanKey, ServerError};

@@ -72,6 +72,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
             values: [("Workers".into(), "2".into())].into(),
             worker_limit: Some(2),
         },
+        preflight: None,
         load: Some(LoadResult {
             connections: 2,
             started_ns: 1_000_000_000,

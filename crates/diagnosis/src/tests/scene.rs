@@ -128,6 +128,7 @@ impl Scene {
             outcome: self.outcome.clone(),
             began_ns: 0,
             settings,
+            preflight: None,
             load: Some(self.load_result(&load)),
             readings,
             notes: vec![],

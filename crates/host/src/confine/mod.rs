@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub(crate) use v2::disable_memory;
+pub(crate) use v2::{disable_memory, is_lent};
 
 /// A directory is busy for a moment after its last process has ended.
 const BUSY: Duration = Duration::from_secs(5);
@@ -110,17 +110,20 @@ impl GroupPaths {
 /// Where this user can make groups on this machine.
 ///
 /// # Errors
-/// [`HostError::NoConfinement`] when nowhere; it says how to allow it.
+/// [`HostError::NotRoot`] when only for root, [`HostError::NoConfinement`] when nowhere; both say how to allow it.
 pub fn hierarchies() -> Result<Hierarchies, HostError> {
+    let nowhere = |why: &str| HostError::NoConfinement(format!("a server cannot be confined to a memory group: {why}"));
     let controllers = |root: &Path| fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-    let found = find(&mounts(), controllers)
-        .ok_or("no memory controller is mounted here: boot with cgroup_enable=memory, or run outside this container")
-        .and_then(|found| match access(&found.memory, Access::WRITE_OK | Access::EXEC_OK) {
-            Ok(()) => Ok(found),
-            Err(Errno::ROFS) => Err("groups are mounted read-only, as in a container: run outside it, or privileged"),
-            Err(_) => Err("only root may make groups here: run webdyno as root"),
-        });
-    found.map_err(|why| HostError::NoConfinement(format!("a server cannot be confined to a memory group: {why}")))
+    let found = find(&mounts(), controllers).ok_or_else(|| {
+        nowhere("no memory controller is mounted here: boot with cgroup_enable=memory, or run outside this container")
+    })?;
+    match access(&found.memory, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(found),
+        Err(Errno::ROFS) => {
+            Err(nowhere("groups are mounted read-only, as in a container: run outside it, or privileged"))
+        }
+        Err(_) => Err(HostError::NotRoot("only root may confine a server to a memory group".to_owned())),
+    }
 }
 
 /// Makes a group.

@@ -21,7 +21,7 @@ pub(super) fn settings(confine: &Confinement, exists: impl Fn(&str) -> bool) -> 
 
 /// Lets the children of `parent` have a memory controller, unless they do already, as below systemd.
 pub(super) fn enable_memory(host: &Host, parent: &Path) -> Result<(), HostError> {
-    if is_enabled(parent) {
+    if is_lent(parent) {
         return Ok(());
     }
     host.record(Undo::DisableMemory { parent: parent.to_owned() })?;
@@ -35,7 +35,7 @@ pub(super) fn enable_memory(host: &Host, parent: &Path) -> Result<(), HostError>
 /// Takes it away again, unless there are other groups by now: limits and protections of theirs would vanish with it, and a controller
 /// that is left enabled does no harm.
 pub(crate) fn disable_memory(parent: &Path) -> Result<Option<String>, String> {
-    if !is_enabled(parent) || has_groups(parent) {
+    if !is_lent(parent) || has_groups(parent) {
         return Ok(None);
     }
     set(&control(parent), "-memory").map_err(|error| error.to_string())?;
@@ -46,7 +46,8 @@ fn control(parent: &Path) -> PathBuf {
     parent.join("cgroup.subtree_control")
 }
 
-fn is_enabled(parent: &Path) -> bool {
+/// Whether the children of `parent` have a memory controller.
+pub(crate) fn is_lent(parent: &Path) -> bool {
     fs::read_to_string(control(parent)).is_ok_and(|text| text.split_whitespace().any(|name| name == "memory"))
 }
 

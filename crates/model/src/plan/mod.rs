@@ -12,6 +12,7 @@ pub use text::{Options, PlanError, parse};
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What a plan writes where the run's own temporary folder is meant: in build commands, folders and directives.
@@ -96,6 +97,9 @@ pub struct Apache {
     pub directives: Vec<Directive>,
     /// Path of the GET that must answer 2xx before the server counts as ready.
     pub ready: String,
+    /// Lines in the plan of the keys that can turn out wrong later, for messages. Plans stored earlier have none.
+    #[serde(default)]
+    pub lines: BTreeMap<String, usize>,
 }
 
 /// Apache's processing modules.
@@ -203,6 +207,14 @@ pub struct Guards {
     pub failures: f64,
     /// Share of the host's memory that must stay available.
     pub host_memory: f64,
+}
+
+impl Apache {
+    /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
+    #[must_use]
+    pub fn line(&self, key: &str) -> usize {
+        self.lines.get(key).or_else(|| self.lines.get("kind")).copied().unwrap_or(1)
+    }
 }
 
 impl Plan {

@@ -1,12 +1,20 @@
 //! What the user wrote: TOML to a [`Plan`], or one sentence with file, line and key.
 //!
-//! Parameters (`${name}`) are filled in first, line by line, so that every later message still points at the user's own line.
+//! Here is what may be written and what it means. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
+//! the user's words, `parameters` fills in `${name}` before anything else, and `measure` is text with a unit.
 
+mod complaint;
+mod measure;
+mod parameters;
+mod source;
+
+use self::measure::{Duration, Size};
+use self::source::Source;
 use super::{
-    Apache, Build, Cell, Confinement, Directive, Embedded, Guards, HttpVersion, LoadSpec, Mpm, Pace, Plan, RequestSpec,
-    Role, ServerSpec, Variant, Warmup,
+    Apache, Build, Cell, Confinement, Embedded, Guards, HttpVersion, LoadSpec, Mpm, Pace, Plan, RequestSpec, Role,
+    ServerSpec, Variant, Warmup,
 };
-use crate::{Nanos, SECOND};
+use crate::SECOND;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,13 +32,17 @@ pub struct Options {
 
 /// What is wrong with a plan, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{line}: {}{what}", file.display(), key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default())]
+#[error(
+    "{}{}{what}",
+    line.map(|line| format!("{}:{line}: ", file.display())).unwrap_or_default(),
+    key.as_ref().map(|key| format!("{key}: ")).unwrap_or_default()
+)]
 pub struct PlanError {
     /// The plan's file.
     pub file: PathBuf,
-    /// Line, from 1.
-    pub line: usize,
-    /// The key, dotted, when one is to blame.
+    /// Line, from 1; `None` when not the plan but a flag is to blame.
+    pub line: Option<usize>,
+    /// The key, dotted, or the flag, when one is to blame.
     pub key: Option<String>,
     /// One sentence.
     pub what: String,
@@ -43,7 +55,7 @@ pub struct PlanError {
 /// The first thing that is wrong, in reading order as far as possible.
 pub fn parse(text: &str, file: &Path, options: &Options) -> Result<(Plan, String), PlanError> {
     let source = Source { text, file };
-    let filled = fill_parameters(&source, options)?;
+    let filled = parameters::fill_in(&source, options)?;
     let source = Source { text: &filled, file };
     let written: Written = toml::from_str(&filled).map_err(|error| source.toml_error(&error))?;
     let plan = meant(&source, written, options)?;
@@ -104,7 +116,7 @@ enum ServerKind {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerText {
-    kind: ServerKind,
+    kind: Spanned<ServerKind>,
     program: Option<Spanned<PathBuf>>,
     mpm: Option<Spanned<Mpm>>,
     modules: Option<Spanned<Vec<String>>>,
@@ -117,8 +129,8 @@ struct ServerText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfineText {
-    memory: Spanned<String>,
-    swap: Option<Spanned<String>>,
+    memory: Spanned<Size>,
+    swap: Option<Spanned<Size>>,
 }
 
 #[derive(Deserialize)]
@@ -149,11 +161,11 @@ struct LoadText {
     connections: Spanned<u32>,
     threads: Option<Spanned<u32>>,
     requests: Option<Spanned<u64>>,
-    duration: Option<Spanned<String>>,
+    duration: Option<Spanned<Duration>>,
     #[serde(default = "yes")]
     keep_alive: bool,
     http: Option<HttpVersion>,
-    timeout: Option<Spanned<String>>,
+    timeout: Option<Spanned<Duration>>,
     #[serde(default = "yes")]
     same_length: bool,
     #[serde(default)]
@@ -172,20 +184,20 @@ struct CellText {
 #[serde(deny_unknown_fields)]
 struct WarmupText {
     requests: Option<Spanned<u64>>,
-    duration: Option<Spanned<String>>,
+    duration: Option<Spanned<Duration>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct CooldownText {
-    limit: Option<Spanned<String>>,
+    limit: Option<Spanned<Duration>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct GuardsText {
-    thrash: Option<Spanned<String>>,
-    time: Option<Spanned<String>>,
+    thrash: Option<Spanned<Duration>>,
+    time: Option<Spanned<Duration>>,
     failures: Option<Spanned<f64>>,
     host_memory: Option<Spanned<f64>>,
 }
@@ -439,16 +451,26 @@ fn build_meant(source: &Source<'_>, build: Spanned<BuildText>) -> Result<Build, 
 
 fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, PlanError> {
     let directives = source.directives(server.directives.as_ref());
-    match server.kind {
-        ServerKind::Apache => Ok(ServerSpec::Apache(Apache {
-            program: server.program.map(|path| source.path(path.get_ref())),
-            mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
-            modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
-            document_root: server.document_root.map(|path| source.path(path.get_ref())),
-            scripts: server.scripts.map(|path| source.path(path.get_ref())),
-            directives,
-            ready: server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?,
-        })),
+    match server.kind.get_ref() {
+        ServerKind::Apache => {
+            let lines = [
+                (Some(server.kind.span()), "kind"),
+                (server.document_root.as_ref().map(Spanned::span), "document_root"),
+                (server.scripts.as_ref().map(Spanned::span), "scripts"),
+                (server.ready.as_ref().map(Spanned::span), "ready"),
+            ];
+            let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
+            Ok(ServerSpec::Apache(Apache {
+                program: server.program.map(|path| source.path(path.get_ref())),
+                mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
+                modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
+                document_root: server.document_root.map(|path| source.path(path.get_ref())),
+                scripts: server.scripts.map(|path| source.path(path.get_ref())),
+                lines: lines.into_iter().filter_map(line).collect(),
+                directives,
+                ready: server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?,
+            }))
+        }
         ServerKind::Embedded => {
             let foreign = [
                 (server.program.map(|v| v.span()), "program"),
@@ -497,187 +519,6 @@ fn warmup_meant(source: &Source<'_>, warmup: &WarmupText) -> Result<Warmup, Plan
         (None, Some(text)) => Ok(Warmup::Duration(source.duration_text(text, "warmup.duration")?)),
         (Some(n), Some(_)) => Err(source.at(n.span(), "warmup", "give `requests` or `duration`, not both")),
     }
-}
-
-// ---- the text and its places ----------------------------------------------------------------------------------------
-
-/// The plan's text and name, for messages.
-struct Source<'a> {
-    text: &'a str,
-    file: &'a Path,
-}
-
-impl Source<'_> {
-    fn line(&self, offset: usize) -> usize {
-        self.text[..offset.min(self.text.len())].matches('\n').count() + 1
-    }
-
-    fn at(&self, span: Range<usize>, key: &str, what: &str) -> PlanError {
-        PlanError {
-            file: self.file.to_owned(),
-            line: self.line(span.start),
-            key: Some(key.to_owned()),
-            what: what.to_owned(),
-        }
-    }
-
-    /// TOML's own message with the key read off the line it points at.
-    fn toml_error(&self, error: &toml::de::Error) -> PlanError {
-        let line = error.span().map_or(1, |span| self.line(span.start));
-        // A table that is missing altogether is reported at an empty place, and then no key is to blame.
-        if error.span().is_none_or(|span| span.is_empty()) && error.message().starts_with("missing field") {
-            let what = error.message().trim().to_owned();
-            return PlanError { file: self.file.to_owned(), line, key: None, what };
-        }
-        let text = self.text.lines().nth(line - 1).unwrap_or_default();
-        let table = self
-            .text
-            .lines()
-            .take(line)
-            .filter_map(|l| l.trim().strip_prefix('[').map(|l| l.trim_matches(['[', ']']).to_owned()))
-            .last();
-        let key = text.split_once('=').map(|(key, _)| key.trim().to_owned()).filter(|key| !key.is_empty());
-        let key = match (table, key) {
-            (Some(table), Some(key)) => Some(format!("{table}.{key}")),
-            (table, key) => key.or(table),
-        };
-        PlanError { file: self.file.to_owned(), line, key, what: error.message().trim().replace('\n', ", ") }
-    }
-
-    /// The plan's folder.
-    fn folder(&self) -> PathBuf {
-        match self.file.parent() {
-            Some(folder) if folder != Path::new("") => folder.to_owned(),
-            _ => PathBuf::from("."),
-        }
-    }
-
-    /// Relative to the plan's folder, unless it lies in the run's own.
-    fn path(&self, path: &Path) -> PathBuf {
-        if path.starts_with(super::RUN_FOLDER) { path.to_owned() } else { self.folder().join(path) }
-    }
-
-    /// The non-empty lines of a multi-line string, each with its line in the plan.
-    fn directives(&self, text: Option<&Spanned<String>>) -> Vec<Directive> {
-        let Some(text) = text else { return Vec::new() };
-        let written = &self.text[text.span()];
-        // A multi-line string that begins with a line break begins on the next line.
-        let breaks = ["\"\"\"\n", "'''\n", "\"\"\"\r\n", "'''\r\n"];
-        let first = self.line(text.span().start) + usize::from(breaks.iter().any(|open| written.starts_with(open)));
-        text.get_ref()
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty())
-            .map(|(i, line)| Directive { text: line.trim_end().to_owned(), line: first + i })
-            .collect()
-    }
-
-    fn duration(&self, text: Option<&Spanned<String>>, key: &str, default: Nanos) -> Result<Nanos, PlanError> {
-        text.map_or(Ok(default), |text| self.duration_text(text, key))
-    }
-
-    /// A limit that would be over before it began is a slip of the pen.
-    fn longer_than_0(&self, text: Option<&Spanned<String>>, key: &str, default: Nanos) -> Result<Nanos, PlanError> {
-        match (self.duration(text, key, default)?, text) {
-            (0, Some(text)) => Err(self.at(text.span(), key, "must be longer than 0")),
-            (length, _) => Ok(length),
-        }
-    }
-
-    fn duration_text(&self, text: &Spanned<String>, key: &str) -> Result<Nanos, PlanError> {
-        units::duration_ns(text.get_ref()).map_err(|error| self.at(text.span(), key, &error.to_string()))
-    }
-
-    fn bytes(&self, text: &Spanned<String>, key: &str) -> Result<u64, PlanError> {
-        units::bytes(text.get_ref()).map_err(|error| self.at(text.span(), key, &error.to_string()))
-    }
-
-    /// The path of a URL as a request line can hold it.
-    fn url_path(&self, path: &Spanned<String>, key: &str) -> Result<String, PlanError> {
-        let text = path.get_ref();
-        if !text.starts_with('/') || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
-            let what = "must begin with / and contain no blank or control character; write %20 for a blank";
-            return Err(self.at(path.span(), key, what));
-        }
-        Ok(text.clone())
-    }
-
-    fn share(&self, value: Option<&Spanned<f64>>, key: &str, default: f64) -> Result<f64, PlanError> {
-        match value {
-            None => Ok(default),
-            Some(v) if *v.get_ref() > 0.0 && *v.get_ref() < 1.0 => Ok(*v.get_ref()),
-            Some(v) => Err(self.at(v.span(), key, "must lie between 0 and 1")),
-        }
-    }
-}
-
-/// The tables that may be read before the rest is valid.
-#[derive(Deserialize)]
-struct ParameterTables {
-    #[serde(default)]
-    parameters: BTreeMap<String, toml::Value>,
-    #[serde(default)]
-    scale: BTreeMap<String, BTreeMap<String, toml::Value>>,
-}
-
-fn fill_parameters(source: &Source<'_>, options: &Options) -> Result<String, PlanError> {
-    let tables: ParameterTables = toml::from_str(source.text).map_err(|error| source.toml_error(&error))?;
-    let mut parameters = tables.parameters;
-    let nowhere =
-        |key: &str, what: String| PlanError { file: source.file.to_owned(), line: 1, key: Some(key.to_owned()), what };
-    if let Some(scale) = &options.scale {
-        let Some(values) = tables.scale.get(scale) else {
-            let known = if tables.scale.is_empty() {
-                "the plan has no scales".to_owned()
-            } else {
-                format!("there is {}", names(tables.scale.keys()))
-            };
-            return Err(nowhere("--scale", format!("no `[scale.{scale}]`; {known}")));
-        };
-        for (name, value) in values {
-            if !parameters.contains_key(name) {
-                return Err(nowhere(&format!("scale.{scale}.{name}"), "no such name under [parameters]".to_owned()));
-            }
-            parameters.insert(name.clone(), value.clone());
-        }
-    }
-    let mut filled = String::with_capacity(source.text.len());
-    for (index, line) in source.text.split_inclusive('\n').enumerate() {
-        let mut rest = line;
-        while let Some((before, after)) = rest.split_once("${") {
-            let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            // Apache writes ${NAME} too; what is not a parameter here is left to it.
-            match after
-                .split_once('}')
-                .filter(|(name, _)| is_name(name))
-                .and_then(|(n, tail)| Some((parameters.get(n)?, tail)))
-            {
-                Some((value, tail)) => {
-                    filled.push_str(before);
-                    match value {
-                        toml::Value::String(text) => filled.push_str(text),
-                        toml::Value::Table(_) | toml::Value::Array(_) => {
-                            return Err(PlanError {
-                                file: source.file.to_owned(),
-                                line: index + 1,
-                                key: None,
-                                what: "a parameter must be a string or a number".to_owned(),
-                            });
-                        }
-                        other => filled.push_str(&other.to_string()),
-                    }
-                    rest = tail;
-                }
-                None => {
-                    filled.push_str(before);
-                    filled.push_str("${");
-                    rest = after;
-                }
-            }
-        }
-        filled.push_str(rest);
-    }
-    Ok(filled)
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //!
 //! Started by root, Apache must be told another account: without one the parent listens and every worker dies.
 
+use crate::Closed;
 use rustix::fs::{getxattr, stat};
 use rustix::process::{getegid, geteuid, getgroups};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Accounts that Apache's packages make, by distribution.
 const NAMES: [&str; 3] = ["www-data", "apache", "httpd"];
@@ -20,13 +21,6 @@ pub(crate) struct Account {
     pub(crate) group: String,
     pub(super) uid: u32,
     pub(super) gids: Vec<u32>,
-}
-
-/// A folder on the way that the account may not enter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Closed {
-    pub(crate) folder: PathBuf,
-    pub(crate) mode: u32,
 }
 
 impl Account {
@@ -52,7 +46,7 @@ impl Account {
             let facts = stat(step)?;
             let mode = facts.st_mode & 0o7777;
             if !self.may_enter(facts.st_uid, facts.st_gid, mode) && !has_acl(step) {
-                return Ok(Some(Closed { folder: step.to_owned(), mode }));
+                return Ok(Some(Closed { folder: step.to_owned(), mode, account: self.name.clone() }));
             }
         }
         Ok(None)
@@ -131,6 +125,6 @@ mod tests {
         fs::set_permissions(top.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(closed(0o711), None);
         let folder = inner.parent().unwrap().to_owned();
-        assert_eq!(closed(0o700), Some(Closed { folder, mode: 0o700 }));
+        assert_eq!(closed(0o700), Some(Closed { folder, mode: 0o700, account: "n".into() }));
     }
 }

@@ -153,6 +153,7 @@ mod tests {
             scripts: Some("/x".into()),
             directives: vec![],
             ready: "/".into(),
+            lines: [].into(),
         };
         let got = install.load(&spec).map(|m| m.iter().map(|m| m.symbol.as_str()).collect::<Vec<_>>().join(" "));
         let got = got.map_err(|error| match error {

@@ -1,17 +1,18 @@
 //! A private instance from a plan and a folder: prepared, tested by Apache itself, started, and read back.
 
 use super::SERVER;
-use super::account::{Account, Closed};
+use super::account::Account;
 use super::check::check;
 use super::install::{Install, Module};
 use super::port::with_free_port;
 use super::render::{Parts, Rendered, render};
 use super::settings::{Told, ask, ask_status};
 use crate::control::{Logs, POLL, Starting, blame};
-use crate::{Control, Place, Running, ServerError};
+use crate::{Closed, Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Apache, Mpm, Variant};
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -86,7 +87,9 @@ impl ApacheControl {
             None => small_site(&dir)?,
         };
         let scripts = self.spec.scripts.as_ref().map(|folder| self.served("scripts", folder, &worker)).transpose()?;
-        open_to(&worker, &dir, || "the instance's own folder".to_owned())?;
+        if let Some(closed) = closed_to(&worker, &dir)? {
+            return Err(ServerError::OwnFolder(closed));
+        }
         if scripts.is_some() && self.spec.mpm != Mpm::Prefork && dir.as_os_str().as_bytes().len() > SOCKET_ROOM {
             return Err(ServerError::LongPath { folder: dir, most: SOCKET_ROOM });
         }
@@ -100,13 +103,24 @@ impl ApacheControl {
 
     /// A folder of the plan, canonical, and open to the workers.
     fn served(&self, key: &'static str, folder: &Path, worker: &Account) -> Result<PathBuf, ServerError> {
-        let nothing = |why| ServerError::NoFolder { plan: self.plan.clone(), key, folder: folder.to_owned(), why };
-        let canonical = folder.canonicalize().map_err(nothing)?;
+        let unfit = |why: String| ServerError::NoFolder { at: self.key(key), folder: folder.to_owned(), why };
+        let canonical = folder.canonicalize().map_err(|error| {
+            unfit(match error.kind() {
+                ErrorKind::NotFound => "does not exist".to_owned(),
+                kind => format!("cannot be used: {kind}"),
+            })
+        })?;
         if !canonical.is_dir() {
-            return Err(nothing(std::io::ErrorKind::NotADirectory.into()));
+            return Err(unfit("is not a folder".to_owned()));
         }
-        open_to(worker, &canonical, || format!("{}: server.{key}", self.plan.display()))?;
-        Ok(canonical)
+        match closed_to(worker, &canonical)? {
+            Some(closed) => Err(ServerError::Unreadable { at: self.key(key), closed }),
+            None => Ok(canonical),
+        }
+    }
+
+    fn key(&self, key: &'static str) -> PlanKey {
+        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
     }
 }
 
@@ -135,7 +149,7 @@ impl Prepared<'_> {
         let (file, rendered) = self.configure(port)?;
         let mut starting = self.launch(place, port, &file)?;
         starting
-            .wait_until_ready(&self.control.spec.ready)
+            .wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready")))
             .map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
         let told = ask(starting.address, starting.timeout).map_err(no_settings)?;
         if !told.is_of(&file) {
@@ -286,13 +300,8 @@ fn small_site(dir: &Path) -> Result<PathBuf, ServerError> {
     Ok(site)
 }
 
-fn open_to(account: &Account, folder: &Path, what: impl FnOnce() -> String) -> Result<(), ServerError> {
-    match account.closed_folder(folder).map_err(ServerError::io("look at", folder))? {
-        None => Ok(()),
-        Some(Closed { folder: closed, mode }) => {
-            Err(ServerError::Unreadable { what: what(), account: account.name.clone(), closed, mode })
-        }
-    }
+fn closed_to(account: &Account, folder: &Path) -> Result<Option<Closed>, ServerError> {
+    account.closed_folder(folder).map_err(ServerError::io("look at", folder))
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl Control for EmbeddedControl {
         let (address, logs) = (options.listen, Logs(vec![stderr]));
         let mut starting = Starting { child, address, logs, server: SERVER, since, timeout: place.ready_timeout };
         starting.address = address_told(&mut starting, &stdout)?;
-        starting.wait_until_ready(SETTINGS)?;
+        starting.wait_until_ready(SETTINGS, None)?;
         let settings = settings(&starting)?;
         let asked = [("Workers", options.workers.to_string()), ("KeepAlive", options.keep_alive.name().to_owned())];
         for (name, value) in asked {

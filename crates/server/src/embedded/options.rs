@@ -29,10 +29,12 @@ Further connections wait, not accepted, in the kernel's queue.
   GET /memory/BYTES      takes memory, touches every page, gives it back; up to 16G
   GET /@settings         what is in force, one `Name: value` a line
 
-BYTES is a whole number, with K, M or G for powers of 1024: 10K. DURATION is a whole number with us, ms or s, up to 60s: 5ms.
+BYTES is a whole number, with K, M or G for powers of 1024: 10K.
+DURATION is a whole number with us, ms or s, up to 60s: 5ms.
 
 The first line of its output is `listening on ADDR:PORT`. It ends on SIGTERM or Ctrl-C.
-Exit code: 0 ended by a signal, 2 bad usage, 4 it cannot run, 5 the address is in use or not permitted.
+Exit codes: 0 ended by a signal, 2 bad usage, 4 it cannot run,
+5 the address is in use or not permitted.
 ";
 
 /// Whether a connection may carry more than one request.
@@ -163,6 +165,11 @@ mod tests {
             Asked::Serve(o) => format!("{} {} {}", o.listen, o.workers, o.keep_alive.name()),
         });
         assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{args:?}");
+    }
+
+    #[test]
+    fn the_help_fits_into_a_terminal() {
+        assert_eq!(HELP.lines().find(|line| line.len() > 100), None);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("apache_needs_what_the_plan_names", apache_needs_what_the_plan_names),
     ("apache_folders_must_be_open", apache_folders_must_be_open),
     ("apache_that_is_never_ready", apache_that_is_never_ready),
+    ("apache_that_refuses_the_ready_path", apache_that_refuses_the_ready_path),
     ("apache_that_hangs", apache_that_hangs),
     ("apache_that_dies_early", apache_that_dies_early),
     ("apache_port_in_use", apache_port_in_use),
@@ -183,7 +184,7 @@ fn apache_needs_what_the_plan_names() {
     );
     assert_eq!(
         refused(&stage, "document_root = \"nowhere\"", ""),
-        "DIR/plan.toml: server.document_root: DIR/nowhere is not a folder: No such file or directory (os error 2)"
+        "DIR/plan.toml:3: server.document_root: DIR/nowhere does not exist; make it, or name another"
     );
     fs::write(stage.dir.path().join("file"), "").unwrap();
     let plan = stage.plan("apache", "mpm = \"event\"\nscripts = \".\"", "");
@@ -191,7 +192,7 @@ fn apache_needs_what_the_plan_names() {
     let told = stage.told(&stage.control(&plan).check(&deep, &plan.variants[0]).unwrap_err());
     assert!(told.contains("is too long for the CGI daemon's socket"), "{told}");
     let told = refused(&stage, "scripts = \"file\"", "");
-    assert!(told.starts_with("DIR/plan.toml: server.scripts: DIR/file is not a folder"), "{told}");
+    assert_eq!(told, "DIR/plan.toml:3: server.scripts: DIR/file is not a folder; make it, or name another");
 }
 
 fn apache_folders_must_be_open() {
@@ -206,7 +207,7 @@ fn apache_folders_must_be_open() {
     fs::set_permissions(closed, fs::Permissions::from_mode(0o700)).unwrap();
     let keys = "document_root = \"closed/site\"";
     let told = refused(&stage, keys, "");
-    assert!(told.starts_with("DIR/plan.toml: server.document_root: "), "{told}");
+    assert!(told.starts_with("DIR/plan.toml:3: server.document_root: "), "{told}");
     assert!(
         told.ends_with(", as whom the server runs, may not enter DIR/closed (mode 0700); allow it with chmod o+x, or use another folder"),
         "{told}"
@@ -231,6 +232,21 @@ fn apache_that_is_never_ready() {
     assert!(told.contains(" s: GET /cgi-bin/broken: status 500; its log ends with: "), "{told}");
     assert!(told.contains("disk on fire"), "{told}");
     assert!(!told.contains('\n'), "one line: {told}");
+    assert_eq!(processes_of(stage.dir.path()), []);
+}
+
+/// A path that is not there will not appear by waiting; one that is not there yet may.
+fn apache_that_refuses_the_ready_path() {
+    let Some(stage) = stage() else { return };
+    let plan = stage.plan("apache", "ready = \"/none\"", "");
+    let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
+    assert!(
+        told.starts_with("DIR/plan.toml:3: server.ready: GET /none is answered with status 404 and goes on so"),
+        "{told}"
+    );
+    let plan = stage.plan("apache", "document_root = \".\"", "");
+    let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
+    assert!(told.starts_with("DIR/plan.toml:2: server.ready: GET / is answered with status 40"), "{told}");
     assert_eq!(processes_of(stage.dir.path()), []);
 }
 
