@@ -178,7 +178,9 @@ fn method(extent: Extent) -> Vec<(String, String)> {
         ),
         (
             "CPU per request",
-            "user + system time of the client from wait4, by the requests that nginx counted".to_owned(),
+            "user + system time of the client from wait4, by the requests that nginx counted; the sum is exact, the split is the \
+             kernel's guess"
+                .to_owned(),
         ),
         ("ratio", "median of the ratios within each repetition".to_owned()),
         ("95 % interval", interval),
