@@ -121,7 +121,8 @@ fn goals(sections: &[Section]) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn capitalised(text: &str) -> String {
+/// With a capital first letter.
+pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -2,11 +2,10 @@
 
 use super::Extent;
 use super::cases::{Case, Figure, Goal, Limit, Shape};
-use super::report::{Judgement, Raw, Section, cells, table};
+use super::report::{Judgement, Raw, Section, capitalised, cells, table};
 use super::stand::{Run, Stand, Wrap};
 use super::statistics::{Estimate, estimate, median, ratios};
 use super::tools::{Tool, Until, Work};
-use anyhow::bail;
 
 /// A tool that failed as often as this, and never ran, is not tried again.
 const TRIES: usize = 2;
@@ -35,13 +34,22 @@ pub(super) fn half_rate(stand: &Stand, case: Case, shape: Shape, extent: Extent)
     let full = shape.work(Until::Seconds(extent.seconds));
     let run = match stand.run(Tool::Bare, &full, &Wrap::default(), None)? {
         Ok(run) => run,
-        Err(why) => bail!("{}: the bare loop tells the rate, and did not run: {why}", case.name),
+        Err(why) => return Ok(not_measured(case, &why)),
     };
     let most = run.tally.map_or(run.served, |tally| tally.done) as f64 / f64::from(extent.seconds);
     // A multiple of the connections, so that tools with a rate per connection have a whole one.
     let rate = (most / 2.0 / f64::from(full.connections)) as u32 * full.connections;
     let said = format!("The bare loop got through {most:.0} requests/s when free; the rate is {rate} requests/s.");
     compare(stand, case, Work { rate: Some(rate), ..full }, extent, vec![said])
+}
+
+/// Without the bare loop there is no rate to ask for.
+fn not_measured(case: Case, why: &str) -> Section {
+    let why = format!("not measured: the bare loop tells the rate, and was not run: {why}");
+    eprintln!("{} {why}", case.name);
+    let judgement = |goal| Judgement { found: Err(why.clone()), ..judge(goal, &[]) };
+    let judgements = case.goals.iter().map(judgement).collect();
+    Section { case, body: vec![capitalised(&why)], judgements, commands: Vec::new(), raw: Vec::new() }
 }
 
 fn compare(stand: &Stand, case: Case, work: Work, extent: Extent, mut body: Vec<String>) -> anyhow::Result<Section> {

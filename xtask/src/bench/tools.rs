@@ -238,7 +238,7 @@ fn socket_errors(output: &str) -> u64 {
     line.map(|line| line.split([' ', ',']).filter_map(|word| word.parse::<u64>().ok()).sum()).unwrap_or(0)
 }
 
-/// "[200] 1234 responses" of hey and oha; what broke off at the end is no status.
+/// `[200] 1234 responses` of hey and oha; what broke off at the end is no status.
 fn by_status(output: &str) -> Option<Tally> {
     let mut tally = None;
     for line in output.lines() {
