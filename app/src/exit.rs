@@ -3,6 +3,7 @@
 use crate::command::load::NoSuchHost;
 use experiment::ExperimentError;
 use host::HostError;
+use load::LoadError;
 use server::ServerError;
 use std::process::ExitCode;
 use store::StoreError;
@@ -51,6 +52,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     match error.downcast_ref::<ExperimentError>() {
         Some(ExperimentError::Plan { .. }) => Exit::Usage,
         Some(ExperimentError::Server(error)) => of_server(error),
+        Some(ExperimentError::Load(error)) => of_load(error),
         Some(ExperimentError::NoAnswer { .. }) => Exit::Server,
         Some(ExperimentError::Store(_)) => Exit::Store,
         Some(_) => Exit::Environment,
@@ -59,6 +61,17 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         None if error.is::<HostError>() || error.is::<std::io::Error>() => Exit::Environment,
         // A plan that makes no sense, a file that is not there.
         None => Exit::Usage,
+    }
+}
+
+fn of_load(error: &LoadError) -> Exit {
+    match error {
+        LoadError::Pin { .. } | LoadError::Kernel { .. } => Exit::Environment,
+        LoadError::Request { .. }
+        | LoadError::NothingToAsk(_)
+        | LoadError::NoConnections(_)
+        | LoadError::Endless(_)
+        | LoadError::Tls(_) => Exit::Usage,
     }
 }
 

@@ -3,13 +3,14 @@
 use super::{LangFlag, StoreFlag};
 use clap::{Args, ValueEnum};
 use model::Nanos;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// `webdyno load`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LoadFlags {
-    /// What to load: `http://HOST[:PORT]/PATH`; the scheme may be left out
+    /// What to load: `http[s]://HOST[:PORT]/PATH`; the scheme may be left out
     pub(crate) url: String,
 
     /// Connections
@@ -56,9 +57,6 @@ pub(crate) struct LoadFlags {
     /// Count answers whose body has another length than the first one as failed
     #[arg(long, help_heading = HOW)]
     pub(crate) same_length: bool,
-    /// Connect to this socket file instead of the URL's host
-    #[arg(long, value_name = "PATH", help_heading = HOW)]
-    pub(crate) unix: Option<PathBuf>,
     /// Worker threads [default: one, or more for many connections]
     #[arg(short = 't', long, value_name = "N", help_heading = HOW)]
     pub(crate) threads: Option<u32>,
@@ -74,6 +72,8 @@ pub(crate) struct LoadFlags {
     /// Requests sent one at a time before the load, to see what comes back; 0 for none
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = HOW)]
     pub(crate) preflight: u64,
+    #[command(flatten)]
+    pub(crate) way: WayFlags,
     /// Say that you operate this host, so that it may be loaded; needed unless it is this machine
     #[arg(long, value_name = "HOST", help_heading = HOW)]
     pub(crate) i_operate: Option<String>,
@@ -96,6 +96,51 @@ pub(crate) struct LoadFlags {
     pub(crate) no_store: bool,
 }
 
+/// The way to the server.
+#[derive(Debug, Args)]
+pub(crate) struct WayFlags {
+    /// Connect to this socket file instead of the URL's host
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["connect_to", "local"], help_heading = WAY)]
+    pub(crate) unix: Option<PathBuf>,
+    /// Connect to this host and port; the URL's host is asked for all the same
+    #[arg(long, value_name = "HOST[:PORT]", help_heading = WAY)]
+    pub(crate) connect_to: Option<String>,
+    /// Connect from these addresses of this machine, in turn
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', help_heading = WAY)]
+    pub(crate) local: Vec<IpAddr>,
+    /// TLS: believe any certificate
+    #[arg(long, conflicts_with = "cacert", help_heading = WAY)]
+    pub(crate) insecure: bool,
+    /// TLS: believe the authorities in this PEM file, instead of those of this machine
+    #[arg(long, value_name = "FILE", help_heading = WAY)]
+    pub(crate) cacert: Option<PathBuf>,
+    /// TLS: show this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = WAY)]
+    pub(crate) cert: Option<PathBuf>,
+    /// TLS: the key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = WAY)]
+    pub(crate) key: Option<PathBuf>,
+    /// TLS: the server name to ask for and to expect [default: the URL's host]
+    #[arg(long, value_name = "NAME", help_heading = WAY)]
+    pub(crate) sni: Option<String>,
+    /// TLS: speak this version only
+    #[arg(long, value_enum, value_name = "VERSION", help_heading = WAY)]
+    pub(crate) tls: Option<Tls>,
+    /// TLS: a full handshake for every connection
+    #[arg(long, help_heading = WAY)]
+    pub(crate) no_resumption: bool,
+}
+
+/// Versions of TLS.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Tls {
+    #[value(name = "1.2")]
+    OneTwo,
+    #[value(name = "1.3")]
+    OneThree,
+}
+
+const WAY: &str = "The way there";
 const WHEN: &str = "How much and when";
 const WHAT: &str = "What";
 const HOW: &str = "How";

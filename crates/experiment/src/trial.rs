@@ -164,7 +164,7 @@ impl Bench<'_> {
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<(LoadResult, Option<Stop>), LoadError> {
         let address = stage.running.address;
-        let target = Target { address: address.into(), host: address.to_string() };
+        let target = Target::new(address, &address.to_string());
         let spec = self.plan.load(cell);
         let post = Post {
             target: &target,

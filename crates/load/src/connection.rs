@@ -5,7 +5,7 @@
 use crate::machine::monotonic_ns;
 use crate::requests::Requests;
 use crate::sink::{Ending, Record};
-use crate::transport::{Address, Stream};
+use crate::transport::{Dialer, Stream, StreamError};
 use http1::{Answer, Asked, Memo, Parser, ResponseError};
 use model::Nanos;
 use model::load::Failure;
@@ -17,8 +17,8 @@ use std::ops::Range;
 
 /// What all connections of a worker share.
 pub(crate) struct Line<'a> {
-    /// Whom to connect to.
-    pub(crate) address: &'a Address,
+    /// How to connect.
+    pub(crate) dialer: Dialer<'a>,
     /// What can be asked.
     pub(crate) requests: &'a Requests,
     /// Whether the connection carries the next request.
@@ -49,6 +49,10 @@ pub(crate) struct Connection {
     interest: EventFlags,
     // Since when it is being connected, if it is.
     connecting: Option<Nanos>,
+    // Whether requests wait for a handshake.
+    handshaking: bool,
+    // When it was connected.
+    connected_ns: Nanos,
     // Whether the stream has carried an answer.
     answered: bool,
     /// Since when it is in its worker's queue of those with room, if it is.
@@ -89,6 +93,8 @@ pub(crate) enum Progress {
 pub(crate) enum Why {
     /// The kernel said so, before the connection was there or after.
     Kernel { errno: Errno, connecting: bool },
+    /// TLS could not go on.
+    Tls(Box<rustls::Error>),
     /// The server closed after so many bytes.
     Closed { after: u64 },
     /// What was received is not HTTP; its beginning, in a fixed space so that failing allocates nothing.
@@ -108,6 +114,8 @@ pub(crate) struct Exchange {
     pub(crate) start_ns: Nanos,
     /// How long connecting took, if a connection was opened for it.
     pub(crate) connect_ns: Option<Nanos>,
+    /// How long TLS took to come up, if it did for it.
+    pub(crate) handshake_ns: Option<Nanos>,
     /// When the first byte of its answer was there.
     pub(crate) first_byte_ns: Option<Nanos>,
     /// Whether it was sent again.
@@ -143,6 +151,8 @@ impl Connection {
             stream: None,
             interest: EventFlags::empty(),
             connecting: None,
+            handshaking: false,
+            connected_ns: 0,
             answered: false,
             free_since: None,
             failures: 0,
@@ -189,16 +199,16 @@ impl Connection {
         let alone = line.depth == 1 && self.out.is_empty() && self.connecting.is_none();
         let progress = match &mut self.stream {
             Some(stream) if alone => match stream.send(bytes) {
-                Ok(sent) if sent == bytes.len() => Progress::Pending,
+                Ok(sent) if sent == bytes.len() && !stream.is_blocked() => Progress::Pending,
                 Ok(sent) => {
                     self.out.extend_from_slice(&bytes[sent..]);
                     self.wait_for(line, EventFlags::IN | EventFlags::OUT)
                 }
-                Err(Errno::AGAIN | Errno::INTR) => {
+                Err(StreamError::Kernel(Errno::AGAIN | Errno::INTR)) => {
                     self.out.extend_from_slice(bytes);
                     self.wait_for(line, EventFlags::IN | EventFlags::OUT)
                 }
-                Err(errno) => self.kernel_said(errno),
+                Err(error) => self.failed(error),
             },
             _ => {
                 self.out.extend_from_slice(bytes);
@@ -217,13 +227,14 @@ impl Connection {
             return self.write(line);
         }
         self.connecting = Some(monotonic_ns());
-        match Stream::connect(line.address) {
+        match line.dialer.dial() {
             Ok(stream) => {
+                self.handshaking = stream.is_handshaking();
                 self.stream = Some(stream);
                 // On loopback the connection is there already, which saves waiting for it.
                 self.write(line)
             }
-            Err(errno) => self.kernel_said(errno),
+            Err(error) => self.failed(error),
         }
     }
 
@@ -253,13 +264,30 @@ impl Connection {
 
     /// Goes on after the kernel told that it can.
     pub(crate) fn advance(&mut self, line: &Line<'_>, inbox: &mut Inbox, ready: EventFlags) -> Progress {
-        if self.connecting.is_some() || (ready.contains(EventFlags::OUT) && !self.out.is_empty()) {
+        if self.connecting.is_some() || ready.contains(EventFlags::OUT) {
             let progress = self.write(line);
             if !matches!(progress, Progress::Pending) || !ready.contains(EventFlags::IN) {
                 return progress;
             }
         }
-        self.read(line, inbox)
+        let progress = self.read(line, inbox);
+        if self.handshaking {
+            self.look_at_handshake();
+        }
+        // Reading can make TLS want to write.
+        match (&progress, &self.stream) {
+            (Progress::Pending, Some(stream)) if stream.is_blocked() => {
+                self.wait_for(line, EventFlags::IN | EventFlags::OUT)
+            }
+            _ => progress,
+        }
+    }
+
+    fn look_at_handshake(&mut self) {
+        if self.stream.as_ref().is_some_and(|stream| !stream.is_handshaking()) {
+            self.handshaking = false;
+            self.exchanges[self.oldest].handshake_ns = Some(monotonic_ns().saturating_sub(self.connected_ns));
+        }
     }
 
     /// Looks at what was read and belongs to the next answer.
@@ -301,6 +329,7 @@ impl Connection {
         self.stream = None;
         self.interest = EventFlags::empty();
         self.connecting = None;
+        self.handshaking = false;
         self.answered = false;
         self.out.clear();
         self.parser.reset();
@@ -309,31 +338,29 @@ impl Connection {
     /// Writes what is left of the requests. On a connection that is being opened, the first write tells whether it is open: one
     /// call less than asking.
     fn write(&mut self, line: &Line<'_>) -> Progress {
-        let Some(stream) = &mut self.stream else { return self.kernel_said(Errno::NOTCONN) };
+        let Some(stream) = &mut self.stream else { return self.failed(StreamError::Kernel(Errno::NOTCONN)) };
         let mut written = 0;
-        let end = loop {
+        let mut end = stream.flush();
+        while end.is_ok() && written < self.out.len() {
             match stream.send(&self.out[written..]) {
-                Ok(sent) => {
-                    written += sent;
-                    if written == self.out.len() {
-                        break Ok(EventFlags::IN);
-                    }
-                }
-                Err(Errno::AGAIN) => break Ok(EventFlags::IN | EventFlags::OUT),
-                Err(Errno::INTR) => {}
-                Err(errno) => break Err(errno),
+                Ok(sent) => written += sent,
+                Err(StreamError::Kernel(Errno::INTR)) => {}
+                Err(error) => end = Err(error),
             }
-        };
-        if let (Some(since), true) = (self.connecting, written > 0) {
-            self.exchanges[self.oldest].connect_ns = Some(monotonic_ns().saturating_sub(since));
+        }
+        let blocked = stream.is_blocked() || matches!(end, Err(StreamError::Kernel(Errno::AGAIN)));
+        if let (Some(since), true) = (self.connecting, stream.is_connected()) {
+            self.connected_ns = monotonic_ns();
+            self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
             self.connecting = None;
         }
         self.out.drain(..written);
         match end {
             // Until it is connected there is nothing to read.
-            Ok(_) if self.connecting.is_some() => self.wait_for(line, EventFlags::OUT),
-            Ok(interest) => self.wait_for(line, interest),
-            Err(errno) => self.kernel_said(errno),
+            _ if blocked && self.connecting.is_some() => self.wait_for(line, EventFlags::OUT),
+            _ if blocked => self.wait_for(line, EventFlags::IN | EventFlags::OUT),
+            Ok(()) => self.wait_for(line, EventFlags::IN),
+            Err(error) => self.failed(error),
         }
     }
 
@@ -366,12 +393,11 @@ impl Connection {
 
     /// Has the kernel throw away bytes that nobody looks at.
     fn skip(&mut self, most: usize, inbox: &mut Inbox) -> Progress {
-        let Some(stream) = &mut self.stream else { return self.kernel_said(Errno::NOTCONN) };
+        let Some(stream) = &mut self.stream else { return self.failed(StreamError::Kernel(Errno::NOTCONN)) };
         let room = most.min(READ_BUFFER);
         let length = match stream.discard(&mut inbox.bytes[..room]) {
             Ok(length) => length,
-            Err(Errno::AGAIN | Errno::INTR) => return Progress::Pending,
-            Err(errno) => return self.kernel_said(errno),
+            Err(error) => return self.not_now(error),
         };
         inbox.at = monotonic_ns();
         if length == 0 {
@@ -382,11 +408,17 @@ impl Connection {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Progress> {
-        let Some(stream) = &mut self.stream else { return Err(self.kernel_said(Errno::NOTCONN)) };
-        stream.receive(buffer).map_err(|errno| match errno {
-            Errno::AGAIN | Errno::INTR => Progress::Pending,
-            errno => self.kernel_said(errno),
-        })
+        match &mut self.stream {
+            Some(stream) => stream.receive(buffer).map_err(|error| self.not_now(error)),
+            None => Err(self.failed(StreamError::Kernel(Errno::NOTCONN))),
+        }
+    }
+
+    fn not_now(&self, error: StreamError) -> Progress {
+        match error {
+            StreamError::Kernel(Errno::AGAIN | Errno::INTR) => Progress::Pending,
+            error => self.failed(error),
+        }
     }
 
     /// The server closed its side: for some answers that is their end.
@@ -402,7 +434,7 @@ impl Connection {
         if self.interest == interest {
             return Progress::Pending;
         }
-        let Some(stream) = &self.stream else { return self.kernel_said(Errno::NOTCONN) };
+        let Some(stream) = &self.stream else { return self.failed(StreamError::Kernel(Errno::NOTCONN)) };
         let data = EventData::new_u64(self.token);
         let done = if self.interest.is_empty() {
             epoll::add(&line.epoll, stream, data, interest)
@@ -412,20 +444,38 @@ impl Connection {
         self.interest = interest;
         match done {
             Ok(()) => Progress::Pending,
-            Err(errno) => self.kernel_said(errno),
+            Err(errno) => self.failed(StreamError::Kernel(errno)),
         }
     }
 
-    fn kernel_said(&self, errno: Errno) -> Progress {
-        Progress::Broken { why: Why::Kernel { errno, connecting: self.connecting.is_some() }, at: monotonic_ns() }
+    fn failed(&self, error: StreamError) -> Progress {
+        let why = match error {
+            StreamError::Kernel(errno) => Why::Kernel { errno, connecting: self.connecting.is_some() },
+            StreamError::Tls(error) => Why::Tls(Box::new(error)),
+        };
+        Progress::Broken { why, at: monotonic_ns() }
     }
 }
 
 impl Exchange {
     /// The request as it stands, ended so at `end_ns`.
     pub(crate) fn record(&self, ending: Ending, status: Option<u16>, end_ns: Nanos) -> Record {
-        let Exchange { due_ns, start_ns, connect_ns, first_byte_ns, retried, bytes_in, bytes_out, .. } = *self;
-        Record { due_ns, start_ns, connect_ns, first_byte_ns, end_ns, ending, status, retried, bytes_in, bytes_out }
+        let Exchange {
+            due_ns, start_ns, connect_ns, handshake_ns, first_byte_ns, retried, bytes_in, bytes_out, ..
+        } = *self;
+        Record {
+            due_ns,
+            start_ns,
+            connect_ns,
+            handshake_ns,
+            first_byte_ns,
+            end_ns,
+            ending,
+            status,
+            retried,
+            bytes_in,
+            bytes_out,
+        }
     }
 }
 
@@ -443,6 +493,7 @@ impl Why {
             }
             // EADDRNOTAVAIL, EMFILE, ENETUNREACH and their like: the request never left this machine.
             Why::Kernel { connecting: true, .. } => Failure::Local,
+            Why::Tls(_) => Failure::Tls,
             Why::Closed { .. } => Failure::ClosedEarly,
             Why::Malformed { .. } => Failure::BadResponse,
         }
@@ -461,6 +512,7 @@ impl fmt::Display for Why {
         match self {
             Why::Kernel { errno, connecting: true } => write!(f, "while connecting: {}", std::io::Error::from(*errno)),
             Why::Kernel { errno, connecting: false } => write!(f, "{}", std::io::Error::from(*errno)),
+            Why::Tls(error) => write!(f, "TLS: {error}"),
             Why::Closed { after } => write!(f, "the server closed after {after} bytes of the answer"),
             Why::Malformed { error, piece, length } => {
                 write!(f, "{error}: \"{}\"", piece[..*length].escape_ascii())

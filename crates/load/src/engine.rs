@@ -9,14 +9,16 @@ use crate::pacer::{Calls, Pacer, Part};
 use crate::requests::Requests;
 use crate::sink::{Histograms, Record, Records, Sink, Whole};
 use crate::stop::{Allowance, Budget, Halt, StopRule};
-use crate::transport::Address;
+use crate::transport::{Address, Dialer, TlsClient, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
 use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
 use model::plan::{LoadSpec, Pace};
 use rustix::event::epoll;
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +30,18 @@ use std::thread;
 pub struct Target {
     /// Where to connect.
     pub address: Address,
-    /// Content of the `Host` field, with the port unless it is 80.
+    /// Content of the `Host` field, with the port unless it is the scheme's own.
     pub host: String,
+    /// Addresses of this machine to connect from, in turn; empty leaves it to the kernel.
+    pub local: Vec<IpAddr>,
+}
+
+impl Target {
+    /// A server at an address, reached as the kernel likes.
+    #[must_use]
+    pub fn new(address: impl Into<Address>, host: &str) -> Target {
+        Target { address: address.into(), host: host.to_owned(), local: Vec::new() }
+    }
 }
 
 /// The caller's hand on a running load.
@@ -68,6 +80,9 @@ pub enum LoadError {
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// Certificates, keys or names that cannot be used.
+    #[error("TLS: {0}")]
+    Tls(String),
     /// The kernel refused something the engine needs before the first request.
     #[error("cannot start the load: no {what}: {source}")]
     Kernel {
@@ -184,7 +199,7 @@ impl<'a> Engine<'a> {
             .map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
         let spec = self.spec;
         let line = Line {
-            address: &self.target.address,
+            dialer: self.dialer()?,
             requests: &self.requests,
             keep_alive: spec.keep_alive,
             depth: spec.pipeline.max(1) as usize,
@@ -197,6 +212,13 @@ impl<'a> Engine<'a> {
         // The first workers take one connection more each when they do not divide evenly.
         let connections = spec.connections / self.threads + u32::from(i < spec.connections % self.threads);
         Ok(Worker::new(line, connections, expectation, pacer, habits, &self.halt, deadline, sink))
+    }
+
+    fn dialer(&self) -> Result<Dialer<'_>, LoadError> {
+        let tls = self.spec.tls.as_ref().map(TlsClient::new).transpose()?;
+        // Both write again before there is an answer.
+        let writes = if tls.is_some() || self.spec.pipeline > 1 { Writes::AtOnce } else { Writes::Gathered };
+        Ok(Dialer { address: &self.target.address, local: &self.target.local, turn: Cell::new(0), tls, writes })
     }
 
     /// One worker's pacer, and the moment after which nothing counts for it.
@@ -253,6 +275,7 @@ impl<'a> Engine<'a> {
             result.started_ns = summary.first_start_ns.map_or(result.started_ns, |start| result.started_ns.min(start));
             result.first_byte.merge(&summary.first_byte);
             result.connect.merge(&summary.connect);
+            result.handshake.merge(&summary.handshake);
             if let (Some(sum), Some(part)) = (&mut result.open, &summary.open) {
                 sum.merge(part);
             }

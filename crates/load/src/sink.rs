@@ -16,6 +16,8 @@ pub struct Record {
     pub start_ns: Nanos,
     /// How long connecting took, if a connection was opened for it.
     pub connect_ns: Option<Nanos>,
+    /// How long TLS took to come up behind that, if it did.
+    pub handshake_ns: Option<Nanos>,
     /// When the first byte of the answer was there.
     pub first_byte_ns: Option<Nanos>,
     /// When it was over: last byte, failure, or the end of the load.
@@ -52,6 +54,7 @@ impl Record {
             due_ns,
             start_ns: end_ns,
             connect_ns: None,
+            handshake_ns: None,
             first_byte_ns: None,
             end_ns,
             ending: Ending::Unsent,
@@ -135,6 +138,8 @@ pub(crate) struct Whole {
     pub(crate) first_byte: Latency,
     /// Time to connect, of connections opened.
     pub(crate) connect: Latency,
+    /// Time for TLS to come up, of connections that did.
+    pub(crate) handshake: Latency,
     /// What only an open loop counts.
     pub(crate) open: Option<OpenLoop>,
     /// Requests cut off.
@@ -151,6 +156,7 @@ impl Histograms {
         let whole = Whole {
             first_byte: Latency::preallocated(),
             connect: Latency::preallocated(),
+            handshake: Latency::preallocated(),
             open,
             in_flight: 0,
             in_flight_ns: 0,
@@ -197,6 +203,9 @@ impl Sink for Histograms {
         if let Some(connect_ns) = record.connect_ns {
             self.counts.connects += 1;
             self.whole.connect.record(micros(connect_ns));
+        }
+        if let Some(handshake_ns) = record.handshake_ns {
+            self.whole.handshake.record(micros(handshake_ns));
         }
         if let Some(status) = record.status {
             *self.counts.statuses.entry(status).or_default() += 1;
@@ -265,6 +274,7 @@ mod tests {
             due_ns: ORIGIN + start_ns,
             start_ns: ORIGIN + start_ns,
             connect_ns: None,
+            handshake_ns: None,
             first_byte_ns: None,
             end_ns: ORIGIN + end_ns,
             ending: Ending::Good,

@@ -17,7 +17,7 @@ fn no_file_descriptor_is_a_failure_of_this_machine() {
     let limit = u64::try_from(lowest_free).unwrap() + 1;
     setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: Some(limit) }).unwrap();
     let spec = LoadSpec { connections: 2, requests: Some(4), timeout_ns: SECOND, ..LoadSpec::of("test", "/") };
-    let target = Target { address: target.into(), host: "localhost".to_owned() };
+    let target = Target::new(target, "localhost");
     let records = records(&spec, &target, &[], &AtomicBool::new(false)).unwrap();
     assert_eq!(records.len(), 4);
     assert!(records.iter().all(|record| record.ending == Ending::Failed(Failure::Local)), "{records:?}");

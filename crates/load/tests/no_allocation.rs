@@ -48,7 +48,7 @@ fn allocations(requests: u64) -> u64 {
         timeout_ns: 20 * SECOND,
         ..LoadSpec::of("test", "/")
     };
-    let target = Target { address: server.address().into(), host: "localhost".to_owned() };
+    let target = Target::new(server.address(), "localhost");
     let before = COUNT.load(Ordering::Relaxed);
     let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| {} };
     let result = run(&spec, &target, &[], &mut control).expect("the load starts");

@@ -26,6 +26,8 @@ pub enum Failure {
     LengthDiffers,
     /// A complete answer with a status other than 2xx; [`Counts::statuses`] tells which.
     Status,
+    /// TLS could not come up or go on: a certificate that is not trusted, no version in common.
+    Tls,
     /// This machine could not send: no free port, no file descriptor.
     Local,
 }

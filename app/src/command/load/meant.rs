@@ -1,14 +1,14 @@
 //! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
 
+use super::way;
 use crate::flags::load::{Http, LoadFlags};
 use anyhow::{Context, bail, ensure};
-use load::{Address, Target};
+use load::Target;
 use model::SECOND;
 use model::plan::{
     Arrivals, Cell, Guards, HttpVersion, LoadSpec, Pace, Plan, RequestSpec, Role, ServerSpec, Stage, Timetable,
     Variant, Warmup,
 };
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use url::Url;
 
@@ -25,14 +25,13 @@ pub(super) struct Meant {
     pub(super) url: Url,
 }
 
-/// Reads the flags. Names are resolved here, so that a load never waits for a name server.
+/// Reads the flags.
 pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     let url = url(&flags.url)?;
-    let address = address(flags, &url)?;
-    let host = host_field(&url)?;
+    let target = way::target(&flags.way, &url)?;
     let spec = spec(flags, &url, seed)?;
-    let server = ServerSpec::Url(model::plan::Url { url: url.to_string(), address: address.to_string() });
-    Ok(Meant { plan: plan(spec, server, flags), target: Target { address, host }, url })
+    let server = ServerSpec::Url(model::plan::Url { url: url.to_string(), address: target.address.to_string() });
+    Ok(Meant { plan: plan(spec, server, flags), target, url })
 }
 
 /// A URL, whose scheme may be left out.
@@ -40,35 +39,11 @@ fn url(text: &str) -> anyhow::Result<Url> {
     let written = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url = Url::parse(&written).with_context(|| format!("`{text}` is not a URL; write http://HOST[:PORT]/PATH"))?;
     match url.scheme() {
-        "http" => {}
-        other => bail!("`{text}`: webdyno loads http, not {other}"),
+        "http" | "https" => {}
+        other => bail!("`{text}`: webdyno loads http and https, not {other}"),
     }
     ensure!(url.has_host(), "`{text}` names no host; write http://HOST[:PORT]/PATH");
     Ok(url)
-}
-
-fn address(flags: &LoadFlags, url: &Url) -> anyhow::Result<Address> {
-    if let Some(path) = &flags.unix {
-        return Ok(Address::Unix(path.clone()));
-    }
-    let host = url.host_str().unwrap_or_default();
-    let port = url.port_or_known_default().unwrap_or(80);
-    Ok(Address::Tcp(resolve(host, port)?))
-}
-
-/// The first address of a name.
-fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let mut found = (bare, port)
-        .to_socket_addrs()
-        .map_err(|error| super::NoSuchHost { host: bare.to_owned(), why: error.to_string() })?;
-    found.next().ok_or_else(|| super::NoSuchHost { host: bare.to_owned(), why: "it has no address".to_owned() }.into())
-}
-
-/// The content of the `Host` field: the port stands there unless it is the scheme's own.
-fn host_field(url: &Url) -> anyhow::Result<String> {
-    let host = url.host_str().context("the URL names no host")?;
-    Ok(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
 fn spec(flags: &LoadFlags, url: &Url, seed: u64) -> anyhow::Result<LoadSpec> {
@@ -100,6 +75,7 @@ fn spec(flags: &LoadFlags, url: &Url, seed: u64) -> anyhow::Result<LoadSpec> {
             Http::One => HttpVersion::Http10,
             Http::OneOne => HttpVersion::Http11,
         },
+        tls: way::tls(&flags.way, url),
         timeout_ns: flags.timeout,
         same_length: flags.same_length,
         busy_poll: flags.busy_poll,

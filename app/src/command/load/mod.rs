@@ -1,6 +1,7 @@
 //! `webdyno load`: one load against a server that is there already.
 
 mod meant;
+mod way;
 
 use super::{report, run};
 use crate::exit::Exit;

@@ -1,12 +1,19 @@
-//! Whom to reach and over what: a socket that is being connected or is, and the bytes through it.
+//! Whom to reach and over what: a socket that is being connected or is, perhaps with TLS above it, and the bytes through it.
 //!
 //! Nothing here waits: what cannot be done now answers [`Errno::AGAIN`]. Which readiness to wait for is the connection's.
 
+mod tls;
+
+pub(crate) use tls::{StreamError, TlsClient};
+
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use std::cell::Cell;
 use std::fmt;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 /// Where a server listens.
@@ -33,56 +40,211 @@ impl fmt::Display for Address {
     }
 }
 
-/// One way to a server.
-pub(crate) struct Stream {
-    socket: OwnedFd,
-    is_tcp: bool,
+/// How connections are made.
+pub(crate) struct Dialer<'a> {
+    pub(crate) address: &'a Address,
+    /// Where from, in turn; empty leaves it to the kernel.
+    pub(crate) local: &'a [IpAddr],
+    /// Whose turn it is.
+    pub(crate) turn: Cell<usize>,
+    pub(crate) tls: Option<TlsClient>,
+    /// How small writes leave.
+    pub(crate) writes: Writes,
 }
 
-impl Stream {
+/// How small writes leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// As the kernel does by itself: one that follows another waits for its acknowledgement. Fine while each waits for an answer.
+    Gathered,
+    /// At once.
+    AtOnce,
+}
+
+/// One way to a server. An enum, so that the loop is not generic over what few loads use.
+pub(crate) enum Stream {
+    /// Bytes as they are.
+    Plain(Socket),
+    /// Bytes within TLS.
+    Tls(Box<tls::TlsStream>),
+}
+
+/// A socket that never waits.
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    is_tcp: bool,
+    // Whether the kernel has taken a byte, which it does only when it is connected.
+    has_sent: bool,
+}
+
+impl Dialer<'_> {
     /// Begins to connect. The first write tells whether it is connected.
-    pub(crate) fn connect(address: &Address) -> Result<Stream, Errno> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = |family| rustix::net::socket_with(family, SocketType::STREAM, flags, None);
-        let (socket, done) = match address {
-            Address::Tcp(address) => {
-                let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-                let socket = socket(family)?;
-                let done = rustix::net::connect(&socket, address);
-                (socket, done)
-            }
-            Address::Unix(path) => {
-                let socket = socket(AddressFamily::UNIX)?;
-                let done = rustix::net::connect(&socket, &SocketAddrUnix::new(path)?);
-                (socket, done)
-            }
-        };
-        match done {
-            Ok(()) | Err(Errno::INPROGRESS) => Ok(Stream { socket, is_tcp: matches!(address, Address::Tcp(_)) }),
-            Err(errno) => Err(errno),
+    pub(crate) fn dial(&self) -> Result<Stream, StreamError> {
+        let socket = Socket::connect(self.address, self.next_local()).map_err(StreamError::Kernel)?;
+        if self.writes == Writes::AtOnce && socket.is_tcp {
+            sockopt::set_tcp_nodelay(&socket.fd, true).map_err(StreamError::Kernel)?;
+        }
+        match &self.tls {
+            None => Ok(Stream::Plain(socket)),
+            Some(client) => Ok(Stream::Tls(Box::new(client.session(socket).map_err(StreamError::Tls)?))),
         }
     }
 
-    /// Takes what the kernel takes now.
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        rustix::net::send(&self.socket, bytes, SendFlags::NOSIGNAL)
+    fn next_local(&self) -> Option<IpAddr> {
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        (!self.local.is_empty()).then(|| self.local[turn % self.local.len()])
+    }
+}
+
+impl Stream {
+    /// Takes what can be taken now.
+    #[inline]
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<usize, StreamError> {
+        match self {
+            Stream::Plain(socket) => socket.send(bytes).map_err(StreamError::Kernel),
+            Stream::Tls(stream) => stream.send(bytes),
+        }
     }
 
-    /// Gives what the kernel has now; 0 bytes are the end.
-    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        rustix::net::recv(&self.socket, buffer, RecvFlags::empty()).map(|(_, length)| length)
+    /// Sends on what was taken and could not leave.
+    pub(crate) fn flush(&mut self) -> Result<(), StreamError> {
+        match self {
+            Stream::Plain(_) => Ok(()),
+            Stream::Tls(stream) => stream.flush(),
+        }
     }
 
-    /// Throws away what the kernel has now, at most as much as `buffer` would hold, and says how much it was; 0 bytes are the
-    /// end. TCP does so without copying; the content of `buffer` means nothing afterwards.
-    pub(crate) fn discard(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let flags = if self.is_tcp { RecvFlags::TRUNC } else { RecvFlags::empty() };
-        rustix::net::recv(&self.socket, buffer, flags).map(|(_, length)| length)
+    /// Gives what is there now; 0 bytes are the end.
+    #[inline]
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
+        match self {
+            Stream::Plain(socket) => socket.receive(buffer).map_err(StreamError::Kernel),
+            Stream::Tls(stream) => stream.receive(buffer),
+        }
+    }
+
+    /// Throws away what is there now, at most as much as `buffer` would hold, and says how much it was; 0 bytes are the end. TCP
+    /// does so without copying; the content of `buffer` means nothing afterwards.
+    pub(crate) fn discard(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
+        match self {
+            Stream::Plain(socket) => socket.discard(buffer).map_err(StreamError::Kernel),
+            Stream::Tls(stream) => stream.receive(buffer),
+        }
+    }
+
+    /// Whether something was taken that could not leave yet.
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(stream) => stream.is_blocked(),
+        }
+    }
+
+    /// Whether the server is reached.
+    pub(crate) fn is_connected(&self) -> bool {
+        match self {
+            Stream::Plain(socket) => socket.has_sent,
+            Stream::Tls(stream) => stream.socket().has_sent,
+        }
+    }
+
+    /// Whether requests wait for a handshake.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(stream) => stream.is_handshaking(),
+        }
     }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match self {
+            Stream::Plain(socket) => socket.fd.as_fd(),
+            Stream::Tls(stream) => stream.socket().fd.as_fd(),
+        }
+    }
+}
+
+impl Socket {
+    fn connect(address: &Address, local: Option<IpAddr>) -> Result<Socket, Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = |family| rustix::net::socket_with(family, SocketType::STREAM, flags, None);
+        let (fd, done) = match address {
+            Address::Tcp(address) => {
+                let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+                let fd = socket(family)?;
+                if let Some(local) = local {
+                    set_port_when_connecting(&fd)?;
+                    rustix::net::bind(&fd, &SocketAddr::new(local, 0))?;
+                }
+                let done = rustix::net::connect(&fd, address);
+                (fd, done)
+            }
+            Address::Unix(path) => {
+                let fd = socket(AddressFamily::UNIX)?;
+                let done = rustix::net::connect(&fd, &SocketAddrUnix::new(path)?);
+                (fd, done)
+            }
+        };
+        match done {
+            Ok(()) | Err(Errno::INPROGRESS) => {
+                Ok(Socket { fd, is_tcp: matches!(address, Address::Tcp(_)), has_sent: false })
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
+        let sent = rustix::net::send(&self.fd, bytes, SendFlags::NOSIGNAL)?;
+        self.has_sent = true;
+        Ok(sent)
+    }
+
+    #[inline]
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        rustix::net::recv(&self.fd, buffer, RecvFlags::empty()).map(|(_, length)| length)
+    }
+
+    fn discard(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let flags = if self.is_tcp { RecvFlags::TRUNC } else { RecvFlags::empty() };
+        rustix::net::recv(&self.fd, buffer, flags).map(|(_, length)| length)
+    }
+}
+
+/// Has binding to an address leave the port to connecting, which may use one port for several servers: ip(7). Otherwise a local
+/// address would have no more ports than one server.
+fn set_port_when_connecting(socket: &OwnedFd) -> Result<(), Errno> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option takes an int, which lives until the call returns, and its size is the one given.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            std::ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)) }
+}
+
+// For TLS, which asks for the standard library's way.
+impl io::Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(self.receive(buffer)?)
+    }
+}
+
+impl io::Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(self.send(bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

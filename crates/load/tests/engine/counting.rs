@@ -168,7 +168,7 @@ fn a_unix_socket_is_a_server_too() {
     let path = folder.path().join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let load = LoadSpec { requests: Some(5), ..spec() };
-    let target = load::Target { address: load::Address::Unix(path), host: "localhost".to_owned() };
+    let target = load::Target::new(load::Address::Unix(path), "localhost");
     let served = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut buffer = [0; 1000];

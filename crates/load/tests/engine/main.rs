@@ -21,7 +21,7 @@ fn spec() -> LoadSpec {
 }
 
 fn target(address: SocketAddr) -> Target {
-    Target { address: address.into(), host: address.to_string() }
+    Target::new(address, &address.to_string())
 }
 
 /// The one door: runs a load and checks what must hold whatever happened.

@@ -2,6 +2,7 @@
 
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// What is sent and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,8 @@ pub struct LoadSpec {
     pub keep_alive: bool,
     /// HTTP version to speak.
     pub http: HttpVersion,
+    /// TLS below HTTP, if any.
+    pub tls: Option<TlsSpec>,
     /// The longest a request may take.
     pub timeout_ns: Nanos,
     /// Whether every good body must have the length of the first one for the same request.
@@ -61,6 +64,53 @@ pub enum HttpVersion {
     /// HTTP/1.1.
     #[serde(rename = "1.1")]
     Http11,
+}
+
+/// How TLS is spoken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsSpec {
+    /// The name that is asked for (SNI) and that the certificate must have.
+    pub server_name: String,
+    /// Whose certificates are believed.
+    pub verify: Verify,
+    /// The only version to speak; both when absent.
+    pub version: Option<TlsVersion>,
+    /// What the client shows of itself, if anything.
+    pub client: Option<ClientCertificate>,
+    /// Whether further connections take up the first one's session, as browsers do.
+    pub resume: bool,
+}
+
+/// Whose certificates are believed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// Those of the authorities that this machine trusts.
+    System,
+    /// Those of the authorities in a PEM file.
+    File(PathBuf),
+    /// Anybody's.
+    Nothing,
+}
+
+/// Versions of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TlsVersion {
+    /// TLS 1.2.
+    #[serde(rename = "1.2")]
+    Tls12,
+    /// TLS 1.3.
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+/// A client's certificate and its key, each a PEM file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientCertificate {
+    /// The certificate, and those between it and the authority.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
 }
 
 /// When requests begin.
@@ -167,6 +217,7 @@ impl LoadSpec {
             duration_ns: None,
             keep_alive: true,
             http: HttpVersion::Http11,
+            tls: None,
             timeout_ns: 30 * SECOND,
             same_length: true,
             busy_poll: false,
@@ -204,6 +255,8 @@ struct Stored {
     duration_ns: Option<Nanos>,
     keep_alive: bool,
     http: HttpVersion,
+    #[serde(default)]
+    tls: Option<TlsSpec>,
     timeout_ns: Nanos,
     same_length: bool,
     #[serde(default)]
@@ -231,6 +284,7 @@ impl From<Stored> for LoadSpec {
             duration_ns: stored.duration_ns,
             keep_alive: stored.keep_alive,
             http: stored.http,
+            tls: stored.tls,
             timeout_ns: stored.timeout_ns,
             same_length: stored.same_length,
             busy_poll: stored.busy_poll,

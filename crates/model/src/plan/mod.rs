@@ -6,7 +6,10 @@ mod load;
 mod stages;
 mod text;
 
-pub use load::{Arrivals, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable};
+pub use load::{
+    Arrivals, ClientCertificate, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable, TlsSpec, TlsVersion,
+    Verify,
+};
 pub use stages::{StagesError, stages};
 pub use text::{Options, PlanError, parse};
 

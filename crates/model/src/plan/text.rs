@@ -315,6 +315,7 @@ fn load_meant(
         duration_ns: duration_ns.map(|d| if options.quick { (d / 2).max(1) } else { d }),
         keep_alive: load.keep_alive,
         http: load.http.unwrap_or(HttpVersion::Http11),
+        tls: None,
         timeout_ns: source.longer_than_0(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
         same_length: load.same_length,
         busy_poll: false,

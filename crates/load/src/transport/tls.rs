@@ -1,0 +1,219 @@
+//! TLS over a socket, by rustls: sessions, what they are made of, and bytes in and out of them.
+
+use super::Socket;
+use crate::engine::LoadError;
+use model::plan::{TlsSpec, TlsVersion, Verify};
+use rustix::io::Errno;
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What all sessions of one worker have in common. Not shared among workers: the memory of past sessions is behind a lock.
+pub(crate) struct TlsClient {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+/// A session and the socket below it.
+pub(crate) struct TlsStream {
+    socket: Socket,
+    session: ClientConnection,
+}
+
+/// What went wrong below HTTP.
+#[derive(Debug)]
+pub(crate) enum StreamError {
+    /// The kernel said so.
+    Kernel(Errno),
+    /// The session cannot go on.
+    Tls(rustls::Error),
+}
+
+impl TlsClient {
+    /// Reads certificates and keys.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is not what it should be, or the name is none.
+    pub(crate) fn new(spec: &TlsSpec) -> Result<TlsClient, LoadError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let versions: &[&SupportedProtocolVersion] = match spec.version {
+            None => rustls::DEFAULT_VERSIONS,
+            Some(TlsVersion::Tls12) => &[&rustls::version::TLS12],
+            Some(TlsVersion::Tls13) => &[&rustls::version::TLS13],
+        };
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(|error| bad(error.to_string()))?;
+        let builder = match &spec.verify {
+            Verify::System => builder.with_root_certificates(system_roots()?),
+            Verify::File(path) => builder.with_root_certificates(roots(path)?),
+            Verify::Nothing => builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAll { provider })),
+        };
+        let mut config = match &spec.client {
+            None => builder.with_no_client_auth(),
+            Some(client) => {
+                let key = PrivateKeyDer::from_pem_file(&client.key)
+                    .map_err(|error| bad(format!("no private key in {}: {error}", client.key.display())))?;
+                builder
+                    .with_client_auth_cert(certificates(&client.certificate)?, key)
+                    .map_err(|error| bad(format!("the client certificate does not go with its key: {error}")))?
+            }
+        };
+        if !spec.resume {
+            config.resumption = Resumption::disabled();
+        }
+        let name = ServerName::try_from(spec.server_name.clone())
+            .map_err(|_| bad(format!("`{}` is not a server name", spec.server_name)))?;
+        Ok(TlsClient { config: Arc::new(config), name })
+    }
+
+    /// A new session over a socket that is being connected.
+    pub(crate) fn session(&self, socket: Socket) -> Result<TlsStream, rustls::Error> {
+        let mut session = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
+        // What may be written is bounded by the requests, so nothing is ever half accepted.
+        session.set_buffer_limit(None);
+        Ok(TlsStream { socket, session })
+    }
+}
+
+impl TlsStream {
+    pub(super) fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Accepts all of it, and sends what the kernel takes now.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<usize, StreamError> {
+        // Into memory without a limit: this cannot fail.
+        let _ = self.session.writer().write_all(bytes);
+        self.flush()?;
+        Ok(bytes.len())
+    }
+
+    /// Sends what the kernel takes now of what was accepted.
+    pub(super) fn flush(&mut self) -> Result<(), StreamError> {
+        while self.session.wants_write() {
+            match self.session.write_tls(&mut self.socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(kernel(&error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives what has arrived and makes sense; 0 bytes are the end.
+    pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
+        loop {
+            match self.session.reader().read(buffer) {
+                Ok(length) => return Ok(length),
+                // The connection was closed below TLS; what was there is enough for HTTP to judge.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+                Err(_) => {}
+            }
+            match self.session.read_tls(&mut self.socket) {
+                Ok(0) if self.session.is_handshaking() => return Ok(0),
+                Ok(_) => {}
+                Err(error) => return Err(kernel(&error)),
+            }
+            if let Err(error) = self.session.process_new_packets() {
+                // The server should hear of it.
+                let _ = self.flush();
+                return Err(StreamError::Tls(error));
+            }
+            self.flush()?;
+        }
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.session.wants_write()
+    }
+
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.session.is_handshaking()
+    }
+}
+
+fn kernel(error: &io::Error) -> StreamError {
+    StreamError::Kernel(Errno::from_io_error(error).unwrap_or(Errno::IO))
+}
+
+fn bad(what: String) -> LoadError {
+    LoadError::Tls(what)
+}
+
+fn system_roots() -> Result<RootCertStore, LoadError> {
+    let mut store = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    store.add_parsable_certificates(found.certs);
+    if store.is_empty() {
+        return Err(bad(
+            "this machine has no certificate authorities; install ca-certificates or name a file".to_owned()
+        ));
+    }
+    Ok(store)
+}
+
+fn roots(path: &Path) -> Result<RootCertStore, LoadError> {
+    let mut store = RootCertStore::empty();
+    store.add_parsable_certificates(certificates(path)?);
+    if store.is_empty() {
+        return Err(bad(format!("no certificate in {} can be used; it must be PEM", path.display())));
+    }
+    Ok(store)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LoadError> {
+    let unreadable =
+        |error: rustls::pki_types::pem::Error| bad(format!("no certificates in {}: {error}", path.display()));
+    CertificateDer::pem_file_iter(path).map_err(unreadable)?.collect::<Result<_, _>>().map_err(unreadable)
+}
+
+/// Takes any certificate: what `--insecure` asks for. Signatures are checked all the same, as part of the handshake's cost.
+#[derive(Debug)]
+struct AcceptAll {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AcceptAll {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
