@@ -76,21 +76,35 @@ warn-generator-share = The load generator shared the server's CPUs and took up t
 
 # ---- doubts about the load ----
 doubt-little = Little's law is off in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: on average { $achieved } were in flight, rate times latency of good answers gives { $computed }. Time may have gone into requests that did not count.
 doubt-concurrency = Fewer requests were in flight than asked for in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: { $achieved } instead of { $asked }.
 doubt-generator = The load generator was at its own limit in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     } ({ $share } % of its CPU time): the server may be able to do more.
 doubt-few-waves = Few requests per connection in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     } ({ $waves }): start and end weigh heavily.
+doubt-rate = The rate was missed in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: { $asked } per second were due, { $achieved } per second were sent. There were not enough free connections, or the generator could not keep up.
+doubt-late = The load generator itself was late in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: more than 1 % of the requests began over 1 ms after they were due although a connection was free (p99 { $late }). The latencies contain that.
 doubt-in-flight = Many requests were still in flight when the load ended: { $n }, with { $good ->
         [one] { $good } good answer
        *[other] { $good } good answers
@@ -149,8 +163,27 @@ amount-either = { $requests ->
        *[other] { $requests } requests
     } or { $duration }, whichever ends first
 amount-open = until stopped
-load-keep-alive = GET { $path }, { $connections } at a time, { $amount }, keep-alive
-load-close = GET { $path }, { $connections } at a time, { $amount }, a new connection each
+load-keep-alive = { $request }, { $pace }, { $amount }, keep-alive
+load-close = { $request }, { $pace }, { $amount }, a new connection each
+request-http10 = { $request } by HTTP/1.0
+request-with-body = { $request } with a body of { $bytes }
+request-of-mix = { $request } { $share } %
+request-mix = { $kinds ->
+        [one] { $kinds } kind
+       *[other] { $kinds } kinds
+    } of requests ({ $list })
+pace-closed = { $connections } at a time
+pace-open = { $arrivals }, over at most { $connections ->
+        [one] { $connections } connection
+       *[other] { $connections } connections
+    }
+pace-pipelined = { $pace }, each pipelined { $depth } deep
+rate-constant = { $rate } per second
+rate-held = { $rate } per second for { $duration }
+rate-ramp = { $from } to { $to } per second within { $duration }
+arrivals-even = { $rate } at equal distances
+arrivals-poisson = { $rate } at random (Poisson)
+arrivals-bursts = { $rate } in bursts of { $size }
 host-line = { $name }: CPUs { $cpus }, { $memory } memory, { $swap } swap, Linux { $kernel }
 made-line = { $began }, webdyno { $version }, { $blocks ->
         [one] { $blocks } block

@@ -63,10 +63,30 @@ warn-again-differs = 何も変えていない A/A セルが基準の { $ratio } 
 warn-generator-share = 負荷生成側がサーバーと同じ CPU を使い、マシン全体の最大 { $share } % を消費しました。
 
 # ---- 負荷のかけ方への疑問 ----
-doubt-little = { $trials } 試行中 { $n } 試行でリトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
-doubt-concurrency = { $trials } 試行中 { $n } 試行で、実際の並列度が { $achieved } にとどまり、指定した { $asked } に届きませんでした。
-doubt-generator = { $trials } 試行中 { $n } 試行で、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
-doubt-few-waves = { $trials } 試行中 { $n } 試行で、接続あたりのリクエスト数が { $waves } と少なく、開始直後と終了間際の影響が大きくなっています。
+doubt-little = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
+doubt-concurrency = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、実際の並列度が { $achieved } にとどまり、指定した { $asked } に届きませんでした。
+doubt-generator = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
+doubt-few-waves = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、接続あたりのリクエスト数が { $waves } と少なく、開始直後と終了間際の影響が大きくなっています。
+doubt-rate = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、指定したレートに届きませんでした。毎秒 { $asked } 件のはずが、送信できたのは { $achieved } 件です。空いている接続が足りなかったか、負荷生成側が追いつきませんでした。
+doubt-late = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、負荷生成側自身に遅れがありました。接続が空いていたのに、リクエストの 1 % 超が予定から 1 ms を過ぎて始まっています（p99 { $late }）。応答時間にはこの遅れも含まれます。
 doubt-in-flight = 負荷の終了時にまだ応答待ちのリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件）。より長い負荷で測ってください。
 doubt-retries = KeepAlive の接続が応答なしに終わり、送り直したリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件、例: { $example }）。リクエストを処理するとサーバーが落ちる場合に起こります。
 
@@ -110,8 +130,21 @@ amount-requests = { $requests } リクエスト
 amount-duration = { $duration }
 amount-either = { $requests } リクエストまたは { $duration }（先に終わる方）
 amount-open = 停止するまで
-load-keep-alive = GET { $path }、並列度 { $connections }、{ $amount }、KeepAlive あり
-load-close = GET { $path }、並列度 { $connections }、{ $amount }、KeepAlive なし
+load-keep-alive = { $request }、{ $pace }、{ $amount }、KeepAlive あり
+load-close = { $request }、{ $pace }、{ $amount }、KeepAlive なし
+request-http10 = HTTP/1.0 で { $request }
+request-with-body = { $request }（本文 { $bytes }）
+request-of-mix = { $request } { $share } %
+request-mix = { $kinds } 種類のリクエスト（{ $list }）
+pace-closed = 並列度 { $connections }
+pace-open = { $arrivals }、最大 { $connections } 接続
+pace-pipelined = { $pace }、それぞれ { $depth } 件までパイプライン
+rate-constant = 毎秒 { $rate } 件
+rate-held = { $duration } の間毎秒 { $rate } 件
+rate-ramp = { $duration } かけて毎秒 { $from } 件から { $to } 件へ
+arrivals-even = { $rate }を等間隔で
+arrivals-poisson = { $rate }をランダムな間隔（ポアソン）で
+arrivals-bursts = { $rate }を { $size } 件ずつまとめて
 host-line = { $name }: CPU { $cpus } 個、メモリー { $memory }、スワップ { $swap }、Linux { $kernel }
 made-line = { $began }、webdyno { $version }、{ $blocks } ブロック、シード { $seed }: { $end }
 
