@@ -312,19 +312,30 @@ impl LoadResult {
         self.rate_missed(spec).into_iter().chain(self.self_check()).collect()
     }
 
+    /// Requests per second that the timetable had for an open loop: of those that became due, over the time they were due in.
+    #[must_use]
+    pub fn asked_rate(&self, spec: &LoadSpec) -> Option<f64> {
+        let (Some(open), Pace::Timetable(table)) = (&self.open, &spec.pace) else { return None };
+        let arrived = open.arrived as f64;
+        // A number of requests ends with its last answer, which may be long after it was due.
+        let seconds = match self.end {
+            LoadEnd::Requests => table.reached(arrived)? as f64 / SECOND as f64,
+            LoadEnd::Duration | LoadEnd::Stopped => self.seconds(),
+        };
+        (seconds > 0.0).then(|| arrived / seconds)
+    }
+
     /// Whether an open loop fell behind its timetable, by more than chance explains.
     fn rate_missed(&self, spec: &LoadSpec) -> Option<LoadDoubt> {
-        let (Some(open), Pace::Timetable(table)) = (&self.open, &spec.pace) else { return None };
-        let (arrived, seconds) = (open.arrived as f64, self.seconds());
-        let (asked, achieved, chance) = if self.end == LoadEnd::Requests {
-            // It ends with the last answer, however late that was sent: the time tells. The last one may take its own time.
-            let planned = table.reached(arrived)? as f64 / SECOND as f64;
-            let took = seconds - open.service.range_us()?.1 as f64 / 1e6;
-            let chance = if table.arrivals == Arrivals::Poisson { 4.0 / arrived.sqrt() } else { 0.0 };
-            (arrived / planned, self.sent() as f64 / took, chance)
-        } else {
-            (arrived / seconds, self.sent() as f64 / seconds, 0.0)
+        let (open, asked) = (self.open.as_ref()?, self.asked_rate(spec)?);
+        let (own_time, chance) = match (self.end == LoadEnd::Requests, &spec.pace) {
+            (true, Pace::Timetable(table)) => {
+                let chance = if table.arrivals == Arrivals::Poisson { 4.0 / (open.arrived as f64).sqrt() } else { 0.0 };
+                (open.service.range_us()?.1 as f64 / 1e6, chance)
+            }
+            _ => (0.0, 0.0),
         };
+        let achieved = self.sent() as f64 / (self.seconds() - own_time);
         let missed = achieved > 0.0 && achieved < asked * (RATE_ACHIEVED - chance);
         missed.then_some(LoadDoubt::RateMissed { asked, achieved })
     }

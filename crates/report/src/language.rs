@@ -176,7 +176,13 @@ mod tests {
         let sources = [
             include_str!("html/mod.rs"),
             include_str!("html/charts.rs"),
+            include_str!("load/facts.rs"),
+            include_str!("load/held.rs"),
+            include_str!("load/mod.rs"),
+            include_str!("load/text.rs"),
+            include_str!("load/times.rs"),
             include_str!("text/mod.rs"),
+            include_str!("text/page.rs"),
             include_str!("markdown.rs"),
             include_str!("view/cells.rs"),
             include_str!("view/doubts.rs"),

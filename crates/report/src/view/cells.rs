@@ -52,15 +52,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         first_byte_median_us: first_byte.percentile_us(50.0),
         connect_median_us: connect.percentile_us(50.0),
         good: counts.good,
-        failures: counts
-            .failed
-            .iter()
-            .map(|(&cause, &count)| FailureView {
-                cause: words.say(failure_id(cause), &[("statuses", statuses(&counts).into())]),
-                count,
-                example: examples.get(&cause).cloned(),
-            })
-            .collect(),
+        failures: failures(&counts, &examples, words),
         in_flight: loads.iter().map(|load| load.in_flight).sum(),
         retries: counts.retries,
         comparison: judged.compared(cell).map(|compared| comparison_view(compared, cell, plan, words)),
@@ -106,6 +98,15 @@ fn latency_view(latency: &Latency) -> Option<LatencyView> {
             .filter_map(|percent| Some(PercentileView { percent, at_most_us: at(percent)? }))
             .collect(),
     })
+}
+
+pub(crate) fn failures(counts: &Counts, examples: &BTreeMap<Failure, String>, words: &Catalogue) -> Vec<FailureView> {
+    let view = |(&cause, &count): (&Failure, &u64)| FailureView {
+        cause: words.say(failure_id(cause), &[("statuses", statuses(counts).into())]),
+        count,
+        example: examples.get(&cause).cloned(),
+    };
+    counts.failed.iter().map(view).collect()
 }
 
 fn failure_id(cause: Failure) -> &'static str {
@@ -202,7 +203,7 @@ fn headline(diagnosis: &Diagnosis, words: &Catalogue) -> Sentence {
     words.say("in-some-trials", &[("limit", title.text.into()), ("n", agree.into()), ("trials", of.into())])
 }
 
-fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
+pub(crate) fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
     let found: Vec<&Finding> = std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing).collect();
     let mut said = BTreeSet::new();
     let mut view = |finding: &Finding| finding_view(finding, &found, &mut said, words);
