@@ -56,6 +56,7 @@ pub fn render(view: &LoadView) -> String {
 }
 
 /// Kinds of families, by the name the format gives them.
+#[derive(Clone, Copy)]
 enum Kind {
     Info,
     Counter,

@@ -97,31 +97,37 @@ fn histogram(page: &mut Page, bars: &[BarView]) {
 /// Nothing, then eighths of a line's height.
 const HEIGHTS: [char; 9] = ['_', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The rate as one mark for so many seconds, and failures below it if there were any.
+/// Something counted in a second.
+type Count = fn(&SecondView) -> u64;
+
+/// Good answers as one mark for so many seconds, and failures below them if there were any.
 fn over_time(page: &mut Page, seconds: &[SecondView]) {
     if seconds.len() < 3 {
         return;
     }
     page.section("section-over-time");
-    let per_mark = seconds.len().div_ceil(page.width - 2);
-    let lines: [(&str, fn(&SecondView) -> u64); 2] =
-        [("spark-good", |second| second.good), ("spark-failed", |second| second.failed)];
-    for (id, count) in lines.into_iter().filter(|(id, _)| *id == "spark-good" || seconds.iter().any(|s| s.failed > 0)) {
-        let rates = rates(seconds, per_mark, count);
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        let least = rates.iter().copied().fold(most, f64::min);
-        let marks: String = rates.iter().map(|rate| mark(*rate, most)).collect();
-        page.line(&format!("  {marks}"));
-        let printed = |rate: f64| units::si(most).print(rate);
-        let arguments =
-            [("least", printed(least).into()), ("most", printed(most).into()), ("seconds", per_mark.into())];
-        let note = page.words.say(id, &arguments);
-        page.paragraph("  ", Tone::Quiet, &note.text);
+    spark(page, seconds, "spark-good", |second| second.good);
+    if seconds.iter().any(|second| second.failed > 0) {
+        spark(page, seconds, "spark-failed", |second| second.failed);
     }
 }
 
+/// A line of marks, and below it what the lowest and the highest of them stand for.
+fn spark(page: &mut Page, seconds: &[SecondView], id: &str, count: Count) {
+    let per_mark = seconds.len().div_ceil(page.width - 2);
+    let rates = rates(seconds, per_mark, count);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let least = rates.iter().copied().fold(most, f64::min);
+    let marks: String = rates.iter().map(|rate| mark(*rate, most)).collect();
+    page.line(&format!("  {marks}"));
+    let printed = |rate: f64| units::si(most).print(rate);
+    let arguments = [("least", printed(least).into()), ("most", printed(most).into()), ("seconds", per_mark.into())];
+    let note = page.words.say(id, &arguments);
+    page.paragraph("  ", Tone::Quiet, &note.text);
+}
+
 /// Per second, so many seconds to a mark; an end of less than half a second would only be noise.
-fn rates(seconds: &[SecondView], per_mark: usize, count: fn(&SecondView) -> u64) -> Vec<f64> {
+fn rates(seconds: &[SecondView], per_mark: usize, count: Count) -> Vec<f64> {
     let rate = |part: &[SecondView]| {
         let length: f64 = part.iter().map(|second| second.length_s).sum();
         (length >= 0.5).then(|| part.iter().map(count).sum::<u64>() as f64 / length)

@@ -95,9 +95,9 @@ fn notes(load: &LoadResult, times: &[TimesView], words: &Catalogue) -> Vec<Sente
     if latency.cut_off > 0 {
         notes.push(words.say("latency-more-than", &[("n", latency.cut_off.into())]));
     }
-    let rarest = latency.statistics.iter().filter(|(_, found)| found.is_none()).find_map(|(statistic, _)| {
+    let rarest = latency.statistics.iter().find(|(_, found)| found.is_none()).map(|(statistic, _)| {
         let arguments = [("percentile", statistic.name().into()), ("needed", statistic.needs().into())];
-        Some(words.say("latency-too-few", &arguments))
+        words.say("latency-too-few", &arguments)
     });
     notes.extend(rarest);
     notes

@@ -5,6 +5,7 @@ mod scene;
 
 use expect_test::{ExpectFile, expect_file};
 use model::run::Run;
+use model::statistic::Statistic;
 use model::threshold::Threshold;
 use model::trial::{Outcome, Stop};
 use report::load::{LoadView, csv, json, openmetrics, text};
@@ -149,6 +150,36 @@ fn as_json_it_says_what_was_measured() {
     assert_eq!(at("/thresholds/1/met"), "no");
     assert_eq!(at("/thresholds/2/met"), "unknown");
     assert_eq!(at("/met"), false);
+}
+
+/// The page that explains all this: what it shows can be typed, and its numbers are ours.
+#[test]
+fn the_page_on_loads_is_right() {
+    let page = include_str!("../../../../docs/load.md");
+    let expected = page.split("--expect '").skip(1).map(|rest| rest.split_once('\'').unwrap().0);
+    assert_eq!(expected.map(|text| Threshold::parse(text).unwrap()).count(), 3);
+    let needs = |line: &str| {
+        let (percentile, needed) = line.strip_prefix("| p")?.strip_suffix(" |")?.split_once(" | ")?;
+        Some((percentile.parse().ok()?, needed.parse::<u64>().ok()?))
+    };
+    let rows: Vec<(f64, u64)> = page.lines().filter_map(needs).collect();
+    assert_eq!(rows.len(), 6);
+    rows.into_iter().for_each(|(percent, needed)| assert_eq!(Statistic::Percentile(percent).needs(), needed));
+    let columns: Vec<String> = csv::HEAD.split(',').map(|column| format!("`{column}`")).collect();
+    assert!(page.contains(&columns.join(", ")));
+}
+
+#[test]
+fn redrawn_from_the_store_it_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store::Store::open(&folder.path().join("store.sqlite")).unwrap();
+    let run = scene::open();
+    store.begin(&run.head).unwrap();
+    store.save_trial(&run.head.id, &run.trials[0]).unwrap();
+    store.finish(&run.head.id, &run.head.end).unwrap();
+    let again = store.load("latest").unwrap();
+    let drawn = |run: &Run| json::render(&view(run, Language::English));
+    assert_eq!(drawn(&run), drawn(&again));
 }
 
 #[test]
