@@ -251,6 +251,7 @@ latency-too-few = There were too few requests to know { $percentile }, which tak
 bar-unanswered = no answer
 spark-good = good answers per second, from { $least } to { $most }; a mark is { $seconds } s
 spark-failed = failures per second, from { $least } to { $most }; a mark is { $seconds } s
+load-interrupted = interrupted; what was measured until then is shown
 load-made-line = { $began }, webdyno { $version }: { $end }
 
 # ---- headings and labels ----

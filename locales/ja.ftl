@@ -200,6 +200,7 @@ latency-too-few = リクエストが足りないため { $percentile } は分か
 bar-unanswered = 応答なし
 spark-good = 1 秒あたりの正常な応答（{ $least }〜{ $most }）、1 文字は { $seconds } 秒
 spark-failed = 1 秒あたりの失敗（{ $least }〜{ $most }）、1 文字は { $seconds } 秒
+load-interrupted = 中断されました。それまでの測定値を示します
 load-made-line = { $began }、webdyno { $version }: { $end }
 
 # ---- 見出しとラベル ----

@@ -319,7 +319,8 @@ impl LoadResult {
         let arrived = open.arrived as f64;
         // A number of requests ends with its last answer, which may be long after it was due.
         let seconds = match self.end {
-            LoadEnd::Requests => table.reached(arrived)? as f64 / SECOND as f64,
+            // By chance there may be more than the whole table is expected to have.
+            LoadEnd::Requests => table.reached(arrived).unwrap_or(table.length_ns()) as f64 / SECOND as f64,
             LoadEnd::Duration | LoadEnd::Stopped => self.seconds(),
         };
         (seconds > 0.0).then(|| arrived / seconds)
@@ -331,7 +332,9 @@ impl LoadResult {
         let (own_time, chance) = match (self.end == LoadEnd::Requests, &spec.pace) {
             (true, Pace::Timetable(table)) => {
                 let chance = if table.arrivals == Arrivals::Poisson { 4.0 / (open.arrived as f64).sqrt() } else { 0.0 };
-                (open.service.range_us()?.1 as f64 / 1e6, chance)
+                // The end may be one request's own time, be it the one that timed out.
+                let longest = |times: &Latency| times.range_us().map_or(0, |(_, max)| max);
+                (longest(&open.service).max(longest(&open.at_least)) as f64 / 1e6, chance)
             }
             _ => (0.0, 0.0),
         };
@@ -479,6 +482,21 @@ mod tests {
         check(1000.0, Arrivals::Even, &[]);
         check(1020.0, Arrivals::Even, &["rate"]);
         check(1020.0, Arrivals::Poisson, &[]);
+        // Half of the ten seconds went by until the last of them timed out.
+        let (load, spec) = open(10_000, 0, 2000.0, Arrivals::Even);
+        let mut load = LoadResult { end: LoadEnd::Requests, ..load };
+        load.open.as_mut().unwrap().at_least.record(5_000_000);
+        load.counts.failed.insert(Failure::Timeout, 1);
+        check_of(&load, &spec, &[]);
+    }
+
+    #[test]
+    fn chance_may_exceed_a_table() {
+        let stages = vec![crate::plan::Stage { length_ns: 10 * SECOND, from: 990.0, to: 990.0 }];
+        let (load, spec) = open(10_000, 0, 1000.0, Arrivals::Poisson);
+        let pace = Pace::Timetable(Timetable { stages, arrivals: Arrivals::Poisson });
+        let asked = LoadResult { end: LoadEnd::Requests, ..load }.asked_rate(&LoadSpec { pace, ..spec });
+        assert_eq!(asked, Some(1000.0));
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl LoadView {
             host: run::host(&run.head.host),
             spec: spec.clone(),
             sent: sent::sentence(spec, &words),
-            outcome: series::outcome(trial, &words),
+            outcome: series::load_outcome(trial, &words),
             counts: load.counts.clone(),
             failures: cells::failures(&load.counts, &load.examples, &words),
             in_flight: load.in_flight,

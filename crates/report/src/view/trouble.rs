@@ -4,7 +4,7 @@
 
 use crate::language::Catalogue;
 use crate::view::judged::Judged;
-use crate::view::series::outcome;
+use crate::view::series::{load_outcome, outcome};
 use crate::view::{CellView, TroubleView};
 use diagnosis::{Cause, Diagnosis};
 use model::run::Run;
@@ -35,7 +35,7 @@ fn unplanned(run: &Run, words: &Catalogue) -> impl Iterator<Item = TroubleView> 
 
 /// What did not go as planned in a load that is no trial among others, and the notes that touch its result.
 pub(crate) fn of_load(trial: &Trial, diagnosis: Option<&Diagnosis>, words: &Catalogue) -> Vec<TroubleView> {
-    let unplanned = (trial.outcome != Outcome::Complete).then(|| outcome(trial, words).text);
+    let unplanned = (trial.outcome != Outcome::Complete).then(|| load_outcome(trial, words).text);
     let notes = notes(trial, words).filter(|note| note.matters(trial, diagnosis)).map(|note| note.text);
     let serious = unplanned.into_iter().map(|text| TroubleView { text, serious: true });
     serious.chain(notes.map(|text| TroubleView { text, serious: false })).collect()

@@ -157,7 +157,8 @@ fn as_json_it_says_what_was_measured() {
 fn the_page_on_loads_is_right() {
     let page = include_str!("../../../../docs/load.md");
     let expected = page.split("--expect '").skip(1).map(|rest| rest.split_once('\'').unwrap().0);
-    assert_eq!(expected.map(|text| Threshold::parse(text).unwrap()).count(), 3);
+    let expected: Vec<Threshold> = expected.map(|text| Threshold::parse(text).unwrap()).collect();
+    assert_eq!(expected.len(), 3);
     let needs = |line: &str| {
         let (percentile, needed) = line.strip_prefix("| p")?.strip_suffix(" |")?.split_once(" | ")?;
         Some((percentile.parse().ok()?, needed.parse::<u64>().ok()?))
@@ -180,6 +181,15 @@ fn redrawn_from_the_store_it_is_the_same() {
     let again = store.load("latest").unwrap();
     let drawn = |run: &Run| json::render(&view(run, Language::English));
     assert_eq!(drawn(&run), drawn(&again));
+}
+
+#[test]
+fn an_interrupted_load_is_shown() {
+    let mut run = scene::closed();
+    run.trials[0].outcome = Outcome::EndedEarly(Stop::Interrupted);
+    let drawn = terminal(&run, Language::English, 100);
+    assert!(drawn.contains("  interrupted; what was measured until then is shown\n"), "{drawn}");
+    assert!(drawn.contains("406 per second: 8126 in 20.0 s"), "{drawn}");
 }
 
 #[test]
