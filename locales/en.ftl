@@ -76,21 +76,35 @@ warn-generator-share = The load generator shared the server's CPUs and took up t
 
 # ---- doubts about the load ----
 doubt-little = Little's law is off in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: on average { $achieved } were in flight, rate times latency of good answers gives { $computed }. Time may have gone into requests that did not count.
 doubt-concurrency = Fewer requests were in flight than asked for in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: { $achieved } instead of { $asked }.
 doubt-generator = The load generator was at its own limit in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     } ({ $share } % of its CPU time): the server may be able to do more.
 doubt-few-waves = Few requests per connection in { $trials ->
+        [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
     } ({ $waves }): start and end weigh heavily.
+doubt-rate = The rate was missed in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: { $asked } per second were due, { $achieved } per second were sent. There were not enough free connections, or the generator could not keep up.
+doubt-late = The load generator itself was late in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: more than 1 % of the requests began over 1 ms after they were due although a connection was free (p99 { $late }). The latencies contain that.
 doubt-in-flight = Many requests were still in flight when the load ended: { $n }, with { $good ->
         [one] { $good } good answer
        *[other] { $good } good answers
@@ -150,13 +164,96 @@ amount-either = { $requests ->
        *[other] { $requests } requests
     } or { $duration }, whichever ends first
 amount-open = until stopped
-load-keep-alive = GET { $path }, { $connections } at a time, { $amount }, keep-alive
-load-close = GET { $path }, { $connections } at a time, { $amount }, a new connection each
+load-keep-alive = { $request }, { $pace }, { $amount }, keep-alive
+load-close = { $request }, { $pace }, { $amount }, a new connection each
+request-http10 = { $request } by HTTP/1.0
+request-with-body = { $request } with a body of { $bytes }
+request-of-mix = { $request } { $share } %
+request-mix = { $kinds ->
+        [one] { $kinds } kind
+       *[other] { $kinds } kinds
+    } of requests ({ $list })
+pace-closed = { $connections } at a time
+pace-open = { $arrivals }, over at most { $connections ->
+        [one] { $connections } connection
+       *[other] { $connections } connections
+    }
+pace-pipelined = { $pace }, each pipelined { $depth } deep
+rate-constant = { $rate } per second
+rate-held = { $rate } per second for { $duration }
+rate-ramp = { $from } to { $to } per second within { $duration }
+arrivals-even = { $rate } at equal distances
+arrivals-poisson = { $rate } at random (Poisson)
+arrivals-bursts = { $rate } in bursts of { $size }
 host-line = { $name }: CPUs { $cpus }, { $memory } memory, { $swap } swap, Linux { $kernel }
 made-line = { $began }, webdyno { $version }, { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
     }, seed { $seed }: { $end }
+
+# ---- one load ----
+section-thresholds = What was expected
+section-times = Times
+section-histogram = Latency of requests
+section-over-time = Over time
+section-limit = What limited it
+threshold-met = met: { $threshold } (found: { $found })
+threshold-missed = missed: { $threshold } (found: { $found })
+threshold-cut-off = not known, so missed: { $threshold } (it is { $found }, as requests were still without an answer)
+threshold-too-few = not known, so missed: { $threshold } (values it needs: { $needed }, values there were: { $have }, found among them: { $found })
+threshold-nothing = not known, so missed: { $threshold } (nothing of the kind was measured)
+threshold-closed = not known, so missed: { $threshold } (only a load that sends at a rate of its own has such a number)
+more-than = more than { $value }
+fact-good = good answers
+fact-good-text = { $rate } per second: { $good } in { $window }
+fact-due = due
+fact-due-text = { $asked } per second: { $arrived } in all; sent were { $sent } per second
+fact-failed = failed
+fact-failed-none = none
+fact-failed-text = { $failed } ({ $share } of those that ended)
+fact-statuses = statuses
+fact-unsent = unsent
+fact-unsent-text = { $unsent } ({ $share } of those due): no connection was free for them until the end
+fact-in-flight = in flight at end
+fact-in-flight-text = { $n }: neither answers nor failures
+fact-retries = sent again
+fact-retries-text = { $n }: a kept connection had ended without an answer, as idle ones may
+fact-concurrency = at the same time
+fact-concurrency-open = { $achieved } in flight on average
+fact-concurrency-closed = { $achieved } in flight on average, of { $asked } asked for
+fact-bytes = received
+fact-bytes-text = { $rate } per second: { $received } in all; sent: { $sent }
+fact-connections = connections
+fact-connections-text = { $opened } opened
+fact-generator = generator
+fact-generator-text = { $share } of the CPU time of { $threads ->
+        [one] { $threads } thread
+       *[other] { $threads } threads
+    }
+fact-generator-late = { $share } of the CPU time of { $threads ->
+        [one] { $threads } thread
+       *[other] { $threads } threads
+    }; 99 % of requests began no later than { $late } after they could
+part-latency = latency ({ $unit })
+part-service = service ({ $unit })
+part-first-byte = first byte ({ $unit })
+part-connect = connect ({ $unit })
+part-handshake = TLS handshake ({ $unit })
+statistic-min = min
+statistic-mean = mean
+statistic-max = max
+latency-of-open = Latency counts from when a request was due, service from when it was sent. What lies between is waiting for a free connection: users would wait it too, and a closed loop would not show it.
+latency-of-closed = Latency counts from when a request was sent. While the server is slow, fewer are sent: users who do not wait for each other would meet longer latencies than these. Only a load with a rate of its own shows them.
+latency-more-than = Latency contains { $n ->
+        [one] { $n } request
+       *[other] { $n } requests
+    } without an answer, of which only a lower bound is known. “>” means: more than that.
+latency-too-few = There were too few requests to know { $percentile }, which takes at least { $needed }.
+bar-unanswered = no answer
+spark-good = good answers per second, from { $least } to { $most }; a mark is { $seconds } s
+spark-failed = failures per second, from { $least } to { $most }; a mark is { $seconds } s
+load-interrupted = interrupted; what was measured until then is shown
+load-made-line = { $began }, webdyno { $version }: { $end }
 
 # ---- headings and labels ----
 section-warnings = Before you believe the numbers

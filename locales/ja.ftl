@@ -63,10 +63,30 @@ warn-again-differs = 何も変えていない A/A セルが基準の { $ratio } 
 warn-generator-share = 負荷生成側がサーバーと同じ CPU を使い、マシン全体の最大 { $share } % を消費しました。
 
 # ---- 負荷のかけ方への疑問 ----
-doubt-little = { $trials } 試行中 { $n } 試行でリトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
-doubt-concurrency = { $trials } 試行中 { $n } 試行で、実際の並列度が { $achieved } にとどまり、指定した { $asked } に届きませんでした。
-doubt-generator = { $trials } 試行中 { $n } 試行で、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
-doubt-few-waves = { $trials } 試行中 { $n } 試行で、接続あたりのリクエスト数が { $waves } と少なく、開始直後と終了間際の影響が大きくなっています。
+doubt-little = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
+doubt-concurrency = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、実際の並列度が { $achieved } にとどまり、指定した { $asked } に届きませんでした。
+doubt-generator = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
+doubt-few-waves = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、接続あたりのリクエスト数が { $waves } と少なく、開始直後と終了間際の影響が大きくなっています。
+doubt-rate = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、指定したレートに届きませんでした。毎秒 { $asked } 件のはずが、送信できたのは { $achieved } 件です。空いている接続が足りなかったか、負荷生成側が追いつきませんでした。
+doubt-late = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、負荷生成側自身に遅れがありました。接続が空いていたのに、リクエストの 1 % 超が予定から 1 ms を過ぎて始まっています（p99 { $late }）。応答時間にはこの遅れも含まれます。
 doubt-in-flight = 負荷の終了時にまだ応答待ちのリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件）。より長い負荷で測ってください。
 doubt-retries = KeepAlive の接続が応答なしに終わり、送り直したリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件、例: { $example }）。リクエストを処理するとサーバーが落ちる場合に起こります。
 
@@ -111,10 +131,78 @@ amount-requests = { $requests } リクエスト
 amount-duration = { $duration }
 amount-either = { $requests } リクエストまたは { $duration }（先に終わる方）
 amount-open = 停止するまで
-load-keep-alive = GET { $path }、並列度 { $connections }、{ $amount }、KeepAlive あり
-load-close = GET { $path }、並列度 { $connections }、{ $amount }、KeepAlive なし
+load-keep-alive = { $request }、{ $pace }、{ $amount }、KeepAlive あり
+load-close = { $request }、{ $pace }、{ $amount }、KeepAlive なし
+request-http10 = HTTP/1.0 で { $request }
+request-with-body = { $request }（本文 { $bytes }）
+request-of-mix = { $request } { $share } %
+request-mix = { $kinds } 種類のリクエスト（{ $list }）
+pace-closed = 並列度 { $connections }
+pace-open = { $arrivals }、最大 { $connections } 接続
+pace-pipelined = { $pace }、それぞれ { $depth } 件までパイプライン
+rate-constant = 毎秒 { $rate } 件
+rate-held = { $duration } の間毎秒 { $rate } 件
+rate-ramp = { $duration } かけて毎秒 { $from } 件から { $to } 件へ
+arrivals-even = { $rate }を等間隔で
+arrivals-poisson = { $rate }をランダムな間隔（ポアソン）で
+arrivals-bursts = { $rate }を { $size } 件ずつまとめて
 host-line = { $name }: CPU { $cpus } 個、メモリー { $memory }、スワップ { $swap }、Linux { $kernel }
 made-line = { $began }、webdyno { $version }、{ $blocks } ブロック、シード { $seed }: { $end }
+
+# ---- 単独の負荷 ----
+section-thresholds = 満たすべき条件
+section-times = 所要時間
+section-histogram = リクエストの応答時間
+section-over-time = 時間変化
+section-limit = 何が限界だったか
+threshold-met = 達成: { $threshold }（実測 { $found }）
+threshold-missed = 未達: { $threshold }（実測 { $found }）
+threshold-cut-off = 不明のため未達: { $threshold }（応答のないリクエストが残っており、{ $found }としか言えません）
+threshold-too-few = 不明のため未達: { $threshold }（必要な件数 { $needed }、実際の件数 { $have }、その中での値 { $found }）
+threshold-nothing = 不明のため未達: { $threshold }（測定された値がありません）
+threshold-closed = 不明のため未達: { $threshold }（レートを指定した負荷にしかない値です）
+more-than = { $value } 超
+fact-good = 正常な応答
+fact-good-text = 毎秒 { $rate } 件（{ $window } で { $good } 件）
+fact-due = 送信予定
+fact-due-text = 毎秒 { $asked } 件（計 { $arrived } 件）、実際の送信は毎秒 { $sent } 件
+fact-failed = 失敗
+fact-failed-none = なし
+fact-failed-text = { $failed } 件（終わったリクエストの { $share }）
+fact-statuses = ステータス
+fact-unsent = 未送信
+fact-unsent-text = { $unsent } 件（送信予定の { $share }）: 終了まで空いた接続がありませんでした
+fact-in-flight = 終了時に応答待ち
+fact-in-flight-text = { $n } 件（応答にも失敗にも数えません）
+fact-retries = 再送
+fact-retries-text = { $n } 件（KeepAlive の接続が応答なしに終わったもの。使われていない接続では普通に起こります）
+fact-concurrency = 並列度
+fact-concurrency-open = 平均 { $achieved } 件が応答待ち
+fact-concurrency-closed = 平均 { $achieved } 件が応答待ち（指定は { $asked }）
+fact-bytes = 受信
+fact-bytes-text = 毎秒 { $rate }（計 { $received }）、送信は計 { $sent }
+fact-connections = 接続
+fact-connections-text = { $opened } 回
+fact-generator = 負荷生成側
+fact-generator-text = { $threads } スレッドの CPU 時間の { $share }
+fact-generator-late = { $threads } スレッドの CPU 時間の { $share }、リクエストの 99 % は送信可能になってから { $late } 以内に開始
+part-latency = 応答時間（{ $unit }）
+part-service = 処理時間（{ $unit }）
+part-first-byte = 最初のバイト（{ $unit }）
+part-connect = 接続（{ $unit }）
+part-handshake = TLS（{ $unit }）
+statistic-min = 最小
+statistic-mean = 平均
+statistic-max = 最大
+latency-of-open = 応答時間は送信予定の時刻から、処理時間は実際の送信から数えます。その差は接続が空くまで待った時間です。利用者も同じだけ待たされますが、応答を待って次を送る負荷では現れません。
+latency-of-closed = 応答時間は送信から数えます。サーバーが遅い間は送信も減るため、互いを待たない利用者の応答時間はこれより長くなります。それを測れるのはレートを指定した負荷だけです。
+latency-more-than = 応答時間には応答のなかったリクエスト { $n } 件を含みます。これらは下限しか分かりません。「>」はその値を超えることを示します。
+latency-too-few = リクエストが足りないため { $percentile } は分かりません。少なくとも { $needed } 件必要です。
+bar-unanswered = 応答なし
+spark-good = 1 秒あたりの正常な応答（{ $least }〜{ $most }）、1 文字は { $seconds } 秒
+spark-failed = 1 秒あたりの失敗（{ $least }〜{ $most }）、1 文字は { $seconds } 秒
+load-interrupted = 中断されました。それまでの測定値を示します
+load-made-line = { $began }、webdyno { $version }: { $end }
 
 # ---- 見出しとラベル ----
 section-warnings = 数値を読む前に

@@ -14,6 +14,8 @@ pub mod load;
 pub mod plan;
 pub mod reading;
 pub mod run;
+pub mod statistic;
+pub mod threshold;
 pub mod trial;
 
 /// A point on, or a length of, the machine's monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds.

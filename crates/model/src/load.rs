@@ -4,6 +4,7 @@
 //! as answers. The self-check is derived here, so that every reader of a stored load comes to the same doubts.
 
 use crate::latency::Latency;
+use crate::plan::{Arrivals, LoadSpec, Pace};
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -201,7 +202,7 @@ pub enum Quantile {
     MoreThan(u64),
 }
 
-/// A doubt about the load itself, found by [`LoadResult::self_check`].
+/// A doubt about the load itself, found by [`LoadResult::doubts`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LoadDoubt {
@@ -232,12 +233,29 @@ pub enum LoadDoubt {
         /// Requests per connection.
         waves: f64,
     },
+    /// An open loop sent less than 99 % of what its timetable asked for, in the time it asked for.
+    RateMissed {
+        /// Requests per second that were due.
+        asked: f64,
+        /// Requests per second that were sent.
+        achieved: f64,
+    },
+    /// The generator began more than 1 % of the requests over a millisecond late although a connection was free for them.
+    LateGenerator {
+        /// 99 % were begun no later than this, in microseconds.
+        p99_us: u64,
+    },
 }
 
 /// Below so many requests per connection a load is mostly its own beginning and end.
 const FEW_WAVES: f64 = 5.0;
 /// From so many on, beginning and end weigh less than the tolerances of the self-check.
 const STEADY_WAVES: f64 = 20.0;
+
+/// An open loop that sends less than this share of its arrivals missed its rate.
+const RATE_ACHIEVED: f64 = 0.99;
+/// A generator that is later than this, in microseconds, shows in what it measures.
+const LATE_US: u64 = 1000;
 
 /// Neighbouring values of a histogram with three significant digits differ by no more than a thousandth, twice that here.
 const PRECISION: f64 = 1.002;
@@ -284,6 +302,49 @@ impl LoadResult {
         Some(if highest.is_some_and(same) { Quantile::Exactly(lowest) } else { Quantile::MoreThan(lowest) })
     }
 
+    /// Requests begun: answered, failed, or in flight at the end.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.counts.good + self.counts.failures() + self.in_flight
+    }
+
+    /// All doubts about this load, which `spec` asked for.
+    #[must_use]
+    pub fn doubts(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
+        self.rate_missed(spec).into_iter().chain(self.self_check()).collect()
+    }
+
+    /// Requests per second that the timetable had for an open loop: of those that became due, over the time they were due in.
+    #[must_use]
+    pub fn asked_rate(&self, spec: &LoadSpec) -> Option<f64> {
+        let (Some(open), Pace::Timetable(table)) = (&self.open, &spec.pace) else { return None };
+        let arrived = open.arrived as f64;
+        // A number of requests ends with its last answer, which may be long after it was due.
+        let seconds = match self.end {
+            // By chance there may be more than the whole table is expected to have.
+            LoadEnd::Requests => table.reached(arrived).unwrap_or(table.length_ns()) as f64 / SECOND as f64,
+            LoadEnd::Duration | LoadEnd::Stopped => self.seconds(),
+        };
+        (seconds > 0.0).then(|| arrived / seconds)
+    }
+
+    /// Whether an open loop fell behind its timetable, by more than chance explains.
+    fn rate_missed(&self, spec: &LoadSpec) -> Option<LoadDoubt> {
+        let (open, asked) = (self.open.as_ref()?, self.asked_rate(spec)?);
+        let (own_time, chance) = match (self.end == LoadEnd::Requests, &spec.pace) {
+            (true, Pace::Timetable(table)) => {
+                let chance = if table.arrivals == Arrivals::Poisson { 4.0 / (open.arrived as f64).sqrt() } else { 0.0 };
+                // The end may be one request's own time, be it the one that timed out.
+                let longest = |times: &Latency| times.range_us().map_or(0, |(_, max)| max);
+                (longest(&open.service).max(longest(&open.at_least)) as f64 / 1e6, chance)
+            }
+            _ => (0.0, 0.0),
+        };
+        let achieved = self.sent() as f64 / (self.seconds() - own_time);
+        let missed = achieved > 0.0 && achieved < asked * (RATE_ACHIEVED - chance);
+        missed.then_some(LoadDoubt::RateMissed { asked, achieved })
+    }
+
     /// Share of the CPU time its threads could have had that the generator spent computing, 0 to 1.
     #[must_use]
     pub fn generator_share(&self) -> f64 {
@@ -294,7 +355,7 @@ impl LoadResult {
         if available > 0.0 { self.generator.cpu_ns as f64 / available } else { 0.0 }
     }
 
-    /// The doubts this load raises about itself.
+    /// The doubts this load raises about itself, whatever was asked for.
     ///
     /// Little's law uses good answers only, so it is not computed when more than 1 % failed or any timed out: a single timeout can
     /// be longer than all the rest.
@@ -307,7 +368,8 @@ impl LoadResult {
             return doubts;
         }
         let waves = ended as f64 / asked;
-        if waves < FEW_WAVES && self.connections > 1 {
+        // An open loop uses the connections it needs.
+        if self.open.is_none() && waves < FEW_WAVES && self.connections > 1 {
             doubts.push(LoadDoubt::FewWaves { waves });
         }
         let achieved = self.concurrency();
@@ -327,6 +389,8 @@ impl LoadResult {
         if share > 0.9 {
             doubts.push(LoadDoubt::GeneratorSaturated { share });
         }
+        let lateness = self.open.as_ref().and_then(|open| open.lateness.percentile_us(99.0));
+        doubts.extend(lateness.filter(|&p99| p99 > LATE_US).map(|p99_us| LoadDoubt::LateGenerator { p99_us }));
         doubts
     }
 }
@@ -334,6 +398,7 @@ impl LoadResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Timetable;
 
     /// A load of `good` answers of `latency_us` over ten seconds with that mean number in flight, with no doubts of its own.
     fn load(connections: u32, in_flight: f64, good: u64, latency_us: u64) -> LoadResult {
@@ -362,17 +427,78 @@ mod tests {
 
     #[track_caller]
     fn check(load: &LoadResult, expected: &[&str]) {
+        check_of(load, &LoadSpec::of("l", "/"), expected);
+    }
+
+    #[track_caller]
+    fn check_of(load: &LoadResult, spec: &LoadSpec, expected: &[&str]) {
         let kinds: Vec<_> = load
-            .self_check()
+            .doubts(spec)
             .iter()
             .map(|doubt| match doubt {
                 LoadDoubt::LittleOff { .. } => "little",
                 LoadDoubt::ConcurrencyMissed { .. } => "concurrency",
                 LoadDoubt::GeneratorSaturated { .. } => "generator",
                 LoadDoubt::FewWaves { .. } => "waves",
+                LoadDoubt::RateMissed { .. } => "rate",
+                LoadDoubt::LateGenerator { .. } => "late",
             })
             .collect();
         assert_eq!(kinds, expected);
+    }
+
+    /// Ten seconds of an open loop in which requests of 10 ms were sent and so many were not, and the pace it was meant to have.
+    fn open(sent: u64, unsent: u64, rate: f64, arrivals: Arrivals) -> (LoadResult, LoadSpec) {
+        let mut load = load(1000, sent as f64 / 1000.0, sent, 10_000);
+        load.open =
+            Some(OpenLoop { arrived: sent + unsent, unsent, service: load.total.clone(), ..OpenLoop::default() });
+        (load, LoadSpec { pace: Pace::Timetable(Timetable::constant(rate, arrivals)), ..LoadSpec::of("l", "/") })
+    }
+
+    #[test]
+    fn an_open_loop_is_held_to_its_rate() {
+        let check = |sent, unsent, expected: &[&str]| {
+            let (load, spec) = open(sent, unsent, 1000.0, Arrivals::Even);
+            check_of(&load, &spec, expected);
+        };
+        check(10_000, 0, &[]);
+        check(9_950, 50, &[]);
+        check(9_850, 150, &["rate"]);
+        check(0, 0, &[]);
+        let (mut load, spec) = open(10_000, 0, 1000.0, Arrivals::Even);
+        let open = load.open.as_mut().unwrap();
+        (0..9_899).for_each(|_| open.lateness.record(100));
+        (0..101).for_each(|_| open.lateness.record(5_000));
+        check_of(&load, &spec, &["late"]);
+    }
+
+    #[test]
+    fn a_number_of_requests_that_took_too_long_missed_its_rate() {
+        let check = |rate, arrivals, expected: &[&str]| {
+            let (load, spec) = open(10_000, 0, rate, arrivals);
+            check_of(&LoadResult { end: LoadEnd::Requests, ..load }, &spec, expected);
+        };
+        // All were sent, but ten seconds are twice as long as 10 000 requests should have taken.
+        check(2000.0, Arrivals::Even, &["rate"]);
+        check(2000.0, Arrivals::Poisson, &["rate"]);
+        check(1000.0, Arrivals::Even, &[]);
+        check(1020.0, Arrivals::Even, &["rate"]);
+        check(1020.0, Arrivals::Poisson, &[]);
+        // Half of the ten seconds went by until the last of them timed out.
+        let (load, spec) = open(10_000, 0, 2000.0, Arrivals::Even);
+        let mut load = LoadResult { end: LoadEnd::Requests, ..load };
+        load.open.as_mut().unwrap().at_least.record(5_000_000);
+        load.counts.failed.insert(Failure::Timeout, 1);
+        check_of(&load, &spec, &[]);
+    }
+
+    #[test]
+    fn chance_may_exceed_a_table() {
+        let stages = vec![crate::plan::Stage { length_ns: 10 * SECOND, from: 990.0, to: 990.0 }];
+        let (load, spec) = open(10_000, 0, 1000.0, Arrivals::Poisson);
+        let pace = Pace::Timetable(Timetable { stages, arrivals: Arrivals::Poisson });
+        let asked = LoadResult { end: LoadEnd::Requests, ..load }.asked_rate(&LoadSpec { pace, ..spec });
+        assert_eq!(asked, Some(1000.0));
     }
 
     #[test]

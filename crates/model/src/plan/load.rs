@@ -183,6 +183,22 @@ impl Timetable {
         }
         sum
     }
+
+    /// When so many arrivals are to be expected, to the microsecond; `None` when the table ends before.
+    #[must_use]
+    pub fn reached(&self, arrivals: f64) -> Option<Nanos> {
+        // Longer than any load, and short enough for a sum of stages.
+        const LONGEST: Nanos = 365 * 86_400 * SECOND;
+        let (mut early, mut late) = (0, self.length_ns().min(LONGEST));
+        if self.expected(late) < arrivals - 1e-6 {
+            return None;
+        }
+        while late - early > 1000 {
+            let middle = early + (late - early) / 2;
+            if self.expected(middle) < arrivals { early = middle } else { late = middle }
+        }
+        Some(late)
+    }
 }
 
 impl Stage {
@@ -316,6 +332,22 @@ mod tests {
         let endless = Timetable::constant(20.0, Arrivals::Poisson);
         assert_eq!(endless.length_ns(), Nanos::MAX);
         assert!((endless.expected(3 * SECOND) - 60.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn arrivals_are_reached_when_the_area_is() {
+        let check = |table: &Timetable, arrivals, expected_ms: Option<u64>| {
+            let found = table.reached(arrivals).map(|ns| (ns + 500_000) / 1_000_000);
+            assert_eq!(found, expected_ms, "{arrivals}");
+        };
+        let endless = Timetable::constant(20.0, Arrivals::Even);
+        check(&endless, 60.0, Some(3000));
+        check(&endless, 0.0, Some(0));
+        let ramp = Stage { length_ns: 10 * SECOND, from: 0.0, to: 100.0 };
+        let ramp = Timetable { stages: vec![ramp], arrivals: Arrivals::Even };
+        check(&ramp, 125.0, Some(5000));
+        check(&ramp, 500.0, Some(10_000));
+        check(&ramp, 501.0, None);
     }
 
     #[test]

@@ -12,13 +12,13 @@ const GAP: usize = 2;
 const NARROWEST: usize = 9;
 
 /// Columns a text takes.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// Breaks a text into lines of at most `width` columns: at blanks, beside wide characters, and within a word only when it is
 /// longer than a line. A line begins with no closing mark and ends with no opening one.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
         let mut line = String::new();
@@ -88,7 +88,7 @@ fn right(text: &str, width: usize, columns: usize) -> String {
 
 /// The table with its cells as columns when that fits, as rows otherwise. `corner` names the column of cell names.
 /// `verdicts` are the tones of the cells' verdicts.
-pub(super) fn table(table: &Table, columns: usize, paint: Paint, verdicts: &[Tone]) -> String {
+pub(crate) fn table(table: &Table, columns: usize, paint: Paint, verdicts: &[Tone]) -> String {
     let heads = table.heads.iter().map(|head| plain(head)).collect();
     let sheet = Sheet { table: &Table { heads, ..table.clone() }, paint, verdicts };
     match column_widths(sheet.table, columns) {

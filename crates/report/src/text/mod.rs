@@ -3,13 +3,13 @@
 //! Widths are those of a terminal, where most Japanese characters take two columns. The table has the cells as columns, as the
 //! first document's does, when that fits the width, and as rows otherwise.
 
-mod layout;
-mod paint;
+pub(crate) mod layout;
+pub(crate) mod page;
+pub(crate) mod paint;
 
-use crate::escape::plain;
-use crate::language::{Catalogue, Sentence};
-use crate::view::{CellView, FindingView, View};
-use paint::{Paint, Tone};
+use crate::view::{CellView, View};
+use page::Page;
+use paint::Tone;
 use std::collections::BTreeMap;
 
 /// How a terminal is to be written to.
@@ -33,62 +33,19 @@ pub enum Colour {
 /// Draws a view for a terminal; every line ends with a line break.
 #[must_use]
 pub fn render(view: &View, look: Look) -> String {
-    let mut page = Page {
-        width: look.width.max(40),
-        paint: Paint { colour: look.colour },
-        words: Catalogue::of(view.language),
-        out: String::new(),
-    };
+    let mut page = Page::new(view.language, look);
     page.head(view);
     page.sentences("section-warnings", Tone::Warning, &view.warnings);
     page.table(view);
     page.comparisons(view);
     page.diagnoses(view);
     page.settings(view);
-    page.trouble(view);
+    page.trouble(&view.trouble);
     page.footer(view);
     page.out
 }
 
-/// The text so far, and how to add to it.
-struct Page {
-    width: usize,
-    paint: Paint,
-    words: Catalogue,
-    out: String,
-}
-
 impl Page {
-    fn line(&mut self, text: &str) {
-        self.out.push_str(text.trim_end());
-        self.out.push('\n');
-    }
-
-    /// A paragraph; its first line begins with `lead`, the others are indented by as much.
-    fn paragraph(&mut self, lead: &str, tone: Tone, text: &str) {
-        let indent = layout::width(lead);
-        for (index, line) in layout::wrap(&plain(text), self.width.saturating_sub(indent)).iter().enumerate() {
-            let lead = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
-            let line = self.paint.tone(tone, line);
-            self.line(&format!("{lead}{line}"));
-        }
-    }
-
-    fn section(&mut self, id: &str) {
-        let title = self.words.word(id);
-        let title = self.paint.tone(Tone::Strong, &title);
-        self.line("");
-        self.line(&title);
-    }
-
-    fn sentences(&mut self, section: &str, tone: Tone, sentences: &[Sentence]) {
-        if sentences.is_empty() {
-            return;
-        }
-        self.section(section);
-        sentences.iter().for_each(|sentence| self.paragraph("  ! ", tone, &sentence.text));
-    }
-
     fn head(&mut self, view: &View) {
         let run = &view.run;
         self.paragraph("", Tone::Strong, &format!("{}  {}", run.plan, run.id));
@@ -140,27 +97,9 @@ impl Page {
             self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, sentence.text));
         } else {
             self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.headline.text));
-            self.evidence(&diagnosis.primary);
-            for (lead, findings) in [("    + ", &diagnosis.contributing), ("    - ", &diagnosis.ruled_out)] {
-                for finding in findings {
-                    self.paragraph(lead, Tone::Plain, &finding.told.text);
-                    self.evidence(finding);
-                }
-            }
+            self.findings(diagnosis);
         }
         cell.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, &doubt.text));
-    }
-
-    /// The numbers of a finding, and what follows from it.
-    fn evidence(&mut self, finding: &FindingView) {
-        let numbers: Vec<_> =
-            finding.new_evidence().map(|number| format!("{} {}", number.label, number.text)).collect();
-        if !numbers.is_empty() {
-            self.paragraph("      ", Tone::Quiet, &numbers.join(&self.words.word("list-separator")));
-        }
-        for sentence in finding.new_effect().into_iter().chain(&finding.advice) {
-            self.paragraph("      ", Tone::Plain, &sentence.text);
-        }
     }
 
     /// Settings by value, each with the cells that have it.
@@ -180,29 +119,8 @@ impl Page {
         }
     }
 
-    fn trouble(&mut self, view: &View) {
-        if view.trouble.is_empty() {
-            return;
-        }
-        self.section("section-trouble");
-        for trouble in &view.trouble {
-            let tone = if trouble.serious { Tone::Warning } else { Tone::Quiet };
-            self.paragraph("  ", tone, &trouble.text);
-        }
-    }
-
     fn footer(&mut self, view: &View) {
         let run = &view.run;
-        let host = self.words.say(
-            "host-line",
-            &[
-                ("name", run.host.name.as_str().into()),
-                ("cpus", run.host.cpus.into()),
-                ("memory", units::short_bytes(run.host.memory_bytes).into()),
-                ("swap", units::short_bytes(run.host.swap_bytes).into()),
-                ("kernel", run.host.kernel.as_str().into()),
-            ],
-        );
         let made = self.words.say(
             "made-line",
             &[
@@ -214,7 +132,7 @@ impl Page {
             ],
         );
         self.line("");
-        self.paragraph("", Tone::Quiet, &host.text);
+        self.host(&run.host);
         self.paragraph("", Tone::Quiet, &made.text);
     }
 }

@@ -4,7 +4,7 @@ use super::Colour;
 
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     Plain,
     Strong,
     Quiet,
@@ -15,12 +15,12 @@ pub(super) enum Tone {
 
 /// How to show it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Paint {
-    pub(super) colour: Colour,
+pub(crate) struct Paint {
+    pub(crate) colour: Colour,
 }
 
 impl Paint {
-    pub(super) fn tone(self, tone: Tone, text: &str) -> String {
+    pub(crate) fn tone(self, tone: Tone, text: &str) -> String {
         // Blue and yellow, not green and red: most colour-blind readers tell them apart.
         if text.is_empty() {
             return String::new();

@@ -3,14 +3,15 @@
 use crate::language::{Catalogue, Sentence};
 use crate::view::judged::{Compared, Judged};
 use crate::view::run::comparison_warning;
-use crate::view::table::{NOTHING, percent, ratio};
+use crate::view::table::{percent, ratio};
 use crate::view::{
     CellView, ComparisonView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView,
+    doubts, sent,
 };
 use diagnosis::{Diagnosis, Finding, Quantity, Unit};
 use model::latency::Latency;
-use model::load::{Counts, Failure, LoadDoubt, LoadResult};
-use model::plan::{Cell, LoadSpec, Plan, Role};
+use model::load::{Counts, Failure, LoadResult};
+use model::plan::{Cell, Plan, Role};
 use model::run::Run;
 use stats::{Verdict, Warning};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +42,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         role: cell.role,
         variant: variant.name.clone(),
         directives: variant.directives.iter().map(|directive| directive.text.clone()).collect(),
-        load: load_sentence(plan.load(cell), words),
+        load: sent::sentence(plan.load(cell), words),
         trials_used: loads.len(),
         trials_made: run.trials.iter().filter(|trial| trial.cell == cell.name).count(),
         window_s: median(&loads.iter().map(|load| load.seconds()).collect::<Vec<_>>()),
@@ -51,40 +52,14 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         first_byte_median_us: first_byte.percentile_us(50.0),
         connect_median_us: connect.percentile_us(50.0),
         good: counts.good,
-        failures: counts
-            .failed
-            .iter()
-            .map(|(&cause, &count)| FailureView {
-                cause: words.say(failure_id(cause), &[("statuses", statuses(&counts).into())]),
-                count,
-                example: examples.get(&cause).cloned(),
-            })
-            .collect(),
+        failures: failures(&counts, &examples, words),
         in_flight: loads.iter().map(|load| load.in_flight).sum(),
         retries: counts.retries,
         comparison: judged.compared(cell).map(|compared| comparison_view(compared, cell, plan, words)),
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
-        doubts: doubts(&loads, words),
+        doubts: doubts::of_trials(plan.load(cell), &loads, words),
     }
-}
-
-fn load_sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
-    let duration = |ns: u64| units::short_duration(ns as f64);
-    let amount = match (load.requests, load.duration_ns) {
-        (Some(n), None) => words.say("amount-requests", &[("requests", n.into())]),
-        (None, Some(ns)) => words.say("amount-duration", &[("duration", duration(ns).into())]),
-        (Some(n), Some(ns)) => words.say("amount-either", &[("requests", n.into()), ("duration", duration(ns).into())]),
-        (None, None) => words.say("amount-open", &[]),
-    };
-    words.say(
-        if load.keep_alive { "load-keep-alive" } else { "load-close" },
-        &[
-            ("path", load.mix.first().map_or("/", |request| request.path.as_str()).into()),
-            ("connections", load.connections.into()),
-            ("amount", amount.text.into()),
-        ],
-    )
 }
 
 /// The middle value; the mean of the two middle ones for an even count.
@@ -123,6 +98,15 @@ fn latency_view(latency: &Latency) -> Option<LatencyView> {
             .filter_map(|percent| Some(PercentileView { percent, at_most_us: at(percent)? }))
             .collect(),
     })
+}
+
+pub(crate) fn failures(counts: &Counts, examples: &BTreeMap<Failure, String>, words: &Catalogue) -> Vec<FailureView> {
+    let view = |(&cause, &count): (&Failure, &u64)| FailureView {
+        cause: words.say(failure_id(cause), &[("statuses", statuses(counts).into())]),
+        count,
+        example: examples.get(&cause).cloned(),
+    };
+    counts.failed.iter().map(view).collect()
 }
 
 fn failure_id(cause: Failure) -> &'static str {
@@ -220,7 +204,7 @@ fn headline(diagnosis: &Diagnosis, words: &Catalogue) -> Sentence {
     words.say("in-some-trials", &[("limit", title.text.into()), ("n", agree.into()), ("trials", of.into())])
 }
 
-fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
+pub(crate) fn diagnosis_view(diagnosis: &Diagnosis, words: &Catalogue) -> DiagnosisView {
     let found: Vec<&Finding> = std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing).collect();
     let mut said = BTreeSet::new();
     let mut view = |finding: &Finding| finding_view(finding, &found, &mut said, words);
@@ -290,61 +274,4 @@ fn printed(value: f64, unit: Unit) -> String {
         Unit::Count => units::si(value).print(value),
         Unit::Seconds => units::short_duration(value * 1e9),
     }
-}
-
-/// Requests in flight at the end that weigh more than this share of the good answers.
-const IN_FLIGHT_SHARE: f64 = 0.05;
-/// Requests sent again that weigh more than this share of the good answers.
-const RETRIES_SHARE: f64 = 0.01;
-
-/// A doubt of the same kind in several trials is said once, with its worst number.
-fn doubts(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
-    let mut worst: BTreeMap<&'static str, (f64, usize, LoadDoubt)> = BTreeMap::new();
-    for doubt in loads.iter().flat_map(|load| load.self_check()) {
-        // The larger, the worse.
-        let (id, badness) = match &doubt {
-            LoadDoubt::LittleOff { achieved, computed } => ("doubt-little", (computed / achieved).ln().abs()),
-            LoadDoubt::ConcurrencyMissed { asked, achieved } => ("doubt-concurrency", asked - achieved),
-            LoadDoubt::GeneratorSaturated { share } => ("doubt-generator", *share),
-            LoadDoubt::FewWaves { waves } => ("doubt-few-waves", -waves),
-        };
-        let entry = worst.entry(id).or_insert_with(|| (badness, 0, doubt.clone()));
-        entry.1 += 1;
-        if badness > entry.0 {
-            (entry.0, entry.2) = (badness, doubt);
-        }
-    }
-    let sentence = |(id, (_, trials, doubt)): (&str, (f64, usize, LoadDoubt))| {
-        let number = |value: f64| units::si(value).print(value);
-        let mut arguments = vec![("n", trials.into()), ("trials", loads.len().into())];
-        arguments.extend(match doubt {
-            LoadDoubt::LittleOff { achieved, computed } => {
-                vec![("achieved", number(achieved).into()), ("computed", number(computed).into())]
-            }
-            LoadDoubt::ConcurrencyMissed { asked, achieved } => {
-                vec![("asked", number(asked).into()), ("achieved", number(achieved).into())]
-            }
-            LoadDoubt::GeneratorSaturated { share } => vec![("share", percent((share * 100.0).round() / 100.0).into())],
-            LoadDoubt::FewWaves { waves } => vec![("waves", number(waves).into())],
-        });
-        words.say(id, &arguments)
-    };
-    worst.into_iter().map(sentence).chain(uncounted(loads, words)).collect()
-}
-
-/// Requests that were cut off or sent again, when they are many.
-fn uncounted(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
-    let sum = |number: fn(&LoadResult) -> u64| loads.iter().map(|load| number(load)).sum::<u64>();
-    let good = sum(|load| load.counts.good);
-    let example = loads.iter().find_map(|load| load.retry_example.clone());
-    let kinds = [
-        ("doubt-in-flight", sum(|load| load.in_flight), IN_FLIGHT_SHARE),
-        ("doubt-retries", sum(|load| load.counts.retries), RETRIES_SHARE),
-    ];
-    let many = kinds.into_iter().filter(|(_, n, share)| *n as f64 > share * good as f64);
-    many.map(|(id, n, _)| {
-        let example = example.clone().unwrap_or_else(|| NOTHING.to_owned());
-        words.say(id, &[("n", n.into()), ("good", good.into()), ("example", example.into())])
-    })
-    .collect()
 }

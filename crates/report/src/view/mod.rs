@@ -2,12 +2,14 @@
 //!
 //! Field names carry their unit, since [`crate::json`] shows a view as it is.
 
-mod cells;
+pub(crate) mod cells;
+pub(crate) mod doubts;
 mod judged;
-mod run;
-mod series;
+pub(crate) mod run;
+pub(crate) mod sent;
+pub(crate) mod series;
 pub(crate) mod table;
-mod trouble;
+pub(crate) mod trouble;
 
 pub use table::{Row, RowKind, Table};
 

@@ -5,7 +5,7 @@ use crate::view::judged::Judged;
 use crate::view::table::{percent, ratio};
 use crate::view::{HostView, RunView, SettingView};
 use model::plan::Cell;
-use model::run::{Run, RunEnd};
+use model::run::{HostFacts, Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use stats::Warning;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,19 +15,13 @@ const GENERATOR_SHARE: f64 = 0.2;
 
 pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
     let head = &run.head;
-    let host = &head.host;
     let server = run.trials.iter().map(|trial| &trial.settings.server).find(|server| !server.is_empty());
     RunView {
         id: head.id.clone(),
         plan: head.plan.name.clone(),
         about: head.plan.about.clone(),
         began: began(head.anchor.wall_ns),
-        end: match &head.end {
-            RunEnd::Complete => words.say("end-complete", &[]),
-            RunEnd::Unfinished => words.say("end-unfinished", &[]),
-            RunEnd::Interrupted => words.say("end-interrupted", &[]),
-            RunEnd::Failed(why) => words.say("end-failed", &[("why", why.as_str().into())]),
-        },
+        end: end(&head.end, words),
         complete: head.end == RunEnd::Complete,
         version: head.version.clone(),
         server: server.cloned(),
@@ -35,14 +29,7 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         blocks: head.plan.blocks,
         confidence: head.plan.confidence,
         margin: head.plan.margin,
-        host: HostView {
-            name: host.name.clone(),
-            kernel: host.kernel.clone(),
-            cpus: host.cpus,
-            cpu_model: host.cpu_model.clone(),
-            memory_bytes: host.memory,
-            swap_bytes: host.swap,
-        },
+        host: host(&head.host),
         placement: match (head.server_cpus.as_slice(), head.load_cpus.as_slice()) {
             ([], _) | (_, []) => words.say("placement-shared", &[]),
             (server, load) => {
@@ -57,12 +44,32 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
     }
 }
 
+pub(crate) fn end(end: &RunEnd, words: &Catalogue) -> Sentence {
+    match end {
+        RunEnd::Complete => words.say("end-complete", &[]),
+        RunEnd::Unfinished => words.say("end-unfinished", &[]),
+        RunEnd::Interrupted => words.say("end-interrupted", &[]),
+        RunEnd::Failed(why) => words.say("end-failed", &[("why", why.as_str().into())]),
+    }
+}
+
+pub(crate) fn host(host: &HostFacts) -> HostView {
+    HostView {
+        name: host.name.clone(),
+        kernel: host.kernel.clone(),
+        cpus: host.cpus,
+        cpu_model: host.cpu_model.clone(),
+        memory_bytes: host.memory,
+        swap_bytes: host.swap,
+    }
+}
+
 fn list(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A moment in UTC to the second, as RFC 3339 writes it.
-fn began(wall_ns: i64) -> String {
+pub(crate) fn began(wall_ns: i64) -> String {
     jiff::Timestamp::from_second(wall_ns.div_euclid(1_000_000_000))
         .map_or_else(|_| wall_ns.to_string(), |t| t.to_string())
 }

@@ -58,6 +58,14 @@ pub(crate) fn outcome(trial: &Trial, words: &Catalogue) -> Sentence {
     }
 }
 
+/// The same for a load that is no trial among others: what was measured is shown, whoever ended it.
+pub(crate) fn load_outcome(trial: &Trial, words: &Catalogue) -> Sentence {
+    match trial.outcome {
+        Outcome::EndedEarly(Stop::Interrupted) => words.say("load-interrupted", &[]),
+        _ => outcome(trial, words),
+    }
+}
+
 /// The trial of a cell whose throughput is the median; the lower one of two.
 fn typical<'a>(run: &'a Run, cell: &'a str) -> Option<&'a Trial> {
     let mut used: Vec<_> = run.measured(cell).collect();

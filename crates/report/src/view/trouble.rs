@@ -4,7 +4,7 @@
 
 use crate::language::Catalogue;
 use crate::view::judged::Judged;
-use crate::view::series::outcome;
+use crate::view::series::{load_outcome, outcome};
 use crate::view::{CellView, TroubleView};
 use diagnosis::{Cause, Diagnosis};
 use model::run::Run;
@@ -33,12 +33,19 @@ fn unplanned(run: &Run, words: &Catalogue) -> impl Iterator<Item = TroubleView> 
     })
 }
 
+/// What did not go as planned in a load that is no trial among others, and the notes that touch its result.
+pub(crate) fn of_load(trial: &Trial, diagnosis: Option<&Diagnosis>, words: &Catalogue) -> Vec<TroubleView> {
+    let unplanned = (trial.outcome != Outcome::Complete).then(|| load_outcome(trial, words).text);
+    let notes = notes(trial, words).filter(|note| note.matters(trial, diagnosis)).map(|note| note.text);
+    let serious = unplanned.into_iter().map(|text| TroubleView { text, serious: true });
+    serious.chain(notes.map(|text| TroubleView { text, serious: false })).collect()
+}
+
 /// The notes that touch a result, each once with the trials that share it.
 fn noted(run: &Run, judged: &Judged, words: &Catalogue) -> impl Iterator<Item = TroubleView> {
     let mut counted: Vec<(String, usize)> = Vec::new();
     for (index, trial) in run.trials.iter().enumerate() {
-        let matters = |note: &Note| note.refused.is_none_or(|refused| (refused.matters)(trial, judged.trial(index)));
-        for note in notes(trial, words).filter(matters) {
+        for note in notes(trial, words).filter(|note| note.matters(trial, judged.trial(index))) {
             match counted.iter_mut().find(|(known, _)| *known == note.text) {
                 Some((_, trials)) => *trials += 1,
                 None => counted.push((note.text, 1)),
@@ -58,6 +65,13 @@ pub(crate) struct Note {
     pub(crate) text: String,
     /// The precaution it is about.
     refused: Option<&'static Precaution>,
+}
+
+impl Note {
+    /// Whether it touches the trial's result.
+    fn matters(&self, trial: &Trial, diagnosis: Option<&Diagnosis>) -> bool {
+        self.refused.is_none_or(|refused| (refused.matters)(trial, diagnosis))
+    }
 }
 
 /// Everything that was noted in a trial.

@@ -1,0 +1,133 @@
+//! What was counted in a load, as labelled lines in words.
+
+use super::FactView;
+use super::held::percent;
+use crate::language::Catalogue;
+use fluent_bundle::FluentValue;
+use model::load::LoadResult;
+use model::plan::LoadSpec;
+
+pub(super) fn facts(load: &LoadResult, spec: &LoadSpec, words: &Catalogue) -> Vec<FactView> {
+    let say = Teller { load, spec, words };
+    [
+        Some(say.good()),
+        say.due(),
+        Some(say.failed()),
+        say.statuses(),
+        say.unsent(),
+        say.in_flight(),
+        say.retries(),
+        Some(say.concurrency()),
+        Some(say.bytes()),
+        Some(say.connections()),
+        Some(say.generator()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+struct Teller<'a> {
+    load: &'a LoadResult,
+    spec: &'a LoadSpec,
+    words: &'a Catalogue,
+}
+
+impl Teller<'_> {
+    fn fact(&self, label: &str, id: &str, arguments: &[(&'static str, FluentValue<'_>)]) -> FactView {
+        FactView { label: self.words.word(label), text: self.words.say(id, arguments).text }
+    }
+
+    fn good(&self) -> FactView {
+        let (good, rate) = (self.load.counts.good, number(self.load.goodput()));
+        let window = units::short_duration(self.load.seconds() * 1e9);
+        let arguments = [("good", good.into()), ("rate", rate.into()), ("window", window.into())];
+        self.fact("fact-good", "fact-good-text", &arguments)
+    }
+
+    fn due(&self) -> Option<FactView> {
+        let (open, asked) = (self.load.open.as_ref()?, self.load.asked_rate(self.spec)?);
+        let seconds = self.load.seconds();
+        let sent = if seconds > 0.0 { self.load.sent() as f64 / seconds } else { 0.0 };
+        let arguments =
+            [("arrived", open.arrived.into()), ("asked", number(asked).into()), ("sent", number(sent).into())];
+        Some(self.fact("fact-due", "fact-due-text", &arguments))
+    }
+
+    fn failed(&self) -> FactView {
+        let (failed, good) = (self.load.counts.failures(), self.load.counts.good);
+        if failed == 0 {
+            return self.fact("fact-failed", "fact-failed-none", &[]);
+        }
+        let share = percent(failed as f64 * 100.0 / (failed + good) as f64);
+        self.fact("fact-failed", "fact-failed-text", &[("failed", failed.into()), ("share", share.into())])
+    }
+
+    fn statuses(&self) -> Option<FactView> {
+        let told = self.load.counts.statuses.iter().map(|(status, n)| format!("{status}: {n}"));
+        let text = told.collect::<Vec<_>>().join(&self.words.word("list-separator"));
+        (!text.is_empty()).then(|| FactView { label: self.words.word("fact-statuses"), text })
+    }
+
+    fn unsent(&self) -> Option<FactView> {
+        let open = self.load.open.as_ref().filter(|open| open.unsent > 0)?;
+        let share = percent(open.unsent as f64 * 100.0 / open.arrived.max(1) as f64);
+        let arguments = [("unsent", open.unsent.into()), ("share", share.into())];
+        Some(self.fact("fact-unsent", "fact-unsent-text", &arguments))
+    }
+
+    fn in_flight(&self) -> Option<FactView> {
+        let n = self.load.in_flight;
+        (n > 0).then(|| self.fact("fact-in-flight", "fact-in-flight-text", &[("n", n.into())]))
+    }
+
+    fn retries(&self) -> Option<FactView> {
+        let n = self.load.counts.retries;
+        (n > 0).then(|| self.fact("fact-retries", "fact-retries-text", &[("n", n.into())]))
+    }
+
+    fn concurrency(&self) -> FactView {
+        let achieved = number(self.load.concurrency());
+        if self.load.open.is_some() {
+            return self.fact("fact-concurrency", "fact-concurrency-open", &[("achieved", achieved.into())]);
+        }
+        let asked = u64::from(self.load.connections) * u64::from(self.spec.pipeline);
+        let arguments = [("achieved", achieved.into()), ("asked", asked.into())];
+        self.fact("fact-concurrency", "fact-concurrency-closed", &arguments)
+    }
+
+    fn bytes(&self) -> FactView {
+        let (counts, seconds) = (&self.load.counts, self.load.seconds());
+        let rate = if seconds > 0.0 { counts.bytes_in as f64 / seconds } else { 0.0 };
+        let bytes = units::short_bytes;
+        let arguments = [
+            ("received", bytes(counts.bytes_in).into()),
+            ("rate", bytes(rate.round() as u64).into()),
+            ("sent", bytes(counts.bytes_out).into()),
+        ];
+        self.fact("fact-bytes", "fact-bytes-text", &arguments)
+    }
+
+    fn connections(&self) -> FactView {
+        let opened = self.load.counts.connects;
+        self.fact("fact-connections", "fact-connections-text", &[("opened", opened.into())])
+    }
+
+    fn generator(&self) -> FactView {
+        let threads = self.load.generator.threads;
+        let share = percent(self.load.generator_share() * 100.0);
+        let late = self.load.open.as_ref().and_then(|open| open.lateness.percentile_us(99.0));
+        let mut arguments = vec![("threads", threads.into()), ("share", share.into())];
+        match late {
+            None => self.fact("fact-generator", "fact-generator-text", &arguments),
+            Some(us) => {
+                arguments.push(("late", units::short_duration(us as f64 * 1e3).into()));
+                self.fact("fact-generator", "fact-generator-late", &arguments)
+            }
+        }
+    }
+}
+
+fn number(value: f64) -> String {
+    units::si(value).print(value)
+}

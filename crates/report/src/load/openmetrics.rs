@@ -1,0 +1,218 @@
+//! A load as OpenMetrics text, for whatever collects metrics: counters by cause and status, and the times as histograms.
+//!
+//! Units are base units, seconds and bytes. The bounds of the histograms are fixed, so that loads can be added up and compared;
+//! a value is told apart from its bound only as far as three digits do. What is known only to be more than something has no place
+//! in a histogram: it is counted in `webdyno_unanswered`.
+
+use super::{LoadView, TimesView};
+use model::load::Failure;
+use model::statistic::Part;
+use std::fmt::Write as _;
+
+/// Upper bounds as the format writes such numbers, and in microseconds.
+const BOUNDS: [(&str, u64); 26] = [
+    ("1e-05", 10),
+    ("2e-05", 20),
+    ("5e-05", 50),
+    ("0.0001", 100),
+    ("0.0002", 200),
+    ("0.0005", 500),
+    ("0.001", 1_000),
+    ("0.002", 2_000),
+    ("0.005", 5_000),
+    ("0.01", 10_000),
+    ("0.02", 20_000),
+    ("0.05", 50_000),
+    ("0.1", 100_000),
+    ("0.2", 200_000),
+    ("0.5", 500_000),
+    ("1.0", 1_000_000),
+    ("2.0", 2_000_000),
+    ("5.0", 5_000_000),
+    ("10.0", 10_000_000),
+    ("20.0", 20_000_000),
+    ("50.0", 50_000_000),
+    ("100.0", 100_000_000),
+    ("200.0", 200_000_000),
+    ("500.0", 500_000_000),
+    ("1000.0", 1_000_000_000),
+    ("2000.0", 2_000_000_000),
+];
+
+/// Draws a view as OpenMetrics text, its end mark included.
+#[must_use]
+pub fn render(view: &LoadView) -> String {
+    let mut page = Page { out: String::new() };
+    page.family("webdyno_load", Kind::Info, "", "Which load this is.");
+    let labels = [("id", view.id.as_str()), ("target", &view.target), ("version", &view.version)];
+    page.sample("webdyno_load_info", &labels, "1");
+    page.requests(view);
+    page.traffic(view);
+    page.window(view);
+    view.times.iter().for_each(|times| page.histogram(times));
+    page.thresholds(view);
+    page.out.push_str("# EOF\n");
+    page.out
+}
+
+/// Kinds of families, by the name the format gives them.
+#[derive(Clone, Copy)]
+enum Kind {
+    Info,
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+struct Page {
+    out: String,
+}
+
+impl Page {
+    /// The head of a family; `unit` is empty or the end of its name.
+    fn family(&mut self, name: &str, kind: Kind, unit: &str, help: &str) {
+        let kind = match kind {
+            Kind::Info => "info",
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        // Writing to memory does not fail, here and below.
+        let _ = writeln!(self.out, "# TYPE {name} {kind}");
+        if !unit.is_empty() {
+            let _ = writeln!(self.out, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(self.out, "# HELP {name} {help}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: &str) {
+        let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.out, "{name}{labels} {value}");
+    }
+
+    /// A family of one sample without labels.
+    fn lone(&mut self, name: &str, kind: Kind, unit: &str, help: &str, value: &str) {
+        let end = if matches!(kind, Kind::Counter) { "_total" } else { "" };
+        self.family(name, kind, unit, help);
+        self.sample(&format!("{name}{end}"), &[], value);
+    }
+
+    fn requests(&mut self, view: &LoadView) {
+        self.family("webdyno_requests", Kind::Counter, "", "Requests that ended, by how.");
+        self.sample("webdyno_requests_total", &[("outcome", "good"), ("cause", "")], &view.counts.good.to_string());
+        for (cause, count) in &view.counts.failed {
+            let labels = [("outcome", "failed"), ("cause", cause_name(*cause))];
+            self.sample("webdyno_requests_total", &labels, &count.to_string());
+        }
+        self.family("webdyno_responses", Kind::Counter, "", "Complete answers by status.");
+        for (status, count) in &view.counts.statuses {
+            self.sample("webdyno_responses_total", &[("status", &status.to_string())], &count.to_string());
+        }
+        let counted = [
+            ("webdyno_retries", "Requests sent a second time.", Some(view.counts.retries)),
+            ("webdyno_connections", "Connections opened.", Some(view.counts.connects)),
+            ("webdyno_arrivals", "Requests that became due.", view.open.map(|open| open.arrived)),
+            ("webdyno_unsent", "Requests due that no connection was free for.", view.open.map(|open| open.unsent)),
+            (
+                "webdyno_unanswered",
+                "Requests due without an answer, of which only a lower bound of the latency is known.",
+                view.times.iter().find(|times| times.part == Part::Latency).map(|times| times.cut_off),
+            ),
+        ];
+        for (name, help, count) in counted {
+            if let Some(count) = count {
+                self.lone(name, Kind::Counter, "", help, &count.to_string());
+            }
+        }
+        let in_flight = view.in_flight.to_string();
+        self.lone("webdyno_in_flight", Kind::Gauge, "", "Requests in flight at the end.", &in_flight);
+    }
+
+    fn traffic(&mut self, view: &LoadView) {
+        for (name, help, bytes) in [
+            ("webdyno_received_bytes", "Bytes received, heads and bodies.", view.counts.bytes_in),
+            ("webdyno_sent_bytes", "Bytes sent.", view.counts.bytes_out),
+        ] {
+            self.lone(name, Kind::Counter, "bytes", help, &bytes.to_string());
+        }
+    }
+
+    fn window(&mut self, view: &LoadView) {
+        let cpu = view.generator.account.cpu_ns as f64 / 1e9;
+        let help = "CPU time of the load generator.";
+        self.lone("webdyno_generator_cpu_seconds", Kind::Counter, "seconds", help, &number(cpu));
+        let help = "Length of the measured window.";
+        self.lone("webdyno_window_seconds", Kind::Gauge, "seconds", help, &number(view.window_s));
+        let help = "Good answers per second of the window.";
+        self.lone("webdyno_good_rate", Kind::Gauge, "", help, &number(view.rate.good));
+        if let Some(asked) = view.rate.asked {
+            let help = "Requests due per second.";
+            self.lone("webdyno_asked_rate", Kind::Gauge, "", help, &number(asked));
+        }
+    }
+
+    fn histogram(&mut self, times: &TimesView) {
+        let name = format!("webdyno_{}_seconds", times.part.name());
+        let help = match times.part {
+            Part::Latency => "Latency of good answers; in an open loop from when they were due.",
+            Part::Service => "Latency of good answers from when they were sent.",
+            Part::FirstByte => "Time of good answers to their first byte.",
+            Part::Connect => "Time to connect.",
+            Part::Handshake => "Time for the TLS handshake.",
+        };
+        self.family(&name, Kind::Histogram, "seconds", help);
+        let mut buckets = times.buckets.iter().peekable();
+        let mut count = 0;
+        for (le, bound) in BOUNDS {
+            while let Some((_, n)) = buckets.next_if(|(us, _)| *us <= bound) {
+                count += n;
+            }
+            self.sample(&format!("{name}_bucket"), &[("le", le)], &count.to_string());
+        }
+        self.sample(&format!("{name}_bucket"), &[("le", "+Inf")], &times.count.to_string());
+        self.sample(&format!("{name}_sum"), &[], &number(times.sum_us / 1e6));
+        self.sample(&format!("{name}_count"), &[], &times.count.to_string());
+    }
+
+    fn thresholds(&mut self, view: &LoadView) {
+        if view.thresholds.is_empty() {
+            return;
+        }
+        let help = "Whether an expectation was met (1); what is not known counts as missed (0).";
+        self.family("webdyno_threshold_met", Kind::Gauge, "", help);
+        for (index, threshold) in view.thresholds.iter().enumerate() {
+            let same = |other: &super::ThresholdView| other.judged.threshold.text == threshold.judged.threshold.text;
+            // The same expectation written twice is one series.
+            if view.thresholds.iter().take(index).any(same) {
+                continue;
+            }
+            let labels = [("threshold", threshold.judged.threshold.text.as_str())];
+            let met = if threshold.judged.is_met() { "1" } else { "0" };
+            self.sample("webdyno_threshold_met", &labels, met);
+        }
+    }
+}
+
+fn cause_name(cause: Failure) -> &'static str {
+    match cause {
+        Failure::Refused => "refused",
+        Failure::Reset => "reset",
+        Failure::Timeout => "timeout",
+        Failure::ClosedEarly => "closed_early",
+        Failure::BadResponse => "bad_response",
+        Failure::LengthDiffers => "length_differs",
+        Failure::Status => "status",
+        Failure::Local => "local",
+    }
+}
+
+/// A number with a point, as the format writes those that are not counts.
+fn number(value: f64) -> String {
+    format!("{value:?}")
+}
+
+/// A label's value: backslash, quote and line break are the only characters that mean something in it.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

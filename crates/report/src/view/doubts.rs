@@ -1,0 +1,85 @@
+//! Doubts about loads, in words: those that a load raises about itself, and requests that are neither answers nor failures.
+
+use crate::language::{Catalogue, Sentence};
+use crate::view::table::{NOTHING, percent};
+use model::load::{LoadDoubt, LoadResult};
+use model::plan::LoadSpec;
+use std::collections::BTreeMap;
+
+/// Requests in flight at the end that weigh more than this share of the good answers.
+const IN_FLIGHT_SHARE: f64 = 0.05;
+/// Requests sent again that weigh more than this share of the good answers.
+const RETRIES_SHARE: f64 = 0.01;
+
+/// Of trials that made the same load: a doubt of the same kind in several of them is said once, with its worst number.
+pub(crate) fn of_trials(spec: &LoadSpec, loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
+    said(spec, loads, loads.len(), words)
+}
+
+/// Of a load that is no trial among others.
+pub(crate) fn of_load(spec: &LoadSpec, load: &LoadResult, words: &Catalogue) -> Vec<Sentence> {
+    said(spec, &[load], 0, words)
+}
+
+/// `trials` is how many to count among: with none, the sentences speak of this load.
+fn said(spec: &LoadSpec, loads: &[&LoadResult], trials: usize, words: &Catalogue) -> Vec<Sentence> {
+    let mut worst: BTreeMap<&'static str, (f64, usize, LoadDoubt)> = BTreeMap::new();
+    for doubt in loads.iter().flat_map(|load| load.doubts(spec)) {
+        let (id, badness) = kind(&doubt);
+        let entry = worst.entry(id).or_insert_with(|| (badness, 0, doubt.clone()));
+        entry.1 += 1;
+        if badness > entry.0 {
+            (entry.0, entry.2) = (badness, doubt);
+        }
+    }
+    let sentence = |(id, (_, n, doubt)): (&str, (f64, usize, LoadDoubt))| {
+        let mut arguments = vec![("n", n.into()), ("trials", trials.into())];
+        arguments.extend(numbers(&doubt).into_iter().map(|(name, number)| (name, number.into())));
+        words.say(id, &arguments)
+    };
+    worst.into_iter().map(sentence).chain(uncounted(loads, words)).collect()
+}
+
+/// The sentence for a doubt, and how bad it is: the larger, the worse.
+fn kind(doubt: &LoadDoubt) -> (&'static str, f64) {
+    match doubt {
+        LoadDoubt::LittleOff { achieved, computed } => ("doubt-little", (computed / achieved).ln().abs()),
+        LoadDoubt::ConcurrencyMissed { asked, achieved } => ("doubt-concurrency", asked - achieved),
+        LoadDoubt::GeneratorSaturated { share } => ("doubt-generator", *share),
+        LoadDoubt::FewWaves { waves } => ("doubt-few-waves", -waves),
+        LoadDoubt::RateMissed { asked, achieved } => ("doubt-rate", asked / achieved),
+        LoadDoubt::LateGenerator { p99_us } => ("doubt-late", *p99_us as f64),
+    }
+}
+
+fn numbers(doubt: &LoadDoubt) -> Vec<(&'static str, String)> {
+    let number = |value: f64| units::si(value).print(value);
+    match *doubt {
+        LoadDoubt::LittleOff { achieved, computed } => {
+            vec![("achieved", number(achieved)), ("computed", number(computed))]
+        }
+        LoadDoubt::ConcurrencyMissed { asked, achieved } | LoadDoubt::RateMissed { asked, achieved } => {
+            vec![("asked", number(asked)), ("achieved", number(achieved))]
+        }
+        LoadDoubt::GeneratorSaturated { share } => vec![("share", percent((share * 100.0).round() / 100.0))],
+        LoadDoubt::FewWaves { waves } => vec![("waves", number(waves))],
+        LoadDoubt::LateGenerator { p99_us } => vec![("late", units::short_duration(p99_us as f64 * 1e3))],
+    }
+}
+
+/// Requests that were cut off or sent again, when they are many.
+fn uncounted(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
+    let sum = |number: fn(&LoadResult) -> u64| loads.iter().map(|load| number(load)).sum::<u64>();
+    let good = sum(|load| load.counts.good);
+    let example = loads.iter().find_map(|load| load.retry_example.clone());
+    let kinds = [
+        ("doubt-in-flight", sum(|load| load.in_flight), IN_FLIGHT_SHARE),
+        ("doubt-retries", sum(|load| load.counts.retries), RETRIES_SHARE),
+    ];
+    let many = kinds.into_iter().filter(|(_, n, share)| *n as f64 > share * good as f64);
+    many.map(|(id, n, _)| {
+        let example = example.clone().unwrap_or_else(|| NOTHING.to_owned());
+        words.say(id, &[("n", n.into()), ("good", good.into()), ("example", example.into())])
+    })
+    .collect()
+}

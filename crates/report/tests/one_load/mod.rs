@@ -1,0 +1,206 @@
+//! Runs that are one load, drawn in every form and compared with what they looked like before.
+
+mod metrics;
+mod scene;
+
+use expect_test::{ExpectFile, expect_file};
+use model::run::Run;
+use model::statistic::Statistic;
+use model::threshold::Threshold;
+use model::trial::{Outcome, Stop};
+use report::load::{LoadView, csv, json, openmetrics, text};
+use report::text::{Colour, Look};
+use report::{Language, View};
+use serde_json::Value;
+
+const EXPECTED: [&str; 9] = [
+    "p50 < 50ms",
+    "p99 < 40ms",
+    "p99.99 < 200ms",
+    "service.p99 < 20ms",
+    "failed < 1%",
+    "status.503 = 0",
+    "unsent = 0",
+    "rate >= 400/s",
+    "handshake.p50 < 5ms",
+];
+
+fn view(run: &Run, language: Language) -> LoadView {
+    let thresholds: Vec<Threshold> = EXPECTED.iter().map(|text| Threshold::parse(text).unwrap()).collect();
+    LoadView::of(run, &thresholds, language).unwrap()
+}
+
+fn terminal(run: &Run, language: Language, width: usize) -> String {
+    let drawn = text::render(&view(run, language), Look { width, colour: Colour::None });
+    for line in drawn.lines() {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= width, "too wide: {line}");
+    }
+    drawn
+}
+
+fn check(drawn: &str, expected: &ExpectFile) {
+    expected.assert_eq(drawn);
+}
+
+#[test]
+fn on_a_terminal() {
+    check(&terminal(&scene::closed(), Language::English, 80), &expect_file!["../golden/load-closed-en-80.txt"]);
+    check(&terminal(&scene::closed(), Language::Japanese, 80), &expect_file!["../golden/load-closed-ja-80.txt"]);
+    check(&terminal(&scene::open(), Language::English, 80), &expect_file!["../golden/load-open-en-80.txt"]);
+    check(&terminal(&scene::open(), Language::Japanese, 80), &expect_file!["../golden/load-open-ja-80.txt"]);
+    check(&terminal(&scene::open(), Language::English, 56), &expect_file!["../golden/load-open-en-56.txt"]);
+    check(&terminal(&scene::refused(), Language::English, 80), &expect_file!["../golden/load-refused-en-80.txt"]);
+    for width in [40, 45, 120, 250] {
+        terminal(&scene::open(), Language::Japanese, width);
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let view = view(&scene::closed(), Language::English);
+    let coloured = text::render(&view, Look { width: 80, colour: Colour::Ansi });
+    assert!(coloured.contains("\x1b[1;34mmet: p50 < 50ms"), "{coloured}");
+    let mut bare = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        bare.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(bare + rest, text::render(&view, Look { width: 80, colour: Colour::None }));
+}
+
+#[test]
+fn as_csv() {
+    check(&csv::render(&view(&scene::open(), Language::English)), &expect_file!["../golden/load-open.csv"]);
+    for run in [scene::closed(), scene::open(), scene::refused()] {
+        let view = view(&run, Language::English);
+        let drawn = csv::render(&view);
+        let columns = csv::HEAD.split(',').count();
+        assert!(drawn.lines().all(|line| line.split(',').count() == columns));
+        assert_eq!(drawn.lines().count(), view.seconds.len() + 1);
+        let good: u64 = drawn.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse::<u64>().unwrap()).sum();
+        assert_eq!(good, view.counts.good);
+    }
+}
+
+#[test]
+fn as_openmetrics() {
+    let drawn = openmetrics::render(&view(&scene::open(), Language::English));
+    check(&drawn, &expect_file!["../golden/load-open.metrics.txt"]);
+    for mut run in [scene::closed(), scene::open(), scene::refused()] {
+        run.head.plan.name = "http://h/\"a\\b\n".into();
+        metrics::check(&openmetrics::render(&view(&run, Language::Japanese)));
+    }
+}
+
+/// The published schema with nothing allowed that it does not name: what is undescribed is found.
+fn strict(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(strict);
+            if map.get("properties").is_some_and(Value::is_object) && !map.contains_key("additionalProperties") {
+                map.insert("additionalProperties".into(), Value::Bool(false));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(strict),
+        _ => {}
+    }
+}
+
+fn check_schema(document: &Value) -> Vec<String> {
+    let mut schema: Value = serde_json::from_str(include_str!("../../../../docs/schemas/load.schema.json")).unwrap();
+    strict(&mut schema);
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+#[test]
+fn as_json_it_keeps_to_the_schema() {
+    let mut watched = scene::closed();
+    watched.trials[0].readings = crate::fixture::run().trials[0].readings.clone();
+    watched.trials[0].outcome = Outcome::EndedEarly(Stop::Failures);
+    watched.trials[0].settings.server = "Apache/2.4.62 (Debian)".into();
+    for run in [scene::closed(), scene::open(), scene::refused(), watched] {
+        let document: Value = serde_json::from_str(&json::render(&view(&run, Language::English))).unwrap();
+        assert_eq!(check_schema(&document), Vec::<String>::new());
+        let mut broken = document.clone();
+        broken["counts"]["good"] = "many".into();
+        broken["surprise"] = 1.into();
+        assert_eq!(check_schema(&broken).len(), 2);
+    }
+}
+
+#[test]
+fn as_json_it_says_what_was_measured() {
+    let run = scene::open();
+    let text = json::render(&view(&run, Language::English));
+    assert!(text.contains("Authorization") && !text.contains("secret"), "values of header fields may be secrets");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let at = |pointer: &str| document.pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+    let load = run.trials[0].load.as_ref().unwrap();
+    assert_eq!((at("/schema"), at("/target")), (&"webdyno-load".into(), &"http://127.0.0.1:8080/".into()));
+    assert_eq!(at("/counts/good"), load.counts.good);
+    assert_eq!((at("/open/unsent"), at("/in_flight")), (&500.into(), &200.into()));
+    assert_eq!(at("/latency_us/p50").as_f64(), load.total.percentile_us(52.6).map(|us| us as f64));
+    // 5 % had no answer: the 99th percentile is not known, only that it is more than something.
+    assert_eq!(at("/latency_us/p99"), &Value::Null);
+    assert!(at("/latency_us/more_than/p99").as_f64().unwrap() > 1e6);
+    let counted: u64 = at("/histogram").as_array().unwrap().iter().map(|bucket| bucket[1].as_u64().unwrap()).sum();
+    assert_eq!(counted, load.counts.good);
+    assert_eq!(at("/thresholds/1/met"), "no");
+    assert_eq!(at("/thresholds/2/met"), "unknown");
+    assert_eq!(at("/met"), false);
+}
+
+/// The page that explains all this: what it shows can be typed, and its numbers are ours.
+#[test]
+fn the_page_on_loads_is_right() {
+    let page = include_str!("../../../../docs/load.md");
+    let expected = page.split("--expect '").skip(1).map(|rest| rest.split_once('\'').unwrap().0);
+    let expected: Vec<Threshold> = expected.map(|text| Threshold::parse(text).unwrap()).collect();
+    assert_eq!(expected.len(), 3);
+    let needs = |line: &str| {
+        let (percentile, needed) = line.strip_prefix("| p")?.strip_suffix(" |")?.split_once(" | ")?;
+        Some((percentile.parse().ok()?, needed.parse::<u64>().ok()?))
+    };
+    let rows: Vec<(f64, u64)> = page.lines().filter_map(needs).collect();
+    assert_eq!(rows.len(), 6);
+    rows.into_iter().for_each(|(percent, needed)| assert_eq!(Statistic::Percentile(percent).needs(), needed));
+    let columns: Vec<String> = csv::HEAD.split(',').map(|column| format!("`{column}`")).collect();
+    assert!(page.contains(&columns.join(", ")));
+}
+
+#[test]
+fn redrawn_from_the_store_it_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store::Store::open(&folder.path().join("store.sqlite")).unwrap();
+    let run = scene::open();
+    store.begin(&run.head).unwrap();
+    store.save_trial(&run.head.id, &run.trials[0]).unwrap();
+    store.finish(&run.head.id, &run.head.end).unwrap();
+    let again = store.load("latest").unwrap();
+    let drawn = |run: &Run| json::render(&view(run, Language::English));
+    assert_eq!(drawn(&run), drawn(&again));
+}
+
+#[test]
+fn an_interrupted_load_is_shown() {
+    let mut run = scene::closed();
+    run.trials[0].outcome = Outcome::EndedEarly(Stop::Interrupted);
+    let drawn = terminal(&run, Language::English, 100);
+    assert!(drawn.contains("  interrupted; what was measured until then is shown\n"), "{drawn}");
+    assert!(drawn.contains("406 per second: 8126 in 20.0 s"), "{drawn}");
+}
+
+#[test]
+fn only_a_run_that_is_one_load_is_drawn_so() {
+    let of = |run: &Run| LoadView::of(run, &[], Language::English);
+    assert!(of(&crate::fixture::run()).is_none());
+    let run = scene::closed();
+    assert!(of(&run).unwrap().met(), "nothing was expected");
+    let mut without = run.clone();
+    without.trials[0].load = None;
+    assert!(of(&without).is_none());
+    // The other report draws it too.
+    assert_eq!(View::of(&run, Language::English).cells.len(), 1);
+}
