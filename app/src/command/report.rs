@@ -4,7 +4,9 @@ use crate::exit::Exit;
 use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
 use crate::say::say;
 use anyhow::{Context, bail};
-use model::plan::Role;
+use model::plan::{Role, ServerSpec};
+use model::run::Run;
+use report::load::LoadView;
 use report::text::{Colour, Look};
 use report::{Language, View};
 use std::io::{IsTerminal, Write};
@@ -47,6 +49,15 @@ pub(crate) fn store_path(flag: &StoreFlag) -> anyhow::Result<PathBuf> {
 /// complaint after it.
 pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -> anyhow::Result<Exit> {
     let run = store.load(id)?;
+    // One load against a server that is not ours has a report of its own; as Markdown or a page it looks like any run.
+    if matches!(run.head.plan.server, ServerSpec::Url(_)) && !flags.markdown && flags.html.is_none() {
+        let form = if flags.json { Form::Json } else { Form::Text };
+        return Ok(match show_load(&run, form, &flags.lang) {
+            Some(true) => Exit::Done,
+            Some(false) => Exit::Worse,
+            None => Exit::Inconclusive,
+        });
+    }
     let view = View::of(&run, language(&flags.lang));
     let text = if flags.json {
         report::json::render(&view)
@@ -69,6 +80,32 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
         say(&format!("\nThe report as a page: {}", page.display()));
     }
     Ok(exit(&view))
+}
+
+/// How a load is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Json,
+    Csv,
+    OpenMetrics,
+}
+
+/// Shows a run that is one load, and says whether all that was expected of it holds; `None` when it is none, or ended before
+/// it began.
+pub(super) fn show_load(run: &Run, form: Form, lang: &LangFlag) -> Option<bool> {
+    let expected: Vec<_> = run.head.plan.loads.iter().flat_map(|load| load.expect.iter().cloned()).collect();
+    let view = LoadView::of(run, &expected, language(lang))?;
+    let text = match form {
+        Form::Text => report::load::text::render(&view, look()),
+        Form::Json => report::load::json::render(&view),
+        Form::Csv => report::load::csv::render(&view),
+        Form::OpenMetrics => report::load::openmetrics::render(&view),
+    };
+    let mut out = std::io::stdout().lock();
+    // Whoever closed the pipe has seen enough.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    Some(view.met())
 }
 
 fn beside(store: &Path, id: &str) -> PathBuf {

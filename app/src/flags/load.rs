@@ -3,6 +3,7 @@
 use super::{LangFlag, StoreFlag};
 use clap::{Args, ValueEnum};
 use model::Nanos;
+use model::threshold::Threshold;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -81,9 +82,18 @@ pub(crate) struct LoadFlags {
     /// Say what would be sent, and send nothing
     #[arg(long, help_heading = SHOW)]
     pub(crate) dry_run: bool,
+    /// What must hold, such as 'p99 < 200ms' or 'failed = 0'; a miss ends with exit code 1; may be repeated
+    #[arg(long, value_name = "EXPECTATION", value_parser = threshold, help_heading = SHOW)]
+    pub(crate) expect: Vec<Threshold>,
     /// JSON on standard output instead of the report
-    #[arg(long, help_heading = SHOW)]
+    #[arg(long, group = "form", help_heading = SHOW)]
     pub(crate) json: bool,
+    /// CSV, one row a second, on standard output instead of the report
+    #[arg(long, group = "form", help_heading = SHOW)]
+    pub(crate) csv: bool,
+    /// OpenMetrics on standard output instead of the report
+    #[arg(long, group = "form", help_heading = SHOW)]
+    pub(crate) openmetrics: bool,
     /// No live progress on the terminal
     #[arg(long, help_heading = SHOW)]
     pub(crate) plain: bool,
@@ -166,6 +176,10 @@ fn time(text: &str) -> Result<Nanos, String> {
         Ok(length) => Ok(length),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn threshold(text: &str) -> Result<Threshold, String> {
+    Threshold::parse(text).map_err(|error| error.to_string())
 }
 
 fn rate(text: &str) -> Result<f64, String> {

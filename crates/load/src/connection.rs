@@ -189,11 +189,12 @@ impl Connection {
         &self.exchanges[place]
     }
 
-    /// Begins a request; gives its place. It goes out with the next [`Connection::flush`] at the latest.
-    pub(crate) fn begin(&mut self, line: &Line<'_>, exchange: Exchange) -> (usize, Progress) {
-        let bytes = &line.requests.kind(exchange.kind).bytes;
+    /// Begins a request of a kind; gives its place. It goes out with the next [`Connection::flush`] at the latest.
+    pub(crate) fn begin(&mut self, line: &Line<'_>, kind: usize, due_ns: Nanos, start_ns: Nanos) -> (usize, Progress) {
+        let bytes = &line.requests.kind(kind).bytes;
         let place = (self.oldest + self.waiting) % self.exchanges.len();
-        self.exchanges[place] = Exchange { bytes_out: bytes.len() as u64, ..exchange };
+        self.exchanges[place] =
+            Exchange { kind, due_ns, start_ns, bytes_out: bytes.len() as u64, ..Exchange::default() };
         self.waiting += 1;
         // Several requests to be sent together are gathered, one alone is written from where it lies.
         let alone = line.depth == 1 && self.out.is_empty() && self.connecting.is_none();

@@ -1,12 +1,20 @@
-//! What the engine asks of the kernel apart from sockets: clocks, CPUs and the limit on open files.
+//! What the engine asks of the kernel apart from sockets: clocks, waiting, CPUs and the limit on open files.
 //!
-//! Both changes made here are taken back when their value is dropped, because servers started later inherit them.
+//! What others could inherit is taken back when its value is dropped.
 
 use crate::engine::LoadError;
 use model::Nanos;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use rustix::time::{ClockId, clock_gettime};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The clock of every time in this crate: `CLOCK_MONOTONIC`.
 #[must_use]
@@ -77,6 +85,52 @@ impl Drop for OpenFiles {
             let _ = setrlimit(Resource::Nofile, before);
         }
     }
+}
+
+/// Waits for readiness, no longer than `nanos`, which the kernel keeps to the nanosecond from Linux 5.11 on and to the millisecond
+/// before. Fills `events` up to its capacity.
+pub(crate) fn wait_for_events(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, nanos: Nanos) {
+    events.clear();
+    // A timeout of a day is as good as any longer one.
+    let nanos = nanos.min(86_400 * model::SECOND);
+    let timeout =
+        Timespec { tv_sec: (nanos / model::SECOND).cast_signed(), tv_nsec: (nanos % model::SECOND).cast_signed() };
+    if nanos.is_multiple_of(1_000_000) || PRECISE_IS_ABSENT.load(Ordering::Relaxed) {
+        // Interrupted by a signal: as good as nothing ready.
+        let _ = epoll::wait(epoll, spare_capacity(events), Some(&timeout));
+        return;
+    }
+    let room = libc::c_int::try_from(events.capacity()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the kernel writes at most `room` events, for which the vector has capacity; both types of event are the kernel's
+    // own `struct epoll_event`. The time is a kernel timespec of two 64-bit numbers, and no signal mask is given.
+    let found = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.as_raw_fd(),
+            events.as_mut_ptr(),
+            room,
+            std::ptr::from_ref(&timeout),
+            std::ptr::null::<libc::sigset_t>(),
+            0_usize,
+        )
+    };
+    match usize::try_from(found) {
+        // SAFETY: so many events were written just now.
+        Ok(found) => unsafe { events.set_len(found) },
+        Err(_) if Errno::from_io_error(&io::Error::last_os_error()) == Some(Errno::NOSYS) => {
+            PRECISE_IS_ABSENT.store(true, Ordering::Relaxed);
+        }
+        Err(_) => {}
+    }
+}
+
+/// Whether this kernel cannot wait more precisely than to the millisecond. Only ever set once.
+static PRECISE_IS_ABSENT: AtomicBool = AtomicBool::new(false);
+
+/// Has the kernel wake the calling thread when it asked for it, instead of up to 50 microseconds later to spare energy.
+pub(crate) fn wake_on_time() {
+    // Without it a load is a little late, and says so.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// Files of this process that are not the load's.

@@ -51,7 +51,8 @@ impl Requests {
             return 0;
         }
         // The high half of a product spreads 64 random bits over the weights; the bias is below weights / 2^64.
-        let point = (u128::from(scramble(self.seed ^ scramble(serial))) * u128::from(self.weights) >> 64) as u64;
+        let random = u128::from(scramble(self.seed ^ scramble(serial)));
+        let point = ((random * u128::from(self.weights)) >> 64) as u64;
         self.kinds.partition_point(|kind| kind.until <= point)
     }
 

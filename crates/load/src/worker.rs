@@ -6,16 +6,14 @@
 
 use crate::connection::{Connection, Exchange, Inbox, Line, Progress, Why};
 use crate::in_flight::InFlight;
-use crate::machine::{monotonic_ns, thread_cpu};
+use crate::machine::{monotonic_ns, thread_cpu, wait_for_events, wake_on_time};
 use crate::pacer::{Due, Pacer};
 use crate::sink::{Ending, Record, Sink};
 use crate::stop::Halt;
 use http1::Answer;
+use model::Nanos;
 use model::load::{Failure, LoadEnd};
-use model::{Nanos, SECOND};
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
-use rustix::event::{Timespec, epoll};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::OnceLock;
@@ -126,6 +124,9 @@ impl<'a, S: Sink> Worker<'a, S> {
     /// Sends requests until the load is over.
     pub(crate) fn run(mut self) -> Finished<S::Summary> {
         let cpu_before = thread_cpu();
+        if self.pacer.calls().is_some() {
+            wake_on_time();
+        }
         self.last_end = monotonic_ns();
         for i in 0..self.connections.len() {
             self.enqueue(i, self.last_end);
@@ -153,10 +154,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.wake_up(now);
             let next_arrival = self.hand_out(now);
             let wait = self.next_due(now, next_second, next_arrival).saturating_sub(now);
-            let timeout = timespec(if self.habits.busy_poll { 0 } else { wait });
-            events.clear();
-            // Interrupted by a signal: as good as nothing ready.
-            let _ = epoll::wait(&self.line.epoll, spare_capacity(&mut events), Some(&timeout));
+            wait_for_events(&self.line.epoll, &mut events, if self.habits.busy_poll { 0 } else { wait });
             for event in &events {
                 // Tokens are indices into `connections`.
                 self.attend(event.data.u64() as usize, event.flags);
@@ -306,8 +304,8 @@ impl<'a, S: Sink> Worker<'a, S> {
     fn begin(&mut self, i: usize, due_ns: Option<Nanos>, start_ns: Nanos) -> Progress {
         let kind = self.line.requests.pick(self.serial);
         self.serial += self.habits.stride;
-        let exchange = Exchange { kind, due_ns: due_ns.unwrap_or(start_ns), start_ns, ..Exchange::default() };
-        let (place, progress) = self.connections[i].begin(&self.line, exchange);
+        let due_ns = due_ns.unwrap_or(start_ns);
+        let (place, progress) = self.connections[i].begin(&self.line, kind, due_ns, start_ns);
         self.in_flight.push(i * self.line.depth + place);
         progress
     }
@@ -430,11 +428,6 @@ impl<'a, S: Sink> Worker<'a, S> {
 /// of a second.
 fn rest_ns(failures: u32) -> Nanos {
     4_000_000 << failures.saturating_sub(1).min(6)
-}
-
-fn timespec(nanos: Nanos) -> Timespec {
-    // Both parts are far below what the types hold: a wait is never longer than `LOOK_FOR_HALT`.
-    Timespec { tv_sec: (nanos / SECOND).cast_signed(), tv_nsec: (nanos % SECOND).cast_signed() }
 }
 
 /// Connections looked at in one wake-up.

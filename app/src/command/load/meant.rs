@@ -78,6 +78,7 @@ fn spec(flags: &LoadFlags, url: &Url, seed: u64) -> anyhow::Result<LoadSpec> {
         tls: way::tls(&flags.way, url),
         timeout_ns: flags.timeout,
         same_length: flags.same_length,
+        expect: flags.expect.clone(),
         busy_poll: flags.busy_poll,
         seed,
     })

@@ -3,7 +3,8 @@
 mod meant;
 mod way;
 
-use super::{report, run};
+use super::report::{self, Form};
+use super::run;
 use crate::exit::Exit;
 use crate::flags::load::LoadFlags;
 use crate::interrupt;
@@ -59,17 +60,22 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         exe: &exe,
         interrupted: &interrupted,
     };
-    let mut progress = Progress::new(flags.plain || flags.json, Arc::clone(&interrupted));
+    let mut progress = Progress::new(flags.plain, Arc::clone(&interrupted));
     let result = experiment::load(&orders, store.as_mut(), &mut |event| progress.show(&event));
     progress.finish();
     let run = result?;
-    let mut out = std::io::stdout().lock();
-    let load = run.trials[0].load.as_ref();
-    let text = serde_json::to_string(&load)?;
-    let _ = writeln!(out, "{text}");
-    Ok(match run.head.end {
-        RunEnd::Interrupted => Exit::Interrupted,
-        _ => Exit::Done,
+    let form = match (flags.json, flags.csv, flags.openmetrics) {
+        (true, _, _) => Form::Json,
+        (_, true, _) => Form::Csv,
+        (_, _, true) => Form::OpenMetrics,
+        _ => Form::Text,
+    };
+    let met = report::show_load(&run, form, &flags.lang);
+    Ok(match (&run.head.end, met) {
+        (RunEnd::Interrupted, _) => Exit::Interrupted,
+        (_, Some(true)) => Exit::Done,
+        (_, Some(false)) => Exit::Worse,
+        (_, None) => Exit::Inconclusive,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What is sent and when: one load of a plan.
 
+use crate::threshold::Threshold;
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -34,6 +35,8 @@ pub struct LoadSpec {
     pub timeout_ns: Nanos,
     /// Whether every good body must have the length of the first one for the same request.
     pub same_length: bool,
+    /// What is expected of it.
+    pub expect: Vec<Threshold>,
     /// Ask the kernel again and again instead of sleeping: less latency for a whole CPU.
     pub busy_poll: bool,
     /// Decides what chance decides: which request of the mix, random data, arrivals.
@@ -236,6 +239,7 @@ impl LoadSpec {
             tls: None,
             timeout_ns: 30 * SECOND,
             same_length: true,
+            expect: Vec::new(),
             busy_poll: false,
             seed: 0,
         }
@@ -276,6 +280,8 @@ struct Stored {
     timeout_ns: Nanos,
     same_length: bool,
     #[serde(default)]
+    expect: Vec<Threshold>,
+    #[serde(default)]
     busy_poll: bool,
     #[serde(default)]
     seed: u64,
@@ -303,6 +309,7 @@ impl From<Stored> for LoadSpec {
             tls: stored.tls,
             timeout_ns: stored.timeout_ns,
             same_length: stored.same_length,
+            expect: stored.expect,
             busy_poll: stored.busy_poll,
             seed: stored.seed,
         }

@@ -16,6 +16,7 @@ pub use text::{Options, PlanError, parse};
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// What a plan writes where the run's own temporary folder is meant: in build commands, folders and directives.
@@ -122,7 +123,7 @@ pub enum Mpm {
 pub struct Url {
     /// What the user gave, without a password.
     pub url: String,
-    /// Where that led to: an address with its port, or a path.
+    /// Where that led to: an address with its port, or `unix:` and a path.
     pub address: String,
 }
 
@@ -217,6 +218,16 @@ impl Apache {
     #[must_use]
     pub fn line(&self, key: &str) -> usize {
         self.lines.get(key).or_else(|| self.lines.get("kind")).copied().unwrap_or(1)
+    }
+}
+
+impl Url {
+    /// Whether the server runs on this machine, so that readings of the machine say something about it.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.address
+            .parse::<SocketAddr>()
+            .map_or_else(|_| self.address.starts_with("unix:"), |at| at.ip().is_loopback())
     }
 }
 

@@ -318,6 +318,7 @@ fn load_meant(
         tls: None,
         timeout_ns: source.longer_than_0(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
         same_length: load.same_length,
+        expect: Vec::new(),
         busy_poll: false,
         seed: 0,
         name,

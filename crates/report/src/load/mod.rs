@@ -21,7 +21,7 @@ use crate::view::{
     DiagnosisView, FailureView, HostView, Table, TroubleView, cells, doubts, run, sent, series, trouble,
 };
 use model::load::{Counts, Generator, LoadResult};
-use model::plan::LoadSpec;
+use model::plan::{LoadSpec, ServerSpec};
 use model::run::Run;
 use model::statistic::{Found, Part, Statistic};
 use model::threshold::{Judged, Threshold};
@@ -202,14 +202,19 @@ impl LoadView {
         let ([cell], [trial]) = (run.head.plan.cells.as_slice(), run.trials.as_slice()) else { return None };
         let (load, spec) = (trial.load.as_ref()?, run.head.plan.load(cell));
         let words = Catalogue::of(language);
-        let watched = !trial.readings.rows.is_empty();
+        let (target, here) = match &run.head.plan.server {
+            ServerSpec::Url(url) => (&url.url, url.is_here()),
+            ServerSpec::Apache(_) | ServerSpec::Embedded(_) => (&run.head.plan.name, true),
+        };
+        // Of a server elsewhere the readings say nothing.
+        let watched = here && !trial.readings.rows.is_empty();
         let diagnosis = watched.then(|| diagnosis::diagnose(&run.head, cell, trial));
         let times = times::views(load);
         let judged = thresholds.iter().map(|threshold| threshold.judge(load));
         Some(LoadView {
             language,
             id: run.head.id.clone(),
-            target: run.head.plan.name.clone(),
+            target: target.clone(),
             server: Some(trial.settings.server.clone()).filter(|server| !server.is_empty()),
             began: run::began(run.head.anchor.wall_ns),
             end: run::end(&run.head.end, &words),

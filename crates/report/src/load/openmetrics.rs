@@ -203,6 +203,7 @@ fn cause_name(cause: Failure) -> &'static str {
         Failure::BadResponse => "bad_response",
         Failure::LengthDiffers => "length_differs",
         Failure::Status => "status",
+        Failure::Tls => "tls",
         Failure::Local => "local",
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         outcome: Outcome::Complete,
         began_ns: SECOND,
         settings: EffectiveSettings::default(),
+        preflight: None,
         load: Some(load),
         readings: Readings::default(),
         notes: vec![],
