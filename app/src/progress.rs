@@ -118,6 +118,7 @@ fn interval_text(interval: &LoadInterval) -> String {
     let rate = if seconds > 0.0 { interval.counts.good as f64 / seconds } else { 0.0 };
     let median = interval
         .total
+        .unpack()
         .percentile_us(50.0)
         .map_or_else(String::new, |us| format!(", median {}", units::short_duration(us as f64 * 1e3)));
     let failed = interval.counts.failures();

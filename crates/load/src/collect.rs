@@ -15,22 +15,32 @@ pub(crate) struct Collector<'a> {
     on_interval: &'a mut dyn FnMut(&LoadInterval),
     // The second each worker fills now.
     workers: Vec<u64>,
-    unfinished: BTreeMap<u64, LoadInterval>,
+    unfinished: BTreeMap<u64, Filling>,
     finished: Vec<LoadInterval>,
+    total: Latency,
+}
+
+/// A second that is not complete.
+#[derive(Default)]
+struct Filling {
+    counts: Counts,
+    // Grows as far as what is merged into it, so a second takes the space its latencies need.
+    total: Latency,
 }
 
 impl<'a> Collector<'a> {
     /// Waits for parts of `workers` workers whose seconds are counted from `origin`.
     pub(crate) fn new(workers: usize, origin: Nanos, on_interval: &'a mut dyn FnMut(&LoadInterval)) -> Collector<'a> {
-        let (unfinished, finished) = (BTreeMap::new(), Vec::new());
-        Collector { origin, on_interval, workers: vec![0; workers], unfinished, finished }
+        let (unfinished, finished, total) = (BTreeMap::new(), Vec::new(), Latency::new());
+        Collector { origin, on_interval, workers: vec![0; workers], unfinished, finished, total }
     }
 
     /// Takes one part, and gives out the seconds that are complete with it.
     pub(crate) fn add(&mut self, part: &Part) {
-        let interval = self.unfinished.entry(part.second).or_insert_with(|| empty(self.origin, part.second));
-        interval.counts.merge(&part.counts);
-        interval.total.merge(&part.total);
+        let filling = self.unfinished.entry(part.second).or_default();
+        filling.counts.merge(&part.counts);
+        filling.total.merge(&part.total);
+        self.total.merge(&part.total);
         self.workers[part.worker] = part.next;
         let slowest = self.workers.iter().copied().min().unwrap_or(0);
         // A worker that has finished says it is past everything; the last seconds wait for `finish`, which knows their length.
@@ -39,37 +49,32 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Gives out what is left, the last interval cut at `ended_ns`.
-    pub(crate) fn finish(mut self, ended_ns: Nanos) -> Vec<LoadInterval> {
+    /// Gives out what is left, the last interval cut at `ended_ns`: all of them, and all latencies together.
+    pub(crate) fn finish(mut self, ended_ns: Nanos) -> (Vec<LoadInterval>, Latency) {
         // Parts of seconds that began after the end are empty: a worker waited for a connection that then was not needed.
         let begun = ended_ns.saturating_sub(self.origin).div_ceil(SECOND);
-        let filled = self.unfinished.iter().rev().find(|(_, interval)| interval.counts != Counts::default());
+        let filled = self.unfinished.iter().rev().find(|(_, filling)| filling.counts != Counts::default());
         let end = begun.max(filled.map_or(0, |(&second, _)| second + 1));
         if end > self.finished.len() as u64 {
-            let origin = self.origin;
-            let last = self.unfinished.entry(end - 1).or_insert_with(|| empty(origin, end - 1));
-            last.length_ns = ended_ns.saturating_sub(last.start_ns).min(SECOND);
+            self.give_out(end - 1);
+            let length_ns = ended_ns.saturating_sub(self.origin + (end - 1) * SECOND).min(SECOND);
+            self.give_out_one(end - 1, length_ns);
         }
-        self.give_out(end);
-        self.finished
+        (self.finished, self.total)
     }
 
     fn give_out(&mut self, end: u64) {
         for second in self.finished.len() as u64..end {
-            let interval = self.unfinished.remove(&second).unwrap_or_else(|| empty(self.origin, second));
-            (self.on_interval)(&interval);
-            self.finished.push(interval);
+            self.give_out_one(second, SECOND);
         }
     }
-}
 
-fn empty(origin: Nanos, second: u64) -> LoadInterval {
-    // Grows as far as what is merged into it, so a second takes the space its latencies need.
-    LoadInterval {
-        start_ns: origin + second * SECOND,
-        length_ns: SECOND,
-        counts: Counts::default(),
-        total: Latency::new(),
+    fn give_out_one(&mut self, second: u64, length_ns: Nanos) {
+        let Filling { counts, total } = self.unfinished.remove(&second).unwrap_or_default();
+        let start_ns = self.origin + second * SECOND;
+        let interval = LoadInterval { start_ns, length_ns, counts, total: total.pack() };
+        (self.on_interval)(&interval);
+        self.finished.push(interval);
     }
 }
 
@@ -88,7 +93,7 @@ mod tests {
             collector.add(&Part { worker, second, next, counts, total: Latency::new() });
         }
         let before_end: Vec<_> = collector.finished.iter().map(|interval| interval.counts.good).collect();
-        let intervals = collector.finish(ended_ms * 1_000_000);
+        let (intervals, _) = collector.finish(ended_ms * 1_000_000);
         assert_eq!(before_end, live);
         assert_eq!(seen, all);
         assert_eq!(intervals.iter().map(|interval| interval.counts.good).collect::<Vec<_>>(), all);

@@ -247,6 +247,7 @@ impl<'a> Engine<'a> {
     fn result(&self, workers: Vec<Finished<Whole>>, collector: Collector<'_>) -> LoadResult {
         let ended_ns = workers.iter().map(|worker| worker.ended_ns).max().unwrap_or(self.origin);
         let open = matches!(self.spec.pace, Pace::Timetable(_));
+        let (intervals, total) = collector.finish(ended_ns);
         let mut result = LoadResult {
             connections: self.spec.connections,
             // A timetable's window begins with the table, a closed loop's with its first request.
@@ -254,8 +255,8 @@ impl<'a> Engine<'a> {
             ended_ns,
             end: end(&workers),
             counts: Counts::default(),
-            intervals: collector.finish(ended_ns),
-            total: Latency::new(),
+            intervals,
+            total,
             first_byte: Latency::new(),
             connect: Latency::new(),
             in_flight: 0,
@@ -269,7 +270,6 @@ impl<'a> Engine<'a> {
         };
         for interval in &result.intervals {
             result.counts.merge(&interval.counts);
-            result.total.merge(&interval.total);
         }
         for Finished { summary, cpu_ns, examples, retry_example, .. } in workers {
             result.started_ns = summary.first_start_ns.map_or(result.started_ns, |start| result.started_ns.min(start));

@@ -15,6 +15,33 @@ pub struct Latency {
     histogram: Histogram<u64>,
 }
 
+/// A histogram as it is kept when there are many: HDR V2 bytes, of which there are only as many as there are different latencies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed(Vec<u8>);
+
+impl Default for Packed {
+    fn default() -> Self {
+        Latency::new().pack()
+    }
+}
+
+impl Packed {
+    /// What was packed.
+    ///
+    /// # Panics
+    /// Never: only what can be read back is ever packed.
+    #[must_use]
+    pub fn unpack(&self) -> Latency {
+        Latency::decode(&self.0).expect("packed by `Latency::pack`")
+    }
+
+    /// The bytes, which [`Latency::decode`] reads.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 impl Default for Latency {
     fn default() -> Self {
         Latency::new()
@@ -105,6 +132,12 @@ impl Latency {
         bytes
     }
 
+    /// The same in little space.
+    #[must_use]
+    pub fn pack(&self) -> Packed {
+        Packed(self.encode())
+    }
+
     /// Reads what [`Latency::encode`] wrote.
     ///
     /// # Errors
@@ -128,6 +161,8 @@ mod tests {
         b.record(u64::MAX);
         a.merge(&b);
         let a = Latency::decode(&a.encode()).unwrap();
+        assert!(a.pack().unpack() == a, "packing loses nothing");
+        assert_eq!(Packed::default().unpack().len(), 0);
         assert_eq!(a.len(), 1001);
         assert_eq!(a.percentile_us(50.0), Some(501));
         let top = a.range_us().unwrap().1;

@@ -3,7 +3,7 @@
 //! A failure is never throughput. Requests still in flight when the load stopped are reported as such, not as failures and not
 //! as answers. The self-check is derived here, so that every reader of a stored load comes to the same doubts.
 
-use crate::latency::Latency;
+use crate::latency::{Latency, Packed};
 use crate::plan::{Arrivals, LoadSpec, Pace};
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ pub struct LoadInterval {
     /// What ended in it.
     pub counts: Counts,
     /// Total latencies of the good answers that ended in it.
-    pub total: Latency,
+    pub total: Packed,
 }
 
 /// Why a load ended.

@@ -4,7 +4,7 @@
 //! a newer schema version would have refused the file before.
 
 use crate::columns::{self, Table};
-use model::latency::Latency;
+use model::latency::{Latency, Packed};
 use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop};
 use model::reading::{ABSENT, COLUMNS, Column, Reading, Readings};
 use model::trial::Trial;
@@ -176,7 +176,7 @@ fn intervals(table: &Table) -> Result<Vec<LoadInterval>, String> {
             start_ns: number("start_ns"),
             length_ns: number("length_ns"),
             counts,
-            total: Latency::new(),
+            total: Packed::default(),
         });
     }
     Ok(intervals)
@@ -198,9 +198,9 @@ fn failure(name: &str) -> Result<Failure, String> {
 fn pack_latencies(intervals: &[LoadInterval]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for interval in intervals {
-        let histogram = interval.total.encode();
+        let histogram = interval.total.bytes();
         columns::write(&mut bytes, histogram.len() as u64);
-        bytes.extend_from_slice(&histogram);
+        bytes.extend_from_slice(histogram);
     }
     columns::compress(&bytes)
 }
@@ -211,7 +211,7 @@ fn unpack_latencies(intervals: &mut [LoadInterval], packed: &[u8]) -> Result<(),
     for interval in intervals {
         let length = columns::read_len(&mut rest)?;
         let histogram = rest.split_off(..length).ok_or("a packed histogram is cut short")?;
-        interval.total = Latency::decode(histogram).map_err(|error| error.to_string())?;
+        interval.total = Latency::decode(histogram).map_err(|error| error.to_string())?.pack();
     }
     Ok(())
 }

@@ -59,7 +59,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
             failed: (failed > 0).then_some((Failure::Timeout, failed)).into_iter().collect(),
             ..counts.clone()
         },
-        total: latency((1..=20).map(|i| i * 1000 * second)),
+        total: latency((1..=20).map(|i| i * 1000 * second)).pack(),
     };
     Trial {
         block,

@@ -264,7 +264,7 @@ fn rate(load: &LoadResult, spec: &LoadSpec) -> RateView {
 
 fn seconds(load: &LoadResult) -> Vec<SecondView> {
     let view = |interval: &model::load::LoadInterval| {
-        let latency = &interval.total;
+        let latency = interval.total.unpack();
         let supported = |percent: f64| latency.len() >= Statistic::Percentile(percent).needs();
         SecondView {
             start_s: (interval.start_ns as f64 - load.started_ns as f64) / 1e9,

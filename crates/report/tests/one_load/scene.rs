@@ -74,7 +74,7 @@ fn add(load: &mut LoadResult, counts: Counts, total: Latency) {
     let start_ns = load.started_ns + load.intervals.len() as u64 * SECOND;
     load.counts.merge(&counts);
     load.total.merge(&total);
-    load.intervals.push(LoadInterval { start_ns, length_ns: SECOND, counts, total });
+    load.intervals.push(LoadInterval { start_ns, length_ns: SECOND, counts, total: total.pack() });
 }
 
 /// Ten connections for 20 s; a second of 503s, one timeout, and an end with requests in flight.
