@@ -55,6 +55,6 @@ fn no_answer(cause: Option<Failure>) -> &'static str {
         Some(Failure::Timeout) => "the time was over; is a firewall in between, or is the server stuck?",
         Some(Failure::BadResponse) => "what answers there does not speak HTTP/1; is it HTTPS or HTTP/2 only?",
         Some(Failure::Local) => "this machine could not send; it has no route, port or file descriptor left",
-        Some(Failure::Status | Failure::LengthDiffers) | None => "they were not answered in time",
+        Some(Failure::Status | Failure::LengthDiffers | Failure::Check) | None => "they were not answered in time",
     }
 }

@@ -4,6 +4,7 @@
 //! says whether a request may begin; all else is the same for every way of pacing. The loop sleeps in one place, until the
 //! kernel has something or the next thing is due: an arrival, a timeout, the end of a rest, a new second, the end of the load.
 
+use crate::checks::Checks;
 use crate::connection::{Connection, Exchange, Inbox, Line, Progress, Why};
 use crate::in_flight::InFlight;
 use crate::machine::{monotonic_ns, thread_cpu};
@@ -59,6 +60,8 @@ pub(crate) struct Worker<'a, S> {
     resting: BinaryHeap<Reverse<(Nanos, usize)>>,
     // Requests in flight, by connection and place on it.
     in_flight: InFlight,
+    // Requests whose bodies wait, by when they have waited long enough: connection and number.
+    held: VecDeque<(Nanos, usize, u64)>,
     // Whether there are no more requests.
     exhausted: bool,
     serial: u64,
@@ -103,6 +106,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         let depth = line.depth;
         Worker {
             body_bytes: vec![None; line.requests.len()],
+            connections: (0..u64::from(connections)).map(|i| Connection::new(i, &line)).collect(),
             line,
             expectation,
             pacer,
@@ -110,10 +114,10 @@ impl<'a, S: Sink> Worker<'a, S> {
             halt,
             deadline,
             sink,
-            connections: (0..u64::from(connections)).map(|i| Connection::new(i, depth)).collect(),
             queue: VecDeque::with_capacity(count),
             resting: BinaryHeap::with_capacity(count),
             in_flight: InFlight::new(count * depth),
+            held: VecDeque::new(),
             exhausted: false,
             serial: habits.first,
             last_end: 0,
@@ -151,6 +155,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             let next_second = self.sink.tick(now);
             self.expire(now);
             self.wake_up(now);
+            self.let_go(now);
             let next_arrival = self.hand_out(now);
             let wait = self.next_due(now, next_second, next_arrival).saturating_sub(now);
             let timeout = timespec(if self.habits.busy_poll { 0 } else { wait });
@@ -225,7 +230,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.broken(i, &Why::Late { after }, at);
             return None;
         }
-        let ending = self.judge(exchange.kind, answer);
+        let ending = self.judge(i, exchange.kind, answer);
         self.over(i, ending, Some(answer.status), at);
         let connection = &mut self.connections[i];
         connection.failures = 0;
@@ -245,9 +250,16 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.fill(i, at)
     }
 
-    fn judge(&mut self, kind: usize, answer: Answer) -> Ending {
-        if !(200..300).contains(&answer.status) {
+    fn judge(&mut self, i: usize, kind: usize, answer: Answer) -> Ending {
+        let decided_by_check = self.line.checks.as_ref().is_some_and(Checks::decide_status);
+        if !(200..300).contains(&answer.status) && !decided_by_check {
             return self.fail(Failure::Status, || format!("status {}", answer.status));
+        }
+        if let (Some(checks), Some(seen)) = (&self.line.checks, self.connections[i].seen())
+            && let Some(missed) = checks.missed(answer, seen)
+        {
+            self.examples.entry(Failure::Check).or_insert_with(|| missed.to_string());
+            return Ending::Failed(Failure::Check);
         }
         let shared = &self.expectation.body_bytes[kind];
         let expected = *self.body_bytes[kind].get_or_insert_with(|| *shared.get_or_init(|| answer.body_bytes));
@@ -304,10 +316,13 @@ impl<'a, S: Sink> Worker<'a, S> {
     }
 
     fn begin(&mut self, i: usize, due_ns: Option<Nanos>, start_ns: Nanos) -> Progress {
-        let kind = self.line.requests.pick(self.serial);
+        let (serial, kind) = (self.serial, self.line.requests.pick(self.serial));
         self.serial += self.habits.stride;
-        let exchange = Exchange { kind, due_ns: due_ns.unwrap_or(start_ns), start_ns, ..Exchange::default() };
+        let exchange = Exchange { kind, serial, due_ns: due_ns.unwrap_or(start_ns), start_ns, ..Exchange::default() };
         let (place, progress) = self.connections[i].begin(&self.line, exchange);
+        if self.connections[i].body_waits().is_some() {
+            self.held.push_back((start_ns.saturating_add(CONTINUE_AFTER), i, serial));
+        }
         self.in_flight.push(i * self.line.depth + place);
         progress
     }
@@ -358,6 +373,21 @@ impl<'a, S: Sink> Worker<'a, S> {
             }
             self.resting.pop();
             self.enqueue(i, ready);
+        }
+    }
+
+    /// Sends bodies that have waited long enough for the server to ask for them.
+    fn let_go(&mut self, now: Nanos) {
+        while let Some(&(until, i, serial)) = self.held.front() {
+            let waits = self.connections[i].body_waits() == Some(serial);
+            if waits && until > now {
+                return;
+            }
+            self.held.pop_front();
+            if waits {
+                let progress = self.connections[i].send_body(&self.line);
+                self.follow(i, progress);
+            }
         }
     }
 
@@ -421,7 +451,8 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.longest_in_flight().map_or(Nanos::MAX, |(_, exchange)| exchange.start_ns.saturating_add(timeout_ns));
         let rested = self.resting.peek().map_or(Nanos::MAX, |&Reverse((ready, _))| ready);
         let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end()).max(now);
-        look_again.min(end).min(next_second).min(expiry).min(rested).min(next_arrival)
+        let held = self.held.front().map_or(Nanos::MAX, |&(until, ..)| until);
+        look_again.min(held).min(end).min(next_second).min(expiry).min(rested).min(next_arrival)
     }
 }
 
@@ -442,6 +473,9 @@ const EVENTS: usize = 256;
 
 /// Requests begun before answers are looked at again.
 const BEGUN_AT_ONCE: usize = 64;
+
+/// So long a body waits for the server to ask for it; then it is sent unasked: RFC 9110 section 10.1.1.
+const CONTINUE_AFTER: Nanos = SECOND;
 
 /// How late a wish to stop may be seen.
 const LOOK_FOR_HALT: Nanos = 20_000_000;

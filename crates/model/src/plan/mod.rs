@@ -2,13 +2,21 @@
 //!
 //! [`parse`] turns what the user wrote into a [`Plan`] or into one [`PlanError`] that names file, line and key.
 
+mod body;
+mod check;
 mod load;
+mod log;
 mod stages;
+mod template;
 mod text;
 
-pub use load::{Arrivals, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable};
+pub use body::Body;
+pub use check::{Check, CheckError, Comparison, Test};
+pub use load::{Arrivals, HttpVersion, LoadSpec, Pace, RequestSpec, SECRET, Stage, Timetable, is_secret};
+pub use log::{LeftOut, Log, Recording};
 pub use stages::{StagesError, stages};
-pub use text::{Options, PlanError, parse};
+pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
+pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};

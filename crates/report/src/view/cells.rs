@@ -134,6 +134,7 @@ fn failure_id(cause: Failure) -> &'static str {
         Failure::BadResponse => "failure-bad-response",
         Failure::LengthDiffers => "failure-length-differs",
         Failure::Status => "failure-status",
+        Failure::Check => "failure-check",
         Failure::Local => "failure-local",
     }
 }
