@@ -123,6 +123,7 @@ failure-bad-response = not an HTTP answer
 failure-length-differs = the length of the body differs
 failure-status = status other than 2xx ({ $statuses })
 failure-tls = TLS failed
+failure-check = a check of the answer did not hold
 failure-local = could not be sent from this machine
 with-detail = { $text } ({ $detail })
 
@@ -185,6 +186,7 @@ rate-ramp = { $from } to { $to } per second within { $duration }
 arrivals-even = { $rate } at equal distances
 arrivals-poisson = { $rate } at random (Poisson)
 arrivals-bursts = { $rate } in bursts of { $size }
+arrivals-logged = { $requests } requests of { $file } as they came, at { $speed } times their speed
 host-line = { $name }: CPUs { $cpus }, { $memory } memory, { $swap } swap, Linux { $kernel }
 made-line = { $began }, webdyno { $version }, { $blocks ->
         [one] { $blocks } block

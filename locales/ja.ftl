@@ -99,6 +99,7 @@ failure-bad-response = HTTP として読めない応答
 failure-length-differs = 本文の長さの不一致
 failure-status = 2xx 以外のステータス（{ $statuses }）
 failure-tls = TLS が失敗
+failure-check = 応答の検査に不合格
 failure-local = このマシンから送信できず
 with-detail = { $text }（{ $detail }）
 
@@ -146,6 +147,7 @@ rate-ramp = { $duration } かけて毎秒 { $from } 件から { $to } 件へ
 arrivals-even = { $rate }を等間隔で
 arrivals-poisson = { $rate }をランダムな間隔（ポアソン）で
 arrivals-bursts = { $rate }を { $size } 件ずつまとめて
+arrivals-logged = { $file } の { $requests } 件を記録どおりに、{ $speed } 倍の速さで
 host-line = { $name }: CPU { $cpus } 個、メモリー { $memory }、スワップ { $swap }、Linux { $kernel }
 made-line = { $began }、webdyno { $version }、{ $blocks } ブロック、シード { $seed }: { $end }
 

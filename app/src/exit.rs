@@ -67,11 +67,8 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
 fn of_load(error: &LoadError) -> Exit {
     match error {
         LoadError::Pin { .. } | LoadError::Kernel { .. } => Exit::Environment,
-        LoadError::Request { .. }
-        | LoadError::NothingToAsk(_)
-        | LoadError::NoConnections(_)
-        | LoadError::Endless(_)
-        | LoadError::Tls(_) => Exit::Usage,
+        // Everything else was asked for.
+        _ => Exit::Usage,
     }
 }
 

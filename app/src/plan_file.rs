@@ -25,6 +25,23 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     })
 }
 
+/// The text of a file with requests, for `--mix`.
+pub(crate) fn read_requests(path: &Path) -> anyhow::Result<String> {
+    let bytes = read_body(path).map_err(|what| anyhow!("--mix {what}"))?;
+    String::from_utf8(bytes).map_err(|_| anyhow!("{}: this is not UTF-8 text; it must be a TOML file", path.display()))
+}
+
+/// The content of a file that is sent as a body, or one sentence why not.
+pub(crate) fn read_body(path: &Path) -> Result<Vec<u8>, String> {
+    let shown = path.display();
+    std::fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("{shown}: there is no such file; check its name and folder"),
+        ErrorKind::PermissionDenied => format!("{shown}: you may not read it; check who owns it and its folders"),
+        ErrorKind::IsADirectory => format!("{shown}: this is a folder; name a file in it"),
+        kind => format!("{shown}: cannot be read: {kind}"),
+    })
+}
+
 /// What else to try: the plans in a folder, or what a plan is.
 fn instead(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -39,9 +39,48 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = WHEN)]
     pub(crate) warmup: Option<Nanos>,
 
+    /// Method [default: GET, with a body POST]
+    #[arg(short = 'm', long, value_name = "METHOD", help_heading = WHAT)]
+    pub(crate) method: Option<String>,
     /// Header field to add; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = WHAT)]
     pub(crate) headers: Vec<String>,
+    /// Body to send; its type is said by `-H 'Content-Type: ...'`
+    #[arg(short = 'b', long, value_name = "TEXT", allow_hyphen_values = true, help_heading = WHAT)]
+    pub(crate) body: Option<String>,
+    /// File whose content is the body
+    #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = WHAT)]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Several requests, by weight, from a TOML file with [[request]] tables (docs/load-requests.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body", "body_file"], help_heading = WHAT)]
+    pub(crate) mix: Option<PathBuf>,
+    /// Send the requests of this access log again, at the times it says; .gz is read too, and - is standard input
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["mix", "method", "body", "body_file", "rate", "stages", "poisson", "burst", "same_length"],
+          help_heading = WHAT)]
+    pub(crate) replay: Option<PathBuf>,
+    /// The log's format: common, combined, vhost_combined, or the server's own [default: guessed]
+    #[arg(long, value_name = "FORMAT", requires = "replay", help_heading = WHAT)]
+    pub(crate) log_format: Option<String>,
+    /// Replay so many times faster; 0.5 is half as fast
+    #[arg(long, value_name = "FACTOR", requires = "replay", help_heading = WHAT)]
+    pub(crate) speed: Option<f64>,
+    /// Replay methods that may change something, too; without their bodies, which no log has
+    #[arg(long, requires = "replay", help_heading = WHAT)]
+    pub(crate) unsafe_methods: bool,
+    /// User and password for basic authentication; never stored
+    #[arg(long, value_name = "NAME:PASSWORD", help_heading = WHAT)]
+    pub(crate) user: Option<String>,
+    /// Cookie to send with every request; may be repeated; never stored
+    #[arg(long, value_name = "NAME=VALUE", help_heading = WHAT)]
+    pub(crate) cookie: Vec<String>,
+    /// Let each connection keep the cookies that the server sets
+    #[arg(long, help_heading = WHAT)]
+    pub(crate) cookies: bool,
+    /// What an answer must be to count as good, such as 'status = 200', 'length >= 10', 'header content-type contains html',
+    /// 'body contains OK', 'body matches REGEX'; may be repeated
+    #[arg(long = "check", value_name = "CHECK", help_heading = WHAT)]
+    pub(crate) checks: Vec<String>,
 
     /// A new connection for every request
     #[arg(long, help_heading = HOW)]
@@ -115,6 +154,9 @@ pub(crate) struct WayFlags {
     /// Connect to this host and port; the URL's host is asked for all the same
     #[arg(long, value_name = "HOST[:PORT]", help_heading = WAY)]
     pub(crate) connect_to: Option<String>,
+    /// Send everything through this proxy: http://[NAME:PASSWORD@]HOST:PORT
+    #[arg(long, value_name = "URL", conflicts_with_all = ["unix", "connect_to"], help_heading = WAY)]
+    pub(crate) proxy: Option<String>,
     /// Connect from these addresses of this machine, in turn
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', help_heading = WAY)]
     pub(crate) local: Vec<IpAddr>,
@@ -159,10 +201,12 @@ const SHOW: &str = "Output";
 const EXAMPLES: &str = "Examples:
   webdyno load http://localhost/                          10 connections, 10 s, each as fast as it is answered
   webdyno load -c 100 -n 100000 http://localhost/         100,000 requests over 100 connections
-  webdyno load -c 100 -r 2000/s -d 1m http://localhost/   2000 requests a second, whether it keeps up or not";
+  webdyno load -c 100 -r 2000/s -d 1m http://localhost/   2000 requests a second, whether it keeps up or not
+  webdyno load 'http://localhost/item/${random:1-1000}'   another path each time: also ${counter} and ${hex:16}
+  webdyno load --replay access.log http://localhost/      what visitors did, when they did it";
 
 /// HTTP versions.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http {
     #[value(name = "1.0")]
     One,

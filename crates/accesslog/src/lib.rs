@@ -35,4 +35,4 @@ mod timetable;
 pub use entry::{Entry, Moment, NoRequest, Request, Resolution, Timestamp, Version};
 pub use format::{Format, FormatError};
 pub use reader::{Reader, Tally, Trouble, Troubles};
-pub use timetable::{Arrival, Asked, LeftOut, Methods, Replay, SpeedError, Timetable, TimetableBuilder};
+pub use timetable::{Arrival, Asked, LeftOut, Methods, Replay, SpeedError, Timetable, TimetableBuilder, Unused};

@@ -76,6 +76,19 @@ pub struct LeftOut {
     pub no_path: u64,
 }
 
+/// Why an entry has no place in a timetable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unused {
+    /// There is nothing to send.
+    NoRequest(NoRequest),
+    /// There is no time to send it at.
+    NoTime,
+    /// Its method may change something.
+    UnsafeMethod,
+    /// Its target is no path.
+    NoPath,
+}
+
 /// A speed that no replay can have.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("a replay cannot run at {0} times the speed; write a number above 0, such as 2 for twice as fast")]
@@ -124,32 +137,33 @@ impl TimetableBuilder {
         })
     }
 
-    /// Takes the next entry, or counts why it is left out.
-    pub fn add(&mut self, entry: &Entry<'_>) {
+    /// Takes the next entry, or counts and says why it is left out.
+    pub fn add(&mut self, entry: &Entry<'_>) -> Option<Unused> {
         let request = match &entry.request {
             Ok(request) => request,
             Err(why) => {
                 *self.left_out.no_request.entry(*why).or_default() += 1;
-                return;
+                return Some(Unused::NoRequest(*why));
             }
         };
         let Some(time) = entry.time else {
             self.left_out.no_time += 1;
-            return;
+            return Some(Unused::NoTime);
         };
         if self.replay.methods == Methods::Safe && !matches!(&*request.method, "GET" | "HEAD" | "OPTIONS") {
             *self.left_out.unsafe_method.entry(request.method.to_string()).or_default() += 1;
-            return;
+            return Some(Unused::UnsafeMethod);
         }
         if !request.target.starts_with('/') {
             self.left_out.no_path += 1;
-            return;
+            return Some(Unused::NoPath);
         }
         let host = entry.host.as_deref().filter(|host| !host.contains(' ')).unwrap_or_default();
         let asked = self.intern([&request.method, host, &request.target]);
         let since_start_us = u32::try_from(entry.since_start_ns() / 1_000).unwrap_or(u32::MAX);
         let seats = if time.resolution == Resolution::Second { &mut self.coarse } else { &mut self.fine };
         seats.push(Seat { at_us: time.ns.div_euclid(1_000), since_start_us, asked });
+        None
     }
 
     /// The timetable of all entries so far.

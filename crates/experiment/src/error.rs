@@ -56,6 +56,6 @@ fn no_answer(cause: Option<Failure>) -> &'static str {
         Some(Failure::BadResponse) => "what answers there does not speak HTTP/1; is it HTTPS or HTTP/2 only?",
         Some(Failure::Tls) => "TLS failed; is the certificate trusted (--cacert, --insecure), is it HTTPS at all?",
         Some(Failure::Local) => "this machine could not send; it has no route, port or file descriptor left",
-        Some(Failure::Status | Failure::LengthDiffers) | None => "they were not answered in time",
+        Some(Failure::Status | Failure::LengthDiffers | Failure::Check) | None => "they were not answered in time",
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! It moves bytes and keeps times. Which request comes next, what counts as good and when to give up are the worker's.
 
+use crate::checks::{Checks, Seen, Watching};
 use crate::machine::monotonic_ns;
-use crate::requests::Requests;
+use crate::requests::{Requests, Rest};
 use crate::sink::{Ending, Record};
 use crate::transport::{Dialer, Stream, StreamError};
 use http1::{Answer, Asked, Memo, Parser, ResponseError};
@@ -21,6 +22,8 @@ pub(crate) struct Line<'a> {
     pub(crate) dialer: Dialer<'a>,
     /// What can be asked.
     pub(crate) requests: &'a Requests,
+    /// What answers are held to, if anybody looks at them.
+    pub(crate) checks: Option<Checks>,
     /// Whether the connection carries the next request.
     pub(crate) keep_alive: bool,
     /// Requests in flight on a connection.
@@ -60,8 +63,12 @@ pub(crate) struct Connection {
     /// Failures since the last complete answer.
     pub(crate) failures: u32,
     parser: Parser,
+    // What is seen of its answers, if anybody looks.
+    seen: Option<Box<Seen>>,
     // Requests accepted and not written.
     out: Vec<u8>,
+    // Whether the body of its request waits until the server asks for it.
+    body_waits: bool,
     // The requests in flight: `waiting` of them in the order they were sent, the first one in `oldest`, around the end.
     exchanges: Box<[Exchange]>,
     oldest: usize,
@@ -108,6 +115,8 @@ pub(crate) enum Why {
 pub(crate) struct Exchange {
     /// Which kind it is of.
     pub(crate) kind: usize,
+    /// Its number, which with its kind says all that is in it.
+    pub(crate) serial: u64,
     /// When it was due.
     pub(crate) due_ns: Nanos,
     /// When it began.
@@ -144,8 +153,8 @@ impl Inbox {
 }
 
 impl Connection {
-    /// A connection that is not open, for so many requests at a time.
-    pub(crate) fn new(token: u64, depth: usize) -> Connection {
+    /// A connection that is not open.
+    pub(crate) fn new(token: u64, line: &Line<'_>) -> Connection {
         Connection {
             token,
             stream: None,
@@ -157,8 +166,10 @@ impl Connection {
             free_since: None,
             failures: 0,
             parser: Parser::new(Asked::Content),
+            seen: line.checks.as_ref().map(|checks| Box::new(checks.nothing_seen())),
             out: Vec::new(),
-            exchanges: vec![Exchange::default(); depth].into_boxed_slice(),
+            body_waits: false,
+            exchanges: vec![Exchange::default(); line.depth].into_boxed_slice(),
             oldest: 0,
             waiting: 0,
         }
@@ -190,11 +201,23 @@ impl Connection {
     }
 
     /// Begins a request of a kind; gives its place. It goes out with the next [`Connection::flush`] at the latest.
-    pub(crate) fn begin(&mut self, line: &Line<'_>, kind: usize, due_ns: Nanos, start_ns: Nanos) -> (usize, Progress) {
-        let bytes = &line.requests.kind(kind).bytes;
+    pub(crate) fn begin(
+        &mut self,
+        line: &Line<'_>,
+        kind: usize,
+        serial: u64,
+        due_ns: Nanos,
+        start_ns: Nanos,
+    ) -> (usize, Progress) {
         let place = (self.oldest + self.waiting) % self.exchanges.len();
-        self.exchanges[place] =
-            Exchange { kind, due_ns, start_ns, bytes_out: bytes.len() as u64, ..Exchange::default() };
+        let exchange = &mut self.exchanges[place];
+        *exchange = Exchange { kind, serial, due_ns, start_ns, ..Exchange::default() };
+        let Some(bytes) = line.requests.kind(kind).fixed() else {
+            self.waiting += 1;
+            self.put_together(line, place);
+            return (place, Progress::Pending);
+        };
+        exchange.bytes_out = bytes.len() as u64;
         self.waiting += 1;
         // Several requests to be sent together are gathered, one alone is written from where it lies.
         let alone = line.depth == 1 && self.out.is_empty() && self.connecting.is_none();
@@ -217,6 +240,29 @@ impl Connection {
             }
         };
         (place, progress)
+    }
+
+    /// Gathers a request that is like no other.
+    fn put_together(&mut self, line: &Line<'_>, place: usize) {
+        let Exchange { kind, serial, .. } = self.exchanges[place];
+        let (before, jar) = (self.out.len(), self.seen.as_ref().and_then(|seen| seen.jar.as_ref()));
+        self.body_waits = line.requests.write(kind, serial, jar, &mut self.out) == Rest::Body;
+        self.exchanges[place].bytes_out = (self.out.len() - before) as u64;
+    }
+
+    /// The number of the request whose body waits, if one does.
+    pub(crate) fn body_waits(&self) -> Option<u64> {
+        self.body_waits.then(|| self.oldest().serial)
+    }
+
+    /// Sends the body that waited: the server asked for it, or took too long to.
+    pub(crate) fn send_body(&mut self, line: &Line<'_>) -> Progress {
+        self.body_waits = false;
+        let Exchange { kind, serial, .. } = *self.oldest();
+        let before = self.out.len();
+        line.requests.write_body(kind, serial, &mut self.out);
+        self.exchanges[self.oldest].bytes_out += (self.out.len() - before) as u64;
+        if self.connecting.is_some() { Progress::Pending } else { self.write(line) }
     }
 
     /// Sends what was gathered, over a new connection if there is none.
@@ -244,9 +290,8 @@ impl Connection {
         self.close();
         for n in 0..self.waiting {
             let place = (self.oldest + n) % self.exchanges.len();
-            let exchange = &mut self.exchanges[place];
-            exchange.retried = true;
-            self.out.extend_from_slice(&line.requests.kind(exchange.kind).bytes);
+            self.exchanges[place].retried = true;
+            self.put_together(line, place);
         }
         self.flush(line)
     }
@@ -298,12 +343,23 @@ impl Connection {
         if exchange.first_byte_ns.is_none() {
             exchange.first_byte_ns = Some(inbox.at);
             self.parser.expect(line.requests.kind(exchange.kind).asked);
+            if let Some(seen) = &mut self.seen {
+                seen.begin();
+            }
         }
-        match self.parser.feed(piece, &mut inbox.memo) {
+        let fed = match (&mut self.seen, &line.checks) {
+            (Some(seen), Some(checks)) => self.parser.feed_to(piece, &mut inbox.memo, &mut Watching { checks, seen }),
+            _ => self.parser.feed(piece, &mut inbox.memo),
+        };
+        match fed {
             Ok(fed) => {
                 exchange.bytes_in += fed.used as u64;
                 inbox.unread.start += fed.used;
-                fed.answer.map_or(Progress::Pending, |answer| self.complete(answer, inbox))
+                match fed.answer {
+                    Some(answer) => self.complete(answer, inbox),
+                    None if self.body_waits && fed.interim == Some(100) => self.send_body(line),
+                    None => Progress::Pending,
+                }
             }
             Err(error) => {
                 let why = Why::malformed(error, piece);
@@ -313,8 +369,10 @@ impl Connection {
         }
     }
 
-    fn complete(&mut self, answer: Answer, inbox: &mut Inbox) -> Progress {
+    fn complete(&mut self, mut answer: Answer, inbox: &mut Inbox) -> Progress {
         self.answered = true;
+        // The server does not want the body it was promised, and would take the next request for it.
+        answer.reusable &= !self.body_waits;
         inbox.long = answer.body_bytes >= LONG;
         Progress::Answered { answer, at: inbox.at }
     }
@@ -333,6 +391,7 @@ impl Connection {
         self.handshaking = false;
         self.answered = false;
         self.out.clear();
+        self.body_waits = false;
         self.parser.reset();
     }
 
@@ -368,11 +427,11 @@ impl Connection {
     /// Reads once. What is left makes epoll tell again, so one connection with a large body cannot hold up the others.
     fn read(&mut self, line: &Line<'_>, inbox: &mut Inbox) -> Progress {
         let skip = usize::try_from(self.parser.discardable()).unwrap_or(usize::MAX);
-        if skip >= SKIP_FROM && !self.is_idle() {
+        if skip >= SKIP_FROM && !self.is_idle() && !self.wants_body(line) {
             return self.skip(skip, inbox);
         }
         // Of a long answer only the head is wanted, the rest is skipped.
-        let room = if inbox.long { HEAD_BUFFER } else { READ_BUFFER };
+        let room = if inbox.long && !self.wants_body(line) { HEAD_BUFFER } else { READ_BUFFER };
         let length = match self.receive(&mut inbox.bytes[..room]) {
             Ok(length) => length,
             Err(progress) => return progress,
@@ -390,6 +449,16 @@ impl Connection {
             Progress::Pending if length == room => self.read(line, inbox),
             progress => progress,
         }
+    }
+
+    /// Whether somebody looks at the next bytes of content.
+    fn wants_body(&self, line: &Line<'_>) -> bool {
+        matches!((&self.seen, &line.checks), (Some(seen), Some(checks)) if checks.want_body(seen))
+    }
+
+    /// What was seen of the answer that is complete, if somebody looked.
+    pub(crate) fn seen(&self) -> Option<&Seen> {
+        self.seen.as_deref()
     }
 
     /// Has the kernel throw away bytes that nobody looks at.

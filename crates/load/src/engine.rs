@@ -2,6 +2,7 @@
 //!
 //! The calling thread starts the workers and then collects their seconds; it sends nothing itself.
 
+use crate::checks::Checks;
 use crate::collect::Collector;
 use crate::connection::Line;
 use crate::machine::{OpenFiles, Pinned, monotonic_ns};
@@ -14,7 +15,7 @@ use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
 use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
-use model::plan::{LoadSpec, Pace};
+use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
 use rustix::event::epoll;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -63,6 +64,30 @@ pub enum LoadError {
         /// What is wrong with it.
         source: http1::RequestError,
     },
+    /// A template in it is not known.
+    #[error("load {name}: {source}")]
+    Template {
+        /// The load.
+        name: String,
+        /// What is wrong with it.
+        source: TemplateError,
+    },
+    /// A check makes no sense.
+    #[error("load {name}: {source}")]
+    Check {
+        /// The load.
+        name: String,
+        /// What is wrong with it.
+        source: CheckError,
+    },
+    /// The load comes from a store, which keeps no long bodies.
+    #[error("load {0}: a body is not there; read it from its file again")]
+    NoBody(String),
+    /// Nothing can be sent behind a body that waits.
+    #[error(
+        "load {0}: a request with Expect: 100-continue waits for an answer before its body; leave the pipeline out"
+    )]
+    PipelinedWait(String),
     /// There is no request, or none is ever chosen.
     #[error("load {0}: there is nothing to ask for; give at least one request with a weight above 0")]
     NothingToAsk(String),
@@ -91,6 +116,27 @@ pub enum LoadError {
         /// What it said.
         source: std::io::Error,
     },
+}
+
+impl LoadError {
+    /// What is wrong, without the load's name: for where there is only one.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            LoadError::Request { source, .. } => source.to_string(),
+            LoadError::Template { source, .. } => source.to_string(),
+            LoadError::Check { source, .. } => source.to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Whether a load could be started, as far as that follows from what it asks for.
+///
+/// # Errors
+/// When it could not.
+pub fn check(spec: &LoadSpec, target: &Target) -> Result<(), LoadError> {
+    Engine::new(spec, target, &[], &AtomicBool::new(false)).map(drop)
 }
 
 /// Runs a load to its end and counts. Threads are pinned to `cpus`, unless there are none.
@@ -129,6 +175,7 @@ struct Engine<'a> {
     spec: &'a LoadSpec,
     target: &'a Target,
     requests: Requests,
+    checks: Option<Checks>,
     cpus: &'a [u32],
     threads: u32,
     rule: StopRule,
@@ -156,6 +203,7 @@ impl<'a> Engine<'a> {
         }
         let threads = threads(spec, cpus);
         let requests = Requests::new(spec, &target.host)?;
+        let checks = Checks::of(spec).map_err(|source| LoadError::Check { name: spec.name.clone(), source })?;
         Ok(Engine {
             spec,
             target,
@@ -166,6 +214,7 @@ impl<'a> Engine<'a> {
             halt: Halt { asked: stop, broken: AtomicBool::new(false) },
             body_bytes: (0..requests.len()).map(|_| OnceLock::new()).collect(),
             requests,
+            checks,
             origin: monotonic_ns(),
         })
     }
@@ -201,6 +250,7 @@ impl<'a> Engine<'a> {
         let line = Line {
             dialer: self.dialer()?,
             requests: &self.requests,
+            checks: self.checks.clone(),
             keep_alive: spec.keep_alive,
             depth: spec.pipeline.max(1) as usize,
             epoll,
@@ -223,20 +273,23 @@ impl<'a> Engine<'a> {
 
     /// One worker's pacer, and the moment after which nothing counts for it.
     fn pacer(&self, worker: u32) -> (Pacer<'_>, Nanos) {
-        match &self.spec.pace {
-            Pace::WhenFree => (Pacer::WhenFree(Allowance::of(&self.budget)), self.rule.deadline(self.origin)),
-            Pace::Timetable(table) => {
-                let part = Part { worker, of: self.threads };
-                let length = self.rule.duration_ns.unwrap_or(Nanos::MAX);
-                let calls = Calls::new(table, part, self.origin, length, self.rule.requests, self.spec.seed);
-                (Pacer::Timetable(calls), Nanos::MAX)
+        let part = Part { worker, of: self.threads };
+        let length = self.rule.duration_ns.unwrap_or(Nanos::MAX);
+        let calls = match (&self.spec.pace, &self.spec.log) {
+            (Pace::Timetable(table), _) => {
+                Calls::new(table, part, self.origin, length, self.rule.requests, self.spec.seed)
             }
-        }
+            (Pace::Logged, Some(log)) => Calls::logged(&log.recording, part, self.origin, length, self.rule.requests),
+            (Pace::WhenFree, _) | (Pace::Logged, None) => {
+                return (Pacer::WhenFree(Allowance::of(&self.budget)), self.rule.deadline(self.origin));
+            }
+        };
+        (Pacer::Timetable(calls), Nanos::MAX)
     }
 
     /// An empty account, for an open loop.
     fn open_account(&self) -> Option<OpenLoop> {
-        matches!(self.spec.pace, Pace::Timetable(_)).then(|| OpenLoop {
+        self.spec.is_open().then(|| OpenLoop {
             service: Latency::preallocated(),
             at_least: Latency::preallocated(),
             lateness: Latency::preallocated(),
@@ -246,7 +299,7 @@ impl<'a> Engine<'a> {
 
     fn result(&self, workers: Vec<Finished<Whole>>, collector: Collector<'_>) -> LoadResult {
         let ended_ns = workers.iter().map(|worker| worker.ended_ns).max().unwrap_or(self.origin);
-        let open = matches!(self.spec.pace, Pace::Timetable(_));
+        let open = self.spec.is_open();
         let (intervals, total) = collector.finish(ended_ns);
         let mut result = LoadResult {
             connections: self.spec.connections,

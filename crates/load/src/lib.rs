@@ -10,6 +10,7 @@
 //!   shared and allocates nothing.
 //! - `pacer`: when a request may begin; `requests`: what it asks for; `stop`: when a load is over, and how requests are shared
 //!   out so that their number comes out exactly.
+//! - `checks`: what is asked of answers, by those loads that look at them; `jar`: the cookies they set.
 //! - `connection`: one connection and the requests on it; `transport`: the socket below it.
 //! - `in_flight`: who has waited longest, for timeouts that are each request's own.
 //! - `sink`: what becomes of a finished request; `collect`: the seconds of all workers put together.
@@ -17,10 +18,12 @@
 //!
 //! It does not know who answers: no server, no readings, no verdicts.
 
+mod checks;
 mod collect;
 mod connection;
 mod engine;
 mod in_flight;
+mod jar;
 mod machine;
 mod pacer;
 mod requests;
@@ -29,7 +32,7 @@ mod stop;
 mod transport;
 mod worker;
 
-pub use engine::{Control, LoadError, Target, records, run};
+pub use engine::{Control, LoadError, Target, check, records, run};
 pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};
 pub use transport::Address;

@@ -1,11 +1,11 @@
-//! When requests begin: as soon as a connection is free, or by a timetable.
+//! When requests begin: as soon as a connection is free, by a timetable, or as they were logged.
 //!
 //! A timetable is turned inside out. Its rate, added up over time, says how many requests are expected by each instant; the
 //! arrivals are points on that count, evenly, in groups or at exponential distances, and the inverse says when each is due. So
 //! stages, ramps and chance need no cases of their own, and nothing is ever drawn or kept ahead of its time.
 
 use crate::stop::Allowance;
-use model::plan::{Arrivals, Stage, Timetable};
+use model::plan::{Arrivals, Recording, Stage, Timetable};
 use model::{Nanos, SECOND};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -26,10 +26,10 @@ pub(crate) enum Pacer<'a> {
     /// Closed loop: whenever a connection is free, as long as there are requests left.
     WhenFree(Allowance<'a>),
     /// Open loop.
-    Timetable(Calls),
+    Timetable(Calls<'a>),
 }
 
-impl Pacer<'_> {
+impl<'a> Pacer<'a> {
     /// Asks at `now` for the next request.
     pub(crate) fn next(&mut self, now: Nanos) -> Due {
         match self {
@@ -52,7 +52,7 @@ impl Pacer<'_> {
     }
 
     /// The timetable's, if there is one.
-    pub(crate) fn calls(&mut self) -> Option<&mut Calls> {
+    pub(crate) fn calls(&mut self) -> Option<&mut Calls<'a>> {
         match self {
             Pacer::WhenFree(_) => None,
             Pacer::Timetable(calls) => Some(calls),
@@ -61,9 +61,8 @@ impl Pacer<'_> {
 }
 
 /// One worker's share of a timetable's arrivals, in order.
-pub(crate) struct Calls {
-    expected: Expected,
-    points: Points,
+pub(crate) struct Calls<'a> {
+    moments: Moments<'a>,
     origin: Nanos,
     end: Nanos,
     left: u64,
@@ -79,7 +78,15 @@ pub(crate) struct Part {
     pub(crate) of: u32,
 }
 
-impl Calls {
+/// Where a worker's arrivals come from.
+enum Moments<'a> {
+    /// Rates.
+    Table { expected: Expected, points: Points },
+    /// What was logged, beginning with `next` and going on in steps.
+    Log { recording: &'a Recording, next: usize, step: usize },
+}
+
+impl<'a> Calls<'a> {
     /// The part's arrivals of a timetable that begins at `origin` and of which only the first `length` counts, and of all
     /// workers' arrivals only the first `requests`.
     pub(crate) fn new(
@@ -89,11 +96,29 @@ impl Calls {
         length: Nanos,
         requests: Option<u64>,
         seed: u64,
-    ) -> Calls {
+    ) -> Calls<'a> {
+        let points = Points::new(table.arrivals, part, seed);
+        let moments = Moments::Table { expected: Expected::new(&table.stages), points };
+        Calls::of(moments, part, origin, length, requests)
+    }
+
+    /// The part's arrivals of a log, limited likewise.
+    pub(crate) fn logged(
+        recording: &'a Recording,
+        part: Part,
+        origin: Nanos,
+        length: Nanos,
+        requests: Option<u64>,
+    ) -> Calls<'a> {
+        let all = recording.len() as u64;
+        let moments = Moments::Log { recording, next: part.worker as usize, step: part.of as usize };
+        Calls::of(moments, part, origin, length, Some(requests.map_or(all, |requests| requests.min(all))))
+    }
+
+    fn of(moments: Moments<'a>, part: Part, origin: Nanos, length: Nanos, requests: Option<u64>) -> Calls<'a> {
         let (worker, of) = (u64::from(part.worker), u64::from(part.of));
         let mut calls = Calls {
-            expected: Expected::new(&table.stages),
-            points: Points::new(table.arrivals, part, seed),
+            moments,
             origin,
             end: origin.saturating_add(length),
             left: requests.map_or(u64::MAX, |n| n / of + u64::from(worker < n % of)),
@@ -112,7 +137,7 @@ impl Calls {
     pub(crate) fn pop(&mut self) {
         let granted = self.left > 0;
         self.left -= u64::from(granted);
-        let at = granted.then(|| self.points.next()).and_then(|point| self.expected.reached(point));
+        let at = if granted { self.moments.next() } else { None };
         self.next = at.map(|at| self.origin.saturating_add(at)).filter(|&at| at < self.end);
     }
 
@@ -131,6 +156,19 @@ impl Calls {
     /// Whether all requests asked for have been taken, be the end of time not reached.
     pub(crate) fn is_complete(&self) -> bool {
         self.next.is_none() && self.left == 0
+    }
+}
+
+impl Moments<'_> {
+    fn next(&mut self) -> Option<Nanos> {
+        match self {
+            Moments::Table { expected, points } => expected.reached(points.next()),
+            Moments::Log { recording, next, step } => {
+                let at = recording.at_ns(*next);
+                *next += *step;
+                at
+            }
+        }
     }
 }
 

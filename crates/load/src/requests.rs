@@ -3,15 +3,22 @@
 //! Everything about a request follows from its serial number and the load's seed, so it can be sent again byte for byte, and
 //! the same load asks the same things in the same proportions however many workers share it.
 
+mod filling;
+
 use crate::engine::LoadError;
-use http1::{After, Asked, Method, Request, RequestError, Version};
-use model::plan::{HttpVersion, LoadSpec, RequestSpec};
+use crate::jar::{self, Jar};
+use filling::{Filling, Which};
+use http1::{After, Asked, Method, Request, Version};
+use model::plan::{HttpVersion, LoadSpec, Recording, RequestSpec};
+use std::sync::Arc;
 
 /// All kinds of requests of a load.
 pub(crate) struct Requests {
     kinds: Vec<Kind>,
     weights: u64,
     seed: u64,
+    // Says which request comes next, in place of the weights.
+    log: Option<Arc<Recording>>,
 }
 
 /// One kind.
@@ -22,8 +29,34 @@ pub(crate) struct Kind {
     pub(crate) asked: Asked,
     /// Whether it may be sent again when nothing is known of what became of it: RFC 9110 section 9.2.2.
     pub(crate) idempotent: bool,
+    content: Content,
+}
+
+enum Content {
     /// The whole request.
-    pub(crate) bytes: Vec<u8>,
+    Fixed(Vec<u8>),
+    /// Each is put together anew.
+    Filled(Box<Filling>),
+}
+
+/// What remains to be done for a request that was put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Nothing: all of it is there.
+    Nothing,
+    /// The body, when the server asks for it.
+    Body,
+}
+
+impl Kind {
+    /// The whole request, when all of this kind are the same.
+    #[inline]
+    pub(crate) fn fixed(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::Fixed(bytes) => Some(bytes),
+            Content::Filled(_) => None,
+        }
+    }
 }
 
 impl Requests {
@@ -32,23 +65,27 @@ impl Requests {
     /// # Errors
     /// When there are none, or one cannot be written.
     pub(crate) fn new(spec: &LoadSpec, host: &str) -> Result<Requests, LoadError> {
-        let fail = |source| LoadError::Request { name: spec.name.clone(), source };
         let mut until = 0;
         let mut kinds = Vec::with_capacity(spec.mix.len());
         for request in &spec.mix {
             until += u64::from(request.weight);
-            kinds.push(kind(spec, request, host, until).map_err(fail)?);
+            kinds.push(kind(spec, request, host, until)?);
         }
-        if until == 0 {
+        let log = spec.log.as_ref().map(|log| Arc::clone(&log.recording));
+        if until == 0 || log.as_ref().is_some_and(|log| log.is_empty()) {
             return Err(LoadError::NothingToAsk(spec.name.clone()));
         }
-        Ok(Requests { kinds, weights: until, seed: spec.seed })
+        Ok(Requests { kinds, weights: until, seed: spec.seed, log })
     }
 
     /// Which kind the request of that number is.
     pub(crate) fn pick(&self, serial: u64) -> usize {
         if self.kinds.len() == 1 {
             return 0;
+        }
+        if let Some(log) = &self.log {
+            // Kinds beyond the last would be a mistake of whoever recorded the log.
+            return logged(log, serial).map_or(0, |(kind, _)| kind.min(self.kinds.len() - 1));
         }
         // The high half of a product spreads 64 random bits over the weights; the bias is below weights / 2^64.
         let random = u128::from(scramble(self.seed ^ scramble(serial)));
@@ -65,6 +102,41 @@ impl Requests {
     pub(crate) fn len(&self) -> usize {
         self.kinds.len()
     }
+
+    /// Puts a request behind `out`, without its body if that waits.
+    pub(crate) fn write(&self, kind: usize, serial: u64, jar: Option<&Jar>, out: &mut Vec<u8>) -> Rest {
+        match &self.kinds[kind].content {
+            Content::Fixed(bytes) => {
+                out.extend_from_slice(bytes);
+                Rest::Nothing
+            }
+            Content::Filled(filling) => {
+                filling.head(self.which(serial, jar), out);
+                if filling.waits {
+                    return Rest::Body;
+                }
+                filling.body(self.which(serial, jar), out);
+                Rest::Nothing
+            }
+        }
+    }
+
+    /// Puts the body that waited behind `out`.
+    pub(crate) fn write_body(&self, kind: usize, serial: u64, out: &mut Vec<u8>) {
+        if let Content::Filled(filling) = &self.kinds[kind].content {
+            filling.body(self.which(serial, None), out);
+        }
+    }
+
+    fn which<'a>(&'a self, serial: u64, jar: Option<&'a Jar>) -> Which<'a> {
+        let logged = self.log.as_ref().and_then(|log| logged(log, serial)).map(|(_, target)| target);
+        Which { seed: self.seed, serial, logged, jar }
+    }
+}
+
+/// The log's request of that number; a load that is longer than its log begins again.
+fn logged(log: &Recording, serial: u64) -> Option<(usize, &str)> {
+    log.asked((serial % log.len().max(1) as u64) as usize)
 }
 
 /// SplitMix64's finalizer: every bit of the result depends on every bit of the number.
@@ -75,14 +147,20 @@ fn scramble(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn kind(spec: &LoadSpec, request: &RequestSpec, host: &str, until: u64) -> Result<Kind, RequestError> {
+fn kind(spec: &LoadSpec, request: &RequestSpec, host: &str, until: u64) -> Result<Kind, LoadError> {
+    let unwritable = |source| LoadError::Request { name: spec.name.clone(), source };
     let mut headers = request.headers.clone();
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
         // The server's log shall say who that was.
         headers.push(("User-Agent".to_owned(), concat!("webdyno/", env!("CARGO_PKG_VERSION")).to_owned()));
     }
-    let method = Method::new(&request.method)?;
-    let bytes = Request {
+    let cookies = spec.cookies.then(|| take_cookies(&mut headers));
+    let body = match &request.body {
+        Some(body) => Some(body.bytes().ok_or_else(|| LoadError::NoBody(spec.name.clone()))?),
+        None => None,
+    };
+    let method = Method::new(&request.method).map_err(unwritable)?;
+    let written = Request {
         method,
         target: &request.path,
         version: match spec.http {
@@ -92,11 +170,28 @@ fn kind(spec: &LoadSpec, request: &RequestSpec, host: &str, until: u64) -> Resul
         after: if spec.keep_alive { After::KeepOpen } else { After::Close },
         host,
         headers: &headers,
-        body: request.body.as_deref(),
+        body,
+    };
+    let head = written.to_head().map_err(unwritable)?;
+    // It is made of text.
+    let head = String::from_utf8_lossy(&head);
+    let waits = written.waits_for_continue();
+    if waits && spec.pipeline > 1 {
+        return Err(LoadError::PipelinedWait(spec.name.clone()));
     }
-    .to_bytes()?;
+    let filling = Filling::new(&head, body.unwrap_or_default(), waits, cookies)
+        .map_err(|source| LoadError::Template { name: spec.name.clone(), source })?;
+    let content = filling.fixed().map_or_else(|| Content::Filled(Box::new(filling)), Content::Fixed);
     let idempotent = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method.name());
-    Ok(Kind { until, asked: method.asked(), idempotent, bytes })
+    Ok(Kind { until, asked: method.asked(), idempotent, content })
+}
+
+/// Takes the cookies out of the header fields: the jar writes them, because there may be only one such field.
+fn take_cookies(headers: &mut Vec<(String, String)>) -> Vec<(String, String)> {
+    let is_cookie = |(name, _): &(String, String)| name.eq_ignore_ascii_case("cookie");
+    let cookies = headers.iter().filter(|field| is_cookie(field)).flat_map(|(_, value)| jar::pairs(value)).collect();
+    headers.retain(|field| !is_cookie(field));
+    cookies
 }
 
 #[cfg(test)]

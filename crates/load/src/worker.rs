@@ -4,6 +4,7 @@
 //! says whether a request may begin; all else is the same for every way of pacing. The loop sleeps in one place, until the
 //! kernel has something or the next thing is due: an arrival, a timeout, the end of a rest, a new second, the end of the load.
 
+use crate::checks::Checks;
 use crate::connection::{Connection, Exchange, Inbox, Line, Progress, Why};
 use crate::in_flight::InFlight;
 use crate::machine::{monotonic_ns, thread_cpu, wait_for_events, wake_on_time};
@@ -11,8 +12,8 @@ use crate::pacer::{Due, Pacer};
 use crate::sink::{Ending, Record, Sink};
 use crate::stop::Halt;
 use http1::Answer;
-use model::Nanos;
 use model::load::{Failure, LoadEnd};
+use model::{Nanos, SECOND};
 use rustix::event::epoll::EventFlags;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -57,6 +58,8 @@ pub(crate) struct Worker<'a, S> {
     resting: BinaryHeap<Reverse<(Nanos, usize)>>,
     // Requests in flight, by connection and place on it.
     in_flight: InFlight,
+    // Requests whose bodies wait, by when they have waited long enough: connection and number.
+    held: VecDeque<(Nanos, usize, u64)>,
     // Whether there are no more requests.
     exhausted: bool,
     serial: u64,
@@ -101,6 +104,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         let depth = line.depth;
         Worker {
             body_bytes: vec![None; line.requests.len()],
+            connections: (0..u64::from(connections)).map(|i| Connection::new(i, &line)).collect(),
             line,
             expectation,
             pacer,
@@ -108,10 +112,10 @@ impl<'a, S: Sink> Worker<'a, S> {
             halt,
             deadline,
             sink,
-            connections: (0..u64::from(connections)).map(|i| Connection::new(i, depth)).collect(),
             queue: VecDeque::with_capacity(count),
             resting: BinaryHeap::with_capacity(count),
             in_flight: InFlight::new(count * depth),
+            held: VecDeque::new(),
             exhausted: false,
             serial: habits.first,
             last_end: 0,
@@ -152,6 +156,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             let next_second = self.sink.tick(now);
             self.expire(now);
             self.wake_up(now);
+            self.let_go(now);
             let next_arrival = self.hand_out(now);
             let wait = self.next_due(now, next_second, next_arrival).saturating_sub(now);
             wait_for_events(&self.line.epoll, &mut events, if self.habits.busy_poll { 0 } else { wait });
@@ -223,7 +228,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.broken(i, &Why::Late { after }, at);
             return None;
         }
-        let ending = self.judge(exchange.kind, answer);
+        let ending = self.judge(i, exchange.kind, answer);
         self.over(i, ending, Some(answer.status), at);
         let connection = &mut self.connections[i];
         connection.failures = 0;
@@ -243,9 +248,16 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.fill(i, at)
     }
 
-    fn judge(&mut self, kind: usize, answer: Answer) -> Ending {
-        if !(200..300).contains(&answer.status) {
+    fn judge(&mut self, i: usize, kind: usize, answer: Answer) -> Ending {
+        let decided_by_check = self.line.checks.as_ref().is_some_and(Checks::decide_status);
+        if !(200..300).contains(&answer.status) && !decided_by_check {
             return self.fail(Failure::Status, || format!("status {}", answer.status));
+        }
+        if let (Some(checks), Some(seen)) = (&self.line.checks, self.connections[i].seen())
+            && let Some(missed) = checks.missed(answer, seen)
+        {
+            self.examples.entry(Failure::Check).or_insert_with(|| missed.to_string());
+            return Ending::Failed(Failure::Check);
         }
         let shared = &self.expectation.body_bytes[kind];
         let expected = *self.body_bytes[kind].get_or_insert_with(|| *shared.get_or_init(|| answer.body_bytes));
@@ -302,10 +314,13 @@ impl<'a, S: Sink> Worker<'a, S> {
     }
 
     fn begin(&mut self, i: usize, due_ns: Option<Nanos>, start_ns: Nanos) -> Progress {
-        let kind = self.line.requests.pick(self.serial);
+        let (serial, kind) = (self.serial, self.line.requests.pick(self.serial));
         self.serial += self.habits.stride;
         let due_ns = due_ns.unwrap_or(start_ns);
-        let (place, progress) = self.connections[i].begin(&self.line, kind, due_ns, start_ns);
+        let (place, progress) = self.connections[i].begin(&self.line, kind, serial, due_ns, start_ns);
+        if self.connections[i].body_waits().is_some() {
+            self.held.push_back((start_ns.saturating_add(CONTINUE_AFTER), i, serial));
+        }
         self.in_flight.push(i * self.line.depth + place);
         progress
     }
@@ -356,6 +371,21 @@ impl<'a, S: Sink> Worker<'a, S> {
             }
             self.resting.pop();
             self.enqueue(i, ready);
+        }
+    }
+
+    /// Sends bodies that have waited long enough for the server to ask for them.
+    fn let_go(&mut self, now: Nanos) {
+        while let Some(&(until, i, serial)) = self.held.front() {
+            let waits = self.connections[i].body_waits() == Some(serial);
+            if waits && until > now {
+                return;
+            }
+            self.held.pop_front();
+            if waits {
+                let progress = self.connections[i].send_body(&self.line);
+                self.follow(i, progress);
+            }
         }
     }
 
@@ -419,7 +449,8 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.longest_in_flight().map_or(Nanos::MAX, |(_, exchange)| exchange.start_ns.saturating_add(timeout_ns));
         let rested = self.resting.peek().map_or(Nanos::MAX, |&Reverse((ready, _))| ready);
         let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end()).max(now);
-        look_again.min(end).min(next_second).min(expiry).min(rested).min(next_arrival)
+        let held = self.held.front().map_or(Nanos::MAX, |&(until, ..)| until);
+        look_again.min(held).min(end).min(next_second).min(expiry).min(rested).min(next_arrival)
     }
 }
 
@@ -435,6 +466,9 @@ const EVENTS: usize = 256;
 
 /// Requests begun before answers are looked at again.
 const BEGUN_AT_ONCE: usize = 64;
+
+/// So long a body waits for the server to ask for it; then it is sent unasked: RFC 9110 section 10.1.1.
+const CONTINUE_AFTER: Nanos = SECOND;
 
 /// How late a wish to stop may be seen.
 const LOOK_FOR_HALT: Nanos = 20_000_000;

@@ -3,11 +3,11 @@
 
 use load::{Control, Target, run};
 use model::SECOND;
-use model::plan::LoadSpec;
+use model::plan::{Body, Check, LoadSpec, RequestSpec};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use testkit::scripted::{Scripted, Step, answer};
+use testkit::scripted::{Scripted, Step};
 
 struct Counting;
 
@@ -36,17 +36,19 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-fn allocations(requests: u64) -> u64 {
+/// How many allocations so many requests take.
+fn allocations(spec: &LoadSpec, requests: u64) -> u64 {
     let server = Scripted::start(|_| {
         IS_SERVER.set(true);
-        vec![Step::Send(answer(200, "abc"))]
+        let head = "HTTP/1.1 200 X\r\nSet-Cookie: a=1\r\nX-A: 1\r\nContent-Length: 3\r\n\r\nabc";
+        vec![Step::Send(head.as_bytes().to_vec())]
     });
     let spec = LoadSpec {
         connections: 4,
         threads: Some(1),
         requests: Some(requests),
         timeout_ns: 20 * SECOND,
-        ..LoadSpec::of("test", "/")
+        ..spec.clone()
     };
     let target = Target::new(server.address(), "localhost");
     let before = COUNT.load(Ordering::Relaxed);
@@ -56,10 +58,24 @@ fn allocations(requests: u64) -> u64 {
     COUNT.load(Ordering::Relaxed) - before
 }
 
-#[test]
-fn more_requests_are_not_more_allocations() {
-    let few = allocations(500);
-    let many = allocations(5500);
+fn check(spec: &LoadSpec) {
+    let few = allocations(spec, 500);
+    let many = allocations(spec, 5500);
     // A slow machine takes a few seconds more for the many, and each second costs some allocations.
     assert!(many < few + 500, "{few} allocations for 500 requests, {many} for 5500");
+}
+
+/// One test, because what it counts is the whole process's.
+#[test]
+fn more_requests_are_not_more_allocations() {
+    check(&LoadSpec::of("test", "/"));
+    let one = RequestSpec {
+        method: "POST".to_owned(),
+        headers: vec![("Cookie".to_owned(), "b=2".to_owned()), ("X-Id".to_owned(), "${hex:16}".to_owned())],
+        body: Some(Body::written("n=${counter}&r=${random:1-1000000}")),
+        ..RequestSpec::get("/${counter}")
+    };
+    let checks = ["status = 200", "header x-a = 1", "body contains bc", "body matches ^a.c$"];
+    let checks = checks.map(|text| Check::parse(text).expect("a check")).to_vec();
+    check(&LoadSpec { mix: vec![one, RequestSpec::get("/")], checks, cookies: true, ..LoadSpec::of("test", "/") });
 }

@@ -29,6 +29,8 @@ pub enum Failure {
     Status,
     /// TLS could not come up or go on: a certificate that is not trusted, no version in common.
     Tls,
+    /// A complete answer of which something did not hold that was asked of it: [`crate::plan::Check`].
+    Check,
     /// This machine could not send: no free port, no file descriptor.
     Local,
 }
@@ -36,7 +38,7 @@ pub enum Failure {
 /// How many requests ended how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Complete 2xx answers of the expected length.
+    /// Complete answers of the expected length that are 2xx, or what the load's checks ask for.
     pub good: u64,
     /// Failures by cause.
     pub failed: BTreeMap<Failure, u64>,

@@ -1,7 +1,7 @@
 //! A server on port 0 that does to each request exactly what a script says, and counts what it saw.
 //!
-//! It writes its own HTTP and reads requests only as far as their empty line: it is the oracle that clients are tested
-//! against, so it shares no code with them. One thread per connection; it stops when it is dropped.
+//! It writes its own HTTP and reads requests as far as their empty line, and the body behind it by its `Content-Length`: it
+//! is the oracle that clients are tested against, so it shares no code with them. One thread per connection; it stops when it is dropped.
 
 use rustix::net::{AddressFamily, SocketType};
 use std::io::{self, Read, Write};
@@ -43,6 +43,8 @@ pub enum Step {
     Reset,
     /// Sends nothing more and waits until the client leaves.
     Hang,
+    /// Reads the body of a request that has `Expect: 100-continue`; all others are read before the first step.
+    ReadBody,
 }
 
 /// A port on this host that is taken and refuses every connection, for as long as the value lives.
@@ -63,7 +65,7 @@ impl Scripted {
             script: Box::new(script),
             accepted: AtomicU64::new(0),
             requests: AtomicU64::new(0),
-            last_request: Mutex::default(),
+            read: Mutex::default(),
             stopped: Mutex::new(false),
             stopping: Condvar::new(),
         });
@@ -103,9 +105,22 @@ impl Scripted {
     /// The head of the last request read, as it came.
     #[must_use]
     pub fn last_request(&self) -> String {
-        String::from_utf8_lossy(&lock(&self.shared.last_request)).into_owned()
+        lock(&self.shared.read).last().map(|(head, _)| text(head)).unwrap_or_default()
+    }
+
+    /// Head and body of every request so far, in the order in which their heads were read; of the first [`KEPT`] only.
+    #[must_use]
+    pub fn all_requests(&self) -> Vec<(String, String)> {
+        lock(&self.shared.read).iter().map(|(head, body)| (text(head), text(body))).collect()
     }
 }
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Requests that are remembered; of more of them only the last one is.
+pub const KEPT: usize = 1000;
 
 impl Drop for Scripted {
     fn drop(&mut self) {
@@ -149,7 +164,7 @@ struct Shared {
     script: Box<dyn Fn(Turn) -> Vec<Step> + Send + Sync>,
     accepted: AtomicU64,
     requests: AtomicU64,
-    last_request: Mutex<Vec<u8>>,
+    read: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
     stopped: Mutex<bool>,
     stopping: Condvar,
 }
@@ -157,6 +172,16 @@ struct Shared {
 impl Shared {
     fn is_stopped(&self) -> bool {
         *lock(&self.stopped)
+    }
+
+    /// Keeps a head; gives its place.
+    fn remember(&self, head: Vec<u8>) -> usize {
+        let mut read = lock(&self.read);
+        if read.len() >= KEPT {
+            read.truncate(KEPT - 1);
+        }
+        read.push((head, Vec::new()));
+        read.len() - 1
     }
 
     fn wait(&self, length: Duration) {
@@ -196,11 +221,20 @@ fn serve(mut stream: TcpStream, connection: u64, shared: &Shared) -> io::Result<
     let mut unread = Vec::new();
     for nth in 0.. {
         let Some(head) = read_head(&mut stream, &mut unread, shared)? else { return Ok(()) };
-        *lock(&shared.last_request) = head;
+        let (length, waits) = (number_of(&head, "content-length"), asks_to_wait(&head));
         let total = shared.requests.fetch_add(1, Ordering::SeqCst);
+        let place = shared.remember(head);
+        if !waits {
+            let Some(body) = read_body(&mut stream, &mut unread, length, shared)? else { return Ok(()) };
+            lock(&shared.read)[place].1 = body;
+        }
         for step in (shared.script)(Turn { connection, nth, total }) {
             match step {
                 Step::Send(bytes) => stream.write_all(&bytes)?,
+                Step::ReadBody => {
+                    let Some(body) = read_body(&mut stream, &mut unread, length, shared)? else { return Ok(()) };
+                    lock(&shared.read)[place].1 = body;
+                }
                 Step::Wait(length) => shared.wait(length),
                 Step::Close => return Ok(()),
                 // A lingering time of zero makes closing send a reset: socket(7).
@@ -226,6 +260,33 @@ fn read_head(stream: &mut TcpStream, unread: &mut Vec<u8>, shared: &Shared) -> i
             return Ok(None);
         }
     }
+}
+
+/// So many bytes behind a head; `None` when they do not come.
+fn read_body(
+    stream: &mut TcpStream,
+    unread: &mut Vec<u8>,
+    length: usize,
+    shared: &Shared,
+) -> io::Result<Option<Vec<u8>>> {
+    while unread.len() < length {
+        if !read_more(stream, unread, shared)? {
+            return Ok(None);
+        }
+    }
+    let rest = unread.split_off(length);
+    Ok(Some(std::mem::replace(unread, rest)))
+}
+
+/// The number in a field of a head; 0 without one.
+fn number_of(head: &[u8], name: &str) -> usize {
+    let head = text(head).to_ascii_lowercase();
+    let field = head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    field.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+}
+
+fn asks_to_wait(head: &[u8]) -> bool {
+    text(head).to_ascii_lowercase().contains("\r\nexpect: 100-continue\r\n")
 }
 
 /// Waits for more bytes; false when the client has left or the server is stopped.

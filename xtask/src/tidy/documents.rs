@@ -9,6 +9,8 @@ use std::path::Path;
 const DEPENDENCIES: &str = "docs/decisions/dependencies.md";
 const PLAN_REFERENCE: &str = "docs/plan-reference.md";
 const PLAN_TEXT: &str = "crates/model/src/plan/text.rs";
+/// The part of it that reads loads.
+const LOAD_TEXT: &str = "crates/model/src/plan/text/load.rs";
 const DIAGNOSIS: &str = "docs/diagnosis.md";
 const CAUSES: &str = "crates/diagnosis/src/cause.rs";
 
@@ -58,16 +60,19 @@ pub(super) fn plan_keys(tree: &Tree) -> Vec<Violation> {
         .iter()
         .flat_map(|row| markdown::code_words(row.cells[0]).map(|key| (table(row.heading), key, row.line)))
         .collect();
-    let known = keys(code);
+    let mut known: Vec<_> = keys(code).into_iter().map(|key| (source, key)).collect();
+    if let Some((source, code)) = tree.file(LOAD_TEXT) {
+        known.extend(keys(code).into_iter().map(|key| (source, key)));
+    }
     let mut found = Vec::new();
-    for (table, key, line) in &known {
+    for (source, (table, key, line)) in &known {
         if !written.iter().any(|(t, k, _)| t == table && k == key) {
             let what = format!("`{key}` of `{}` is not in {PLAN_REFERENCE}", shown(table));
             found.push(violation(source, *line, what));
         }
     }
     for (table, key, line) in written {
-        if !known.iter().any(|(t, k, _)| t == table && k == key) {
+        if !known.iter().any(|(_, (t, k, _))| t == table && k == key) {
             let what = format!("a plan has no key `{key}` in `{}`; see {PLAN_TEXT}", shown(table));
             found.push(violation(file, line, what));
         }
@@ -111,7 +116,7 @@ fn table(heading: &str) -> &str {
 fn keys(code: &str) -> Vec<(String, String, usize)> {
     let mut found = Vec::new();
     let mut offset = 0;
-    while let Some(at) = code[offset..].find("#[serde(deny_unknown_fields)]\nstruct ") {
+    while let Some(at) = code[offset..].find("#[serde(deny_unknown_fields)]\n") {
         let start = offset + at;
         let Some(open) = code[start..].find(" {\n").map(|at| start + at) else { break };
         let end = code[open..].find("\n}").map_or(code.len(), |at| open + at);

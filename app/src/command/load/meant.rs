@@ -1,13 +1,13 @@
 //! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
 
 use super::way;
+use super::what::{self, What};
 use crate::flags::load::{Http, LoadFlags};
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use load::Target;
 use model::SECOND;
 use model::plan::{
-    Arrivals, Cell, Guards, HttpVersion, LoadSpec, Pace, Plan, RequestSpec, Role, ServerSpec, Stage, Timetable,
-    Variant, Warmup,
+    Arrivals, Cell, Guards, HttpVersion, LoadSpec, Pace, Plan, Role, ServerSpec, Stage, Timetable, Variant, Warmup,
 };
 use std::path::PathBuf;
 use url::Url;
@@ -21,49 +21,40 @@ const ONLY: &str = "load";
 pub(super) struct Meant {
     pub(super) plan: Plan,
     pub(super) target: Target,
-    /// The URL as it is shown.
+    /// The URL, without its templates.
     pub(super) url: Url,
+    /// The URL as it is shown.
+    pub(super) shown: String,
 }
 
 /// Reads the flags.
 pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
-    let url = url(&flags.url)?;
-    let target = way::target(&flags.way, &url)?;
-    let spec = spec(flags, &url, seed)?;
-    let server = ServerSpec::Url(model::plan::Url { url: url.to_string(), address: target.address.to_string() });
-    Ok(Meant { plan: plan(spec, server, flags), target, url })
+    let whither = what::whither(&flags.url)?;
+    let target = way::target(&flags.way, &whither.url)?;
+    let what = what::what(flags, &whither, &target.host, seed)?;
+    let spec = spec(flags, &whither.url, what, seed)?;
+    let what::Whither { url, shown, .. } = whither;
+    load::check(&spec, &target).map_err(|error| anyhow::anyhow!(error.reason()))?;
+    let server = ServerSpec::Url(model::plan::Url { url: shown.clone(), address: target.address.to_string() });
+    Ok(Meant { plan: plan(spec, server, flags), target, url, shown })
 }
 
-/// A URL, whose scheme may be left out.
-fn url(text: &str) -> anyhow::Result<Url> {
-    let written = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let url = Url::parse(&written).with_context(|| format!("`{text}` is not a URL; write http://HOST[:PORT]/PATH"))?;
-    match url.scheme() {
-        "http" | "https" => {}
-        other => bail!("`{text}`: webdyno loads http and https, not {other}"),
-    }
-    ensure!(url.has_host(), "`{text}` names no host; write http://HOST[:PORT]/PATH");
-    Ok(url)
-}
-
-fn spec(flags: &LoadFlags, url: &Url, seed: u64) -> anyhow::Result<LoadSpec> {
+fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<LoadSpec> {
     ensure!(flags.connections > 0, "-c 0 sends nothing; give at least one connection");
     ensure!(flags.pipeline > 0, "--pipeline 0 sends nothing; 1 is no pipelining");
     ensure!(flags.threads != Some(0), "-t 0 sends nothing; give at least one thread");
     ensure!(flags.requests != Some(0), "-n 0 sends nothing; give at least one request");
-    let pace = pace(flags)?;
+    let pace = if what.log.is_some() { Pace::Logged } else { pace(flags)? };
     let ends = match &pace {
         Pace::WhenFree => false,
         Pace::Timetable(table) => table.length_ns() < u64::MAX,
+        Pace::Logged => true,
     };
     let duration_ns = flags.duration.or((flags.requests.is_none() && !ends).then_some(DURATION));
-    let path = match url.query() {
-        Some(query) => format!("{}?{query}", url.path()),
-        None => url.path().to_owned(),
-    };
     Ok(LoadSpec {
         name: ONLY.to_owned(),
-        mix: vec![RequestSpec { headers: headers(&flags.headers)?, ..RequestSpec::get(&path) }],
+        mix: what.mix,
+        log: what.log,
         pace,
         connections: flags.connections,
         pipeline: flags.pipeline,
@@ -79,6 +70,8 @@ fn spec(flags: &LoadFlags, url: &Url, seed: u64) -> anyhow::Result<LoadSpec> {
         timeout_ns: flags.timeout,
         same_length: flags.same_length,
         expect: flags.expect.clone(),
+        checks: what.checks,
+        cookies: flags.cookies,
         busy_poll: flags.busy_poll,
         seed,
     })
@@ -100,15 +93,6 @@ fn pace(flags: &LoadFlags) -> anyhow::Result<Pace> {
         (false, None) => Arrivals::Even,
     };
     Ok(Pace::Timetable(Timetable { stages, arrivals }))
-}
-
-fn headers(written: &[String]) -> anyhow::Result<Vec<(String, String)>> {
-    let field = |text: &String| {
-        let (name, value) =
-            text.split_once(':').with_context(|| format!("-H `{text}` is not a header field; write NAME: VALUE"))?;
-        Ok((name.trim().to_owned(), value.trim().to_owned()))
-    };
-    written.iter().map(field).collect()
 }
 
 fn plan(spec: LoadSpec, server: ServerSpec, flags: &LoadFlags) -> Plan {

@@ -1,7 +1,10 @@
 //! `webdyno load`: one load against a server that is there already.
 
 mod meant;
+mod replay;
+mod secret;
 mod way;
+mod what;
 
 use super::report::{self, Form};
 use super::run;
@@ -17,6 +20,7 @@ use model::run::{RunEnd, RunHead};
 use std::io::Write;
 use std::sync::Arc;
 use store::Store;
+use url::{Host, Url};
 
 /// A name without an address.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +50,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         head: RunHead {
             id: run::run_id(anchor, run::fresh_seed()),
             plan: meant.plan.clone(),
-            plan_text: std::env::args().collect::<Vec<_>>().join(" "),
+            plan_text: secret::command_line(std::env::args()),
             seed,
             anchor,
             host: host::facts(),
@@ -82,10 +86,12 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
 /// Loads go to this machine, or to a host that the user says is theirs.
 fn allowed(flags: &LoadFlags, meant: &Meant) -> anyhow::Result<()> {
     let Address::Tcp(address) = &meant.target.address else { return Ok(()) };
-    if address.ip().is_loopback() {
+    let host = meant.url.host_str().unwrap_or_default();
+    // A proxy passes on what it is sent.
+    let is_near = flags.way.proxy.is_none() || is_this_machine(&meant.url);
+    if address.ip().is_loopback() && is_near {
         return Ok(());
     }
-    let host = meant.url.host_str().unwrap_or_default();
     match &flags.i_operate {
         Some(named) if named == host => Ok(()),
         Some(named) => bail!("--i-operate {named}: the URL's host is {host}"),
@@ -93,9 +99,18 @@ fn allowed(flags: &LoadFlags, meant: &Meant) -> anyhow::Result<()> {
     }
 }
 
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
 fn outline(meant: &Meant, flags: &LoadFlags) -> String {
     let spec = meant.plan.load(meant.plan.baseline());
-    let mut out = format!("{} over {} connections to {}\n", meant.url, spec.connections, meant.target.address);
+    let mut out = format!("{} over {} connections to {}\n", meant.shown, spec.connections, meant.target.address);
     if flags.preflight > 0 {
         out.push_str(&format!("{} requests one at a time first\n", flags.preflight));
     }

@@ -1,6 +1,6 @@
 //! The way to the server that the flags mean: address, addresses of our own, TLS.
 
-use super::NoSuchHost;
+use super::{NoSuchHost, what};
 use crate::flags::load::{Tls, WayFlags};
 use anyhow::Context;
 use load::{Address, Target};
@@ -43,6 +43,12 @@ fn address(flags: &WayFlags, url: &Url, host: &str) -> anyhow::Result<Address> {
     if let Some(path) = &flags.unix {
         return Ok(Address::Unix(path.clone()));
     }
+    // To a proxy, whatever the request asks for.
+    let proxy = flags.proxy.as_ref().map(|text| what::plain_url(text, text)).transpose()?;
+    let (url, host) = match &proxy {
+        Some(proxy) => (proxy, proxy.host_str().context("the proxy's URL names no host")?),
+        None => (url, host),
+    };
     let port = url.port_or_known_default().unwrap_or(80);
     let (host, port) = match &flags.connect_to {
         None => (host, port),

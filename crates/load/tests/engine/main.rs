@@ -2,6 +2,8 @@
 //!
 //! Every run goes through [`check`], which asks the server's own counts and whatever must hold for any load.
 
+mod asking;
+mod checking;
 mod counting;
 mod failing;
 mod open;

@@ -1,5 +1,8 @@
 //! What is sent and when: one load of a plan.
 
+use super::body::Body;
+use super::check::Check;
+use super::log::Log;
 use crate::threshold::Threshold;
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
@@ -13,6 +16,10 @@ pub struct LoadSpec {
     pub name: String,
     /// What is asked for, never empty. Of several, each request is one at random, by weight.
     pub mix: Vec<RequestSpec>,
+    /// The log whose requests are sent, if it is one. Then it and not chance says which request of the mix comes next, and
+    /// fills in [`LOGGED_PATH`](super::LOGGED_PATH).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<Log>,
     /// When requests begin.
     pub pace: Pace,
     /// Connections, each with one request in flight at a time, or [`LoadSpec::pipeline`] of them.
@@ -37,6 +44,10 @@ pub struct LoadSpec {
     pub same_length: bool,
     /// What is expected of it.
     pub expect: Vec<Threshold>,
+    /// What must hold of every good answer.
+    pub checks: Vec<Check>,
+    /// Whether each connection keeps the cookies that it is given, and sends them with its next requests.
+    pub cookies: bool,
     /// Ask the kernel again and again instead of sleeping: less latency for a whole CPU.
     pub busy_poll: bool,
     /// Decides what chance decides: which request of the mix, random data, arrivals.
@@ -50,12 +61,14 @@ pub struct RequestSpec {
     pub weight: u32,
     /// Method, such as `GET`.
     pub method: String,
-    /// Path and query, beginning with `/`; or a whole URL, to a proxy.
+    /// Path and query, beginning with `/`; or a whole URL, to a proxy. It may hold templates, as may the values of the header
+    /// fields and a body that is text: [`super::check_template`].
     pub path: String,
-    /// Header fields to add.
+    /// Header fields to add. Of those that prove who somebody is only the name is stored: [`is_secret`].
+    #[serde(serialize_with = "without_secrets")]
     pub headers: Vec<(String, String)>,
     /// What is sent behind the head, if anything.
-    pub body: Option<Vec<u8>>,
+    pub body: Option<Body>,
 }
 
 /// HTTP versions.
@@ -125,6 +138,8 @@ pub enum Pace {
     WhenFree,
     /// Open loop: requests arrive by a timetable, whether the server keeps up or not.
     Timetable(Timetable),
+    /// Open loop: requests arrive as they did when the log was written: [`LoadSpec::log`].
+    Logged,
 }
 
 /// Arrivals over time.
@@ -221,6 +236,22 @@ impl RequestSpec {
     }
 }
 
+/// The last request of a log comes at its very end, and may wait so long for a free connection.
+const LAST_WAIT: Nanos = SECOND;
+
+/// What is stored, and shown, in place of a secret.
+pub const SECRET: &str = "***";
+
+/// Whether a header field of that name holds a password or what is as good as one.
+#[must_use]
+pub fn is_secret(name: &str) -> bool {
+    ["authorization", "cookie", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret))
+}
+
+fn without_secrets<S: serde::Serializer>(headers: &[(String, String)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(headers.iter().map(|(name, value)| (name, if is_secret(name) { SECRET } else { value })))
+}
+
 impl LoadSpec {
     /// One GET after another for that path, over one kept connection, without an end; to be changed as needed.
     #[must_use]
@@ -228,6 +259,7 @@ impl LoadSpec {
         LoadSpec {
             name: name.to_owned(),
             mix: vec![RequestSpec::get(path)],
+            log: None,
             pace: Pace::WhenFree,
             connections: 1,
             pipeline: 1,
@@ -240,9 +272,17 @@ impl LoadSpec {
             timeout_ns: 30 * SECOND,
             same_length: true,
             expect: Vec::new(),
+            checks: Vec::new(),
+            cookies: false,
             busy_poll: false,
             seed: 0,
         }
+    }
+
+    /// Whether requests come by a timetable, and not when a connection is free.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !matches!(self.pace, Pace::WhenFree)
     }
 
     /// When nothing begins any more, counted from the beginning; `None` when only the number of requests ends it.
@@ -251,6 +291,7 @@ impl LoadSpec {
         let table = match &self.pace {
             Pace::WhenFree => Nanos::MAX,
             Pace::Timetable(table) => table.length_ns(),
+            Pace::Logged => self.log.as_ref().map_or(0, |log| log.span_ns.saturating_add(LAST_WAIT)),
         };
         Some(self.duration_ns.map_or(table, |duration| duration.min(table))).filter(|&length| length < Nanos::MAX)
     }
@@ -265,6 +306,7 @@ struct Stored {
     path: Option<String>,
     #[serde(default)]
     headers: Vec<(String, String)>,
+    log: Option<Log>,
     #[serde(default)]
     pace: Pace,
     connections: u32,
@@ -282,6 +324,10 @@ struct Stored {
     #[serde(default)]
     expect: Vec<Threshold>,
     #[serde(default)]
+    checks: Vec<Check>,
+    #[serde(default)]
+    cookies: bool,
+    #[serde(default)]
     busy_poll: bool,
     #[serde(default)]
     seed: u64,
@@ -298,6 +344,7 @@ impl From<Stored> for LoadSpec {
         LoadSpec {
             name: stored.name,
             mix,
+            log: stored.log,
             pace: stored.pace,
             connections: stored.connections,
             pipeline: stored.pipeline,
@@ -310,6 +357,8 @@ impl From<Stored> for LoadSpec {
             timeout_ns: stored.timeout_ns,
             same_length: stored.same_length,
             expect: stored.expect,
+            checks: stored.checks,
+            cookies: stored.cookies,
             busy_poll: stored.busy_poll,
             seed: stored.seed,
         }
@@ -319,6 +368,8 @@ impl From<Stored> for LoadSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{LOGGED_PATH, LeftOut, Recording};
+    use std::sync::Arc;
 
     fn check(stages: &[(u64, f64, f64)], seconds: u64, expected: f64) {
         let stages =
@@ -367,5 +418,36 @@ mod tests {
         assert_eq!((&spec.pace, spec.pipeline), (&Pace::WhenFree, 1));
         let again: LoadSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
         assert_eq!(again, spec);
+    }
+
+    #[test]
+    fn what_proves_who_somebody_is_is_not_stored() {
+        let headers = [("X-A", "1"), ("authorization", "Basic abc"), ("Cookie", "a=b"), ("Proxy-Authorization", "x")];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let spec = LoadSpec { mix: vec![RequestSpec { headers, ..RequestSpec::get("/") }], ..LoadSpec::of("l", "/") };
+        let stored: LoadSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
+        let values: Vec<_> = stored.mix[0].headers.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["1", SECRET, SECRET, SECRET]);
+    }
+
+    #[test]
+    fn of_a_log_everything_but_its_requests_is_stored() {
+        let mut recording = Recording::default();
+        recording.add_target(0, "/a");
+        [0, 7].into_iter().for_each(|at| recording.add(at, 0));
+        let log = Log {
+            file: "access.log".into(),
+            format: "common".to_owned(),
+            speed: 2.0,
+            lines: 3,
+            used: 2,
+            span_ns: 7,
+            left_out: vec![LeftOut { why: "of another format".to_owned(), lines: 1, first_line: 2 }],
+            recording: Arc::new(recording),
+        };
+        let spec = LoadSpec { log: Some(log.clone()), pace: Pace::Logged, ..LoadSpec::of("l", LOGGED_PATH) };
+        assert_eq!(spec.length_ns(), Some(SECOND + 7));
+        let stored: LoadSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
+        assert_eq!(stored.log, Some(Log { recording: Arc::default(), ..log }));
     }
 }

@@ -2,16 +2,24 @@
 //!
 //! [`parse`] turns what the user wrote into a [`Plan`] or into one [`PlanError`] that names file, line and key.
 
+mod body;
+mod check;
 mod load;
+mod log;
 mod stages;
+mod template;
 mod text;
 
+pub use body::Body;
+pub use check::{Check, CheckError, Comparison, Test};
 pub use load::{
-    Arrivals, ClientCertificate, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable, TlsSpec, TlsVersion,
-    Verify,
+    Arrivals, ClientCertificate, HttpVersion, LoadSpec, Pace, RequestSpec, SECRET, Stage, Timetable, TlsSpec,
+    TlsVersion, Verify, is_secret,
 };
+pub use log::{LeftOut, Log, Recording};
 pub use stages::{StagesError, stages};
-pub use text::{Options, PlanError, parse};
+pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
+pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};

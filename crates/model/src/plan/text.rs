@@ -1,18 +1,20 @@
 //! What the user wrote: TOML to a [`Plan`], or one sentence with file, line and key.
 //!
-//! Here is what may be written and what it means. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
+//! Here is what may be written and what it means, in `load` that of loads. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
 //! the user's words, `parameters` fills in `${name}` before anything else, and `measure` is text with a unit.
 
 mod complaint;
+mod load;
 mod measure;
 mod parameters;
 mod source;
 
+pub use self::load::parse_mix;
+use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
 use self::source::Source;
 use super::{
-    Apache, Build, Cell, Confinement, Embedded, Guards, HttpVersion, LoadSpec, Mpm, Pace, Plan, RequestSpec, Role,
-    ServerSpec, Variant, Warmup,
+    Apache, Build, Cell, Confinement, Embedded, Guards, LoadSpec, Mpm, Plan, Role, SECRET, ServerSpec, Variant, Warmup,
 };
 use crate::SECOND;
 use serde::Deserialize;
@@ -22,12 +24,23 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// How the plan is to be read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Name of a `[scale.NAME]` table whose parameters replace the defaults.
     pub scale: Option<String>,
     /// Fewer blocks and shorter windows: to see that a plan works, not to decide by it.
     pub quick: bool,
+    /// Reads the files that the plan names as bodies.
+    pub read: ReadFile,
+}
+
+/// Gives the content of a file, or one sentence why not and what to do.
+pub type ReadFile = fn(&Path) -> Result<Vec<u8>, String>;
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { scale: None, quick: false, read: |file| Err(format!("cannot read {} here", file.display())) }
+    }
 }
 
 /// What is wrong with a plan, where, and what to do.
@@ -49,7 +62,7 @@ pub struct PlanError {
 }
 
 /// Reads a plan. `file` is named in messages, and relative paths in the plan are relative to its folder.
-/// Returns the plan and the text with its parameters filled in.
+/// Returns the plan and the text with its parameters filled in, and without what proves who somebody is.
 ///
 /// # Errors
 /// The first thing that is wrong, in reading order as far as possible.
@@ -58,8 +71,20 @@ pub fn parse(text: &str, file: &Path, options: &Options) -> Result<(Plan, String
     let filled = parameters::fill_in(&source, options)?;
     let source = Source { text: &filled, file };
     let written: Written = toml::from_str(&filled).map_err(|error| source.toml_error(&error))?;
+    let secrets = load::secrets(written.load.get_ref().values().map(Spanned::get_ref));
     let plan = meant(&source, written, options)?;
-    Ok((plan, filled))
+    Ok((plan, without(filled, secrets)))
+}
+
+/// The text with something else in those places.
+fn without(mut text: String, mut secrets: Vec<Range<usize>>) -> String {
+    secrets.sort_by_key(|place| std::cmp::Reverse(place.start));
+    for place in secrets {
+        // Lines stay where they are, so that messages still point at them.
+        let lines = "\n".repeat(text[place.clone()].matches('\n').count());
+        text.replace_range(place, &format!("\"{SECRET}\"{lines}"));
+    }
+    text
 }
 
 // ---- what may be written --------------------------------------------------------------------------------------------
@@ -152,24 +177,6 @@ struct VariantText {
     directives: Option<Spanned<String>>,
     #[serde(default)]
     allow_warnings: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LoadText {
-    path: Spanned<String>,
-    connections: Spanned<u32>,
-    threads: Option<Spanned<u32>>,
-    requests: Option<Spanned<u64>>,
-    duration: Option<Spanned<Duration>>,
-    #[serde(default = "yes")]
-    keep_alive: bool,
-    http: Option<HttpVersion>,
-    timeout: Option<Spanned<Duration>>,
-    #[serde(default = "yes")]
-    same_length: bool,
-    #[serde(default)]
-    headers: BTreeMap<String, Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -274,82 +281,6 @@ fn in_order<T>(tables: BTreeMap<String, Spanned<T>>) -> impl Iterator<Item = (St
     let mut tables: Vec<_> = tables.into_iter().collect();
     tables.sort_by_key(|(_, table)| table.span().start);
     tables.into_iter()
-}
-
-fn load_meant(
-    source: &Source<'_>,
-    name: String,
-    load: Spanned<LoadText>,
-    options: &Options,
-) -> Result<LoadSpec, PlanError> {
-    let key = |field: &str| format!("load.{name}.{field}");
-    let span = load.span();
-    let load = load.into_inner();
-    let duration_ns = load.duration.as_ref().map(|text| source.duration_text(text, &key("duration"))).transpose()?;
-    let requests = load.requests.as_ref().map(|n| *n.get_ref());
-    if requests.is_none() && duration_ns.is_none() {
-        return Err(source.at(span, &format!("load.{name}"), "give `requests`, `duration` or both"));
-    }
-    for (value, field) in [(load.requests.as_ref().map(|n| (n.span(), *n.get_ref())), "requests")]
-        .into_iter()
-        .chain([(load.threads.as_ref().map(|n| (n.span(), u64::from(*n.get_ref()))), "threads")])
-        .chain([(Some((load.connections.span(), u64::from(*load.connections.get_ref()))), "connections")])
-    {
-        if let Some((span, 0)) = value {
-            return Err(source.at(span, &key(field), "must be at least 1"));
-        }
-    }
-    if duration_ns == Some(0) {
-        return Err(source.at(span, &key("duration"), "must be longer than 0"));
-    }
-    Ok(LoadSpec {
-        mix: vec![RequestSpec {
-            headers: headers_meant(source, &key("headers"), load.headers)?,
-            ..RequestSpec::get(&source.url_path(&load.path, &key("path"))?)
-        }],
-        pace: Pace::WhenFree,
-        connections: *load.connections.get_ref(),
-        pipeline: 1,
-        threads: load.threads.map(Spanned::into_inner),
-        requests: requests.map(|n| if options.quick { (n / 2).max(1) } else { n }),
-        duration_ns: duration_ns.map(|d| if options.quick { (d / 2).max(1) } else { d }),
-        keep_alive: load.keep_alive,
-        http: load.http.unwrap_or(HttpVersion::Http11),
-        tls: None,
-        timeout_ns: source.longer_than_0(load.timeout.as_ref(), &key("timeout"), 30 * SECOND)?,
-        same_length: load.same_length,
-        expect: Vec::new(),
-        busy_poll: false,
-        seed: 0,
-        name,
-    })
-}
-
-/// Header fields that the engine writes by itself, or that announce a body, which no request has.
-const RESERVED: [&str; 6] = ["Connection", "Content-Length", "Expect", "Keep-Alive", "Transfer-Encoding", "Upgrade"];
-
-fn headers_meant(
-    source: &Source<'_>,
-    key: &str,
-    headers: BTreeMap<String, Spanned<String>>,
-) -> Result<Vec<(String, String)>, PlanError> {
-    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    in_order(headers)
-        .map(|(field, value)| {
-            if RESERVED.iter().any(|reserved| field.eq_ignore_ascii_case(reserved)) {
-                let what =
-                    format!("`{field}` follows from keep_alive or announces a body, and there is none; remove it");
-                return Err(source.at(value.span(), key, &what));
-            }
-            let is_name = !field.is_empty() && field.bytes().all(is_token);
-            let is_text = value.get_ref().bytes().all(|b| b == b'\t' || (b >= b' ' && b != 0x7f));
-            if !(is_name && is_text) {
-                let what = format!("`{field}` must be a name of letters, digits and hyphens, with a value on one line");
-                return Err(source.at(value.span(), key, &what));
-            }
-            Ok((field, value.into_inner()))
-        })
-        .collect()
 }
 
 /// The cells, with the baseline's second copy if `aa`.

@@ -9,7 +9,7 @@ use crate::language::Sentence;
 use crate::view::{DiagnosisView, FailureView, HostView, TroubleView};
 use model::Nanos;
 use model::load::Failure;
-use model::plan::{Arrivals, HttpVersion, LoadSpec, Pace, RequestSpec};
+use model::plan::{Arrivals, Body, HttpVersion, LoadSpec, Pace, RequestSpec};
 use model::statistic::{Found, Part};
 use model::threshold::{Met, Unit};
 use serde::Serialize;
@@ -89,7 +89,7 @@ struct Request<'a> {
     method: &'a str,
     path: &'a str,
     headers: Vec<&'a str>,
-    body_bytes: usize,
+    body_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -97,6 +97,7 @@ struct Request<'a> {
 enum PaceOf {
     WhenFree,
     Timetable { arrivals: Arrivals, stages: Vec<StageOf> },
+    Logged { file: String, format: String, speed: f64, requests: u64, span_s: f64 },
 }
 
 #[derive(Serialize)]
@@ -231,13 +232,13 @@ impl<'a> Load<'a> {
             method: &request.method,
             path: &request.path,
             headers: request.headers.iter().map(|(name, _)| name.as_str()).collect(),
-            body_bytes: request.body.as_ref().map_or(0, Vec::len),
+            body_bytes: request.body.as_ref().map_or(0, Body::length),
         };
         Load {
             name: &spec.name,
             sentence: &view.sent.text,
             mix: spec.mix.iter().map(request).collect(),
-            pace: PaceOf::of(&spec.pace),
+            pace: PaceOf::of(spec),
             connections: spec.connections,
             pipeline: spec.pipeline,
             threads: spec.threads,
@@ -254,8 +255,20 @@ impl<'a> Load<'a> {
 }
 
 impl PaceOf {
-    fn of(pace: &Pace) -> PaceOf {
-        let Pace::Timetable(table) = pace else { return PaceOf::WhenFree };
+    fn of(spec: &LoadSpec) -> PaceOf {
+        let table = match (&spec.pace, &spec.log) {
+            (Pace::Timetable(table), _) => table,
+            (Pace::Logged, Some(log)) => {
+                return PaceOf::Logged {
+                    file: log.file.to_string_lossy().into_owned(),
+                    format: log.format.clone(),
+                    speed: log.speed,
+                    requests: log.used,
+                    span_s: seconds(log.span_ns),
+                };
+            }
+            (Pace::WhenFree | Pace::Logged, _) => return PaceOf::WhenFree,
+        };
         let stages = table.stages.iter().map(|stage| StageOf {
             length_s: (stage.length_ns < Nanos::MAX).then(|| seconds(stage.length_ns)),
             from_per_s: stage.from,

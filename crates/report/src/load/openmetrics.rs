@@ -204,6 +204,7 @@ fn cause_name(cause: Failure) -> &'static str {
         Failure::LengthDiffers => "length_differs",
         Failure::Status => "status",
         Failure::Tls => "tls",
+        Failure::Check => "check",
         Failure::Local => "local",
     }
 }

@@ -119,6 +119,7 @@ fn failure_id(cause: Failure) -> &'static str {
         Failure::LengthDiffers => "failure-length-differs",
         Failure::Status => "failure-status",
         Failure::Tls => "failure-tls",
+        Failure::Check => "failure-check",
         Failure::Local => "failure-local",
     }
 }

@@ -44,7 +44,7 @@ fn request(request: &RequestSpec, words: &Catalogue) -> String {
     match &request.body {
         None => line,
         Some(body) => {
-            let bytes = units::short_bytes(body.len() as u64);
+            let bytes = units::short_bytes(body.length());
             words.say("request-with-body", &[("request", line.into()), ("bytes", bytes.into())]).text
         }
     }
@@ -67,11 +67,20 @@ fn pace(load: &LoadSpec, words: &Catalogue) -> String {
             let arrivals = arrivals(table, words);
             words.say("pace-open", &[("arrivals", arrivals.into()), connections]).text
         }
+        Pace::Logged => words.say("pace-open", &[("arrivals", logged(load, words).into()), connections]).text,
     };
     if load.pipeline > 1 {
         return words.say("pace-pipelined", &[("pace", pace.into()), ("depth", load.pipeline.into())]).text;
     }
     pace
+}
+
+/// The log that is replayed, and how fast.
+fn logged(load: &LoadSpec, words: &Catalogue) -> String {
+    let (file, used, speed) =
+        load.log.as_ref().map_or_else(Default::default, |log| (log.file.display().to_string(), log.used, log.speed));
+    let speed = units::si(speed).print(speed);
+    words.say("arrivals-logged", &[("requests", used.into()), ("file", file.into()), ("speed", speed.into())]).text
 }
 
 fn arrivals(table: &Timetable, words: &Catalogue) -> String {
@@ -158,7 +167,11 @@ mod tests {
 
     #[test]
     fn what_is_sent() {
-        let post = RequestSpec { method: "POST".into(), body: Some(vec![0; 2048]), ..RequestSpec::get("/cart") };
+        let post = RequestSpec {
+            method: "POST".into(),
+            body: Some(model::plan::Body::written(vec![b'x'; 2048])),
+            ..RequestSpec::get("/cart")
+        };
         let mix = vec![RequestSpec { weight: 3, ..RequestSpec::get("/") }, post];
         check(
             &LoadSpec { mix, ..LoadSpec::of("l", "/") },

@@ -139,7 +139,7 @@ pub(crate) fn open() -> Run {
         weight: 1,
         method: "POST".into(),
         headers: vec![("Authorization".into(), "Bearer secret".into())],
-        body: Some(b"q=1".to_vec()),
+        body: Some(model::plan::Body::written(*b"q=1")),
         ..RequestSpec::get("/search")
     };
     let spec = LoadSpec {

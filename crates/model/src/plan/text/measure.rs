@@ -1,4 +1,4 @@
-//! Durations and sizes as a plan writes them: text with a unit. A bare number is refused with what it probably stands for.
+//! Durations, rates and sizes as a plan writes them: text with a unit. A bare number is refused with what it probably stands for.
 //!
 //! What the text amounts to is decided later, by [`units`].
 
@@ -8,12 +8,21 @@ use std::fmt::{self, Display, Formatter};
 /// Such as `500ms`.
 pub(super) struct Duration(pub(super) String);
 
+/// Such as `500/s`.
+pub(super) struct Rate(pub(super) String);
+
 /// Such as `200M`.
 pub(super) struct Size(pub(super) String);
 
 impl<'de> Deserialize<'de> for Duration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Measure { name: "a duration", unit: "s", example: "500ms" }).map(Duration)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Measure { name: "a rate", unit: "/s", example: "500/s" }).map(Rate)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plan's text and its places: what a value means, or which line is to blame.
 
 use super::PlanError;
-use super::measure::{Duration, Size};
+use super::measure::{Duration, Rate, Size};
 use crate::Nanos;
 use crate::plan::{Directive, RUN_FOLDER};
 use std::ops::Range;
@@ -80,6 +80,15 @@ impl Source<'_> {
 
     pub(super) fn duration_text(&self, text: &Spanned<Duration>, key: &str) -> Result<Nanos, PlanError> {
         units::duration_ns(&text.get_ref().0).map_err(|error| self.at(text.span(), key, &error.to_string()))
+    }
+
+    /// Per second, and more than nothing.
+    pub(super) fn rate(&self, text: &Spanned<Rate>, key: &str) -> Result<f64, PlanError> {
+        match units::rate(&text.get_ref().0) {
+            Ok(rate) if rate > 0.0 => Ok(rate),
+            Ok(_) => Err(self.at(text.span(), key, "must be more than 0")),
+            Err(error) => Err(self.at(text.span(), key, &error.to_string())),
+        }
     }
 
     pub(super) fn bytes(&self, text: &Spanned<Size>, key: &str) -> Result<u64, PlanError> {

@@ -214,7 +214,7 @@ fn parameters_fill_in_and_leave_apache_its_own() {
     // `connections = ${n}` is not TOML until filled in, so the parameters are read from a quoted form.
     let text = text.replace("connections = ${n}", "connections = 1");
     let read = |scale: Option<&str>| {
-        let options = Options { scale: scale.map(str::to_owned), quick: false };
+        let options = Options { scale: scale.map(str::to_owned), ..Options::default() };
         parse(&text, Path::new("t.toml"), &options)
     };
     let Ok((plan, _)) = read(None) else { panic!() };
@@ -225,7 +225,7 @@ fn parameters_fill_in_and_leave_apache_its_own() {
     let refused = |scale: &str| read(Some(scale)).unwrap_err().to_string();
     assert_eq!(refused("tiny"), "--scale tiny: the plan has no such scale; there is `full`");
     let text = text.replace("n = 9", "m = 9");
-    let options = Options { scale: Some("full".to_owned()), quick: false };
+    let options = Options { scale: Some("full".to_owned()), ..Options::default() };
     let error = parse(&text, Path::new("t.toml"), &options).unwrap_err().to_string();
     assert_eq!(error, "t.toml:4: scale.full.m: no such name under [parameters]");
     let error = parse(SMALL, Path::new("t.toml"), &options).unwrap_err().to_string();

@@ -1,0 +1,150 @@
+//! Passwords and what is as good as one: how they are sent, and how they stay out of what is stored and shown.
+
+use anyhow::ensure;
+use model::plan::{SECRET, is_secret};
+use url::Url;
+
+/// The value of an `Authorization` field for `NAME:PASSWORD`: RFC 7617.
+pub(super) fn basic(user: &str) -> anyhow::Result<String> {
+    ensure!(user.contains(':'), "a user is given as NAME:PASSWORD; an empty password is NAME:");
+    Ok(format!("Basic {}", base64(user.as_bytes())))
+}
+
+/// The user and password in front of a URL's host, as `NAME:PASSWORD`.
+pub(super) fn user_of(url: &Url) -> Option<String> {
+    let (name, password) = (url.username(), url.password());
+    let given = !name.is_empty() || password.is_some();
+    given.then(|| format!("{}:{}", decoded(name), decoded(password.unwrap_or_default())))
+}
+
+/// A command line as it may be stored and shown: as a shell would take it, without secrets.
+pub(super) fn command_line(args: impl Iterator<Item = String>) -> String {
+    let mut words = Vec::new();
+    let mut before = String::new();
+    for arg in args {
+        let word = match before.as_str() {
+            "--user" | "--cookie" => SECRET.to_owned(),
+            "-H" | "--header" => field(&arg),
+            _ => on_its_own(&arg),
+        };
+        words.push(quoted(&word));
+        before = arg;
+    }
+    words.join(" ")
+}
+
+/// An argument that is not the value of the one before it, or of one that keeps no secrets.
+fn on_its_own(arg: &str) -> String {
+    for flag in ["--user=", "--cookie="] {
+        if arg.starts_with(flag) {
+            return format!("{flag}{SECRET}");
+        }
+    }
+    for flag in ["--header=", "-H=", "-H"] {
+        if let Some(value) = arg.strip_prefix(flag).filter(|value| !value.is_empty()) {
+            return format!("{flag}{}", field(value));
+        }
+    }
+    match arg.split_once('=').filter(|(flag, _)| flag.starts_with("--")) {
+        Some((flag, value)) => format!("{flag}={}", in_url(value)),
+        None => in_url(arg),
+    }
+}
+
+/// A header field without its value, if that is a secret.
+fn field(text: &str) -> String {
+    match text.split_once(':') {
+        Some((name, _)) if is_secret(name.trim()) => format!("{name}: {SECRET}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// A URL without its password.
+pub(super) fn in_url(text: &str) -> String {
+    let begin = text.find("://").map_or(0, |at| at + 3);
+    let end = text[begin..].find(['/', '?', '#']).map_or(text.len(), |at| begin + at);
+    let Some(at) = text[begin..end].rfind('@').map(|at| begin + at) else { return text.to_owned() };
+    match text[begin..at].find(':') {
+        Some(colon) => format!("{}{SECRET}{}", &text[..=begin + colon], &text[at..]),
+        None => text.to_owned(),
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_./:=,@%+-*".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let code = (first == b'%').then(|| behind.get(..2)).flatten();
+        let byte = code.and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &behind[2..] } else { behind };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// RFC 4648 section 4.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = chunk.iter().fold(0_u32, |word, &byte| (word << 8) | u32::from(byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = DIGITS[((word >> (18 - 6 * place)) & 63) as usize];
+            text.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(typed: &[&str], expected: &str) {
+        assert_eq!(command_line(typed.iter().map(|&word| word.to_owned())), expected);
+    }
+
+    #[test]
+    fn secrets_stay_out_of_command_lines() {
+        check(&["load", "-H", "X-A: 1", "http://a/"], "load -H 'X-A: 1' http://a/");
+        for secret in [
+            &["-H", "Authorization: Bearer s3cret"][..],
+            &["-Hcookie:s3cret=1"],
+            &["-H=Cookie: s3cret=1"],
+            &["--header=authorization: s3cret"],
+            &["--header", "Proxy-Authorization: s3cret"],
+            &["--user", "me:s3cret"],
+            &["--user=me:s3cret"],
+            &["--cookie", "s3cret=1"],
+            &["--cookie=s3cret=1"],
+            &["http://me:s3cret@a/"],
+            &["me:s3cret@a/"],
+            &["--proxy", "http://me:s3cret@a:1"],
+            &["--proxy=http://me:s3cret@a:1"],
+        ] {
+            let line = command_line(secret.iter().map(|&word| word.to_owned()));
+            assert!(!line.contains("s3cret") && line.contains("***"), "{line}");
+        }
+        check(&["http://me@a/x?y:z@"], "'http://me@a/x?y:z@'");
+        check(&["-b", "it's"], r"-b 'it'\''s'");
+    }
+
+    #[test]
+    fn users_are_encoded() {
+        let check = |user: &str, expected: &str| assert_eq!(basic(user).unwrap(), expected);
+        check("Aladdin:open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        check("a:", "Basic YTo=");
+        check("ab:c", "Basic YWI6Yw==");
+        check("a:b", "Basic YTpi");
+        assert!(basic("a").is_err());
+    }
+}
