@@ -46,10 +46,11 @@ pub(super) fn read(file: &Path, flags: &LoadFlags, seed: u64) -> anyhow::Result<
         taking.take(&line);
     }
     let replayed = taking.done(file, speed);
-    say::say(&summary(&replayed.log));
+    let summary = summary(&replayed.log);
     if replayed.log.used == 0 {
-        bail!("nothing in the log {shown} can be replayed");
+        bail!("nothing in the log {shown} can be replayed: {summary}");
     }
+    say::say(&format!("replaying {shown} {summary}"));
     Ok(replayed)
 }
 
@@ -161,14 +162,14 @@ fn recorded(timetable: &Timetable) -> (Vec<RequestSpec>, Recording) {
     (mix, recording)
 }
 
+/// Format and counts.
 fn summary(log: &Log) -> String {
     let format = if log.format.contains(['%', '$']) { "the format given" } else { &log.format };
     let span = units::short_duration(log.span_ns as f64);
-    let mut line =
-        format!("replaying {} ({format}): {} of {} lines, over {span}", log.file.display(), log.used, log.lines);
+    let mut line = format!("({format}): {} of {} lines, over {span}", log.used, log.lines);
     for (n, LeftOut { why, lines, first_line }) in log.left_out.iter().enumerate() {
         let before = if n == 0 { "; left out: " } else { ", " };
-        line.push_str(&format!("{before}{lines} {why} (line {first_line})"));
+        line.push_str(&format!("{before}{lines} {why} (first in line {first_line})"));
     }
     let unsafe_ones = log.left_out.iter().any(|left| left.why.strip_prefix("with ").is_some_and(is_method));
     if unsafe_ones {

@@ -100,7 +100,7 @@ pub(super) fn what(flags: &LoadFlags, whither: &Whither, host: &str, seed: u64) 
             request.path = format!("http://{host}{}", request.path);
         }
     }
-    let check = |text: &String| Check::parse(text).with_context(|| format!("--check {text}"));
+    let check = |text: &String| Check::parse(text).context("--check");
     let checks = flags.checks.iter().map(check).collect::<anyhow::Result<_>>()?;
     Ok(What { mix, log, checks })
 }

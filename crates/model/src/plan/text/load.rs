@@ -379,3 +379,6 @@ impl RequestSpec {
         self.headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("expect") && is_continue(value))
     }
 }
+
+#[cfg(test)]
+mod tests;
