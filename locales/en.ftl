@@ -186,7 +186,10 @@ rate-ramp = { $from } to { $to } per second within { $duration }
 arrivals-even = { $rate } at equal distances
 arrivals-poisson = { $rate } at random (Poisson)
 arrivals-bursts = { $rate } in bursts of { $size }
-arrivals-logged = { $requests } requests of { $file } as they came, at { $speed } times their speed
+arrivals-logged = { $requests ->
+        [one] { $requests } request
+       *[other] { $requests } requests
+    } of { $file } as they came, at { $speed } times their speed
 host-line = { $name }: CPUs { $cpus }, { $memory } memory, { $swap } swap, Linux { $kernel }
 made-line = { $began }, webdyno { $version }, { $blocks ->
         [one] { $blocks } block

@@ -70,10 +70,10 @@ fn of_second(good: u64, failed: &[(Failure, u64)], statuses: &[(u16, u64)]) -> C
     }
 }
 
-fn add(load: &mut LoadResult, counts: Counts, total: Latency) {
+fn add(load: &mut LoadResult, counts: Counts, total: &Latency) {
     let start_ns = load.started_ns + load.intervals.len() as u64 * SECOND;
     load.counts.merge(&counts);
-    load.total.merge(&total);
+    load.total.merge(total);
     load.intervals.push(LoadInterval { start_ns, length_ns: SECOND, counts, total: total.pack() });
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn closed() -> Run {
             _ => &[],
         };
         let statuses: &[_] = if refused > 0 { &[(200, good), (503, refused)] } else { &[(200, good)] };
-        add(&mut load, of_second(good, failed, statuses), latency);
+        add(&mut load, of_second(good, failed, statuses), &latency);
     }
     (0..load.counts.good).for_each(|_| load.first_byte.record((20_000.0 * seeded.near_one(0.5)) as u64));
     (0..12).for_each(|_| load.connect.record((120.0 * seeded.near_one(0.5)) as u64));
@@ -122,7 +122,7 @@ pub(crate) fn open() -> Run {
             open.lateness.record((700.0 * seeded.near_one(0.9)) as u64);
             load.first_byte.record(waited + service * 3 / 4);
         }
-        add(&mut load, of_second(good, &[], &[(200, good)]), latency);
+        add(&mut load, of_second(good, &[], &[(200, good)]), &latency);
     }
     (0..40).for_each(|_| open.lateness.record(2_500));
     (0..700).for_each(|_| open.at_least.record((2_000_000.0 * seeded.near_one(0.5)) as u64));
@@ -156,7 +156,7 @@ pub(crate) fn open() -> Run {
 pub(crate) fn refused() -> Run {
     let mut load = empty(2);
     for _ in 0..2 {
-        add(&mut load, of_second(0, &[(Failure::Refused, 75)], &[]), Latency::new());
+        add(&mut load, of_second(0, &[(Failure::Refused, 75)], &[]), &Latency::new());
     }
     load.open = Some(OpenLoop { arrived: 150, ..OpenLoop::default() });
     load.examples = [(Failure::Refused, "Connection refused (os error 111)".to_owned())].into();

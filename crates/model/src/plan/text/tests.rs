@@ -155,7 +155,7 @@ fn what_cannot_be_sent_is_refused_at_its_line() {
     check(
         &format!("{SMALL}headers = {{ X-A = \"1\", connection = \"close\" }}\n"),
         &expect![
-            "plans/t.toml:10: load.a.headers: `connection` follows from keep_alive or announces a body, and there is none; remove it"
+            "plans/t.toml:10: load.a.headers: `connection` follows from keep_alive and from the body; remove it"
         ],
     );
     check(
