@@ -113,6 +113,8 @@ pub(crate) struct LoadFlags {
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = HOW)]
     pub(crate) preflight: u64,
     #[command(flatten)]
+    pub(crate) users: UserFlags,
+    #[command(flatten)]
     pub(crate) way: WayFlags,
     /// Say that you operate this host, so that it may be loaded; needed unless it is this machine
     #[arg(long, value_name = "HOST", help_heading = HOW)]
@@ -143,6 +145,33 @@ pub(crate) struct LoadFlags {
     /// Keep nothing in the store
     #[arg(long, conflicts_with = "path", help_heading = SHOW)]
     pub(crate) no_store: bool,
+}
+
+/// Users instead of single requests.
+#[derive(Debug, Args)]
+pub(crate) struct UserFlags {
+    /// Users who fetch the page and what its HTML names on this host; the rate then counts users, and without one there are
+    /// always as many as the connections allow
+    #[arg(long, conflicts_with_all = ["mix", "replay", "pipeline", "close"], help_heading = USERS)]
+    pub(crate) page: bool,
+    /// Connections of one user's browser
+    #[arg(long, value_name = "N", default_value_t = 6, requires = "page", help_heading = USERS)]
+    pub(crate) browser_connections: u32,
+    /// Mean time between a page and the next click; the times are exponential
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s", requires = "page", help_heading = USERS)]
+    pub(crate) think: Nanos,
+    /// Share of users who click again after a page; the others leave
+    #[arg(long = "return", value_name = "SHARE", value_parser = share, default_value = "0.5", requires = "page", help_heading = USERS)]
+    pub(crate) returns: f64,
+    /// A user who has waited so long for a page leaves
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "page", help_heading = USERS)]
+    pub(crate) patience: Option<Nanos>,
+    /// A user who has waited so long asks again and abandons what is on its way, as by F5
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "page", help_heading = USERS)]
+    pub(crate) reload_after: Option<Nanos>,
+    /// How often a user does that for one page at most
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "page", help_heading = USERS)]
+    pub(crate) reloads: u32,
 }
 
 /// The way to the server.
@@ -192,6 +221,7 @@ pub(crate) enum Tls {
     OneThree,
 }
 
+const USERS: &str = "Users";
 const WAY: &str = "The way there";
 const WHEN: &str = "How much and when";
 const WHAT: &str = "What";
@@ -224,6 +254,13 @@ fn time(text: &str) -> Result<Nanos, String> {
 
 fn threshold(text: &str) -> Result<Threshold, String> {
     Threshold::parse(text).map_err(|error| error.to_string())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("must be a number from 0 to 1".to_owned()),
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -5,6 +5,7 @@
 use crate::checks::Checks;
 use crate::collect::Collector;
 use crate::connection::Line;
+use crate::crowd::Crowd;
 use crate::machine::{OpenFiles, Pinned, monotonic_ns};
 use crate::pacer::{Calls, Pacer, Part};
 use crate::requests::Requests;
@@ -14,7 +15,7 @@ use crate::transport::{Address, Dialer, TlsClient, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
-use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
+use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
 use rustix::event::epoll;
 use std::cell::Cell;
@@ -258,10 +259,18 @@ impl<'a> Engine<'a> {
         let expectation =
             Expectation { timeout_ns: spec.timeout_ns, same_length: spec.same_length, body_bytes: &self.body_bytes };
         let (pacer, deadline) = self.pacer(i);
+        // Each user's connections belong together, so they are divided among workers as users.
+        let each = spec.session.as_ref().map_or(1, |session| session.connections.max(1));
         let habits = Habits { first: u64::from(i), stride: u64::from(self.threads), busy_poll: spec.busy_poll };
         // The first workers take one connection more each when they do not divide evenly.
-        let connections = spec.connections / self.threads + u32::from(i < spec.connections % self.threads);
-        Ok(Worker::new(line, connections, expectation, pacer, habits, &self.halt, deadline, sink))
+        let units = (spec.connections / each).max(1);
+        let connections = (units / self.threads + u32::from(i < units % self.threads)) * each;
+        let closes_ns = self.origin.saturating_add(self.rule.duration_ns.unwrap_or(Nanos::MAX));
+        let crowd = spec.session.as_ref().map(|session| {
+            let seed = spec.seed.wrapping_add(u64::from(i));
+            Crowd::new(session, self.requests.len(), connections, closes_ns, seed)
+        });
+        Ok(Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink))
     }
 
     fn dialer(&self) -> Result<Dialer<'_>, LoadError> {
@@ -289,7 +298,8 @@ impl<'a> Engine<'a> {
 
     /// An empty account, for an open loop.
     fn open_account(&self) -> Option<OpenLoop> {
-        self.spec.is_open().then(|| OpenLoop {
+        // Of users it is they who arrive, not their requests.
+        (self.spec.is_open() && self.spec.session.is_none()).then(|| OpenLoop {
             service: Latency::preallocated(),
             at_least: Latency::preallocated(),
             lateness: Latency::preallocated(),
@@ -318,13 +328,17 @@ impl<'a> Engine<'a> {
             examples: BTreeMap::new(),
             retry_example: None,
             handshake: Latency::new(),
-            open: open.then(OpenLoop::default),
+            open: self.open_account().map(|_| OpenLoop::default()),
+            sessions: self.spec.session.as_ref().map(|_| Sessions::default()),
             generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec() },
         };
         for interval in &result.intervals {
             result.counts.merge(&interval.counts);
         }
-        for Finished { summary, cpu_ns, examples, retry_example, .. } in workers {
+        for Finished { summary, cpu_ns, examples, retry_example, sessions, .. } in workers {
+            if let (Some(sum), Some(part)) = (&mut result.sessions, &sessions) {
+                sum.merge(part);
+            }
             result.started_ns = summary.first_start_ns.map_or(result.started_ns, |start| result.started_ns.min(start));
             result.first_byte.merge(&summary.first_byte);
             result.connect.merge(&summary.connect);
@@ -358,7 +372,8 @@ fn threads(spec: &LoadSpec, cpus: &[u32]) -> u32 {
         let available = if cpus.is_empty() { all / 2 } else { u32::try_from(cpus.len()).unwrap_or(u32::MAX) };
         (spec.connections / CONNECTIONS_PER_THREAD).min(available)
     });
-    chosen.clamp(1, spec.connections)
+    let each = spec.session.as_ref().map_or(1, |session| session.connections.max(1));
+    chosen.clamp(1, (spec.connections / each).max(1))
 }
 
 const CONNECTIONS_PER_THREAD: u32 = 256;

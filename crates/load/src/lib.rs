@@ -11,6 +11,7 @@
 //! - `pacer`: when a request may begin; `requests`: what it asks for; `stop`: when a load is over, and how requests are shared
 //!   out so that their number comes out exactly.
 //! - `checks`: what is asked of answers, by those loads that look at them; `jar`: the cookies they set.
+//! - `crowd`: users, in loads that consist of them.
 //! - `connection`: one connection and the requests on it; `transport`: the socket below it.
 //! - `in_flight`: who has waited longest, for timeouts that are each request's own.
 //! - `sink`: what becomes of a finished request; `collect`: the seconds of all workers put together.
@@ -21,6 +22,7 @@
 mod checks;
 mod collect;
 mod connection;
+mod crowd;
 mod engine;
 mod in_flight;
 mod jar;

@@ -43,6 +43,8 @@ pub enum Ending {
     Failed(Failure),
     /// Not at all: the load was over first.
     InFlight,
+    /// Its user gave up on it or asked again.
+    Abandoned,
     /// It never began: no connection was free for it until the load was over.
     Unsent,
 }
@@ -191,7 +193,7 @@ impl Sink for Histograms {
 
     fn record(&mut self, record: &Record) {
         let Record { due_ns, start_ns, end_ns, .. } = *record;
-        let ended = !matches!(record.ending, Ending::InFlight | Ending::Unsent);
+        let ended = matches!(record.ending, Ending::Good | Ending::Failed(_));
         // What was cut off ended in no second: it is no reason to begin one.
         if end_ns >= self.boundary() && ended {
             self.roll_over(end_ns);
@@ -218,7 +220,7 @@ impl Sink for Histograms {
             }
             Ending::Failed(cause) => *self.counts.failed.entry(cause).or_default() += 1,
             Ending::InFlight => self.whole.in_flight += 1,
-            Ending::Unsent => {}
+            Ending::Abandoned | Ending::Unsent => {}
         }
         if let Some(open) = &mut self.whole.open {
             open.arrived += 1;

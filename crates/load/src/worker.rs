@@ -1,18 +1,20 @@
 //! One thread's loop over its connections: the only request loop there is.
 //!
 //! Each connection has requests in flight, waits in a queue for work, or rests after a failure. Whenever one has room the pacer
-//! says whether a request may begin; all else is the same for every way of pacing. The loop sleeps in one place, until the
+//! says whether a request may begin; all else is the same for every way of pacing. In a load of users the pacer says when they
+//! come, and the crowd what each of them does on connections of their own. The loop sleeps in one place, until the
 //! kernel has something or the next thing is due: an arrival, a timeout, the end of a rest, a new second, the end of the load.
 
 use crate::checks::Checks;
 use crate::connection::{Connection, Exchange, Inbox, Line, Progress, Why};
+use crate::crowd::{Act, Crowd, Then};
 use crate::in_flight::InFlight;
 use crate::machine::{monotonic_ns, thread_cpu, wait_for_events, wake_on_time};
 use crate::pacer::{Due, Pacer};
 use crate::sink::{Ending, Record, Sink};
 use crate::stop::Halt;
 use http1::Answer;
-use model::load::{Failure, LoadEnd};
+use model::load::{Failure, LoadEnd, Sessions};
 use model::{Nanos, SECOND};
 use rustix::event::epoll::EventFlags;
 use std::cmp::Reverse;
@@ -46,6 +48,7 @@ pub(crate) struct Worker<'a, S> {
     line: Line<'a>,
     expectation: Expectation<'a>,
     pacer: Pacer<'a>,
+    crowd: Option<Crowd>,
     habits: Habits,
     halt: &'a Halt<'a>,
     // Nothing counts that happens later: the end of a closed loop. An open one waits for its last answers.
@@ -85,6 +88,8 @@ pub(crate) struct Finished<T> {
     pub(crate) examples: BTreeMap<Failure, String>,
     /// What went before one of the requests that were sent again.
     pub(crate) retry_example: Option<String>,
+    /// What became of its users, if it had some.
+    pub(crate) sessions: Option<Sessions>,
 }
 
 impl<'a, S: Sink> Worker<'a, S> {
@@ -95,6 +100,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         connections: u32,
         expectation: Expectation<'a>,
         pacer: Pacer<'a>,
+        crowd: Option<Crowd>,
         habits: Habits,
         halt: &'a Halt<'a>,
         deadline: Nanos,
@@ -108,6 +114,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             line,
             expectation,
             pacer,
+            crowd,
             habits,
             halt,
             deadline,
@@ -132,14 +139,19 @@ impl<'a, S: Sink> Worker<'a, S> {
             wake_on_time();
         }
         self.last_end = monotonic_ns();
-        for i in 0..self.connections.len() {
-            self.enqueue(i, self.last_end);
+        match &self.crowd {
+            // A user's first connection stands for the seat.
+            Some(crowd) => (0..crowd.seats()).map(|seat| crowd.connections_of(seat).start).collect::<Vec<_>>(),
+            None => (0..self.connections.len()).collect(),
         }
+        .into_iter()
+        .for_each(|i| self.enqueue(i, self.last_end));
         let (end, ended_ns) = self.serve();
         self.cut_off(ended_ns);
         let cpu_ns = thread_cpu().saturating_sub(cpu_before);
-        let Worker { sink, examples, retry_example, .. } = self;
-        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example }
+        let Worker { sink, examples, retry_example, crowd, .. } = self;
+        let sessions = crowd.map(Crowd::account);
+        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example, sessions }
     }
 
     /// The loop; says why it ended and when the window closed.
@@ -157,6 +169,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.expire(now);
             self.wake_up(now);
             self.let_go(now);
+            self.act(now);
             let next_arrival = self.hand_out(now);
             let wait = self.next_due(now, next_second, next_arrival).saturating_sub(now);
             wait_for_events(&self.line.epoll, &mut events, if self.habits.busy_poll { 0 } else { wait });
@@ -176,7 +189,9 @@ impl<'a, S: Sink> Worker<'a, S> {
         };
         let end = calls.end();
         if now < end {
-            return (calls.is_complete() && self.in_flight.is_empty()).then_some((LoadEnd::Requests, self.last_end));
+            let nobody = self.crowd.as_ref().is_none_or(Crowd::is_empty);
+            let over = calls.is_complete() && self.in_flight.is_empty() && nobody;
+            return over.then_some((LoadEnd::Requests, self.last_end));
         }
         // What is due and found no connection is never sent; what was sent is waited for, no longer than its own time.
         self.give_up_unsent(end);
@@ -279,12 +294,20 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.inbox.clear();
         let connection = &mut self.connections[i];
         connection.close();
+        if self.crowd.is_some() {
+            // The user goes on without it, or leaves.
+            return self.go_on(i, at);
+        }
         connection.failures = connection.failures.saturating_add(1);
         self.resting.push(Reverse((at + rest_ns(connection.failures), i)));
     }
 
     /// Begins as many requests on a connection as it has room for and the pacer allows.
     fn fill(&mut self, i: usize, at: Nanos) -> Option<Progress> {
+        if self.crowd.is_some() {
+            self.go_on(i, at);
+            return None;
+        }
         loop {
             match self.pacer.next(at) {
                 Due::Now(due_ns) => {
@@ -314,7 +337,11 @@ impl<'a, S: Sink> Worker<'a, S> {
     }
 
     fn begin(&mut self, i: usize, due_ns: Option<Nanos>, start_ns: Nanos) -> Progress {
-        let (serial, kind) = (self.serial, self.line.requests.pick(self.serial));
+        self.begin_kind(i, self.line.requests.pick(self.serial), due_ns, start_ns)
+    }
+
+    fn begin_kind(&mut self, i: usize, kind: usize, due_ns: Option<Nanos>, start_ns: Nanos) -> Progress {
+        let serial = self.serial;
         self.serial += self.habits.stride;
         let due_ns = due_ns.unwrap_or(start_ns);
         let (place, progress) = self.connections[i].begin(&self.line, kind, serial, due_ns, start_ns);
@@ -350,6 +377,12 @@ impl<'a, S: Sink> Worker<'a, S> {
             let start_ns = monotonic_ns();
             if let Some(due_ns) = due_ns {
                 self.sink.begun_late(start_ns.saturating_sub(due_ns.max(free_since)));
+            }
+            if let Some(crowd) = &mut self.crowd {
+                let (seat, due_ns) = (crowd.seat_of(i), due_ns.unwrap_or(start_ns));
+                crowd.arrive(seat, due_ns, start_ns);
+                self.ask_for_page(seat, due_ns, start_ns);
+                continue;
             }
             let mut progress = self.begin(i, due_ns, start_ns);
             if matches!(progress, Progress::Pending) {
@@ -411,7 +444,10 @@ impl<'a, S: Sink> Worker<'a, S> {
     fn give_up_unsent(&mut self, end: Nanos) {
         self.exhausted = true;
         while let Some(due_ns) = self.pacer.calls().and_then(|calls| calls.take_before(end)) {
-            self.sink.record(&Record::unsent(due_ns, end));
+            match &mut self.crowd {
+                Some(crowd) => crowd.turn_away(),
+                None => self.sink.record(&Record::unsent(due_ns, end)),
+            }
         }
     }
 
@@ -432,7 +468,89 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.in_flight.remove(i * self.line.depth + connection.oldest_place());
         self.last_end = at;
         self.sink.record(&connection.oldest().record(ending, status, at));
+        let kind = connection.oldest().kind;
         connection.forget_oldest();
+        if let Some(crowd) = &mut self.crowd {
+            crowd.over(crowd.seat_of(i), kind, ending, at);
+        }
+    }
+
+    /// What users do of their own accord.
+    fn act(&mut self, now: Nanos) {
+        while let Some((seat, act)) = self.crowd.as_mut().and_then(|crowd| crowd.act(now)) {
+            if act != Act::Click {
+                self.abandon(seat, now);
+            }
+            let Some(crowd) = &mut self.crowd else { return };
+            match act {
+                Act::Click => crowd.click(seat, now, now),
+                Act::Reload => crowd.reload(seat, now),
+                Act::GiveUp => {
+                    self.leave(seat, now);
+                    continue;
+                }
+            }
+            self.ask_for_page(seat, now, now);
+        }
+    }
+
+    fn ask_for_page(&mut self, seat: usize, due_ns: Nanos, start_ns: Nanos) {
+        let Some(crowd) = &mut self.crowd else { return };
+        crowd.began(seat);
+        let i = crowd.connections_of(seat).start;
+        let progress = self.begin_kind(i, 0, Some(due_ns), start_ns);
+        self.set_out(i, progress);
+    }
+
+    /// Fetches what the page needs on those of a user's connections that are free, or does what comes after the page.
+    fn go_on(&mut self, i: usize, at: Nanos) {
+        let Some(crowd) = &mut self.crowd else { return };
+        let seat = crowd.seat_of(i);
+        match crowd.then(seat) {
+            Then::Leave => return self.leave(seat, at),
+            Then::Think => return,
+            Then::Wait => {}
+        }
+        for i in crowd.connections_of(seat) {
+            if !self.connections[i].is_idle() {
+                continue;
+            }
+            let Some(kind) = self.crowd.as_mut().and_then(|crowd| crowd.next_kind(seat)) else { return };
+            let progress = self.begin_kind(i, kind, None, at);
+            self.set_out(i, progress);
+        }
+    }
+
+    fn set_out(&mut self, i: usize, mut progress: Progress) {
+        if matches!(progress, Progress::Pending) {
+            progress = self.connections[i].flush(&self.line);
+        }
+        self.follow(i, progress);
+    }
+
+    /// Ends a user's requests on their way, and with them the connections.
+    fn abandon(&mut self, seat: usize, at: Nanos) {
+        let Some(crowd) = &mut self.crowd else { return };
+        for i in crowd.connections_of(seat) {
+            let connection = &mut self.connections[i];
+            while !connection.is_idle() {
+                self.in_flight.remove(i * self.line.depth + connection.oldest_place());
+                self.sink.record(&connection.oldest().record(Ending::Abandoned, None, at));
+                connection.forget_oldest();
+                crowd.abandoned(1);
+            }
+            connection.close();
+        }
+        self.last_end = at;
+    }
+
+    /// A user's place is free for the next one.
+    fn leave(&mut self, seat: usize, at: Nanos) {
+        let Some(crowd) = &self.crowd else { return };
+        let connections = crowd.connections_of(seat);
+        let first = connections.start;
+        connections.for_each(|i| self.connections[i].close());
+        self.enqueue(first, at);
     }
 
     /// Notes an example of a failure unless there is one.
@@ -450,7 +568,8 @@ impl<'a, S: Sink> Worker<'a, S> {
         let rested = self.resting.peek().map_or(Nanos::MAX, |&Reverse((ready, _))| ready);
         let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end()).max(now);
         let held = self.held.front().map_or(Nanos::MAX, |&(until, ..)| until);
-        look_again.min(held).min(end).min(next_second).min(expiry).min(rested).min(next_arrival)
+        let act = self.crowd.as_ref().map_or(Nanos::MAX, Crowd::next_act);
+        look_again.min(act).min(held).min(end).min(next_second).min(expiry).min(rested).min(next_arrival)
     }
 }
 

@@ -158,6 +158,9 @@ pub struct LoadResult {
     /// What only a load with a timetable has.
     #[serde(default)]
     pub open: Option<OpenLoop>,
+    /// What only a load of users has.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
     /// The generator's own account.
     pub generator: Generator,
 }
@@ -191,6 +194,45 @@ impl OpenLoop {
         self.service.merge(&other.service);
         self.at_least.merge(&other.at_least);
         self.lateness.merge(&other.lateness);
+    }
+}
+
+/// What became of users.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Sessions {
+    /// Users who came.
+    pub users: u64,
+    /// Users who meant to come and found no connections free until the end.
+    pub turned_away: u64,
+    /// Pages that arrived with all that belongs to them.
+    pub pages: u64,
+    /// Pages of which something failed.
+    pub incomplete: u64,
+    /// Users who gave up on a page and left.
+    pub gave_up: u64,
+    /// Times that a page was asked for again before it was there.
+    pub reloads: u64,
+    /// Requests abandoned on their way by users who gave up or reloaded. They are neither answers nor failures.
+    pub abandoned: u64,
+    /// Times that a user came back for another page.
+    pub returned: u64,
+    /// From the click, or from when the user meant to come, to the last byte of everything; of pages that arrived.
+    #[serde(skip)]
+    pub page: Latency,
+}
+
+impl Sessions {
+    /// Adds `other`.
+    pub fn merge(&mut self, other: &Sessions) {
+        self.users += other.users;
+        self.turned_away += other.turned_away;
+        self.pages += other.pages;
+        self.incomplete += other.incomplete;
+        self.gave_up += other.gave_up;
+        self.reloads += other.reloads;
+        self.abandoned += other.abandoned;
+        self.returned += other.returned;
+        self.page.merge(&other.page);
     }
 }
 
@@ -423,6 +465,7 @@ mod tests {
             retry_example: None,
             handshake: Latency::new(),
             open: None,
+            sessions: None,
             generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1] },
         }
     }

@@ -35,6 +35,7 @@ const HANDSHAKE: &str = "latency.handshake";
 const SERVICE: &str = "latency.service";
 const AT_LEAST: &str = "latency.at_least";
 const LATENESS: &str = "latency.lateness";
+const PAGE: &str = "latency.page";
 
 /// A trial's streams, those that others rest on first.
 pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
@@ -54,6 +55,9 @@ pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
             push(SERVICE, open.service.encode());
             push(AT_LEAST, open.at_least.encode());
             push(LATENESS, open.lateness.encode());
+        }
+        if let Some(sessions) = &load.sessions {
+            push(PAGE, sessions.page.encode());
         }
     }
     Ok(blobs)
@@ -91,6 +95,7 @@ fn restore_load(load: &mut LoadResult, stream: &str, data: &[u8]) -> Result<(), 
         SERVICE => open_account(load)?.service = latency()?,
         AT_LEAST => open_account(load)?.at_least = latency()?,
         LATENESS => open_account(load)?.lateness = latency()?,
+        PAGE => load.sessions.as_mut().ok_or("the load has no users")?.page = latency()?,
         other => return Err(format!("there is no stream `{other}`")),
     }
     Ok(())

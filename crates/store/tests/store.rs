@@ -90,6 +90,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
             retry_example: Some("closed without an answer".into()),
             handshake: Latency::new(),
             open: None,
+            sessions: None,
             generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1] },
         }),
         readings: Readings { rows, notes: vec!["no PSI".into()] },

@@ -32,9 +32,13 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     let whither = what::whither(&flags.url)?;
     let target = way::target(&flags.way, &whither.url)?;
     let what = what::what(flags, &whither, &target.host, seed)?;
-    let spec = spec(flags, &whither.url, what, seed)?;
+    let mut spec = spec(flags, &whither.url, what, seed)?;
     let what::Whither { url, shown, .. } = whither;
     load::check(&spec, &target).map_err(|error| anyhow::anyhow!(error.reason()))?;
+    allowed(flags, &target, &url)?;
+    if flags.users.page {
+        say(&users::invite(&flags.users, &mut spec, &target, &url)?);
+    }
     let server = ServerSpec::Url(model::plan::Url { url: shown.clone(), address: target.address.to_string() });
     Ok(Meant { plan: plan(spec, server, flags), target, url, shown })
 }
@@ -52,6 +56,7 @@ fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<L
     };
     let duration_ns = flags.duration.or((flags.requests.is_none() && !ends).then_some(DURATION));
     Ok(LoadSpec {
+        session: None,
         name: ONLY.to_owned(),
         mix: what.mix,
         log: what.log,

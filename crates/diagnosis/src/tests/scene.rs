@@ -179,6 +179,7 @@ impl Scene {
             retry_example: None,
             handshake: Latency::new(),
             open: None,
+            sessions: None,
             generator: Generator {
                 threads: 1,
                 cpu_ns: (self.generator * length as f64 * SECOND as f64) as u64,

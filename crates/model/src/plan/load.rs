@@ -22,6 +22,9 @@ pub struct LoadSpec {
     pub log: Option<Log>,
     /// When requests begin.
     pub pace: Pace,
+    /// Users instead of single requests: the pace then says when users come, the first request of the mix is the page they ask
+    /// for, and all others are what belongs to it.
+    pub session: Option<SessionSpec>,
     /// Connections, each with one request in flight at a time, or [`LoadSpec::pipeline`] of them.
     pub connections: u32,
     /// Requests sent on a connection before the first of them is answered; 1 is no pipelining.
@@ -80,6 +83,23 @@ pub enum HttpVersion {
     /// HTTP/1.1.
     #[serde(rename = "1.1")]
     Http11,
+}
+
+/// How users behave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionSpec {
+    /// Connections of one user's browser.
+    pub connections: u32,
+    /// Mean time between a page and the next click; the times are exponential.
+    pub think_ns: Nanos,
+    /// Share of users who click again after a page, from 0 to 1; the others leave.
+    pub returns: f64,
+    /// A user who has waited so long for a page leaves.
+    pub patience_ns: Option<Nanos>,
+    /// A user who has waited so long asks for the page again and abandons what is on its way.
+    pub reload_after_ns: Option<Nanos>,
+    /// How often a user does that for one page at most.
+    pub reloads: u32,
 }
 
 /// How TLS is spoken.
@@ -261,6 +281,7 @@ impl LoadSpec {
             mix: vec![RequestSpec::get(path)],
             log: None,
             pace: Pace::WhenFree,
+            session: None,
             connections: 1,
             pipeline: 1,
             threads: None,
@@ -309,6 +330,8 @@ struct Stored {
     log: Option<Log>,
     #[serde(default)]
     pace: Pace,
+    #[serde(default)]
+    session: Option<SessionSpec>,
     connections: u32,
     #[serde(default = "one")]
     pipeline: u32,
@@ -346,6 +369,7 @@ impl From<Stored> for LoadSpec {
             mix,
             log: stored.log,
             pace: stored.pace,
+            session: stored.session,
             connections: stored.connections,
             pipeline: stored.pipeline,
             threads: stored.threads,

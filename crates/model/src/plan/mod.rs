@@ -13,8 +13,8 @@ mod text;
 pub use body::Body;
 pub use check::{Check, CheckError, Comparison, Test};
 pub use load::{
-    Arrivals, ClientCertificate, HttpVersion, LoadSpec, Pace, RequestSpec, SECRET, Stage, Timetable, TlsSpec,
-    TlsVersion, Verify, is_secret,
+    Arrivals, ClientCertificate, HttpVersion, LoadSpec, Pace, RequestSpec, SECRET, SessionSpec, Stage, Timetable,
+    TlsSpec, TlsVersion, Verify, is_secret,
 };
 pub use log::{LeftOut, Log, Recording};
 pub use stages::{StagesError, stages};

@@ -102,6 +102,7 @@ fn load(good: u64) -> LoadResult {
         retry_example: None,
         handshake: crate::latency::Latency::new(),
         open: None,
+        sessions: None,
         generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![] },
     }
 }

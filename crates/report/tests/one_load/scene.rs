@@ -54,6 +54,7 @@ fn empty(seconds: u64) -> LoadResult {
         retry_example: None,
         handshake: Latency::new(),
         open: None,
+        sessions: None,
         generator: Generator { threads: 1, cpu_ns: seconds * SECOND / 10, cpus: vec![] },
     }
 }

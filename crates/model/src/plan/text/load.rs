@@ -137,6 +137,7 @@ pub(super) fn load_meant(
         Check::parse(text.get_ref()).map_err(|error| source.at(text.span(), &key("checks"), &error.to_string()))
     };
     Ok(LoadSpec {
+        session: None,
         tls: None,
         expect: Vec::new(),
         mix,
