@@ -154,9 +154,7 @@ fn a_confidence_must_be_one_that_an_interval_can_have() {
 fn what_cannot_be_sent_is_refused_at_its_line() {
     check(
         &format!("{SMALL}headers = {{ X-A = \"1\", connection = \"close\" }}\n"),
-        &expect![
-            "plans/t.toml:10: load.a.headers: `connection` follows from keep_alive or announces a body, and there is none; remove it"
-        ],
+        &expect!["plans/t.toml:10: load.a.headers: `connection` follows from keep_alive and from the body; remove it"],
     );
     check(
         &format!("{SMALL}[load.a.headers]\nX-A = \"1\"\nX-B = \"2\\u007f\"\n"),
