@@ -87,6 +87,8 @@ pub(crate) struct Finished<T> {
     pub(crate) examples: BTreeMap<Failure, String>,
     /// What went before one of the requests that were sent again.
     pub(crate) retry_example: Option<String>,
+    /// What was kept of the last body on its first connection, if bodies are looked at.
+    pub(crate) kept: Vec<u8>,
 }
 
 impl<'a, S: Sink> Worker<'a, S> {
@@ -137,8 +139,9 @@ impl<'a, S: Sink> Worker<'a, S> {
         let (end, ended_ns) = self.serve();
         self.cut_off(ended_ns);
         let cpu_ns = thread_cpu().saturating_sub(cpu_before);
-        let Worker { sink, examples, retry_example, .. } = self;
-        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example }
+        let Worker { sink, examples, retry_example, connections, .. } = self;
+        let kept = connections.into_iter().next().map(Connection::into_body).unwrap_or_default();
+        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example, kept }
     }
 
     /// The loop; says why it ended and when the window closed.
