@@ -49,7 +49,7 @@ pub(crate) struct LoadFlags {
     /// File whose content is the body
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = WHAT)]
     pub(crate) body_file: Option<PathBuf>,
-    /// Several requests, by weight, from a TOML file with [[request]] tables (docs/load-requests.md)
+    /// Several requests, by weight, from a TOML file with `[[request]]` tables (docs/load-requests.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body", "body_file"], help_heading = WHAT)]
     pub(crate) mix: Option<PathBuf>,
     /// Send the requests of this access log again, at the times it says; .gz is read too, and - is standard input
@@ -98,7 +98,7 @@ pub(crate) struct LoadFlags {
     /// Connect to this socket file instead of the URL's host
     #[arg(long, value_name = "PATH", help_heading = HOW)]
     pub(crate) unix: Option<PathBuf>,
-    /// Send everything through this proxy: http://[NAME:PASSWORD@]HOST:PORT
+    /// Send everything through this proxy: `http://[NAME:PASSWORD@]HOST:PORT`
     #[arg(long, value_name = "URL", conflicts_with = "unix", help_heading = HOW)]
     pub(crate) proxy: Option<String>,
     /// Worker threads [default: one, or more for many connections]
