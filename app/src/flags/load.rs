@@ -51,7 +51,7 @@ pub(crate) struct LoadFlags {
     /// File whose content is the body
     #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = WHAT)]
     pub(crate) body_file: Option<PathBuf>,
-    /// Several requests, by weight, from a TOML file with [[request]] tables (docs/load-requests.md)
+    /// Several requests, by weight, from a TOML file with `[[request]]` tables (docs/load-requests.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body", "body_file"], help_heading = WHAT)]
     pub(crate) mix: Option<PathBuf>,
     /// Send the requests of this access log again, at the times it says; .gz is read too, and - is standard input
@@ -183,7 +183,7 @@ pub(crate) struct WayFlags {
     /// Connect to this host and port; the URL's host is asked for all the same
     #[arg(long, value_name = "HOST[:PORT]", help_heading = WAY)]
     pub(crate) connect_to: Option<String>,
-    /// Send everything through this proxy: http://[NAME:PASSWORD@]HOST:PORT
+    /// Send everything through this proxy: `http://[NAME:PASSWORD@]HOST:PORT`
     #[arg(long, value_name = "URL", conflicts_with_all = ["unix", "connect_to"], help_heading = WAY)]
     pub(crate) proxy: Option<String>,
     /// Connect from these addresses of this machine, in turn

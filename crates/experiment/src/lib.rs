@@ -8,6 +8,7 @@ mod error;
 mod event;
 mod gate;
 mod guard;
+mod page;
 mod placement;
 mod post;
 mod run;
@@ -17,6 +18,7 @@ mod trial;
 
 pub use error::ExperimentError;
 pub use event::{Event, Phase};
+pub use page::{PageError, page_assets};
 pub use placement::Placement;
 pub use run::{Ended, Orders, World, check, reserved_for_root, run};
 pub use schedule::{Outline, Slot, outline, schedule};

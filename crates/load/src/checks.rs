@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 use std::fmt;
 
 /// The most bytes of a body that are kept for checks.
-pub(crate) const KEPT: usize = 256 * 1024;
+const KEPT: usize = 256 * 1024;
 
 /// All checks of a load. Each worker has its own, because a regular expression keeps its notes beside itself.
 #[derive(Clone)]
@@ -18,7 +18,8 @@ pub(crate) struct Checks {
     // How many of them are about header fields.
     fields: usize,
     about_status: bool,
-    about_body: bool,
+    // The most bytes of a body that are kept.
+    kept: usize,
     cookies: bool,
 }
 
@@ -88,13 +89,19 @@ impl Checks {
             rules.push(Rule { check: check.clone(), look });
         }
         let any = |about: fn(&Look) -> bool| rules.iter().any(|rule| about(&rule.look));
+        let about_body = any(|look| matches!(look, Look::Body(_)));
         Ok(Some(Checks {
             about_status: any(|look| matches!(look, Look::Status(..))),
-            about_body: any(|look| matches!(look, Look::Body(_))),
+            kept: if about_body { KEPT } else { 0 },
             cookies: spec.cookies,
             fields,
             rules,
         }))
+    }
+
+    /// No checks: any answer is good, and so much of its body is kept.
+    pub(crate) fn keeping(kept: usize) -> Checks {
+        Checks { rules: Vec::new(), fields: 0, about_status: true, kept, cookies: false }
     }
 
     /// For a connection that has received nothing.
@@ -109,7 +116,7 @@ impl Checks {
 
     /// Whether the next bytes of the body have to be looked at.
     pub(crate) fn want_body(&self, seen: &Seen) -> bool {
-        self.about_body && seen.body.len() < KEPT
+        seen.body.len() < self.kept
     }
 
     /// The first check that does not hold of a complete answer.
@@ -151,6 +158,11 @@ impl Finder {
 }
 
 impl Seen {
+    /// What was kept of the last body.
+    pub(crate) fn into_body(self) -> Vec<u8> {
+        self.body
+    }
+
     /// Another answer begins.
     pub(crate) fn begin(&mut self) {
         self.fields.fill(false);
@@ -177,10 +189,8 @@ impl Observe for Watching<'_> {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        if self.checks.about_body {
-            let room = (KEPT - self.seen.body.len()).min(bytes.len());
-            self.seen.body.extend_from_slice(&bytes[..room]);
-        }
+        let room = self.checks.kept.saturating_sub(self.seen.body.len()).min(bytes.len());
+        self.seen.body.extend_from_slice(&bytes[..room]);
     }
 }
 

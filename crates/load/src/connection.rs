@@ -461,6 +461,11 @@ impl Connection {
         self.seen.as_deref()
     }
 
+    /// What was kept of the last answer's body, if any was.
+    pub(crate) fn into_body(self) -> Vec<u8> {
+        self.seen.map(|seen| seen.into_body()).unwrap_or_default()
+    }
+
     /// Has the kernel throw away bytes that nobody looks at.
     fn skip(&mut self, most: usize, inbox: &mut Inbox) -> Progress {
         let Some(stream) = &mut self.stream else { return self.failed(StreamError::Kernel(Errno::NOTCONN)) };

@@ -172,7 +172,7 @@ pub fn records(spec: &LoadSpec, target: &Target, cpus: &[u32], stop: &AtomicBool
 }
 
 /// What the threads of one load share.
-struct Engine<'a> {
+pub(crate) struct Engine<'a> {
     spec: &'a LoadSpec,
     target: &'a Target,
     requests: Requests,
@@ -189,7 +189,7 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(
+    pub(crate) fn new(
         spec: &'a LoadSpec,
         target: &'a Target,
         cpus: &'a [u32],
@@ -220,8 +220,17 @@ impl<'a> Engine<'a> {
         })
     }
 
+    /// Answers are looked at in that way in place of the load's own.
+    pub(crate) fn looking(self, checks: Checks) -> Engine<'a> {
+        Engine { checks: Some(checks), ..self }
+    }
+
     /// Runs one worker per sink, and `meanwhile` on the calling thread.
-    fn drive<S: Sink>(&self, sinks: Vec<S>, meanwhile: impl FnOnce()) -> Result<Vec<Finished<S::Summary>>, LoadError> {
+    pub(crate) fn drive<S: Sink>(
+        &self,
+        sinks: Vec<S>,
+        meanwhile: impl FnOnce(),
+    ) -> Result<Vec<Finished<S::Summary>>, LoadError> {
         let _room = OpenFiles::room_for(self.spec.connections);
         let workers: Vec<_> =
             (0..self.threads).zip(sinks).map(|(i, sink)| self.worker(i, sink)).collect::<Result<_, _>>()?;

@@ -14,6 +14,7 @@
 //! - `crowd`: users, in loads that consist of them.
 //! - `connection`: one connection and the requests on it; `transport`: the socket below it.
 //! - `in_flight`: who has waited longest, for timeouts that are each request's own.
+//! - `fetch`: one request whose answer is kept.
 //! - `sink`: what becomes of a finished request; `collect`: the seconds of all workers put together.
 //! - `machine`: clocks, CPUs and the limit on open files.
 //!
@@ -24,6 +25,7 @@ mod collect;
 mod connection;
 mod crowd;
 mod engine;
+mod fetch;
 mod in_flight;
 mod jar;
 mod machine;
@@ -35,6 +37,7 @@ mod transport;
 mod worker;
 
 pub use engine::{Control, LoadError, Target, check, records, run};
+pub use fetch::{FetchError, Fetched, fetch};
 pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};
 pub use transport::Address;

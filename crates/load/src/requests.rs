@@ -112,11 +112,10 @@ impl Requests {
             }
             Content::Filled(filling) => {
                 filling.head(self.which(serial, jar), out);
-                if filling.waits {
-                    return Rest::Body;
+                if filling.waits == Rest::Nothing {
+                    filling.body(self.which(serial, jar), out);
                 }
-                filling.body(self.which(serial, jar), out);
-                Rest::Nothing
+                filling.waits
             }
         }
     }
@@ -175,8 +174,8 @@ fn kind(spec: &LoadSpec, request: &RequestSpec, host: &str, until: u64) -> Resul
     let head = written.to_head().map_err(unwritable)?;
     // It is made of text.
     let head = String::from_utf8_lossy(&head);
-    let waits = written.waits_for_continue();
-    if waits && spec.pipeline > 1 {
+    let waits = if written.waits_for_continue() { Rest::Body } else { Rest::Nothing };
+    if waits == Rest::Body && spec.pipeline > 1 {
         return Err(LoadError::PipelinedWait(spec.name.clone()));
     }
     let filling = Filling::new(&head, body.unwrap_or_default(), waits, cookies)

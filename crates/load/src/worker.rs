@@ -90,6 +90,8 @@ pub(crate) struct Finished<T> {
     pub(crate) retry_example: Option<String>,
     /// What became of its users, if it had some.
     pub(crate) sessions: Option<Sessions>,
+    /// What was kept of the last body on its first connection, if bodies are looked at.
+    pub(crate) kept: Vec<u8>,
 }
 
 impl<'a, S: Sink> Worker<'a, S> {
@@ -149,9 +151,10 @@ impl<'a, S: Sink> Worker<'a, S> {
         let (end, ended_ns) = self.serve();
         self.cut_off(ended_ns);
         let cpu_ns = thread_cpu().saturating_sub(cpu_before);
-        let Worker { sink, examples, retry_example, crowd, .. } = self;
+        let Worker { sink, examples, retry_example, connections, crowd, .. } = self;
+        let kept = connections.into_iter().next().map(Connection::into_body).unwrap_or_default();
         let sessions = crowd.map(Crowd::account);
-        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example, sessions }
+        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example, sessions, kept }
     }
 
     /// The loop; says why it ended and when the window closed.

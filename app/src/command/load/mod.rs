@@ -3,6 +3,7 @@
 mod meant;
 mod replay;
 mod secret;
+mod users;
 mod way;
 mod what;
 
@@ -12,15 +13,13 @@ use crate::exit::Exit;
 use crate::flags::load::LoadFlags;
 use crate::interrupt;
 use crate::progress::Progress;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use experiment::LoadOrders;
-use load::Address;
 use meant::Meant;
 use model::run::{RunEnd, RunHead};
 use std::io::Write;
 use std::sync::Arc;
 use store::Store;
-use url::{Host, Url};
 
 /// A name without an address.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +32,6 @@ pub(crate) struct NoSuchHost {
 pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<Exit> {
     let seed = flags.seed.unwrap_or_else(run::fresh_seed);
     let meant = meant::meant(flags, seed)?;
-    allowed(flags, &meant)?;
     if flags.dry_run {
         let _ = std::io::stdout().write_all(outline(&meant, flags).as_bytes());
         return Ok(Exit::Done);
@@ -81,31 +79,6 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         (_, Some(false)) => Exit::Worse,
         (_, None) => Exit::Inconclusive,
     })
-}
-
-/// Loads go to this machine, or to a host that the user says is theirs.
-fn allowed(flags: &LoadFlags, meant: &Meant) -> anyhow::Result<()> {
-    let Address::Tcp(address) = &meant.target.address else { return Ok(()) };
-    let host = meant.url.host_str().unwrap_or_default();
-    // A proxy passes on what it is sent.
-    let is_near = flags.way.proxy.is_none() || is_this_machine(&meant.url);
-    if address.ip().is_loopback() && is_near {
-        return Ok(());
-    }
-    match &flags.i_operate {
-        Some(named) if named == host => Ok(()),
-        Some(named) => bail!("--i-operate {named}: the URL's host is {host}"),
-        None => bail!("{host} is not this machine; if you operate it, say so: --i-operate {host}"),
-    }
-}
-
-fn is_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 fn outline(meant: &Meant, flags: &LoadFlags) -> String {

@@ -3,7 +3,7 @@
 //! Each is put together in the buffer it is sent from. Whatever chance decides follows from the seed, the request's serial
 //! number and the place in the template, so the same request comes out the same however often it is asked for.
 
-use super::scramble;
+use super::{Rest, scramble};
 use crate::jar::Jar;
 use model::plan::{Piece, TemplateError, pieces};
 
@@ -11,8 +11,8 @@ use model::plan::{Piece, TemplateError, pieces};
 pub(crate) struct Filling {
     head: Vec<Part>,
     body: Vec<Part>,
-    /// Whether the body is sent only when the server asks for it.
-    pub(crate) waits: bool,
+    /// What is sent only when the server asks for it.
+    pub(crate) waits: Rest,
 }
 
 enum Part {
@@ -44,7 +44,7 @@ impl Filling {
     pub(crate) fn new(
         head: &str,
         body: &[u8],
-        waits: bool,
+        waits: Rest,
         cookies: Option<Vec<(String, String)>>,
     ) -> Result<Filling, TemplateError> {
         let mut places = 0;
@@ -82,7 +82,7 @@ impl Filling {
             let Part::Plain(plain) = part else { return None };
             bytes.extend_from_slice(plain);
         }
-        (!self.waits).then_some(bytes)
+        (self.waits == Rest::Nothing).then_some(bytes)
     }
 
     /// Puts the head behind `out`.
@@ -135,11 +135,10 @@ impl Part {
                 out.extend(nibbles.take(digits as usize).map(|nibble| b"0123456789abcdef"[nibble]));
             }
             Part::Logged => out.extend_from_slice(which.logged.unwrap_or("/").as_bytes().get(1..).unwrap_or_default()),
-            Part::Cookies(ref own) => {
-                if let Some(jar) = which.jar {
-                    jar.write(own, out);
-                }
-            }
+            Part::Cookies(ref own) => match which.jar {
+                Some(jar) => jar.write(own, out),
+                None => Jar::default().write(own, out),
+            },
             // Only a head holds it, which knows its body.
             Part::BodyLength => {}
         }
@@ -191,7 +190,7 @@ mod tests {
 
     /// The request of a serial number, of a head and a body.
     fn filled(head: &str, body: &str, serial: u64) -> String {
-        let filling = Filling::new(head, body.as_bytes(), false, None).unwrap();
+        let filling = Filling::new(head, body.as_bytes(), Rest::Nothing, None).unwrap();
         let which = Which { seed: 7, serial, logged: Some("/x?y"), jar: None };
         let mut out = Vec::new();
         filling.head(which, &mut out);

@@ -157,7 +157,9 @@ fn a_pipeline_goes_on_where_the_server_closed() {
     });
     let load = LoadSpec { requests: Some(100), connections: 1, pipeline: 8, ..spec() };
     let result = check(server.address(), &load);
-    assert_eq!((result.counts.good, result.counts.failures(), result.counts.connects), (100, 0, 20));
+    assert_eq!((result.counts.good, result.counts.failures()), (100, 0));
+    // A server that closes with requests unread resets the connection, which may overtake an answer.
+    assert!((20..30).contains(&result.counts.connects), "{:?}", result.counts);
     assert!(result.counts.retries > 0);
 }
 

@@ -8,6 +8,7 @@ mod counting;
 mod failing;
 mod open;
 mod timing;
+mod users;
 
 use load::{Control, Target};
 use model::SECOND;
@@ -57,7 +58,7 @@ fn check_until(address: SocketAddr, spec: &LoadSpec, stop: &AtomicBool) -> LoadR
     );
     assert!(result.started_ns <= result.ended_ns);
     assert!(result.concurrency() <= f64::from(result.connections * spec.pipeline) + 1e-9);
-    if let Some(requests) = spec.requests {
+    if let (Some(requests), None) = (spec.requests, &spec.session) {
         let begun = result.counts.good + result.counts.failures() + result.in_flight;
         assert!(begun <= requests, "{begun} of {requests}");
     }

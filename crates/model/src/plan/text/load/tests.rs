@@ -4,27 +4,31 @@ use super::*;
 use crate::plan::{SECRET, parse};
 
 /// A file with these lines of `[load.a]`, beside four connections.
-fn parsed(lines: &str, quick: bool) -> Result<(LoadSpec, String), PlanError> {
+fn parsed(lines: &str) -> Result<(LoadSpec, String), PlanError> {
+    parsed_with(lines, &Options::default())
+}
+
+fn parsed_with(lines: &str, options: &Options) -> Result<(LoadSpec, String), PlanError> {
     let text = format!("[server]\nkind = \"embedded\"\n[load.a]\nconnections = 4\n{lines}\n");
     let read: super::super::ReadFile = |file| match file.to_str() {
         Some("plans/order.json") => Ok(b"{${counter}}".to_vec()),
         Some("plans/picture") => Ok(b"\xff${x}".to_vec()),
         _ => Err(format!("{} is not there", file.display())),
     };
-    let options = Options { scale: None, quick, read };
+    let options = Options { read, ..options.clone() };
     let (plan, text) = parse(&text, Path::new("plans/t.toml"), &options)?;
     Ok((plan.loads.into_iter().next().expect("one load"), text))
 }
 
 #[track_caller]
 fn spec(lines: &str) -> LoadSpec {
-    parsed(lines, false).unwrap().0
+    parsed(lines).unwrap().0
 }
 
 /// The sentence about a line of the load, the first of which is line 5.
 #[track_caller]
 fn check(lines: &str, expected: &str) {
-    let error = parsed(lines, false).unwrap_err().to_string();
+    let error = parsed(lines).unwrap_err().to_string();
     assert_eq!(error, format!("plans/t.toml:{expected}"));
 }
 
@@ -73,7 +77,10 @@ fn paces() {
     // Stages end a load by themselves.
     let staged = "path = \"/\"\nstages = \"10s:5/s,4s:1..9/s\"";
     assert_eq!(spec(staged).length_ns(), Some(14 * SECOND));
-    assert_eq!(parsed(staged, true).unwrap().0.length_ns(), Some(7 * SECOND));
+    assert_eq!(
+        parsed_with(staged, &Options { quick: true, ..Options::default() }).unwrap().0.length_ns(),
+        Some(7 * SECOND)
+    );
 }
 
 #[test]
@@ -168,7 +175,7 @@ fn the_text_that_is_kept_holds_no_secrets() {
         lines,
         "10: load.a.headers: `cookie` must be a name of letters, digits and hyphens, with a value on one line",
     );
-    let (load, text) = parsed(&lines.replace("\nagain", ""), false).unwrap();
+    let (load, text) = parsed(&lines.replace("\nagain", "")).unwrap();
     assert!(!text.contains("s3cret") && text.contains(&format!("cookie = \"{SECRET}\"\nX-B = \"seen\"")), "{text}");
     assert!(load.mix[0].headers.iter().any(|(_, value)| value == "s3cret"), "it is sent");
 }

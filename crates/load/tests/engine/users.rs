@@ -1,0 +1,107 @@
+//! Users: they fetch pages whole, give up, reload and come back, and every request of theirs is accounted for.
+
+use crate::{friendly, spec};
+use model::Nanos;
+use model::load::{LoadResult, Sessions};
+use model::plan::{Arrivals, LoadSpec, Pace, RequestSpec, SessionSpec, Timetable};
+use std::time::Duration;
+use testkit::scripted::{Scripted, Step, answer};
+
+const MS: Nanos = 1_000_000;
+
+/// Twenty users, 200 a second, with two connections each, for a page and three things on it; all leave after one page.
+fn twenty() -> (LoadSpec, SessionSpec) {
+    let session = SessionSpec {
+        connections: 2,
+        think_ns: MS,
+        returns: 0.0,
+        patience_ns: None,
+        reload_after_ns: None,
+        reloads: 0,
+    };
+    let load = LoadSpec {
+        mix: ["/", "/a.css", "/b.js", "/c.png"].map(RequestSpec::get).to_vec(),
+        pace: Pace::Timetable(Timetable::constant(200.0, Arrivals::Even)),
+        connections: 8,
+        requests: Some(20),
+        same_length: false,
+        ..spec()
+    };
+    (load, session)
+}
+
+/// The one door: such a load, and the sums that hold for any of its kind.
+#[track_caller]
+fn check(server: &Scripted, (load, session): (LoadSpec, SessionSpec)) -> (LoadResult, Sessions) {
+    let result = crate::check(server.address(), &LoadSpec { session: Some(session), ..load });
+    let sessions = result.sessions.clone().expect("a load of users");
+    assert_eq!(sessions.page.len(), sessions.pages);
+    let ended = sessions.pages + sessions.incomplete + sessions.gave_up;
+    assert_eq!(
+        ended,
+        sessions.users + sessions.returned,
+        "each page comes, comes in part, or is given up: {sessions:?}"
+    );
+    assert!(result.open.is_none(), "it is users who arrive, not requests");
+    (result, sessions)
+}
+
+#[test]
+fn a_user_fetches_the_page_and_all_that_belongs_to_it() {
+    let server = friendly();
+    let (result, sessions) = check(&server, twenty());
+    assert_eq!((sessions.users, sessions.pages, sessions.turned_away), (20, 20, 0));
+    assert_eq!((result.counts.good, server.requests()), (80, 80));
+    assert_eq!(result.counts.connects, 40, "two connections for each user, closed when the user leaves");
+}
+
+#[test]
+fn users_come_back_on_the_connections_they_have() {
+    let server = friendly();
+    let (load, session) = twenty();
+    let (result, sessions) = check(&server, (load, SessionSpec { returns: 0.5, ..session }));
+    assert_eq!(sessions.users, 20);
+    assert!(sessions.returned > 0 && sessions.pages == 20 + sessions.returned, "{sessions:?}");
+    assert_eq!(result.counts.good, 4 * sessions.pages);
+    assert_eq!(result.counts.connects, 40);
+}
+
+#[test]
+fn what_fails_makes_a_page_incomplete_or_ends_the_visit() {
+    // Every second connection's first request is answered with an error: pages, and things on pages.
+    let server = Scripted::start(|turn| {
+        let status = if turn.connection % 2 == 1 && turn.nth == 0 { 500 } else { 200 };
+        vec![Step::Send(answer(status, "abc"))]
+    });
+    let (result, sessions) = check(&server, twenty());
+    assert!(sessions.incomplete > 0 && result.counts.failures() > 0, "{sessions:?}");
+    let dead = Scripted::always(vec![Step::Close]);
+    let (_, sessions) = check(&dead, twenty());
+    assert_eq!((sessions.users, sessions.pages, sessions.incomplete), (20, 0, 20));
+}
+
+#[test]
+fn users_without_an_answer_reload_and_give_up() {
+    let slow = Scripted::always(vec![Step::Wait(Duration::from_secs(20)), Step::Send(answer(200, "abc"))]);
+    let (load, session) = twenty();
+    let load = LoadSpec { requests: Some(4), ..load };
+    let patient = SessionSpec { patience_ns: Some(150 * MS), ..session };
+    let (result, sessions) = check(&slow, (load.clone(), patient.clone()));
+    assert_eq!((sessions.gave_up, sessions.abandoned, sessions.reloads), (4, 4, 0));
+    assert_eq!((result.counts.good, result.counts.failures(), result.in_flight), (0, 0, 0));
+    let restless = SessionSpec { reload_after_ns: Some(40 * MS), reloads: 2, ..patient };
+    let (_, sessions) = check(&slow, (load, restless));
+    assert_eq!((sessions.gave_up, sessions.abandoned, sessions.reloads), (4, 12, 8));
+}
+
+#[test]
+fn an_abandoned_page_is_cut_off_in_the_middle() {
+    // A body of which half comes at once and half only after the user has lost patience.
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n0123456789".to_vec();
+    let server = Scripted::always(vec![Step::Send(head), Step::Hang]);
+    let (load, session) = twenty();
+    let session = SessionSpec { patience_ns: Some(100 * MS), ..session };
+    let (result, sessions) = check(&server, (LoadSpec { requests: Some(3), ..load }, session));
+    assert_eq!((sessions.gave_up, sessions.abandoned), (3, 3));
+    assert!(result.counts.bytes_in > 0, "what was received of it is counted");
+}
