@@ -170,6 +170,10 @@ load-close = { $request }, { $pace }, { $amount }, a new connection each
 request-http10 = { $request } by HTTP/1.0
 request-with-body = { $request } with a body of { $bytes }
 request-of-mix = { $request } { $share } %
+request-page = { $request } with { $parts ->
+        [one] { $parts } thing
+       *[other] { $parts } things
+    } that belong to it
 request-mix = { $kinds ->
         [one] { $kinds } kind
        *[other] { $kinds } kinds
@@ -186,6 +190,10 @@ rate-ramp = { $from } to { $to } per second within { $duration }
 arrivals-even = { $rate } at equal distances
 arrivals-poisson = { $rate } at random (Poisson)
 arrivals-bursts = { $rate } in bursts of { $size }
+pace-users = users with { $connections ->
+        [one] { $connections } connection
+       *[other] { $connections } connections
+    } each, at most { $users } of them: { $pace }
 arrivals-logged = { $requests ->
         [one] { $requests } request
        *[other] { $requests } requests
@@ -209,6 +217,10 @@ threshold-too-few = not known, so missed: { $threshold } (values it needs: { $ne
 threshold-nothing = not known, so missed: { $threshold } (nothing of the kind was measured)
 threshold-closed = not known, so missed: { $threshold } (only a load that sends at a rate of its own has such a number)
 more-than = more than { $value }
+fact-users = users
+fact-users-text = came: { $users }, turned away for want of connections: { $away }; whole pages: { $pages }, incomplete: { $incomplete }; clicked again: { $returned }
+fact-impatience = impatience
+fact-impatience-text = gave up: { $gave_up }, reloads: { $reloads }; abandoned requests: { $abandoned }
 fact-good = good answers
 fact-good-text = { $rate } per second: { $good } in { $window }
 fact-due = due
@@ -244,9 +256,11 @@ part-service = service ({ $unit })
 part-first-byte = first byte ({ $unit })
 part-connect = connect ({ $unit })
 part-handshake = TLS handshake ({ $unit })
+part-page = whole page ({ $unit })
 statistic-min = min
 statistic-mean = mean
 statistic-max = max
+latency-of-users = Latency counts from when a request was sent, whole page from the click, or from when a user meant to come, to the last byte of all that belongs to the page. Pages that users gave up are not among them.
 latency-of-open = Latency counts from when a request was due, service from when it was sent. What lies between is waiting for a free connection: users would wait it too, and a closed loop would not show it.
 latency-of-closed = Latency counts from when a request was sent. While the server is slow, fewer are sent: users who do not wait for each other would meet longer latencies than these. Only a load with a rate of its own shows them.
 latency-more-than = Latency contains { $n ->

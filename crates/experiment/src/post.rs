@@ -77,6 +77,7 @@ pub(crate) fn warm_up(spec: &LoadSpec, warmup: Warmup) -> Option<LoadSpec> {
 pub(crate) fn one_at_a_time(spec: &LoadSpec, requests: u64) -> LoadSpec {
     LoadSpec {
         pace: Pace::WhenFree,
+        session: None,
         connections: 1,
         pipeline: 1,
         threads: Some(1),

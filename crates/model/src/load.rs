@@ -413,11 +413,12 @@ impl LoadResult {
         }
         let waves = ended as f64 / asked;
         // An open loop uses the connections it needs.
-        if self.open.is_none() && waves < FEW_WAVES && self.connections > 1 {
+        let closed = self.open.is_none() && self.sessions.is_none();
+        if closed && waves < FEW_WAVES && self.connections > 1 {
             doubts.push(LoadDoubt::FewWaves { waves });
         }
         let achieved = self.concurrency();
-        if self.open.is_none() && achieved < 0.9 * asked && waves >= STEADY_WAVES {
+        if closed && achieved < 0.9 * asked && waves >= STEADY_WAVES {
             doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
         }
         if self.counts.failures() * 100 <= ended

@@ -21,6 +21,8 @@ pub enum Part {
     Connect,
     /// For the TLS handshake.
     Handshake,
+    /// From a user's click to the last byte of the page and all that belongs to it; in loads of users only.
+    Page,
 }
 
 /// A number that stands for a distribution.
@@ -49,7 +51,8 @@ pub enum Found {
 
 impl Part {
     /// Every part.
-    pub const ALL: [Part; 5] = [Part::Latency, Part::Service, Part::FirstByte, Part::Connect, Part::Handshake];
+    pub const ALL: [Part; 6] =
+        [Part::Latency, Part::Page, Part::Service, Part::FirstByte, Part::Connect, Part::Handshake];
 
     /// Its name in thresholds and in reports for programs.
     #[must_use]
@@ -60,6 +63,7 @@ impl Part {
             Part::FirstByte => "first_byte",
             Part::Connect => "connect",
             Part::Handshake => "handshake",
+            Part::Page => "page",
         }
     }
 }
@@ -108,6 +112,7 @@ impl LoadResult {
             Part::FirstByte => Some(&self.first_byte),
             Part::Connect => Some(&self.connect),
             Part::Handshake => Some(&self.handshake),
+            Part::Page => self.sessions.as_ref().map(|sessions| &sessions.page),
         }
     }
 

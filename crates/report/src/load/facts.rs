@@ -10,6 +10,8 @@ use model::plan::LoadSpec;
 pub(super) fn facts(load: &LoadResult, spec: &LoadSpec, words: &Catalogue) -> Vec<FactView> {
     let say = Teller { load, spec, words };
     [
+        say.users(),
+        say.impatience(),
         Some(say.good()),
         say.due(),
         Some(say.failed()),
@@ -36,6 +38,28 @@ struct Teller<'a> {
 impl Teller<'_> {
     fn fact(&self, label: &str, id: &str, arguments: &[(&'static str, FluentValue<'_>)]) -> FactView {
         FactView { label: self.words.word(label), text: self.words.say(id, arguments).text }
+    }
+
+    fn users(&self) -> Option<FactView> {
+        let sessions = self.load.sessions.as_ref()?;
+        let arguments = [
+            ("users", sessions.users.into()),
+            ("pages", sessions.pages.into()),
+            ("incomplete", sessions.incomplete.into()),
+            ("returned", sessions.returned.into()),
+            ("away", sessions.turned_away.into()),
+        ];
+        Some(self.fact("fact-users", "fact-users-text", &arguments))
+    }
+
+    fn impatience(&self) -> Option<FactView> {
+        let sessions = self.load.sessions.as_ref().filter(|sessions| sessions.abandoned > 0)?;
+        let arguments = [
+            ("gave_up", sessions.gave_up.into()),
+            ("reloads", sessions.reloads.into()),
+            ("abandoned", sessions.abandoned.into()),
+        ];
+        Some(self.fact("fact-impatience", "fact-impatience-text", &arguments))
     }
 
     fn good(&self) -> FactView {
@@ -88,7 +112,7 @@ impl Teller<'_> {
 
     fn concurrency(&self) -> FactView {
         let achieved = number(self.load.concurrency());
-        if self.load.open.is_some() {
+        if self.load.open.is_some() || self.load.sessions.is_some() {
             return self.fact("fact-concurrency", "fact-concurrency-open", &[("achieved", achieved.into())]);
         }
         let asked = u64::from(self.load.connections) * u64::from(self.spec.pipeline);

@@ -8,7 +8,7 @@ use super::{GeneratorView, LoadView, SecondView, ThresholdView, TimesView};
 use crate::language::Sentence;
 use crate::view::{DiagnosisView, FailureView, HostView, TroubleView};
 use model::Nanos;
-use model::load::Failure;
+use model::load::{Failure, Sessions};
 use model::plan::{Arrivals, Body, HttpVersion, LoadSpec, Pace, RequestSpec};
 use model::statistic::{Found, Part};
 use model::threshold::{Met, Unit};
@@ -54,6 +54,8 @@ struct Document<'a> {
     first_byte_us: Option<Times>,
     connect_us: Option<Times>,
     handshake_us: Option<Times>,
+    page_us: Option<Times>,
+    sessions: Option<&'a Sessions>,
     histogram: &'a [(u64, u64)],
     intervals: Vec<Interval>,
     generator: GeneratorAccount<'a>,
@@ -212,6 +214,8 @@ impl<'a> Document<'a> {
             first_byte_us: times(Part::FirstByte),
             connect_us: times(Part::Connect),
             handshake_us: times(Part::Handshake),
+            page_us: times(Part::Page),
+            sessions: view.sessions.as_ref(),
             histogram: of_part(Part::Latency).map_or(&[], |times| &times.buckets),
             intervals: view.seconds.iter().map(Interval::of).collect(),
             generator: GeneratorAccount::of(&view.generator),

@@ -20,7 +20,7 @@ use crate::language::{Catalogue, Language, Sentence};
 use crate::view::{
     DiagnosisView, FailureView, HostView, Table, TroubleView, cells, doubts, run, sent, series, trouble,
 };
-use model::load::{Counts, Generator, LoadResult};
+use model::load::{Counts, Generator, LoadResult, Sessions};
 use model::plan::{LoadSpec, ServerSpec};
 use model::run::Run;
 use model::statistic::{Found, Part, Statistic};
@@ -58,6 +58,8 @@ pub struct LoadView {
     pub failures: Vec<FailureView>,
     /// Requests in flight when the load ended: neither answers nor failures.
     pub in_flight: u64,
+    /// What became of users, in a load of such.
+    pub sessions: Option<Sessions>,
     /// What only an open loop counts.
     pub open: Option<OpenView>,
     /// Length of the window.
@@ -226,6 +228,7 @@ impl LoadView {
             counts: load.counts.clone(),
             failures: cells::failures(&load.counts, &load.examples, &words),
             in_flight: load.in_flight,
+            sessions: load.sessions.clone(),
             open: load.open.as_ref().map(|open| OpenView { arrived: open.arrived, unsent: open.unsent }),
             window_s: load.seconds(),
             concurrency: load.concurrency(),

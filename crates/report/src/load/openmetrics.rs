@@ -160,6 +160,7 @@ impl Page {
             Part::FirstByte => "Time of good answers to their first byte.",
             Part::Connect => "Time to connect.",
             Part::Handshake => "Time for the TLS handshake.",
+            Part::Page => "Time from a click to the last byte of the page and all that belongs to it.",
         };
         self.family(&name, Kind::Histogram, "seconds", help);
         let mut buckets = times.buckets.iter().peekable();

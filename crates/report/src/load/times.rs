@@ -77,6 +77,7 @@ fn head(part: Part) -> &'static str {
         Part::FirstByte => "part-first-byte",
         Part::Connect => "part-connect",
         Part::Handshake => "part-handshake",
+        Part::Page => "part-page",
     }
 }
 
@@ -91,7 +92,12 @@ fn label(statistic: Statistic, words: &Catalogue) -> String {
 
 fn notes(load: &LoadResult, times: &[TimesView], words: &Catalogue) -> Vec<Sentence> {
     let Some(latency) = times.first().filter(|one| one.part == Part::Latency) else { return Vec::new() };
-    let mut notes = vec![words.say(if load.open.is_some() { "latency-of-open" } else { "latency-of-closed" }, &[])];
+    let of_whom = match (&load.open, &load.sessions) {
+        (_, Some(_)) => "latency-of-users",
+        (Some(_), None) => "latency-of-open",
+        (None, None) => "latency-of-closed",
+    };
+    let mut notes = vec![words.say(of_whom, &[])];
     if latency.cut_off > 0 {
         notes.push(words.say("latency-more-than", &[("n", latency.cut_off.into())]));
     }

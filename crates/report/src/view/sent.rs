@@ -21,6 +21,10 @@ pub(crate) fn sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
 
 fn requests(load: &LoadSpec, words: &Catalogue) -> String {
     let what = match load.mix.as_slice() {
+        [page, parts @ ..] if load.session.is_some() => {
+            let arguments = [("request", request(page, words).into()), ("parts", parts.len().into())];
+            words.say("request-page", &arguments).text
+        }
         [only] => request(only, words),
         mix => {
             let whole: f64 = mix.iter().map(|request| f64::from(request.weight)).sum();
@@ -69,6 +73,12 @@ fn pace(load: &LoadSpec, words: &Catalogue) -> String {
         }
         Pace::Logged => words.say("pace-open", &[("arrivals", logged(load, words).into()), connections]).text,
     };
+    if let Some(session) = &load.session {
+        let each = session.connections.max(1);
+        let users = load.connections / each;
+        let arguments = [("pace", pace.into()), ("connections", each.into()), ("users", users.into())];
+        return words.say("pace-users", &arguments).text;
+    }
     if load.pipeline > 1 {
         return words.say("pace-pipelined", &[("pace", pace.into()), ("depth", load.pipeline.into())]).text;
     }
