@@ -195,7 +195,8 @@ fn long_check_schedule() {
     let mut late = Vec::new();
     for arrivals in [None, Some("--poisson"), Some("--busy-poll")] {
         let tool = Tool::new();
-        let mut args = vec!["load", "-c", "100", "-r", "20000/s", "-d", "10s", "--cpus", "1", "-t", "1", "--json", &url];
+        let mut args =
+            vec!["load", "-c", "100", "-r", "20000/s", "-d", "10s", "--cpus", "1", "-t", "1", "--json", &url];
         args.extend(arrivals);
         let found = report(&tool, &args);
         let lateness = &found["generator"]["lateness_us"];

@@ -275,7 +275,8 @@ impl Connection {
         }
         self.connecting = Some(monotonic_ns());
         match line.dialer.dial() {
-            Ok(stream) => {
+            Ok((stream, since)) => {
+                self.connecting = Some(since);
                 self.handshaking = stream.is_handshaking();
                 self.stream = Some(stream);
                 // On loopback the connection is there already, which saves waiting for it.

@@ -137,7 +137,7 @@ impl LoadError {
 /// # Errors
 /// When it could not.
 pub fn check(spec: &LoadSpec, target: &Target) -> Result<(), LoadError> {
-    Engine::new(spec, target, &[], &AtomicBool::new(false)).map(drop)
+    Engine::new(spec, target, &[], &AtomicBool::new(false))?.dialer().map(drop)
 }
 
 /// Runs a load to its end and counts. Threads are pinned to `cpus`, unless there are none.
