@@ -46,8 +46,9 @@ pub fn fetch(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Fetc
         duration_ns: None,
         ..spec.clone()
     };
-    let engine = Engine::new(&one, target, &[], stop)?.looking(Checks::keeping(MOST));
-    let mut workers = engine.drive(vec![Records::default()], || {})?;
+    let (engine, dialers) = Engine::ready(&one, target, &[], stop)?;
+    let engine = engine.looking(Checks::keeping(MOST));
+    let mut workers = engine.drive(dialers, vec![Records::default()], || {})?;
     let finished = workers.swap_remove(0);
     match finished.summary.first() {
         Some(record) if record.ending == Ending::Good => match finished.kept {

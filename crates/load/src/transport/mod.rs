@@ -139,6 +139,12 @@ impl Stream {
         }
     }
 
+    /// Whether throwing away is cheaper than reading.
+    #[inline]
+    pub(crate) fn discards(&self) -> bool {
+        matches!(self, Stream::Plain(socket) if socket.is_tcp)
+    }
+
     /// Whether something was taken that could not leave yet.
     #[inline]
     pub(crate) fn is_blocked(&self) -> bool {
