@@ -210,6 +210,20 @@ section-times = Times
 section-histogram = Latency of requests
 section-over-time = Over time
 section-limit = What limited it
+section-probe = What a visitor saw
+probe-visits = { $n ->
+        [one] { $n } visit
+       *[other] { $n } visits
+    } by somebody who came now and then and opened a connection each time: { $good } answered, { $failed } failed. They are in none of the numbers above.
+probe-unanswered = { $n ->
+        [one] { $n } visit was
+       *[other] { $n } visits were
+    } still without an answer when the load ended.
+probe-few = n = { $n }: so few visits support no percentile beyond { $percentile }.
+probe-too-few = n = { $n }: so few visits support no percentile at all.
+probe-connects = A visitor's latency contains connecting, and TLS where it is spoken. Where the load keeps its connections, its latency does not.
+probe-visitor = a visitor ({ $unit })
+probe-load = the load ({ $unit })
 threshold-met = met: { $threshold } (found: { $found })
 threshold-missed = missed: { $threshold } (found: { $found })
 threshold-cut-off = not known, so missed: { $threshold } (it is { $found }, as requests were still without an answer)

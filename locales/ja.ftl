@@ -158,6 +158,14 @@ section-thresholds = 満たすべき条件
 section-times = 所要時間
 section-histogram = リクエストの応答時間
 section-over-time = 時間変化
+section-probe = 通りがかりの訪問者から見た応答
+probe-visits = 訪問は { $n } 回。負荷とは別に、毎回新しい接続で送りました。応答 { $good } 回、失敗 { $failed } 回。上の数値には含まれません。
+probe-unanswered = 負荷の終了時に応答がなかった訪問は { $n } 回です。
+probe-few = n = { $n }。この回数で分かるパーセンタイルは { $percentile } までです。
+probe-too-few = n = { $n }。この回数ではパーセンタイルは分かりません。
+probe-connects = 訪問者の応答時間には接続の時間（TLS ならその時間も）を含みます。接続を保つ負荷の応答時間には含まれません。
+probe-visitor = 訪問者（{ $unit }）
+probe-load = 負荷（{ $unit }）
 section-limit = 何が限界だったか
 threshold-met = 達成: { $threshold }（実測 { $found }）
 threshold-missed = 未達: { $threshold }（実測 { $found }）

@@ -16,7 +16,7 @@ fn friendly() -> Scripted {
 /// Loads that server with what was typed, one request after the other, without a preflight.
 fn load(tool: &Tool, server: &Scripted, path: &str, typed: &[&str]) -> Finished {
     let url = format!("http://{}{path}", server.address());
-    let mut args = vec!["load", "--plain", "--preflight", "0", "-c", "1", "--seed", "5"];
+    let mut args = vec!["load", "--plain", "--no-probe", "--preflight", "0", "-c", "1", "--seed", "5"];
     args.extend(typed);
     args.push(&url);
     tool.run(&args)

@@ -114,6 +114,12 @@ pub(crate) struct LoadFlags {
     pub(crate) preflight: u64,
     #[command(flatten)]
     pub(crate) users: UserFlags,
+    /// An independent visitor comes by so often while it is measured, on a new connection each time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s", help_heading = HOW)]
+    pub(crate) probe: Nanos,
+    /// No visitor
+    #[arg(long, conflicts_with = "probe", help_heading = HOW)]
+    pub(crate) no_probe: bool,
     #[command(flatten)]
     pub(crate) way: WayFlags,
     /// Say that you operate this host, so that it may be loaded; needed unless it is this machine

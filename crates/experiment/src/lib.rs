@@ -11,6 +11,7 @@ mod guard;
 mod page;
 mod placement;
 mod post;
+mod probe;
 mod run;
 mod schedule;
 mod single;

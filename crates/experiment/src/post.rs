@@ -36,12 +36,8 @@ impl Post<'_> {
         let mut why = None;
         let mut dog = Watchdog::new(self.guards, monotonic_ns());
         let mut watch = |interval: &LoadInterval| {
-            let tripped = if self.interrupted.load(Ordering::Relaxed) {
-                Some(Stop::Interrupted)
-            } else {
-                let reading = self.sampler.latest();
-                dog.check(monotonic_ns(), &interval.counts, interval.length_ns, reading.as_ref())
-            };
+            let reading = self.sampler.latest();
+            let tripped = dog.check(monotonic_ns(), &interval.counts, interval.length_ns, reading.as_ref());
             if why.is_none() && tripped.is_some() {
                 why = tripped;
                 stop.store(true, Ordering::Relaxed);
@@ -49,9 +45,13 @@ impl Post<'_> {
             on_interval(interval);
         };
         let mut control = load::Control { stop: &stop, on_interval: &mut watch };
-        let result = load::run(spec, self.target, self.cpus, &mut control)?;
+        let result = load::run_until(spec, self.target, self.cpus, &mut control, self.interrupted)?;
         // A guard that tripped on the very last interval stopped nothing.
-        let why = why.filter(|_| result.end == LoadEnd::Stopped);
+        let why = match result.end {
+            LoadEnd::Stopped if self.interrupted.load(Ordering::Relaxed) => Some(Stop::Interrupted),
+            LoadEnd::Stopped => why,
+            LoadEnd::Requests | LoadEnd::Duration => None,
+        };
         Ok((result, why))
     }
 }

@@ -5,8 +5,10 @@
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, warm_up};
+use crate::probe;
 use crate::schedule::{Slot, schedule};
 use load::{Address, Ending, Record, Target, monotonic_ns};
+use model::Nanos;
 use model::plan::LoadSpec;
 use model::reading::Readings;
 use model::run::{Run, RunEnd, RunHead};
@@ -25,6 +27,8 @@ pub struct LoadOrders<'a> {
     pub target: &'a Target,
     /// Requests sent one at a time before everything else.
     pub preflight: u64,
+    /// How often an independent visitor comes by while it is measured, if one does.
+    pub probe: Option<Nanos>,
     /// This program, for the sampler it starts.
     pub exe: &'a Path,
     /// Set when the user wants to end.
@@ -51,6 +55,7 @@ pub fn load(
         settings: EffectiveSettings::default(),
         preflight: preflight(orders, &slot, on_event)?,
         load: None,
+        probe: None,
         readings: Readings::default(),
         notes: Vec::new(),
         log_tail: String::new(),
@@ -98,14 +103,26 @@ fn measure(
     let measured = (|| {
         if let Some(warmup) = warm_up(spec, plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
-            post.load(&warmup, &mut |_| {})?;
+            let (_, stop) = post.load(&warmup, &mut |_| {})?;
+            if stop.is_some() {
+                return Ok((None, stop));
+            }
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
-        post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
+        let visitor = orders.probe.map(|every| probe::spec(spec, every));
+        let (load, seen) = probe::beside(visitor.as_ref(), orders.target, || {
+            post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
+        });
+        match seen {
+            Some(Ok(seen)) => trial.probe = Some(seen),
+            Some(Err(error)) => trial.notes.push(format!("no visitor came by: {error}")),
+            None => {}
+        }
+        load.map(|(load, stop)| (Some(load), stop))
     })();
     trial.readings = sampler.finish()?;
     let (load, stop): (_, Option<Stop>) = measured?;
-    trial.load = Some(load);
+    trial.load = load;
     trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
     Ok(())
 }

@@ -145,7 +145,22 @@ pub fn check(spec: &LoadSpec, target: &Target) -> Result<(), LoadError> {
 /// # Errors
 /// When the load cannot be started. What goes wrong later is a failure in the result.
 pub fn run(spec: &LoadSpec, target: &Target, cpus: &[u32], control: &mut Control<'_>) -> Result<LoadResult, LoadError> {
-    let (engine, dialers) = Engine::ready(spec, target, cpus, control.stop)?;
+    run_until(spec, target, cpus, control, &AtomicBool::new(false))
+}
+
+/// As [`run`], and `interrupted` ends the load as well: a flag that others set, of which the caller need not hear first.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until(
+    spec: &LoadSpec,
+    target: &Target,
+    cpus: &[u32],
+    control: &mut Control<'_>,
+    interrupted: &AtomicBool,
+) -> Result<LoadResult, LoadError> {
+    let (mut engine, dialers) = Engine::ready(spec, target, cpus, control.stop)?;
+    engine.halt.also = Some(interrupted);
     let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
     let (sender, seconds) = mpsc::channel();
     let sinks = (0..engine.threads as usize)
@@ -212,7 +227,7 @@ impl<'a> Engine<'a> {
             threads,
             rule,
             budget: Budget::new(rule, threads),
-            halt: Halt { asked: stop, broken: AtomicBool::new(false) },
+            halt: Halt { asked: stop, also: None, broken: AtomicBool::new(false) },
             body_bytes: (0..requests.len()).map(|_| OnceLock::new()).collect(),
             requests,
             checks,

@@ -36,7 +36,7 @@ mod stop;
 mod transport;
 mod worker;
 
-pub use engine::{Control, LoadError, Target, check, records, run};
+pub use engine::{Control, LoadError, Target, check, records, run, run_until};
 pub use fetch::{FetchError, Fetched, fetch};
 pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};

@@ -81,6 +81,8 @@ impl<'a> Allowance<'a> {
 pub(crate) struct Halt<'a> {
     /// The caller.
     pub(crate) asked: &'a AtomicBool,
+    /// Whoever else may end it: the user, where the caller is a guard.
+    pub(crate) also: Option<&'a AtomicBool>,
     /// The engine itself, when it cannot start all its threads.
     pub(crate) broken: AtomicBool,
 }
@@ -88,7 +90,8 @@ pub(crate) struct Halt<'a> {
 impl Halt<'_> {
     /// Looked at once per wake-up.
     pub(crate) fn is_set(&self) -> bool {
-        self.asked.load(Ordering::Relaxed) || self.broken.load(Ordering::Relaxed)
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        is_set(self.asked) || is_set(&self.broken) || self.also.is_some_and(is_set)
     }
 }
 

@@ -84,6 +84,9 @@ pub struct Trial {
     pub preflight: Option<Preflight>,
     /// The measured load; `None` when the server never became ready. A trial whose server died keeps it as evidence.
     pub load: Option<LoadResult>,
+    /// What an independent visitor saw beside it, one request now and then on a new connection each; none of it is in the load.
+    #[serde(default)]
+    pub probe: Option<LoadResult>,
     /// Host readings from before the warm-up to after the load.
     #[serde(skip)]
     pub readings: Readings,

@@ -179,6 +179,7 @@ mod tests {
             include_str!("load/facts.rs"),
             include_str!("load/held.rs"),
             include_str!("load/mod.rs"),
+            include_str!("load/probe.rs"),
             include_str!("load/text.rs"),
             include_str!("load/times.rs"),
             include_str!("text/mod.rs"),

@@ -37,13 +37,18 @@ const AT_LEAST: &str = "latency.at_least";
 const LATENESS: &str = "latency.lateness";
 const PAGE: &str = "latency.page";
 
+/// Before the names of the streams of what the visitor saw.
+const PROBE: &str = "probe.";
+
 /// A trial's streams, those that others rest on first.
 pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
     let mut blobs = Vec::new();
     let mut push = |stream: &str, data: Vec<u8>| blobs.push(Blob { stream: stream.to_owned(), version: VERSION, data });
     push(READINGS, readings_table(&trial.readings).pack()?);
     push(READING_NOTES, serde_json::to_vec(&trial.readings.notes)?);
-    if let Some(load) = &trial.load {
+    for (prefix, load) in [("", &trial.load), (PROBE, &trial.probe)] {
+        let Some(load) = load else { continue };
+        let mut push = |stream: &str, data| push(&format!("{prefix}{stream}"), data);
         push(INTERVALS, intervals_table(&load.intervals).pack()?);
         push(INTERVAL_LATENCIES, pack_latencies(&load.intervals)?);
         // HDR's own V2 bytes: compact already, and readable by every HDR library.
@@ -76,8 +81,12 @@ pub(crate) fn restore(trial: &mut Trial, blob: &Blob) -> Result<(), String> {
             trial.readings.notes = serde_json::from_slice(&blob.data).map_err(|error| damaged(error.to_string()))?;
         }
         _ => {
-            let load = trial.load.as_mut().ok_or_else(|| damaged("the trial has no load".to_owned()))?;
-            restore_load(load, name, &blob.data).map_err(damaged)?;
+            let (load, stream) = match name.strip_prefix(PROBE) {
+                Some(stream) => (&mut trial.probe, stream),
+                None => (&mut trial.load, name),
+            };
+            let load = load.as_mut().ok_or_else(|| damaged("the trial has no load".to_owned()))?;
+            restore_load(load, stream, &blob.data).map_err(damaged)?;
         }
     }
     Ok(())

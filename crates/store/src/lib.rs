@@ -126,6 +126,24 @@ impl Store {
         self.resolve(id).and_then(|id| self.load_within(&id)).map_err(|problem| self.fail(problem))
     }
 
+    /// Whether the user once said that they operate a host.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn is_operated(&self, host: &str) -> Result<bool, StoreError> {
+        let found = self.connection.query_row("SELECT 1 FROM operated WHERE host = ?1", [host], |_| Ok(()));
+        Ok(found.optional().map_err(|error| self.fail(error.into()))?.is_some())
+    }
+
+    /// Remembers that the user operates a host.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn remember_operated(&mut self, host: &str) -> Result<(), StoreError> {
+        let done = self.connection.execute("INSERT OR IGNORE INTO operated (host) VALUES (?1)", [host]);
+        done.map(drop).map_err(|error| self.fail(error.into()))
+    }
+
     fn fail(&self, problem: Problem) -> StoreError {
         StoreError { path: self.path.clone(), problem }
     }

@@ -16,7 +16,8 @@ use rusqlite::{Connection, TransactionBehavior};
 const APPLICATION_ID: i64 = 0x5744_796E;
 
 /// Step `i` leads from version `i` to `i + 1`.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE run (
         key INTEGER PRIMARY KEY,     -- ascending in the order of beginning
         id TEXT NOT NULL UNIQUE,
@@ -39,7 +40,14 @@ const STEPS: &[&str] = &["
         data BLOB NOT NULL,
         UNIQUE (trial, stream)
     ) STRICT;
-"];
+",
+    "
+    -- Besides: streams `probe.` and so on, which the first format does not know.
+    CREATE TABLE operated (
+        host TEXT PRIMARY KEY        -- whom the user said they operate
+    ) STRICT;
+",
+];
 
 /// The version this webdyno writes.
 pub(crate) const VERSION: i64 = STEPS.len() as i64;

@@ -9,7 +9,7 @@
 mod trouble;
 
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult};
+use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
 use model::plan::{self, Options};
 use model::reading::{ABSENT, COLUMNS, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
@@ -61,6 +61,31 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         },
         total: latency((1..=20).map(|i| i * 1000 * second)).pack(),
     };
+    let load = || LoadResult {
+        connections: 2,
+        started_ns: 1_000_000_000,
+        ended_ns: 3_000_000_000,
+        end: LoadEnd::Stopped,
+        counts: counts.clone(),
+        intervals: vec![interval(1, 0), interval(2, 3)],
+        total: latency(1..500),
+        first_byte: latency([3, 4, 5]),
+        connect: latency([1]),
+        in_flight: 2,
+        in_flight_ns: 4_000_000_000,
+        body_bytes: Some(100),
+        examples: [(Failure::Timeout, "no answer within 30 s".into())].into(),
+        retry_example: Some("closed without an answer".into()),
+        handshake: Latency::new(),
+        open: None,
+        sessions: None,
+        generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1] },
+    };
+    let visits = || LoadResult {
+        total: latency([70, 80]),
+        open: Some(OpenLoop { arrived: 3, at_least: latency([900]), ..OpenLoop::default() }),
+        ..load()
+    };
     Trial {
         block,
         position: 1,
@@ -73,26 +98,8 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
             worker_limit: Some(2),
         },
         preflight: None,
-        load: Some(LoadResult {
-            connections: 2,
-            started_ns: 1_000_000_000,
-            ended_ns: 3_000_000_000,
-            end: LoadEnd::Stopped,
-            counts: counts.clone(),
-            intervals: vec![interval(1, 0), interval(2, 3)],
-            total: latency(1..500),
-            first_byte: latency([3, 4, 5]),
-            connect: latency([1]),
-            in_flight: 2,
-            in_flight_ns: 4_000_000_000,
-            body_bytes: Some(100),
-            examples: [(Failure::Timeout, "no answer within 30 s".into())].into(),
-            retry_example: Some("closed without an answer".into()),
-            handshake: Latency::new(),
-            open: None,
-            sessions: None,
-            generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1] },
-        }),
+        load: Some(load()),
+        probe: Some(visits()),
         readings: Readings { rows, notes: vec!["no PSI".into()] },
         notes: vec!["waited 10 s for the host to calm down".into()],
         log_tail: "the end\n".into(),
@@ -100,7 +107,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
 }
 
 fn invalid(block: u32) -> Trial {
-    Trial { outcome: Outcome::Invalid("the server died".into()), load: None, ..trial(block, vec![]) }
+    Trial { outcome: Outcome::Invalid("the server died".into()), load: None, probe: None, ..trial(block, vec![]) }
 }
 
 /// That two trials hold the same facts. Histograms are equal when they count the same, however much room each has.
@@ -108,7 +115,14 @@ fn same(found: &Trial, saved: &Trial) {
     let meta = |trial: &Trial| serde_json::to_value(trial).unwrap();
     assert_eq!(meta(found), meta(saved));
     assert_eq!(found.readings, saved.readings);
-    let (Some(found), Some(saved)) = (&found.load, &saved.load) else { return };
+    same_load(found.probe.as_ref(), saved.probe.as_ref());
+    same_load(found.load.as_ref(), saved.load.as_ref());
+}
+
+fn same_load(found: Option<&LoadResult>, saved: Option<&LoadResult>) {
+    let (Some(found), Some(saved)) = (found, saved) else { return };
+    let bounds = |load: &LoadResult| load.open.as_ref().map(|open| (open.arrived, open.at_least.clone()));
+    assert!(bounds(found) == bounds(saved));
     assert!(found.total == saved.total && found.first_byte == saved.first_byte && found.connect == saved.connect);
     assert_eq!(found.intervals.len(), saved.intervals.len());
     for (found, saved) in found.intervals.iter().zip(&saved.intervals) {
@@ -183,6 +197,21 @@ fn an_empty_store_says_how_to_fill_it() {
     let store = Store::open(&folder.path().join("s")).unwrap();
     assert_eq!(refusal(store.load("latest"), &store), "the store holds no run yet; make one with `webdyno run PLAN`");
     assert!(store.runs().unwrap().is_empty());
+}
+
+#[test]
+fn whom_the_user_operates_is_remembered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    // A store of the first format learns it too.
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v1.sqlite"), &path).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    assert!(!store.is_operated("example.test").unwrap());
+    store.remember_operated("example.test").unwrap();
+    store.remember_operated("example.test").unwrap();
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!((store.is_operated("example.test").unwrap(), store.is_operated("other.test").unwrap()), (true, false));
 }
 
 /// Written once by the first format and kept; a field added since, without a default, would make every old run unreadable.

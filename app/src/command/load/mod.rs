@@ -59,6 +59,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         },
         target: &meant.target,
         preflight: flags.preflight.min(flags.requests.unwrap_or(u64::MAX)),
+        probe: (!flags.no_probe).then_some(flags.probe),
         exe: &exe,
         interrupted: &interrupted,
     };

@@ -4,7 +4,7 @@
 //! known: too few values, or, with a number under `more_than`, requests that had no answer. Header fields of requests are named
 //! without their values, which may be secrets.
 
-use super::{GeneratorView, LoadView, SecondView, ThresholdView, TimesView};
+use super::{GeneratorView, LoadView, ProbeView, SecondView, ThresholdView, TimesView};
 use crate::language::Sentence;
 use crate::view::{DiagnosisView, FailureView, HostView, TroubleView};
 use model::Nanos;
@@ -56,6 +56,7 @@ struct Document<'a> {
     handshake_us: Option<Times>,
     page_us: Option<Times>,
     sessions: Option<&'a Sessions>,
+    probe: Option<Probe<'a>>,
     histogram: &'a [(u64, u64)],
     intervals: Vec<Interval>,
     generator: GeneratorAccount<'a>,
@@ -118,6 +119,19 @@ struct Counts<'a> {
     bytes_out: u64,
     connects: u64,
     retries: u64,
+}
+
+/// What a visitor saw, whose requests are in none of the load's numbers.
+#[derive(Serialize)]
+struct Probe<'a> {
+    visits: u64,
+    good: u64,
+    failed: &'a BTreeMap<Failure, u64>,
+    statuses: &'a BTreeMap<u16, u64>,
+    unanswered: u64,
+    failures: &'a [FailureView],
+    latency_us: Times,
+    connect_us: Option<Times>,
 }
 
 #[derive(Serialize)]
@@ -216,6 +230,7 @@ impl<'a> Document<'a> {
             handshake_us: times(Part::Handshake),
             page_us: times(Part::Page),
             sessions: view.sessions.as_ref(),
+            probe: view.probe.as_ref().map(Probe::of),
             histogram: of_part(Part::Latency).map_or(&[], |times| &times.buckets),
             intervals: view.seconds.iter().map(Interval::of).collect(),
             generator: GeneratorAccount::of(&view.generator),
@@ -224,6 +239,21 @@ impl<'a> Document<'a> {
             trouble: &view.trouble,
             thresholds: view.thresholds.iter().map(Threshold::of).collect(),
             met: view.met(),
+        }
+    }
+}
+
+impl<'a> Probe<'a> {
+    fn of(view: &'a ProbeView) -> Probe<'a> {
+        Probe {
+            visits: view.visits,
+            good: view.counts.good,
+            failed: &view.counts.failed,
+            statuses: &view.counts.statuses,
+            unanswered: view.unanswered,
+            failures: &view.failures,
+            latency_us: Times::of(&view.latency),
+            connect_us: view.connect.as_ref().map(Times::of),
         }
     }
 }

@@ -7,12 +7,14 @@
 //! - `facts`: what was counted, as labelled lines.
 //! - `times`: the distributions, their table and their histogram.
 //! - `held`: the thresholds that the load was held to.
+//! - `probe`: what a visitor saw beside it.
 
 pub mod csv;
 mod facts;
 mod held;
 pub mod json;
 pub mod openmetrics;
+mod probe;
 pub mod text;
 mod times;
 
@@ -80,6 +82,8 @@ pub struct LoadView {
     pub facts: Vec<FactView>,
     /// The distributions side by side, printed, with what must be known to read them.
     pub table: Table,
+    /// What an independent visitor saw beside it, if one came.
+    pub probe: Option<ProbeView>,
     /// What must be known before the numbers are believed.
     pub doubts: Vec<Sentence>,
     /// What limited it; only where the host was watched.
@@ -88,6 +92,27 @@ pub struct LoadView {
     pub trouble: Vec<TroubleView>,
     /// What it was expected to come to.
     pub thresholds: Vec<ThresholdView>,
+}
+
+/// What a visitor saw who came by now and then, on a new connection each time.
+#[derive(Debug, Clone)]
+pub struct ProbeView {
+    /// How often.
+    pub visits: u64,
+    /// Visits without an answer when the load ended.
+    pub unanswered: u64,
+    /// What was counted; none of it is in the load's counts.
+    pub counts: Counts,
+    /// Failures by cause.
+    pub failures: Vec<FailureView>,
+    /// Its latencies, which contain connecting.
+    pub latency: TimesView,
+    /// Times to connect, if it ever did.
+    pub connect: Option<TimesView>,
+    /// All that in words.
+    pub sentences: Vec<Sentence>,
+    /// Its latencies beside the load's, printed.
+    pub table: Table,
 }
 
 /// An open loop's requests.
@@ -239,6 +264,7 @@ impl LoadView {
             facts: facts::facts(load, spec, &words),
             table: times::table(load, &times, &words),
             times,
+            probe: probe::view(trial.probe.as_ref(), load, &words),
             doubts: doubts::of_load(spec, load, &words),
             diagnosis: diagnosis.as_ref().map(|diagnosis| cells::diagnosis_view(diagnosis, &words)),
             trouble: unplanned(trial, diagnosis.as_ref(), &words),

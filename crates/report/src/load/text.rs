@@ -1,9 +1,10 @@
 //! A load for a terminal: whether it came to what was expected, what to doubt, what was counted, and how long answers took.
 
-use super::{BarView, LoadView, SecondView};
+use super::{BarView, LoadView, ProbeView, SecondView};
 use crate::text::page::Page;
 use crate::text::paint::Tone;
 use crate::text::{Look, layout};
+use crate::view::FailureView;
 use model::threshold::Met;
 
 /// Draws a view for a terminal; every line ends with a line break.
@@ -15,6 +16,7 @@ pub fn render(view: &LoadView, look: Look) -> String {
     page.sentences("section-warnings", Tone::Warning, &view.doubts);
     facts(&mut page, view);
     times(&mut page, view);
+    probe(&mut page, view.probe.as_ref());
     histogram(&mut page, &view.histogram);
     over_time(&mut page, &view.seconds);
     limit(&mut page, view);
@@ -53,7 +55,11 @@ fn facts(page: &mut Page, view: &LoadView) {
         let gap = " ".repeat(widest - layout::width(&fact.label) + 2);
         page.paragraph(&format!("  {}{gap}", fact.label), Tone::Plain, &fact.text);
     }
-    for failure in &view.failures {
+    failures(page, &view.failures);
+}
+
+fn failures(page: &mut Page, failures: &[FailureView]) {
+    for failure in failures {
         let mut text = format!("{} × {}", failure.count, failure.cause.text);
         if let Some(example) = &failure.example {
             let arguments = [("text", text.into()), ("detail", example.as_str().into())];
@@ -71,6 +77,17 @@ fn times(page: &mut Page, view: &LoadView) {
     let table = layout::table(&view.table, page.width, page.paint, &[]);
     page.out.push_str(&table);
     view.table.notes.iter().for_each(|note| page.paragraph("", Tone::Quiet, &note.text));
+}
+
+fn probe(page: &mut Page, probe: Option<&ProbeView>) {
+    let Some(probe) = probe else { return };
+    page.section("section-probe");
+    failures(page, &probe.failures);
+    if !probe.table.rows.is_empty() {
+        let table = layout::table(&probe.table, page.width, page.paint, &[]);
+        page.out.push_str(&table);
+    }
+    probe.sentences.iter().for_each(|sentence| page.paragraph("", Tone::Quiet, &sentence.text));
 }
 
 /// The longest bar, in columns.

@@ -25,7 +25,7 @@ pub(super) fn views(load: &LoadResult) -> Vec<TimesView> {
     Part::ALL.into_iter().filter(|&part| load.values_of(part) > 0).filter_map(|part| view(load, part)).collect()
 }
 
-fn view(load: &LoadResult, part: Part) -> Option<TimesView> {
+pub(super) fn view(load: &LoadResult, part: Part) -> Option<TimesView> {
     let (known, values) = (load.part(part)?, load.values_of(part));
     let supported = |statistic: Statistic| load.statistic(part, statistic).filter(|_| values >= statistic.needs());
     Some(TimesView {
@@ -54,7 +54,7 @@ pub(super) fn table(load: &LoadResult, times: &[TimesView], words: &Catalogue) -
 }
 
 /// By the median: the largest value would hide what is usual.
-fn scale(times: &TimesView) -> units::Scale {
+pub(super) fn scale(times: &TimesView) -> units::Scale {
     let middle = Statistic::Percentile(50.0);
     let of = |wanted: Statistic| times.statistics.iter().find(|(one, _)| *one == wanted).and_then(|(_, found)| *found);
     let typical = of(middle).or_else(|| of(Statistic::Mean)).map_or(1000.0, Found::value);
@@ -62,7 +62,7 @@ fn scale(times: &TimesView) -> units::Scale {
     units::duration_scale((typical * 1e3).max(1e3))
 }
 
-fn figure(found: Option<Found>, scale: units::Scale) -> String {
+pub(super) fn figure(found: Option<Found>, scale: units::Scale) -> String {
     match found {
         None => NOTHING.to_owned(),
         Some(Found::Exactly(us)) => scale.print(us * 1e3),
@@ -81,7 +81,7 @@ fn head(part: Part) -> &'static str {
     }
 }
 
-fn label(statistic: Statistic, words: &Catalogue) -> String {
+pub(super) fn label(statistic: Statistic, words: &Catalogue) -> String {
     match statistic {
         Statistic::Min => words.word("statistic-min"),
         Statistic::Mean => words.word("statistic-mean"),

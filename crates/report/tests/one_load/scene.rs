@@ -28,6 +28,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         settings: EffectiveSettings::default(),
         preflight: None,
         load: Some(load),
+        probe: None,
         readings: Readings::default(),
         notes: vec![],
         log_tail: String::new(),
@@ -71,6 +72,19 @@ fn of_second(good: u64, failed: &[(Failure, u64)], statuses: &[(u16, u64)]) -> C
     }
 }
 
+/// A visit a second of which one failed and the last has no answer.
+fn visits(seconds: u64) -> LoadResult {
+    let (mut seeded, mut seen) = (Seeded(3), empty(seconds));
+    let (mut open, good) = (OpenLoop { arrived: seconds, ..OpenLoop::default() }, seconds - 2);
+    (0..good).for_each(|_| seen.total.record((31_000.0 * seeded.near_one(0.5)) as u64));
+    (0..good).for_each(|_| seen.connect.record((180.0 * seeded.near_one(0.5)) as u64));
+    open.at_least.record(700_000);
+    seen.counts = of_second(good, &[(Failure::Reset, 1)], &[(200, good)]);
+    seen.examples = [(Failure::Reset, "Connection reset by peer".to_owned())].into();
+    (seen.in_flight, seen.open) = (1, Some(open));
+    seen
+}
+
 fn add(load: &mut LoadResult, counts: Counts, total: &Latency) {
     let start_ns = load.started_ns + load.intervals.len() as u64 * SECOND;
     load.counts.merge(&counts);
@@ -104,7 +118,9 @@ pub(crate) fn closed() -> Run {
     ]
     .into();
     let spec = LoadSpec { connections: 10, duration_ns: Some(20 * SECOND), ..LoadSpec::of("l", "/") };
-    run(spec, load)
+    let mut run = run(spec, load);
+    run.trials[0].probe = Some(visits(20));
+    run
 }
 
 /// 500 requests a second at random, of two kinds over TLS; for three seconds the server answers nothing.
