@@ -6,6 +6,7 @@
 mod build;
 mod error;
 mod event;
+mod find;
 mod gate;
 mod guard;
 mod page;
@@ -14,6 +15,7 @@ mod post;
 mod probe;
 mod run;
 mod schedule;
+mod search;
 mod single;
 mod trial;
 

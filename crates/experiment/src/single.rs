@@ -4,6 +4,7 @@
 
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
+use crate::find;
 use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, warm_up};
 use crate::probe;
 use crate::schedule::{Slot, schedule};
@@ -45,26 +46,16 @@ pub fn load(
     store: Option<&mut Store>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Run, ExperimentError> {
+    if let Some(search) = &orders.head.plan.search {
+        return find::find(orders, search, store, on_event);
+    }
     let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
-    let mut trial = Trial {
-        block: slot.block,
-        position: slot.position,
-        cell: slot.cell.clone(),
-        outcome: Outcome::Complete,
-        began_ns: monotonic_ns(),
-        settings: EffectiveSettings::default(),
-        preflight: preflight(orders, &slot, on_event)?,
-        load: None,
-        probe: None,
-        readings: Readings::default(),
-        notes: Vec::new(),
-        log_tail: String::new(),
-    };
+    let mut trial = Trial { preflight: preflight(orders, &slot, on_event)?, ..empty(&slot) };
     if orders.interrupted.load(Ordering::Relaxed) {
         trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
     } else {
         on_event(Event::Started { head: &orders.head, trials: 1 });
-        measure(orders, &slot, &mut trial, on_event)?;
+        measure(orders, spec(orders), &slot, &mut trial, on_event)?;
     }
     on_event(Event::Ended { slot: &slot, trial: &trial });
     let end = match trial.outcome {
@@ -78,14 +69,34 @@ pub fn load(
     Ok(run)
 }
 
-fn measure(
+/// A trial of which nothing is known yet.
+pub(crate) fn empty(slot: &Slot) -> Trial {
+    Trial {
+        block: slot.block,
+        position: slot.position,
+        cell: slot.cell.clone(),
+        rate: None,
+        outcome: Outcome::Complete,
+        began_ns: monotonic_ns(),
+        settings: EffectiveSettings::default(),
+        preflight: None,
+        load: None,
+        probe: None,
+        readings: Readings::default(),
+        notes: Vec::new(),
+        log_tail: String::new(),
+    }
+}
+
+/// Warms up, and measures `spec` with the host watched and a visitor beside it.
+pub(crate) fn measure(
     orders: &LoadOrders<'_>,
+    spec: &LoadSpec,
     slot: &Slot,
     trial: &mut Trial,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), ExperimentError> {
     let plan = &orders.head.plan;
-    let spec = spec(orders);
     let watch = Watch {
         period_ns: READING_PERIOD_NS,
         capacity: room(plan, spec),
@@ -128,7 +139,7 @@ fn measure(
 }
 
 /// Sends the first requests one at a time and says what came back.
-fn preflight(
+pub(crate) fn preflight(
     orders: &LoadOrders<'_>,
     slot: &Slot,
     on_event: &mut dyn FnMut(Event<'_>),
@@ -178,7 +189,7 @@ fn keep(store: &mut Store, run: &Run) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
+pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
     let plan = &orders.head.plan;
     plan.load(plan.baseline())
 }

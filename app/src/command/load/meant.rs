@@ -1,7 +1,7 @@
 //! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
 
 use super::what::{self, What};
-use super::{users, way};
+use super::{search, users, way};
 use crate::flags::load::{Http, LoadFlags};
 use crate::say::say;
 use anyhow::{bail, ensure};
@@ -110,6 +110,8 @@ fn pace(flags: &LoadFlags) -> anyhow::Result<Pace> {
     let stages = match (&flags.stages, flags.rate) {
         (Some(text), _) => model::plan::stages(text).map_err(|error| anyhow::anyhow!("--stages: {error}"))?,
         (None, Some(rate)) => vec![Stage { length_ns: u64::MAX, from: rate, to: rate }],
+        // The steps of a search have rates of their own.
+        _ if !flags.search.find_rate.is_empty() => return Ok(Pace::WhenFree),
         (None, None) if flags.poisson || flags.burst.is_some() => {
             bail!("--poisson and --burst need a rate; add -r RATE or --stages LIST")
         }
@@ -141,6 +143,7 @@ fn plan(spec: LoadSpec, server: ServerSpec, flags: &LoadFlags) -> Plan {
             load: ONLY.to_owned(),
             role: Role::Baseline,
         }],
+        search: search::meant(flags),
         blocks: 1,
         seed: None,
         warmup: flags.warmup.map_or(Warmup::None, Warmup::Duration),
