@@ -43,6 +43,7 @@ impl Progress {
             Event::Searching { head } => self.line(&format!("run {} (a search, seed {})", head.id, head.seed)),
             Event::Step(step) => self.line(&search::step(step)),
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
+            Event::Remark(what) => self.line(&format!("note: {what}")),
             Event::Preflight(found) => self.line(&preflight_text(found)),
             Event::Interval { slot, interval } => self.status(&format!("{}: {}", slot.cell, interval_text(interval))),
             Event::Ended { slot, trial } => {

@@ -124,7 +124,7 @@ pub(crate) struct LoadFlags {
     pub(crate) search: SearchFlags,
     #[command(flatten)]
     pub(crate) way: WayFlags,
-    /// Say that you operate this host, so that it may be loaded; needed unless it is this machine
+    /// Say that you operate this host, so that it may be loaded; needed once unless it is this machine
     #[arg(long, value_name = "HOST", help_heading = HOW)]
     pub(crate) i_operate: Option<String>,
 

@@ -32,6 +32,8 @@ pub enum Event<'a> {
         /// What it does now.
         phase: Phase,
     },
+    /// Something to know before the load goes on: a sentence.
+    Remark(&'a str),
     /// What single requests before a load showed.
     Preflight(&'a Preflight),
     /// About a second of the measured load.

@@ -13,6 +13,7 @@ mod page;
 mod placement;
 mod post;
 mod probe;
+mod resources;
 mod run;
 mod schedule;
 mod search;

@@ -7,6 +7,7 @@ use crate::event::{Event, Phase};
 use crate::find;
 use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, warm_up};
 use crate::probe;
+use crate::resources;
 use crate::schedule::{Slot, schedule};
 use load::{Address, Ending, Record, Target, monotonic_ns};
 use model::Nanos;
@@ -46,11 +47,13 @@ pub fn load(
     store: Option<&mut Store>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Run, ExperimentError> {
+    let notes = resources::prepare(spec(orders), orders.probe, orders.target, Path::new("/proc"))?;
+    notes.iter().for_each(|note| on_event(Event::Remark(note)));
     if let Some(search) = &orders.head.plan.search {
         return find::find(orders, search, store, on_event);
     }
     let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
-    let mut trial = Trial { preflight: preflight(orders, &slot, on_event)?, ..empty(&slot) };
+    let mut trial = Trial { preflight: preflight(orders, &slot, on_event)?, notes, ..empty(&slot) };
     if orders.interrupted.load(Ordering::Relaxed) {
         trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
     } else {
@@ -155,7 +158,28 @@ pub(crate) fn preflight(
     if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
         return Err(nobody_answers(orders, &found));
     }
+    remarks(orders, &found).iter().for_each(|remark| on_event(Event::Remark(remark)));
     Ok(Some(found))
+}
+
+/// What is odd about the first answers. The load goes on: it may be meant so.
+fn remarks(orders: &LoadOrders<'_>, found: &Preflight) -> Vec<String> {
+    let spec = spec(orders);
+    let mut remarks = Vec::new();
+    let odd: Vec<String> =
+        found.statuses.keys().filter(|status| !(200..300).contains(*status)).map(u16::to_string).collect();
+    // Checks may ask for such a status.
+    if !odd.is_empty() && spec.checks.is_empty() {
+        let redirect = found.statuses.keys().any(|status| (300..400).contains(status));
+        let location =
+            redirect.then(|| load::location(spec, orders.target, orders.interrupted).ok().flatten()).flatten();
+        let whither = location.map_or_else(String::new, |url| format!("; it points to {url}, which is not followed"));
+        remarks.push(format!("the answer has status {}, which counts as failed{whither}", odd.join(" and ")));
+    }
+    if let Some((least, most)) = found.bytes.filter(|(least, most)| least != most) {
+        remarks.push(format!("answers differ in size: {least} to {most} bytes"));
+    }
+    remarks
 }
 
 fn summary(records: &[Record]) -> Preflight {

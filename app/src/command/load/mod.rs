@@ -1,6 +1,7 @@
 //! `webdyno load`: one load against a server that is there already.
 
 mod meant;
+mod operated;
 mod replay;
 pub(crate) mod search;
 mod secret;
