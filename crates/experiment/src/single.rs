@@ -154,10 +154,10 @@ pub(crate) fn preflight(
     let spec = one_at_a_time(spec(orders), orders.preflight);
     let records = load::records(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?;
     let found = summary(&records);
-    on_event(Event::Preflight(&found));
     if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
         return Err(nobody_answers(orders, &found));
     }
+    on_event(Event::Preflight(&found));
     remarks(orders, &found).iter().for_each(|remark| on_event(Event::Remark(remark)));
     Ok(Some(found))
 }
