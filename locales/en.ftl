@@ -210,6 +210,35 @@ section-times = Times
 section-histogram = Latency of requests
 section-over-time = Over time
 section-limit = What limited it
+section-search = The highest rate
+section-steps = Steps
+search-found = { $rate } per second held, twice: { $goals }, 99 % of what was due answered well, and nothing left unsent.
+search-missed = { $rate } per second missed:
+search-at-least = At least { $rate } per second: that held, twice: { $goals }.
+search-generator = At { $rate } per second the load generator was the limit, not the server. Send from a machine with more to spare.
+search-nothing = Nothing held: { $rate } per second is the lowest rate that can be judged by { $goals } in steps of this length, and it missed.
+search-open = Not found: the search ended before it knew. The highest rate that held: { $held }; the lowest that missed: { $missed }.
+search-none = none
+search-behind = good answers to the { $due ->
+        [one] one request that was
+       *[other] { $due } requests that were
+    } due: { $good }; it takes 99 %
+search-unsent = no connection was free for { $n ->
+        [one] { $n } request
+       *[other] { $n } requests
+    }; with more connections more may be sent
+search-stopped = a guard ended it early
+search-late = the load generator was late: 1 % of the requests began more than { $late } after they could
+search-saturated = the load generator used nearly all the CPU time it can have
+search-steps = Steps tried: { $n }. Steps that long are samples: a rate close to the limit may hold now and miss the next time.
+search-contradiction = Chance or a change of the server plays a part: { $rates } held in one trial and missed in another, or missed below a rate that held. A rate counts only when nothing at or below it missed.
+search-rate = asked per second
+search-good = good answers per second
+search-outcome = outcome
+search-held = held
+search-not-held = missed
+search-not-held-generator = generator
+search-closed = Before the steps every connection sent as fast as it was answered: { $rate } good answers per second.
 section-probe = What a visitor saw
 probe-visits = { $n ->
         [one] { $n } visit

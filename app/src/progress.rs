@@ -1,5 +1,6 @@
 //! Live progress on standard error: one moving line on a terminal, one line per trial elsewhere.
 
+use crate::command::load::search;
 use crate::say::say;
 use experiment::{Event, Phase, Slot};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -39,7 +40,10 @@ impl Progress {
                 }
                 self.line(&format!("run {} ({trials} trials, seed {})", head.id, head.seed));
             }
+            Event::Searching { head } => self.line(&format!("run {} (a search, seed {})", head.id, head.seed)),
+            Event::Step(step) => self.line(&search::step(step)),
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
+            Event::Remark(what) => self.line(&format!("note: {what}")),
             Event::Preflight(found) => self.line(&preflight_text(found)),
             Event::Interval { slot, interval } => self.status(&format!("{}: {}", slot.cell, interval_text(interval))),
             Event::Ended { slot, trial } => {

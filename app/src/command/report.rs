@@ -1,12 +1,14 @@
 //! `webdyno report`: a stored run as text, JSON, Markdown and an HTML page. `run` ends with the same.
 
+use super::load::search;
 use crate::exit::Exit;
 use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
 use crate::say::say;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use model::plan::{Role, ServerSpec};
 use model::run::Run;
 use report::load::LoadView;
+use report::search::SearchView;
 use report::text::{Colour, Look};
 use report::{Language, View};
 use std::io::{IsTerminal, Write};
@@ -49,6 +51,11 @@ pub(crate) fn store_path(flag: &StoreFlag) -> anyhow::Result<PathBuf> {
 /// complaint after it.
 pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -> anyhow::Result<Exit> {
     let run = store.load(id)?;
+    if run.head.plan.search.is_some() {
+        ensure!(!flags.markdown && flags.html.is_none(), "a search for a rate is shown as text or --json only");
+        let form = if flags.json { Form::Json } else { Form::Text };
+        return Ok(show_search(&run, form, &flags.lang));
+    }
     // One load against a server that is not ours has a report of its own; as Markdown or a page it looks like any run.
     if matches!(run.head.plan.server, ServerSpec::Url(_)) && !flags.markdown && flags.html.is_none() {
         let form = if flags.json { Form::Json } else { Form::Text };
@@ -106,6 +113,19 @@ pub(super) fn show_load(run: &Run, form: Form, lang: &LangFlag) -> Option<bool> 
     // Whoever closed the pipe has seen enough.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     Some(view.met())
+}
+
+/// Shows a run that is a search for a rate, and says how the process should end by it.
+pub(super) fn show_search(run: &Run, form: Form, lang: &LangFlag) -> Exit {
+    let Some(view) = SearchView::of(run, language(lang)) else { return Exit::Inconclusive };
+    let text = match form {
+        Form::Json => report::search::json::render(&view),
+        Form::Text | Form::Csv | Form::OpenMetrics => report::search::text::render(&view, look()),
+    };
+    let mut out = std::io::stdout().lock();
+    // Whoever closed the pipe has seen enough.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    search::exit(view.answer)
 }
 
 fn beside(store: &Path, id: &str) -> PathBuf {

@@ -121,8 +121,10 @@ pub(crate) struct LoadFlags {
     #[arg(long, conflicts_with = "probe", help_heading = HOW)]
     pub(crate) no_probe: bool,
     #[command(flatten)]
+    pub(crate) search: SearchFlags,
+    #[command(flatten)]
     pub(crate) way: WayFlags,
-    /// Say that you operate this host, so that it may be loaded; needed unless it is this machine
+    /// Say that you operate this host, so that it may be loaded; needed once unless it is this machine
     #[arg(long, value_name = "HOST", help_heading = HOW)]
     pub(crate) i_operate: Option<String>,
 
@@ -151,6 +153,20 @@ pub(crate) struct LoadFlags {
     /// Keep nothing in the store
     #[arg(long, conflicts_with = "path", help_heading = SHOW)]
     pub(crate) no_store: bool,
+}
+
+/// A search for the highest rate instead of one load.
+#[derive(Debug, Args)]
+pub(crate) struct SearchFlags {
+    /// Search for the highest rate at which this holds, such as 'p99 < 50ms', in steps of `-d` each; may be repeated
+    #[arg(long, value_name = "EXPECTATION", value_parser = threshold,
+          conflicts_with_all = ["requests", "stages", "burst", "replay", "page", "expect", "csv", "openmetrics"],
+          help_heading = SEARCH)]
+    pub(crate) find_rate: Vec<Threshold>,
+    /// How close the answer is to the lowest rate that missed
+    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "5%", requires = "find_rate",
+          help_heading = SEARCH)]
+    pub(crate) precision: f64,
 }
 
 /// Users instead of single requests.
@@ -227,6 +243,7 @@ pub(crate) enum Tls {
     OneThree,
 }
 
+const SEARCH: &str = "The highest rate";
 const USERS: &str = "Users";
 const WAY: &str = "The way there";
 const WHEN: &str = "How much and when";
@@ -260,6 +277,13 @@ fn time(text: &str) -> Result<Nanos, String> {
 
 fn threshold(text: &str) -> Result<Threshold, String> {
     Threshold::parse(text).map_err(|error| error.to_string())
+}
+
+fn precision(text: &str) -> Result<f64, String> {
+    match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
+        Ok(percent) if (0.1..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("must be from 0.1% to 50%".to_owned()),
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -3,6 +3,7 @@
 use crate::schedule::Slot;
 use model::load::LoadInterval;
 use model::run::RunHead;
+use model::search::Step;
 use model::trial::{Preflight, Trial};
 
 /// One piece of progress.
@@ -17,6 +18,13 @@ pub enum Event<'a> {
         /// How many trials there will be.
         trials: usize,
     },
+    /// Everything is checked; a search for a rate begins, in as many trials as it takes.
+    Searching {
+        /// The run's head, as stored.
+        head: &'a RunHead,
+    },
+    /// A step of a search is over and stored.
+    Step(&'a Step),
     /// A trial enters its next phase.
     Trial {
         /// Which trial.
@@ -24,6 +32,8 @@ pub enum Event<'a> {
         /// What it does now.
         phase: Phase,
     },
+    /// Something to know before the load goes on: a sentence.
+    Remark(&'a str),
     /// What single requests before a load showed.
     Preflight(&'a Preflight),
     /// About a second of the measured load.

@@ -6,14 +6,17 @@
 mod build;
 mod error;
 mod event;
+mod find;
 mod gate;
 mod guard;
 mod page;
 mod placement;
 mod post;
 mod probe;
+mod resources;
 mod run;
 mod schedule;
+mod search;
 mod single;
 mod trial;
 

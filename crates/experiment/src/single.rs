@@ -4,8 +4,10 @@
 
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
+use crate::find;
 use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, warm_up};
 use crate::probe;
+use crate::resources;
 use crate::schedule::{Slot, schedule};
 use load::{Address, Ending, Record, Target, monotonic_ns};
 use model::Nanos;
@@ -45,26 +47,18 @@ pub fn load(
     store: Option<&mut Store>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Run, ExperimentError> {
+    let notes = resources::prepare(spec(orders), orders.probe, orders.target, Path::new("/proc"))?;
+    notes.iter().for_each(|note| on_event(Event::Remark(note)));
+    if let Some(search) = &orders.head.plan.search {
+        return find::find(orders, search, store, on_event);
+    }
     let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
-    let mut trial = Trial {
-        block: slot.block,
-        position: slot.position,
-        cell: slot.cell.clone(),
-        outcome: Outcome::Complete,
-        began_ns: monotonic_ns(),
-        settings: EffectiveSettings::default(),
-        preflight: preflight(orders, &slot, on_event)?,
-        load: None,
-        probe: None,
-        readings: Readings::default(),
-        notes: Vec::new(),
-        log_tail: String::new(),
-    };
+    let mut trial = Trial { preflight: preflight(orders, &slot, on_event)?, notes, ..empty(&slot) };
     if orders.interrupted.load(Ordering::Relaxed) {
         trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
     } else {
         on_event(Event::Started { head: &orders.head, trials: 1 });
-        measure(orders, &slot, &mut trial, on_event)?;
+        measure(orders, spec(orders), &slot, &mut trial, on_event)?;
     }
     on_event(Event::Ended { slot: &slot, trial: &trial });
     let end = match trial.outcome {
@@ -78,14 +72,34 @@ pub fn load(
     Ok(run)
 }
 
-fn measure(
+/// A trial of which nothing is known yet.
+pub(crate) fn empty(slot: &Slot) -> Trial {
+    Trial {
+        block: slot.block,
+        position: slot.position,
+        cell: slot.cell.clone(),
+        rate: None,
+        outcome: Outcome::Complete,
+        began_ns: monotonic_ns(),
+        settings: EffectiveSettings::default(),
+        preflight: None,
+        load: None,
+        probe: None,
+        readings: Readings::default(),
+        notes: Vec::new(),
+        log_tail: String::new(),
+    }
+}
+
+/// Warms up, and measures `spec` with the host watched and a visitor beside it.
+pub(crate) fn measure(
     orders: &LoadOrders<'_>,
+    spec: &LoadSpec,
     slot: &Slot,
     trial: &mut Trial,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), ExperimentError> {
     let plan = &orders.head.plan;
-    let spec = spec(orders);
     let watch = Watch {
         period_ns: READING_PERIOD_NS,
         capacity: room(plan, spec),
@@ -128,7 +142,7 @@ fn measure(
 }
 
 /// Sends the first requests one at a time and says what came back.
-fn preflight(
+pub(crate) fn preflight(
     orders: &LoadOrders<'_>,
     slot: &Slot,
     on_event: &mut dyn FnMut(Event<'_>),
@@ -140,11 +154,32 @@ fn preflight(
     let spec = one_at_a_time(spec(orders), orders.preflight);
     let records = load::records(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?;
     let found = summary(&records);
-    on_event(Event::Preflight(&found));
     if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
         return Err(nobody_answers(orders, &found));
     }
+    on_event(Event::Preflight(&found));
+    remarks(orders, &found).iter().for_each(|remark| on_event(Event::Remark(remark)));
     Ok(Some(found))
+}
+
+/// What is odd about the first answers. The load goes on: it may be meant so.
+fn remarks(orders: &LoadOrders<'_>, found: &Preflight) -> Vec<String> {
+    let spec = spec(orders);
+    let mut remarks = Vec::new();
+    let odd: Vec<String> =
+        found.statuses.keys().filter(|status| !(200..300).contains(*status)).map(u16::to_string).collect();
+    // Checks may ask for such a status.
+    if !odd.is_empty() && spec.checks.is_empty() {
+        let redirect = found.statuses.keys().any(|status| (300..400).contains(status));
+        let location =
+            redirect.then(|| load::location(spec, orders.target, orders.interrupted).ok().flatten()).flatten();
+        let whither = location.map_or_else(String::new, |url| format!("; it points to {url}, which is not followed"));
+        remarks.push(format!("the answer has status {}, which counts as failed{whither}", odd.join(" and ")));
+    }
+    if let Some((least, most)) = found.bytes.filter(|(least, most)| least != most) {
+        remarks.push(format!("answers differ in size: {least} to {most} bytes"));
+    }
+    remarks
 }
 
 fn summary(records: &[Record]) -> Preflight {
@@ -178,7 +213,7 @@ fn keep(store: &mut Store, run: &Run) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
+pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
     let plan = &orders.head.plan;
     plan.load(plan.baseline())
 }

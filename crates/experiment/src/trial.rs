@@ -80,6 +80,7 @@ impl Bench<'_> {
             settings: EffectiveSettings::default(),
             preflight: None,
             load: None,
+            rate: None,
             probe: None,
             readings: Readings::default(),
             notes: Vec::new(),

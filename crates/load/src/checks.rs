@@ -20,6 +20,8 @@ pub(crate) struct Checks {
     about_status: bool,
     // The most bytes of a body that are kept.
     kept: usize,
+    // Whether the address a redirect points to is kept, in place of a body.
+    points: bool,
     cookies: bool,
 }
 
@@ -93,6 +95,7 @@ impl Checks {
         Ok(Some(Checks {
             about_status: any(|look| matches!(look, Look::Status(..))),
             kept: if about_body { KEPT } else { 0 },
+            points: false,
             cookies: spec.cookies,
             fields,
             rules,
@@ -101,7 +104,12 @@ impl Checks {
 
     /// No checks: any answer is good, and so much of its body is kept.
     pub(crate) fn keeping(kept: usize) -> Checks {
-        Checks { rules: Vec::new(), fields: 0, about_status: true, kept, cookies: false }
+        Checks { rules: Vec::new(), fields: 0, about_status: true, kept, points: false, cookies: false }
+    }
+
+    /// No checks, and of an answer the address that it points to is kept.
+    pub(crate) fn pointing() -> Checks {
+        Checks { points: true, ..Checks::keeping(0) }
     }
 
     /// For a connection that has received nothing.
@@ -180,6 +188,9 @@ impl Observe for Watching<'_> {
             {
                 self.seen.fields[*place] |= finder.finds(value);
             }
+        }
+        if self.checks.points && name.eq_ignore_ascii_case(b"location") {
+            self.seen.body = value.to_vec();
         }
         if let Some(jar) = &mut self.seen.jar
             && name.eq_ignore_ascii_case(b"set-cookie")

@@ -37,15 +37,7 @@ const MOST: usize = 8 << 20;
 /// # Errors
 /// When there is no complete answer, or one too long.
 pub fn fetch(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Fetched, FetchError> {
-    let one = LoadSpec {
-        pace: Pace::WhenFree,
-        connections: 1,
-        pipeline: 1,
-        threads: Some(1),
-        requests: Some(1),
-        duration_ns: None,
-        ..spec.clone()
-    };
+    let one = one(spec);
     let (engine, dialers) = Engine::ready(&one, target, &[], stop)?;
     let engine = engine.looking(Checks::keeping(MOST));
     let mut workers = engine.drive(dialers, vec![Records::default()], || {})?;
@@ -60,5 +52,30 @@ pub fn fetch(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Fetc
             let why = finished.examples.into_values().next();
             Err(FetchError::Failed(why.unwrap_or_else(|| "it was stopped".to_owned())))
         }
+    }
+}
+
+/// Sends the first request of a load and gives back the address that its answer points to, if it does: a redirect's.
+///
+/// # Errors
+/// When the request cannot be made.
+pub fn location(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Option<String>, LoadError> {
+    let one = one(spec);
+    let (engine, dialers) = Engine::ready(&one, target, &[], stop)?;
+    let engine = engine.looking(Checks::pointing());
+    let kept = engine.drive(dialers, vec![Records::default()], || {})?.swap_remove(0).kept;
+    Ok((!kept.is_empty()).then(|| kept.escape_ascii().to_string()))
+}
+
+fn one(spec: &LoadSpec) -> LoadSpec {
+    LoadSpec {
+        pace: Pace::WhenFree,
+        session: None,
+        connections: 1,
+        pipeline: 1,
+        threads: Some(1),
+        requests: Some(1),
+        duration_ns: None,
+        ..spec.clone()
     }
 }

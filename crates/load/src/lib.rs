@@ -37,7 +37,7 @@ mod transport;
 mod worker;
 
 pub use engine::{Control, LoadError, Target, check, records, run, run_until};
-pub use fetch::{FetchError, Fetched, fetch};
+pub use fetch::{FetchError, Fetched, fetch, location};
 pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};
 pub use transport::Address;

@@ -14,6 +14,7 @@ pub mod load;
 pub mod plan;
 pub mod reading;
 pub mod run;
+pub mod search;
 pub mod statistic;
 pub mod threshold;
 pub mod trial;

@@ -73,6 +73,9 @@ pub struct Trial {
     pub position: u32,
     /// Name of the cell.
     pub cell: String,
+    /// The rate it tried, when it is a step of a search for one.
+    #[serde(default)]
+    pub rate: Option<f64>,
     /// How it ended.
     pub outcome: Outcome,
     /// When preparing it began.

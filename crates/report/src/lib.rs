@@ -10,6 +10,7 @@ pub mod json;
 mod language;
 pub mod load;
 pub mod markdown;
+pub mod search;
 pub mod text;
 pub mod view;
 

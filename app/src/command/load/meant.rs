@@ -1,17 +1,17 @@
 //! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
 
 use super::what::{self, What};
-use super::{users, way};
+use super::{operated, search, users, way};
 use crate::flags::load::{Http, LoadFlags};
 use crate::say::say;
 use anyhow::{bail, ensure};
-use load::{Address, Target};
+use load::Target;
 use model::SECOND;
 use model::plan::{
     Arrivals, Cell, Guards, HttpVersion, LoadSpec, Pace, Plan, Role, ServerSpec, Stage, Timetable, Variant, Warmup,
 };
 use std::path::PathBuf;
-use url::{Host, Url};
+use url::Url;
 
 /// How long a load lasts when nothing else ends it.
 const DURATION: u64 = 10 * SECOND;
@@ -34,37 +34,12 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     let mut spec = spec(flags, &whither.url, what, seed)?;
     let what::Whither { url, shown, .. } = whither;
     load::check(&spec, &target).map_err(|error| anyhow::anyhow!(error.reason()))?;
-    allowed(flags, &target, &url)?;
+    operated::allowed(flags, &target, &url)?;
     if flags.users.page {
         say(&users::invite(&flags.users, &mut spec, &target, &url)?);
     }
     let server = ServerSpec::Url(model::plan::Url { url: shown.clone(), address: target.address.to_string() });
     Ok(Meant { plan: plan(spec, server, flags), target, shown })
-}
-
-/// Loads go to this machine, or to a host that the user says is theirs.
-fn allowed(flags: &LoadFlags, target: &Target, url: &Url) -> anyhow::Result<()> {
-    let Address::Tcp(address) = &target.address else { return Ok(()) };
-    let host = url.host_str().unwrap_or_default();
-    // A proxy passes on what it is sent.
-    let is_near = flags.way.proxy.is_none() || is_this_machine(url);
-    if address.ip().is_loopback() && is_near {
-        return Ok(());
-    }
-    match &flags.i_operate {
-        Some(named) if named == host => Ok(()),
-        Some(named) => bail!("--i-operate {named}: the URL's host is {host}"),
-        None => bail!("{host} is not this machine; if you operate it, say so: --i-operate {host}"),
-    }
-}
-
-fn is_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<LoadSpec> {
@@ -110,6 +85,8 @@ fn pace(flags: &LoadFlags) -> anyhow::Result<Pace> {
     let stages = match (&flags.stages, flags.rate) {
         (Some(text), _) => model::plan::stages(text).map_err(|error| anyhow::anyhow!("--stages: {error}"))?,
         (None, Some(rate)) => vec![Stage { length_ns: u64::MAX, from: rate, to: rate }],
+        // The steps of a search have rates of their own.
+        _ if !flags.search.find_rate.is_empty() => return Ok(Pace::WhenFree),
         (None, None) if flags.poisson || flags.burst.is_some() => {
             bail!("--poisson and --burst need a rate; add -r RATE or --stages LIST")
         }
@@ -141,6 +118,7 @@ fn plan(spec: LoadSpec, server: ServerSpec, flags: &LoadFlags) -> Plan {
             load: ONLY.to_owned(),
             role: Role::Baseline,
         }],
+        search: search::meant(flags),
         blocks: 1,
         seed: None,
         warmup: flags.warmup.map_or(Warmup::None, Warmup::Duration),

@@ -1,7 +1,9 @@
 //! `webdyno load`: one load against a server that is there already.
 
 mod meant;
+mod operated;
 mod replay;
+pub(crate) mod search;
 mod secret;
 mod users;
 mod way;
@@ -73,6 +75,10 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         (_, _, true) => Form::OpenMetrics,
         _ => Form::Text,
     };
+    if run.head.plan.search.is_some() {
+        let exit = report::show_search(&run, form, &flags.lang);
+        return Ok(if run.head.end == RunEnd::Interrupted { Exit::Interrupted } else { exit });
+    }
     let met = report::show_load(&run, form, &flags.lang);
     Ok(match (&run.head.end, met) {
         (RunEnd::Interrupted, _) => Exit::Interrupted,
@@ -87,6 +93,10 @@ fn outline(meant: &Meant, flags: &LoadFlags) -> String {
     let mut out = format!("{} over {} connections to {}\n", meant.shown, spec.connections, meant.target.address);
     if flags.preflight > 0 {
         out.push_str(&format!("{} requests one at a time first\n", flags.preflight));
+    }
+    if let Some(search) = &meant.plan.search {
+        out.push_str(&search::outline(search, spec));
+        return out;
     }
     if let Some(n) = spec.requests {
         out.push_str(&format!("{n} requests\n"));

@@ -130,6 +130,7 @@ impl Scene {
             settings,
             preflight: None,
             load: Some(self.load_result(&load)),
+            rate: None,
             probe: None,
             readings,
             notes: vec![],

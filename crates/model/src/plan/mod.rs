@@ -22,6 +22,7 @@ pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
 pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
 
 use crate::Nanos;
+use crate::search::RateSearch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -53,6 +54,9 @@ pub struct Plan {
     pub loads: Vec<LoadSpec>,
     /// What is compared; the baseline is one of them, and a second copy of it is the A/A cell when asked for.
     pub cells: Vec<Cell>,
+    /// Instead of repeating the one cell as it is, search for the highest rate that it sustains.
+    #[serde(default)]
+    pub search: Option<RateSearch>,
     /// How often every cell is run.
     pub blocks: u32,
     /// Seed of the order, when the plan fixes it.

@@ -247,6 +247,7 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         variants: variants.into_iter().map(|(variant, _)| variant).collect(),
         loads,
         cells,
+        search: None,
         blocks: if options.quick { blocks.min(3) } else { blocks },
         seed: written.seed,
         warmup: warmup_meant(source, &written.warmup)?,

@@ -5,7 +5,7 @@ use crate::language::Catalogue;
 use model::statistic::Found;
 use model::threshold::{Judged, Met, Unit, Why};
 
-pub(super) fn view(judged: Judged, words: &Catalogue) -> ThresholdView {
+pub(crate) fn view(judged: Judged, words: &Catalogue) -> ThresholdView {
     let unit = judged.threshold.metric.unit();
     let found = judged.found.map(|found| told(found, unit, words)).unwrap_or_default();
     let mut arguments = vec![("threshold", judged.threshold.text.as_str().into())];
@@ -27,7 +27,7 @@ pub(super) fn view(judged: Judged, words: &Catalogue) -> ThresholdView {
     ThresholdView { judged, sentence }
 }
 
-fn told(found: Found, unit: Unit, words: &Catalogue) -> String {
+pub(crate) fn told(found: Found, unit: Unit, words: &Catalogue) -> String {
     let value = printed(found.value(), unit);
     match found {
         Found::Exactly(_) => value,

@@ -189,8 +189,9 @@ struct Lateness {
     max: u64,
 }
 
+/// An expectation and what became of it.
 #[derive(Serialize)]
-struct Threshold<'a> {
+pub(crate) struct Threshold<'a> {
     text: &'a str,
     met: &'static str,
     found: Option<f64>,
@@ -397,7 +398,7 @@ impl<'a> GeneratorAccount<'a> {
 }
 
 impl<'a> Threshold<'a> {
-    fn of(view: &'a ThresholdView) -> Threshold<'a> {
+    pub(crate) fn of(view: &'a ThresholdView) -> Threshold<'a> {
         let judged = &view.judged;
         Threshold {
             text: &judged.threshold.text,

@@ -11,7 +11,7 @@
 
 pub mod csv;
 mod facts;
-mod held;
+pub(crate) mod held;
 pub mod json;
 pub mod openmetrics;
 mod probe;

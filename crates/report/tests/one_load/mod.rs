@@ -2,6 +2,7 @@
 
 mod metrics;
 mod scene;
+mod search;
 
 use expect_test::{ExpectFile, expect_file};
 use model::run::Run;
@@ -108,7 +109,11 @@ fn strict(schema: &mut Value) {
 }
 
 fn check_schema(document: &Value) -> Vec<String> {
-    let mut schema: Value = serde_json::from_str(include_str!("../../../../docs/schemas/load.schema.json")).unwrap();
+    check_against(include_str!("../../../../docs/schemas/load.schema.json"), document)
+}
+
+fn check_against(schema: &str, document: &Value) -> Vec<String> {
+    let mut schema: Value = serde_json::from_str(schema).unwrap();
     strict(&mut schema);
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()

@@ -8,6 +8,7 @@ use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult,
 use model::plan::{Arrivals, LoadSpec, Pace, RequestSpec, Stage, Timetable};
 use model::reading::Readings;
 use model::run::Run;
+use model::search::RateSearch;
 use model::trial::{EffectiveSettings, Outcome, Trial};
 
 const PLAN: &str = "[server]\nkind = \"embedded\"\n[load.l]\npath = \"/\"\nconnections = 1\nrequests = 1\n";
@@ -28,6 +29,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         settings: EffectiveSettings::default(),
         preflight: None,
         load: Some(load),
+        rate: None,
         probe: None,
         readings: Readings::default(),
         notes: vec![],
@@ -180,4 +182,26 @@ pub(crate) fn refused() -> Run {
     let stages = vec![Stage { length_ns: 2 * SECOND, from: 50.0, to: 100.0 }];
     let pace = Pace::Timetable(Timetable { stages, arrivals: Arrivals::Even });
     run(LoadSpec { connections: 10, pace, ..LoadSpec::of("l", "/") }, load)
+}
+
+/// A search that found 800 a second: what held had its answers, what missed had many late.
+pub(crate) fn search() -> Run {
+    let mut run = open();
+    let goals = vec!["p99 < 50ms".to_owned().try_into().unwrap()];
+    run.head.plan.search = Some(RateSearch { goals, precision: 0.05, start: None, arrivals: Arrivals::Even });
+    let tried = [(None, 0), (Some(900.0), 40_000), (Some(800.0), 0), (Some(830.0), 300), (Some(800.0), 0)];
+    let trial = |(block, (rate, late)): (u32, (Option<f64>, u64))| {
+        let mut load = empty(10);
+        let arrived = rate.map_or(8_500, |rate: f64| (rate * 10.0) as u64);
+        let mut latency = Latency::new();
+        (0..arrived).for_each(|i| latency.record(if i < late { 90_000 } else { 9_000 }));
+        for _ in 0..10 {
+            add(&mut load, of_second(arrived / 10, &[], &[(200, arrived / 10)]), &Latency::new());
+        }
+        load.total = latency;
+        load.open = rate.map(|_| OpenLoop { arrived, unsent: late / 1000, ..OpenLoop::default() });
+        Trial { block, rate, load: Some(load), ..run.trials[0].clone() }
+    };
+    let trials = (0..).zip(tried).map(trial).collect();
+    Run { trials, head: run.head.clone() }
 }

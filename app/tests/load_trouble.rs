@@ -1,0 +1,220 @@
+//! `webdyno load` in trouble, through the real binary: the exit code, one clear line, correct counts, and what was measured kept.
+
+mod tool;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use testkit::scripted::{Refusing, Scripted, Step, answer};
+use tool::{Finished, Tool};
+
+/// Nobody could be loaded: no report, and one line that says all of that.
+#[track_caller]
+fn check_refused(finished: &Finished, code: i32, says: &[&str]) {
+    assert_eq!((finished.code, finished.err.lines().count(), finished.out.as_str()), (code, 1, ""), "{finished:?}");
+    assert!(finished.err.starts_with("webdyno: ") && !finished.err.contains("(os error"), "{finished:?}");
+    for expected in says {
+        assert!(finished.err.contains(expected), "no `{expected}` in {finished:?}");
+    }
+}
+
+fn load(url: &str, typed: &[&str]) -> Finished {
+    Tool::new().run(&[&["load", "--plain", "--no-probe", "-c", "1", url], typed].concat())
+}
+
+/// A load that went on in spite of trouble: its counts by name, which together are all that was asked for.
+#[track_caller]
+fn check_counts(address: SocketAddr, requests: u64, good: u64, failed: &[(&str, u64)]) {
+    let (tool, n) = (Tool::new(), requests.to_string());
+    let url = format!("http://{address}/");
+    let finished =
+        tool.run(&["load", "--plain", "--json", "--no-probe", "--preflight", "0", "-c", "1", "-n", &n, &url]);
+    assert_eq!(finished.code, 0, "{finished:?}");
+    let found: Value = serde_json::from_str(&finished.out).expect("JSON");
+    assert_eq!(found["counts"]["good"], good, "{}", finished.out);
+    let told: Vec<(&str, u64)> = found["counts"]["failed"]
+        .as_object()
+        .expect("failures")
+        .iter()
+        .map(|(cause, n)| (cause.as_str(), n.as_u64().unwrap_or_default()))
+        .collect();
+    assert_eq!(told, failed);
+    assert_eq!(tool.run(&["report", "--json"]).out, finished.out, "kept in the store");
+}
+
+/// A listener that hands every connection to this, one after the other.
+fn listen(serve: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
+    address
+}
+
+#[test]
+fn nobody_is_there() {
+    check_refused(&load("http://no-such-host.invalid/", &[]), 4, &["cannot find the host `no-such-host.invalid`"]);
+    let refusing = Refusing::start();
+    let told = ["no answer from 127.0.0.1:", "nobody listens there; start the server or correct the port"];
+    check_refused(&load(&format!("http://{}/", refusing.address()), &["--preflight", "2"]), 4, &told);
+}
+
+#[test]
+fn tls_and_plain_do_not_understand_each_other() {
+    // A plain server says so in plain words.
+    let plain = listen(|mut stream| {
+        let _ = stream.read(&mut [0; 512]);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    });
+    check_refused(&load(&format!("https://{plain}/"), &["--insecure"]), 4, &["no answer", "TLS failed"]);
+    // A TLS server answers with an alert.
+    let alert = b"\x15\x03\x01\x00\x02\x02\x46".to_vec();
+    let server = Scripted::always(vec![Step::Send(alert), Step::Close]);
+    let told = ["what answers there does not speak HTTP/1; is it HTTPS"];
+    check_refused(&load(&format!("http://{}/", server.address()), &[]), 4, &told);
+}
+
+#[test]
+fn without_descriptors_it_is_one_line_with_the_number() {
+    let tool = Tool::new();
+    let webdyno = tool.command(&["load", "--plain", "-c", "500", "http://127.0.0.1:9/"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 128 && exec \"$@\"", "sh"]).arg(webdyno.get_program()).args(webdyno.get_args());
+    command.envs(webdyno.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let finished = Finished::of(&command.output().expect("sh starts"));
+    check_refused(&finished, 5, &["connections take", "may have 128", "ulimit -n "]);
+}
+
+#[test]
+fn answers_cut_off_are_failures_and_the_others_count() {
+    let partial = b"HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nabc".to_vec();
+    let server = Scripted::start(move |turn| match turn.total % 5 {
+        3 => vec![Step::Send(partial.clone()), Step::Reset],
+        _ => vec![Step::Send(answer(200, "abc"))],
+    });
+    check_counts(server.address(), 20, 16, &[("reset", 4)]);
+}
+
+#[test]
+fn a_server_that_starts_again_is_loaded_on() {
+    let first = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = first.local_addr().expect("an address");
+    let serve = |stream: TcpStream, requests: usize| {
+        let (mut reader, mut writer) = (BufReader::new(stream.try_clone().expect("a descriptor")), stream);
+        for _ in 0..requests {
+            let mut line = String::new();
+            while reader.read_line(&mut line).is_ok_and(|n| n > 2) {
+                line.clear();
+            }
+            let _ = writer.write_all(&answer(200, "abc"));
+        }
+    };
+    std::thread::spawn(move || {
+        serve(first.accept().expect("a client").0, 10);
+        // Both ends are gone before the port is taken again.
+        drop(first);
+        let again = TcpListener::bind(address).expect("the same port");
+        again.incoming().flatten().for_each(|stream| serve(stream, usize::MAX));
+    });
+    let tool = Tool::new();
+    let url = format!("http://{address}/");
+    let typed =
+        ["load", "--plain", "--json", "--no-probe", "--preflight", "0", "-c", "1", "-r", "50/s", "-n", "60", &url];
+    let finished = tool.run(&typed);
+    let found: Value = serde_json::from_str(&finished.out).expect("JSON");
+    let number = |pointer: &str| found.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
+    let failed: u64 = found["counts"]["failed"].as_object().expect("failures").values().filter_map(Value::as_u64).sum();
+    assert!(finished.code == 0 && number("/counts/good") >= 40, "{finished:?}");
+    assert_eq!(number("/counts/good") + failed + number("/in_flight") + number("/open/unsent"), 60, "{finished:?}");
+    assert!(number("/counts/connects") >= 2);
+}
+
+/// Interrupts a load when the server has had so many requests and such a line was said; it ends with 130, and the store has the
+/// run with so many trials.
+#[track_caller]
+fn check_interrupted(server: &Scripted, typed: &[&str], after: (&str, u64), trials: u64) {
+    for signal in [Signal::INT, Signal::TERM] {
+        let tool = Tool::new();
+        let url = format!("http://{}/", server.address());
+        let before = server.requests();
+        let mut command = tool.command(&[&["load", "--plain", "-c", "2", &url], typed].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("webdyno starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+        assert!(after.0.is_empty() || lines.any(|line| line.starts_with(after.0)), "no `{}`", after.0);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.requests() < before + after.1 {
+            assert!(Instant::now() < deadline, "{} requests", server.requests() - before);
+            std::thread::yield_now();
+        }
+        kill_process(Pid::from_child(&child), signal).expect("our own child");
+        lines.for_each(drop);
+        let ended = Finished::of(&child.wait_with_output().expect("webdyno ends"));
+        assert_eq!(ended.code, 130, "{}", ended.out);
+        let runs: Value = serde_json::from_str(&tool.run(&["runs", "--json"]).out).expect("JSON");
+        assert_eq!((runs.as_array().map(Vec::len), &runs[0]["trials"]), (Some(1), &trials.into()), "{runs}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_every_phase_and_keeps_what_was_measured() {
+    let friendly = Scripted::always(vec![Step::Send(answer(200, "abc"))]);
+    let hanging = Scripted::always(vec![Step::Hang]);
+    check_interrupted(&hanging, &["-d", "10min"], ("", 1), 1);
+    check_interrupted(&friendly, &["-d", "10min", "--warmup", "10min"], ("run ", 20), 1);
+    check_interrupted(&friendly, &["-d", "10min"], ("run ", 20), 1);
+    // An answer that never comes is not waited for.
+    check_interrupted(&hanging, &["-d", "10min", "--preflight", "0"], ("run ", 1), 1);
+    check_interrupted(&friendly, &["-d", "10min", "-r", "50/s", "--find-rate", "max < 1min"], ("run ", 20), 1);
+    check_interrupted(&friendly, &["-d", "1s", "-r", "50/s", "--find-rate", "failed = 0"], ("step 1", 3), 2);
+}
+
+#[test]
+fn a_measurement_that_was_interrupted_is_shown() {
+    let (tool, server) = (Tool::new(), Scripted::always(vec![Step::Send(answer(200, "abc"))]));
+    let url = format!("http://{}/", server.address());
+    let child = tool.spawn(&["load", "--plain", "-c", "1", "-d", "10min", "--preflight", "0", &url]);
+    while server.requests() < 50 {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child");
+    let ended = Finished::of(&child.wait_with_output().expect("webdyno ends"));
+    assert_eq!(ended.code, 130, "{ended:?}");
+    assert!(ended.out.contains("interrupted; what was measured until then is shown"), "{}", ended.out);
+    assert!(ended.out.contains("good answers"), "{}", ended.out);
+}
+
+#[test]
+fn odd_first_answers_are_said_before_the_load() {
+    let moved = b"HTTP/1.1 301 X\r\nLocation: https://h/new\r\nContent-Length: 0\r\n\r\n".to_vec();
+    let server = Scripted::start(move |turn| match turn.total {
+        1 => vec![Step::Send(answer(200, "longer"))],
+        _ => vec![Step::Send(moved.clone())],
+    });
+    let finished = load(&format!("http://{}/", server.address()), &["-n", "3", "--preflight", "3"]);
+    let says =
+        "note: the answer has status 301, which counts as failed; it points to https://h/new, which is not followed";
+    assert!(finished.err.lines().any(|line| line == says), "{finished:?}");
+    assert!(finished.err.contains("note: answers differ in size: "), "{finished:?}");
+    assert!(finished.out.contains("failed"), "the load goes on: {finished:?}");
+}
+
+#[test]
+fn whom_one_operates_is_said_once() {
+    let (tool, proxy) = (Tool::new(), Scripted::always(vec![Step::Send(answer(200, "abc"))]));
+    // A proxy on this machine reaches others.
+    let through = format!("http://{}", proxy.address());
+    let check = |typed: &[&str], code: i32, says: &str| {
+        let common = ["load", "--plain", "-n", "1", "-c", "1", "--proxy", &through, "http://example.test/"];
+        let finished = tool.run(&[&common[..], typed].concat());
+        assert!(finished.code == code && finished.err.contains(says), "{finished:?}");
+    };
+    check(&[], 2, "example.test is not this machine; if you operate it, say so once: --i-operate example.test");
+    check(&["--i-operate", "other.test"], 2, "--i-operate example.test");
+    check(&["--i-operate", "example.test", "--dry-run"], 0, "");
+    check(&[], 2, "say so once");
+    check(&["--i-operate", "example.test"], 0, "run ");
+    check(&[], 0, "run ");
+    assert_eq!(proxy.requests(), 4);
+}

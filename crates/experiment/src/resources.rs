@@ -1,0 +1,225 @@
+//! Whether this machine has what a load takes of it: open files and local ports. Asked before the first connection.
+//!
+//! [`judge`] decides by numbers alone; [`prepare`] reads them and raises the limit on open files as far as it goes.
+
+use crate::ExperimentError;
+use load::{Address, Target};
+use model::plan::{LoadSpec, Pace};
+use model::{Nanos, SECOND};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::path::Path;
+
+/// Files that are opened later, the sampler's pipes among them.
+const SPARE_FILES: u64 = 64;
+/// A closed connection keeps its port for so long.
+const TIME_WAIT_S: f64 = 60.0;
+/// Where the kernel may take the port of a closed connection again, it waits so long.
+const REUSE_S: f64 = 1.0;
+
+/// What a load takes.
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    connections: u64,
+    /// Connections opened in all, and how many of them in a second; where nobody knows, as many as the server allows.
+    opened: f64,
+    per_second: f64,
+    /// Ports are taken, and so many addresses have some.
+    addresses: Option<u64>,
+    loopback: bool,
+}
+
+/// What the machine has.
+#[derive(Debug, Clone, Copy)]
+struct Has {
+    files_open: u64,
+    /// Limits on open files; `None` is none.
+    files_soft: Option<u64>,
+    files_hard: Option<u64>,
+    ports: u64,
+    /// `net.ipv4.tcp_tw_reuse`: 1 everywhere, 2 on loopback.
+    reuse: u64,
+}
+
+/// What follows.
+#[derive(Debug, PartialEq, Eq)]
+struct Verdict {
+    /// The limit on open files has to be raised to this.
+    raise_to: Option<u64>,
+    warnings: Vec<String>,
+}
+
+/// Makes room for a load, and says what may run short.
+///
+/// # Errors
+/// When its connections alone are more than this machine can have.
+pub(crate) fn prepare(
+    spec: &LoadSpec,
+    probe: Option<Nanos>,
+    target: &Target,
+    proc: &Path,
+) -> Result<Vec<String>, ExperimentError> {
+    let verdict = judge(needs(spec, probe, target), has(proc)).map_err(ExperimentError::Missing)?;
+    if let Some(files) = verdict.raise_to {
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        // Where it is refused, connections fail and say so.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum });
+    }
+    Ok(verdict.warnings)
+}
+
+fn needs(spec: &LoadSpec, probe: Option<Nanos>, target: &Target) -> Needs {
+    let visits = probe.map_or(0, |every| u64::from(crate::probe::spec(spec, every).connections));
+    let connections = u64::from(spec.connections) + visits;
+    let seconds = spec.length_ns().map_or(f64::INFINITY, |length| length as f64 / SECOND as f64);
+    let (opened, per_second) = match (&spec.pace, spec.keep_alive) {
+        (_, true) => (connections as f64, 0.0),
+        (Pace::Timetable(table), false) => {
+            let due = spec.length_ns().map_or(f64::INFINITY, |length| table.expected(length));
+            (due, due / seconds.max(1.0))
+        }
+        (Pace::WhenFree | Pace::Logged, false) => (f64::INFINITY, f64::INFINITY),
+    };
+    let (addresses, loopback) = match &target.address {
+        Address::Tcp(address) => (Some((target.local.len() as u64).max(1)), address.ip().is_loopback()),
+        Address::Unix(_) => (None, true),
+    };
+    let opened = spec.requests.map_or(opened, |requests| opened.min((requests as f64).max(connections as f64)));
+    Needs { connections, opened, per_second, addresses, loopback }
+}
+
+fn has(proc: &Path) -> Has {
+    let numbers = |name: &str| -> Vec<u64> {
+        let text = std::fs::read_to_string(proc.join("sys/net/ipv4").join(name)).unwrap_or_default();
+        text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    };
+    let limit = getrlimit(Resource::Nofile);
+    let open = std::fs::read_dir(proc.join("self/fd")).map_or(0, |entries| entries.count() as u64);
+    let ports = match numbers("ip_local_port_range")[..] {
+        [first, last] if last >= first => last - first + 1,
+        // The kernel's own default.
+        _ => 28_232,
+    };
+    let reuse = numbers("tcp_tw_reuse").first().copied().unwrap_or(0);
+    Has { files_open: open, files_soft: limit.current, files_hard: limit.maximum, ports, reuse }
+}
+
+/// What follows from the numbers; an error is one line that says what to do.
+fn judge(needs: Needs, has: Has) -> Result<Verdict, String> {
+    let files = needs.connections + has.files_open + SPARE_FILES;
+    if let Some(limit) = has.files_hard.filter(|limit| *limit < files) {
+        return Err(format!(
+            "{} connections take {files} open files and this process may have {limit}; lower -c, or raise the limit first: \
+             ulimit -n {files}",
+            needs.connections
+        ));
+    }
+    let raise_to = has.files_soft.filter(|limit| *limit < files).map(|_| files);
+    let Some(addresses) = needs.addresses else { return Ok(Verdict { raise_to, warnings: Vec::new() }) };
+    let ports = has.ports * addresses;
+    if needs.connections > ports {
+        return Err(format!(
+            "{} connections to one address take as many local ports and there are {ports}; lower -c, give more addresses of this \
+             machine with --local, or widen net.ipv4.ip_local_port_range",
+            needs.connections
+        ));
+    }
+    let reused = has.reuse == 1 || (has.reuse == 2 && needs.loopback);
+    let kept_s = if reused { REUSE_S } else { TIME_WAIT_S };
+    // Where nobody knows how fast they are opened it is not as fast as ports come back.
+    let at_once = if needs.per_second.is_finite() {
+        needs.per_second * kept_s
+    } else if reused {
+        0.0
+    } else {
+        needs.opened
+    };
+    let short = at_once.min(needs.opened) > ports as f64;
+    let warnings = if short { vec![few_ports(ports, kept_s)] } else { Vec::new() };
+    Ok(Verdict { raise_to, warnings })
+}
+
+fn few_ports(ports: u64, kept_s: f64) -> String {
+    format!(
+        "local ports may run out: each request opens a connection, there are {ports} ports, and a closed connection keeps its own \
+         for {kept_s} s; give more addresses of this machine with --local, widen net.ipv4.ip_local_port_range, or set \
+         net.ipv4.tcp_tw_reuse=1"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HAS: Has = Has { files_open: 10, files_soft: Some(1024), files_hard: Some(4096), ports: 28_000, reuse: 2 };
+
+    fn needs(connections: u64) -> Needs {
+        Needs { connections, opened: connections as f64, per_second: 0.0, addresses: Some(1), loopback: true }
+    }
+
+    /// The limit to raise to and the beginning of each warning, or the beginning of what refuses.
+    #[track_caller]
+    fn check(needs: Needs, has: Has, expected: Result<(Option<u64>, &[&str]), &str>) {
+        let found = judge(needs, has);
+        match (&found, expected) {
+            (Ok(verdict), Ok((raise_to, warnings))) => {
+                assert_eq!((verdict.raise_to, verdict.warnings.len()), (raise_to, warnings.len()), "{verdict:?}");
+                assert!(
+                    verdict.warnings.iter().zip(warnings).all(|(found, start)| found.starts_with(start)),
+                    "{verdict:?}"
+                );
+            }
+            (Err(why), Err(start)) => assert!(why.starts_with(start), "{why}"),
+            _ => panic!("{found:?}"),
+        }
+    }
+
+    #[test]
+    fn open_files_are_raised_or_refused() {
+        check(needs(900), HAS, Ok((None, &[])));
+        check(needs(1000), HAS, Ok((Some(1074), &[])));
+        check(needs(4022), HAS, Ok((Some(4096), &[])));
+        check(
+            needs(4023),
+            HAS,
+            Err("4023 connections take 4097 open files and this process may have 4096; lower -c, or"),
+        );
+        check(needs(100_000), Has { files_soft: None, files_hard: None, ports: 200_000, ..HAS }, Ok((None, &[])));
+    }
+
+    #[test]
+    fn more_connections_than_ports_are_refused_but_for_several_addresses() {
+        let has = Has { files_soft: None, files_hard: None, ..HAS };
+        check(
+            needs(28_001),
+            has,
+            Err("28001 connections to one address take as many local ports and there are 28000;"),
+        );
+        check(Needs { addresses: Some(2), ..needs(28_001) }, has, Ok((None, &[])));
+        check(Needs { addresses: None, ..needs(28_001) }, has, Ok((None, &[])));
+    }
+
+    #[test]
+    fn a_connection_per_request_may_run_short_of_ports() {
+        let few = "local ports may run out: each request opens a connection, there are 28000 ports";
+        let rate = |opened: f64, per_second: f64| Needs { opened, per_second, ..needs(10) };
+        // On loopback ports come back after a second, elsewhere after a minute.
+        check(rate(60_000.0, 1000.0), HAS, Ok((None, &[])));
+        check(rate(600_000.0, 30_000.0), HAS, Ok((None, &[few])));
+        let far = |needs: Needs| Needs { loopback: false, ..needs };
+        check(far(rate(60_000.0, 1000.0)), HAS, Ok((None, &[few])));
+        check(far(rate(20_000.0, 1000.0)), HAS, Ok((None, &[])));
+        check(far(rate(60_000.0, 1000.0)), Has { reuse: 1, ..HAS }, Ok((None, &[])));
+        check(far(Needs { addresses: Some(3), ..rate(60_000.0, 1000.0) }), HAS, Ok((None, &[])));
+        check(rate(60_000.0, 1000.0), Has { reuse: 0, ..HAS }, Ok((None, &[few])));
+        // A closed loop opens as many as the server allows.
+        check(far(rate(f64::INFINITY, f64::INFINITY)), HAS, Ok((None, &[few])));
+        check(rate(f64::INFINITY, f64::INFINITY), HAS, Ok((None, &[])));
+        check(far(rate(5000.0, f64::INFINITY)), HAS, Ok((None, &[])));
+    }
+
+    #[test]
+    fn this_machine_has_files_and_ports() {
+        let has = has(Path::new("/proc"));
+        assert!(has.files_open > 2 && has.ports > 0 && has.reuse <= 2, "{has:?}");
+    }
+}

@@ -1,0 +1,311 @@
+//! The highest rate that a server sustains: what is searched for, what became of each step, and what the steps amount to.
+//!
+//! A rate is sustained when everything that is asked of it holds, at least 99 % of what was due was answered well, and nothing
+//! that was due remained unsent. All of this is derived from the trials, so that an old search can be judged anew.
+
+use crate::load::LoadDoubt;
+use crate::plan::{Arrivals, LoadSpec, Pace, Timetable};
+use crate::statistic::Statistic;
+use crate::threshold::{Judged, Metric, Threshold};
+use crate::trial::{Outcome, Stop, Trial};
+use crate::{Nanos, SECOND};
+use serde::{Deserialize, Serialize};
+
+/// What is searched for, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RateSearch {
+    /// What must hold at a rate.
+    pub goals: Vec<Threshold>,
+    /// The search ends when the lowest rate that missed is so close above the highest that held: 0.05 is 5 %.
+    pub precision: f64,
+    /// Where to begin; found by a closed loop when absent.
+    pub start: Option<f64>,
+    /// How the arrivals of every step lie in time.
+    pub arrivals: Arrivals,
+}
+
+/// Whether a rate was sustained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// It was.
+    Yes,
+    /// It was not.
+    No,
+    /// It was not, and the load generator may be why.
+    Generator,
+}
+
+/// Why a rate was not sustained.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Miss {
+    /// Something that was asked of it does not hold, or is not known.
+    Goal(Judged),
+    /// Of what was due, too little was answered well.
+    Behind {
+        /// Requests that were due.
+        due: u64,
+        /// Good answers to them.
+        good: u64,
+    },
+    /// No connection was free for so many requests.
+    Unsent(u64),
+    /// A guard ended it.
+    Stopped(Stop),
+    /// The generator itself was at its limit.
+    Generator(LoadDoubt),
+}
+
+/// One trial of a search, judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its number.
+    pub number: u32,
+    /// The rate that was asked for.
+    pub rate: f64,
+    /// Good answers per second.
+    pub good: f64,
+    /// Whether it was sustained.
+    pub held: Held,
+    /// Every goal, judged.
+    pub goals: Vec<Judged>,
+    /// Why it was not sustained; empty when it was.
+    pub misses: Vec<Miss>,
+}
+
+/// What the steps amount to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Answer {
+    /// This rate held twice, and the one just above it missed.
+    Found {
+        /// The highest that held.
+        rate: f64,
+        /// The lowest above it that did not.
+        missed: f64,
+    },
+    /// This rate held twice, and above it the generator was the limit, not the server.
+    AtLeast {
+        /// The highest that held.
+        rate: f64,
+        /// Where the generator was at its limit.
+        generator: f64,
+    },
+    /// Not even the lowest rate that can be judged held.
+    Nothing {
+        /// The lowest that was tried.
+        lowest: f64,
+    },
+    /// The search ended before it knew.
+    Open {
+        /// The highest that held so far.
+        held: Option<f64>,
+        /// The lowest that missed so far.
+        missed: Option<f64>,
+    },
+}
+
+/// Less than this share of what was due is not what was asked for.
+const ACHIEVED: f64 = 0.99;
+/// How long a step takes when nothing says so.
+const STEP_NS: Nanos = 10 * SECOND;
+/// So much more than the values that a percentile takes at least, as a few may be missing at the end.
+const SPARE: f64 = 1.05;
+
+impl RateSearch {
+    /// The load of one step.
+    #[must_use]
+    pub fn spec(&self, spec: &LoadSpec, rate: f64) -> LoadSpec {
+        let pace = Pace::Timetable(Timetable::constant(rate, self.arrivals));
+        let duration_ns = Some(RateSearch::step_ns(spec));
+        LoadSpec { pace, requests: None, duration_ns, expect: self.goals.clone(), ..spec.clone() }
+    }
+
+    /// How long each step takes.
+    #[must_use]
+    pub fn step_ns(spec: &LoadSpec) -> Nanos {
+        spec.duration_ns.unwrap_or(STEP_NS)
+    }
+
+    /// The lowest rate that can be judged in steps of this length: below it the rarest percentile asked for is not known.
+    #[must_use]
+    pub fn floor(&self, length_ns: Nanos) -> f64 {
+        let needs = |goal: &Threshold| match goal.metric {
+            Metric::Time(_, statistic @ Statistic::Percentile(_)) => statistic.needs(),
+            _ => 1,
+        };
+        let values = self.goals.iter().map(needs).max().unwrap_or(1) as f64;
+        values * SPARE * SECOND as f64 / length_ns.max(1) as f64
+    }
+
+    /// Judges a trial of the search; `None` for the closed loop before it, and for one that the user interrupted.
+    #[must_use]
+    pub fn judge(&self, trial: &Trial) -> Option<Step> {
+        let (rate, load) = (trial.rate?, trial.measured()?);
+        let goals: Vec<Judged> = self.goals.iter().map(|goal| goal.judge(load)).collect();
+        let mut misses: Vec<Miss> = goals.iter().filter(|goal| !goal.is_met()).cloned().map(Miss::Goal).collect();
+        let (due, unsent) = load.open.as_ref().map_or((0, 0), |open| (open.arrived, open.unsent));
+        if (load.counts.good as f64) < ACHIEVED * due as f64 || due == 0 {
+            misses.push(Miss::Behind { due, good: load.counts.good });
+        }
+        if unsent > 0 {
+            misses.push(Miss::Unsent(unsent));
+        }
+        if let Outcome::EndedEarly(stop) = trial.outcome {
+            misses.push(Miss::Stopped(stop));
+        }
+        let ours =
+            |doubt: &LoadDoubt| matches!(doubt, LoadDoubt::LateGenerator { .. } | LoadDoubt::GeneratorSaturated { .. });
+        // What the server itself refused or spoilt is no lateness of ours.
+        let spoilt = load.counts.failures() as f64 > (1.0 - ACHIEVED) * due as f64;
+        let doubts = if spoilt { Vec::new() } else { load.self_check() };
+        let ours: Vec<Miss> = doubts.into_iter().filter(ours).map(Miss::Generator).collect();
+        let held = match (misses.is_empty(), ours.is_empty()) {
+            (true, _) => Held::Yes,
+            (false, true) => Held::No,
+            (false, false) => Held::Generator,
+        };
+        if held == Held::Generator {
+            misses.extend(ours);
+        }
+        Some(Step { number: trial.block, rate, good: load.goodput(), held, goals, misses })
+    }
+
+    /// What the steps amount to; `length_ns` is that of each.
+    #[must_use]
+    pub fn answer(&self, steps: &[Step], length_ns: Nanos) -> Answer {
+        let tried = Tried::new(steps.iter().map(|step| (step.rate, step.held)));
+        let close =
+            tried.bracket().is_some_and(|(held, missed)| missed <= held * (1.0 + self.precision) * (1.0 + 1e-9));
+        match (tried.best(), tried.lowest_missed()) {
+            (Some(rate), Some((missed, held))) if close && tried.times(rate) > 1 => match held {
+                Held::Generator => Answer::AtLeast { rate, generator: missed },
+                _ => Answer::Found { rate, missed },
+            },
+            (None, Some((lowest, Held::No))) if lowest <= self.floor(length_ns) * (1.0 + 1e-9) => {
+                Answer::Nothing { lowest }
+            }
+            (held, missed) => Answer::Open { held, missed: missed.map(|(rate, _)| rate) },
+        }
+    }
+}
+
+/// The rates that held in one trial and missed in another, each once, ascending.
+#[must_use]
+pub fn contradictions(steps: &[Step]) -> Vec<f64> {
+    let missed = |rate: f64| steps.iter().any(|step| step.rate.total_cmp(&rate).is_eq() && step.held != Held::Yes);
+    let held_above = |rate: f64| steps.iter().any(|step| step.rate > rate && step.held == Held::Yes);
+    let odd = |step: &&Step| match step.held {
+        Held::Yes => missed(step.rate),
+        // It missed, and a higher one held.
+        Held::No | Held::Generator => held_above(step.rate),
+    };
+    let mut rates: Vec<f64> = steps.iter().filter(odd).map(|step| step.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    rates
+}
+
+/// The rates that were tried and what became of them.
+#[derive(Debug, Clone, Default)]
+pub struct Tried(Vec<(f64, Held)>);
+
+impl Tried {
+    /// These.
+    #[must_use]
+    pub fn new(steps: impl IntoIterator<Item = (f64, Held)>) -> Tried {
+        Tried(steps.into_iter().collect())
+    }
+
+    /// One more.
+    pub fn push(&mut self, rate: f64, held: Held) {
+        self.0.push((rate, held));
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How often a rate was tried.
+    #[must_use]
+    pub fn times(&self, rate: f64) -> usize {
+        self.0.iter().filter(|(tried, _)| tried.total_cmp(&rate).is_eq()).count()
+    }
+
+    /// The lowest rate that ever missed; where the server and the generator share it, the server's.
+    #[must_use]
+    pub fn lowest_missed(&self) -> Option<(f64, Held)> {
+        let rank = |held: Held| u8::from(held == Held::Generator);
+        let missed = self.0.iter().copied().filter(|(_, held)| *held != Held::Yes);
+        missed.min_by(|a, b| a.0.total_cmp(&b.0).then(rank(a.1).cmp(&rank(b.1))))
+    }
+
+    /// The highest rate that held below every rate that missed.
+    #[must_use]
+    pub fn best(&self) -> Option<f64> {
+        let missed = self.lowest_missed().map_or(f64::INFINITY, |(rate, _)| rate);
+        let held = self.0.iter().filter(|(rate, held)| *held == Held::Yes && *rate < missed);
+        held.map(|(rate, _)| *rate).max_by(f64::total_cmp)
+    }
+
+    /// Both, where there are both.
+    #[must_use]
+    pub fn bracket(&self) -> Option<(f64, f64)> {
+        self.best().zip(self.lowest_missed().map(|(rate, _)| rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Held::{Generator, No, Yes};
+
+    fn search(goal: &str) -> RateSearch {
+        let goals = vec![Threshold::parse(goal).unwrap()];
+        RateSearch { goals, precision: 0.05, start: None, arrivals: Arrivals::Even }
+    }
+
+    fn check(tried: &[(f64, Held)], expected: Answer, odd: &[f64]) {
+        let step =
+            |&(rate, held): &(f64, Held)| Step { number: 0, rate, good: rate, held, goals: vec![], misses: vec![] };
+        let steps: Vec<Step> = tried.iter().map(step).collect();
+        assert_eq!(search("max < 1s").answer(&steps, SECOND), expected, "{tried:?}");
+        assert_eq!(contradictions(&steps), odd, "{tried:?}");
+    }
+
+    #[test]
+    fn steps_amount_to_an_answer() {
+        check(&[(104.0, No), (100.0, Yes), (100.0, Yes)], Answer::Found { rate: 100.0, missed: 104.0 }, &[]);
+        // Not confirmed, and not close enough.
+        check(&[(104.0, No), (100.0, Yes)], Answer::Open { held: Some(100.0), missed: Some(104.0) }, &[]);
+        let wide = Answer::Open { held: Some(100.0), missed: Some(110.0) };
+        check(&[(110.0, No), (100.0, Yes), (100.0, Yes)], wide, &[]);
+        let at_least = Answer::AtLeast { rate: 100.0, generator: 104.0 };
+        check(&[(104.0, Generator), (100.0, Yes), (100.0, Yes)], at_least, &[]);
+        check(&[(4.0, No), (1.05, No)], Answer::Nothing { lowest: 1.05 }, &[]);
+        check(&[(4.0, No)], Answer::Open { held: None, missed: Some(4.0) }, &[]);
+        check(&[(1.05, Generator)], Answer::Open { held: None, missed: Some(1.05) }, &[]);
+        check(&[], Answer::Open { held: None, missed: None }, &[]);
+    }
+
+    #[test]
+    fn what_held_once_and_missed_once_is_not_hidden() {
+        let noisy = [(100.0, Yes), (104.0, No), (100.0, No), (96.0, Yes), (96.0, Yes)];
+        check(&noisy, Answer::Found { rate: 96.0, missed: 100.0 }, &[100.0]);
+        let above = [(100.0, Yes), (100.0, Yes), (104.0, No), (200.0, Yes)];
+        check(&above, Answer::Found { rate: 100.0, missed: 104.0 }, &[104.0]);
+    }
+
+    #[test]
+    fn the_lowest_rate_has_the_values_that_its_percentile_takes() {
+        assert!((search("p99 < 1s").floor(10 * SECOND) - 299.0 * 1.05 / 10.0).abs() < 1e-9);
+        assert!((search("failed = 0").floor(10 * SECOND) - 0.105).abs() < 1e-9);
+    }
+}
