@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use testkit::stalling::{Stalling, Stalls};
 use tool::{Tool, is_root, remains_of, shipped};
 
 /// How long after a kill nothing may be left.
@@ -147,4 +148,76 @@ fn long_check_kill_storm() {
     }
     std::fs::write(results.join("kill-storm.md"), &page).expect("the results");
     assert_eq!(left, 0, "{page}");
+}
+
+/// What a load must report of a server that stalls by a timetable, within half a percent or 0.3 ms.
+#[test]
+fn long_check_stall_truth() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    let stalls =
+        Stalls { service: Duration::from_millis(20), period: Duration::from_secs(5), stall: Duration::from_secs(1) };
+    let server = Stalling::start(stalls, || on_cpu(0));
+    let url = format!("http://{}/", server.address());
+    let tool = Tool::new();
+    let args = ["load", "-c", "4000", "-r", "2000/s", "-d", "60s", "--cpus", "1", "--preflight", "0", "--json", &url];
+    let found = report(&tool, &args);
+    let mut page = "# Latencies of a server that stalls for 1 s in every 5 s, at 2000 requests a second for 60 s\n\n\
+                    The truth follows from the server's timetable: 20 ms of service, and whoever would be answered in a\n\
+                    stall is answered at its end.\n\n\
+                    | | truth (ms) | reported (ms) | difference | \n|---|---|---|---|\n"
+        .to_owned();
+    let mut wrong = Vec::new();
+    for (name, percent) in [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0)] {
+        let truth = stalls.truth(percent).as_secs_f64() * 1e3;
+        let reported = found["latency_us"][name].as_f64().unwrap_or(f64::NAN) / 1e3;
+        let _ = writeln!(page, "| {name} | {truth:.3} | {reported:.3} | {:+.3} |", reported - truth);
+        // The tenth of the requests that wait half a stall come out when a thousand are answered at once.
+        if name != "p90" && (reported - truth).abs() > (0.005 * truth).max(0.3) {
+            wrong.push(name);
+        }
+    }
+    let _ = writeln!(page, "\ngood: {}, unsent: {}", found["counts"]["good"], found["open"]["unsent"]);
+    std::fs::write(results.join("stall-truth.md"), &page).expect("the results");
+    assert!(wrong.is_empty(), "{wrong:?}: {page}");
+}
+
+/// How late the generator begins requests at 20,000 a second.
+#[test]
+fn long_check_schedule() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    let stalls =
+        Stalls { service: Duration::ZERO, period: Duration::from_secs(86_400), stall: Duration::from_millis(1) };
+    let server = Stalling::start(stalls, || on_cpu(0));
+    let url = format!("http://{}/", server.address());
+    let mut page = "# How late requests begin at 20,000 a second\n\n\
+                    | arrivals | p50 (us) | p99 (us) | largest (us) | good | unsent |\n|---|---|---|---|---|---|\n"
+        .to_owned();
+    let mut late = Vec::new();
+    for arrivals in [None, Some("--poisson"), Some("--busy-poll")] {
+        let tool = Tool::new();
+        let mut args =
+            vec!["load", "-c", "100", "-r", "20000/s", "-d", "10s", "--cpus", "1", "-t", "1", "--json", &url];
+        args.extend(arrivals);
+        let found = report(&tool, &args);
+        let lateness = &found["generator"]["lateness_us"];
+        let name = arrivals.unwrap_or("even").trim_start_matches("--");
+        let _ = writeln!(
+            page,
+            "| {name} | {} | {} | {} | {} | {} |",
+            lateness["p50"], lateness["p99"], lateness["max"], found["counts"]["good"], found["open"]["unsent"]
+        );
+        if lateness["p99"].as_u64().is_none_or(|us| us >= 50) {
+            late.push(name);
+        }
+    }
+    std::fs::write(results.join("schedule.md"), &page).expect("the results");
+    assert!(late.is_empty(), "{late:?}: {page}");
+}
+
+/// Pins the calling thread.
+fn on_cpu(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    // On a machine with one CPU the numbers will tell.
+    let _ = rustix::thread::sched_setaffinity(None, &set);
 }

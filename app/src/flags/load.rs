@@ -174,7 +174,7 @@ pub(crate) struct SearchFlags {
 pub(crate) struct UserFlags {
     /// Users who fetch the page and what its HTML names on this host; the rate then counts users, and without one there are
     /// always as many as the connections allow
-    #[arg(long, conflicts_with_all = ["mix", "replay", "pipeline", "close"], help_heading = USERS)]
+    #[arg(long, conflicts_with_all = ["mix", "replay", "pipeline", "close", "cookies", "proxy", "dry_run"], help_heading = USERS)]
     pub(crate) page: bool,
     /// Connections of one user's browser
     #[arg(long, value_name = "N", default_value_t = 6, requires = "page", help_heading = USERS)]

@@ -62,6 +62,8 @@ pub(crate) struct Connection {
     pub(crate) free_since: Option<Nanos>,
     /// Failures since the last complete answer.
     pub(crate) failures: u32,
+    /// Whether it rests after one.
+    pub(crate) rests: bool,
     parser: Parser,
     // What is seen of its answers, if anybody looks.
     seen: Option<Box<Seen>>,
@@ -165,6 +167,7 @@ impl Connection {
             answered: false,
             free_since: None,
             failures: 0,
+            rests: false,
             parser: Parser::new(Asked::Content),
             seen: line.checks.as_ref().map(|checks| Box::new(checks.nothing_seen())),
             out: Vec::new(),
@@ -178,6 +181,11 @@ impl Connection {
     /// Whether another request may begin on it.
     pub(crate) fn has_room(&self) -> bool {
         self.waiting < self.exchanges.len()
+    }
+
+    /// Whether another request may begin on it now.
+    pub(crate) fn is_free(&self) -> bool {
+        self.has_room() && !self.rests
     }
 
     /// Whether no request is in flight on it.
@@ -275,7 +283,8 @@ impl Connection {
         }
         self.connecting = Some(monotonic_ns());
         match line.dialer.dial() {
-            Ok(stream) => {
+            Ok((stream, since)) => {
+                self.connecting = Some(since);
                 self.handshaking = stream.is_handshaking();
                 self.stream = Some(stream);
                 // On loopback the connection is there already, which saves waiting for it.
@@ -426,12 +435,14 @@ impl Connection {
 
     /// Reads once. What is left makes epoll tell again, so one connection with a large body cannot hold up the others.
     fn read(&mut self, line: &Line<'_>, inbox: &mut Inbox) -> Progress {
+        // Within TLS nothing is saved by it, and what stayed behind in the session nobody would tell of.
+        let may_skip = !self.wants_body(line) && self.stream.as_ref().is_some_and(Stream::discards);
         let skip = usize::try_from(self.parser.discardable()).unwrap_or(usize::MAX);
-        if skip >= SKIP_FROM && !self.is_idle() && !self.wants_body(line) {
+        if may_skip && skip >= SKIP_FROM && !self.is_idle() {
             return self.skip(skip, inbox);
         }
         // Of a long answer only the head is wanted, the rest is skipped.
-        let room = if inbox.long && !self.wants_body(line) { HEAD_BUFFER } else { READ_BUFFER };
+        let room = if inbox.long && may_skip { HEAD_BUFFER } else { READ_BUFFER };
         let length = match self.receive(&mut inbox.bytes[..room]) {
             Ok(length) => length,
             Err(progress) => return progress,
@@ -446,7 +457,8 @@ impl Connection {
             return Progress::Pending;
         }
         match self.parse(line, inbox) {
-            Progress::Pending if length == room => self.read(line, inbox),
+            // The head is there, and the body behind it.
+            Progress::Pending if room == HEAD_BUFFER && length == room => self.skip_body(inbox),
             progress => progress,
         }
     }
@@ -464,6 +476,14 @@ impl Connection {
     /// What was kept of the last answer's body, if any was.
     pub(crate) fn into_body(self) -> Vec<u8> {
         self.seen.map(|seen| seen.into_body()).unwrap_or_default()
+    }
+
+    /// Skips what may be skipped by now.
+    fn skip_body(&mut self, inbox: &mut Inbox) -> Progress {
+        match usize::try_from(self.parser.discardable()).unwrap_or(usize::MAX) {
+            0 => Progress::Pending,
+            most => self.skip(most, inbox),
+        }
     }
 
     /// Has the kernel throw away bytes that nobody looks at.

@@ -73,7 +73,7 @@ impl Crowd {
             kinds,
             seats: vec![Seat::default(); seats],
             timers: BinaryHeap::new(),
-            chance: ChaCha8Rng::seed_from_u64(seed),
+            chance: independent(seed),
             closes_ns,
             account: Sessions::default(),
         }
@@ -239,6 +239,13 @@ impl Crowd {
     fn uniform(&mut self) -> f64 {
         ((self.chance.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
+}
+
+/// Chance that has nothing to do with when users come, which is drawn from the low streams of the same seed.
+fn independent(seed: u64) -> ChaCha8Rng {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    chance.set_stream(u64::MAX);
+    chance
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl LoadError {
 /// # Errors
 /// When it could not.
 pub fn check(spec: &LoadSpec, target: &Target) -> Result<(), LoadError> {
-    Engine::new(spec, target, &[], &AtomicBool::new(false)).map(drop)
+    Engine::new(spec, target, &[], &AtomicBool::new(false))?.dialer().map(drop)
 }
 
 /// Runs a load to its end and counts. Threads are pinned to `cpus`, unless there are none.
@@ -159,16 +159,16 @@ pub fn run_until(
     control: &mut Control<'_>,
     interrupted: &AtomicBool,
 ) -> Result<LoadResult, LoadError> {
-    let mut engine = Engine::new(spec, target, cpus, control.stop)?;
+    let (mut engine, dialers) = Engine::ready(spec, target, cpus, control.stop)?;
     engine.halt.also = Some(interrupted);
     let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
     let (sender, seconds) = mpsc::channel();
     let sinks = (0..engine.threads as usize)
-        .map(|i| Histograms::new(i, engine.origin, engine.open_account(), sender.clone()))
+        .map(|i| Histograms::new(i, (engine.origin, engine.closes_ns()), engine.open_account(), sender.clone()))
         .collect();
     // From here on only workers hold senders, so the seconds end with the last worker.
     drop(sender);
-    let workers = engine.drive(sinks, || seconds.iter().for_each(|part| collector.add(&part)))?;
+    let workers = engine.drive(dialers, sinks, || seconds.iter().for_each(|part| collector.add(&part)))?;
     Ok(engine.result(workers, collector))
 }
 
@@ -178,9 +178,9 @@ pub fn run_until(
 /// # Errors
 /// As [`run`].
 pub fn records(spec: &LoadSpec, target: &Target, cpus: &[u32], stop: &AtomicBool) -> Result<Vec<Record>, LoadError> {
-    let engine = Engine::new(spec, target, cpus, stop)?;
+    let (engine, dialers) = Engine::ready(spec, target, cpus, stop)?;
     let sinks = (0..engine.threads).map(|_| Records::default()).collect();
-    let workers = engine.drive(sinks, || {})?;
+    let workers = engine.drive(dialers, sinks, || {})?;
     let mut records: Vec<_> = workers.into_iter().flat_map(|worker| worker.summary).collect();
     records.sort_by_key(|record| record.end_ns);
     Ok(records)
@@ -240,15 +240,31 @@ impl<'a> Engine<'a> {
         Engine { checks: Some(checks), ..self }
     }
 
+    /// An engine whose clock begins when all that takes time is done: certificates are read, and names checked.
+    pub(crate) fn ready(
+        spec: &'a LoadSpec,
+        target: &'a Target,
+        cpus: &'a [u32],
+        stop: &'a AtomicBool,
+    ) -> Result<(Engine<'a>, Vec<Dialer<'a>>), LoadError> {
+        let engine = Engine::new(spec, target, cpus, stop)?;
+        let dialers = (0..engine.threads).map(|_| engine.dialer()).collect::<Result<_, _>>()?;
+        Ok((Engine { origin: monotonic_ns(), ..engine }, dialers))
+    }
+
     /// Runs one worker per sink, and `meanwhile` on the calling thread.
     pub(crate) fn drive<S: Sink>(
         &self,
+        dialers: Vec<Dialer<'a>>,
         sinks: Vec<S>,
         meanwhile: impl FnOnce(),
     ) -> Result<Vec<Finished<S::Summary>>, LoadError> {
         let _room = OpenFiles::room_for(self.spec.connections);
-        let workers: Vec<_> =
-            (0..self.threads).zip(sinks).map(|(i, sink)| self.worker(i, sink)).collect::<Result<_, _>>()?;
+        let workers: Vec<_> = (0..self.threads)
+            .zip(dialers)
+            .zip(sinks)
+            .map(|((i, dialer), sink)| self.worker(i, dialer, sink))
+            .collect::<Result<_, _>>()?;
         thread::scope(|scope| {
             // Threads inherit the CPUs of the one that starts them.
             let pinned = Pinned::to(self.cpus)?;
@@ -268,12 +284,12 @@ impl<'a> Engine<'a> {
         })
     }
 
-    fn worker<S: Sink>(&self, i: u32, sink: S) -> Result<Worker<'_, S>, LoadError> {
+    fn worker<S: Sink>(&self, i: u32, dialer: Dialer<'a>, sink: S) -> Result<Worker<'_, S>, LoadError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
         let spec = self.spec;
         let line = Line {
-            dialer: self.dialer()?,
+            dialer,
             requests: &self.requests,
             checks: self.checks.clone(),
             keep_alive: spec.keep_alive,
@@ -289,7 +305,7 @@ impl<'a> Engine<'a> {
         // The first workers take one connection more each when they do not divide evenly.
         let units = (spec.connections / each).max(1);
         let connections = (units / self.threads + u32::from(i < units % self.threads)) * each;
-        let closes_ns = self.origin.saturating_add(self.rule.duration_ns.unwrap_or(Nanos::MAX));
+        let closes_ns = self.closes_ns();
         let crowd = spec.session.as_ref().map(|session| {
             let seed = spec.seed.wrapping_add(u64::from(i));
             Crowd::new(session, self.requests.len(), connections, closes_ns, seed)
@@ -297,11 +313,16 @@ impl<'a> Engine<'a> {
         Ok(Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink))
     }
 
-    fn dialer(&self) -> Result<Dialer<'_>, LoadError> {
+    fn dialer(&self) -> Result<Dialer<'a>, LoadError> {
         let tls = self.spec.tls.as_ref().map(TlsClient::new).transpose()?;
         // Both write again before there is an answer.
         let writes = if tls.is_some() || self.spec.pipeline > 1 { Writes::AtOnce } else { Writes::Gathered };
         Ok(Dialer { address: &self.target.address, local: &self.target.local, turn: Cell::new(0), tls, writes })
+    }
+
+    /// Where the window ends, if time ends it.
+    fn closes_ns(&self) -> Nanos {
+        self.rule.deadline(self.origin)
     }
 
     /// One worker's pacer, and the moment after which nothing counts for it.
@@ -334,7 +355,8 @@ impl<'a> Engine<'a> {
     fn result(&self, workers: Vec<Finished<Whole>>, collector: Collector<'_>) -> LoadResult {
         let ended_ns = workers.iter().map(|worker| worker.ended_ns).max().unwrap_or(self.origin);
         let open = self.spec.is_open();
-        let (intervals, total) = collector.finish(ended_ns);
+        let last_ns = workers.iter().map(|worker| worker.last_ns).max().unwrap_or(ended_ns);
+        let (intervals, total) = collector.finish(last_ns);
         let mut result = LoadResult {
             connections: self.spec.connections,
             // A timetable's window begins with the table, a closed loop's with its first request.

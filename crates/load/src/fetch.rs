@@ -38,8 +38,9 @@ const MOST: usize = 8 << 20;
 /// When there is no complete answer, or one too long.
 pub fn fetch(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Fetched, FetchError> {
     let one = one(spec);
-    let engine = Engine::new(&one, target, &[], stop)?.looking(Checks::keeping(MOST));
-    let mut workers = engine.drive(vec![Records::default()], || {})?;
+    let (engine, dialers) = Engine::ready(&one, target, &[], stop)?;
+    let engine = engine.looking(Checks::keeping(MOST));
+    let mut workers = engine.drive(dialers, vec![Records::default()], || {})?;
     let finished = workers.swap_remove(0);
     match finished.summary.first() {
         Some(record) if record.ending == Ending::Good => match finished.kept {
@@ -60,8 +61,9 @@ pub fn fetch(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Fetc
 /// When the request cannot be made.
 pub fn location(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Option<String>, LoadError> {
     let one = one(spec);
-    let engine = Engine::new(&one, target, &[], stop)?.looking(Checks::pointing());
-    let kept = engine.drive(vec![Records::default()], || {})?.swap_remove(0).kept;
+    let (engine, dialers) = Engine::ready(&one, target, &[], stop)?;
+    let engine = engine.looking(Checks::pointing());
+    let kept = engine.drive(dialers, vec![Records::default()], || {})?.swap_remove(0).kept;
     Ok((!kept.is_empty()).then(|| kept.escape_ascii().to_string()))
 }
 

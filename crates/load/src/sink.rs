@@ -113,6 +113,8 @@ pub(crate) struct Histograms {
     seconds: Sender<Part>,
     worker: usize,
     origin: Nanos,
+    // Where the window ends, if that is known.
+    closes_ns: Nanos,
     // The second now being filled, counted from the origin, and what is in it.
     second: u64,
     counts: Counts,
@@ -153,8 +155,13 @@ pub(crate) struct Whole {
 }
 
 impl Histograms {
-    /// An empty sink for the seconds since `origin`, of an open loop if it comes with such an account.
-    pub(crate) fn new(worker: usize, origin: Nanos, open: Option<OpenLoop>, seconds: Sender<Part>) -> Histograms {
+    /// An empty sink for the seconds from `origin` to `closes_ns`, of an open loop if it comes with such an account.
+    pub(crate) fn new(
+        worker: usize,
+        (origin, closes_ns): (Nanos, Nanos),
+        open: Option<OpenLoop>,
+        seconds: Sender<Part>,
+    ) -> Histograms {
         let whole = Whole {
             first_byte: Latency::preallocated(),
             connect: Latency::preallocated(),
@@ -165,7 +172,7 @@ impl Histograms {
             first_start_ns: None,
         };
         let (counts, total) = (Counts::default(), Latency::preallocated());
-        Histograms { seconds, worker, origin, second: 0, counts, total, whole }
+        Histograms { seconds, worker, origin, closes_ns, second: 0, counts, total, whole }
     }
 
     /// Where the second now being filled ends.
@@ -233,7 +240,8 @@ impl Sink for Histograms {
                 open.at_least.record(since_due(end_ns));
             }
         }
-        self.whole.in_flight_ns += end_ns.saturating_sub(start_ns);
+        // What an open loop waits for behind its window is no part of it.
+        self.whole.in_flight_ns += end_ns.min(self.closes_ns).saturating_sub(start_ns);
         // Requests end in another order than they begin in.
         self.whole.first_start_ns = Some(self.whole.first_start_ns.map_or(start_ns, |first| first.min(start_ns)));
     }
@@ -290,7 +298,7 @@ mod tests {
     /// Feeds records without a tick in between; each part that comes out as its second, its good answers, its bytes in.
     fn check(records: &[Record], expected: &[(u64, u64, u64)]) {
         let (sender, parts) = mpsc::channel();
-        let mut sink = Histograms::new(0, ORIGIN, None, sender);
+        let mut sink = Histograms::new(0, (ORIGIN, Nanos::MAX), None, sender);
         records.iter().for_each(|record| sink.record(record));
         sink.finish();
         let parts: Vec<_> = parts.iter().map(|part| (part.second, part.total.len(), part.counts.bytes_in)).collect();
@@ -311,7 +319,7 @@ mod tests {
         let nearest = [0, 499, 500, 1_499, 1_500, 1_000_700].map(micros);
         assert_eq!(nearest, [0, 0, 1, 1, 2, 1_001]);
         let (sender, _parts) = mpsc::channel();
-        let mut sink = Histograms::new(0, ORIGIN, None, sender);
+        let mut sink = Histograms::new(0, (ORIGIN, Nanos::MAX), None, sender);
         sink.record(&Record { connect_ns: Some(1_700), first_byte_ns: Some(ORIGIN + 3_600), ..record(0, 5_800) });
         let total = sink.total.range_us();
         let whole = sink.finish();

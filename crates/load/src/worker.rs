@@ -82,6 +82,8 @@ pub(crate) struct Finished<T> {
     pub(crate) end: LoadEnd,
     /// The end of its window.
     pub(crate) ended_ns: Nanos,
+    /// The end of its last request, which may lie behind the window.
+    pub(crate) last_ns: Nanos,
     /// CPU time it used.
     pub(crate) cpu_ns: Nanos,
     /// One example per kind of failure.
@@ -147,14 +149,15 @@ impl<'a, S: Sink> Worker<'a, S> {
             None => (0..self.connections.len()).collect(),
         }
         .into_iter()
-        .for_each(|i| self.enqueue(i, self.last_end));
+        .for_each(|i| self.enqueue(i, 0));
         let (end, ended_ns) = self.serve();
         self.cut_off(ended_ns);
         let cpu_ns = thread_cpu().saturating_sub(cpu_before);
+        let last_ns = self.last_end.max(ended_ns);
         let Worker { sink, examples, retry_example, connections, crowd, .. } = self;
         let kept = connections.into_iter().next().map(Connection::into_body).unwrap_or_default();
         let sessions = crowd.map(Crowd::account);
-        Finished { summary: sink.finish(), end, ended_ns, cpu_ns, examples, retry_example, sessions, kept }
+        Finished { summary: sink.finish(), end, ended_ns, last_ns, cpu_ns, examples, retry_example, sessions, kept }
     }
 
     /// The loop; says why it ended and when the window closed.
@@ -188,17 +191,19 @@ impl<'a, S: Sink> Worker<'a, S> {
             return Some((LoadEnd::Duration, self.deadline));
         }
         let Some(calls) = self.pacer.calls() else {
-            return (self.exhausted && self.in_flight.is_empty()).then_some((LoadEnd::Requests, self.last_end));
+            let over = self.exhausted && self.in_flight.is_empty() && self.crowd.as_ref().is_none_or(Crowd::is_empty);
+            return over.then_some((LoadEnd::Requests, self.last_end));
         };
         let end = calls.end();
         if now < end {
-            let nobody = self.crowd.as_ref().is_none_or(Crowd::is_empty);
-            let over = calls.is_complete() && self.in_flight.is_empty() && nobody;
+            let over =
+                calls.is_complete() && self.in_flight.is_empty() && self.crowd.as_ref().is_none_or(Crowd::is_empty);
             return over.then_some((LoadEnd::Requests, self.last_end));
         }
         // What is due and found no connection is never sent; what was sent is waited for, no longer than its own time.
         self.give_up_unsent(end);
-        self.in_flight.is_empty().then_some((LoadEnd::Duration, self.last_end.max(end)))
+        // The window is the timetable's; the last answers may come behind it.
+        self.in_flight.is_empty().then_some((LoadEnd::Duration, end))
     }
 
     /// Does what an event asks for, and what follows from it.
@@ -290,19 +295,33 @@ impl<'a, S: Sink> Worker<'a, S> {
 
     /// A connection without an answer: it is closed, and rests.
     fn broken(&mut self, i: usize, why: &Why, at: Nanos) {
+        let mut blame = true;
         while !self.connections[i].is_idle() {
-            let ending = self.fail(why.cause(), || why.to_string());
+            let ending = if blame {
+                self.fail(why.cause(), || why.to_string())
+            } else {
+                self.fail(Failure::ClosedEarly, || "one before it on the connection took too long".to_owned())
+            };
             self.over(i, ending, None, at);
+            // Only the oldest was late; those behind it go down with the connection.
+            blame = !matches!(why, Why::Late { .. });
         }
         self.inbox.clear();
-        let connection = &mut self.connections[i];
-        connection.close();
-        if self.crowd.is_some() {
+        self.connections[i].close();
+        if let Some(crowd) = &self.crowd {
+            let first = crowd.connections_of(crowd.seat_of(i)).start;
+            self.connections[first].failures = self.connections[first].failures.saturating_add(1);
             // The user goes on without it, or leaves.
             return self.go_on(i, at);
         }
+        let connection = &mut self.connections[i];
         connection.failures = connection.failures.saturating_add(1);
-        self.resting.push(Reverse((at + rest_ns(connection.failures), i)));
+        self.rest(i, at);
+    }
+
+    fn rest(&mut self, i: usize, at: Nanos) {
+        self.connections[i].rests = true;
+        self.resting.push(Reverse((at + rest_ns(self.connections[i].failures), i)));
     }
 
     /// Begins as many requests on a connection as it has room for and the pacer allows.
@@ -365,8 +384,15 @@ impl<'a, S: Sink> Worker<'a, S> {
     /// Gives requests that are due to connections that wait, some at a time, so that opening many does not keep answers
     /// waiting. Says when the next one is due.
     fn hand_out(&mut self, now: Nanos) -> Nanos {
-        for _ in 0..BEGUN_AT_ONCE {
+        let mut begun = 0;
+        while begun < BEGUN_AT_ONCE {
             let Some(&i) = self.queue.front() else { return Nanos::MAX };
+            if !self.connections[i].is_free() {
+                // It found work or broke while it stood here; whoever has room again comes back.
+                self.queue.pop_front();
+                self.connections[i].free_since = None;
+                continue;
+            }
             let due_ns = match self.pacer.next(now) {
                 Due::Now(due_ns) => due_ns,
                 Due::At(at) => return at,
@@ -375,6 +401,7 @@ impl<'a, S: Sink> Worker<'a, S> {
                     return Nanos::MAX;
                 }
             };
+            begun += 1;
             self.queue.pop_front();
             let free_since = self.connections[i].free_since.take().unwrap_or(now);
             let start_ns = monotonic_ns();
@@ -387,14 +414,11 @@ impl<'a, S: Sink> Worker<'a, S> {
                 self.ask_for_page(seat, due_ns, start_ns);
                 continue;
             }
-            let mut progress = self.begin(i, due_ns, start_ns);
-            if matches!(progress, Progress::Pending) {
-                if self.connections[i].has_room() {
-                    self.enqueue(i, start_ns);
-                }
-                progress = self.connections[i].flush(&self.line);
+            let progress = self.begin(i, due_ns, start_ns);
+            self.set_out(i, progress);
+            if self.connections[i].is_free() {
+                self.enqueue(i, start_ns);
             }
-            self.follow(i, progress);
         }
         now
     }
@@ -406,6 +430,7 @@ impl<'a, S: Sink> Worker<'a, S> {
                 return;
             }
             self.resting.pop();
+            self.connections[i].rests = false;
             self.enqueue(i, ready);
         }
     }
@@ -553,7 +578,11 @@ impl<'a, S: Sink> Worker<'a, S> {
         let connections = crowd.connections_of(seat);
         let first = connections.start;
         connections.for_each(|i| self.connections[i].close());
-        self.enqueue(first, at);
+        if self.connections[first].failures > 0 {
+            self.rest(first, at);
+        } else {
+            self.enqueue(first, at);
+        }
     }
 
     /// Notes an example of a failure unless there is one.
@@ -569,7 +598,9 @@ impl<'a, S: Sink> Worker<'a, S> {
         let expiry =
             self.longest_in_flight().map_or(Nanos::MAX, |(_, exchange)| exchange.start_ns.saturating_add(timeout_ns));
         let rested = self.resting.peek().map_or(Nanos::MAX, |&Reverse((ready, _))| ready);
-        let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end()).max(now);
+        // Behind its end an open loop waits for its last answers only.
+        let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end());
+        let end = if end > now { end } else { Nanos::MAX };
         let held = self.held.front().map_or(Nanos::MAX, |&(until, ..)| until);
         let act = self.crowd.as_ref().map_or(Nanos::MAX, Crowd::next_act);
         look_again.min(act).min(held).min(end).min(next_second).min(expiry).min(rested).min(next_arrival)

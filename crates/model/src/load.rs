@@ -346,10 +346,11 @@ impl LoadResult {
         Some(if highest.is_some_and(same) { Quantile::Exactly(lowest) } else { Quantile::MoreThan(lowest) })
     }
 
-    /// Requests begun: answered, failed, or in flight at the end.
+    /// Requests begun: answered, failed, abandoned by their users, or in flight at the end.
     #[must_use]
     pub fn sent(&self) -> u64 {
-        self.counts.good + self.counts.failures() + self.in_flight
+        let abandoned = self.sessions.as_ref().map_or(0, |sessions| sessions.abandoned);
+        self.counts.good + self.counts.failures() + abandoned + self.in_flight
     }
 
     /// All doubts about this load, which `spec` asked for.
@@ -421,7 +422,9 @@ impl LoadResult {
         if closed && achieved < 0.9 * asked && waves >= STEADY_WAVES {
             doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
         }
+        let abandoned = self.sessions.as_ref().is_some_and(|sessions| sessions.abandoned > 0);
         if self.counts.failures() * 100 <= ended
+            && !abandoned
             && !self.counts.failed.contains_key(&Failure::Timeout)
             && let Some(mean) = self.open.as_ref().map_or(&self.total, |open| &open.service).mean_us()
         {

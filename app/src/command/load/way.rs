@@ -2,7 +2,7 @@
 
 use super::{NoSuchHost, what};
 use crate::flags::load::{Tls, WayFlags};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use load::{Address, Target};
 use model::plan::{ClientCertificate, TlsSpec, TlsVersion, Verify};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,6 +11,11 @@ use url::Url;
 /// Whom to connect to, and what to call it. Names are resolved here, so that a load never waits for a name server.
 pub(super) fn target(flags: &WayFlags, url: &Url) -> anyhow::Result<Target> {
     let host = url.host_str().context("the URL names no host")?;
+    ensure!(
+        flags.proxy.is_none() || url.scheme() == "http",
+        "--proxy is for http; leave it out for {}, or use --connect-to",
+        url.scheme()
+    );
     // The port stands in the `Host` field unless it is the scheme's own.
     let field = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     Ok(Target { address: address(flags, url, host)?, host: field, local: flags.local.clone() })

@@ -6,6 +6,8 @@ mod tls;
 
 pub(crate) use tls::{StreamError, TlsClient};
 
+use crate::machine::monotonic_ns;
+use model::Nanos;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -78,16 +80,20 @@ pub(crate) struct Socket {
 }
 
 impl Dialer<'_> {
-    /// Begins to connect. The first write tells whether it is connected.
-    pub(crate) fn dial(&self) -> Result<Stream, StreamError> {
+    /// Begins to connect; says when. The first write tells whether it is connected.
+    pub(crate) fn dial(&self) -> Result<(Stream, Nanos), StreamError> {
+        // Keys are made before the clock runs: they are no part of the way to the server.
+        let session = self.tls.as_ref().map(TlsClient::session).transpose().map_err(StreamError::Tls)?;
+        let since = monotonic_ns();
         let socket = Socket::connect(self.address, self.next_local()).map_err(StreamError::Kernel)?;
         if self.writes == Writes::AtOnce && socket.is_tcp {
             sockopt::set_tcp_nodelay(&socket.fd, true).map_err(StreamError::Kernel)?;
         }
-        match &self.tls {
-            None => Ok(Stream::Plain(socket)),
-            Some(client) => Ok(Stream::Tls(Box::new(client.session(socket).map_err(StreamError::Tls)?))),
-        }
+        let stream = match session {
+            None => Stream::Plain(socket),
+            Some(session) => Stream::Tls(Box::new(tls::TlsStream::new(socket, session))),
+        };
+        Ok((stream, since))
     }
 
     fn next_local(&self) -> Option<IpAddr> {
@@ -131,6 +137,12 @@ impl Stream {
             Stream::Plain(socket) => socket.discard(buffer).map_err(StreamError::Kernel),
             Stream::Tls(stream) => stream.receive(buffer),
         }
+    }
+
+    /// Whether throwing away is cheaper than reading.
+    #[inline]
+    pub(crate) fn discards(&self) -> bool {
+        matches!(self, Stream::Plain(socket) if socket.is_tcp)
     }
 
     /// Whether something was taken that could not leave yet.

@@ -75,16 +75,21 @@ impl TlsClient {
         Ok(TlsClient { config: Arc::new(config), name })
     }
 
-    /// A new session over a socket that is being connected.
-    pub(crate) fn session(&self, socket: Socket) -> Result<TlsStream, rustls::Error> {
+    /// A new session, its first message made and not sent.
+    pub(super) fn session(&self) -> Result<ClientConnection, rustls::Error> {
         let mut session = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
         // What may be written is bounded by the requests, so nothing is ever half accepted.
         session.set_buffer_limit(None);
-        Ok(TlsStream { socket, session })
+        Ok(session)
     }
 }
 
 impl TlsStream {
+    /// A session over a socket that is being connected.
+    pub(super) fn new(socket: Socket, session: ClientConnection) -> TlsStream {
+        TlsStream { socket, session }
+    }
+
     pub(super) fn socket(&self) -> &Socket {
         &self.socket
     }

@@ -3,7 +3,7 @@
 use crate::{check, check_until, friendly, spec};
 use model::SECOND;
 use model::load::LoadEnd;
-use model::plan::{HttpVersion, LoadSpec, RequestSpec};
+use model::plan::{Arrivals, HttpVersion, LoadSpec, Pace, RequestSpec, Timetable};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use testkit::scripted::{Scripted, Step, answer};
@@ -139,13 +139,13 @@ fn somebody_may_stop_it() {
 #[test]
 fn a_pipeline_is_answered_in_order() {
     let server = friendly();
-    for (connections, pipeline) in [(1, 4), (3, 16)] {
-        let load = LoadSpec { requests: Some(100), connections, pipeline, ..spec() };
+    for (connections, pipeline) in [(1, 4), (3, 16), (40, 4)] {
+        let load = LoadSpec { requests: Some(1000), connections, pipeline, ..spec() };
         let result = check(server.address(), &load);
         let counts = &result.counts;
-        assert_eq!((counts.good, counts.failures(), counts.connects), (100, 0, u64::from(connections)));
+        assert_eq!((counts.good, counts.failures(), counts.connects), (1000, 0, u64::from(connections)));
     }
-    assert_eq!(server.requests(), 200);
+    assert_eq!(server.requests(), 3000);
 }
 
 #[test]
@@ -181,4 +181,13 @@ fn a_unix_socket_is_a_server_too() {
     let records = load::records(&load, &target, &[], &std::sync::atomic::AtomicBool::new(false)).unwrap();
     assert!(records.len() == 5 && records.iter().all(|record| record.ending == load::Ending::Good), "{records:?}");
     served.join().unwrap();
+}
+
+#[test]
+fn an_open_loop_keeps_to_the_depth_of_its_pipeline() {
+    let server = friendly();
+    let pace = Pace::Timetable(Timetable::constant(20_000.0, Arrivals::Bursts { size: 7 }));
+    let load = LoadSpec { pace, requests: Some(700), connections: 2, pipeline: 3, ..spec() };
+    let result = check(server.address(), &load);
+    assert_eq!((result.counts.good, server.requests()), (700, 700));
 }
