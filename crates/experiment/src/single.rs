@@ -118,7 +118,8 @@ pub(crate) fn measure(
         if let Some(warmup) = warm_up(spec, plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
             let (_, stop) = post.load(&warmup, &mut |_| {})?;
-            if stop.is_some() {
+            // What a guard stopped in the warm-up it will stop again, and then there is something to show.
+            if stop == Some(Stop::Interrupted) {
                 return Ok((None, stop));
             }
         }
