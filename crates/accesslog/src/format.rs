@@ -157,7 +157,7 @@ impl Format {
     fn written(text: &str) -> Result<Format, FormatError> {
         let found = quoting::strip(text)?;
         let syntax = found.syntax.or_else(|| {
-            let fields = |(at, mark): (usize, char)| match (mark, found.text[at + 1..].chars().next()) {
+            let fields = |(at, mark): (usize, char)| match (mark, found.text[at..].chars().nth(1)) {
                 ('%', Some(next)) if next != '%' && next != ' ' => Some(Syntax::Apache),
                 ('$', Some(next)) if next == '{' || next == '_' || next.is_ascii_alphabetic() => Some(Syntax::Nginx),
                 _ => None,
