@@ -4,6 +4,7 @@
 //! that is one load. Sentences come from the catalogue (`locales/*.ftl`) by id. Nothing here reads a file, measures anything or
 //! knows who asked.
 
+pub mod ab;
 mod escape;
 pub mod html;
 pub mod json;
