@@ -1,5 +1,6 @@
 //! What can be typed. Flags keep their meaning over all commands; each says its own help next to its type.
 
+pub(crate) mod ab;
 pub(crate) mod load;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -23,6 +24,9 @@ pub(crate) enum Command {
     Run(RunFlags),
     /// Load a server that is there already, and say what it did
     Load(Box<load::LoadFlags>),
+    /// Stand in for ab: its options, its report, its exit codes
+    #[command(disable_help_flag = true)]
+    Ab(AbWords),
     /// Show a stored run again
     Report(ReportFlags),
     /// List the stored runs
@@ -100,8 +104,15 @@ pub(crate) struct ServeFlags {
     pub(crate) args: Vec<OsString>,
 }
 
-/// Where runs are kept.
+/// `webdyno ab`: its words are read by ab's own rules ([`ab::parse`]).
 #[derive(Debug, Args)]
+pub(crate) struct AbWords {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
+/// Where runs are kept.
+#[derive(Debug, Default, Args)]
 pub(crate) struct StoreFlag {
     /// The store to use [default: $WEBDYNO_STORE, else store.sqlite in the user's data directory]
     #[arg(long = "store", value_name = "FILE")]
@@ -125,7 +136,7 @@ pub(crate) struct ShowFlags {
 }
 
 /// Which language to speak.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct LangFlag {
     /// Language of the report [default: from LC_ALL, LC_MESSAGES, LANG]
     #[arg(long, value_enum)]

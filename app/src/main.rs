@@ -3,6 +3,7 @@
 //! `run` is the table of contents. The processes that webdyno starts of itself come first, because they must not be slowed
 //! down or surprised by what users type.
 
+mod base64;
 mod command;
 mod exit;
 mod flags;
@@ -16,14 +17,24 @@ use clap::Parser;
 use exit::Exit;
 use flags::{Command, Flags};
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match own_process(&args) {
         Some(code) => ExitCode::from(code),
-        None => run(&args).into(),
+        None => ab_words(&args).map_or_else(|| run(&args), command::ab::run).into(),
     }
+}
+
+/// What was typed to ab, be it the first word or the name we were called by. Its command line is none of clap's.
+fn ab_words(args: &[OsString]) -> Option<&[OsString]> {
+    let (name, words) = args.split_first()?;
+    if Path::new(name).file_name()? == "ab" {
+        return Some(words);
+    }
+    words.split_first().filter(|(first, _)| *first == "ab").map(|(_, rest)| rest)
 }
 
 /// The processes webdyno starts of itself; not for users, so not in the help.
@@ -52,6 +63,7 @@ fn run(args: &[OsString]) -> Exit {
     let result = match flags.command {
         Command::Run(flags) => command::run::run(&flags),
         Command::Load(flags) => command::load::run(&flags),
+        Command::Ab(flags) => return command::ab::run(&flags.words),
         Command::Report(flags) => command::report::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore(flags) => command::restore::run(&flags),

@@ -13,7 +13,7 @@ pub(crate) fn tell(what: impl Display) {
     say(&format!("webdyno: {}", without_numbers(&what.to_string())));
 }
 
-fn without_numbers(text: &str) -> String {
+pub(crate) fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |told, part| told + part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'))

@@ -1,5 +1,6 @@
 //! Passwords and what is as good as one: how they are sent, and how they stay out of what is stored and shown.
 
+use crate::base64;
 use anyhow::ensure;
 use model::plan::{SECRET, is_secret};
 use url::Url;
@@ -7,7 +8,7 @@ use url::Url;
 /// The value of an `Authorization` field for `NAME:PASSWORD`: RFC 7617.
 pub(super) fn basic(user: &str) -> anyhow::Result<String> {
     ensure!(user.contains(':'), "a user is given as NAME:PASSWORD; an empty password is NAME:");
-    Ok(format!("Basic {}", base64(user.as_bytes())))
+    Ok(format!("Basic {}", base64::encode(user.as_bytes())))
 }
 
 /// The user and password in front of a URL's host, as `NAME:PASSWORD`.
@@ -88,20 +89,6 @@ fn decoded(text: &str) -> String {
         rest = if byte.is_some() { &behind[2..] } else { behind };
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// RFC 4648 section 4.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, &byte| (word << 8) | u32::from(byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = DIGITS[((word >> (18 - 6 * place)) & 63) as usize];
-            text.push(if place <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
 }
 
 #[cfg(test)]
