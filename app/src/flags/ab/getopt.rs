@@ -93,7 +93,7 @@ impl<'a> Getopt<'a> {
 /// Whether an option takes a value; `None` if there is no such option.
 fn takes_value(letter: char) -> Option<bool> {
     let at = OPTIONS.find(letter).filter(|_| letter != ':')?;
-    Some(OPTIONS[at..].as_bytes().get(1) == Some(&b':'))
+    Some(OPTIONS[at..].chars().nth(1) == Some(':'))
 }
 
 /// A number as C's atoi reads it here: what can be read of it, garbage as 0, and too much as what fits into its 32 lower bits.

@@ -125,10 +125,10 @@ mod tests {
 
     const BEGAN: i64 = 1_793_521_372_900_000;
 
-    fn written(at_a_time: u64, records: &Vec<Record>) -> String {
+    fn written(at_a_time: u64, records: &[Record]) -> String {
         let began = Timestamp::from_microsecond(BEGAN).unwrap();
         let mut out = Vec::new();
-        write_by(at_a_time, records, began, &TimeZone::UTC, &mut out).unwrap();
+        write_by(at_a_time, &records, began, &TimeZone::UTC, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -136,11 +136,11 @@ mod tests {
     use super::*;
 
     /// Every rank of all four parts, against sorting.
-    fn check(records: &Vec<Record>) {
-        let counted = count(records).unwrap();
+    fn check(records: &[Record]) {
+        let counted = count(&records).unwrap();
         let ranks: Vec<u64> = (0..records.len() as u64).collect();
         let wanted = Part::ALL.map(|_| Wanted { ranks: ranks.clone(), around: 1.0 });
-        let found = find(records, &counted, &wanted).unwrap();
+        let found = find(&records, &counted, &wanted).unwrap();
         for (i, part) in Part::ALL.into_iter().enumerate() {
             let mut sorted: Vec<u32> = records.iter().map(|record| part.of(record)).collect();
             sorted.sort_unstable();
@@ -153,14 +153,15 @@ mod tests {
     #[test]
     fn ranks_are_those_of_sorting() {
         let record = |total_us, connect_us, wait_us| Record { start_ms: 0, connect_us, total_us, wait_us };
-        check(&vec![record(0, 0, 0)]);
-        check(&vec![record(u32::MAX, 1, 65_535), record(65_536, 65_536, 65_536), record(7, 9, 0)]);
+        check(&[record(0, 0, 0)]);
+        check(&[record(u32::MAX, 1, 65_535), record(65_536, 65_536, 65_536), record(7, 9, 0)]);
         // A long walk through numbers that look random: 64-bit linear congruential, Knuth's constants.
         let mut state = 1_u64;
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 32) as u32
         };
-        check(&(0..2_000).map(|_| record(next() >> (next() & 31), next() & 0xfff, next() & 0x1ffff)).collect());
+        let many = (0..2_000).map(|_| record(next() >> (next() & 31), next() & 0xfff, next() & 0x1ffff));
+        check(&many.collect::<Vec<_>>());
     }
 }

@@ -41,35 +41,15 @@ pub trait Records {
     fn visit(&self, show: &mut dyn FnMut(&[Record])) -> io::Result<()>;
 }
 
-impl Records for [Record] {
+/// In memory.
+impl<T: AsRef<[Record]>> Records for T {
     fn count(&self) -> u64 {
-        self.len() as u64
+        self.as_ref().len() as u64
     }
 
     fn visit(&self, show: &mut dyn FnMut(&[Record])) -> io::Result<()> {
-        show(self);
+        show(self.as_ref());
         Ok(())
-    }
-}
-
-impl<const N: usize> Records for [Record; N] {
-    fn count(&self) -> u64 {
-        N as u64
-    }
-
-    fn visit(&self, show: &mut dyn FnMut(&[Record])) -> io::Result<()> {
-        show(self);
-        Ok(())
-    }
-}
-
-impl Records for Vec<Record> {
-    fn count(&self) -> u64 {
-        self.as_slice().count()
-    }
-
-    fn visit(&self, show: &mut dyn FnMut(&[Record])) -> io::Result<()> {
-        self.as_slice().visit(show)
     }
 }
 

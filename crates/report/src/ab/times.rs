@@ -156,8 +156,8 @@ mod tests {
         us.iter().map(|us| Record { total_us: *us, ..Record::default() }).collect()
     }
 
-    fn times(records: &Vec<Record>, arithmetic: Arithmetic) -> Times {
-        Times::of(records, arithmetic).unwrap().unwrap()
+    fn times(records: &[Record], arithmetic: Arithmetic) -> Times {
+        Times::of(&records, arithmetic).unwrap().unwrap()
     }
 
     #[test]
