@@ -199,6 +199,64 @@ fn credentials_that_are_too_long_are_refused_as_by_ab() {
     check(&["-A", &format!("   {}", &long[1..]), "http://h"]);
 }
 
+/// Numbers that look random, always the same: 64-bit linear congruential, Knuth's constants.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len())]
+    }
+}
+
+/// Command lines without sense, all of which end in a URL that is none: a load never begins.
+#[test]
+fn whatever_is_typed_is_refused_as_by_ab() {
+    const OPTIONS: [&str; 44] = [
+        "n", "c", "t", "s", "b", "T", "p", "u", "v", "l", "r", "k", "V", "h", "w", "i", "I", "x", "y", "z", "C", "H",
+        "P", "A", "g", "X", "d", "e", "S", "q", "B", "m", "Z", "f", "E", "a", "F", "j", "0", ":", "?", "n3", "c2", "-",
+    ];
+    const VALUES: [&str; 16] = [
+        "1",
+        "2",
+        "0",
+        "-1",
+        "x",
+        "",
+        "200",
+        "5x",
+        " 7",
+        "+3",
+        "a=b",
+        "/dev/null",
+        "/nonexistent",
+        "-k",
+        "--",
+        "Host: x",
+    ];
+    const URLS: [&str; 8] = ["h", "http://h", "[::1/", "h:0/", "", "-", "h h", "http:///"];
+    let mut dice = Dice(4);
+    for _ in 0..400 {
+        let mut words: Vec<String> = Vec::new();
+        for _ in 0..dice.below(5) {
+            let bundle: String = (0..=dice.below(3)).map(|_| dice.one_of(&OPTIONS)).collect();
+            match dice.below(3) {
+                0 => words.push(format!("-{bundle}{}", dice.one_of(&VALUES))),
+                1 => words.extend([format!("-{bundle}"), dice.one_of(&VALUES).to_owned()]),
+                _ => words.push(format!("-{bundle}")),
+            }
+        }
+        // A word with two dashes and more is the one thing that is ours.
+        words.retain(|word| !word.starts_with("--") || word == "--");
+        words.push(dice.one_of(&URLS).to_owned());
+        check(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}
+
 /// The part of a refusal that comes from ab and not from OpenSSL; what we say instead is documented.
 fn check_first_line(line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();

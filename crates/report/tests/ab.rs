@@ -9,11 +9,13 @@ use jiff::tz::{Offset, TimeZone};
 use real_ab::{Ran, number};
 use report::ab::html::Attributes;
 use report::ab::text::Show;
-use report::ab::{AbCounts, AbFacts, AbTls, AbView, Arithmetic, Record, Whom, csv, gnuplot, html, progress, text};
+use report::ab::{
+    AbCounts, AbFacts, AbTls, AbView, Arithmetic, Record, Whom, csv, gnuplot, html, progress, text, trouble,
+};
 use std::io::BufRead;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use testkit::scripted::{Scripted, Step, Turn, answer};
+use testkit::scripted::{Refusing, Scripted, Step, Turn, answer};
 
 /// What the server does.
 #[derive(Debug, Clone, Copy)]
@@ -219,6 +221,77 @@ fn tls_is_told() {
         assert!(ran.out.contains("SSL/TLS Protocol:       TLSv1."), "{}", ran.out);
         assert_eq!(ran.out.contains("TLS Server Name:"), options.contains(&"-H") && !options.contains(&"-I"));
         compare(&ran, options, "127.0.0.1", None);
+    }
+}
+
+/// With `-v`, ab tells what it sends and what it receives.
+fn check_verbose(server: Server, verbosity: i32, code: &str) {
+    let scripted = server.start();
+    let level = verbosity.to_string();
+    let Some(ran) = real_ab::run(&["-v", &level], &format!("http://{}/a", scripted.address())) else { return };
+    let Step::Send(received) = &server.steps(Turn { connection: 0, nth: 0, total: 0 })[0] else { panic!("{server:?}") };
+    let status = progress::status(code, verbosity).unwrap_or_default();
+    let told = match verbosity {
+        ..2 => status,
+        _ => {
+            let sent = progress::request_header("GET", &scripted.last_request());
+            sent + &progress::received_header(std::str::from_utf8(received).unwrap()) + &status
+        }
+    };
+    let show = Show::default();
+    let expected = [
+        progress::banner(false),
+        &progress::benchmarking("127.0.0.1", None, None),
+        &told,
+        progress::DONE,
+        &text::render(&real_ab::view(&ran.out, show), show),
+    ];
+    assert_eq!(expected.concat(), ran.out, "-v {verbosity}");
+}
+
+#[test]
+fn what_is_sent_and_received_is_told_as_by_ab() {
+    check_verbose(Server::Named, 1, "200");
+    check_verbose(Server::Named, 2, "200");
+    check_verbose(Server::Named, 3, "200");
+    check_verbose(Server::Missing, 1, "404");
+    check_verbose(Server::Missing, 2, "404");
+    check_verbose(Server::Missing, 4, "404");
+}
+
+/// A load that ab does not finish: after its first lines only what the ending says.
+fn check_trouble(place: &str, options: &[&str], ending: &trouble::Ending) {
+    let Some(ran) = real_ab::run(options, &format!("http://{place}/")) else { return };
+    let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+    let opening = progress::banner(false).to_owned() + &progress::benchmarking(host, None, None);
+    let real = (ran.out.as_str(), ran.err.as_str(), ran.status.code());
+    assert_eq!((&*format!("{opening}{}", ending.out), ending.err.as_str(), Some(i32::from(ending.code))), real);
+}
+
+#[test]
+fn endings_without_a_report_are_those_of_ab() {
+    let refusing = Refusing::start();
+    let refused = trouble::refused("apr_socket_recv", (111, "Connection refused"), 0);
+    check_trouble(&refusing.address().to_string(), &["-n", "3"], &refused);
+    let resetting = Server::Resets.start();
+    let reset = trouble::refused("apr_socket_recv", (104, "Connection reset by peer"), 0);
+    check_trouble(&resetting.address().to_string(), &["-n", "3"], &reset);
+    let stalling = Scripted::start(|turn| if turn.total < 2 { Server::Plain.steps(turn) } else { vec![Step::Hang] });
+    let late = trouble::refused("apr_pollset_poll", trouble::TIMED_OUT, 2);
+    check_trouble(&stalling.address().to_string(), &["-n", "3", "-s", "1"], &late);
+    let unknown = (trouble::unresolved(-2), "Name or service not known");
+    let unknown = trouble::refused("apr_sockaddr_info_get() for h..invalid", unknown, 0);
+    check_trouble("h..invalid", &[], &unknown);
+}
+
+#[test]
+fn files_that_cannot_be_written_are_told_as_by_ab() {
+    for (option, what) in [("-e", "CSV"), ("-g", "gnuplot")] {
+        let server = Server::Plain.start();
+        let url = format!("http://{}/", server.address());
+        let Some(ran) = real_ab::run(&[option, "/nonexistent/file"], &url) else { return };
+        let ending = trouble::unwritable(what, "No such file or directory");
+        assert_eq!((ran.err, ran.status.code()), (ending.err, Some(i32::from(ending.code))));
     }
 }
 
