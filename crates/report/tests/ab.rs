@@ -150,7 +150,9 @@ fn check_html(server: Server, options: &str, attributes: &Attributes) {
     let options: Vec<&str> = options.split_whitespace().collect();
     let Some(ran) = real_ab::run(&options, &format!("http://{}/a?b", scripted.address())) else { return };
     let view = real_ab::html_view(&ran.out);
-    let out = format!("{}{}{}", progress::banner(true), progress::DONE, html::render(&view, attributes));
+    let beat = progress::heartbeat(view.counts.complete, options.contains(&"-q"));
+    let done = if beat.is_none() { progress::DONE } else { "" };
+    let out = format!("{}{done}{}", progress::banner(true), html::render(&view, attributes));
     assert_eq!(out, ran.out, "{options:?}");
     assert_eq!((ran.csv, ran.gnuplot), (String::new(), String::new()), "with -w ab writes no files");
 }
@@ -165,6 +167,8 @@ fn the_html_is_the_one_of_ab() {
     check_html(Server::Missing, "-w -n 4 -S -d", &plain);
     check_html(Server::KeptAlive, "-w -n 6 -k", &plain);
     check_html(Server::Delays, "-w -n 31 -c 2", &plain);
+    check_html(Server::Plain, "-w -n 160", &plain);
+    check_html(Server::Plain, "-w -n 160 -q", &plain);
     let cell = |cell: &str| Attributes { cell: cell.to_owned(), ..Attributes::default() };
     check_html(Server::Plain, "-z align=left", &cell("align=left"));
     let all = Attributes { table: "a=1".to_owned(), row: "b=2".to_owned(), cell: "c=3".to_owned() };
@@ -282,6 +286,36 @@ fn endings_without_a_report_are_those_of_ab() {
     let unknown = (trouble::unresolved(-2), "Name or service not known");
     let unknown = trouble::refused("apr_sockaddr_info_get() for h..invalid", unknown, 0);
     check_trouble("h..invalid", &[], &unknown);
+}
+
+/// A load that is interrupted after three answers: its report is text even with `-w`, and nothing says that it is done.
+fn check_interrupted(options: &[&str]) {
+    let server = Scripted::start(|turn| if turn.total < 3 { Server::Plain.steps(turn) } else { vec![Step::Hang] });
+    let mut command = Command::new("ab");
+    command.args(options).args(["-n", "9"]).arg(format!("http://{}/", server.address()));
+    let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
+        return testkit::skip::skipped("ab is not installed (apache2-utils)");
+    };
+    while server.requests() < 4 {
+        assert_eq!(child.try_wait().unwrap(), None, "it waits for the fourth answer");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let output = child.wait_with_output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let html = options.contains(&"-w");
+    let beginning = if html { String::new() } else { progress::benchmarking("127.0.0.1", None, None) };
+    let view = real_ab::view(&out, Show::default());
+    assert_eq!(view.counts.complete, 3);
+    let expected = format!("{}{beginning}{}", progress::banner(html), text::render(&view, Show::default()));
+    assert_eq!((expected.as_str(), Some(1)), (out.as_str(), output.status.code()));
+}
+
+#[test]
+fn an_interrupted_load_is_told_as_text() {
+    check_interrupted(&[]);
+    check_interrupted(&["-w"]);
 }
 
 #[test]
