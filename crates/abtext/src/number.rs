@@ -55,6 +55,11 @@ impl Range {
         Range { low: self.low * factor, high: self.high * factor }
     }
 
+    /// What of it is not below 0; `None` when nothing is above.
+    pub(crate) fn positive(self) -> Option<Range> {
+        (self.high > 0.0).then_some(Range { low: self.low.max(0.0), high: self.high })
+    }
+
     /// A number that is not negative over the range, which must be above 0 at its upper end.
     pub(crate) fn under(self, number: f64) -> Range {
         let over = |part: f64| if part > 0.0 { number / part } else { f64::INFINITY };

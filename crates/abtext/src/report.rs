@@ -132,13 +132,20 @@ impl Report {
     /// Good requests per second: the one number that this run is worth in a comparison.
     #[must_use]
     pub fn good_per_second(&self) -> Option<f64> {
-        let (good, complete) = (self.good()?, self.value(Field::Complete)?);
-        match self.seconds().map(|seconds| seconds.range.middle()) {
-            Some(seconds) if seconds > 0.0 => Some(good / seconds),
-            Some(_) => None,
-            None if complete > 0.0 => Some(self.value(Field::Rate)? * good / complete),
-            None => None,
-        }
+        let (good, complete) = (self.good()?, self.value(Field::Complete).filter(|complete| *complete > 0.0)?);
+        Some(self.per_second(complete)? * good / complete)
+    }
+
+    /// Complete requests per second: by the seconds, or by ab's rate where that is told with more digits and agrees.
+    fn per_second(&self, complete: f64) -> Option<f64> {
+        let printed = self.number(Field::Rate).filter(|rate| rate.value > 0.0);
+        let Some(seconds) = self.seconds() else { return Some(printed?.value) };
+        let computed = seconds.range.positive()?.under(complete);
+        let blur = |range: Range| (range.high - range.low) / range.middle();
+        let better = printed.filter(|rate| rate.range().meets(computed) && blur(rate.range()) < blur(seconds.range));
+        let by_seconds =
+            Some(seconds.range.middle()).filter(|seconds| *seconds > 0.0).map(|seconds| complete / seconds);
+        better.map(|rate| rate.value).or(by_seconds)
     }
 
     /// What was asked for: the path, or the address that the command names.

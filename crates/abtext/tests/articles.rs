@@ -121,17 +121,17 @@ fn today() {
         "today-bad",
         37,
         &expect![[r#"
-        [
-            "FailuresInRate { printed: 3296.88, good_rate: 2774.193548, good: 86.0, complete: 101.0 }",
-        ]"#]],
+            [
+                "FailuresInRate { printed: 3296.88, good_rate: 2807.244356, good: 86.0, complete: 101.0 }",
+            ]"#]],
     );
     check(
         "today-length",
         50,
         &expect![[r#"
-        [
-            "FailuresInRate { printed: 2725.41, good_rate: 2363.636363, good: 52.0, complete: 60.0 }",
-        ]"#]],
+            [
+                "FailuresInRate { printed: 2725.41, good_rate: 2362.022, good: 52.0, complete: 60.0 }",
+            ]"#]],
     );
     check("today-post", 48, &expect!["[]"]);
 }

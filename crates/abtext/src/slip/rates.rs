@@ -53,10 +53,7 @@ fn computed(report: &Report, field: Field, formula: Formula, seconds: Range) -> 
 /// What a formula gives; `None` where a figure that it needs is not there.
 fn value(report: &Report, formula: Formula, seconds: Range) -> Option<Range> {
     let complete = report.value(Field::Complete).filter(|complete| *complete > 0.0);
-    if seconds.high <= 0.0 {
-        return None;
-    }
-    let seconds = Range { low: seconds.low.max(0.0), ..seconds };
+    let seconds = seconds.positive()?;
     let bytes = || report.value(Field::Transferred);
     Some(match formula {
         Formula::Rate => seconds.under(complete?),
