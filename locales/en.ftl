@@ -487,3 +487,63 @@ number-generator-share = CPU use of the generator
 number-unwatched = time between readings too far apart
 number-longest-gap = longest time between readings
 number-monitor-faults = sampler's own major faults
+
+# ---- what ab printed, imported ----
+section-origins = Where they stand
+section-wrong = What cannot be true
+section-doubtful = What must be known
+section-notes = How ab prints
+import-about = { $n ->
+        [one] One report
+       *[other] { $n } reports
+    } of ab, measured elsewhere and imported. webdyno measured none of it: what the machine did meanwhile, and in which order the runs were made, is not known.
+import-lost = No report stands here by today's rules.
+import-family-microseconds = ab 2.0.40 to that of Apache 2.2
+import-family-milliseconds = ab 2.3 of Apache 2.2 or an early 2.4
+import-family-today = ab 2.3 of Apache 2.4
+import-family-trunk = ab of Apache's next version
+import-family-none = no ab prints this layout
+import-row-line = line
+import-row-requests = requests
+import-row-connections = at a time
+import-note = r/s: good requests per second, that is complete ones less the failed ones or those with a status other than 2xx, whichever are more. Times are ab's.
+import-compared = { $other }: { $ratio } times the good requests per second of { $baseline } ({ $change } %).
+import-not-compared = { $other } and { $baseline } cannot be compared: one of them has a run without a good request.
+import-one-run-each = One run each supports no interval: how far two runs of one setting lie apart by themselves is not known.
+import-one-run = One of the two is a single run, which supports no interval: how far its runs lie apart is not known.
+import-no-spread = The runs of each group are equal to the last digit, which supports no interval: are they copies of one run?
+import-interval = { $confidence } % interval { $low } to { $high } (Welch's t, runs: { $baseline } and { $other }, p = { $p }).
+import-order = The order of the runs was not randomised. Whatever else changed between them is in these differences too, so there is no verdict.
+import-sample = A run is one sample, however many requests it holds.
+import-other-load = The loads differ too: { $what }.
+import-load-connections = connections { $a } against { $b }
+import-load-path = asked for { $a } against { $b }
+import-load-keep-alive = keep-alive { $a } against { $b }
+import-made-line = imported { $taken }, webdyno { $version }
+slip-skipped = Lines inside a report that are none of ab's, skipped: { $n }.
+slip-fragment = This begins like a report, but lacks the lines that make one.
+slip-unpadded-seconds = “{ $written }” means { $seconds } s: this ab printed microseconds without their zeros. Only so do the other figures fit.
+slip-differs = “{ $label } { $printed }” should be { $expected }, by { $formula }.
+slip-differs-follows = “{ $label } { $printed }” should be { $expected }, by { $formula }. What stands there follows { $follows }.
+slip-whole-kilobytes = Transfer rate { $printed }, exactly { $exact }: this ab divides by 1024 in whole numbers.
+slip-failures-in-rate = “Requests per second: { $printed }” counts failures. At most { $good } of { $complete } were good: { $rate } per second.
+slip-claim = “{ $written } %” stands here, but no two of the rates before differ so. Nearest are those in lines { $base } and { $line }: { $nearest } %.
+slip-failure-sum = Failed requests: { $failed }, but their causes add up to { $causes }.
+slip-missing = No ab leaves out: { $labels }. Either lines were cut, or ab did not write this.
+slip-keep-alive-unused = Keep-alive was asked for (-k), but no answer came over a kept connection (complete: { $complete }).
+slip-body-bytes-in-flight = The bytes of the bodies would do for more answers than were complete: { $answers } to { $complete }. Answers in flight when ab stopped are counted in bytes only.
+slip-body-bytes = The bytes of the bodies are those of another number of answers than were complete: { $answers } to { $complete }, although none failed.
+slip-bodies-exceed-total = Bytes of bodies: { $html }, more than the bytes in all: { $total }.
+slip-capped = With -t, ab stops at 50000 requests, and this test ended there: perhaps long before its time.
+slip-one-wave = As many connections as requests ({ $complete }) are a single wave: its percentiles are the order in which it drained, not those of a steady load.
+slip-few-waves = Requests per connection: { $waves }. Start and end weigh heavily.
+slip-header-bytes-in-flight = Bytes of heads per complete answer differ between runs of one thing: { $list }. Answers in flight when ab stopped can explain it.
+slip-header-bytes = Bytes of heads per complete answer differ between runs of one thing: { $list }. The server did not answer alike.
+slip-little = Rate times mean time gives { $in_flight } under way on average; asked for were { $asked }.
+slip-row-order = The times of “{ $row }” are out of order.
+slip-parts-differ = Connecting and processing take { $parts } ms on average, but the total is { $total } ms.
+slip-percentile-falls = The percentile { $percent } % is below a lower one.
+slip-percentile-differs = { $percent } %: { $listed } ms in the percentiles, { $table } ms in the table of times.
+slip-percentile-odd = { $percent } %: { $listed } ms in the percentiles, { $table } ms in the table of times. With an odd number of requests ab takes the wrong ones for its median.
+slip-skewed = The longest request took { $max } ms, with a median of { $median } ms and a mean of { $mean } ms: some waited for something else, such as a connection to be tried again, and the rate contains that.
+slip-glued = “{ $written }” is read as 100 % and { $value } ms: the sign and the blanks between them were lost.

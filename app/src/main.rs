@@ -53,6 +53,7 @@ fn run(args: &[OsString]) -> Exit {
         Command::Run(flags) => command::run::run(&flags),
         Command::Load(flags) => command::load::run(&flags),
         Command::Report(flags) => command::report::run(&flags),
+        Command::Import(flags) => command::import::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore(flags) => command::restore::run(&flags),
         Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod report;
 pub(crate) mod restore;

@@ -176,6 +176,11 @@ mod tests {
         let sources = [
             include_str!("html/mod.rs"),
             include_str!("html/charts.rs"),
+            include_str!("import/compared.rs"),
+            include_str!("import/mod.rs"),
+            include_str!("import/slips.rs"),
+            include_str!("import/table.rs"),
+            include_str!("import/text.rs"),
             include_str!("load/facts.rs"),
             include_str!("load/held.rs"),
             include_str!("load/mod.rs"),

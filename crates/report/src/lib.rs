@@ -6,6 +6,7 @@
 
 mod escape;
 pub mod html;
+pub mod import;
 pub mod json;
 mod language;
 pub mod load;
@@ -14,6 +15,7 @@ pub mod search;
 pub mod text;
 pub mod view;
 
+pub use import::ImportView;
 pub use language::{Language, Sentence};
 pub use load::LoadView;
 pub use view::View;

@@ -13,8 +13,8 @@ const ALIKE: f64 = 0.5;
 #[must_use]
 pub fn headers(reports: &[&Report]) -> Vec<Slip> {
     let mut subjects: Vec<(&str, Vec<Heads>)> = Vec::new();
-    for report in reports {
-        let (Some(subject), Some(heads)) = (report.subject(), heads(report)) else { continue };
+    for (index, report) in reports.iter().enumerate() {
+        let (Some(subject), Some(heads)) = (report.subject(), heads(report, index)) else { continue };
         match subjects.iter_mut().find(|(other, _)| *other == subject) {
             Some((_, all)) => all.push(heads),
             None => subjects.push((subject, vec![heads])),
@@ -25,6 +25,7 @@ pub fn headers(reports: &[&Report]) -> Vec<Slip> {
 
 /// What a report's answers had before their bodies.
 struct Heads {
+    index: usize,
     line: usize,
     /// Bytes per complete request.
     per_answer: f64,
@@ -32,13 +33,13 @@ struct Heads {
     possible: Range,
 }
 
-fn heads(report: &Report) -> Option<Heads> {
+fn heads(report: &Report, index: usize) -> Option<Heads> {
     let complete = report.value(Field::Complete).filter(|complete| *complete > 0.0 && !failed(report))?;
     let bytes = report.value(Field::Transferred)? - report.value(Field::Html)?;
     let most = complete + report.value(Field::Concurrency).unwrap_or(1.0);
     let per_answer = bytes / complete;
     let possible = Range { low: bytes / most, high: per_answer };
-    (bytes > 0.0).then_some(Heads { line: report.first_line(), per_answer, possible })
+    (bytes > 0.0).then_some(Heads { index, line: report.first_line(), per_answer, possible })
 }
 
 fn differing(all: &[Heads]) -> Option<Slip> {
@@ -49,6 +50,6 @@ fn differing(all: &[Heads]) -> Option<Slip> {
         return None;
     }
     let in_flight = all.iter().all(|a| all.iter().all(|b| a.possible.meets(b.possible)));
-    let per_answer = all.iter().map(|heads| (heads.line, heads.per_answer)).collect();
+    let per_answer = all.iter().map(|heads| (heads.index, heads.per_answer)).collect();
     Some(Slip { line: all.first()?.line, what: What::HeaderBytes { per_answer, in_flight } })
 }

@@ -189,7 +189,7 @@ pub enum What {
     },
     /// Heads of answers differ in length between reports about one thing.
     HeaderBytes {
-        /// Bytes per complete request, with the line each report begins in.
+        /// Bytes per complete request of each report about it, by its place among those asked about, from 0.
         per_answer: Vec<(usize, f64)>,
         /// Whether answers in flight when ab stopped can explain it.
         in_flight: bool,

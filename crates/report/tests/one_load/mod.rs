@@ -112,7 +112,7 @@ fn check_schema(document: &Value) -> Vec<String> {
     check_against(include_str!("../../../../docs/schemas/load.schema.json"), document)
 }
 
-fn check_against(schema: &str, document: &Value) -> Vec<String> {
+pub(crate) fn check_against(schema: &str, document: &Value) -> Vec<String> {
     let mut schema: Value = serde_json::from_str(schema).unwrap();
     strict(&mut schema);
     let validator = jsonschema::draft202012::new(&schema).unwrap();
