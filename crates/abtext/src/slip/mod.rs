@@ -215,7 +215,9 @@ impl Slip {
             What::UnpaddedSeconds { .. } | What::WholeKilobytes { .. } | What::Glued { .. } => Weight::Note,
             What::BodyBytes { in_flight, .. } | What::HeaderBytes { in_flight, .. } if *in_flight => Weight::Note,
             What::PercentileDiffers { odd: true, .. } => Weight::Note,
-            What::BodyBytes { .. }
+            // Which rates a sentence is about is for people to say.
+            What::Claim { .. }
+            | What::BodyBytes { .. }
             | What::HeaderBytes { .. }
             | What::FailuresInRate { .. }
             | What::KeepAliveUnused { .. }
@@ -231,8 +233,7 @@ impl Slip {
             | What::RowOrder { .. }
             | What::PartsDiffer { .. }
             | What::PercentileFalls { .. }
-            | What::PercentileDiffers { .. }
-            | What::Claim { .. } => Weight::Wrong,
+            | What::PercentileDiffers { .. } => Weight::Wrong,
         }
     }
 }

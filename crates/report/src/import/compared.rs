@@ -63,7 +63,8 @@ fn compare(first: &GroupView, other: &GroupView, words: &Catalogue) -> ComparedV
     let Some(numbers) = samples(first).zip(samples(other)).and_then(|(a, b)| unpaired(&a, &b, CONFIDENCE).ok()) else {
         return view(None, words.say("import-not-compared", &names), vec![]);
     };
-    let change = format!("{:+.2}", (numbers.ratio - 1.0) * 100.0);
+    let percent = (numbers.ratio - 1.0) * 100.0;
+    let change = if percent < 100.0 { format!("{percent:+.2}") } else { format!("{percent:+.0}") };
     let apart = [("ratio", ratio(numbers.ratio).into()), ("change", change.into())];
     let sentence = words.say("import-compared", &names.into_iter().chain(apart).collect::<Vec<_>>());
     let worth = [Some(spread(&numbers, words)), other_load(first, other, words)];
