@@ -19,6 +19,9 @@ const STDIN: &str = "-";
 /// The longest text that is taken in: thousands of reports.
 const LONGEST: u64 = 16 << 20;
 
+/// More reports than this are no comparison.
+const MOST: usize = 1000;
+
 pub(crate) fn run(flags: &ImportFlags) -> anyhow::Result<Exit> {
     let mut gathered = Gathered::default();
     for typed in &flags.files {
@@ -93,6 +96,8 @@ impl Gathered {
             };
             picks.push((number, Pick { source, line: report.first_line() }));
         }
+        let sum = self.taken.len() + picks.len();
+        ensure!(sum <= MOST, "{}: {sum} reports are too many to compare; pick some, as in FILE#1,2", asked.path);
         for (number, pick) in picks {
             ensure!(
                 self.taken.insert((pick.source, pick.line)),

@@ -44,43 +44,52 @@ struct Percentage {
     range: Range,
 }
 
+/// How many rates before a percentage it may be about; who compares more has a table.
+const RECENT: usize = 32;
+
 /// The claims that no rates give.
 pub(crate) fn of(document: &Document, prose: &[(usize, String)]) -> Vec<Slip> {
+    let all = all_rates(document);
     let mut slips = Vec::new();
     for (line, text) in prose {
-        if !WORDS.iter().any(|word| text.contains(word)) {
+        let claims = percentages(text);
+        if claims.is_empty() || !WORDS.iter().any(|word| text.contains(word)) {
             continue;
         }
-        let rates = rates(document, *line);
-        let differences = differences(&rates);
-        for claim in percentages(text) {
-            slips.extend(doubt(&claim, &differences).map(|what| Slip { line: *line, what }));
-        }
+        let before = &all[..all.partition_point(|(rate, _)| rate.line < *line)];
+        let differences = differences(&settings(&before[before.len().saturating_sub(RECENT)..]));
+        let doubts = claims.iter().filter_map(|claim| doubt(claim, &differences));
+        slips.extend(doubts.map(|what| Slip { line: *line, what }));
     }
     slips
 }
 
-/// The rates before a line, one for each setting: where the author states the mean of reports, it stands for them.
-fn rates(document: &Document, before: usize) -> Vec<Rate> {
+/// Every rate in order, those of reports and those that the author states.
+fn all_rates(document: &Document) -> Vec<(Rate, Option<Number>)> {
     let reports = document.reports.iter().filter_map(|report| {
         let figure = report.figure(Field::Rate)?;
         Some((Rate { line: figure.line, value: figure.number?.value }, None))
     });
     let stated = document.stated.iter().map(|s| (Rate { line: s.line, value: s.rate.value }, Some(s.rate)));
-    let mut all: Vec<(Rate, Option<Number>)> = reports.chain(stated).filter(|(rate, _)| rate.line < before).collect();
+    let mut all: Vec<_> = reports.chain(stated).collect();
     all.sort_by_key(|(rate, _)| rate.line);
+    all
+}
+
+/// One rate for each setting: where the author states the mean of reports, it stands for them.
+fn settings(all: &[(Rate, Option<Number>)]) -> Vec<Rate> {
     let (mut rates, mut since): (Vec<Rate>, usize) = (Vec::new(), 0);
     for (rate, stated) in all {
         if let Some(stated) = stated {
             let reports = &rates[since..];
             let mean = reports.iter().map(|rate| rate.value).sum::<f64>() / reports.len() as f64;
             // The printed rates are rounded themselves, by no more than their mean is.
-            let close = Number { decimals: stated.decimals.min(2), ..stated }.range();
+            let close = Number { decimals: stated.decimals.min(2), ..*stated }.range();
             if !reports.is_empty() && close.meets(Range::exactly(mean)) {
                 rates.truncate(since);
             }
         }
-        rates.push(rate);
+        rates.push(*rate);
         since = if stated.is_some() { rates.len() } else { since };
     }
     rates

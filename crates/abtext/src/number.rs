@@ -69,8 +69,8 @@ impl Range {
     /// Whether the two have a value in common, as far as arithmetic can tell.
     #[must_use]
     pub fn meets(self, other: Range) -> bool {
-        let slack = ROUNDING * self.high.abs().max(other.high.abs()).min(f64::MAX);
-        self.low <= other.high + slack && other.low <= self.high + slack
+        let at_most = |low: f64, high: f64| low <= high || low - high <= ROUNDING * high.abs();
+        at_most(self.low, other.high) && at_most(other.low, self.high)
     }
 
     /// The value in the middle.
@@ -107,6 +107,8 @@ mod tests {
     fn ranges_meet_where_the_last_digits_allow_it() {
         let range = |text: &str| Number::parse(text).unwrap().range();
         assert!(range("11.40").meets(range("87.709").under(1000.0)));
+        let endless = Range { low: 5.0, high: f64::INFINITY };
+        assert!(endless.meets(range("5")) && !endless.meets(range("4")) && !range("4").meets(endless));
         assert!(!range("11.41").meets(range("87.709").under(1000.0)));
     }
 }

@@ -49,7 +49,9 @@ fn differing(all: &[Heads]) -> Option<Slip> {
     if most - least < ALIKE {
         return None;
     }
-    let in_flight = all.iter().all(|a| all.iter().all(|b| a.possible.meets(b.possible)));
+    // All have a value in common when the highest of the lower ends does not lie above any upper end.
+    let low = all.iter().map(|heads| heads.possible.low).fold(0.0, f64::max);
+    let in_flight = all.iter().all(|heads| heads.possible.meets(Range { low, high: f64::MAX }));
     let per_answer = all.iter().map(|heads| (heads.index, heads.per_answer)).collect();
     Some(Slip { line: all.first()?.line, what: What::HeaderBytes { per_answer, in_flight } })
 }

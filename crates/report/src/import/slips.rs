@@ -6,6 +6,9 @@ use abtext::{Document, Field, Formula, Report, Slip, Weight, What};
 use fluent_bundle::FluentValue;
 use model::import::Import;
 
+/// Stands for the id of a sentence that nobody wrote.
+const WORDLESS: &str = "wordless";
+
 /// What does not add up and what must be known, the worst first, else in the order of the texts.
 pub(super) fn of(
     import: &Import,
@@ -47,7 +50,9 @@ fn slip_view(source: &str, slip: &Slip, words: &Catalogue) -> SlipView {
 }
 
 fn sentence(what: &What, words: &Catalogue) -> Sentence {
-    about_rates(what, words).or_else(|| about_counts(what, words)).unwrap_or_else(|| about_times(what, words))
+    let worded = about_rates(what, words).or_else(|| about_counts(what, words)).or_else(|| about_times(what, words));
+    // A slip without words is one all the same; a test holds that there is none.
+    worded.unwrap_or_else(|| Sentence { id: WORDLESS.to_owned(), text: format!("{what:?}") })
 }
 
 fn text(value: f64, decimals: usize) -> FluentValue<'static> {
@@ -151,8 +156,8 @@ fn heads(slip: &Slip, views: &[&ReportView], words: &Catalogue) -> Option<SlipVi
     Some(SlipView { source, line: slip.line, weight: slip.weight(), sentence })
 }
 
-fn about_times(what: &What, words: &Catalogue) -> Sentence {
-    match what {
+fn about_times(what: &What, words: &Catalogue) -> Option<Sentence> {
+    Some(match what {
         What::Little { in_flight, asked } => {
             words.say("slip-little", &[("in_flight", text(*in_flight, 1)), ("asked", text(*asked, 0))])
         }
@@ -174,7 +179,64 @@ fn about_times(what: &What, words: &Catalogue) -> Sentence {
         What::Glued { written, value } => {
             words.say("slip-glued", &[("written", written.as_str().into()), ("value", text(*value, 0))])
         }
-        // The others were worded before.
-        _ => Sentence { id: String::new(), text: String::new() },
+        // Slips about several reports are worded with the names of these.
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::Language;
+    use abtext::{Number, Range, Row};
+
+    fn every_one_but_those_about_several() -> Vec<What> {
+        let printed = Number { value: 1.0, decimals: 1 };
+        let differs = |follows| What::Differs {
+            field: Field::Mean,
+            printed,
+            formula: Formula::Mean,
+            expected: Range { low: 2.0, high: 2.0 },
+            follows,
+        };
+        let bytes = |in_flight| What::BodyBytes { answers: 2.0, complete: 1.0, in_flight };
+        let median = |odd| What::PercentileDiffers { percent: 50, listed: 1.0, table: 2.0, odd };
+        vec![
+            What::UnpaddedSeconds { written: "1.234".into(), seconds: 1.000_234 },
+            differs(None),
+            differs(Some(Formula::WholeTransfer)),
+            What::WholeKilobytes { printed: 1.0, exact: 1.01 },
+            What::FailureSum { failed: 1.0, causes: 2.0 },
+            What::Missing { fields: vec![Field::Html, Field::Times(Row::Total, abtext::Stat::Max)] },
+            What::FailuresInRate { printed: 2.0, good_rate: 1.0, good: 1.0, complete: 2.0 },
+            What::KeepAliveUnused { complete: 1.0 },
+            bytes(true),
+            bytes(false),
+            What::BodiesExceedTotal { html: 2.0, total: 1.0 },
+            What::Capped,
+            What::OneWave { complete: 1.0 },
+            What::FewWaves { waves: 2.5 },
+            What::Little { in_flight: 1.0, asked: 2.0 },
+            What::RowOrder { row: Row::Waiting },
+            What::PartsDiffer { parts: 1.0, total: 9.0 },
+            What::PercentileFalls { percent: 66 },
+            median(true),
+            median(false),
+            What::Skewed { median: 1.0, mean: 2.0, max: 300.0 },
+            What::Glued { written: "10012".into(), value: 12.0 },
+            What::Claim { written: "1".into(), nearest: 3.0, line: 2, base: 1 },
+        ]
+    }
+
+    #[test]
+    fn every_slip_has_words_in_every_language() {
+        for language in Language::ALL {
+            let words = Catalogue::of(language);
+            for what in every_one_but_those_about_several() {
+                let sentence = sentence(&what, &words);
+                assert_ne!(sentence.id, WORDLESS, "{what:?}");
+                assert_ne!(sentence.id, sentence.text, "{what:?}");
+            }
+        }
     }
 }
