@@ -528,6 +528,7 @@ slip-differs-follows = “{ $label } { $printed }” should be { $expected }, by
 slip-whole-kilobytes = Transfer rate { $printed }, exactly { $exact }: this ab divides by 1024 in whole numbers.
 slip-failures-in-rate = “Requests per second: { $printed }” counts failures. At most { $good } of { $complete } were good: { $rate } per second.
 slip-claim = “{ $written } %” stands here, but no two of the rates before differ so. Nearest are those in lines { $base } and { $line }: { $nearest } %.
+slip-table-differs = { $rate } per second and { $time } ms stand in one table, but { $time } ms per request are { $gives } per second, and no number of connections in this text makes one of the other.
 slip-failure-sum = Failed requests: { $failed }, but their causes add up to { $causes }.
 slip-missing = No ab leaves out: { $labels }. Either lines were cut, or ab did not write this.
 slip-keep-alive-unused = Keep-alive was asked for (-k), but no answer came over a kept connection (complete: { $complete }).

@@ -450,6 +450,7 @@ slip-differs-follows = 「{ $label } { $printed }」は { $formula } により {
 slip-whole-kilobytes = Transfer rate { $printed } は、正確には { $exact } です。この ab は 1024 での割り算を整数で行います。
 slip-failures-in-rate = 「Requests per second: { $printed }」には失敗も含まれます。正常なのは { $complete } のうち多くても { $good } で、毎秒 { $rate } です。
 slip-claim = 「{ $written } %」とありますが、それまでの数値にこの差はありません。最も近いのは { $base } 行目と { $line } 行目の差で { $nearest } % です。
+slip-table-differs = 1 つの表に毎秒 { $rate } と { $time } ms とがありますが、{ $time } ms は毎秒 { $gives } に当たり、この文書のどの並列度でも一致しません。
 slip-failure-sum = Failed requests は { $failed } ですが、原因別の合計は { $causes } です。
 slip-missing = どの ab も省かない行がありません: { $labels }。行が削られたか、ab の出力ではありません。
 slip-keep-alive-unused = KeepAlive を指定（-k）しましたが、{ $complete } のうち接続を維持して処理されたものはありません。

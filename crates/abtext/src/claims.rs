@@ -64,6 +64,17 @@ pub(crate) fn of(document: &Document, prose: &[(usize, String)]) -> Vec<Slip> {
     slips
 }
 
+/// Rates and times of one table that belong to no number of connections among these.
+pub(crate) fn rates_and_times(rates: &[Number], times: &[Number], connections: &[f64]) -> Vec<What> {
+    let differs = |(rate, time): (&Number, &Number)| {
+        let per_second = time.range().positive()?.under(1000.0);
+        let fits = connections.iter().any(|connections| per_second.times(*connections).meets(rate.range()));
+        (!fits).then_some(What::TableDiffers { rate: rate.value, time: time.value, gives: 1000.0 / time.value })
+    };
+    let pairs = rates.iter().zip(times).filter(|_| rates.len() == times.len());
+    pairs.filter_map(differs).collect()
+}
+
 /// Every rate in order, those of reports and those that the author states.
 fn all_rates(document: &Document) -> Vec<(Rate, Option<Number>)> {
     let reports = document.reports.iter().filter_map(|report| {
@@ -122,7 +133,7 @@ fn doubt(claim: &Percentage, differences: &[(f64, usize, usize)]) -> Option<What
     // Far is what is many times as large or as small: 3 % may have been taken for 1 %, hardly 0.1 %.
     let far = |&(difference, ..): &(f64, usize, usize)| (difference.abs() / claim.range.middle()).ln().abs();
     // Whoever compares two rates compares the later with the earlier.
-    let nearest = differences.iter().filter(|(_, line, base)| line > base).min_by(|a, b| far(a).total_cmp(&far(b)))?;
+    let nearest = differences.iter().filter(|(_, line, base)| line >= base).min_by(|a, b| far(a).total_cmp(&far(b)))?;
     Some(What::Claim { written: claim.written.clone(), nearest: nearest.0, line: nearest.1, base: nearest.2 })
 }
 

@@ -16,7 +16,7 @@ pub struct Document {
     pub reports: Vec<Report>,
     /// Rates that its author states in words like ab's.
     pub stated: Vec<Stated>,
-    /// Percentages of its author that the rates do not give.
+    /// What its author says and the figures do not give.
     pub claims: Vec<Slip>,
     /// First lines of what begins like a report and lacks what makes one.
     pub fragments: Vec<usize>,
@@ -81,6 +81,8 @@ struct Reader {
     /// Strange lines since the report's last figure: how many, and the first.
     strange: (usize, usize),
     not_understood: Option<(usize, String)>,
+    /// The last row of rates in a table of the author's, and its line.
+    rates: Option<(usize, Vec<Number>)>,
     /// Every line outside reports that somebody wrote, for what it claims.
     prose: Vec<(usize, String)>,
 }
@@ -105,8 +107,25 @@ impl Reader {
                 self.close();
                 self.document.stated.push(Stated { line: number, rate });
             }
+            Line::Row(field, numbers) => self.row(field, numbers, number),
             Line::Other => self.strange(text, number),
         }
+    }
+
+    /// A row of the author's own table. Rates and times below them must be those of one test each.
+    fn row(&mut self, field: Field, numbers: Vec<Number>, number: usize) {
+        self.close();
+        if field == Field::Rate {
+            self.document.stated.extend(numbers.iter().map(|&rate| Stated { line: number, rate }));
+            self.rates = Some((number, numbers));
+            return;
+        }
+        let Some((line, rates)) = self.rates.take().filter(|(line, _)| number - line <= STRANGE_LINES) else { return };
+        let reports = self.document.reports.iter();
+        let connections: Vec<f64> =
+            reports.filter_map(|report| report.value(Field::Concurrency)).chain([1.0]).collect();
+        let told = claims::rates_and_times(&rates, &numbers, &connections);
+        self.document.claims.extend(told.into_iter().map(|what| Slip { line, what }));
     }
 
     fn figures(&mut self, found: Vec<Found>, text: &str, number: usize) {
@@ -158,7 +177,8 @@ impl Reader {
     fn end(mut self) -> Result<Document, NotAb> {
         self.close();
         if !self.document.reports.is_empty() {
-            self.document.claims = claims::of(&self.document, &self.prose);
+            let claims = claims::of(&self.document, &self.prose);
+            self.document.claims.extend(claims);
             return Ok(self.document);
         }
         match (self.document.fragments.first(), self.not_understood) {

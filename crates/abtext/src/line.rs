@@ -18,6 +18,8 @@ pub(crate) enum Line {
     Figures(Vec<Found>),
     /// A rate in words like ab's, without ab's unit: what an author made of reports.
     Stated(Number),
+    /// A row of an author's table of reports: the same figure of several, with its unit behind each.
+    Row(Field, Vec<Number>),
     /// ab prints such a line; no figure stands in it.
     Known,
     /// ab prints no such line.
@@ -70,7 +72,7 @@ pub(crate) fn read(line: &str, number: usize) -> Line {
         return if rest.contains("(be patient") { Line::Begins(None) } else { Line::Other };
     }
     let figures = labelled(text).or_else(|| causes(line)).or_else(|| percentile(line)).or_else(|| further_rate(line));
-    match figures.or_else(|| times(text)) {
+    match figures.or_else(|| times(text)).or_else(|| row(text)) {
         Some(line) => line,
         None if KNOWN.iter().any(|known| strip(text, known).is_some()) => Line::Known,
         None => Line::Other,
@@ -188,6 +190,24 @@ fn times(text: &str) -> Option<Line> {
     found.map(Line::Figures)
 }
 
+/// `Requests per second195.2 [#/sec]120.3 [#/sec]`: a table's row, whose borders a page lost.
+fn row(text: &str) -> Option<Line> {
+    const ROWS: [(&str, Field, &[&str]); 2] = [
+        ("Requests per second", Field::Rate, &["[#/sec]", "#/sec", "req/s"]),
+        ("Time per request", Field::Across, &["[ms]", "ms"]),
+    ];
+    let (field, units, mut rest) =
+        ROWS.iter().find_map(|(label, field, units)| Some((*field, *units, strip(text, label)?.trim())))?;
+    let mut numbers = Vec::new();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, behind) = rest.split_at(end);
+        numbers.push(Number::parse(number)?);
+        rest = units.iter().find_map(|unit| behind.trim_start().strip_prefix(unit))?.trim_start();
+    }
+    (numbers.len() > 1).then_some(Line::Row(field, numbers))
+}
+
 /// Three columns without a blank between the last two, because a time has five digits: the columns' places tell them apart.
 fn glued_times(row: Row, text: &str) -> Option<Line> {
     let column = |stat, from: usize, to: usize| {
@@ -216,6 +236,7 @@ mod tests {
                 };
                 found.iter().map(shown).collect::<Vec<_>>().join(", ")
             }
+            Line::Row(field, numbers) => format!("{field} {:?}", numbers.iter().map(|n| n.value).collect::<Vec<_>>()),
             Line::Stated(number) => format!("stated {}", number.value),
             Line::Command(command) => command.written,
             other => format!("{other:?}"),
@@ -277,6 +298,16 @@ mod tests {
         check("Total:          1     912345", "total.min 1, total.mean 9, total.max 12345 glued");
         check("Total: 5", "Other");
         check("Total: 1 912345", "Other");
+    }
+
+    #[test]
+    fn tables_that_lost_their_borders() {
+        check("Requests per second195.2 [#/sec]120.3 [#/sec]", "rate [195.2, 120.3]");
+        check("Time per request5.123 ms8.321 ms", "time_per_request.across [5.123, 8.321]");
+        check("Time per request 5.123 [ms]  8.321 [ms] 9 ms", "time_per_request.across [5.123, 8.321, 9.0]");
+        check("Requests per second195.2 [#/sec]", "Other");
+        check("Requests per second from 10 to 12", "Other");
+        check("Requests per second", "Other");
     }
 
     #[test]

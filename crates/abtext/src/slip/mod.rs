@@ -194,6 +194,15 @@ pub enum What {
         /// Whether answers in flight when ab stopped can explain it.
         in_flight: bool,
     },
+    /// A rate and a time of one test, in a table of the author's, do not belong together.
+    TableDiffers {
+        /// Requests per second.
+        rate: f64,
+        /// Milliseconds per request.
+        time: f64,
+        /// Requests per second of one connection by that time.
+        gives: f64,
+    },
     /// A percentage in the text that no pair of the rates gives.
     Claim {
         /// As written.
@@ -217,6 +226,7 @@ impl Slip {
             What::PercentileDiffers { odd: true, .. } => Weight::Note,
             // Which rates a sentence is about is for people to say.
             What::Claim { .. }
+            | What::TableDiffers { .. }
             | What::BodyBytes { .. }
             | What::HeaderBytes { .. }
             | What::FailuresInRate { .. }

@@ -87,6 +87,11 @@ fn about_rates(what: &What, words: &Catalogue) -> Option<Sentence> {
                 ("complete", text(*complete, 0)),
             ],
         ),
+        What::TableDiffers { rate, time, gives } => {
+            let arguments =
+                [("rate", text(*rate, 3)), ("time", text(*time, 3)), ("gives", format!("{gives:.2}").into())];
+            words.say("slip-table-differs", &arguments)
+        }
         What::Claim { written, nearest, line, base } => words.say(
             "slip-claim",
             &[
@@ -224,6 +229,7 @@ mod tests {
             median(false),
             What::Skewed { median: 1.0, mean: 2.0, max: 300.0 },
             What::Glued { written: "10012".into(), value: 12.0 },
+            What::TableDiffers { rate: 1.0, time: 2.0, gives: 500.0 },
             What::Claim { written: "1".into(), nearest: 3.0, line: 2, base: 1 },
         ]
     }
