@@ -52,6 +52,23 @@ fn six_reports_of_one_page_in_three_groups() {
     assert_eq!((refused.code, refused.err.as_str()), (2, "webdyno: an import is shown as text or --json only\n"));
 }
 
+/// What docs/import.md shows is what comes out.
+#[test]
+fn the_page_on_imports_is_right() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let page = std::fs::read_to_string(format!("{root}/docs/import.md")).expect("the page");
+    let (_, example) = page.split_once("```\n$ webdyno ").expect("an example");
+    let (typed, shown) = example.split_once("\n```").and_then(|(all, _)| all.split_once('\n')).expect("an output");
+    let args: Vec<&str> = typed.split(' ').collect();
+    let tool = Tool::new();
+    let mut command = tool.command(&args);
+    let output = command.current_dir(format!("{root}/crates/abtext/tests/data")).output().expect("webdyno runs");
+    let printed = Finished::of(&output);
+    for line in shown.lines().filter(|line| *line != "...") {
+        assert!(printed.out.lines().any(|other| other == line), "no `{line}` in {printed:?}");
+    }
+}
+
 #[test]
 fn standard_input_and_several_files() {
     let tool = Tool::new();
