@@ -122,6 +122,7 @@ failure-closed-early = closed before the answer was complete
 failure-bad-response = not an HTTP answer
 failure-length-differs = the length of the body differs
 failure-status = status other than 2xx ({ $statuses })
+failure-proxy = the proxy opened no tunnel
 failure-tls = TLS failed
 failure-check = a check of the answer did not hold
 failure-local = could not be sent from this machine

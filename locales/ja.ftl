@@ -98,6 +98,7 @@ failure-closed-early = 応答の途中で切断
 failure-bad-response = HTTP として読めない応答
 failure-length-differs = 本文の長さの不一致
 failure-status = 2xx 以外のステータス（{ $statuses }）
+failure-proxy = プロキシがトンネルを拒否
 failure-tls = TLS が失敗
 failure-check = 応答の検査に不合格
 failure-local = このマシンから送信できず

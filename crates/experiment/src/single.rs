@@ -9,8 +9,9 @@ use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, warm_up};
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
-use load::{Address, Ending, Record, Target, monotonic_ns};
+use load::{Address, Ending, FetchError, Record, Target, monotonic_ns};
 use model::Nanos;
+use model::load::Failure;
 use model::plan::LoadSpec;
 use model::reading::Readings;
 use model::run::{Run, RunEnd, RunHead};
@@ -152,7 +153,9 @@ pub(crate) fn preflight(
         return Ok(None);
     }
     on_event(Event::Trial { slot, phase: Phase::Preflight });
-    let spec = one_at_a_time(spec(orders), orders.preflight);
+    let mut spec = one_at_a_time(spec(orders), orders.preflight);
+    // Each server behind the name is looked at.
+    spec.keep_alive &= !matches!(orders.target.address, Address::InTurn(_));
     let records = load::records(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?;
     let found = summary(&records);
     if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
@@ -202,7 +205,16 @@ fn summary(records: &[Record]) -> Preflight {
 
 fn nobody_answers(orders: &LoadOrders<'_>, found: &Preflight) -> ExperimentError {
     let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
-    ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause }
+    let why = (cause == Some(Failure::Proxy)).then(|| what_the_proxy_said(orders)).flatten();
+    ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause, why }
+}
+
+/// Asked once more, for its status.
+fn what_the_proxy_said(orders: &LoadOrders<'_>) -> Option<String> {
+    match load::fetch(spec(orders), orders.target, orders.interrupted) {
+        Err(FetchError::Failed(why)) => Some(why),
+        _ => None,
+    }
 }
 
 fn keep(store: &mut Store, run: &Run) -> Result<(), ExperimentError> {
@@ -219,10 +231,9 @@ pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
     plan.load(plan.baseline())
 }
 
-/// The port whose accept queue can be watched: only this host's own.
+/// The port whose accept queue can be watched: only this host's own, and only one.
 fn local_port(address: &Address) -> Option<u16> {
-    match address {
-        Address::Tcp(address) if address.ip().is_loopback() => Some(address.port()),
-        Address::Tcp(_) | Address::Unix(_) => None,
-    }
+    let first = address.all().first()?.port();
+    let one = address.all().iter().all(|address| address.port() == first);
+    (one && address.is_here()).then_some(first)
 }

@@ -6,7 +6,7 @@ use crate::checks::{Checks, Seen, Watching};
 use crate::machine::monotonic_ns;
 use crate::requests::{Requests, Rest};
 use crate::sink::{Ending, Record};
-use crate::transport::{Dialer, Stream, StreamError};
+use crate::transport::{Dialer, Stream, StreamError, TunnelError};
 use http1::{Answer, Asked, Memo, Parser, ResponseError};
 use model::Nanos;
 use model::load::Failure;
@@ -104,6 +104,8 @@ pub(crate) enum Why {
     Kernel { errno: Errno, connecting: bool },
     /// TLS could not go on.
     Tls(Box<rustls::Error>),
+    /// A proxy opened no tunnel.
+    Tunnel(TunnelError),
     /// The server closed after so many bytes.
     Closed { after: u64 },
     /// What was received is not HTTP; its beginning, in a fixed space so that failing allocates nothing.
@@ -417,7 +419,11 @@ impl Connection {
                 Err(error) => end = Err(error),
             }
         }
-        let blocked = stream.is_blocked() || matches!(end, Err(StreamError::Kernel(Errno::AGAIN)));
+        // What is left unsent behind an error does not wait for anything.
+        let blocked = match &end {
+            Ok(()) => stream.is_blocked(),
+            Err(error) => matches!(error, StreamError::Kernel(Errno::AGAIN)),
+        };
         if let (Some(since), true) = (self.connecting, stream.is_connected()) {
             self.connected_ns = monotonic_ns();
             self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
@@ -547,6 +553,7 @@ impl Connection {
         let why = match error {
             StreamError::Kernel(errno) => Why::Kernel { errno, connecting: self.connecting.is_some() },
             StreamError::Tls(error) => Why::Tls(Box::new(error)),
+            StreamError::Tunnel(error) => Why::Tunnel(error),
         };
         Progress::Broken { why, at: monotonic_ns() }
     }
@@ -589,6 +596,7 @@ impl Why {
             // EADDRNOTAVAIL, EMFILE, ENETUNREACH and their like: the request never left this machine.
             Why::Kernel { connecting: true, .. } => Failure::Local,
             Why::Tls(_) => Failure::Tls,
+            Why::Tunnel(_) => Failure::Proxy,
             Why::Closed { .. } => Failure::ClosedEarly,
             Why::Malformed { .. } => Failure::BadResponse,
         }
@@ -608,6 +616,7 @@ impl fmt::Display for Why {
             Why::Kernel { errno, connecting: true } => write!(f, "while connecting: {}", std::io::Error::from(*errno)),
             Why::Kernel { errno, connecting: false } => write!(f, "{}", std::io::Error::from(*errno)),
             Why::Tls(error) => write!(f, "TLS: {error}"),
+            Why::Tunnel(error) => error.fmt(f),
             Why::Closed { after } => write!(f, "the server closed after {after} bytes of the answer"),
             Why::Malformed { error, piece, length } => {
                 write!(f, "{error}: \"{}\"", piece[..*length].escape_ascii())

@@ -11,7 +11,7 @@ use crate::pacer::{Calls, Pacer, Part};
 use crate::requests::Requests;
 use crate::sink::{Histograms, Record, Records, Sink, Whole};
 use crate::stop::{Allowance, Budget, Halt, StopRule};
-use crate::transport::{Address, Dialer, TlsClient, Writes};
+use crate::transport::{Address, Dialer, TlsClient, Tunnel, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
@@ -36,13 +36,15 @@ pub struct Target {
     pub host: String,
     /// Addresses of this machine to connect from, in turn; empty leaves it to the kernel.
     pub local: Vec<IpAddr>,
+    /// Through the proxy at that address, a tunnel to the server; only below TLS.
+    pub tunnel: Option<Tunnel>,
 }
 
 impl Target {
     /// A server at an address, reached as the kernel likes.
     #[must_use]
     pub fn new(address: impl Into<Address>, host: &str) -> Target {
-        Target { address: address.into(), host: host.to_owned(), local: Vec::new() }
+        Target { address: address.into(), host: host.to_owned(), local: Vec::new(), tunnel: None }
     }
 }
 
@@ -137,7 +139,7 @@ impl LoadError {
 /// # Errors
 /// When it could not.
 pub fn check(spec: &LoadSpec, target: &Target) -> Result<(), LoadError> {
-    Engine::new(spec, target, &[], &AtomicBool::new(false))?.dialer().map(drop)
+    Engine::new(spec, target, &[], &AtomicBool::new(false))?.dialer(0).map(drop)
 }
 
 /// Runs a load to its end and counts. Threads are pinned to `cpus`, unless there are none.
@@ -248,7 +250,7 @@ impl<'a> Engine<'a> {
         stop: &'a AtomicBool,
     ) -> Result<(Engine<'a>, Vec<Dialer<'a>>), LoadError> {
         let engine = Engine::new(spec, target, cpus, stop)?;
-        let dialers = (0..engine.threads).map(|_| engine.dialer()).collect::<Result<_, _>>()?;
+        let dialers = (0..engine.threads).map(|i| engine.dialer(i)).collect::<Result<_, _>>()?;
         Ok((Engine { origin: monotonic_ns(), ..engine }, dialers))
     }
 
@@ -299,12 +301,8 @@ impl<'a> Engine<'a> {
         let expectation =
             Expectation { timeout_ns: spec.timeout_ns, same_length: spec.same_length, body_bytes: &self.body_bytes };
         let (pacer, deadline) = self.pacer(i);
-        // Each user's connections belong together, so they are divided among workers as users.
-        let each = spec.session.as_ref().map_or(1, |session| session.connections.max(1));
         let habits = Habits { first: u64::from(i), stride: u64::from(self.threads), busy_poll: spec.busy_poll };
-        // The first workers take one connection more each when they do not divide evenly.
-        let units = (spec.connections / each).max(1);
-        let connections = (units / self.threads + u32::from(i < units % self.threads)) * each;
+        let connections = self.connections(i);
         let closes_ns = self.closes_ns();
         let crowd = spec.session.as_ref().map(|session| {
             let seed = spec.seed.wrapping_add(u64::from(i));
@@ -313,11 +311,23 @@ impl<'a> Engine<'a> {
         Ok(Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink))
     }
 
-    fn dialer(&self) -> Result<Dialer<'a>, LoadError> {
+    /// How many connections a worker has.
+    fn connections(&self, worker: u32) -> u32 {
+        // Each user's connections belong together, so they are divided among workers as users.
+        let each = self.spec.session.as_ref().map_or(1, |session| session.connections.max(1));
+        // The first workers take one connection more each when they do not divide evenly.
+        let units = (self.spec.connections / each).max(1);
+        (units / self.threads + u32::from(worker < units % self.threads)) * each
+    }
+
+    fn dialer(&self, worker: u32) -> Result<Dialer<'a>, LoadError> {
         let tls = self.spec.tls.as_ref().map(TlsClient::new).transpose()?;
         // Both write again before there is an answer.
         let writes = if tls.is_some() || self.spec.pipeline > 1 { Writes::AtOnce } else { Writes::Gathered };
-        Ok(Dialer { address: &self.target.address, local: &self.target.local, turn: Cell::new(0), tls, writes })
+        let Target { address, local, tunnel, .. } = self.target;
+        // Each worker goes on where the connections of those before it end, so that addresses are used evenly.
+        let before: u32 = (0..worker).map(|i| self.connections(i)).sum();
+        Ok(Dialer { address, local, turn: Cell::new(before as usize), tunnel: tunnel.as_ref(), tls, writes })
     }
 
     /// Where the window ends, if time ends it.

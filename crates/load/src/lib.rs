@@ -40,4 +40,4 @@ pub use engine::{Control, LoadError, Target, check, records, run, run_until};
 pub use fetch::{FetchError, Fetched, fetch, location};
 pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};
-pub use transport::Address;
+pub use transport::{Address, Tunnel};

@@ -27,6 +27,8 @@ pub enum Failure {
     LengthDiffers,
     /// A complete answer with a status other than 2xx; [`Counts::statuses`] tells which.
     Status,
+    /// A proxy opened no tunnel to the server: it refused, or did not know how.
+    Proxy,
     /// TLS could not come up or go on: a certificate that is not trusted, no version in common.
     Tls,
     /// A complete answer of which something did not hold that was asked of it: [`crate::plan::Check`].

@@ -204,6 +204,7 @@ fn cause_name(cause: Failure) -> &'static str {
         Failure::BadResponse => "bad_response",
         Failure::LengthDiffers => "length_differs",
         Failure::Status => "status",
+        Failure::Proxy => "proxy",
         Failure::Tls => "tls",
         Failure::Check => "check",
         Failure::Local => "local",

@@ -118,6 +118,7 @@ fn failure_id(cause: Failure) -> &'static str {
         Failure::BadResponse => "failure-bad-response",
         Failure::LengthDiffers => "failure-length-differs",
         Failure::Status => "failure-status",
+        Failure::Proxy => "failure-proxy",
         Failure::Tls => "failure-tls",
         Failure::Check => "failure-check",
         Failure::Local => "failure-local",
