@@ -90,7 +90,10 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
 
 fn outline(meant: &Meant, flags: &LoadFlags) -> String {
     let spec = meant.plan.load(meant.plan.baseline());
-    let mut out = format!("{} over {} connections to {}\n", meant.shown, spec.connections, meant.target.address);
+    let mut out = format!("{} over {} connections to {}\n", meant.shown, spec.connections, meant.way);
+    if let Some(session) = &spec.session {
+        out.push_str(&users::outline(session, spec.connections));
+    }
     if flags.preflight > 0 {
         out.push_str(&format!("{} requests one at a time first\n", flags.preflight));
     }

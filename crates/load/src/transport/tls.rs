@@ -1,7 +1,7 @@
 //! TLS over a socket, by rustls: sessions, what they are made of, and bytes in and out of them.
 
-use super::tunnel::{Opening, Tunnel, TunnelError};
 use super::Socket;
+use super::tunnel::{Opening, Tunnel, TunnelError};
 use crate::engine::LoadError;
 use model::plan::{TlsSpec, TlsVersion, Verify};
 use rustix::io::Errno;

@@ -135,7 +135,8 @@ pub enum Mpm {
 pub struct Url {
     /// What the user gave, without a password.
     pub url: String,
-    /// Where that led to: an address with its port, or `unix:` and a path.
+    /// Where that led to: an address with its port, several with `, ` between them, or `unix:` and a path; behind `proxy ` it is
+    /// that of a proxy, and the server may be anywhere.
     pub address: String,
 }
 
@@ -237,9 +238,8 @@ impl Url {
     /// Whether the server runs on this machine, so that readings of the machine say something about it.
     #[must_use]
     pub fn is_here(&self) -> bool {
-        self.address
-            .parse::<SocketAddr>()
-            .map_or_else(|_| self.address.starts_with("unix:"), |at| at.ip().is_loopback())
+        let is_ours = |address: &str| address.parse::<SocketAddr>().is_ok_and(|at| at.ip().is_loopback());
+        self.address.starts_with("unix:") || self.address.split(", ").all(is_ours)
     }
 }
 
