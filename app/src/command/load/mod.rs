@@ -50,7 +50,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         head: RunHead {
             id: run::run_id(anchor, run::fresh_seed()),
             plan: meant.plan.clone(),
-            plan_text: secret::command_line(std::env::args()),
+            plan_text: secret::command_line(std::env::args_os()),
             seed,
             anchor,
             host: host::facts(),

@@ -56,9 +56,10 @@ pub(super) fn whither(text: &str) -> anyhow::Result<Whither> {
 
 /// A URL that can be loaded; `shown` is how it was typed.
 pub(super) fn plain_url(text: &str, shown: &str) -> anyhow::Result<Url> {
-    let shown = secret::in_url(shown);
+    let (typed, shown) = (shown, secret::in_url(shown));
     let written = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let url = Url::parse(&written).with_context(|| format!("`{shown}` is not a URL; write http://HOST[:PORT]/PATH"))?;
+    let url = Url::parse(&written)
+        .with_context(|| format!("`{}` is not a URL; write http://HOST[:PORT]/PATH", secret::in_no_url(typed)))?;
     match url.scheme() {
         "http" | "https" => {}
         other => bail!("`{shown}`: webdyno loads http and https, not {other}"),

@@ -39,6 +39,7 @@ pub struct Plan {
     /// One sentence on what it finds out.
     pub about: String,
     /// The file it came from.
+    #[serde(serialize_with = "as_text")]
     pub file: PathBuf,
     /// Commands to run before anything is measured, in order.
     pub build: Vec<Build>,
@@ -79,6 +80,7 @@ pub struct Build {
     /// Program and arguments.
     pub command: Vec<String>,
     /// Folder to run it in: the plan's own.
+    #[serde(serialize_with = "as_text")]
     pub directory: PathBuf,
     /// Line in the plan, for messages.
     pub line: usize,
@@ -100,14 +102,17 @@ pub enum ServerSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Apache {
     /// The program; the system's own when absent.
+    #[serde(serialize_with = "as_text_if_any")]
     pub program: Option<PathBuf>,
     /// Processing module.
     pub mpm: Mpm,
     /// Modules to load beyond the ones every instance has, by the name in their file: `cgi` for `mod_cgi.so`.
     pub modules: Vec<String>,
     /// What is served at `/`.
+    #[serde(serialize_with = "as_text_if_any")]
     pub document_root: Option<PathBuf>,
     /// What is served at `/cgi-bin/`.
+    #[serde(serialize_with = "as_text_if_any")]
     pub scripts: Option<PathBuf>,
     /// Directives of every variant, before the variant's own.
     pub directives: Vec<Directive>,
@@ -300,4 +305,12 @@ impl Plan {
     pub fn load(&self, cell: &Cell) -> &LoadSpec {
         self.loads.iter().find(|l| l.name == cell.load).expect("checked when parsed")
     }
+}
+/// A path as it is stored, for humans: one that is no UTF-8 is not refused.
+fn as_text<P: AsRef<Path>, S: serde::Serializer>(path: &P, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.as_ref().to_string_lossy())
+}
+
+fn as_text_if_any<S: serde::Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
 }
