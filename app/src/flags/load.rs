@@ -78,7 +78,7 @@ pub(crate) struct LoadFlags {
     /// Cookie to send with every request; may be repeated; never stored
     #[arg(long, value_name = "NAME=VALUE", help_heading = WHAT)]
     pub(crate) cookie: Vec<String>,
-    /// Let each connection keep the cookies that the server sets
+    /// Let each connection keep the cookies that the server sets; with --page each user, from one visit to the next
     #[arg(long, help_heading = WHAT)]
     pub(crate) cookies: bool,
     /// What an answer must be to count as good, such as 'status = 200', 'length >= 10', 'header content-type contains html',

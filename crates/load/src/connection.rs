@@ -3,6 +3,7 @@
 //! It moves bytes and keeps times. Which request comes next, what counts as good and when to give up are the worker's.
 
 use crate::checks::{Checks, Seen, Watching};
+use crate::jar::Jar;
 use crate::machine::monotonic_ns;
 use crate::requests::{Requests, Rest};
 use crate::sink::{Ending, Record};
@@ -13,6 +14,7 @@ use model::load::Failure;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 
@@ -24,6 +26,10 @@ pub(crate) struct Line<'a> {
     pub(crate) requests: &'a Requests,
     /// What answers are held to, if anybody looks at them.
     pub(crate) checks: Option<Checks>,
+    /// The cookies that are kept, if they are: for each connection, or for each user's together.
+    pub(crate) jars: RefCell<Vec<Jar>>,
+    /// How many connections have one jar.
+    pub(crate) sharing: usize,
     /// Whether the connection carries the next request.
     pub(crate) keep_alive: bool,
     /// Requests in flight on a connection.
@@ -255,9 +261,16 @@ impl Connection {
     /// Gathers a request that is like no other.
     fn put_together(&mut self, line: &Line<'_>, place: usize) {
         let Exchange { kind, serial, .. } = self.exchanges[place];
-        let (before, jar) = (self.out.len(), self.seen.as_ref().and_then(|seen| seen.jar.as_ref()));
+        let (before, jars) = (self.out.len(), line.jars.borrow());
+        let jar = jars.get(self.jar(line));
         self.body_waits = line.requests.write(kind, serial, jar, &mut self.out) == Rest::Body;
         self.exchanges[place].bytes_out = (self.out.len() - before) as u64;
+    }
+
+    /// The place of its jar.
+    fn jar(&self, line: &Line<'_>) -> usize {
+        // Tokens are indices into the worker's connections.
+        self.token as usize / line.sharing
     }
 
     /// The number of the request whose body waits, if one does.
@@ -349,6 +362,7 @@ impl Connection {
 
     /// Looks at what was read and belongs to the next answer.
     pub(crate) fn parse(&mut self, line: &Line<'_>, inbox: &mut Inbox) -> Progress {
+        let place = self.jar(line);
         let exchange = &mut self.exchanges[self.oldest];
         let piece = &inbox.bytes[inbox.unread.clone()];
         if exchange.first_byte_ns.is_none() {
@@ -359,7 +373,11 @@ impl Connection {
             }
         }
         let fed = match (&mut self.seen, &line.checks) {
-            (Some(seen), Some(checks)) => self.parser.feed_to(piece, &mut inbox.memo, &mut Watching { checks, seen }),
+            (Some(seen), Some(checks)) => {
+                let mut jars = line.jars.borrow_mut();
+                let jar = jars.get_mut(place);
+                self.parser.feed_to(piece, &mut inbox.memo, &mut Watching { checks, seen, jar })
+            }
             _ => self.parser.feed(piece, &mut inbox.memo),
         };
         match fed {

@@ -6,6 +6,7 @@ use crate::checks::Checks;
 use crate::collect::Collector;
 use crate::connection::Line;
 use crate::crowd::Crowd;
+use crate::jar::Jar;
 use crate::machine::{OpenFiles, Pinned, monotonic_ns};
 use crate::pacer::{Calls, Pacer, Part};
 use crate::requests::Requests;
@@ -18,7 +19,7 @@ use model::latency::Latency;
 use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
 use rustix::event::epoll;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::panic::resume_unwind;
@@ -290,10 +291,16 @@ impl<'a> Engine<'a> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
         let spec = self.spec;
+        let connections = self.connections(i);
+        let sharing = spec.session.as_ref().map_or(1, |session| session.connections.max(1));
+        let keep_cookies = self.checks.as_ref().is_some_and(Checks::keep_cookies);
+        let jars = if keep_cookies { connections / sharing } else { 0 };
         let line = Line {
             dialer,
             requests: &self.requests,
             checks: self.checks.clone(),
+            jars: RefCell::new((0..jars).map(|_| Jar::default()).collect()),
+            sharing: sharing as usize,
             keep_alive: spec.keep_alive,
             depth: spec.pipeline.max(1) as usize,
             epoll,
@@ -302,7 +309,6 @@ impl<'a> Engine<'a> {
             Expectation { timeout_ns: spec.timeout_ns, same_length: spec.same_length, body_bytes: &self.body_bytes };
         let (pacer, deadline) = self.pacer(i);
         let habits = Habits { first: u64::from(i), stride: u64::from(self.threads), busy_poll: spec.busy_poll };
-        let connections = self.connections(i);
         let closes_ns = self.closes_ns();
         let crowd = spec.session.as_ref().map(|session| {
             let seed = spec.seed.wrapping_add(u64::from(i));

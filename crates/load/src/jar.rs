@@ -1,4 +1,4 @@
-//! The cookies of one connection: what the server last set, until it takes it back.
+//! The cookies of one connection, or of one user's: what the server last set, until it takes it back.
 //!
 //! It keeps names and values and sends them with every request, as for `Path=/`. Of the attributes it knows only those that
 //! delete: `Max-Age` of 0 or less, and `Expires` in the past. A load asks one server, so domains and paths would only make

@@ -411,6 +411,8 @@ impl<'a, S: Sink> Worker<'a, S> {
             if let Some(crowd) = &mut self.crowd {
                 let (seat, due_ns) = (crowd.seat_of(i), due_ns.unwrap_or(start_ns));
                 crowd.arrive(seat, due_ns, start_ns);
+                // Whoever comes new has no cookies.
+                self.line.jars.get_mut().get_mut(seat).map(std::mem::take);
                 self.ask_for_page(seat, due_ns, start_ns);
                 continue;
             }

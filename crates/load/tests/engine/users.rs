@@ -105,3 +105,31 @@ fn an_abandoned_page_is_cut_off_in_the_middle() {
     assert_eq!((sessions.gave_up, sessions.abandoned), (3, 3));
     assert!(result.counts.bytes_in > 0, "what was received of it is counted");
 }
+
+#[test]
+fn a_users_cookies_go_with_the_user_and_with_nobody_else() {
+    let server = Scripted::start(|turn| {
+        let field = format!("Set-Cookie: id={}", turn.connection);
+        vec![Step::Send(format!("HTTP/1.1 200 X\r\n{field}\r\nContent-Length: 0\r\n\r\n").into_bytes())]
+    });
+    let (load, session) = twenty();
+    let load = LoadSpec { cookies: true, ..load };
+    let (_, sessions) = check(&server, (load.clone(), session.clone()));
+    let cookie = |head: &str| head.contains("\r\nCookie: id=");
+    let heads: Vec<String> = server.all_requests().into_iter().map(|(head, _)| head).collect();
+    let (pages, others): (Vec<&String>, Vec<&String>) = heads.iter().partition(|head| head.starts_with("GET / "));
+    assert_eq!((pages.len() as u64, sessions.users), (20, 20));
+    assert!(pages.iter().all(|head| !cookie(head)), "whoever comes new has none: {pages:?}");
+    assert!(others.iter().all(|head| cookie(head)), "both connections send what the page set: {others:?}");
+    // Who clicks again is who came before.
+    let server =
+        Scripted::always(vec![Step::Send(b"HTTP/1.1 200 X\r\nSet-Cookie: id=1\r\nContent-Length: 0\r\n\r\n".to_vec())]);
+    let again = SessionSpec { returns: 1.0, connections: 1, ..session };
+    let one = LoadSpec { connections: 1, requests: Some(1), duration_ns: Some(300 * MS), ..load };
+    // The end may come while the user thinks, so the sums of the door do not hold.
+    let result = crate::check(server.address(), &LoadSpec { session: Some(again), ..one });
+    let sessions = result.sessions.expect("a load of users");
+    let pages: Vec<(String, String)> = server.all_requests();
+    let first = pages.iter().filter(|(head, _)| head.starts_with("GET / ") && !cookie(head)).count();
+    assert!(sessions.returned > 0 && first == 1, "{sessions:?} {first}");
+}
