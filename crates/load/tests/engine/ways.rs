@@ -19,7 +19,7 @@ fn check_turns(spec: &LoadSpec, expected: [u64; 3]) {
     let servers = [friendly(), friendly(), friendly()];
     let address = Address::InTurn(servers.iter().map(Scripted::address).collect());
     let result = run(&Target::new(address, "there.example"), spec);
-    assert_eq!((result.counts.good, result.counts.failures()), (spec.requests.unwrap(), 0));
+    assert_eq!((result.counts.good, result.counts.failures()), (spec.requests.unwrap_or_default(), 0));
     assert_eq!(servers.each_ref().map(Scripted::accepted), expected);
     assert!(servers.iter().all(|server| server.last_request().contains("\r\nHost: there.example\r\n")));
 }
