@@ -306,6 +306,7 @@ impl Plan {
         self.loads.iter().find(|l| l.name == cell.load).expect("checked when parsed")
     }
 }
+
 /// A path as it is stored, for humans: one that is no UTF-8 is not refused.
 fn as_text<P: AsRef<Path>, S: serde::Serializer>(path: &P, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path.as_ref().to_string_lossy())
@@ -313,4 +314,27 @@ fn as_text<P: AsRef<Path>, S: serde::Serializer>(path: &P, to: S) -> Result<S::O
 
 fn as_text_if_any<S: serde::Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_here(address: &str, expected: bool) {
+        let url = Url { url: "http://there.example/".to_owned(), address: address.to_owned() };
+        assert_eq!(url.is_here(), expected, "{address}");
+    }
+
+    #[test]
+    fn a_server_is_here_when_all_its_addresses_are() {
+        check_here("127.0.0.1:80", true);
+        check_here("[::1]:80", true);
+        check_here("unix:/run/socket", true);
+        check_here("192.0.2.1:80", false);
+        check_here("127.0.0.1:80, 127.0.0.2:80", true);
+        check_here("127.0.0.1:80, 192.0.2.1:80", false);
+        check_here("proxy 127.0.0.1:3128", false);
+        check_here("", false);
+    }
 }
