@@ -60,11 +60,12 @@ fn no_cache_line_belongs_to_two_workers() {
     // The allocator of glibc has memory for 8 threads per CPU, and the server's threads have a share of it here.
     let threads = 2;
     let server = Scripted::always(vec![Step::Send(answer(200, "abc"))]);
-    // Long enough for all workers to be at work at once: a thread may get the memory of one that has ended.
+    // Long enough for all workers to be at work at once, because a thread may get the memory of one that has ended; and less
+    // than a second, after which a worker has made histograms of its own in any case.
     let spec = LoadSpec {
         connections: 2,
         threads: Some(threads),
-        duration_ns: Some(SECOND),
+        duration_ns: Some(SECOND / 2),
         timeout_ns: 20 * SECOND,
         ..LoadSpec::of("test", "/")
     };
@@ -88,7 +89,7 @@ fn no_cache_line_belongs_to_two_workers() {
             assert_eq!(owner, thread, "both wrote to the line at {:#x}", line * CACHE_LINE);
         }
     }
-    // Each worker has made its own connections and histograms.
+    // Each worker has made its first histograms itself.
     assert_eq!(largest.len(), threads as usize);
-    assert!(largest.values().all(|length| *length > 4096), "{largest:?}");
+    assert!(largest.values().all(|length| *length > 100_000), "{largest:?}");
 }
