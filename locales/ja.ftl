@@ -245,6 +245,46 @@ spark-failed = 1 秒あたりの失敗（{ $least }〜{ $most }）、1 文字は
 load-interrupted = 中断されました。それまでの測定値を示します
 load-made-line = { $began }、webdyno { $version }: { $end }
 
+# ---- 測定中の画面 ----
+screen-beginning = 準備中
+screen-preflight = 最初のリクエストを 1 件ずつ送信中
+screen-warm-up = ウォームアップ中（集計外）
+screen-measuring = 測定中
+screen-ending = 終了処理中（測定値は残ります）
+screen-clock = { $elapsed }
+screen-clock-left = { $elapsed } / { $whole }、残り { $left }
+screen-clock-requests = { $elapsed }、応答 { $ended } / { $requests }
+screen-keys = q で終了（測定値は残ります）
+screen-keys-again = もう一度 q ですぐに終了
+screen-rate = 1 秒あたりの正常な応答
+screen-rates = 現在 { $now }、平均 { $mean }
+screen-rates-asked = 現在 { $now }、予定 { $asked }、平均 { $mean }
+screen-counts = 正常 { $good }、失敗 { $failed }
+screen-waiting = 応答待ち { $n }
+screen-failures = 失敗
+screen-latency-sent = 送信からの応答時間（{ $unit }）
+screen-latency-due = 送信予定からの応答時間（{ $unit }）
+screen-so-far = 全体
+screen-last-second = 直前の 1 秒
+screen-step = 予定 { $asked }/s、正常 { $good }/s: { $outcome }
+screen-visits = 訪問 { $n } 回、失敗 { $failed } 回
+screen-visit-times = 中央値 { $median }、最長 { $most }
+screen-notes = 備考
+screen-machine = このマシン
+screen-generator = webdyno
+screen-generator-text = CPU 1 個の { $share } %
+screen-cpu = CPU
+screen-cpu-text = 使用 { $busy }、iowait { $iowait }、steal { $steal } %
+screen-memory = メモリー
+screen-memory-text = 空き { $available } / { $total }
+screen-swap = スワップ
+screen-swap-none = なし
+screen-swap-text = { $used }、in { $in }、out { $out } { $unit }
+screen-tasks = タスク
+screen-tasks-text = 実行可能 { $runnable }、待機 { $blocked }
+screen-pressure = PSI
+screen-pressure-text = CPU { $cpu }、メモリー { $memory }、I/O { $io } %
+
 # ---- 見出しとラベル ----
 section-warnings = 数値を読む前に
 section-table = 結果

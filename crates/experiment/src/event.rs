@@ -2,6 +2,8 @@
 
 use crate::schedule::Slot;
 use model::load::LoadInterval;
+use model::plan::LoadSpec;
+use model::reading::Reading;
 use model::run::RunHead;
 use model::search::Step;
 use model::trial::{Preflight, Trial};
@@ -36,6 +38,10 @@ pub enum Event<'a> {
     Remark(&'a str),
     /// What single requests before a load showed.
     Preflight(&'a Preflight),
+    /// What is sent from now on: the warm-up, or what is measured.
+    Sending(&'a LoadSpec),
+    /// The host's counters, about once a second while something is sent.
+    Reading(&'a Reading),
     /// About a second of the measured load.
     Interval {
         /// Which trial.
@@ -43,6 +49,8 @@ pub enum Event<'a> {
         /// What happened.
         interval: &'a LoadInterval,
     },
+    /// About a second of what an independent visitor saw beside the measured load.
+    Visits(&'a LoadInterval),
     /// A trial is over and stored.
     Ended {
         /// Which trial.
