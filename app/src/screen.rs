@@ -147,7 +147,11 @@ impl Screen {
             Event::Visits(interval) => news.seen.visits(interval),
             Event::Interval { interval, .. } => news.seen.interval(interval),
             Event::Step(step) => news.seen.step(step),
-            Event::Building(_) | Event::Started { .. } | Event::Searching { .. } | Event::Ended { .. } => return,
+            Event::Searching { head } => {
+                let goals = head.plan.search.as_ref().map(|search| search.goals.as_slice());
+                news.seen.searching(goals.unwrap_or_default());
+            }
+            Event::Building(_) | Event::Started { .. } | Event::Ended { .. } => return,
         }
         news.fresh = true;
     }

@@ -5,6 +5,7 @@ use model::load::{Counts, LoadInterval};
 use model::plan::{Arrivals, LoadSpec, Pace, Timetable};
 use model::reading::{Reading, Span};
 use model::search::Step;
+use model::threshold::Threshold;
 use model::trial::Preflight;
 use model::{Nanos, SECOND};
 use std::collections::VecDeque;
@@ -50,6 +51,8 @@ pub struct Seen {
     pub(super) preflight: Option<Preflight>,
     pub(super) load: Counted,
     pub(super) visits: Option<Counted>,
+    /// What a search asks for, if it is one.
+    pub(super) goals: Option<String>,
     pub(super) steps: VecDeque<Step>,
     pub(super) remarks: VecDeque<String>,
     pub(super) generator: Option<f64>,
@@ -93,6 +96,7 @@ impl Seen {
             preflight: None,
             load: Counted::default(),
             visits: None,
+            goals: None,
             steps: VecDeque::new(),
             remarks: VecDeque::new(),
             generator: None,
@@ -143,6 +147,12 @@ impl Seen {
     /// A second of what a visitor saw.
     pub fn visits(&mut self, interval: &LoadInterval) {
         self.visits.get_or_insert_default().add(interval, None);
+    }
+
+    /// It is a search for the highest rate at which these hold.
+    pub fn searching(&mut self, goals: &[Threshold]) {
+        let goals: Vec<&str> = goals.iter().map(|goal| goal.text.as_str()).collect();
+        self.goals = Some(goals.join(", "));
     }
 
     /// A step of a search that is over.

@@ -9,6 +9,7 @@ use model::load::{Counts, Failure, LoadInterval};
 use model::plan::{Arrivals, LoadSpec, Pace, Timetable};
 use model::reading::{Column, Reading};
 use model::search::{Held, Step};
+use model::threshold::Threshold;
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -387,6 +388,7 @@ fn a_small_terminal() {
 #[test]
 fn a_search() {
     let mut seen = seen(&open(Arrivals::Even));
+    seen.searching(&["p99 < 50ms", "failed < 1%"].map(|goal| Threshold::parse(goal).expect("a threshold")));
     for (number, (rate, held)) in [(800.0, Held::No), (400.0, Held::Yes), (1200.0, Held::Generator)].iter().enumerate()
     {
         let step = Step {
@@ -404,7 +406,7 @@ fn a_search() {
         English,
         (80, 24),
         &expect![[r#"
-            http://127.0.0.1:8080/                                                 measuring
+            http://127.0.0.1:8080/                                         searching, step 4
             GET /, 500 per second at equal distances, over at most 100 connections, 30.0 s,…
             0:12 of 0:30, 0:18 left ██████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
             Good answers per second ─────────────  Latency from when due (ms) ──────────────
@@ -421,7 +423,7 @@ fn a_search() {
             Failures ────────────────────────────  swap     1.00 GiB, in 1.0, out 0.0 MiB/s
             3 × connection refused                 tasks    runnable 3, blocked 0
             1 × status other than 2xx (503: 1)     PSI      CPU 12, memory 0, I/O 1 %
-            Steps ───────────────────────────────  What a visitor saw ──────────────────────
+            Steps: p99 < 50ms, failed < 1% ──────  What a visitor saw ──────────────────────
             asked 1200/s, good 1194/s: generator   11 visits, failed 0
             asked 400/s, good 398/s: held          median 1.50 ms, longest 1.50 ms
             asked 800/s, good 796/s: missed

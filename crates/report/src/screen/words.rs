@@ -43,7 +43,7 @@ impl Painter {
         let ending = seen.doing == Doing::Ending;
         LiveView {
             target: plain(&seen.target),
-            asked: plain(&sent::sentence(&seen.asked, &self.words).text),
+            asked: say.asked(),
             doing: say.doing(),
             clock,
             done,
@@ -51,7 +51,7 @@ impl Painter {
             rate: say.rate(),
             times: say.times(),
             failures: say.list("screen-failures", say.failures()),
-            steps: say.list("section-steps", seen.steps.iter().rev().map(|step| say.step(step)).collect()),
+            steps: say.steps(),
             histogram: say.histogram(),
             machine: machine(seen, &self.words),
             visitor: say.list("section-probe", say.visitor()),
@@ -70,7 +70,20 @@ impl Teller<'_> {
         ListView { title: self.words.word(title), lines }
     }
 
+    /// Of a search it is what a step asks for.
+    fn asked(&self) -> String {
+        let spec = if self.seen.goals.is_some() { &self.seen.sending } else { &self.seen.asked };
+        plain(&sent::sentence(spec, self.words).text)
+    }
+
     fn doing(&self) -> String {
+        if self.seen.doing == Doing::Measuring && self.seen.goals.is_some() {
+            let number = self.seen.steps.len() + 1;
+            return match self.seen.sending.is_open() {
+                true => self.words.say("screen-searching", &[("number", number.to_string().into())]).text,
+                false => self.words.word("screen-closed-first"),
+            };
+        }
         let id = match self.seen.doing {
             Doing::Beginning => "screen-beginning",
             Doing::Preflight => "screen-preflight",
@@ -92,7 +105,8 @@ impl Teller<'_> {
         match (by_time, by_count) {
             _ if !timed => (self.words.say("screen-clock", &[elapsed]).text, None),
             (Some((done, whole)), count) if count.is_none_or(|(share, _)| share <= done) => {
-                let left = clock(whole.saturating_sub(gone));
+                // What has begun is not over.
+                let left = clock(whole.saturating_sub(gone).next_multiple_of(SECOND));
                 let arguments = [elapsed, ("whole", clock(whole).into()), ("left", left.into())];
                 (self.words.say("screen-clock-left", &arguments).text, Some(done.min(1.0)))
             }
@@ -163,6 +177,13 @@ impl Teller<'_> {
         let mut failures = cells::failures(&self.seen.load.counts, &BTreeMap::new(), self.words);
         failures.sort_by_key(|failure| std::cmp::Reverse(failure.count));
         failures.iter().map(|failure| format!("{} × {}", failure.count, failure.cause.text)).collect()
+    }
+
+    /// The newest first, below what they ask for.
+    fn steps(&self) -> ListView {
+        let title = self.words.word("section-steps");
+        let title = self.seen.goals.iter().fold(title, |title, goals| format!("{title}: {goals}"));
+        ListView { title, lines: self.seen.steps.iter().rev().map(|step| self.step(step)).collect() }
     }
 
     fn step(&self, step: &Step) -> String {
