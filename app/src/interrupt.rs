@@ -50,7 +50,7 @@ pub(crate) fn heed(flag: &AtomicBool) {
 
 /// Ends the process without any clean-up of its own: the guardian sees to that.
 fn leave() -> ! {
-    screen::give_back();
+    let _ = screen::give_back();
     // The moving line of the progress, if there is one, must not stick out behind this one.
     let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     say(&format!("{clear}webdyno: stopping now, without waiting for the trial; the guardian puts the machine back"));

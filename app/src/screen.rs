@@ -20,7 +20,7 @@ use report::Language;
 use report::screen::{Doing, Painter, Seen};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, clock_gettime};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -164,7 +164,10 @@ impl Screen {
         while !drawing.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        give_back();
+        if !give_back() {
+            // The report would wait for the terminal, too, and all is kept by now.
+            let _ = std::io::stdout().write_all(terminal::LEAVE);
+        }
     }
 }
 
@@ -179,7 +182,7 @@ fn give_back_on_panic() {
     ONCE.call_once(|| {
         let others = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            let _ = give_back();
             others(panic);
         }));
     });

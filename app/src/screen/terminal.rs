@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// To the alternate screen, without a cursor.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
 /// Plain letters, a cursor, and back to what was there before.
-const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
+pub(super) const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 /// How long giving back waits for a terminal that takes nothing.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Disables a key that would send a signal.
@@ -41,13 +41,14 @@ fn taken() -> MutexGuard<'static, Option<Taken>> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives the terminal back as it was, if it was taken; nothing is written on it any more.
-pub(crate) fn give_back() {
+/// Gives the terminal back as it was, if it was taken; nothing of the screen is written any more. Whether all of that is done:
+/// a terminal that takes nothing now may still have to be told [`LEAVE`].
+pub(crate) fn give_back() -> bool {
     let mut taken = taken();
-    let Some(Taken { tty, before }) = taken.take() else { return };
+    let Some(Taken { tty, before }) = taken.take() else { return true };
     // From the background its modes are the shell's affair, and changing them would stop this process.
     if !in_front(tty.as_fd()) {
-        return;
+        return true;
     }
     let deadline = Instant::now() + PATIENCE;
     let mut left = LEAVE;
@@ -58,10 +59,13 @@ pub(crate) fn give_back() {
             Err(Errno::AGAIN) if Instant::now() < deadline => {
                 let _ = poll(&mut [PollFd::new(&tty, PollFlags::OUT)], Some(&timespec(PATIENCE)));
             }
-            Err(_) => break,
+            Err(Errno::AGAIN) => break,
+            // Nobody is there any more.
+            Err(_) => left = &[],
         }
     }
     let _ = tcsetattr(&tty, OptionalActions::Now, &before);
+    left.is_empty()
 }
 
 /// Whether keys and screen of that terminal are for this process now: it is in the foreground of its own terminal.

@@ -179,8 +179,14 @@ fn stack(parts: &[Part<'_>], area: Rect, buffer: &mut Buffer) {
 }
 
 fn heading(title: &str, area: Rect, buffer: &mut Buffer) {
-    put(&"─".repeat(area.width.into()), area, QUIET, buffer);
-    put(&clipped(&format!("{title} "), area.width.into()), area, STRONG, buffer);
+    let taken = (width(title) as u16 + 1).min(area.width);
+    put(title, area, STRONG, buffer);
+    put(
+        &"─".repeat((area.width - taken).into()),
+        Rect { x: area.x + taken, width: area.width - taken, ..area },
+        QUIET,
+        buffer,
+    );
 }
 
 fn draw_rate(rate: &RateView, mut area: Rect, buffer: &mut Buffer) {

@@ -108,8 +108,8 @@ fn check(seen: &Seen, language: Language, (columns, rows): (u16, u16), expected:
 }
 
 #[test]
-fn the_usual_terminal() {
-    let (closed, open) = (seen(&closed()), seen(&open(Arrivals::Even)));
+fn a_closed_loop_on_the_usual_terminal() {
+    let closed = seen(&closed());
     check(
         &closed,
         English,
@@ -172,6 +172,11 @@ fn the_usual_terminal() {
             q で終了（測定値は残ります）
         "#]],
     );
+}
+
+#[test]
+fn an_open_loop_on_the_usual_terminal() {
+    let open = seen(&open(Arrivals::Even));
     check(
         &open,
         English,
