@@ -5,7 +5,7 @@
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::find;
-use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, tell_reading, warm_up};
+use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, warm_up};
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
@@ -103,7 +103,7 @@ pub(crate) fn measure(
     let plan = &orders.head.plan;
     let watch = Watch {
         period_ns: READING_PERIOD_NS,
-        capacity: room(plan, spec),
+        capacity: ROOM,
         port: local_port(&orders.target.address),
         ..Watch::default()
     };
