@@ -344,7 +344,7 @@ screen-step = asked { $asked }/s, good { $good }/s: { $outcome }
 screen-visits = { $n ->
         [one] { $n } visit
        *[other] { $n } visits
-    }, failed { $failed }
+    }, failed { $failed }, waiting { $waiting }
 screen-visit-times = median { $median }, longest { $most }
 screen-notes = Notes
 screen-machine = This machine

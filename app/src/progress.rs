@@ -46,7 +46,7 @@ impl Progress {
             Event::Remark(what) => self.line(&format!("note: {what}")),
             Event::Preflight(found) => self.line(&preflight_text(found)),
             // What there is too little room for on a line.
-            Event::Sending(_) | Event::Reading(_) | Event::Visits(_) => {}
+            Event::Sending(_) | Event::Reading(_) | Event::Visits { .. } => {}
             Event::Interval { slot, interval } => self.status(&format!("{}: {}", slot.cell, interval_text(interval))),
             Event::Ended { slot, trial } => {
                 self.line(&ended(slot, trial, self.trials));

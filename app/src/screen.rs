@@ -144,7 +144,7 @@ impl Screen {
                 news.seen.reading(reading);
                 news.seen.cpu(cpu_ns(), now);
             }
-            Event::Visits(interval) => news.seen.visits(interval),
+            Event::Visits { visitor, interval } => news.seen.visits(visitor, interval),
             Event::Interval { interval, .. } => news.seen.interval(interval),
             Event::Step(step) => news.seen.step(step),
             Event::Searching { head } => {

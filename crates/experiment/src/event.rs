@@ -50,7 +50,12 @@ pub enum Event<'a> {
         interval: &'a LoadInterval,
     },
     /// About a second of what an independent visitor saw beside the measured load.
-    Visits(&'a LoadInterval),
+    Visits {
+        /// What the visitor does.
+        visitor: &'a LoadSpec,
+        /// What happened.
+        interval: &'a LoadInterval,
+    },
     /// A trial is over and stored.
     Ended {
         /// Which trial.

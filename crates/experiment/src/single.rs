@@ -132,7 +132,9 @@ pub(crate) fn measure(
         let (visits, visited) = mpsc::channel();
         let (load, seen) = probe::beside(visitor.as_ref(), orders.target, visits, || {
             post.load(spec, &mut |interval, reading| {
-                visited.try_iter().for_each(|visits| on_event(Event::Visits(&visits)));
+                if let Some(visitor) = &visitor {
+                    visited.try_iter().for_each(|interval| on_event(Event::Visits { visitor, interval: &interval }));
+                }
                 tell_reading(reading, on_event);
                 on_event(Event::Interval { slot, interval });
             })

@@ -50,7 +50,8 @@ pub struct Seen {
     pub(super) began_ns: Nanos,
     pub(super) preflight: Option<Preflight>,
     pub(super) load: Counted,
-    pub(super) visits: Option<Counted>,
+    /// What a visitor does, and what came of it.
+    pub(super) visits: Option<(LoadSpec, Counted)>,
     /// What a search asks for, if it is one.
     pub(super) goals: Option<String>,
     pub(super) steps: VecDeque<Step>,
@@ -144,9 +145,10 @@ impl Seen {
         self.load.add(interval, table(&self.sending));
     }
 
-    /// A second of what a visitor saw.
-    pub fn visits(&mut self, interval: &LoadInterval) {
-        self.visits.get_or_insert_default().add(interval, None);
+    /// A second of what a visitor saw who does this.
+    pub fn visits(&mut self, visitor: &LoadSpec, interval: &LoadInterval) {
+        let (_, visits) = self.visits.get_or_insert_with(|| (visitor.clone(), Counted::default()));
+        visits.add(interval, None);
     }
 
     /// It is a search for the highest rate at which these hold.
@@ -181,14 +183,6 @@ impl Seen {
         let (from, to) = (self.readings.front()?, self.readings.back()?);
         (self.here && from.at_ns < to.at_ns).then_some(Span { from, to })
     }
-
-    /// Requests that became due and have no answer yet; only where the timetable says exactly when each is due.
-    pub(super) fn waiting(&self) -> Option<u64> {
-        let exact = |table: &&Timetable| table.arrivals != Arrivals::Poisson;
-        let table = table(&self.sending).filter(exact)?;
-        let due = table.expected(self.load.length_ns).min(self.sending.requests.unwrap_or(u64::MAX) as f64);
-        Some((due as u64).saturating_sub(self.load.ended()))
-    }
 }
 
 impl Counted {
@@ -209,6 +203,13 @@ impl Counted {
         self.last = Some(second);
         self.last_latency = latency;
         push(&mut self.history, second, SECONDS);
+    }
+
+    /// Requests of that load that became due and have no answer yet; only where its timetable says exactly when each is due.
+    pub(super) fn waiting(&self, spec: &LoadSpec) -> Option<u64> {
+        let exact = |table: &&Timetable| table.arrivals != Arrivals::Poisson;
+        let due = table(spec).filter(exact)?.expected(self.length_ns).min(spec.requests.unwrap_or(u64::MAX) as f64);
+        Some((due as u64).saturating_sub(self.ended()))
     }
 
     /// Requests that are over, well or not.

@@ -76,7 +76,9 @@ fn seen(spec: &LoadSpec) -> Seen {
         seen.reading(&reading(number));
         seen.cpu(number * SECOND / 3, START + number * SECOND);
     }
-    (0..11).for_each(|number| seen.visits(&second(number, 1, 0, 1500)));
+    let visitor =
+        LoadSpec { pace: Pace::Timetable(Timetable::constant(1.0, Arrivals::Even)), ..LoadSpec::of("v", "/") };
+    (0..11).for_each(|number| seen.visits(&visitor, &second(number, u64::from(number != 4), 0, 1500)));
     seen
 }
 
@@ -133,7 +135,7 @@ fn a_closed_loop_on_the_usual_terminal() {
             <= 1.66 ms 500 ████████████            tasks    runnable 3, blocked 0
             <= 2.04 ms 485 ███████████             PSI      CPU 12, memory 0, I/O 1 %
             <= 2.51 ms 485 ███████████             What a visitor saw ──────────────────────
-            <= 3.08 ms 507 ████████████            11 visits, failed 0
+            <= 3.08 ms 507 ████████████            11 visits, failed 0, waiting 1
             <= 3.78 ms 536 █████████████           median 1.50 ms, longest 1.50 ms
             <= 4.64 ms 567 █████████████
             <= 5.70 ms 430 ██████████
@@ -164,7 +166,7 @@ fn a_closed_loop_on_the_usual_terminal() {
             <= 1.66 ms 500 ████████████            タスク    実行可能 3、待機 0
             <= 2.04 ms 485 ███████████             PSI       CPU 12、メモリー 0、I/O 1 %
             <= 2.51 ms 485 ███████████             通りがかりの訪問者から見た応答 ──────────
-            <= 3.08 ms 507 ████████████            訪問 11 回、失敗 0 回
+            <= 3.08 ms 507 ████████████            訪問 11 回、失敗 0、応答待ち 1
             <= 3.78 ms 536 █████████████           中央値 1.50 ms、最長 1.50 ms
             <= 4.64 ms 567 █████████████
             <= 5.70 ms 430 ██████████
@@ -200,7 +202,7 @@ fn an_open_loop_on_the_usual_terminal() {
             <= 1.66 ms 500 ████████████            tasks    runnable 3, blocked 0
             <= 2.04 ms 485 ███████████             PSI      CPU 12, memory 0, I/O 1 %
             <= 2.51 ms 485 ███████████             What a visitor saw ──────────────────────
-            <= 3.08 ms 507 ████████████            11 visits, failed 0
+            <= 3.08 ms 507 ████████████            11 visits, failed 0, waiting 1
             <= 3.78 ms 536 █████████████           median 1.50 ms, longest 1.50 ms
             <= 4.64 ms 567 █████████████
             <= 5.70 ms 430 ██████████
@@ -231,7 +233,7 @@ fn an_open_loop_on_the_usual_terminal() {
             <= 1.66 ms 500 ████████████            タスク    実行可能 3、待機 0
             <= 2.04 ms 485 ███████████             PSI       CPU 12、メモリー 0、I/O 1 %
             <= 2.51 ms 485 ███████████             通りがかりの訪問者から見た応答 ──────────
-            <= 3.08 ms 507 ████████████            訪問 11 回、失敗 0 回
+            <= 3.08 ms 507 ████████████            訪問 11 回、失敗 0、応答待ち 1
             <= 3.78 ms 536 █████████████           中央値 1.50 ms、最長 1.50 ms
             <= 4.64 ms 567 █████████████
             <= 5.70 ms 430 ██████████
@@ -267,7 +269,7 @@ fn a_large_terminal() {
             3 × connection refused                                    tasks    runnable 3, blocked 0
             1 × status other than 2xx (503: 1)                        PSI      CPU 12, memory 0, I/O 1 %
             Latency of requests ────────────────────────────────────  What a visitor saw ───────────────────────────────────────────
-            <= 1.10 ms 929 █████████████████████████████████████████  11 visits, failed 0
+            <= 1.10 ms 929 █████████████████████████████████████████  11 visits, failed 0, waiting 1
             <= 1.36 ms 598 ██████████████████████████                 median 1.50 ms, longest 1.50 ms
             <= 1.66 ms 500 ██████████████████████
             <= 2.04 ms 485 █████████████████████
@@ -314,7 +316,7 @@ fn a_large_terminal() {
             3 × 接続拒否                                              タスク    実行可能 3、待機 0
             1 × 2xx 以外のステータス（503: 1）                        PSI       CPU 12、メモリー 0、I/O 1 %
             リクエストの応答時間 ───────────────────────────────────  通りがかりの訪問者から見た応答 ───────────────────────────────
-            <= 1.10 ms 929 █████████████████████████████████████████  訪問 11 回、失敗 0 回
+            <= 1.10 ms 929 █████████████████████████████████████████  訪問 11 回、失敗 0、応答待ち 1
             <= 1.36 ms 598 ██████████████████████████                 中央値 1.50 ms、最長 1.50 ms
             <= 1.66 ms 500 ██████████████████████
             <= 2.04 ms 485 █████████████████████
@@ -429,7 +431,7 @@ fn a_search() {
             3 × connection refused                 tasks    runnable 3, blocked 0
             1 × status other than 2xx (503: 1)     PSI      CPU 12, memory 0, I/O 1 %
             Steps: p99 < 50ms, failed < 1% ──────  What a visitor saw ──────────────────────
-            asked 1200/s, good 1194/s: generator   11 visits, failed 0
+            asked 1200/s, good 1194/s: generator   11 visits, failed 0, waiting 1
             asked 400/s, good 398/s: held          median 1.50 ms, longest 1.50 ms
             asked 800/s, good 796/s: missed
 
@@ -503,6 +505,20 @@ fn before_and_at_the_end_of_a_load() {
             q again leaves at once
         "#]],
     );
+}
+
+#[test]
+fn what_is_measured_next_is_counted_anew_and_an_end_stays_one() {
+    let mut seen = seen(&open(Arrivals::Even));
+    // 500 a second were due for 12 s.
+    assert_eq!(seen.load.waiting(&seen.sending), Some(6000 - seen.load.ended()));
+    assert_eq!(seen.load.waiting(&open(Arrivals::Poisson)), None);
+    assert_eq!(seen.load.waiting(&closed()), None);
+    seen.begin(Doing::Measuring, START + 12 * SECOND);
+    assert_eq!((seen.load.ended(), seen.load.history.len(), seen.visits.is_none()), (0, 0, true));
+    seen.begin(Doing::Ending, START + 13 * SECOND);
+    seen.begin(Doing::Measuring, START + 14 * SECOND);
+    assert_eq!((seen.doing, seen.began_ns), (Doing::Ending, START + 12 * SECOND));
 }
 
 #[test]

@@ -144,7 +144,7 @@ impl Teller<'_> {
         let (good, failed) = (load.counts.good, load.counts.failures());
         let arguments = [("good", good.to_string().into()), ("failed", failed.to_string().into())];
         let mut told = self.words.say("screen-counts", &arguments).text;
-        if let Some(waiting) = self.seen.waiting() {
+        if let Some(waiting) = load.waiting(&self.seen.sending) {
             told.push_str(&self.words.word("list-separator"));
             told.push_str(&self.words.say("screen-waiting", &[("n", waiting.to_string().into())]).text);
         }
@@ -208,8 +208,13 @@ impl Teller<'_> {
     }
 
     fn visitor(&self) -> Vec<String> {
-        let Some(visits) = &self.seen.visits else { return Vec::new() };
-        let arguments = [("n", visits.ended().into()), ("failed", visits.counts.failures().to_string().into())];
+        let Some((visitor, visits)) = &self.seen.visits else { return Vec::new() };
+        let waiting = visits.waiting(visitor).unwrap_or(0);
+        let arguments = [
+            ("n", (visits.ended() + waiting).into()),
+            ("failed", visits.counts.failures().to_string().into()),
+            ("waiting", waiting.to_string().into()),
+        ];
         let mut told = vec![self.words.say("screen-visits", &arguments).text];
         if let (Some(median), Some((_, most))) = (visits.latency.percentile_us(50.0), visits.latency.range_us()) {
             let arguments = [("median", micros(median).into()), ("most", micros(most).into())];
