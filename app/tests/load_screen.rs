@@ -11,7 +11,7 @@ use rustix::termios::{Action, Termios, Winsize, tcflow, tcgetattr, tcsetwinsize}
 use serde_json::Value;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::scripted::{Scripted, Step, answer};
 use tool::Tool;
@@ -31,6 +31,13 @@ struct Terminal {
 
 impl Terminal {
     fn new(tool: &Tool, args: &[&str], term: &str) -> Terminal {
+        let mut command = tool.command(&[&["load", "-c", "2", "--no-probe"], args].concat());
+        command.env("TERM", term);
+        Terminal::of(command)
+    }
+
+    /// A terminal of which that command is the first process.
+    fn of(mut command: Command) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&master).expect("our own terminal");
         unlockpt(&master).expect("our own terminal");
@@ -38,9 +45,8 @@ impl Terminal {
         let slave = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty());
         let slave = slave.expect("our own terminal");
         resize(&master, 80, 24);
-        let mut command = tool.command(&[&["load", "-c", "2", "--no-probe"], args].concat());
         let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
-        command.env("TERM", term).stdin(end()).stdout(end()).stderr(end());
+        command.stdin(end()).stdout(end()).stderr(end());
         // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
         unsafe {
             command.pre_exec(|| {
@@ -80,6 +86,13 @@ impl Terminal {
 
     fn press(&self, keys: &[u8]) {
         assert_eq!(rustix::io::write(&self.master, keys).expect("a terminal"), keys.len());
+    }
+
+    /// Goes away, and waits for how the process ends.
+    fn hang_up(&mut self) -> Option<i32> {
+        let (nowhere, _) = rustix::pipe::pipe().expect("a pipe");
+        drop(std::mem::replace(&mut self.master, nowhere));
+        self.child.wait().expect("our own child").code()
     }
 
     /// Reads to the end, which comes with this code; the terminal is then as it was.
@@ -140,12 +153,24 @@ fn a_terminal_that_is_resized_and_hung_up() {
         terminal.until("\x1b[2J");
     }
     terminal.until("Latency from when due");
-    // Nothing is left of it but the process: its end of the terminal is the last.
-    let (nowhere, _) = rustix::pipe::pipe().expect("a pipe");
-    terminal.master = nowhere;
-    let status = terminal.child.wait().expect("our own child");
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(terminal.hang_up(), Some(130));
     check_kept(&tool);
+}
+
+#[test]
+fn a_load_that_ignores_hangups_goes_on_without_its_terminal() {
+    let (tool, (server, url)) = (Tool::new(), server());
+    let webdyno =
+        tool.command(&["load", "-c", "2", "--preflight", "0", "--no-probe", "-r", "100/s", "-n", "150", &url]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP && exec \"$@\"", "sh"]).arg(webdyno.get_program()).args(webdyno.get_args());
+    command.envs(webdyno.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm");
+    let mut terminal = Terminal::of(command);
+    terminal.until(ENTERED);
+    assert!(server.requests() < 150, "hung up too late");
+    assert_eq!(terminal.hang_up(), Some(0));
+    let report: Value = serde_json::from_str(&tool.run(&["report", "--json"]).out).expect("JSON");
+    assert_eq!((report["counts"]["good"].as_u64(), server.requests()), (Some(150), 150));
 }
 
 #[test]
@@ -193,6 +218,7 @@ fn a_terminal_that_takes_nothing_does_not_hold_up_the_load() {
     let kept = || tool.run(&["runs", "--json"]).out.contains("\"complete\"");
     while server.requests() < 200 || !kept() {
         assert!(Instant::now() < deadline, "{} requests", server.requests());
+        std::thread::yield_now();
     }
     tcflow(&terminal.slave, Action::OOn).expect("a terminal");
     terminal.until(LEFT).until("200 in ").ends(0);
