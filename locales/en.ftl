@@ -320,6 +320,51 @@ spark-failed = failures per second, from { $least } to { $most }; a mark is { $s
 load-interrupted = interrupted; what was measured until then is shown
 load-made-line = { $began }, webdyno { $version }: { $end }
 
+# ---- the live screen ----
+screen-beginning = beginning
+screen-preflight = first requests, one at a time
+screen-warm-up = warming up, nothing counts yet
+screen-measuring = measuring
+screen-searching = searching, step { $number }
+screen-closed-first = a closed loop first
+screen-ending = ending, what was measured is kept
+screen-clock = { $elapsed }
+screen-clock-left = { $elapsed } of { $whole }, { $left } left
+screen-clock-requests = { $elapsed }, answered { $ended } of { $requests }
+screen-keys = q ends it; what was measured is kept
+screen-keys-again = q again leaves at once
+screen-rate = Good answers per second
+screen-rates = now { $now }, on average { $mean }
+screen-rates-asked = now { $now }, asked { $asked }, on average { $mean }
+screen-counts = good { $good }, failed { $failed }
+screen-waiting = waiting { $n }
+screen-failures = Failures
+screen-latency-sent = Latency from when sent ({ $unit })
+screen-latency-due = Latency from when due ({ $unit })
+screen-so-far = so far
+screen-last-second = last second
+screen-step = asked { $asked }/s, good { $good }/s: { $outcome }
+screen-visits = { $n ->
+        [one] { $n } visit
+       *[other] { $n } visits
+    }, failed { $failed }, waiting { $waiting }
+screen-visit-times = median { $median }, longest { $most }
+screen-notes = Notes
+screen-machine = This machine
+screen-generator = webdyno
+screen-generator-text = { $share } % of one CPU
+screen-cpu = CPU
+screen-cpu-text = busy { $busy }, iowait { $iowait }, steal { $steal } %
+screen-memory = memory
+screen-memory-text = { $available } of { $total } free
+screen-swap = swap
+screen-swap-none = none
+screen-swap-text = { $used }, in { $in }, out { $out } { $unit }
+screen-tasks = tasks
+screen-tasks-text = runnable { $runnable }, blocked { $blocked }
+screen-pressure = PSI
+screen-pressure-text = CPU { $cpu }, memory { $memory }, I/O { $io } %
+
 # ---- headings and labels ----
 section-warnings = Before you believe the numbers
 section-table = Results

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use testkit::stalling::{Stalling, Stalls};
+use testkit::stamped::Stamped;
 use tool::{Tool, is_root, remains_of, shipped};
 
 /// How long after a kill nothing may be left.
@@ -212,6 +213,48 @@ fn long_check_schedule() {
     }
     std::fs::write(results.join("schedule.md"), &page).expect("the results");
     assert!(late.is_empty(), "{late:?}: {page}");
+}
+
+/// Short answers against what the kernel's own time stamps say, within 5 us and a hundredth.
+#[test]
+fn long_check_short_truth() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    let mut page = "# Answers of 50 to 500 us against the kernel's time stamps\n\n\
+                    The truth is from the stamp on the request that came to the stamp on the answer that went (SO_TIMESTAMPING, at the\n\
+                    server). One connection. A client that sleeps is woken late, and that is part of what it measures; one that polls\n\
+                    (`--busy-poll`) is what is judged.\n\n\
+                    | client | | truth (us) | reported (us) | difference | allowed |\n|---|---|---|---|---|---|\n"
+        .to_owned();
+    let mut wrong = Vec::new();
+    for (client, option, judged) in [("sleeps", None, false), ("polls", Some("--busy-poll"), true)] {
+        let mut turn = 0_u64;
+        // Every length in turn, in an order without a trend: 191 and 451 have no common factor.
+        let service = move || {
+            turn = (turn + 191) % 451;
+            Duration::from_micros(50 + turn)
+        };
+        let server = Stamped::start(service, || on_cpu(0));
+        let url = format!("http://{}/", server.address());
+        let mut args =
+            vec!["load", "-c", "1", "-d", "10s", "--cpus", "1", "--preflight", "0", "--no-probe", "--json", &url];
+        args.extend(option);
+        let found = report(&Tool::new(), &args);
+        let mut truth = server.finish();
+        truth.sort_unstable();
+        for (name, percent) in [("p50", 50.0), ("p90", 90.0), ("p99", 99.0)] {
+            let rank = (percent / 100.0 * truth.len() as f64).ceil() as usize;
+            let true_us = truth[rank.clamp(1, truth.len()) - 1].as_secs_f64() * 1e6;
+            let reported = found["latency_us"][name].as_f64().unwrap_or(f64::NAN);
+            let (off, allowed) = (reported - true_us, 5.0 + 0.01 * true_us);
+            let _ = writeln!(page, "| {client} | {name} | {true_us:.1} | {reported:.1} | {off:+.1} | {allowed:.1} |");
+            if judged && off.abs() > allowed {
+                wrong.push(name);
+            }
+        }
+        let _ = writeln!(page, "| {client} | answers | {} | {} | | |", truth.len(), found["counts"]["good"]);
+    }
+    std::fs::write(results.join("short-truth.md"), &page).expect("the results");
+    assert!(wrong.is_empty(), "{wrong:?}: {page}");
 }
 
 /// Pins the calling thread.

@@ -147,7 +147,7 @@ pub(crate) struct LoadFlags {
     /// OpenMetrics on standard output instead of the report
     #[arg(long, group = "form", help_heading = SHOW)]
     pub(crate) openmetrics: bool,
-    /// No live progress on the terminal
+    /// No live screen or progress on the terminal
     #[arg(long, help_heading = SHOW)]
     pub(crate) plain: bool,
     #[command(flatten)]

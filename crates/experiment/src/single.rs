@@ -5,7 +5,7 @@
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::find;
-use crate::post::{Post, READING_PERIOD_NS, one_at_a_time, room, warm_up};
+use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, warm_up};
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
@@ -19,6 +19,7 @@ use model::trial::{EffectiveSettings, Outcome, Preflight, Stop, Trial};
 use monitor::{Sampler, Watch};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use store::Store;
 
 /// A load to be carried out.
@@ -103,7 +104,7 @@ pub(crate) fn measure(
     let plan = &orders.head.plan;
     let watch = Watch {
         period_ns: READING_PERIOD_NS,
-        capacity: room(plan, spec),
+        capacity: ROOM,
         port: local_port(&orders.target.address),
         ..Watch::default()
     };
@@ -118,16 +119,26 @@ pub(crate) fn measure(
     let measured = (|| {
         if let Some(warmup) = warm_up(spec, plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
-            let (_, stop) = post.load(&warmup, &mut |_| {})?;
+            on_event(Event::Sending(&warmup));
+            let (_, stop) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
             // What a guard stopped in the warm-up it will stop again, and then there is something to show.
             if stop == Some(Stop::Interrupted) {
                 return Ok((None, stop));
             }
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
+        on_event(Event::Sending(spec));
         let visitor = orders.probe.map(|every| probe::spec(spec, every));
-        let (load, seen) = probe::beside(visitor.as_ref(), orders.target, || {
-            post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
+        // Visits are told from the load's own thread, as everything else.
+        let (visits, visited) = mpsc::channel();
+        let (load, seen) = probe::beside(visitor.as_ref(), orders.target, visits, || {
+            post.load(spec, &mut |interval, reading| {
+                if let Some(visitor) = &visitor {
+                    visited.try_iter().for_each(|interval| on_event(Event::Visits { visitor, interval: &interval }));
+                }
+                tell_reading(reading, on_event);
+                on_event(Event::Interval { slot, interval });
+            })
         });
         match seen {
             Some(Ok(seen)) => trial.probe = Some(seen),

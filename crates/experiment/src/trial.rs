@@ -5,7 +5,7 @@ use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
 use crate::placement::Placement;
-use crate::post::{Post, READING_PERIOD_NS, room, warm_up};
+use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use host::{Group, Host};
 use load::{LoadError, Target, monotonic_ns};
@@ -98,7 +98,7 @@ impl Bench<'_> {
         };
         trial.settings = stage.running.settings.clone();
         trial.notes.extend(stage.running.notes.iter().cloned());
-        let watch = stage.watch(room(self.plan, self.plan.load(cell)));
+        let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
         let measured = self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
         trial.readings = sampler.finish()?;
@@ -177,19 +177,24 @@ impl Bench<'_> {
         };
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
-            post.load(&warmup, &mut |_| {})?;
+            on_event(Event::Sending(&warmup));
+            post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
-        post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
+        on_event(Event::Sending(spec));
+        post.load(spec, &mut |interval, reading| {
+            tell_reading(reading, on_event);
+            on_event(Event::Interval { slot, interval });
+        })
     }
 }
 
 impl Stage {
-    fn watch(&self, capacity: usize) -> Watch {
+    fn watch(&self) -> Watch {
         let paths = self.group.as_ref().map(Group::paths).cloned().unwrap_or_default();
         Watch {
             period_ns: READING_PERIOD_NS,
-            capacity,
+            capacity: ROOM,
             group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
             root_pid: Some(self.running.pid),
             port: Some(self.running.address.port()),

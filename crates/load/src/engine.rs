@@ -22,6 +22,7 @@ use rustix::event::epoll;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -166,8 +167,12 @@ pub fn run_until(
     engine.halt.also = Some(interrupted);
     let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
     let (sender, seconds) = mpsc::channel();
+    let window = (engine.origin, engine.closes_ns());
     let sinks = (0..engine.threads as usize)
-        .map(|i| Histograms::new(i, (engine.origin, engine.closes_ns()), engine.open_account(), sender.clone()))
+        .map(|i| {
+            let (open, sender) = (engine.open_account(), sender.clone());
+            move || Histograms::new(i, window, open, sender)
+        })
         .collect();
     // From here on only workers hold senders, so the seconds end with the last worker.
     drop(sender);
@@ -182,7 +187,7 @@ pub fn run_until(
 /// As [`run`].
 pub fn records(spec: &LoadSpec, target: &Target, cpus: &[u32], stop: &AtomicBool) -> Result<Vec<Record>, LoadError> {
     let (engine, dialers) = Engine::ready(spec, target, cpus, stop)?;
-    let sinks = (0..engine.threads).map(|_| Records::default()).collect();
+    let sinks = (0..engine.threads).map(|_| Records::default).collect();
     let workers = engine.drive(dialers, sinks, || {})?;
     let mut records: Vec<_> = workers.into_iter().flat_map(|worker| worker.summary).collect();
     records.sort_by_key(|record| record.end_ns);
@@ -259,21 +264,23 @@ impl<'a> Engine<'a> {
     pub(crate) fn drive<S: Sink>(
         &self,
         dialers: Vec<Dialer<'a>>,
-        sinks: Vec<S>,
+        sinks: Vec<impl FnOnce() -> S + Send>,
         meanwhile: impl FnOnce(),
     ) -> Result<Vec<Finished<S::Summary>>, LoadError> {
         let _room = OpenFiles::room_for(self.spec.connections);
-        let workers: Vec<_> = (0..self.threads)
-            .zip(dialers)
-            .zip(sinks)
-            .map(|((i, dialer), sink)| self.worker(i, dialer, sink))
-            .collect::<Result<_, _>>()?;
+        let epolls =
+            (0..self.threads).map(|_| epoll::create(epoll::CreateFlags::CLOEXEC)).collect::<Result<Vec<_>, _>>();
+        let epolls = epolls.map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
+        let parts = (0..self.threads).zip(dialers).zip(epolls).zip(sinks);
         thread::scope(|scope| {
             // Threads inherit the CPUs of the one that starts them.
             let pinned = Pinned::to(self.cpus)?;
             let mut running = Vec::new();
-            for worker in workers {
-                match thread::Builder::new().name("load".to_owned()).spawn_scoped(scope, move || worker.run()) {
+            for (((i, dialer), epoll), sink) in parts {
+                // A worker is made by its own thread: then no cache line that it writes is another one's, because the allocator
+                // gives each thread memory of its own.
+                let work = move || self.worker(i, dialer, epoll, sink()).run();
+                match thread::Builder::new().name("load".to_owned()).spawn_scoped(scope, work) {
                     Ok(thread) => running.push(thread),
                     Err(source) => {
                         self.halt.broken.store(true, Ordering::Relaxed);
@@ -287,9 +294,7 @@ impl<'a> Engine<'a> {
         })
     }
 
-    fn worker<S: Sink>(&self, i: u32, dialer: Dialer<'a>, sink: S) -> Result<Worker<'_, S>, LoadError> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
+    fn worker<S: Sink>(&self, i: u32, dialer: Dialer<'a>, epoll: OwnedFd, sink: S) -> Worker<'_, S> {
         let spec = self.spec;
         let connections = self.connections(i);
         let sharing = spec.session.as_ref().map_or(1, |session| session.connections.max(1));
@@ -314,7 +319,7 @@ impl<'a> Engine<'a> {
             let seed = spec.seed.wrapping_add(u64::from(i));
             Crowd::new(session, self.requests.len(), connections, closes_ns, seed)
         });
-        Ok(Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink))
+        Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink)
     }
 
     /// How many connections a worker has.

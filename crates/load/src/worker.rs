@@ -330,6 +330,11 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.go_on(i, at);
             return None;
         }
+        if !self.queue.is_empty() && self.pacer.calls().is_none() {
+            // Others stand in line, such as those that are not open yet: a busy server would never get to them.
+            self.enqueue(i, at);
+            return Some(self.connections[i].flush(&self.line));
+        }
         loop {
             match self.pacer.next(at) {
                 Due::Now(due_ns) => {

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A sampler process. It ends when this value is dropped, and by itself when this process dies.
@@ -16,6 +17,17 @@ use std::time::{Duration, Instant};
 pub struct Sampler {
     ring: Ring,
     child: Child,
+    taken: Mutex<Taken>,
+}
+
+/// What was taken out of the ring so far.
+#[derive(Debug, Default)]
+struct Taken {
+    rows: Vec<Reading>,
+    /// The index of the row that comes next.
+    next: u64,
+    /// Rows that were overwritten before they were taken.
+    lost: u64,
 }
 
 /// Why there is no sampler.
@@ -86,7 +98,7 @@ impl Sampler {
             .process_group(0)
             .spawn()
             .map_err(|source| MonitorError::Start { exe: exe.to_owned(), source })?;
-        let mut sampler = Sampler { ring, child };
+        let mut sampler = Sampler { ring, child, taken: Mutex::default() };
         let complaint = sampler.child.stderr.take().map(complaint).transpose()?.unwrap_or_default();
         if sampler.ring.published() > 0 {
             return Ok(sampler);
@@ -120,28 +132,35 @@ impl Sampler {
         rows
     }
 
-    /// Has one last reading taken, ends the sampler and returns every reading that the ring still holds.
+    /// Takes what is new out of the ring, so that the ring need not hold a whole watch; call it well within the ring's length.
+    pub fn collect(&self) {
+        let mut guard = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let Taken { rows, next, lost } = &mut *guard;
+        let published = self.ring.published();
+        let kept = rows.len();
+        rows.extend((self.ring.earliest(published).max(*next)..published).filter_map(|index| self.ring.row(index)));
+        *lost += (published - *next) - (rows.len() - kept) as u64;
+        *next = published;
+    }
+
+    /// Has one last reading taken, ends the sampler and returns every reading that was collected or that the ring still holds.
     ///
     /// A sampler that was killed is no error: what it read before is returned, with a note.
     pub fn finish(mut self) -> Result<Readings, MonitorError> {
         let early = self.child.try_wait().map_err(MonitorError::End)?;
         let status = self.end().map_err(MonitorError::End)?;
-        let ring = &self.ring;
-        let published = ring.published();
-        let earliest = ring.earliest(published);
-        let mut notes = ring.notes();
+        self.collect();
+        let Taken { rows, lost, .. } = std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut notes = self.ring.notes();
         if early.is_some() {
             notes.push(format!("the sampler {} before it was told to: readings stop there", how_it_ended(status)));
         } else if !status.success() {
             notes.push(format!("the sampler {} when told to end: its last reading is missing", how_it_ended(status)));
         }
-        if earliest > 0 {
-            notes.push(format!(
-                "the first {earliest} readings were overwritten: there was room for {}",
-                published - earliest
-            ));
+        if lost > 0 {
+            notes.push(format!("{lost} readings were overwritten before they were collected"));
         }
-        Ok(Readings { rows: (earliest..published).filter_map(|index| ring.row(index)).collect(), notes })
+        Ok(Readings { rows, notes })
     }
 
     /// Closes the life line and waits; kills a sampler that does not hear.

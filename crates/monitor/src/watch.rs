@@ -11,8 +11,8 @@ use std::path::PathBuf;
 pub struct Watch {
     /// Time between two readings, in nanoseconds; at least a millisecond.
     pub period_ns: Nanos,
-    /// How many readings are kept; the earliest are overwritten after that, and a note says so. One takes about 700 bytes of
-    /// locked memory.
+    /// How many readings there is room for until they are collected; the earliest are overwritten after that, and a note says so.
+    /// One takes about 700 bytes of locked memory.
     pub capacity: usize,
     /// The control group of the server.
     pub group: GroupDirs,

@@ -22,6 +22,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_killed_sampler_leaves_its_rows", a_killed_sampler_leaves_its_rows),
     ("a_deaf_sampler_is_killed", a_deaf_sampler_is_killed),
     ("a_full_ring_says_what_it_lost", a_full_ring_says_what_it_lost),
+    ("what_is_collected_in_time_is_all_there", what_is_collected_in_time_is_all_there),
     ("privileges_are_had_or_noted", privileges_are_had_or_noted),
     ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
     ("a_start_that_fails_says_why", a_start_that_fails_says_why),
@@ -195,7 +196,20 @@ fn a_full_ring_says_what_it_lost() {
     let readings = sampler.finish().unwrap();
     assert_eq!(readings.rows.len(), 7);
     let note = readings.notes.last().unwrap();
-    assert!(note.starts_with("the first ") && note.contains("readings were overwritten"), "{note}");
+    assert!(note.ends_with(" readings were overwritten before they were collected"), "{note}");
+}
+
+fn what_is_collected_in_time_is_all_there() {
+    let sampler = start(&Watch { period_ns: PERIOD / 4, capacity: 64, ..watch() });
+    let first = sampler.latest().unwrap();
+    until("more than the ring holds", || {
+        sampler.collect();
+        (sampler.latest()?.at_ns > first.at_ns + 20 * PERIOD).then_some(())
+    });
+    let readings = sampler.finish().unwrap();
+    assert!(readings.rows.len() > 64 && readings.rows.contains(&first), "{} rows", readings.rows.len());
+    assert!(readings.rows.is_sorted_by(|one, next| one.at_ns < next.at_ns));
+    assert!(!readings.notes.iter().any(|note| note.contains("overwritten")), "{:?}", readings.notes);
 }
 
 fn privileges_are_had_or_noted() {

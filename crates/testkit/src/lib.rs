@@ -1,7 +1,8 @@
-//! For tests only: a scripted server on port 0, one that stalls by a timetable, a fake /proc, a way to give up with a reason, and suites that play several processes.
+//! For tests only: a scripted server on port 0, one that stalls by a timetable, one that the kernel times, a fake /proc, a way to give up with a reason, and suites that play several processes.
 
 pub mod fake_proc;
 pub mod scripted;
 pub mod skip;
 pub mod stalling;
+pub mod stamped;
 pub mod suite;

@@ -24,6 +24,15 @@ fn requests_come_out_exactly() {
 }
 
 #[test]
+fn every_connection_gets_a_request_before_any_gets_a_second() {
+    // More than are begun at once, of a server that answers the first ones meanwhile.
+    let (server, connections) = (friendly(), 600);
+    let load = LoadSpec { requests: Some(600), connections, threads: Some(1), ..spec() };
+    let result = check(server.address(), &load);
+    assert_eq!((result.counts.good, result.counts.connects), (600, 600));
+}
+
+#[test]
 fn no_requests_is_a_load_too() {
     let server = friendly();
     let result = check(server.address(), &LoadSpec { requests: Some(0), connections: 3, ..spec() });

@@ -16,7 +16,7 @@ pub mod json;
 pub mod openmetrics;
 mod probe;
 pub mod text;
-mod times;
+pub(crate) mod times;
 
 use crate::language::{Catalogue, Language, Sentence};
 use crate::view::{
