@@ -22,6 +22,7 @@ row-verdict = verdict
 role-baseline = baseline
 role-again = A/A
 table-note = Time is the median of the trials, r/s their geometric mean; latencies and counts are of all trials together. p99 needs 100 answers.
+unanswered-note = Where requests without an answer leave a latency unknown, because only a lower bound of theirs is known, there is none in the table.
 in-flight-note = In flight at end: begun and not yet answered when the load ended; neither answers nor failures.
 retries-note = Sent again, on a new connection: a kept one had ended without an answer, as idle ones may; not failures.
 phases-note = Medians over all trials: the time to connect of every connection opened, the time from the start of a request to the first and to the last byte of every good answer.

@@ -75,6 +75,10 @@ pub(crate) struct Connection {
     seen: Option<Box<Seen>>,
     // Requests accepted and not written.
     out: Vec<u8>,
+    // How much of that is sent.
+    sent: usize,
+    // Why the server took no more, where its answer may still come.
+    refusal: Option<Errno>,
     // Whether the body of its request waits until the server asks for it.
     body_waits: bool,
     // The requests in flight: `waiting` of them in the order they were sent, the first one in `oldest`, around the end.
@@ -179,6 +183,8 @@ impl Connection {
             parser: Parser::new(Asked::Content),
             seen: line.checks.as_ref().map(|checks| Box::new(checks.nothing_seen())),
             out: Vec::new(),
+            sent: 0,
+            refusal: None,
             body_waits: false,
             exchanges: vec![Exchange::default(); line.depth].into_boxed_slice(),
             oldest: 0,
@@ -248,7 +254,7 @@ impl Connection {
                     self.out.extend_from_slice(bytes);
                     self.wait_for(line, EventFlags::IN | EventFlags::OUT)
                 }
-                Err(error) => self.failed(error),
+                Err(error) => self.not_taken(line, error),
             },
             _ => {
                 self.out.extend_from_slice(bytes);
@@ -401,7 +407,7 @@ impl Connection {
     fn complete(&mut self, mut answer: Answer, inbox: &mut Inbox) -> Progress {
         self.answered = true;
         // The server does not want the body it was promised, and would take the next request for it.
-        answer.reusable &= !self.body_waits;
+        answer.reusable &= !self.body_waits && self.refusal.is_none();
         inbox.long = answer.body_bytes >= LONG;
         Progress::Answered { answer, at: inbox.at }
     }
@@ -420,6 +426,8 @@ impl Connection {
         self.handshaking = false;
         self.answered = false;
         self.out.clear();
+        self.sent = 0;
+        self.refusal = None;
         self.body_waits = false;
         self.parser.reset();
     }
@@ -428,11 +436,10 @@ impl Connection {
     /// call less than asking.
     fn write(&mut self, line: &Line<'_>) -> Progress {
         let Some(stream) = &mut self.stream else { return self.failed(StreamError::Kernel(Errno::NOTCONN)) };
-        let mut written = 0;
         let mut end = stream.flush();
-        while end.is_ok() && written < self.out.len() {
-            match stream.send(&self.out[written..]) {
-                Ok(sent) => written += sent,
+        while end.is_ok() && self.sent < self.out.len() {
+            match stream.send(&self.out[self.sent..]) {
+                Ok(sent) => self.sent += sent,
                 Err(StreamError::Kernel(Errno::INTR)) => {}
                 Err(error) => end = Err(error),
             }
@@ -447,13 +454,30 @@ impl Connection {
             self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
             self.connecting = None;
         }
-        self.out.drain(..written);
+        if self.sent == self.out.len() {
+            self.out.clear();
+            self.sent = 0;
+        }
         match end {
             // Until it is connected there is nothing to read.
             _ if blocked && self.connecting.is_some() => self.wait_for(line, EventFlags::OUT),
             _ if blocked => self.wait_for(line, EventFlags::IN | EventFlags::OUT),
             Ok(()) => self.wait_for(line, EventFlags::IN),
-            Err(error) => self.failed(error),
+            Err(error) => self.not_taken(line, error),
+        }
+    }
+
+    /// The server takes no more of a request. It may have answered before it closed, as to a body that it finds too large, and
+    /// what it said is still to be read.
+    fn not_taken(&mut self, line: &Line<'_>, error: StreamError) -> Progress {
+        match error {
+            StreamError::Kernel(errno @ (Errno::PIPE | Errno::CONNRESET)) if self.connecting.is_none() => {
+                self.out.clear();
+                self.sent = 0;
+                self.refusal = Some(errno);
+                self.wait_for(line, EventFlags::IN)
+            }
+            error => self.failed(error),
         }
     }
 
@@ -474,7 +498,10 @@ impl Connection {
         inbox.at = monotonic_ns();
         inbox.unread = 0..length;
         if length == 0 {
-            return self.ended(inbox);
+            return match (self.ended(inbox), self.refusal) {
+                (Progress::Broken { .. }, Some(errno)) => self.failed(StreamError::Kernel(errno)),
+                (progress, _) => progress,
+            };
         }
         if self.is_idle() {
             // Bytes that nobody asked for; the worker closes the connection on them.

@@ -221,6 +221,12 @@ pub struct Sessions {
     /// From the click, or from when the user meant to come, to the last byte of everything; of pages that arrived.
     #[serde(skip)]
     pub page: Latency,
+    /// The same of pages that users gave up on, or still waited for at the end: they would have taken longer.
+    #[serde(skip)]
+    pub page_at_least: Latency,
+    /// How long after it was due a page was asked for, though connections were free: the generator's own delay.
+    #[serde(skip)]
+    pub lateness: Latency,
 }
 
 impl Sessions {
@@ -235,6 +241,8 @@ impl Sessions {
         self.abandoned += other.abandoned;
         self.returned += other.returned;
         self.page.merge(&other.page);
+        self.page_at_least.merge(&other.page_at_least);
+        self.lateness.merge(&other.lateness);
     }
 }
 
@@ -334,18 +342,18 @@ impl LoadResult {
     /// values that may each be anywhere above). Where the two agree to the histogram's own precision it is known.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<Quantile> {
-        let Some(open) = self.open.as_ref().filter(|open| !open.at_least.is_empty()) else {
-            return self.total.percentile_us(percent).map(Quantile::Exactly);
-        };
-        let mut all = self.total.clone();
-        all.merge(&open.at_least);
-        let lowest = all.percentile_us(percent)?;
-        // The same rank, counted among those that are known; nothing known stands at a rank beyond them.
-        let rank = (percent / 100.0 * all.len() as f64).ceil().max(1.0);
-        let known = self.total.len() as f64;
-        let highest = (rank <= known).then(|| self.total.percentile_us(rank / known * 100.0)).flatten();
-        let same = |highest: u64| highest as f64 <= lowest as f64 * PRECISION + 1.0;
-        Some(if highest.is_some_and(same) { Quantile::Exactly(lowest) } else { Quantile::MoreThan(lowest) })
+        match self.open.as_ref().filter(|open| !open.at_least.is_empty()) {
+            Some(open) => percentile_of(&self.total, &open.at_least, percent),
+            None => self.total.percentile_us(percent).map(Quantile::Exactly),
+        }
+    }
+
+    /// How long after they were due requests or pages were asked for, though connections were free; `None` where nothing is due
+    /// at a time of its own.
+    #[must_use]
+    pub fn lateness(&self) -> Option<&Latency> {
+        let of_users = || self.sessions.as_ref().map(|sessions| &sessions.lateness);
+        self.open.as_ref().map(|open| &open.lateness).or_else(of_users).filter(|lateness| !lateness.is_empty())
     }
 
     /// Requests begun: answered, failed, abandoned by their users, or in flight at the end.
@@ -439,10 +447,25 @@ impl LoadResult {
         if share > 0.9 {
             doubts.push(LoadDoubt::GeneratorSaturated { share });
         }
-        let lateness = self.open.as_ref().and_then(|open| open.lateness.percentile_us(99.0));
+        let lateness = self.lateness().and_then(|lateness| lateness.percentile_us(99.0));
         doubts.extend(lateness.filter(|&p99| p99 > LATE_US).map(|p99_us| LoadDoubt::LateGenerator { p99_us }));
         doubts
     }
+}
+
+/// A percentile of values that are known and of some that are known only to be more than something: see
+/// [`LoadResult::percentile`].
+#[must_use]
+pub fn percentile_of(known: &Latency, at_least: &Latency, percent: f64) -> Option<Quantile> {
+    let mut all = known.clone();
+    all.merge(at_least);
+    let lowest = all.percentile_us(percent)?;
+    // The same rank, counted among those that are known; nothing known stands at a rank beyond them.
+    let rank = (percent / 100.0 * all.len() as f64).ceil().max(1.0);
+    let count = known.len() as f64;
+    let highest = (rank <= count).then(|| known.percentile_us(rank / count * 100.0)).flatten();
+    let same = |highest: u64| highest as f64 <= lowest as f64 * PRECISION + 1.0;
+    Some(if highest.is_some_and(same) { Quantile::Exactly(lowest) } else { Quantile::MoreThan(lowest) })
 }
 
 #[cfg(test)]

@@ -330,7 +330,7 @@ fn seconds(load: &LoadResult, seen: Option<&LoadResult>) -> Vec<SecondView> {
 }
 
 fn generator(load: &LoadResult) -> GeneratorView {
-    let lateness = load.open.as_ref().map(|open| &open.lateness).filter(|lateness| !lateness.is_empty());
+    let lateness = load.lateness();
     GeneratorView {
         account: load.generator.clone(),
         share: load.generator_share(),
