@@ -287,10 +287,10 @@ fn a_proxy_that_refuses_says_so_with_its_status() {
     let nobody = format!("https://localhost:{}/", apache.nobody.address().port());
     let (known, unknown) = (apache.through("me:pw@"), apache.through(""));
     for (through, url, status) in [
-        (&unknown, apache.https(), "status 407, it wants a name and a password"),
-        (&apache.through("me:wrong@"), apache.https(), "status 407, it wants a name and a password"),
-        (&known, "https://localhost:9/".to_owned(), "status 403, it does not let us go there"),
-        (&known, nobody, "status 503, it does not reach the server"),
+        (&unknown, apache.https(), "status 407: it wants a name and a password"),
+        (&apache.through("me:wrong@"), apache.https(), "status 407: it wants a name and a password"),
+        (&known, "https://localhost:9/".to_owned(), "status 403: it does not let us go there"),
+        (&known, nobody, "status 503: it does not reach the server"),
     ] {
         let found = json(&check(&["-n", "3", "-c", "1", "--json", "--insecure", through, &url], 0));
         assert_eq!((&found["counts"]["failed"]["proxy"], &found["counts"]["good"]), (&3.into(), &0.into()), "{found}");
