@@ -443,11 +443,9 @@ impl Connection {
                 Err(error) => end = Err(error),
             }
         }
-        // What is left unsent behind an error does not wait for anything.
-        let blocked = match &end {
-            Ok(()) => stream.is_blocked(),
-            Err(error) => matches!(error, StreamError::Kernel(Errno::AGAIN)),
-        };
+        // Without a way to the server nothing that is left can ever be sent. With one, reading tells more than an error of writing.
+        let is_lost = self.connecting.is_some() && end.as_ref().is_err_and(|error| !error.is_not_now());
+        let blocked = !is_lost && (stream.is_blocked() || end.as_ref().is_err_and(StreamError::is_not_now));
         if let (Some(since), true) = (self.connecting, stream.is_connected()) {
             self.connected_ns = monotonic_ns();
             self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
