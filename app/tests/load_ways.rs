@@ -214,7 +214,7 @@ fn configuration(folder: &Path, tls: u16, proxy: u16, nobody: u16) -> String {
         "ServerRoot {folder}\nDefaultRuntimeDir {folder}\nPidFile {folder}/pid\nErrorLog {folder}/error.log\nServerName localhost\n\
          User www-data\nGroup www-data\nMutex pthread\n{modules}\
          Listen 127.0.0.1:{tls}\nListen 127.0.0.2:{tls}\nListen 127.0.0.1:{proxy}\nDocumentRoot {folder}\nDirectoryIndex index.html\n\
-         LogFormat \"%p %A %{{Proxy-Authorization}}i %{{Host}}i %U\" seen\nCustomLog {folder}/access.log seen\n\
+         LogFormat \"%p %A %{{Proxy-Authorization}}i %{{Host}}i %U %{{SSL_TLS_SNI}}x\" seen\nCustomLog {folder}/access.log seen\n\
          MaxKeepAliveRequests 3\n\
          <VirtualHost *:{tls}>\nSSLEngine on\nSSLCertificateFile {certificates}/server.pem\n\
          SSLCertificateKeyFile {certificates}/server.key\n</VirtualHost>\n\
@@ -256,6 +256,8 @@ fn https_goes_through_a_tunnel() {
     assert!(mean("connect_us") > 0.0 && mean("handshake_us") > 0.0, "{found}");
     let open = ["-r", "50/s", "-n", "20", "-c", "4", "--json", "--insecure", &through, &https];
     assert_eq!(json(&check(&open, 0))["counts"]["good"], 20);
+    let piped = ["-n", "30", "-c", "1", "--pipeline", "3", "--json", "--insecure", &through, &https];
+    assert_eq!(json(&check(&piped, 0))["counts"]["good"], 30);
     // With the first answers, a visitor, and the proxy's password only for the proxy.
     let typed =
         ["load", "--plain", "-c", "2", "-d", "500ms", "--probe", "100ms", "--json", "--insecure", &through, &https];
@@ -268,6 +270,22 @@ fn https_goes_through_a_tunnel() {
         seen.lines().filter(|line| line.contains("Basic")).all(|line| !line.starts_with(&apache.tls.to_string())),
         "{seen}"
     );
+}
+
+#[test]
+fn addresses_given_for_a_name_change_nothing_about_tls() {
+    let Some(apache) = Apache::start() else { return };
+    let there = format!("server.example:{}", apache.tls);
+    let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/certificates/authority.pem");
+    let resolve = format!("{there}:127.0.0.1,127.0.0.2");
+    let typed = ["-n", "12", "-c", "1", "--json", "--pipeline", "3", "--cacert", authority, "--resolve", &resolve];
+    let found = json(&check(&[&typed[..], &[&format!("https://{there}/")]].concat(), 0));
+    assert_eq!(found["counts"]["good"], 12, "{found}");
+    let seen = apache.read("access.log");
+    for address in ["127.0.0.1", "127.0.0.2"] {
+        let line = format!("{} {address} - {there} /index.html server.example", apache.tls);
+        assert!(seen.lines().any(|seen| seen == line), "no `{line}` in {seen}");
+    }
 }
 
 #[test]
@@ -287,10 +305,10 @@ fn a_proxy_that_refuses_says_so_with_its_status() {
     let nobody = format!("https://localhost:{}/", apache.nobody.address().port());
     let (known, unknown) = (apache.through("me:pw@"), apache.through(""));
     for (through, url, status) in [
-        (&unknown, apache.https(), "status 407, it wants a name and a password"),
-        (&apache.through("me:wrong@"), apache.https(), "status 407, it wants a name and a password"),
-        (&known, "https://localhost:9/".to_owned(), "status 403, it does not let us go there"),
-        (&known, nobody, "status 503, it does not reach the server"),
+        (&unknown, apache.https(), "status 407: it wants a name and a password"),
+        (&apache.through("me:wrong@"), apache.https(), "status 407: it wants a name and a password"),
+        (&known, "https://localhost:9/".to_owned(), "status 403: it does not let us go there"),
+        (&known, nobody, "status 503: it does not reach the server"),
     ] {
         let found = json(&check(&["-n", "3", "-c", "1", "--json", "--insecure", through, &url], 0));
         assert_eq!((&found["counts"]["failed"]["proxy"], &found["counts"]["good"]), (&3.into(), &0.into()), "{found}");

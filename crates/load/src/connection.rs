@@ -16,6 +16,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::fmt;
+use std::net::SocketAddr;
 use std::ops::Range;
 
 /// What all connections of a worker share.
@@ -58,6 +59,8 @@ pub(crate) struct Connection {
     interest: EventFlags,
     // Since when it is being connected, if it is.
     connecting: Option<Nanos>,
+    // Whom to, of several servers.
+    server: Option<SocketAddr>,
     // Whether requests wait for a handshake.
     handshaking: bool,
     // When it was connected.
@@ -111,7 +114,7 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 pub(crate) enum Why {
     /// The kernel said so, before the connection was there or after.
-    Kernel { errno: Errno, connecting: bool },
+    Kernel { errno: Errno, connecting: bool, to: Option<SocketAddr> },
     /// TLS could not go on.
     Tls(Box<rustls::Error>),
     /// A proxy opened no tunnel.
@@ -174,6 +177,7 @@ impl Connection {
             stream: None,
             interest: EventFlags::empty(),
             connecting: None,
+            server: None,
             handshaking: false,
             connected_ns: 0,
             answered: false,
@@ -303,7 +307,9 @@ impl Connection {
             return self.write(line);
         }
         self.connecting = Some(monotonic_ns());
-        match line.dialer.dial() {
+        let dialled = line.dialer.dial();
+        self.server = line.dialer.last();
+        match dialled {
             Ok((stream, since)) => {
                 self.connecting = Some(since);
                 self.handshaking = stream.is_handshaking();
@@ -444,11 +450,9 @@ impl Connection {
                 Err(error) => end = Err(error),
             }
         }
-        // What is left unsent behind an error does not wait for anything.
-        let blocked = match &end {
-            Ok(()) => stream.is_blocked(),
-            Err(error) => matches!(error, StreamError::Kernel(Errno::AGAIN)),
-        };
+        // Without a way to the server nothing that is left can ever be sent. With one, reading tells more than an error of writing.
+        let is_lost = self.connecting.is_some() && end.as_ref().is_err_and(|error| !error.is_not_now());
+        let blocked = !is_lost && (stream.is_blocked() || end.as_ref().is_err_and(StreamError::is_not_now));
         if let (Some(since), true) = (self.connecting, stream.is_connected()) {
             self.connected_ns = monotonic_ns();
             self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
@@ -596,7 +600,7 @@ impl Connection {
 
     fn failed(&self, error: StreamError) -> Progress {
         let why = match error {
-            StreamError::Kernel(errno) => Why::Kernel { errno, connecting: self.connecting.is_some() },
+            StreamError::Kernel(errno) => Why::Kernel { errno, connecting: self.connecting.is_some(), to: self.server },
             StreamError::Tls(error) => Why::Tls(Box::new(error)),
             StreamError::Tunnel(error) => Why::Tunnel(error),
         };
@@ -631,9 +635,8 @@ impl Why {
     pub(crate) fn cause(&self) -> Failure {
         match *self {
             // A unix socket whose queue is full says AGAIN to a connect that does not wait.
-            Why::Kernel { errno: Errno::CONNREFUSED, .. } | Why::Kernel { errno: Errno::AGAIN, connecting: true } => {
-                Failure::Refused
-            }
+            Why::Kernel { errno: Errno::CONNREFUSED, .. }
+            | Why::Kernel { errno: Errno::AGAIN, connecting: true, .. } => Failure::Refused,
             Why::Kernel { errno: Errno::TIMEDOUT, .. } | Why::Late { .. } => Failure::Timeout,
             Why::Kernel { errno: Errno::CONNRESET | Errno::PIPE, .. } | Why::Kernel { connecting: false, .. } => {
                 Failure::Reset
@@ -658,8 +661,13 @@ impl Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Kernel { errno, connecting: true } => write!(f, "while connecting: {}", std::io::Error::from(*errno)),
-            Why::Kernel { errno, connecting: false } => write!(f, "{}", std::io::Error::from(*errno)),
+            Why::Kernel { errno, connecting: true, to: None } => {
+                write!(f, "while connecting: {}", std::io::Error::from(*errno))
+            }
+            Why::Kernel { errno, connecting: true, to: Some(server) } => {
+                write!(f, "while connecting to {server}: {}", std::io::Error::from(*errno))
+            }
+            Why::Kernel { errno, connecting: false, .. } => write!(f, "{}", std::io::Error::from(*errno)),
             Why::Tls(error) => write!(f, "TLS: {error}"),
             Why::Tunnel(error) => error.fmt(f),
             Why::Closed { after } => write!(f, "the server closed after {after} bytes of the answer"),

@@ -125,6 +125,12 @@ impl Dialer<'_> {
         Ok((stream, since))
     }
 
+    /// Whom the last one went to, of several.
+    pub(crate) fn last(&self) -> Option<SocketAddr> {
+        let Address::InTurn(all) = self.address else { return None };
+        all.get(self.turn.get().wrapping_sub(1) % all.len().max(1)).copied()
+    }
+
     fn connect(&self) -> Result<Socket, Errno> {
         if let Address::Unix(path) = self.address {
             return Socket::unix(path);

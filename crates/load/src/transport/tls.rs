@@ -42,6 +42,13 @@ pub(crate) enum StreamError {
     Tunnel(TunnelError),
 }
 
+impl StreamError {
+    /// Whether it only has to be tried again when the kernel is ready.
+    pub(crate) fn is_not_now(&self) -> bool {
+        matches!(self, StreamError::Kernel(Errno::AGAIN))
+    }
+}
+
 impl TlsClient {
     /// Reads certificates and keys.
     ///

@@ -122,15 +122,15 @@ impl fmt::Display for TunnelError {
         match self {
             TunnelError::Refused(status) => {
                 let meaning = match status {
-                    401 | 407 => ", it wants a name and a password it knows",
-                    403 | 405 => ", it does not let us go there",
-                    502..=504 => ", it does not reach the server",
+                    401 | 407 => ": it wants a name and a password it knows",
+                    403 | 405 => ": it does not let us go there",
+                    502..=504 => ": it does not reach the server",
                     _ => "",
                 };
-                write!(f, "the proxy opened no tunnel: status {status}{meaning}")
+                write!(f, "the proxy answered CONNECT with status {status}{meaning}")
             }
-            TunnelError::Closed => f.write_str("the proxy opened no tunnel: it closed the connection"),
-            TunnelError::NotHttp => f.write_str("the proxy opened no tunnel: what it sent is not HTTP"),
+            TunnelError::Closed => f.write_str("the proxy closed the connection when asked for a tunnel"),
+            TunnelError::NotHttp => f.write_str("the proxy answered CONNECT with what is not HTTP"),
             TunnelError::TooMuch => f.write_str("the proxy sent bytes of its own behind its answer, into the tunnel"),
         }
     }

@@ -6,7 +6,7 @@ use model::SECOND;
 use model::load::{Failure, LoadResult};
 use model::plan::{LoadSpec, TlsSpec, Verify};
 use std::sync::atomic::AtomicBool;
-use testkit::scripted::{Scripted, Step, answer};
+use testkit::scripted::{Refusing, Scripted, Step, answer};
 
 fn run(target: &Target, spec: &LoadSpec) -> LoadResult {
     let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| {} };
@@ -22,6 +22,16 @@ fn check_turns(spec: &LoadSpec, expected: [u64; 3]) {
     assert_eq!((result.counts.good, result.counts.failures()), (spec.requests.unwrap_or_default(), 0));
     assert_eq!(servers.each_ref().map(Scripted::accepted), expected);
     assert!(servers.iter().all(|server| server.last_request().contains("\r\nHost: there.example\r\n")));
+}
+
+#[test]
+fn of_several_servers_it_is_said_which_is_not_there() {
+    let (server, dead) = (friendly(), Refusing::start());
+    let target = Target::new(Address::InTurn(vec![server.address(), dead.address()]), "there.example");
+    let result = run(&target, &LoadSpec { connections: 1, requests: Some(4), keep_alive: false, ..spec() });
+    assert_eq!((result.counts.good, result.counts.failed.get(&Failure::Refused)), (2, Some(&2)));
+    let example = &result.examples[&Failure::Refused];
+    assert!(example.starts_with(&format!("while connecting to {}: ", dead.address())), "{example}");
 }
 
 #[test]
@@ -69,7 +79,7 @@ fn check_no_way(steps: Vec<Step>, cause: Failure, example: &str) {
 #[test]
 fn a_proxy_that_refuses_is_no_server_that_answers() {
     let refused = |status: u16| vec![Step::Send(answer(status, "a page for humans"))];
-    let says = |status: u16, why: &str| format!("the proxy opened no tunnel: status {status}, {why}");
+    let says = |status: u16, why: &str| format!("the proxy answered CONNECT with status {status}: {why}");
     let known = says(407, "it wants a name and a password it knows");
     check_no_way(refused(407), Failure::Proxy, &known);
     check_no_way(refused(403), Failure::Proxy, &says(403, "it does not let us go there"));
@@ -77,11 +87,11 @@ fn a_proxy_that_refuses_is_no_server_that_answers() {
     // Whatever piece its answer comes in.
     let halves = answer(407, "").chunks(9).map(|piece| Step::Send(piece.to_vec())).collect();
     check_no_way(halves, Failure::Proxy, &known);
-    check_no_way(vec![Step::Close], Failure::Proxy, "the proxy opened no tunnel: it closed the connection");
+    check_no_way(vec![Step::Close], Failure::Proxy, "the proxy closed the connection when asked for a tunnel");
     check_no_way(
         vec![Step::Send(b"SSH-2.0-x\r\n\r\n".to_vec()), Step::Hang],
         Failure::Proxy,
-        "the proxy opened no tunnel: what it sent is not HTTP",
+        "the proxy answered CONNECT with what is not HTTP",
     );
     check_no_way(vec![Step::Hang], Failure::Timeout, "no complete answer in time, 0 bytes of it were there");
 }

@@ -101,6 +101,22 @@ fn nothing_happens_before_the_window() {
 }
 
 #[test]
+fn what_a_load_cannot_have_is_said_with_what_it_takes() {
+    let check = |run: &Run, expected: &str, says: &str| {
+        let view = LoadView::of(run, &[Threshold::parse(expected).unwrap()], Language::English).unwrap();
+        let said = &view.thresholds[0].sentence.text;
+        assert!(said.starts_with(&format!("not known, so missed: {expected} (")) && said.contains(says), "{said}");
+    };
+    let mut run = scene::closed();
+    check(&run, "page.p95 < 1s", "add --page");
+    check(&run, "service.p99 < 1s", "such as -r 100/s");
+    check(&scene::open(), "page.p95 < 1s", "add --page");
+    run.trials[0].load.as_mut().unwrap().sessions = Some(model::load::Sessions::default());
+    check(&run, "service.p99 < 1s", "it is users who come at a rate");
+    check(&run, "unsent = 0", "it is users who come at a rate");
+}
+
+#[test]
 fn a_visitor_has_columns_and_families_of_its_own() {
     let with = view(&scene::closed(), Language::English);
     check(&csv::render(&with), &expect_file!["../golden/load-closed.csv"]);
