@@ -272,7 +272,7 @@ pub enum LoadDoubt {
     },
     /// Fewer requests were in flight than asked for.
     ConcurrencyMissed {
-        /// Connections asked for.
+        /// Requests at once that were asked for: connections times the depth of the pipeline.
         asked: f64,
         /// Mean number of requests in flight.
         achieved: f64,
@@ -366,7 +366,17 @@ impl LoadResult {
     /// All doubts about this load, which `spec` asked for.
     #[must_use]
     pub fn doubts(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
-        self.rate_missed(spec).into_iter().chain(self.self_check()).collect()
+        self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec)).chain(self.self_check()).collect()
+    }
+
+    /// A closed loop keeps each of its connections as full as its pipeline allows.
+    fn concurrency_missed(&self, spec: &LoadSpec) -> Option<LoadDoubt> {
+        let ended = (self.counts.good + self.counts.failures()) as f64;
+        let asked = f64::from(self.connections) * f64::from(spec.pipeline.max(1));
+        let achieved = self.concurrency();
+        let closed = self.open.is_none() && self.sessions.is_none();
+        let missed = closed && achieved < 0.9 * asked && ended / asked >= STEADY_WAVES;
+        missed.then_some(LoadDoubt::ConcurrencyMissed { asked, achieved })
     }
 
     /// Requests per second that the timetable had for an open loop: of those that became due, over the time they were due in.
@@ -429,9 +439,6 @@ impl LoadResult {
             doubts.push(LoadDoubt::FewWaves { waves });
         }
         let achieved = self.concurrency();
-        if closed && achieved < 0.9 * asked && waves >= STEADY_WAVES {
-            doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
-        }
         let abandoned = self.sessions.as_ref().is_some_and(|sessions| sessions.abandoned > 0);
         if self.counts.failures() * 100 <= ended
             && !abandoned
@@ -624,6 +631,15 @@ mod tests {
         check_percentiles(&[2000], &[(50.0, Exactly(501_000)), (99.0, Exactly(991_000)), (100.0, MoreThan(2_000_000))]);
         // As many cut off early as answered: the middle may be anywhere above what it would be if they had ended at once.
         check_percentiles(&[1; 1000], &[(40.0, MoreThan(1000)), (75.0, MoreThan(500_000))]);
+    }
+
+    #[test]
+    fn a_pipeline_is_kept_full_too() {
+        let spec = |pipeline| LoadSpec { pipeline, ..LoadSpec::of("test", "/") };
+        // Ten connections with 9.5 requests in flight are full; with room for four on each they are not.
+        assert_eq!(load(10, 9.5, 10_000, 9_500).doubts(&spec(1)), []);
+        let doubts = load(10, 9.5, 10_000, 9_500).doubts(&spec(4));
+        assert!(matches!(doubts[..], [LoadDoubt::ConcurrencyMissed { asked: 40.0, .. }]), "{doubts:?}");
     }
 
     #[test]
