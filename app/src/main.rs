@@ -10,6 +10,7 @@ mod interrupt;
 mod plan_file;
 mod progress;
 mod say;
+mod screen;
 mod usage;
 
 use clap::Parser;

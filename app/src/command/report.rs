@@ -168,7 +168,7 @@ fn look() -> Look {
     Look { width: if columns == 0 { PLAIN_WIDTH } else { columns }, colour }
 }
 
-fn language(flag: &LangFlag) -> Language {
+pub(crate) fn language(flag: &LangFlag) -> Language {
     match flag.lang {
         Some(Lang::En) => Language::English,
         Some(Lang::Ja) => Language::Japanese,

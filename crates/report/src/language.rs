@@ -187,6 +187,8 @@ mod tests {
             include_str!("load/probe.rs"),
             include_str!("load/text.rs"),
             include_str!("load/times.rs"),
+            include_str!("screen/machine.rs"),
+            include_str!("screen/words.rs"),
             include_str!("search/mod.rs"),
             include_str!("search/text.rs"),
             include_str!("text/mod.rs"),
