@@ -5,7 +5,7 @@
 //! removes the drift that makes sequential comparisons call differences that are not there. There is one comparison
 //! ([`compare`], Student's t on paired log-ratios), one cross-check of it ([`signed_rank_p`]) and one second opinion
 //! ([`against_noise`], the A/A cell). Measurements of others, which nobody shuffled, have an interval without any judgement
-//! ([`unpaired`], Welch's). What is doubtful about a result is a value in it ([`Warning`]), not a printed line.
+//! ([`unpaired()`], Welch's). What is doubtful about a result is a value in it ([`Warning`]), not a printed line.
 //!
 //! What it deliberately does not do: treat requests as samples, bootstrap (at 10 blocks or fewer a nominal 95 % percentile
 //! interval covers 76 to 90 %), or say "no difference" without having tested for equivalence.
