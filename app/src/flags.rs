@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Ab(AbWords),
     /// Show a stored run again
     Report(ReportFlags),
+    /// Read what ab printed in the past: check its arithmetic, compare, keep it
+    Import(ImportFlags),
     /// List the stored runs
     Runs(RunsFlags),
     /// Put back what a killed run left behind
@@ -78,6 +80,28 @@ pub(crate) struct ReportFlags {
     #[command(flatten)]
     pub(crate) show: ShowFlags,
 }
+
+/// `webdyno import`.
+#[derive(Debug, Args)]
+#[command(after_help = IMPORTS)]
+pub(crate) struct ImportFlags {
+    /// Texts with reports of ab; `-` is standard input
+    #[arg(required = true, value_name = "[NAME=]FILE[#N,N]")]
+    pub(crate) files: Vec<String>,
+    /// JSON on standard output instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreFlag,
+    #[command(flatten)]
+    pub(crate) lang: LangFlag,
+}
+
+const IMPORTS: &str = "Examples:
+  webdyno import old.txt                         every report in it, the others compared with the first
+  webdyno import off=a.txt off=b.txt on=c.txt    two runs of one setting against one of another
+  webdyno import off=page.txt#1,2 on=page.txt#5,6
+                                                 reports of one text by their number";
 
 /// `webdyno runs`.
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
-//! Ctrl-C and its kin: the first lets the run finish cleanly, the second says so and leaves at once, and the guardian puts things back.
+//! Ctrl-C and its kin, a key of the screen among them: the first lets the run finish cleanly, the second says so and leaves at once, and the guardian puts things back.
 
 use crate::say::say;
+use crate::screen;
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -30,18 +31,26 @@ pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
         .name("signals".to_owned())
         .spawn(move || {
             for _ in signals.forever() {
-                if first.swap(true, Ordering::Relaxed) {
+                if first.load(Ordering::Relaxed) {
                     leaving.store(true, Ordering::Relaxed);
-                    leave();
                 }
+                heed(&first);
             }
         })
         .context("cannot listen for Ctrl-C")?;
     Ok(flag)
 }
 
+/// The user wants to end: the first time cleanly, the second time at once.
+pub(crate) fn heed(flag: &AtomicBool) {
+    if flag.swap(true, Ordering::Relaxed) {
+        leave();
+    }
+}
+
 /// Ends the process without any clean-up of its own: the guardian sees to that.
 fn leave() -> ! {
+    let _ = screen::give_back();
     // The moving line of the progress, if there is one, must not stick out behind this one.
     let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     say(&format!("{clear}webdyno: stopping now, without waiting for the trial; the guardian puts the machine back"));

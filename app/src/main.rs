@@ -11,6 +11,7 @@ mod interrupt;
 mod plan_file;
 mod progress;
 mod say;
+mod screen;
 mod usage;
 
 use clap::Parser;
@@ -65,6 +66,7 @@ fn run(args: &[OsString]) -> Exit {
         Command::Load(flags) => command::load::run(&flags),
         Command::Ab(flags) => return command::ab::run(&flags.words),
         Command::Report(flags) => command::report::run(&flags),
+        Command::Import(flags) => command::import::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore(flags) => command::restore::run(&flags),
         Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),

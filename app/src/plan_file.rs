@@ -33,13 +33,18 @@ pub(crate) fn read_requests(path: &Path) -> anyhow::Result<String> {
 
 /// The content of a file that is sent as a body, or one sentence why not.
 pub(crate) fn read_body(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+/// Why a file cannot be read, and what to do.
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
     let shown = path.display();
-    std::fs::read(path).map_err(|error| match error.kind() {
+    match error.kind() {
         ErrorKind::NotFound => format!("{shown}: there is no such file; check its name and folder"),
         ErrorKind::PermissionDenied => format!("{shown}: you may not read it; check who owns it and its folders"),
         ErrorKind::IsADirectory => format!("{shown}: this is a folder; name a file in it"),
         kind => format!("{shown}: cannot be read: {kind}"),
-    })
+    }
 }
 
 /// What else to try: the plans in a folder, or what a plan is.

@@ -45,6 +45,8 @@ impl Progress {
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
             Event::Remark(what) => self.line(&format!("note: {what}")),
             Event::Preflight(found) => self.line(&preflight_text(found)),
+            // What there is too little room for on a line.
+            Event::Sending(_) | Event::Reading(_) | Event::Visits { .. } => {}
             Event::Interval { slot, interval } => self.status(&format!("{}: {}", slot.cell, interval_text(interval))),
             Event::Ended { slot, trial } => {
                 self.line(&ended(slot, trial, self.trials));

@@ -170,6 +170,9 @@ fn a_folder_that_cannot_be_served() {
 #[test]
 fn a_build_step_that_fails() {
     check(&format!("[[build]]\ncommand = [\"false\"]\n{EMBEDDED}"), 2, &["plan.toml:1", "`false` failed"]);
+    // What a step leaves behind on its way goes with the run: its temporary files lie in the run's own folder.
+    let own = "[[build]]\ncommand = [\"sh\", \"-c\", \"test \\\"$TMPDIR\\\" = ${run} && echo own && false\"]\n";
+    check(&format!("{own}{EMBEDDED}"), 2, &["failed (exit code 1): own"]);
     check(&format!("[[build]]\ncommand = [\"no-such-program\"]\n{EMBEDDED}"), 2, &["no-such-program"]);
 }
 

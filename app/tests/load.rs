@@ -157,20 +157,40 @@ fn what_cannot_be_sent_is_refused() {
     check(&["--replay", "nowhere"], &["there is no log nowhere"]);
     check(&["--speed", "2"], &["--replay"]);
     check_refused(&tool, &["http://${counter}/"], &["not in the host"]);
-    check_refused(&tool, &["http://me:secret@local host/"], &["`http://me:***@local host/` is not a URL"]);
+    check_refused(&tool, &["http://me:secret@local host/"], &["`http://***@local host/` is not a URL"]);
 }
 
 #[test]
 fn secrets_are_sent_and_neither_stored_nor_shown() {
     let tool = Tool::new();
     let server = friendly();
-    let typed = ["-n", "2", "--user", "me:s3cret-1", "--cookie", "k=s3cret-2", "-H", "Proxy-Authorization: s3cret-3"];
+    let mut typed = vec!["-n", "2", "--user", "me:s3cret-1", "--cookie", "k=s3cret-2"];
+    let fields = [
+        "Proxy-Authorization: s3cret-3",
+        "X-Api-Key: s3cret-4",
+        "X-Auth-Token:s3cret-5",
+        "api_key: s3cret-6",
+        "X-Client-Secret: s3cret-7",
+        "X-Session: s3cret-8",
+        "X-Credential: s3cret-9",
+        "X-Password: s3cret-10",
+    ];
+    fields.iter().for_each(|field| typed.extend(["-H", field]));
     let finished = load(&tool, &server, "/", &typed);
     assert_eq!(finished.code, 0, "{finished:?}");
-    assert!(server.last_request().contains("s3cret-2") && server.last_request().contains("s3cret-3"));
+    assert!((2..=10).all(|n| server.last_request().contains(&format!("s3cret-{n}"))), "{}", server.last_request());
+    // A name and a password in the URL, and in the proxy's.
+    let host = server.address();
+    let (url, proxy) =
+        (format!("http://s3cret-11:s3cret-12@{host}/"), format!("--proxy=http://s3cret-13:s3cret-14@{host}"));
+    let common = ["load", "--plain", "--preflight", "0", "-n", "1", "-c", "1", &url, "--json"];
+    let through = tool.run(&[&common[..], &[&proxy]].concat());
+    assert!(through.code == 0 && server.last_request().contains("Proxy-Authorization: Basic "), "{through:?}");
+    let shown =
+        [tool.run(&["runs"]), tool.run(&["runs", "--json"]), tool.run(&["report"]), tool.run(&["report", "--json"])];
     // Of basic authentication the encoded form is as good as the plain one.
-    for secret in ["s3cret", "bWU6czNjcmV0LTE="] {
-        assert!(!format!("{finished:?}").contains(secret));
+    for secret in ["s3cret", "bWU6czNjcmV0LTE=", "czNjcmV0"] {
+        assert!(!format!("{finished:?}{through:?}{shown:?}").contains(secret));
         for name in ["store.sqlite", "store.sqlite-wal"] {
             let bytes = std::fs::read(tool.path(name)).unwrap_or_default();
             assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "{secret} in {name}");
@@ -180,6 +200,33 @@ fn secrets_are_sent_and_neither_stored_nor_shown() {
     assert!(stored.windows(9).any(|part| part == b"--user **"), "the command line is there");
     let dry = tool.run(&["load", "--dry-run", "http://me:s3cret@localhost/"]);
     assert!(dry.code == 0 && !dry.out.contains("s3cret"), "{dry:?}");
+}
+
+#[test]
+fn what_is_typed_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let (tool, server) = (Tool::new(), friendly());
+    let url = format!("http://{}/", server.address());
+    let typed = ["load", "--plain", "--no-probe", "--preflight", "0", "-n", "1", "-c", "1", &url];
+    let run = |flag: &str, value: &OsStr| {
+        Finished::of(&tool.command(&typed).arg(flag).arg(value).output().expect("webdyno runs"))
+    };
+    // A path may be anything.
+    let body = tool.path("body").into_os_string();
+    let body = [body.as_bytes(), b"\xff"].concat();
+    std::fs::write(OsStr::from_bytes(&body), "b0dy").expect("a file");
+    let finished = run("--body-file", OsStr::from_bytes(&body));
+    assert_eq!((finished.code, server.all_requests()[0].1.as_str()), (0, "b0dy"), "{finished:?}");
+    let again = tool.run(&["report"]);
+    assert!(again.code == 0 && again.out.contains("POST /"), "{again:?}");
+    // What has to be text is refused in one line.
+    for (flag, value) in [("-H", &b"X-A: \xff"[..]), ("--proxy", b"\xff"), ("--lang", b"\xff"), ("--user", b"a:\xff")] {
+        let finished = run(flag, OsStr::from_bytes(value));
+        assert_eq!((finished.code, finished.err.lines().count()), (2, 1), "{finished:?}");
+        assert!(finished.err.starts_with("webdyno: ") && !finished.err.contains("panicked"), "{finished:?}");
+    }
+    assert_eq!(server.requests(), 1);
 }
 
 #[test]

@@ -5,15 +5,17 @@ use crate::exit::Exit;
 use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
 use crate::say::say;
 use anyhow::{Context, bail, ensure};
+use model::import::Import;
 use model::plan::{Role, ServerSpec};
 use model::run::Run;
+use report::ImportView;
 use report::load::LoadView;
 use report::search::SearchView;
 use report::text::{Colour, Look};
 use report::{Language, View};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use store::Store;
+use store::{Kept, Store};
 
 /// What a store without runs amounts to.
 pub(crate) const NO_RUNS: &str = "there are no runs yet; make one with `webdyno run PLAN`";
@@ -50,7 +52,14 @@ pub(crate) fn store_path(flag: &StoreFlag) -> anyhow::Result<PathBuf> {
 /// Shows a stored run and says how the process should end by it. The result comes first; a page that cannot be written is a
 /// complaint after it.
 pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -> anyhow::Result<Exit> {
-    let run = store.load(id)?;
+    let run = match store.kept(id)? {
+        Kept::Run(run) => *run,
+        Kept::Import(import) => {
+            ensure!(!flags.markdown && flags.html.is_none(), "an import is shown as text or --json only");
+            show_import(&import, if flags.json { Form::Json } else { Form::Text }, &flags.lang);
+            return Ok(Exit::Done);
+        }
+    };
     if run.head.plan.search.is_some() {
         ensure!(!flags.markdown && flags.html.is_none(), "a search for a rate is shown as text or --json only");
         let form = if flags.json { Form::Json } else { Form::Text };
@@ -128,6 +137,18 @@ pub(super) fn show_search(run: &Run, form: Form, lang: &LangFlag) -> Exit {
     search::exit(view.answer)
 }
 
+/// Shows what was imported. There is nothing to judge: nobody knows in which order it was measured.
+pub(super) fn show_import(import: &Import, form: Form, lang: &LangFlag) {
+    let view = ImportView::of(import, language(lang));
+    let text = match form {
+        Form::Json => report::import::json::render(&view),
+        Form::Text | Form::Csv | Form::OpenMetrics => report::import::text::render(&view, look()),
+    };
+    let mut out = std::io::stdout().lock();
+    // Whoever closed the pipe has seen enough.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 fn beside(store: &Path, id: &str) -> PathBuf {
     store.parent().unwrap_or(Path::new(".")).join("reports").join(format!("{id}.html"))
 }
@@ -147,7 +168,7 @@ fn look() -> Look {
     Look { width: if columns == 0 { PLAIN_WIDTH } else { columns }, colour }
 }
 
-fn language(flag: &LangFlag) -> Language {
+pub(crate) fn language(flag: &LangFlag) -> Language {
     match flag.lang {
         Some(Lang::En) => Language::English,
         Some(Lang::Ja) => Language::Japanese,

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use model::run::RunEnd;
 use serde_json::json;
 use std::io::Write;
-use store::{RunSummary, Store};
+use store::{Kind, RunSummary, Store};
 
 pub(crate) fn run(flags: &RunsFlags) -> anyhow::Result<Exit> {
     let path = store_path(&flags.store)?;
@@ -30,7 +30,11 @@ fn as_text(runs: &[RunSummary]) -> String {
     runs.iter()
         .map(|run| {
             let began = began(run).to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
-            format!("{}  {began}  {:plans$}  {:>3} trials  {}\n", run.id, run.plan, run.trials, end(&run.end))
+            let (id, plan) = (&run.id, &run.plan);
+            match run.kind {
+                Kind::Run => format!("{id}  {began}  {plan:plans$}  {:>3} trials  {}\n", run.trials, end(&run.end)),
+                Kind::Import => format!("{id}  {began}  {plan:plans$}  imported from ab\n"),
+            }
         })
         .collect()
 }
@@ -41,6 +45,10 @@ fn as_json(runs: &[RunSummary]) -> String {
         .map(|run| {
             json!({
                 "id": run.id,
+                "kind": match run.kind {
+                    Kind::Run => "run",
+                    Kind::Import => "import",
+                },
                 "plan": run.plan,
                 "began": began(run).to_string(),
                 "trials": run.trials,

@@ -1,5 +1,9 @@
 //! What can be typed after `webdyno load`.
 
+mod resolve;
+
+pub(crate) use resolve::Resolve;
+
 use super::{LangFlag, StoreFlag};
 use clap::{Args, ValueEnum};
 use model::Nanos;
@@ -74,7 +78,7 @@ pub(crate) struct LoadFlags {
     /// Cookie to send with every request; may be repeated; never stored
     #[arg(long, value_name = "NAME=VALUE", help_heading = WHAT)]
     pub(crate) cookie: Vec<String>,
-    /// Let each connection keep the cookies that the server sets
+    /// Let each connection keep the cookies that the server sets; with --page each user, from one visit to the next
     #[arg(long, help_heading = WHAT)]
     pub(crate) cookies: bool,
     /// What an answer must be to count as good, such as 'status = 200', 'length >= 10', 'header content-type contains html',
@@ -124,9 +128,9 @@ pub(crate) struct LoadFlags {
     pub(crate) search: SearchFlags,
     #[command(flatten)]
     pub(crate) way: WayFlags,
-    /// Say that you operate this host, so that it may be loaded; needed once unless it is this machine
-    #[arg(long, value_name = "HOST", help_heading = HOW)]
-    pub(crate) i_operate: Option<String>,
+    /// Say that you operate these hosts, so that they may be loaded; needed once unless it is this machine
+    #[arg(long, value_name = "HOST", value_delimiter = ',', help_heading = HOW)]
+    pub(crate) i_operate: Vec<String>,
 
     /// Say what would be sent, and send nothing
     #[arg(long, help_heading = SHOW)]
@@ -143,7 +147,7 @@ pub(crate) struct LoadFlags {
     /// OpenMetrics on standard output instead of the report
     #[arg(long, group = "form", help_heading = SHOW)]
     pub(crate) openmetrics: bool,
-    /// No live progress on the terminal
+    /// No live screen or progress on the terminal
     #[arg(long, help_heading = SHOW)]
     pub(crate) plain: bool,
     #[command(flatten)]
@@ -174,7 +178,7 @@ pub(crate) struct SearchFlags {
 pub(crate) struct UserFlags {
     /// Users who fetch the page and what its HTML names on this host; the rate then counts users, and without one there are
     /// always as many as the connections allow
-    #[arg(long, conflicts_with_all = ["mix", "replay", "pipeline", "close", "cookies", "proxy", "dry_run"], help_heading = USERS)]
+    #[arg(long, conflicts_with_all = ["mix", "replay", "pipeline", "close"], help_heading = USERS)]
     pub(crate) page: bool,
     /// Connections of one user's browser
     #[arg(long, value_name = "N", default_value_t = 6, requires = "page", help_heading = USERS)]
@@ -205,7 +209,12 @@ pub(crate) struct WayFlags {
     /// Connect to this host and port; the URL's host is asked for all the same
     #[arg(long, value_name = "HOST[:PORT]", help_heading = WAY)]
     pub(crate) connect_to: Option<String>,
-    /// Send everything through this proxy: `http://[NAME:PASSWORD@]HOST:PORT`
+    /// Connect to these addresses when it is to HOST and PORT, each new connection to the next; no name server is asked; may be
+    /// repeated
+    #[arg(long, value_name = "HOST:PORT:ADDRESS[,ADDRESS...]", value_parser = Resolve::parse, conflicts_with = "unix",
+          help_heading = WAY)]
+    pub(crate) resolve: Vec<Resolve>,
+    /// Send everything through this proxy: `http://[NAME:PASSWORD@]HOST:PORT`; https goes through a tunnel (CONNECT)
     #[arg(long, value_name = "URL", conflicts_with_all = ["unix", "connect_to"], help_heading = WAY)]
     pub(crate) proxy: Option<String>,
     /// Connect from these addresses of this machine, in turn

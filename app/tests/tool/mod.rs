@@ -63,7 +63,10 @@ impl Tool {
     pub(crate) fn run_as_nobody(&self, args: &[&str]) -> Finished {
         const NOBODY: u32 = 65534;
         let program = self.path("webdyno");
-        std::fs::copy(env!("CARGO_BIN_EXE_webdyno"), &program).expect("room for a copy");
+        // By another process: what this one had open for writing, a child that another test starts just then would have open too,
+        // and what is open for writing cannot be run.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_webdyno")).arg(&program).status();
+        assert!(copied.is_ok_and(|status| status.success()), "room for a copy");
         let home = tempfile::tempdir().expect("a folder");
         std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).expect("root may");
         self.tmp();

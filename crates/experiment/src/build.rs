@@ -26,7 +26,7 @@ pub(crate) fn build(
         on_event(Event::Building(&step.command));
         let log = folder.join(format!("build{number}.log"));
         let failed = |what| ExperimentError::Plan { file: plan.file.clone(), line: step.line, what };
-        let mut child = match host.spawn(&launch(step, &log)?, None) {
+        let mut child = match host.spawn(&launch(step, folder, &log)?, None) {
             Ok(child) => child,
             // A program that is not there is the plan's mistake; everything else is the machine's.
             Err(host::HostError::Launch { why, .. }) => {
@@ -49,14 +49,18 @@ pub(crate) fn build(
     Ok(())
 }
 
-/// Build steps see the user's own environment: their compiler, their flags.
-fn launch(step: &Build, log: &Path) -> Result<Launch, ExperimentError> {
+/// Build steps see the user's own environment: their compiler, their flags. Only what they leave while they work goes into the
+/// run's folder, and with it: a compiler that is killed removes nothing itself.
+fn launch(step: &Build, folder: &Path, log: &Path) -> Result<Launch, ExperimentError> {
     let directory = std::path::absolute(&step.directory)
         .map_err(|error| ExperimentError::Missing(format!("cannot find {}: {error}", step.directory.display())))?;
     Ok(Launch {
         program: (&step.command[0]).into(),
         args: step.command[1..].iter().map(Into::into).collect(),
-        env: std::env::vars_os().collect(),
+        env: std::env::vars_os()
+            .filter(|(name, _)| name != "TMPDIR")
+            .chain([("TMPDIR".into(), folder.into())])
+            .collect(),
         dir: directory,
         cpus: vec![],
         stdout: log.to_owned(),

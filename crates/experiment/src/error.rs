@@ -20,7 +20,7 @@ pub enum ExperimentError {
     #[error(transparent)]
     Server(#[from] server::ServerError),
     /// Not one of the first requests got an answer.
-    #[error("no answer from {address} to {requests} requests: {}", no_answer(*cause))]
+    #[error("no answer from {address} to {requests} requests: {}", no_answer(*cause, why.as_deref()))]
     NoAnswer {
         /// Who was asked.
         address: String,
@@ -28,6 +28,8 @@ pub enum ExperimentError {
         requests: u64,
         /// Why most of them failed.
         cause: Option<Failure>,
+        /// What was said instead, where the cause alone does not tell what to do.
+        why: Option<String>,
     },
     /// The environment refuses: cgroups, swap, disk.
     #[error(transparent)]
@@ -46,16 +48,18 @@ pub enum ExperimentError {
     Store(#[from] store::StoreError),
 }
 
-fn no_answer(cause: Option<Failure>) -> &'static str {
-    match cause {
+fn no_answer(cause: Option<Failure>, why: Option<&str>) -> String {
+    let told = match cause {
         Some(Failure::Refused) => "nobody listens there; start the server or correct the port",
         Some(Failure::Reset | Failure::ClosedEarly) => {
             "the connection was closed without an answer; is it HTTP or HTTPS?"
         }
         Some(Failure::Timeout) => "the time was over; is a firewall in between, or is the server stuck?",
         Some(Failure::BadResponse) => "what answers there does not speak HTTP/1; is it HTTPS or HTTP/2 only?",
+        Some(Failure::Proxy) => "the proxy opened no tunnel; may we go there, and by which name and password?",
         Some(Failure::Tls) => "TLS failed; is the certificate trusted (--cacert, --insecure), is it HTTPS at all?",
         Some(Failure::Local) => "this machine could not send; it has no route, port or file descriptor left",
         Some(Failure::Status | Failure::LengthDiffers | Failure::Check) | None => "they were not answered in time",
-    }
+    };
+    why.unwrap_or(told).to_owned()
 }

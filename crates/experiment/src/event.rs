@@ -2,6 +2,8 @@
 
 use crate::schedule::Slot;
 use model::load::LoadInterval;
+use model::plan::LoadSpec;
+use model::reading::Reading;
 use model::run::RunHead;
 use model::search::Step;
 use model::trial::{Preflight, Trial};
@@ -36,10 +38,21 @@ pub enum Event<'a> {
     Remark(&'a str),
     /// What single requests before a load showed.
     Preflight(&'a Preflight),
+    /// What is sent from now on: the warm-up, or what is measured.
+    Sending(&'a LoadSpec),
+    /// The host's counters, about once a second while something is sent.
+    Reading(&'a Reading),
     /// About a second of the measured load.
     Interval {
         /// Which trial.
         slot: &'a Slot,
+        /// What happened.
+        interval: &'a LoadInterval,
+    },
+    /// About a second of what an independent visitor saw beside the measured load.
+    Visits {
+        /// What the visitor does.
+        visitor: &'a LoadSpec,
         /// What happened.
         interval: &'a LoadInterval,
     },

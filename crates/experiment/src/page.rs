@@ -9,12 +9,12 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// It did not come.
-    #[error("cannot fetch the page {url}: {source}")]
+    #[error("cannot fetch the page {url}: {why}")]
     Fetch {
         /// Its address.
         url: String,
         /// Why.
-        source: FetchError,
+        why: FetchError,
     },
     /// Something else came.
     #[error("the page {url} was answered with status {status}; give the address of the page itself")]
@@ -43,7 +43,7 @@ pub fn page_assets(
     match load::fetch(spec, target, interrupted) {
         Ok(Fetched { status, body }) if (200..300).contains(&status) => Ok(assets(&body, url)?),
         Ok(Fetched { status, .. }) => Err(PageError::Status { url: url.to_owned(), status }),
-        Err(source) => Err(PageError::Fetch { url: url.to_owned(), source }),
+        Err(why) => Err(PageError::Fetch { url: url.to_owned(), why }),
     }
 }
 

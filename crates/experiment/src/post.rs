@@ -1,9 +1,11 @@
 //! Where a load is sent from: under guards, with the sampler beside it.
 
+use crate::event::Event;
 use crate::guard::Watchdog;
 use load::{LoadError, Target, monotonic_ns};
 use model::load::{LoadEnd, LoadInterval, LoadResult};
 use model::plan::{Guards, LoadSpec, Pace, Warmup};
+use model::reading::Reading;
 use model::trial::Stop;
 use model::{Nanos, SECOND};
 use monitor::Sampler;
@@ -25,11 +27,12 @@ pub(crate) struct Post<'a> {
 }
 
 impl Post<'_> {
-    /// One load to its end, or to where a guard or the user stops it.
+    /// One load to its end, or to where a guard or the user stops it. Told every second: what happened in it, and the host's
+    /// newest reading.
     pub(crate) fn load(
         &self,
         spec: &LoadSpec,
-        on_interval: &mut dyn FnMut(&LoadInterval),
+        on_second: &mut dyn FnMut(&LoadInterval, Option<&Reading>),
     ) -> Result<(LoadResult, Option<Stop>), LoadError> {
         let stop = AtomicBool::new(false);
         let mut why = None;
@@ -42,7 +45,7 @@ impl Post<'_> {
                 why = tripped;
                 stop.store(true, Ordering::Relaxed);
             }
-            on_interval(interval);
+            on_second(interval, reading.as_ref());
         };
         let mut control = load::Control { stop: &stop, on_interval: &mut watch };
         let result = load::run_until(spec, self.target, self.cpus, &mut control, self.interrupted)?;
@@ -53,6 +56,13 @@ impl Post<'_> {
             LoadEnd::Requests | LoadEnd::Duration => None,
         };
         Ok((result, why))
+    }
+}
+
+/// Hands a reading on, if there is one.
+pub(crate) fn tell_reading(reading: Option<&Reading>, on_event: &mut dyn FnMut(Event<'_>)) {
+    if let Some(reading) = reading {
+        on_event(Event::Reading(reading));
     }
 }
 

@@ -4,11 +4,12 @@
 //! What the visitor sees is counted apart and never enters the load's numbers.
 
 use load::{Control, LoadError, Target};
-use model::load::LoadResult;
+use model::load::{LoadInterval, LoadResult};
 use model::plan::{Arrivals, LoadSpec, Pace, Stage, Timetable};
 use model::{Nanos, SECOND};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread;
 
 /// A visit waits for no other: there may be so many at once.
@@ -44,21 +45,25 @@ pub(crate) fn spec(spec: &LoadSpec, every: Nanos) -> LoadSpec {
     }
 }
 
-/// Does `work` with a visitor beside it, who leaves when it is done. Visits still on their way then are in flight.
+/// Does `work` with a visitor beside it, who leaves when it is done. Visits still on their way then are in flight. What the
+/// visitor saw is also told second by second to `visits`, should anybody listen there.
 pub(crate) fn beside<T>(
     visitor: Option<&LoadSpec>,
     target: &Target,
+    visits: Sender<LoadInterval>,
     work: impl FnOnce() -> T,
 ) -> (T, Option<Result<LoadResult, LoadError>>) {
     let Some(visitor) = visitor else { return (work(), None) };
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let visit = || {
-            let mut control = Control { stop: &stop, on_interval: &mut |_| {} };
+        let stop = &stop;
+        let visit = move || {
+            let mut tell = |interval: &LoadInterval| drop(visits.send(interval.clone()));
+            let mut control = Control { stop, on_interval: &mut tell };
             load::run(visitor, target, &[], &mut control)
         };
         let started = thread::Builder::new().name("probe".to_owned()).spawn_scoped(scope, visit);
-        let leave = Leave(&stop);
+        let leave = Leave(stop);
         let done = work();
         drop(leave);
         let seen = match started {
@@ -84,6 +89,7 @@ mod tests {
     use model::load::Failure;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
+    use std::sync::mpsc::channel;
     use testkit::scripted::{Refusing, Scripted, Step, answer};
 
     const EVERY: Nanos = SECOND / 1000;
@@ -103,7 +109,7 @@ mod tests {
                 thread::yield_now();
             }
         };
-        let ((), seen) = beside(Some(&visitor), &target, work);
+        let ((), seen) = beside(Some(&visitor), &target, channel().0, work);
         (seen.unwrap().unwrap(), server)
     }
 
@@ -128,10 +134,10 @@ mod tests {
     #[test]
     fn without_a_visitor_there_is_only_the_work() {
         let refusing = Refusing::start();
-        let (done, seen) = beside(None, &Target::new(refusing.address(), "h"), || 5);
+        let (done, seen) = beside(None, &Target::new(refusing.address(), "h"), channel().0, || 5);
         assert_eq!((done, seen.is_none()), (5, true));
         let visitor = LoadSpec { mix: vec![], ..spec(&LoadSpec::of("l", "/"), SECOND) };
-        let (_, seen) = beside(Some(&visitor), &Target::new(refusing.address(), "h"), || ());
+        let (_, seen) = beside(Some(&visitor), &Target::new(refusing.address(), "h"), channel().0, || ());
         assert!(seen.unwrap().unwrap_err().to_string().contains("nothing to ask for"));
     }
 
@@ -139,7 +145,7 @@ mod tests {
     fn a_load_that_is_over_at_once_has_no_visitor() {
         let server = Scripted::always(vec![Step::Send(answer(200, "abc"))]);
         let visitor = spec(&LoadSpec::of("l", "/"), 3600 * SECOND);
-        let (_, seen) = beside(Some(&visitor), &Target::new(server.address(), "h"), || ());
+        let (_, seen) = beside(Some(&visitor), &Target::new(server.address(), "h"), channel().0, || ());
         assert_eq!((seen.unwrap().unwrap().sent(), server.accepted()), (0, 0));
     }
 }

@@ -79,10 +79,10 @@ fn needs(spec: &LoadSpec, probe: Option<Nanos>, target: &Target) -> Needs {
         }
         (Pace::WhenFree | Pace::Logged, false) => (f64::INFINITY, f64::INFINITY),
     };
-    let (addresses, loopback) = match &target.address {
-        Address::Tcp(address) => (Some((target.local.len() as u64).max(1)), address.ip().is_loopback()),
-        Address::Unix(_) => (None, true),
-    };
+    // A port is taken for each pair of an address of our own and one of the server.
+    let pairs = (target.local.len().max(1) * target.address.all().len()) as u64;
+    let addresses = (!matches!(target.address, Address::Unix(_))).then_some(pairs);
+    let loopback = target.address.is_here();
     let opened = spec.requests.map_or(opened, |requests| opened.min((requests as f64).max(connections as f64)));
     Needs { connections, opened, per_second, addresses, loopback }
 }

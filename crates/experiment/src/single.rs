@@ -5,12 +5,13 @@
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::find;
-use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, warm_up};
+use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, warm_up};
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
-use load::{Address, Ending, Record, Target, monotonic_ns};
+use load::{Address, Ending, FetchError, Record, Target, monotonic_ns};
 use model::Nanos;
+use model::load::Failure;
 use model::plan::LoadSpec;
 use model::reading::Readings;
 use model::run::{Run, RunEnd, RunHead};
@@ -18,6 +19,7 @@ use model::trial::{EffectiveSettings, Outcome, Preflight, Stop, Trial};
 use monitor::{Sampler, Watch};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use store::Store;
 
 /// A load to be carried out.
@@ -117,16 +119,26 @@ pub(crate) fn measure(
     let measured = (|| {
         if let Some(warmup) = warm_up(spec, plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
-            let (_, stop) = post.load(&warmup, &mut |_| {})?;
+            on_event(Event::Sending(&warmup));
+            let (_, stop) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
             // What a guard stopped in the warm-up it will stop again, and then there is something to show.
             if stop == Some(Stop::Interrupted) {
                 return Ok((None, stop));
             }
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
+        on_event(Event::Sending(spec));
         let visitor = orders.probe.map(|every| probe::spec(spec, every));
-        let (load, seen) = probe::beside(visitor.as_ref(), orders.target, || {
-            post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
+        // Visits are told from the load's own thread, as everything else.
+        let (visits, visited) = mpsc::channel();
+        let (load, seen) = probe::beside(visitor.as_ref(), orders.target, visits, || {
+            post.load(spec, &mut |interval, reading| {
+                if let Some(visitor) = &visitor {
+                    visited.try_iter().for_each(|interval| on_event(Event::Visits { visitor, interval: &interval }));
+                }
+                tell_reading(reading, on_event);
+                on_event(Event::Interval { slot, interval });
+            })
         });
         match seen {
             Some(Ok(seen)) => trial.probe = Some(seen),
@@ -152,7 +164,9 @@ pub(crate) fn preflight(
         return Ok(None);
     }
     on_event(Event::Trial { slot, phase: Phase::Preflight });
-    let spec = one_at_a_time(spec(orders), orders.preflight);
+    let mut spec = one_at_a_time(spec(orders), orders.preflight);
+    // Each server behind the name is looked at.
+    spec.keep_alive &= !matches!(orders.target.address, Address::InTurn(_));
     let records = load::records(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?;
     let found = summary(&records);
     if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
@@ -202,7 +216,16 @@ fn summary(records: &[Record]) -> Preflight {
 
 fn nobody_answers(orders: &LoadOrders<'_>, found: &Preflight) -> ExperimentError {
     let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
-    ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause }
+    let why = (cause == Some(Failure::Proxy)).then(|| what_the_proxy_said(orders)).flatten();
+    ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause, why }
+}
+
+/// Asked once more, for its status.
+fn what_the_proxy_said(orders: &LoadOrders<'_>) -> Option<String> {
+    match load::fetch(spec(orders), orders.target, orders.interrupted) {
+        Err(FetchError::Failed(why)) => Some(why),
+        _ => None,
+    }
 }
 
 fn keep(store: &mut Store, run: &Run) -> Result<(), ExperimentError> {
@@ -219,10 +242,9 @@ pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
     plan.load(plan.baseline())
 }
 
-/// The port whose accept queue can be watched: only this host's own.
+/// The port whose accept queue can be watched: only this host's own, and only one.
 fn local_port(address: &Address) -> Option<u16> {
-    match address {
-        Address::Tcp(address) if address.ip().is_loopback() => Some(address.port()),
-        Address::Tcp(_) | Address::Unix(_) => None,
-    }
+    let first = address.all().first()?.port();
+    let one = address.all().iter().all(|address| address.port() == first);
+    (one && address.is_here()).then_some(first)
 }

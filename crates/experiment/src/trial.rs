@@ -5,7 +5,7 @@ use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
 use crate::placement::Placement;
-use crate::post::{Post, READING_PERIOD_NS, ROOM, warm_up};
+use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use host::{Group, Host};
 use load::{LoadError, Target, monotonic_ns};
@@ -177,10 +177,15 @@ impl Bench<'_> {
         };
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
-            post.load(&warmup, &mut |_| {})?;
+            on_event(Event::Sending(&warmup));
+            post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
-        post.load(spec, &mut |interval| on_event(Event::Interval { slot, interval }))
+        on_event(Event::Sending(spec));
+        post.load(spec, &mut |interval, reading| {
+            tell_reading(reading, on_event);
+            on_event(Event::Interval { slot, interval });
+        })
     }
 }
 

@@ -46,9 +46,8 @@ enum Finder {
     Finds(Regex),
 }
 
-/// What was seen of the answer that is being received, and what is kept of those before it. One for each connection.
+/// What was seen of the answer that is being received. One for each connection.
 pub(crate) struct Seen {
-    pub(crate) jar: Option<Jar>,
     fields: Vec<bool>,
     body: Vec<u8>,
 }
@@ -57,6 +56,8 @@ pub(crate) struct Seen {
 pub(crate) struct Watching<'a> {
     pub(crate) checks: &'a Checks,
     pub(crate) seen: &'a mut Seen,
+    /// Where its cookies go, if they are kept.
+    pub(crate) jar: Option<&'a mut Jar>,
 }
 
 /// What did not hold; its text is an example for a human.
@@ -114,7 +115,12 @@ impl Checks {
 
     /// For a connection that has received nothing.
     pub(crate) fn nothing_seen(&self) -> Seen {
-        Seen { jar: self.cookies.then(Jar::default), fields: vec![false; self.fields], body: Vec::new() }
+        Seen { fields: vec![false; self.fields], body: Vec::new() }
+    }
+
+    /// Whether cookies are kept.
+    pub(crate) fn keep_cookies(&self) -> bool {
+        self.cookies
     }
 
     /// Whether a status other than 2xx may be good.
@@ -192,7 +198,7 @@ impl Observe for Watching<'_> {
         if self.checks.points && name.eq_ignore_ascii_case(b"location") {
             self.seen.body = value.to_vec();
         }
-        if let Some(jar) = &mut self.seen.jar
+        if let Some(jar) = &mut self.jar
             && name.eq_ignore_ascii_case(b"set-cookie")
         {
             jar.set(value);

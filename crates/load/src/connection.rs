@@ -3,17 +3,20 @@
 //! It moves bytes and keeps times. Which request comes next, what counts as good and when to give up are the worker's.
 
 use crate::checks::{Checks, Seen, Watching};
+use crate::jar::Jar;
 use crate::machine::monotonic_ns;
 use crate::requests::{Requests, Rest};
 use crate::sink::{Ending, Record};
-use crate::transport::{Dialer, Stream, StreamError};
+use crate::transport::{Dialer, Stream, StreamError, TunnelError};
 use http1::{Answer, Asked, Memo, Parser, ResponseError};
 use model::Nanos;
 use model::load::Failure;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::cell::RefCell;
 use std::fmt;
+use std::net::SocketAddr;
 use std::ops::Range;
 
 /// What all connections of a worker share.
@@ -24,6 +27,10 @@ pub(crate) struct Line<'a> {
     pub(crate) requests: &'a Requests,
     /// What answers are held to, if anybody looks at them.
     pub(crate) checks: Option<Checks>,
+    /// The cookies that are kept, if they are: for each connection, or for each user's together.
+    pub(crate) jars: RefCell<Vec<Jar>>,
+    /// How many connections have one jar.
+    pub(crate) sharing: usize,
     /// Whether the connection carries the next request.
     pub(crate) keep_alive: bool,
     /// Requests in flight on a connection.
@@ -52,6 +59,8 @@ pub(crate) struct Connection {
     interest: EventFlags,
     // Since when it is being connected, if it is.
     connecting: Option<Nanos>,
+    // Whom to, of several servers.
+    server: Option<SocketAddr>,
     // Whether requests wait for a handshake.
     handshaking: bool,
     // When it was connected.
@@ -69,6 +78,10 @@ pub(crate) struct Connection {
     seen: Option<Box<Seen>>,
     // Requests accepted and not written.
     out: Vec<u8>,
+    // How much of that is sent.
+    sent: usize,
+    // Why the server took no more, where its answer may still come.
+    refusal: Option<Errno>,
     // Whether the body of its request waits until the server asks for it.
     body_waits: bool,
     // The requests in flight: `waiting` of them in the order they were sent, the first one in `oldest`, around the end.
@@ -101,9 +114,11 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 pub(crate) enum Why {
     /// The kernel said so, before the connection was there or after.
-    Kernel { errno: Errno, connecting: bool },
+    Kernel { errno: Errno, connecting: bool, to: Option<SocketAddr> },
     /// TLS could not go on.
     Tls(Box<rustls::Error>),
+    /// A proxy opened no tunnel.
+    Tunnel(TunnelError),
     /// The server closed after so many bytes.
     Closed { after: u64 },
     /// What was received is not HTTP; its beginning, in a fixed space so that failing allocates nothing.
@@ -162,6 +177,7 @@ impl Connection {
             stream: None,
             interest: EventFlags::empty(),
             connecting: None,
+            server: None,
             handshaking: false,
             connected_ns: 0,
             answered: false,
@@ -171,6 +187,8 @@ impl Connection {
             parser: Parser::new(Asked::Content),
             seen: line.checks.as_ref().map(|checks| Box::new(checks.nothing_seen())),
             out: Vec::new(),
+            sent: 0,
+            refusal: None,
             body_waits: false,
             exchanges: vec![Exchange::default(); line.depth].into_boxed_slice(),
             oldest: 0,
@@ -240,7 +258,7 @@ impl Connection {
                     self.out.extend_from_slice(bytes);
                     self.wait_for(line, EventFlags::IN | EventFlags::OUT)
                 }
-                Err(error) => self.failed(error),
+                Err(error) => self.not_taken(line, error),
             },
             _ => {
                 self.out.extend_from_slice(bytes);
@@ -253,9 +271,16 @@ impl Connection {
     /// Gathers a request that is like no other.
     fn put_together(&mut self, line: &Line<'_>, place: usize) {
         let Exchange { kind, serial, .. } = self.exchanges[place];
-        let (before, jar) = (self.out.len(), self.seen.as_ref().and_then(|seen| seen.jar.as_ref()));
+        let (before, jars) = (self.out.len(), line.jars.borrow());
+        let jar = jars.get(self.jar(line));
         self.body_waits = line.requests.write(kind, serial, jar, &mut self.out) == Rest::Body;
         self.exchanges[place].bytes_out = (self.out.len() - before) as u64;
+    }
+
+    /// The place of its jar.
+    fn jar(&self, line: &Line<'_>) -> usize {
+        // Tokens are indices into the worker's connections.
+        self.token as usize / line.sharing
     }
 
     /// The number of the request whose body waits, if one does.
@@ -282,7 +307,9 @@ impl Connection {
             return self.write(line);
         }
         self.connecting = Some(monotonic_ns());
-        match line.dialer.dial() {
+        let dialled = line.dialer.dial();
+        self.server = line.dialer.last();
+        match dialled {
             Ok((stream, since)) => {
                 self.connecting = Some(since);
                 self.handshaking = stream.is_handshaking();
@@ -347,6 +374,7 @@ impl Connection {
 
     /// Looks at what was read and belongs to the next answer.
     pub(crate) fn parse(&mut self, line: &Line<'_>, inbox: &mut Inbox) -> Progress {
+        let place = self.jar(line);
         let exchange = &mut self.exchanges[self.oldest];
         let piece = &inbox.bytes[inbox.unread.clone()];
         if exchange.first_byte_ns.is_none() {
@@ -357,7 +385,11 @@ impl Connection {
             }
         }
         let fed = match (&mut self.seen, &line.checks) {
-            (Some(seen), Some(checks)) => self.parser.feed_to(piece, &mut inbox.memo, &mut Watching { checks, seen }),
+            (Some(seen), Some(checks)) => {
+                let mut jars = line.jars.borrow_mut();
+                let jar = jars.get_mut(place);
+                self.parser.feed_to(piece, &mut inbox.memo, &mut Watching { checks, seen, jar })
+            }
             _ => self.parser.feed(piece, &mut inbox.memo),
         };
         match fed {
@@ -381,7 +413,7 @@ impl Connection {
     fn complete(&mut self, mut answer: Answer, inbox: &mut Inbox) -> Progress {
         self.answered = true;
         // The server does not want the body it was promised, and would take the next request for it.
-        answer.reusable &= !self.body_waits;
+        answer.reusable &= !self.body_waits && self.refusal.is_none();
         inbox.long = answer.body_bytes >= LONG;
         Progress::Answered { answer, at: inbox.at }
     }
@@ -400,6 +432,8 @@ impl Connection {
         self.handshaking = false;
         self.answered = false;
         self.out.clear();
+        self.sent = 0;
+        self.refusal = None;
         self.body_waits = false;
         self.parser.reset();
     }
@@ -408,28 +442,46 @@ impl Connection {
     /// call less than asking.
     fn write(&mut self, line: &Line<'_>) -> Progress {
         let Some(stream) = &mut self.stream else { return self.failed(StreamError::Kernel(Errno::NOTCONN)) };
-        let mut written = 0;
         let mut end = stream.flush();
-        while end.is_ok() && written < self.out.len() {
-            match stream.send(&self.out[written..]) {
-                Ok(sent) => written += sent,
+        while end.is_ok() && self.sent < self.out.len() {
+            match stream.send(&self.out[self.sent..]) {
+                Ok(sent) => self.sent += sent,
                 Err(StreamError::Kernel(Errno::INTR)) => {}
                 Err(error) => end = Err(error),
             }
         }
-        let blocked = stream.is_blocked() || matches!(end, Err(StreamError::Kernel(Errno::AGAIN)));
+        // Without a way to the server nothing that is left can ever be sent. With one, reading tells more than an error of writing.
+        let is_lost = self.connecting.is_some() && end.as_ref().is_err_and(|error| !error.is_not_now());
+        let blocked = !is_lost && (stream.is_blocked() || end.as_ref().is_err_and(StreamError::is_not_now));
         if let (Some(since), true) = (self.connecting, stream.is_connected()) {
             self.connected_ns = monotonic_ns();
             self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
             self.connecting = None;
         }
-        self.out.drain(..written);
+        if self.sent == self.out.len() {
+            self.out.clear();
+            self.sent = 0;
+        }
         match end {
             // Until it is connected there is nothing to read.
             _ if blocked && self.connecting.is_some() => self.wait_for(line, EventFlags::OUT),
             _ if blocked => self.wait_for(line, EventFlags::IN | EventFlags::OUT),
             Ok(()) => self.wait_for(line, EventFlags::IN),
-            Err(error) => self.failed(error),
+            Err(error) => self.not_taken(line, error),
+        }
+    }
+
+    /// The server takes no more of a request. It may have answered before it closed, as to a body that it finds too large, and
+    /// what it said is still to be read.
+    fn not_taken(&mut self, line: &Line<'_>, error: StreamError) -> Progress {
+        match error {
+            StreamError::Kernel(errno @ (Errno::PIPE | Errno::CONNRESET)) if self.connecting.is_none() => {
+                self.out.clear();
+                self.sent = 0;
+                self.refusal = Some(errno);
+                self.wait_for(line, EventFlags::IN)
+            }
+            error => self.failed(error),
         }
     }
 
@@ -450,7 +502,10 @@ impl Connection {
         inbox.at = monotonic_ns();
         inbox.unread = 0..length;
         if length == 0 {
-            return self.ended(inbox);
+            return match (self.ended(inbox), self.refusal) {
+                (Progress::Broken { .. }, Some(errno)) => self.failed(StreamError::Kernel(errno)),
+                (progress, _) => progress,
+            };
         }
         if self.is_idle() {
             // Bytes that nobody asked for; the worker closes the connection on them.
@@ -545,8 +600,9 @@ impl Connection {
 
     fn failed(&self, error: StreamError) -> Progress {
         let why = match error {
-            StreamError::Kernel(errno) => Why::Kernel { errno, connecting: self.connecting.is_some() },
+            StreamError::Kernel(errno) => Why::Kernel { errno, connecting: self.connecting.is_some(), to: self.server },
             StreamError::Tls(error) => Why::Tls(Box::new(error)),
+            StreamError::Tunnel(error) => Why::Tunnel(error),
         };
         Progress::Broken { why, at: monotonic_ns() }
     }
@@ -579,9 +635,8 @@ impl Why {
     pub(crate) fn cause(&self) -> Failure {
         match *self {
             // A unix socket whose queue is full says AGAIN to a connect that does not wait.
-            Why::Kernel { errno: Errno::CONNREFUSED, .. } | Why::Kernel { errno: Errno::AGAIN, connecting: true } => {
-                Failure::Refused
-            }
+            Why::Kernel { errno: Errno::CONNREFUSED, .. }
+            | Why::Kernel { errno: Errno::AGAIN, connecting: true, .. } => Failure::Refused,
             Why::Kernel { errno: Errno::TIMEDOUT, .. } | Why::Late { .. } => Failure::Timeout,
             Why::Kernel { errno: Errno::CONNRESET | Errno::PIPE, .. } | Why::Kernel { connecting: false, .. } => {
                 Failure::Reset
@@ -589,6 +644,7 @@ impl Why {
             // EADDRNOTAVAIL, EMFILE, ENETUNREACH and their like: the request never left this machine.
             Why::Kernel { connecting: true, .. } => Failure::Local,
             Why::Tls(_) => Failure::Tls,
+            Why::Tunnel(_) => Failure::Proxy,
             Why::Closed { .. } => Failure::ClosedEarly,
             Why::Malformed { .. } => Failure::BadResponse,
         }
@@ -605,9 +661,15 @@ impl Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Kernel { errno, connecting: true } => write!(f, "while connecting: {}", std::io::Error::from(*errno)),
-            Why::Kernel { errno, connecting: false } => write!(f, "{}", std::io::Error::from(*errno)),
+            Why::Kernel { errno, connecting: true, to: None } => {
+                write!(f, "while connecting: {}", std::io::Error::from(*errno))
+            }
+            Why::Kernel { errno, connecting: true, to: Some(server) } => {
+                write!(f, "while connecting to {server}: {}", std::io::Error::from(*errno))
+            }
+            Why::Kernel { errno, connecting: false, .. } => write!(f, "{}", std::io::Error::from(*errno)),
             Why::Tls(error) => write!(f, "TLS: {error}"),
+            Why::Tunnel(error) => error.fmt(f),
             Why::Closed { after } => write!(f, "the server closed after {after} bytes of the answer"),
             Why::Malformed { error, piece, length } => {
                 write!(f, "{error}: \"{}\"", piece[..*length].escape_ascii())

@@ -3,12 +3,13 @@
 //! It knows no socket. The worker tells it how each request ended and asks what comes next; a **seat** is a user's place with the
 //! few connections that a browser opens. Kind 0 of the load's requests is the page, all others are what belongs to it.
 
-use crate::sink::Ending;
+use crate::pacer::uniform;
+use crate::sink::{Ending, micros};
 use model::Nanos;
 use model::load::Sessions;
 use model::plan::SessionSpec;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -166,7 +167,7 @@ impl Crowd {
             self.account.incomplete += 1;
         } else {
             self.account.pages += 1;
-            self.account.page.record(at.saturating_sub(clicked_ns).saturating_add(500) / 1000);
+            self.account.page.record(micros(at.saturating_sub(clicked_ns)));
         }
         if page_failed || at >= self.closes_ns || self.uniform() > self.behaviour.returns {
             return Then::Leave;
@@ -179,8 +180,8 @@ impl Crowd {
         Then::Think
     }
 
-    /// What a user does by `now`, if anybody does anything.
-    pub(crate) fn act(&mut self, now: Nanos) -> Option<(usize, Act)> {
+    /// What a user does by `now`, if anybody does anything, and when they meant to.
+    pub(crate) fn act(&mut self, now: Nanos) -> Option<(usize, Act, Nanos)> {
         while let Some(&Reverse((at, seat))) = self.timers.peek() {
             if at > now {
                 return None;
@@ -189,14 +190,17 @@ impl Crowd {
             let place = &mut self.seats[seat];
             if place.give_up_at == Some(at) {
                 self.account.gave_up += 1;
+                if let Some(clicked_ns) = place.clicked_ns {
+                    self.account.page_at_least.record(micros(at.saturating_sub(clicked_ns)));
+                }
                 self.seats[seat] = Seat::default();
-                return Some((seat, Act::GiveUp));
+                return Some((seat, Act::GiveUp, at));
             }
             if place.reload_at == Some(at) {
-                return Some((seat, Act::Reload));
+                return Some((seat, Act::Reload, at));
             }
             if place.click_at.take_if(|click_at| *click_at == at).is_some() && at < self.closes_ns {
-                return Some((seat, Act::Click));
+                return Some((seat, Act::Click, at));
             }
         }
         None
@@ -217,8 +221,16 @@ impl Crowd {
         self.account.abandoned += requests;
     }
 
-    /// What became of the users.
-    pub(crate) fn account(self) -> Sessions {
+    /// A page was asked for so long after a user meant to.
+    pub(crate) fn begun_late(&mut self, late_ns: Nanos) {
+        self.account.lateness.record(micros(late_ns));
+    }
+
+    /// What became of the users until it was over.
+    pub(crate) fn account(mut self, over_ns: Nanos) -> Sessions {
+        for clicked_ns in self.seats.iter().filter_map(|seat| seat.clicked_ns) {
+            self.account.page_at_least.record(micros(over_ns.saturating_sub(clicked_ns)));
+        }
         self.account
     }
 
@@ -237,7 +249,7 @@ impl Crowd {
 
     /// Above 0, at most 1.
     fn uniform(&mut self) -> f64 {
-        ((self.chance.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+        uniform(&mut self.chance)
     }
 }
 
@@ -283,7 +295,7 @@ mod tests {
             then = crowd.then(0);
         }
         assert_eq!(then, expected);
-        crowd.account()
+        crowd.account(10 * MS)
     }
 
     #[test]
@@ -313,7 +325,7 @@ mod tests {
         let mut acts = Vec::new();
         while crowd.next_act() < Nanos::MAX {
             let now = crowd.next_act();
-            while let Some((seat, act)) = crowd.act(now) {
+            while let Some((seat, act, _)) = crowd.act(now) {
                 acts.push((now / MS, act));
                 if act == Act::Reload {
                     crowd.reload(seat, now);
@@ -344,7 +356,8 @@ mod tests {
             crowd.over(0, 0, Ending::Good, 10 * MS);
             assert_eq!(crowd.then(0), Then::Think);
             let at = crowd.next_act();
-            assert_eq!(crowd.act(at).map(|(_, act)| act), expected);
+            // Whoever notices late is told when it was meant.
+            assert_eq!(crowd.act(at + MS), expected.map(|act| (0, act, at)));
         }
     }
 }

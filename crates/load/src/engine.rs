@@ -6,21 +6,23 @@ use crate::checks::Checks;
 use crate::collect::Collector;
 use crate::connection::Line;
 use crate::crowd::Crowd;
+use crate::jar::Jar;
 use crate::machine::{OpenFiles, Pinned, monotonic_ns};
 use crate::pacer::{Calls, Pacer, Part};
 use crate::requests::Requests;
 use crate::sink::{Histograms, Record, Records, Sink, Whole};
 use crate::stop::{Allowance, Budget, Halt, StopRule};
-use crate::transport::{Address, Dialer, TlsClient, Writes};
+use crate::transport::{Address, Dialer, TlsClient, Tunnel, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
 use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
 use rustix::event::epoll;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,13 +38,15 @@ pub struct Target {
     pub host: String,
     /// Addresses of this machine to connect from, in turn; empty leaves it to the kernel.
     pub local: Vec<IpAddr>,
+    /// Through the proxy at that address, a tunnel to the server; only below TLS.
+    pub tunnel: Option<Tunnel>,
 }
 
 impl Target {
     /// A server at an address, reached as the kernel likes.
     #[must_use]
     pub fn new(address: impl Into<Address>, host: &str) -> Target {
-        Target { address: address.into(), host: host.to_owned(), local: Vec::new() }
+        Target { address: address.into(), host: host.to_owned(), local: Vec::new(), tunnel: None }
     }
 }
 
@@ -137,7 +141,7 @@ impl LoadError {
 /// # Errors
 /// When it could not.
 pub fn check(spec: &LoadSpec, target: &Target) -> Result<(), LoadError> {
-    Engine::new(spec, target, &[], &AtomicBool::new(false))?.dialer().map(drop)
+    Engine::new(spec, target, &[], &AtomicBool::new(false))?.dialer(0).map(drop)
 }
 
 /// Runs a load to its end and counts. Threads are pinned to `cpus`, unless there are none.
@@ -163,8 +167,12 @@ pub fn run_until(
     engine.halt.also = Some(interrupted);
     let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
     let (sender, seconds) = mpsc::channel();
+    let window = (engine.origin, engine.closes_ns());
     let sinks = (0..engine.threads as usize)
-        .map(|i| Histograms::new(i, (engine.origin, engine.closes_ns()), engine.open_account(), sender.clone()))
+        .map(|i| {
+            let (open, sender) = (engine.open_account(), sender.clone());
+            move || Histograms::new(i, window, open, sender)
+        })
         .collect();
     // From here on only workers hold senders, so the seconds end with the last worker.
     drop(sender);
@@ -179,7 +187,7 @@ pub fn run_until(
 /// As [`run`].
 pub fn records(spec: &LoadSpec, target: &Target, cpus: &[u32], stop: &AtomicBool) -> Result<Vec<Record>, LoadError> {
     let (engine, dialers) = Engine::ready(spec, target, cpus, stop)?;
-    let sinks = (0..engine.threads).map(|_| Records::default()).collect();
+    let sinks = (0..engine.threads).map(|_| Records::default).collect();
     let workers = engine.drive(dialers, sinks, || {})?;
     let mut records: Vec<_> = workers.into_iter().flat_map(|worker| worker.summary).collect();
     records.sort_by_key(|record| record.end_ns);
@@ -248,7 +256,7 @@ impl<'a> Engine<'a> {
         stop: &'a AtomicBool,
     ) -> Result<(Engine<'a>, Vec<Dialer<'a>>), LoadError> {
         let engine = Engine::new(spec, target, cpus, stop)?;
-        let dialers = (0..engine.threads).map(|_| engine.dialer()).collect::<Result<_, _>>()?;
+        let dialers = (0..engine.threads).map(|i| engine.dialer(i)).collect::<Result<_, _>>()?;
         Ok((Engine { origin: monotonic_ns(), ..engine }, dialers))
     }
 
@@ -256,21 +264,23 @@ impl<'a> Engine<'a> {
     pub(crate) fn drive<S: Sink>(
         &self,
         dialers: Vec<Dialer<'a>>,
-        sinks: Vec<S>,
+        sinks: Vec<impl FnOnce() -> S + Send>,
         meanwhile: impl FnOnce(),
     ) -> Result<Vec<Finished<S::Summary>>, LoadError> {
         let _room = OpenFiles::room_for(self.spec.connections);
-        let workers: Vec<_> = (0..self.threads)
-            .zip(dialers)
-            .zip(sinks)
-            .map(|((i, dialer), sink)| self.worker(i, dialer, sink))
-            .collect::<Result<_, _>>()?;
+        let epolls =
+            (0..self.threads).map(|_| epoll::create(epoll::CreateFlags::CLOEXEC)).collect::<Result<Vec<_>, _>>();
+        let epolls = epolls.map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
+        let parts = (0..self.threads).zip(dialers).zip(epolls).zip(sinks);
         thread::scope(|scope| {
             // Threads inherit the CPUs of the one that starts them.
             let pinned = Pinned::to(self.cpus)?;
             let mut running = Vec::new();
-            for worker in workers {
-                match thread::Builder::new().name("load".to_owned()).spawn_scoped(scope, move || worker.run()) {
+            for (((i, dialer), epoll), sink) in parts {
+                // A worker is made by its own thread: then no cache line that it writes is another one's, because the allocator
+                // gives each thread memory of its own.
+                let work = move || self.worker(i, dialer, epoll, sink()).run();
+                match thread::Builder::new().name("load".to_owned()).spawn_scoped(scope, work) {
                     Ok(thread) => running.push(thread),
                     Err(source) => {
                         self.halt.broken.store(true, Ordering::Relaxed);
@@ -284,14 +294,18 @@ impl<'a> Engine<'a> {
         })
     }
 
-    fn worker<S: Sink>(&self, i: u32, dialer: Dialer<'a>, sink: S) -> Result<Worker<'_, S>, LoadError> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|source| LoadError::Kernel { what: "epoll instance", source: source.into() })?;
+    fn worker<S: Sink>(&self, i: u32, dialer: Dialer<'a>, epoll: OwnedFd, sink: S) -> Worker<'_, S> {
         let spec = self.spec;
+        let connections = self.connections(i);
+        let sharing = spec.session.as_ref().map_or(1, |session| session.connections.max(1));
+        let keep_cookies = self.checks.as_ref().is_some_and(Checks::keep_cookies);
+        let jars = if keep_cookies { connections / sharing } else { 0 };
         let line = Line {
             dialer,
             requests: &self.requests,
             checks: self.checks.clone(),
+            jars: RefCell::new((0..jars).map(|_| Jar::default()).collect()),
+            sharing: sharing as usize,
             keep_alive: spec.keep_alive,
             depth: spec.pipeline.max(1) as usize,
             epoll,
@@ -299,25 +313,32 @@ impl<'a> Engine<'a> {
         let expectation =
             Expectation { timeout_ns: spec.timeout_ns, same_length: spec.same_length, body_bytes: &self.body_bytes };
         let (pacer, deadline) = self.pacer(i);
-        // Each user's connections belong together, so they are divided among workers as users.
-        let each = spec.session.as_ref().map_or(1, |session| session.connections.max(1));
         let habits = Habits { first: u64::from(i), stride: u64::from(self.threads), busy_poll: spec.busy_poll };
-        // The first workers take one connection more each when they do not divide evenly.
-        let units = (spec.connections / each).max(1);
-        let connections = (units / self.threads + u32::from(i < units % self.threads)) * each;
         let closes_ns = self.closes_ns();
         let crowd = spec.session.as_ref().map(|session| {
             let seed = spec.seed.wrapping_add(u64::from(i));
             Crowd::new(session, self.requests.len(), connections, closes_ns, seed)
         });
-        Ok(Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink))
+        Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink)
     }
 
-    fn dialer(&self) -> Result<Dialer<'a>, LoadError> {
+    /// How many connections a worker has.
+    fn connections(&self, worker: u32) -> u32 {
+        // Each user's connections belong together, so they are divided among workers as users.
+        let each = self.spec.session.as_ref().map_or(1, |session| session.connections.max(1));
+        // The first workers take one connection more each when they do not divide evenly.
+        let units = (self.spec.connections / each).max(1);
+        (units / self.threads + u32::from(worker < units % self.threads)) * each
+    }
+
+    fn dialer(&self, worker: u32) -> Result<Dialer<'a>, LoadError> {
         let tls = self.spec.tls.as_ref().map(TlsClient::new).transpose()?;
         // Both write again before there is an answer.
         let writes = if tls.is_some() || self.spec.pipeline > 1 { Writes::AtOnce } else { Writes::Gathered };
-        Ok(Dialer { address: &self.target.address, local: &self.target.local, turn: Cell::new(0), tls, writes })
+        let Target { address, local, tunnel, .. } = self.target;
+        // Each worker goes on where the connections of those before it end, so that addresses are used evenly.
+        let before: u32 = (0..worker).map(|i| self.connections(i)).sum();
+        Ok(Dialer { address, local, turn: Cell::new(before as usize), tunnel: tunnel.as_ref(), tls, writes })
     }
 
     /// Where the window ends, if time ends it.

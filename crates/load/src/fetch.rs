@@ -40,7 +40,7 @@ pub fn fetch(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Fetc
     let one = one(spec);
     let (engine, dialers) = Engine::ready(&one, target, &[], stop)?;
     let engine = engine.looking(Checks::keeping(MOST));
-    let mut workers = engine.drive(dialers, vec![Records::default()], || {})?;
+    let mut workers = engine.drive(dialers, vec![Records::default], || {})?;
     let finished = workers.swap_remove(0);
     match finished.summary.first() {
         Some(record) if record.ending == Ending::Good => match finished.kept {
@@ -63,7 +63,7 @@ pub fn location(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<O
     let one = one(spec);
     let (engine, dialers) = Engine::ready(&one, target, &[], stop)?;
     let engine = engine.looking(Checks::pointing());
-    let kept = engine.drive(dialers, vec![Records::default()], || {})?.swap_remove(0).kept;
+    let kept = engine.drive(dialers, vec![Records::default], || {})?.swap_remove(0).kept;
     Ok((!kept.is_empty()).then(|| kept.escape_ascii().to_string()))
 }
 

@@ -1,4 +1,4 @@
-//! The cookies of one connection: what the server last set, until it takes it back.
+//! The cookies of one connection, or of one user's: what the server last set, until it takes it back.
 //!
 //! It keeps names and values and sends them with every request, as for `Path=/`. Of the attributes it knows only those that
 //! delete: `Max-Age` of 0 or less, and `Expires` in the past. A load asks one server, so domains and paths would only make
@@ -43,21 +43,24 @@ impl Jar {
     }
 
     /// Writes the `Cookie` field behind `out`, if there are any: those of `own` that the server has not set or taken back,
-    /// then its own.
-    pub(crate) fn write(&self, own: &[(String, String)], out: &mut Vec<u8>) {
-        let is_own = |name: &str| !self.cookies.iter().any(|cookie| cookie.name == name.as_bytes());
-        let own = own.iter().filter(|(name, _)| is_own(name)).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let kept =
-            self.cookies.iter().filter(|cookie| !cookie.deleted).map(|c| (c.name.as_slice(), c.value.as_slice()));
-        let mut before: &[u8] = b"Cookie: ";
-        let mut any = false;
-        for (name, value) in own.chain(kept) {
-            for part in [before, name, b"=", value] {
+    /// then its own. `fill_in` writes the value of one of `own`.
+    pub(crate) fn write<V>(&self, own: &[(String, V)], fill_in: impl Fn(&V, &mut Vec<u8>), out: &mut Vec<u8>) {
+        let begun = out.len();
+        let name = |name: &[u8], out: &mut Vec<u8>| {
+            for part in [if out.len() == begun { b"Cookie: ".as_slice() } else { b"; " }, name, b"="] {
                 out.extend_from_slice(part);
             }
-            (before, any) = (b"; ", true);
+        };
+        let is_own = |name: &str| !self.cookies.iter().any(|cookie| cookie.name == name.as_bytes());
+        for (own, value) in own.iter().filter(|(name, _)| is_own(name)) {
+            name(own.as_bytes(), out);
+            fill_in(value, out);
         }
-        if any {
+        for cookie in self.cookies.iter().filter(|cookie| !cookie.deleted) {
+            name(&cookie.name, out);
+            out.extend_from_slice(&cookie.value);
+        }
+        if out.len() > begun {
             out.extend_from_slice(b"\r\n");
         }
     }
@@ -150,7 +153,7 @@ mod tests {
         let mut jar = Jar::default();
         set.iter().for_each(|field| jar.set(field.as_bytes()));
         let mut out = Vec::new();
-        jar.write(&pairs(own), &mut out);
+        jar.write(&pairs(own), |value, out| out.extend_from_slice(value.as_bytes()), &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 

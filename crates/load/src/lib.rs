@@ -12,7 +12,7 @@
 //!   out so that their number comes out exactly.
 //! - `checks`: what is asked of answers, by those loads that look at them; `jar`: the cookies they set.
 //! - `crowd`: users, in loads that consist of them.
-//! - `connection`: one connection and the requests on it; `transport`: the socket below it.
+//! - `connection`: one connection and the requests on it; `transport`: the socket below it, TLS, and the way through a proxy.
 //! - `in_flight`: who has waited longest, for timeouts that are each request's own.
 //! - `fetch`: one request whose answer is kept.
 //! - `sink`: what becomes of a finished request; `collect`: the seconds of all workers put together.
@@ -40,4 +40,4 @@ pub use engine::{Control, LoadError, Target, check, records, run, run_until};
 pub use fetch::{FetchError, Fetched, fetch, location};
 pub use machine::monotonic_ns;
 pub use sink::{Ending, Record};
-pub use transport::Address;
+pub use transport::{Address, Tunnel};

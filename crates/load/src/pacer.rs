@@ -206,9 +206,7 @@ impl Points {
                 point as f64
             }
             Points::Poisson { last, workers, chance } => {
-                // The 53 bits that a double holds, never 0: the logarithm must be finite.
-                let uniform = ((chance.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-                *last -= *workers * uniform.ln();
+                *last -= *workers * uniform(chance).ln();
                 *last
             }
         }
@@ -254,6 +252,11 @@ fn within_stage(stage: &Stage, count: f64) -> Nanos {
     let slope = (stage.to - stage.from) / (stage.length_ns as f64 / SECOND as f64);
     let root = (stage.from * stage.from + 2.0 * slope * count).max(0.0).sqrt();
     (2.0 * count / (stage.from + root) * SECOND as f64).round() as Nanos
+}
+
+/// Chance above 0 and at most 1, in the 53 bits that a double holds: its logarithm is finite.
+pub(crate) fn uniform(chance: &mut ChaCha8Rng) -> f64 {
+    ((chance.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]

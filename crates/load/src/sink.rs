@@ -267,7 +267,7 @@ impl Sink for Histograms {
 }
 
 /// The nearest whole microsecond; cutting off would make every latency half a microsecond too short on average.
-fn micros(length: Nanos) -> u64 {
+pub(crate) fn micros(length: Nanos) -> u64 {
     length.saturating_add(500) / 1000
 }
 

@@ -63,6 +63,9 @@ pub(crate) struct Worker<'a, S> {
     in_flight: InFlight,
     // Requests whose bodies wait, by when they have waited long enough: connection and number.
     held: VecDeque<(Nanos, usize, u64)>,
+    // Connections whose users go on, and since when; and whether that is being seen to.
+    onward: VecDeque<(usize, Nanos)>,
+    goes_on: bool,
     // Whether there are no more requests.
     exhausted: bool,
     serial: u64,
@@ -127,6 +130,8 @@ impl<'a, S: Sink> Worker<'a, S> {
             resting: BinaryHeap::with_capacity(count),
             in_flight: InFlight::new(count * depth),
             held: VecDeque::new(),
+            onward: VecDeque::new(),
+            goes_on: false,
             exhausted: false,
             serial: habits.first,
             last_end: 0,
@@ -156,7 +161,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         let last_ns = self.last_end.max(ended_ns);
         let Worker { sink, examples, retry_example, connections, crowd, .. } = self;
         let kept = connections.into_iter().next().map(Connection::into_body).unwrap_or_default();
-        let sessions = crowd.map(Crowd::account);
+        let sessions = crowd.map(|crowd| crowd.account(ended_ns));
         Finished { summary: sink.finish(), end, ended_ns, last_ns, cpu_ns, examples, retry_example, sessions, kept }
     }
 
@@ -233,9 +238,11 @@ impl<'a, S: Sink> Worker<'a, S> {
                     Some(progress) => progress,
                     None => return,
                 },
-                Progress::Broken { ref why, .. } if self.connections[i].may_retry(why, &self.line) => {
+                Progress::Broken { ref why, at } if self.connections[i].may_retry(why, &self.line) => {
                     self.retry_example.get_or_insert_with(|| why.to_string());
-                    self.connections[i].retry(&self.line)
+                    let progress = self.connections[i].retry(&self.line);
+                    self.hold(i, at);
+                    progress
                 }
                 Progress::Broken { why, at } => return self.broken(i, &why, at),
             }
@@ -372,11 +379,16 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.serial += self.habits.stride;
         let due_ns = due_ns.unwrap_or(start_ns);
         let (place, progress) = self.connections[i].begin(&self.line, kind, serial, due_ns, start_ns);
-        if self.connections[i].body_waits().is_some() {
-            self.held.push_back((start_ns.saturating_add(CONTINUE_AFTER), i, serial));
-        }
+        self.hold(i, start_ns);
         self.in_flight.push(i * self.line.depth + place);
         progress
+    }
+
+    /// Sees to it that a body which waits for the server to ask for it does not wait for ever.
+    fn hold(&mut self, i: usize, since: Nanos) {
+        if let Some(serial) = self.connections[i].body_waits() {
+            self.held.push_back((since.saturating_add(CONTINUE_AFTER), i, serial));
+        }
     }
 
     fn enqueue(&mut self, i: usize, at: Nanos) {
@@ -410,14 +422,18 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.queue.pop_front();
             let free_since = self.connections[i].free_since.take().unwrap_or(now);
             let start_ns = monotonic_ns();
-            if let Some(due_ns) = due_ns {
-                self.sink.begun_late(start_ns.saturating_sub(due_ns.max(free_since)));
-            }
+            let late_ns = start_ns.saturating_sub(due_ns.unwrap_or(start_ns).max(free_since));
             if let Some(crowd) = &mut self.crowd {
                 let (seat, due_ns) = (crowd.seat_of(i), due_ns.unwrap_or(start_ns));
+                crowd.begun_late(late_ns);
                 crowd.arrive(seat, due_ns, start_ns);
+                // Whoever comes new has no cookies.
+                self.line.jars.get_mut().get_mut(seat).map(std::mem::take);
                 self.ask_for_page(seat, due_ns, start_ns);
                 continue;
+            }
+            if due_ns.is_some() {
+                self.sink.begun_late(late_ns);
             }
             let progress = self.begin(i, due_ns, start_ns);
             self.set_out(i, progress);
@@ -510,20 +526,22 @@ impl<'a, S: Sink> Worker<'a, S> {
 
     /// What users do of their own accord.
     fn act(&mut self, now: Nanos) {
-        while let Some((seat, act)) = self.crowd.as_mut().and_then(|crowd| crowd.act(now)) {
+        while let Some((seat, act, due_ns)) = self.crowd.as_mut().and_then(|crowd| crowd.act(now)) {
             if act != Act::Click {
                 self.abandon(seat, now);
             }
             let Some(crowd) = &mut self.crowd else { return };
             match act {
-                Act::Click => crowd.click(seat, now, now),
+                Act::Click => crowd.click(seat, due_ns, now),
                 Act::Reload => crowd.reload(seat, now),
                 Act::GiveUp => {
                     self.leave(seat, now);
                     continue;
                 }
             }
-            self.ask_for_page(seat, now, now);
+            // That the user had to wait for us is our lateness, and part of what the user waited.
+            crowd.begun_late(now.saturating_sub(due_ns));
+            self.ask_for_page(seat, due_ns, now);
         }
     }
 
@@ -535,8 +553,22 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.set_out(i, progress);
     }
 
-    /// Fetches what the page needs on those of a user's connections that are free, or does what comes after the page.
+    /// Goes on with the user of a connection. What fails at once leads here again, and waits its turn: a page may need more
+    /// things than the stack is deep.
     fn go_on(&mut self, i: usize, at: Nanos) {
+        self.onward.push_back((i, at));
+        if self.goes_on {
+            return;
+        }
+        self.goes_on = true;
+        while let Some((i, at)) = self.onward.pop_front() {
+            self.fetch_more(i, at);
+        }
+        self.goes_on = false;
+    }
+
+    /// Fetches what the page needs on those of a user's connections that are free, or does what comes after the page.
+    fn fetch_more(&mut self, i: usize, at: Nanos) {
         let Some(crowd) = &mut self.crowd else { return };
         let seat = crowd.seat_of(i);
         match crowd.then(seat) {

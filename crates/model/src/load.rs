@@ -27,6 +27,8 @@ pub enum Failure {
     LengthDiffers,
     /// A complete answer with a status other than 2xx; [`Counts::statuses`] tells which.
     Status,
+    /// A proxy opened no tunnel to the server: it refused, or did not know how.
+    Proxy,
     /// TLS could not come up or go on: a certificate that is not trusted, no version in common.
     Tls,
     /// A complete answer of which something did not hold that was asked of it: [`crate::plan::Check`].
@@ -219,6 +221,12 @@ pub struct Sessions {
     /// From the click, or from when the user meant to come, to the last byte of everything; of pages that arrived.
     #[serde(skip)]
     pub page: Latency,
+    /// The same of pages that users gave up on, or still waited for at the end: they would have taken longer.
+    #[serde(skip)]
+    pub page_at_least: Latency,
+    /// How long after it was due a page was asked for, though connections were free: the generator's own delay.
+    #[serde(skip)]
+    pub lateness: Latency,
 }
 
 impl Sessions {
@@ -233,6 +241,8 @@ impl Sessions {
         self.abandoned += other.abandoned;
         self.returned += other.returned;
         self.page.merge(&other.page);
+        self.page_at_least.merge(&other.page_at_least);
+        self.lateness.merge(&other.lateness);
     }
 }
 
@@ -262,7 +272,7 @@ pub enum LoadDoubt {
     },
     /// Fewer requests were in flight than asked for.
     ConcurrencyMissed {
-        /// Connections asked for.
+        /// Requests at once that were asked for: connections times the depth of the pipeline.
         asked: f64,
         /// Mean number of requests in flight.
         achieved: f64,
@@ -332,18 +342,18 @@ impl LoadResult {
     /// values that may each be anywhere above). Where the two agree to the histogram's own precision it is known.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<Quantile> {
-        let Some(open) = self.open.as_ref().filter(|open| !open.at_least.is_empty()) else {
-            return self.total.percentile_us(percent).map(Quantile::Exactly);
-        };
-        let mut all = self.total.clone();
-        all.merge(&open.at_least);
-        let lowest = all.percentile_us(percent)?;
-        // The same rank, counted among those that are known; nothing known stands at a rank beyond them.
-        let rank = (percent / 100.0 * all.len() as f64).ceil().max(1.0);
-        let known = self.total.len() as f64;
-        let highest = (rank <= known).then(|| self.total.percentile_us(rank / known * 100.0)).flatten();
-        let same = |highest: u64| highest as f64 <= lowest as f64 * PRECISION + 1.0;
-        Some(if highest.is_some_and(same) { Quantile::Exactly(lowest) } else { Quantile::MoreThan(lowest) })
+        match self.open.as_ref().filter(|open| !open.at_least.is_empty()) {
+            Some(open) => percentile_of(&self.total, &open.at_least, percent),
+            None => self.total.percentile_us(percent).map(Quantile::Exactly),
+        }
+    }
+
+    /// How long after they were due requests or pages were asked for, though connections were free; `None` where nothing is due
+    /// at a time of its own.
+    #[must_use]
+    pub fn lateness(&self) -> Option<&Latency> {
+        let of_users = || self.sessions.as_ref().map(|sessions| &sessions.lateness);
+        self.open.as_ref().map(|open| &open.lateness).or_else(of_users).filter(|lateness| !lateness.is_empty())
     }
 
     /// Requests begun: answered, failed, abandoned by their users, or in flight at the end.
@@ -356,7 +366,17 @@ impl LoadResult {
     /// All doubts about this load, which `spec` asked for.
     #[must_use]
     pub fn doubts(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
-        self.rate_missed(spec).into_iter().chain(self.self_check()).collect()
+        self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec)).chain(self.self_check()).collect()
+    }
+
+    /// A closed loop keeps each of its connections as full as its pipeline allows.
+    fn concurrency_missed(&self, spec: &LoadSpec) -> Option<LoadDoubt> {
+        let ended = (self.counts.good + self.counts.failures()) as f64;
+        let asked = f64::from(self.connections) * f64::from(spec.pipeline.max(1));
+        let achieved = self.concurrency();
+        let closed = self.open.is_none() && self.sessions.is_none();
+        let missed = closed && achieved < 0.9 * asked && ended / asked >= STEADY_WAVES;
+        missed.then_some(LoadDoubt::ConcurrencyMissed { asked, achieved })
     }
 
     /// Requests per second that the timetable had for an open loop: of those that became due, over the time they were due in.
@@ -419,9 +439,6 @@ impl LoadResult {
             doubts.push(LoadDoubt::FewWaves { waves });
         }
         let achieved = self.concurrency();
-        if closed && achieved < 0.9 * asked && waves >= STEADY_WAVES {
-            doubts.push(LoadDoubt::ConcurrencyMissed { asked, achieved });
-        }
         let abandoned = self.sessions.as_ref().is_some_and(|sessions| sessions.abandoned > 0);
         if self.counts.failures() * 100 <= ended
             && !abandoned
@@ -437,10 +454,25 @@ impl LoadResult {
         if share > 0.9 {
             doubts.push(LoadDoubt::GeneratorSaturated { share });
         }
-        let lateness = self.open.as_ref().and_then(|open| open.lateness.percentile_us(99.0));
+        let lateness = self.lateness().and_then(|lateness| lateness.percentile_us(99.0));
         doubts.extend(lateness.filter(|&p99| p99 > LATE_US).map(|p99_us| LoadDoubt::LateGenerator { p99_us }));
         doubts
     }
+}
+
+/// A percentile of values that are known and of some that are known only to be more than something: see
+/// [`LoadResult::percentile`].
+#[must_use]
+pub fn percentile_of(known: &Latency, at_least: &Latency, percent: f64) -> Option<Quantile> {
+    let mut all = known.clone();
+    all.merge(at_least);
+    let lowest = all.percentile_us(percent)?;
+    // The same rank, counted among those that are known; nothing known stands at a rank beyond them.
+    let rank = (percent / 100.0 * all.len() as f64).ceil().max(1.0);
+    let count = known.len() as f64;
+    let highest = (rank <= count).then(|| known.percentile_us(rank / count * 100.0)).flatten();
+    let same = |highest: u64| highest as f64 <= lowest as f64 * PRECISION + 1.0;
+    Some(if highest.is_some_and(same) { Quantile::Exactly(lowest) } else { Quantile::MoreThan(lowest) })
 }
 
 #[cfg(test)]
@@ -599,6 +631,15 @@ mod tests {
         check_percentiles(&[2000], &[(50.0, Exactly(501_000)), (99.0, Exactly(991_000)), (100.0, MoreThan(2_000_000))]);
         // As many cut off early as answered: the middle may be anywhere above what it would be if they had ended at once.
         check_percentiles(&[1; 1000], &[(40.0, MoreThan(1000)), (75.0, MoreThan(500_000))]);
+    }
+
+    #[test]
+    fn a_pipeline_is_kept_full_too() {
+        let spec = |pipeline| LoadSpec { pipeline, ..LoadSpec::of("test", "/") };
+        // Ten connections with 9.5 requests in flight are full; with room for four on each they are not.
+        assert_eq!(load(10, 9.5, 10_000, 9_500).doubts(&spec(1)), []);
+        let doubts = load(10, 9.5, 10_000, 9_500).doubts(&spec(4));
+        assert!(matches!(doubts[..], [LoadDoubt::ConcurrencyMissed { asked: 40.0, .. }]), "{doubts:?}");
     }
 
     #[test]

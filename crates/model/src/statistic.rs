@@ -4,7 +4,7 @@
 //! ([`Found::MoreThan`]), never as the number of those that were lucky.
 
 use crate::latency::Latency;
-use crate::load::{LoadResult, Quantile};
+use crate::load::{LoadResult, Quantile, percentile_of};
 use serde::{Deserialize, Serialize};
 
 /// A distribution of times.
@@ -128,8 +128,8 @@ impl LoadResult {
     pub fn statistic(&self, part: Part, statistic: Statistic) -> Option<Found> {
         let known = self.part(part)?;
         match (self.cut_off(part), statistic) {
-            (Some(_), Statistic::Percentile(percent)) => self.percentile(percent).map(found),
-            (Some(_), Statistic::Max) => self.percentile(100.0).map(found),
+            (Some(cut_off), Statistic::Percentile(percent)) => percentile_of(known, cut_off, percent).map(found),
+            (Some(cut_off), Statistic::Max) => percentile_of(known, cut_off, 100.0).map(found),
             (Some(cut_off), Statistic::Min) => {
                 let lowest = cut_off.range_us().map(|(min, _)| min);
                 match (known.range_us().map(|(min, _)| min), lowest) {
@@ -153,8 +153,12 @@ impl LoadResult {
     /// The values of a part that are known only to be more than something, if there are any.
     #[must_use]
     pub fn cut_off(&self, part: Part) -> Option<&Latency> {
-        let open = self.open.as_ref().filter(|open| part == Part::Latency && !open.at_least.is_empty());
-        open.map(|open| &open.at_least)
+        let cut_off = match part {
+            Part::Latency => self.open.as_ref().map(|open| &open.at_least),
+            Part::Page => self.sessions.as_ref().map(|sessions| &sessions.page_at_least),
+            Part::Service | Part::FirstByte | Part::Connect | Part::Handshake => None,
+        };
+        cut_off.filter(|cut_off| !cut_off.is_empty())
     }
 }
 

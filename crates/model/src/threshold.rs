@@ -139,6 +139,10 @@ pub enum Why {
     CutOff,
     /// Only a load with a timetable has such a number.
     ClosedLoop,
+    /// Only single requests have such a number: of users it is they who arrive.
+    Users,
+    /// Only a load of users has such a number.
+    NoUsers,
 }
 
 impl Threshold {
@@ -207,11 +211,16 @@ impl Metric {
 
 fn time(load: &LoadResult, part: Part, statistic: Statistic) -> Result<Found, Why> {
     if load.part(part).is_none() {
-        return Err(Why::ClosedLoop);
+        return Err(if part == Part::Page { Why::NoUsers } else { no_timetable(load) });
     }
     let found = load.statistic(part, statistic).ok_or(Why::NothingMeasured)?;
     let (have, needed) = (load.values_of(part), statistic.needs());
     if have < needed { Err(Why::TooFew { have, needed }) } else { Ok(found) }
+}
+
+/// Why requests have no times at which they are due.
+fn no_timetable(load: &LoadResult) -> Why {
+    if load.sessions.is_some() { Why::Users } else { Why::ClosedLoop }
 }
 
 impl Flow {
@@ -229,7 +238,7 @@ impl Fate {
         let counts = &load.counts;
         match self {
             Fate::Failed => Ok(counts.failures()),
-            Fate::Unsent => load.open.as_ref().map(|open| open.unsent).ok_or(Why::ClosedLoop),
+            Fate::Unsent => load.open.as_ref().map(|open| open.unsent).ok_or_else(|| no_timetable(load)),
             Fate::InFlight => Ok(load.in_flight),
             Fate::Retried => Ok(counts.retries),
             Fate::Status { from, to } => Ok(counts.statuses.range(from..=to).map(|(_, n)| n).sum()),

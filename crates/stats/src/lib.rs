@@ -4,7 +4,8 @@
 //! number per trial (good requests per second, a percentile); trials are paired by the block they ran in, because pairing
 //! removes the drift that makes sequential comparisons call differences that are not there. There is one comparison
 //! ([`compare`], Student's t on paired log-ratios), one cross-check of it ([`signed_rank_p`]) and one second opinion
-//! ([`against_noise`], the A/A cell). What is doubtful about a result is a value in it ([`Warning`]), not a printed line.
+//! ([`against_noise`], the A/A cell). Measurements of others, which nobody shuffled, have an interval without any judgement
+//! ([`unpaired()`], Welch's). What is doubtful about a result is a value in it ([`Warning`]), not a printed line.
 //!
 //! What it deliberately does not do: treat requests as samples, bootstrap (at 10 blocks or fewer a nominal 95 % percentile
 //! interval covers 76 to 90 %), or say "no difference" without having tested for equivalence.
@@ -16,6 +17,7 @@ mod noise;
 mod quantile;
 mod signed_rank;
 mod summary;
+mod unpaired;
 
 pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare};
 pub use criteria::{Better, Criteria};
@@ -24,3 +26,4 @@ pub use noise::{against_noise, noise_floor};
 pub use quantile::{normal_quantile, t_quantile};
 pub use signed_rank::signed_rank_p;
 pub use summary::{Summary, summarize};
+pub use unpaired::{Spread, Unpaired, unpaired};

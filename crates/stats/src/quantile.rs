@@ -11,7 +11,21 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 #[must_use]
 pub fn t_quantile(p: f64, freedom: u32) -> f64 {
     assert!(p > 0.0 && p < 1.0, "probability {p}");
-    StudentsT::new(0.0, 1.0, f64::from(freedom)).expect("at least one degree of freedom").inverse_cdf(p)
+    t(f64::from(freedom)).inverse_cdf(p)
+}
+
+/// The same for degrees of freedom that are not whole.
+pub(crate) fn t_quantile_between(p: f64, freedom: f64) -> f64 {
+    t(freedom).inverse_cdf(p)
+}
+
+/// How often Student's t is at least as far from 0 as `value`, on either side.
+pub(crate) fn t_two_sided(value: f64, freedom: f64) -> f64 {
+    2.0 * t(freedom).sf(value.abs())
+}
+
+fn t(freedom: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, freedom).expect("more than no degree of freedom")
 }
 
 /// The value that a standard normal variable stays at or below with probability `p`.

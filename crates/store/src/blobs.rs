@@ -5,7 +5,7 @@
 
 use crate::columns::{self, Table};
 use model::latency::{Latency, Packed};
-use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop};
+use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::reading::{ABSENT, COLUMNS, Column, Reading, Readings};
 use model::trial::Trial;
 use std::collections::{BTreeMap, HashMap};
@@ -36,6 +36,7 @@ const SERVICE: &str = "latency.service";
 const AT_LEAST: &str = "latency.at_least";
 const LATENESS: &str = "latency.lateness";
 const PAGE: &str = "latency.page";
+const PAGE_AT_LEAST: &str = "latency.page_at_least";
 
 /// Before the names of the streams of what the visitor saw.
 const PROBE: &str = "probe.";
@@ -63,6 +64,10 @@ pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
         }
         if let Some(sessions) = &load.sessions {
             push(PAGE, sessions.page.encode());
+            push(PAGE_AT_LEAST, sessions.page_at_least.encode());
+            if load.open.is_none() {
+                push(LATENESS, sessions.lateness.encode());
+            }
         }
     }
     Ok(blobs)
@@ -103,11 +108,20 @@ fn restore_load(load: &mut LoadResult, stream: &str, data: &[u8]) -> Result<(), 
         HANDSHAKE => load.handshake = latency()?,
         SERVICE => open_account(load)?.service = latency()?,
         AT_LEAST => open_account(load)?.at_least = latency()?,
-        LATENESS => open_account(load)?.lateness = latency()?,
-        PAGE => load.sessions.as_mut().ok_or("the load has no users")?.page = latency()?,
+        LATENESS => match (&mut load.open, &mut load.sessions) {
+            (Some(open), _) => open.lateness = latency()?,
+            (None, Some(sessions)) => sessions.lateness = latency()?,
+            (None, None) => return Err("nothing in the load was due at a time of its own".to_owned()),
+        },
+        PAGE => users(load)?.page = latency()?,
+        PAGE_AT_LEAST => users(load)?.page_at_least = latency()?,
         other => return Err(format!("there is no stream `{other}`")),
     }
     Ok(())
+}
+
+fn users(load: &mut LoadResult) -> Result<&mut Sessions, String> {
+    load.sessions.as_mut().ok_or_else(|| "the load has no users".to_owned())
 }
 
 fn open_account(load: &mut LoadResult) -> Result<&mut OpenLoop, String> {

@@ -41,6 +41,10 @@ pub(crate) enum Problem {
     Empty,
     #[error("more than one run begins with `{wanted}`: {}; give more of the id", ids.join(", "))]
     Ambiguous { wanted: String, ids: Vec<String> },
+    #[error("`{0}` was imported, so it is no run of webdyno; `webdyno report {0}` shows it")]
+    Imported(String),
+    #[error("`{0}` is of a kind that this webdyno does not know; use a newer webdyno")]
+    UnknownKind(String),
     #[error("a run `{0}` is already there")]
     Taken(String),
     #[error("what is stored cannot be read: {0}")]

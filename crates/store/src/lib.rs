@@ -1,4 +1,4 @@
-//! Runs kept in one SQLite file: heads and trials as JSON, histograms and series as packed, versioned blobs.
+//! Runs kept in one SQLite file: heads and trials as JSON, histograms and series as packed, versioned blobs; and imports.
 //!
 //! The store holds what was observed, never a verdict: whoever loads a run judges it anew. A trial is one transaction, so a
 //! writer killed at any moment leaves every trial it had saved and nothing of the one under way. The store does not decide
@@ -14,6 +14,7 @@ pub use error::StoreError;
 pub use place::default_path;
 
 use error::Problem;
+use model::import::Import;
 use model::run::{Anchor, Run, RunEnd, RunHead};
 use model::trial::Trial;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -46,6 +47,26 @@ pub struct RunSummary {
     pub end: RunEnd,
     /// Trials saved.
     pub trials: u64,
+    /// Who measured it.
+    pub kind: Kind,
+}
+
+/// What is kept under an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A run of webdyno.
+    Run,
+    /// Texts of others.
+    Import,
+}
+
+/// What an id stands for.
+#[derive(Debug, Clone)]
+pub enum Kept {
+    /// A run of webdyno.
+    Run(Box<Run>),
+    /// Texts of others.
+    Import(Import),
 }
 
 impl Store {
@@ -110,7 +131,15 @@ impl Store {
         self.finish_within(run_id, end).map_err(|problem| self.fail(problem))
     }
 
-    /// Every run, newest first.
+    /// Enters texts of others, all at once.
+    ///
+    /// # Errors
+    /// When the id is taken or the store cannot be written.
+    pub fn save_import(&mut self, import: &Import) -> Result<(), StoreError> {
+        self.save_import_within(import).map_err(|problem| self.fail(problem))
+    }
+
+    /// Every run and every import, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -121,9 +150,17 @@ impl Store {
     /// A run with its trials, by its id, a prefix that only one run has, or `latest`.
     ///
     /// # Errors
-    /// When no run or more than one fits, or what is stored cannot be read.
+    /// When no run or more than one fits, it is an import, or what is stored cannot be read.
     pub fn load(&self, id: &str) -> Result<Run, StoreError> {
         self.resolve(id).and_then(|id| self.load_within(&id)).map_err(|problem| self.fail(problem))
+    }
+
+    /// A run or an import, by what [`Store::load`] takes.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn kept(&self, id: &str) -> Result<Kept, StoreError> {
+        self.resolve(id).and_then(|id| self.kept_within(&id)).map_err(|problem| self.fail(problem))
     }
 
     /// Whether the user once said that they operate a host.
@@ -156,6 +193,15 @@ impl Store {
         if inserted == 1 { Ok(()) } else { Err(Problem::Taken(head.id.clone())) }
     }
 
+    fn save_import_within(&self, import: &Import) -> Result<(), Problem> {
+        let inserted = self.connection.execute(
+            "INSERT INTO run (id, plan, anchor, \"end\", head, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+             ON CONFLICT (id) DO NOTHING",
+            params![import.id, import.name(), json(&import.anchor)?, json(&RunEnd::Complete)?, json(import)?, IMPORT],
+        )?;
+        if inserted == 1 { Ok(()) } else { Err(Problem::Taken(import.id.clone())) }
+    }
+
     fn save_trial_within(&mut self, run_id: &str, trial: &Trial) -> Result<(), Problem> {
         let blobs = blobs::of(trial).map_err(Problem::Pack)?;
         let meta = json(trial)?;
@@ -185,15 +231,16 @@ impl Store {
 
     fn runs_within(&self) -> Result<Vec<RunSummary>, Problem> {
         let mut statement = self.connection.prepare(
-            "SELECT id, plan, anchor, \"end\", (SELECT count(*) FROM trial WHERE trial.run = run.key) \
+            "SELECT id, plan, anchor, \"end\", (SELECT count(*) FROM trial WHERE trial.run = run.key), kind \
              FROM run ORDER BY key DESC",
         )?;
         let mut rows = statement.query([])?;
         let mut runs = Vec::new();
         while let Some(row) = rows.next()? {
-            let (anchor, end): (String, String) = (row.get(2)?, row.get(3)?);
+            let (id, anchor, end): (String, String, String) = (row.get(0)?, row.get(2)?, row.get(3)?);
             runs.push(RunSummary {
-                id: row.get(0)?,
+                kind: kind(&row.get::<_, String>(5)?, &id)?,
+                id,
                 plan: row.get(1)?,
                 anchor: from_json(&anchor)?,
                 end: from_json(&end)?,
@@ -220,13 +267,29 @@ impl Store {
     }
 
     fn load_within(&self, id: &str) -> Result<Run, Problem> {
-        let (key, head, end): (i64, String, String) =
-            self.connection.query_row("SELECT key, head, \"end\" FROM run WHERE id = ?1", [id], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        match self.kept_within(id)? {
+            Kept::Run(run) => Ok(*run),
+            Kept::Import(import) => Err(Problem::Imported(import.id)),
+        }
+    }
+
+    fn kept_within(&self, id: &str) -> Result<Kept, Problem> {
+        let (key, head, end, of): (i64, String, String, String) =
+            self.connection.query_row("SELECT key, head, \"end\", kind FROM run WHERE id = ?1", [id], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
             })?;
-        let head = RunHead { end: from_json(&end)?, ..from_json(&head)? };
+        match kind(&of, id)? {
+            Kind::Import => Ok(Kept::Import(from_json(&head)?)),
+            Kind::Run => {
+                let head = RunHead { end: from_json(&end)?, ..from_json(&head)? };
+                Ok(Kept::Run(Box::new(Run { head, trials: self.trials(key)? })))
+            }
+        }
+    }
+
+    fn trials(&self, run: i64) -> Result<Vec<Trial>, Problem> {
         let mut statement = self.connection.prepare("SELECT key, meta FROM trial WHERE run = ?1 ORDER BY key")?;
-        let mut rows = statement.query([key])?;
+        let mut rows = statement.query([run])?;
         let mut trials = Vec::new();
         while let Some(row) = rows.next()? {
             let meta: String = row.get(1)?;
@@ -236,7 +299,7 @@ impl Store {
             }
             trials.push(trial);
         }
-        Ok(Run { head, trials })
+        Ok(trials)
     }
 
     /// A trial's blobs, in the order they were written: later ones may rest on earlier ones.
@@ -247,6 +310,18 @@ impl Store {
             Ok(blobs::Blob { stream: row.get(0)?, version: row.get(1)?, data: row.get(2)? })
         })?;
         Ok(blobs.collect::<Result<_, _>>()?)
+    }
+}
+
+/// How the two kinds are written.
+const RUN: &str = "run";
+const IMPORT: &str = "import";
+
+fn kind(text: &str, id: &str) -> Result<Kind, Problem> {
+    match text {
+        RUN => Ok(Kind::Run),
+        IMPORT => Ok(Kind::Import),
+        _ => Err(Problem::UnknownKind(id.to_owned())),
     }
 }
 

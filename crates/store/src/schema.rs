@@ -47,6 +47,10 @@ const STEPS: &[&str] = &[
         host TEXT PRIMARY KEY        -- whom the user said they operate
     ) STRICT;
 ",
+    "
+    -- 'run': the head is a run's, and it may have trials. 'import': the head is texts of others, and there are none.
+    ALTER TABLE run ADD COLUMN kind TEXT NOT NULL DEFAULT 'run';
+",
 ];
 
 /// The version this webdyno writes.

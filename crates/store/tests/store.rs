@@ -8,6 +8,7 @@
 
 mod trouble;
 
+use model::import::{Group, Import, Pick, Source};
 use model::latency::Latency;
 use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
 use model::plan::{self, Options};
@@ -16,7 +17,7 @@ use model::run::{Anchor, HostFacts, RunEnd, RunHead};
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use proptest::prelude::*;
 use std::path::Path;
-use store::Store;
+use store::{Kept, Kind, Store};
 
 const PLAN: &str = "[server]\nkind = \"embedded\"\n[load.a]\npath = \"/\"\nconnections = 2\nduration = \"1s\"\n";
 
@@ -213,6 +214,36 @@ fn whom_the_user_operates_is_remembered() {
     drop(store);
     let store = Store::open(&path).unwrap();
     assert_eq!((store.is_operated("example.test").unwrap(), store.is_operated("other.test").unwrap()), (true, false));
+}
+
+#[test]
+fn texts_of_others_are_kept_beside_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    // A store of the first format learns it too.
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/v1.sqlite"), &path).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    let group = Group { name: "as it was".into(), picks: vec![Pick { source: 0, line: 3 }] };
+    let import = Import {
+        id: "29990101-000000-abcd".into(),
+        anchor: Anchor { mono_ns: 0, wall_ns: 5 },
+        version: "0.1.0".into(),
+        sources: vec![Source { name: "-".into(), text: "約\nab\n".into() }],
+        groups: vec![group],
+    };
+    store.save_import(&import).unwrap();
+    drop(store);
+    let mut store = Store::open(&path).unwrap();
+    let Kept::Import(found) = store.kept("latest").unwrap() else { panic!("an import is no run") };
+    assert_eq!(found, import);
+    let runs = store.runs().unwrap();
+    assert_eq!((runs[0].kind, runs[0].plan.as_str(), runs[0].trials), (Kind::Import, "as it was", 0));
+    assert_eq!(runs[1].kind, Kind::Run);
+    assert!(matches!(store.kept(&runs[1].id).unwrap(), Kept::Run(_)));
+    let told = "`29990101-000000-abcd` was imported, so it is no run of webdyno; `webdyno report 29990101-000000-abcd` shows it";
+    assert_eq!(refusal(store.load("2999"), &store), told);
+    let told = "a run `29990101-000000-abcd` is already there";
+    assert_eq!(refusal(store.save_import(&import), &store), told);
 }
 
 /// Written once by the first format and kept; a field added since, without a default, would make every old run unreadable.

@@ -59,7 +59,20 @@ impl Scripted {
     /// # Panics
     /// When loopback has no free port.
     pub fn start(script: impl Fn(Turn) -> Vec<Step> + Send + Sync + 'static) -> Scripted {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
+        Scripted::listen((Ipv4Addr::LOCALHOST, 0).into(), script)
+    }
+
+    /// Another server on this one's port, at 127.0.0.2, that does the same with every request.
+    ///
+    /// # Panics
+    /// When somebody has taken that port there.
+    #[must_use]
+    pub fn beside(&self, steps: Vec<Step>) -> Scripted {
+        Scripted::listen((Ipv4Addr::new(127, 0, 0, 2), self.address.port()).into(), move |_| steps.clone())
+    }
+
+    fn listen(at: SocketAddr, script: impl Fn(Turn) -> Vec<Step> + Send + Sync + 'static) -> Scripted {
+        let listener = TcpListener::bind(at).expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             script: Box::new(script),

@@ -1,7 +1,8 @@
 //! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
 
+use super::way::{self, Way};
 use super::what::{self, What};
-use super::{operated, search, users, way};
+use super::{operated, search, users};
 use crate::flags::load::{Http, LoadFlags};
 use crate::say::say;
 use anyhow::{bail, ensure};
@@ -24,22 +25,31 @@ pub(super) struct Meant {
     pub(super) target: Target,
     /// The URL as it is shown.
     pub(super) shown: String,
+    /// Whom connections are made to, for humans.
+    pub(super) way: String,
 }
 
 /// Reads the flags.
 pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     let whither = what::whither(&flags.url)?;
-    let target = way::target(&flags.way, &whither.url)?;
-    let what = what::what(flags, &whither, &target.host, seed)?;
+    let headers = what::headers(flags, &whither)?;
+    let Way { target, others, shown: way } = way::way(&flags.way, &whither.url, &headers.to_proxy)?;
+    let what = what::what(flags, &whither, &headers.common, &target.host, seed)?;
     let mut spec = spec(flags, &whither.url, what, seed)?;
     let what::Whither { url, shown, .. } = whither;
     load::check(&spec, &target).map_err(|error| anyhow::anyhow!(error.reason()))?;
-    operated::allowed(flags, &target, &url)?;
+    operated::allowed(flags, &others)?;
     if flags.users.page {
-        say(&users::invite(&flags.users, &mut spec, &target, &url)?);
+        users::seat(&flags.users, &mut spec)?;
+        if !flags.dry_run {
+            say(&users::invite(&mut spec, &target, &url)?);
+        }
     }
-    let server = ServerSpec::Url(model::plan::Url { url: shown.clone(), address: target.address.to_string() });
-    Ok(Meant { plan: plan(spec, server, flags), target, shown })
+    // Of a server behind a proxy nobody knows where it is.
+    let behind = flags.way.proxy.is_some() && !others.is_empty();
+    let address = if behind { format!("proxy {}", target.address) } else { target.address.to_string() };
+    let server = ServerSpec::Url(model::plan::Url { url: shown.clone(), address });
+    Ok(Meant { plan: plan(spec, server, flags), target, shown, way })
 }
 
 fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<LoadSpec> {

@@ -14,13 +14,12 @@ use super::run;
 use crate::exit::Exit;
 use crate::flags::load::LoadFlags;
 use crate::interrupt;
-use crate::progress::Progress;
+use crate::screen::Shown;
 use anyhow::Context;
 use experiment::LoadOrders;
 use meant::Meant;
 use model::run::{RunEnd, RunHead};
 use std::io::Write;
-use std::sync::Arc;
 use store::Store;
 
 /// A name without an address.
@@ -50,7 +49,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         head: RunHead {
             id: run::run_id(anchor, run::fresh_seed()),
             plan: meant.plan.clone(),
-            plan_text: secret::command_line(std::env::args()),
+            plan_text: secret::command_line(std::env::args_os()),
             seed,
             anchor,
             host: host::facts(),
@@ -65,9 +64,9 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         exe: &exe,
         interrupted: &interrupted,
     };
-    let mut progress = Progress::new(flags.plain, Arc::clone(&interrupted));
-    let result = experiment::load(&orders, store.as_mut(), &mut |event| progress.show(&event));
-    progress.finish();
+    let mut shown = Shown::of(flags, &meant.plan, &interrupted);
+    let result = experiment::load(&orders, store.as_mut(), &mut |event| shown.show(&event));
+    shown.finish();
     let run = result?;
     let form = match (flags.json, flags.csv, flags.openmetrics) {
         (true, _, _) => Form::Json,
@@ -90,7 +89,10 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
 
 fn outline(meant: &Meant, flags: &LoadFlags) -> String {
     let spec = meant.plan.load(meant.plan.baseline());
-    let mut out = format!("{} over {} connections to {}\n", meant.shown, spec.connections, meant.target.address);
+    let mut out = format!("{} over {} connections to {}\n", meant.shown, spec.connections, meant.way);
+    if let Some(session) = &spec.session {
+        out.push_str(&users::outline(session, spec.connections));
+    }
     if flags.preflight > 0 {
         out.push_str(&format!("{} requests one at a time first\n", flags.preflight));
     }

@@ -3,40 +3,28 @@
 use super::super::report::store_path;
 use crate::flags::load::LoadFlags;
 use anyhow::bail;
-use load::{Address, Target};
-use std::net::ToSocketAddrs;
 use store::Store;
-use url::{Host, Url};
 
-/// Lets a load to this machine pass, and one to a host that the user operates, which is remembered.
-pub(super) fn allowed(flags: &LoadFlags, target: &Target, url: &Url) -> anyhow::Result<()> {
-    let Address::Tcp(address) = &target.address else { return Ok(()) };
-    let host = url.host_str().unwrap_or_default();
-    // A proxy passes on what it is sent.
-    let is_near = flags.way.proxy.is_none() || is_this_machine(url);
-    if address.ip().is_loopback() && is_near {
-        return Ok(());
-    }
-    match &flags.i_operate {
-        Some(named) if named == host => remember(flags, host),
-        Some(named) => {
-            bail!("--i-operate {named}: the URL's host is {host}; type --i-operate {host}, if you operate that")
+/// Lets a load pass whose way leads to nobody but this machine and hosts that the user operates, which are remembered.
+pub(super) fn allowed(flags: &LoadFlags, others: &[String]) -> anyhow::Result<()> {
+    let named = |other: &&String| flags.i_operate.iter().any(|named| bare(named) == other.as_str());
+    let mut missing = Vec::new();
+    for other in others.iter().filter(|other| !named(other)) {
+        if !is_remembered(flags, other)? {
+            missing.push(other.as_str());
         }
-        None if is_remembered(flags, host)? => Ok(()),
-        None => bail!("{host} is not this machine; if you operate it, say so once: --i-operate {host}"),
     }
-}
-
-/// By its address, or by a name all of whose addresses are this machine's.
-fn is_this_machine(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => (name, 0).to_socket_addrs().is_ok_and(|mut found| {
-            let first = found.next();
-            first.is_some_and(|first| first.ip().is_loopback()) && found.all(|address| address.ip().is_loopback())
-        }),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
+    let missing = missing.join(",");
+    match flags.i_operate.as_slice() {
+        _ if missing.is_empty() => others.iter().filter(named).try_for_each(|other| remember(flags, other)),
+        [] if missing.contains(',') => {
+            bail!("{missing} are not this machine; if you operate them, say so once: --i-operate {missing}")
+        }
+        [] => bail!("{missing} is not this machine; if you operate it, say so once: --i-operate {missing}"),
+        given => bail!(
+            "--i-operate {}: what would be loaded is {missing}; type --i-operate {missing}, if you operate that",
+            given.join(",")
+        ),
     }
 }
 
@@ -51,4 +39,9 @@ fn is_remembered(flags: &LoadFlags, host: &str) -> anyhow::Result<bool> {
     let path = store_path(&flags.store)?;
     // Nothing is made for the sake of asking.
     Ok(path.exists() && Store::open_existing(&path)?.is_operated(host)?)
+}
+
+/// An address without the brackets that it has in a URL.
+fn bare(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }

@@ -3,6 +3,7 @@
 use crate::base64;
 use anyhow::ensure;
 use model::plan::{SECRET, is_secret};
+use std::ffi::OsString;
 use url::Url;
 
 /// The value of an `Authorization` field for `NAME:PASSWORD`: RFC 7617.
@@ -19,10 +20,12 @@ pub(super) fn user_of(url: &Url) -> Option<String> {
 }
 
 /// A command line as it may be stored and shown: as a shell would take it, without secrets.
-pub(super) fn command_line(args: impl Iterator<Item = String>) -> String {
+pub(super) fn command_line(args: impl Iterator<Item = OsString>) -> String {
     let mut words = Vec::new();
     let mut before = String::new();
     for arg in args {
+        // It is kept for humans; what is no text can only be a path.
+        let arg = arg.to_string_lossy().into_owned();
         let word = match before.as_str() {
             "--user" | "--cookie" => SECRET.to_owned(),
             "-H" | "--header" => field(&arg),
@@ -60,13 +63,21 @@ fn field(text: &str) -> String {
     }
 }
 
-/// A URL without its password.
+/// A URL without its name and password: a name alone may be a token.
 pub(super) fn in_url(text: &str) -> String {
     let begin = text.find("://").map_or(0, |at| at + 3);
     let end = text[begin..].find(['/', '?', '#']).map_or(text.len(), |at| begin + at);
-    let Some(at) = text[begin..end].rfind('@').map(|at| begin + at) else { return text.to_owned() };
-    match text[begin..at].find(':') {
-        Some(colon) => format!("{}{SECRET}{}", &text[..=begin + colon], &text[at..]),
+    without_user(text, begin, end)
+}
+
+/// The same of what is no URL, where nobody knows how far the password goes: a slash may be in it.
+pub(super) fn in_no_url(text: &str) -> String {
+    without_user(text, text.find("://").map_or(0, |at| at + 3), text.len())
+}
+
+fn without_user(text: &str, begin: usize, end: usize) -> String {
+    match text[begin..end].rfind('@') {
+        Some(at) => format!("{}{SECRET}{}", &text[..begin], &text[begin + at..]),
         None => text.to_owned(),
     }
 }
@@ -97,7 +108,7 @@ mod tests {
 
     #[track_caller]
     fn check(typed: &[&str], expected: &str) {
-        assert_eq!(command_line(typed.iter().map(|&word| word.to_owned())), expected);
+        assert_eq!(command_line(typed.iter().map(OsString::from)), expected);
     }
 
     #[test]
@@ -109,19 +120,24 @@ mod tests {
             &["-H=Cookie: s3cret=1"],
             &["--header=authorization: s3cret"],
             &["--header", "Proxy-Authorization: s3cret"],
+            &["-H", "X-Api-Key: s3cret"],
+            &["-Hx_session_id:s3cret"],
             &["--user", "me:s3cret"],
             &["--user=me:s3cret"],
             &["--cookie", "s3cret=1"],
             &["--cookie=s3cret=1"],
             &["http://me:s3cret@a/"],
+            &["https://s3cret@a/"],
             &["me:s3cret@a/"],
             &["--proxy", "http://me:s3cret@a:1"],
             &["--proxy=http://me:s3cret@a:1"],
         ] {
-            let line = command_line(secret.iter().map(|&word| word.to_owned()));
+            let line = command_line(secret.iter().map(OsString::from));
             assert!(!line.contains("s3cret") && line.contains("***"), "{line}");
         }
-        check(&["http://me@a/x?y:z@"], "'http://me@a/x?y:z@'");
+        check(&["http://me@a/x?y:z@"], "'http://***@a/x?y:z@'");
+        check(&["http://a/x?y:z@"], "'http://a/x?y:z@'");
+        assert_eq!(in_no_url("http://me:pa/ss@a b/"), "http://***@a b/");
         check(&["-b", "it's"], r"-b 'it'\''s'");
     }
 

@@ -8,8 +8,8 @@ use page::Origin;
 use std::sync::atomic::AtomicBool;
 use url::Url;
 
-/// Makes users of single requests: fetches the page once and adds what it names on its own host. Says how much that is.
-pub(super) fn invite(flags: &UserFlags, spec: &mut LoadSpec, target: &Target, url: &Url) -> anyhow::Result<String> {
+/// Makes users of single requests.
+pub(super) fn seat(flags: &UserFlags, spec: &mut LoadSpec) -> anyhow::Result<()> {
     ensure!(flags.browser_connections > 0, "--browser-connections 0 fetches nothing; a browser has at least one");
     ensure!(
         spec.connections >= flags.browser_connections,
@@ -17,11 +17,6 @@ pub(super) fn invite(flags: &UserFlags, spec: &mut LoadSpec, target: &Target, ur
         spec.connections,
         flags.browser_connections
     );
-    let assets = experiment::page_assets(spec, target, url.as_str(), &AtomicBool::new(false))?;
-    let (own, foreign): (Vec<_>, Vec<_>) = assets.into_iter().partition(|asset| asset.origin == Origin::Same);
-    let headers = spec.mix[0].headers.clone();
-    spec.mix
-        .extend(own.iter().map(|asset| RequestSpec { headers: headers.clone(), ..RequestSpec::get(&asset.target) }));
     spec.session = Some(SessionSpec {
         connections: flags.browser_connections,
         think_ns: flags.think,
@@ -30,9 +25,33 @@ pub(super) fn invite(flags: &UserFlags, spec: &mut LoadSpec, target: &Target, ur
         reload_after_ns: flags.reload_after,
         reloads: flags.reloads,
     });
+    Ok(())
+}
+
+/// Fetches their page once and adds what it names on its own host. Says how much that is.
+pub(super) fn invite(spec: &mut LoadSpec, target: &Target, url: &Url) -> anyhow::Result<String> {
+    let assets = experiment::page_assets(spec, target, url.as_str(), &AtomicBool::new(false))?;
+    let (own, foreign): (Vec<_>, Vec<_>) = assets.into_iter().partition(|asset| asset.origin == Origin::Same);
+    let RequestSpec { headers, path, .. } = spec.mix[0].clone();
+    // A proxy is asked for whole URLs, as for the page itself.
+    let before = if path.starts_with("http://") { format!("http://{}", target.host) } else { String::new() };
+    spec.mix.extend(own.iter().map(|asset| RequestSpec {
+        headers: headers.clone(),
+        ..RequestSpec::get(&format!("{before}{}", asset.target))
+    }));
     Ok(format!(
         "page: {} more things on this host belong to it; {} elsewhere are not fetched",
         own.len(),
         foreign.len()
     ))
+}
+
+/// What a dry run says of them.
+pub(super) fn outline(session: &SessionSpec, connections: u32) -> String {
+    format!(
+        "users with {} connections each, {} at once at most; the page is fetched once before, and what its HTML names on this host \
+         belongs to it: a dry run does not look\n",
+        session.connections,
+        connections / session.connections.max(1)
+    )
 }

@@ -1,24 +1,64 @@
 //! The way to the server that the flags mean: address, addresses of our own, TLS.
 
-use super::{NoSuchHost, what};
-use crate::flags::load::{Tls, WayFlags};
-use anyhow::{Context, ensure};
-use load::{Address, Target};
+use super::{NoSuchHost, secret, what};
+use crate::flags::load::{Resolve, Tls, WayFlags};
+use anyhow::{Context, bail, ensure};
+use load::{Address, Target, Tunnel};
 use model::plan::{ClientCertificate, TlsSpec, TlsVersion, Verify};
 use std::net::{SocketAddr, ToSocketAddrs};
-use url::Url;
+use url::{Host, Url};
+
+/// The way to a server.
+pub(super) struct Way {
+    pub(super) target: Target,
+    /// Those on it that are not this machine, as `--i-operate` names them.
+    pub(super) others: Vec<String>,
+    /// The same way for humans.
+    pub(super) shown: String,
+}
 
 /// Whom to connect to, and what to call it. Names are resolved here, so that a load never waits for a name server.
-pub(super) fn target(flags: &WayFlags, url: &Url) -> anyhow::Result<Target> {
+pub(super) fn way(flags: &WayFlags, url: &Url, to_proxy: &[(String, String)]) -> anyhow::Result<Way> {
     let host = url.host_str().context("the URL names no host")?;
-    ensure!(
-        flags.proxy.is_none() || url.scheme() == "http",
-        "--proxy is for http; leave it out for {}, or use --connect-to",
-        url.scheme()
-    );
     // The port stands in the `Host` field unless it is the scheme's own.
     let field = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-    Ok(Target { address: address(flags, url, host)?, host: field, local: flags.local.clone() })
+    let proxy = proxy(flags)?;
+    let (address, mut others) = reached(flags, proxy.as_ref().unwrap_or(url))?;
+    let mut shown = match &address {
+        Address::InTurn(_) => format!("{address} in turn"),
+        _ => address.to_string(),
+    };
+    if proxy.is_some() {
+        shown = format!("{host} through the proxy at {shown}");
+        // A proxy passes on what it is sent.
+        if !is_this_machine(url) && !others.iter().any(|other| other == bare(host)) {
+            others.push(bare(host).to_owned());
+        }
+    }
+    let mut target = Target { local: flags.local.clone(), ..Target::new(address, &field) };
+    if is_tunnelled(flags, url) {
+        let port = url.port_or_known_default().unwrap_or(443);
+        target.tunnel = Some(Tunnel::to(&format!("{host}:{port}"), to_proxy).context("--proxy")?);
+        shown.push_str(", by a tunnel (CONNECT)");
+    }
+    Ok(Way { target, others, shown })
+}
+
+/// The proxy to go through, if there is one.
+pub(super) fn proxy(flags: &WayFlags) -> anyhow::Result<Option<Url>> {
+    let Some(text) = &flags.proxy else { return Ok(None) };
+    let proxy = what::plain_url(text, text).context("--proxy")?;
+    ensure!(
+        proxy.scheme() == "http",
+        "--proxy `{}`: a proxy is spoken to in plain HTTP, also about https; write http://HOST:PORT",
+        secret::in_url(text)
+    );
+    Ok(Some(proxy))
+}
+
+/// Whether a proxy only opens the way, and what goes over it is none of its business.
+pub(super) fn is_tunnelled(flags: &WayFlags, url: &Url) -> bool {
+    flags.proxy.is_some() && url.scheme() == "https"
 }
 
 /// How TLS is spoken, if the URL asks for it.
@@ -44,22 +84,56 @@ pub(super) fn tls(flags: &WayFlags, url: &Url) -> Option<TlsSpec> {
     })
 }
 
-fn address(flags: &WayFlags, url: &Url, host: &str) -> anyhow::Result<Address> {
+/// Where connections go that are meant for that URL, and who of them is not this machine. As in curl, `--connect-to` comes
+/// first, and `--resolve` says where that is.
+fn reached(flags: &WayFlags, url: &Url) -> anyhow::Result<(Address, Vec<String>)> {
     if let Some(path) = &flags.unix {
-        return Ok(Address::Unix(path.clone()));
+        return Ok((Address::Unix(path.clone()), Vec::new()));
     }
-    // To a proxy, whatever the request asks for.
-    let proxy = flags.proxy.as_ref().map(|text| what::plain_url(text, text)).transpose()?;
-    let (url, host) = match &proxy {
-        Some(proxy) => (proxy, proxy.host_str().context("the proxy's URL names no host")?),
-        None => (url, host),
-    };
+    let host = url.host_str().context("the proxy's URL names no host")?;
     let port = url.port_or_known_default().unwrap_or(80);
     let (host, port) = match &flags.connect_to {
         None => (host, port),
         Some(text) => host_and_port(text, port)?,
     };
-    Ok(Address::Tcp(resolve(bare(host), port)?))
+    let given = Resolve::find(&flags.resolve, host, port).unwrap_or_default();
+    if let Some(other) = flags.resolve.first().filter(|_| given.is_empty()) {
+        // Whoever gives addresses means them; the load would go to a server that nobody spoke of.
+        let name = other.host.as_deref().unwrap_or("*");
+        bail!(
+            "--resolve is for {name}:{}, and the load connects to {host}:{port}; give --resolve {host}:{port}:ADDRESS",
+            other.port
+        );
+    }
+    let addresses: Vec<SocketAddr> = given.iter().map(|&address| SocketAddr::new(address, port)).collect();
+    Ok(match addresses[..] {
+        [] => {
+            let address = resolve(bare(host), port)?;
+            let others = if address.ip().is_loopback() { Vec::new() } else { vec![bare(host).to_owned()] };
+            (Address::Tcp(address), others)
+        }
+        [address] => (Address::Tcp(address), others(&addresses)),
+        _ => (Address::InTurn(addresses.clone()), others(&addresses)),
+    })
+}
+
+/// Addresses were given, so it is addresses that somebody operates.
+fn others(addresses: &[SocketAddr]) -> Vec<String> {
+    let elsewhere = addresses.iter().map(SocketAddr::ip).filter(|address| !address.is_loopback());
+    elsewhere.map(|address| address.to_string()).collect()
+}
+
+/// By its address, or by a name all of whose addresses are this machine's.
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => (name, 0).to_socket_addrs().is_ok_and(|mut found| {
+            let first = found.next();
+            first.is_some_and(|first| first.ip().is_loopback()) && found.all(|address| address.ip().is_loopback())
+        }),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }
 
 /// `HOST`, `HOST:PORT`, or an IPv6 address in brackets.

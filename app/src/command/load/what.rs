@@ -1,7 +1,7 @@
 //! What the flags of `webdyno load` say is sent: one request, a mix of them from a file, or the requests of a log.
 
 use super::replay::{self, Replayed};
-use super::secret;
+use super::{secret, way};
 use crate::flags::load::{Http, LoadFlags};
 use crate::plan_file;
 use anyhow::{Context, bail, ensure};
@@ -18,6 +18,14 @@ pub(super) struct Whither {
     pub(super) path: String,
     /// Name and password in front of the host.
     pub(super) user: Option<String>,
+}
+
+/// Header fields by whom they are for.
+pub(super) struct Headers {
+    /// Of every request.
+    pub(super) common: Vec<(String, String)>,
+    /// For the proxy that opens a tunnel, and nobody behind it.
+    pub(super) to_proxy: Vec<(String, String)>,
 }
 
 /// What is sent.
@@ -48,9 +56,10 @@ pub(super) fn whither(text: &str) -> anyhow::Result<Whither> {
 
 /// A URL that can be loaded; `shown` is how it was typed.
 pub(super) fn plain_url(text: &str, shown: &str) -> anyhow::Result<Url> {
-    let shown = secret::in_url(shown);
+    let (typed, shown) = (shown, secret::in_url(shown));
     let written = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    let url = Url::parse(&written).with_context(|| format!("`{shown}` is not a URL; write http://HOST[:PORT]/PATH"))?;
+    let url = Url::parse(&written)
+        .with_context(|| format!("`{}` is not a URL; write http://HOST[:PORT]/PATH", secret::in_no_url(typed)))?;
     match url.scheme() {
         "http" | "https" => {}
         other => bail!("`{shown}`: webdyno loads http and https, not {other}"),
@@ -75,8 +84,14 @@ fn hold_templates(text: &str) -> (String, Vec<(String, String)>) {
     (held, templates)
 }
 
-/// What is sent to where the URL points; `through` a proxy, targets are whole URLs.
-pub(super) fn what(flags: &LoadFlags, whither: &Whither, host: &str, seed: u64) -> anyhow::Result<What> {
+/// What is sent to where the URL points, with these header fields; to a proxy, targets are whole URLs.
+pub(super) fn what(
+    flags: &LoadFlags,
+    whither: &Whither,
+    common: &[(String, String)],
+    host: &str,
+    seed: u64,
+) -> anyhow::Result<What> {
     let (mut mix, log) = if let Some(file) = &flags.mix {
         no_path(whither, "--mix")?;
         let http = if flags.http == Http::One { HttpVersion::Http10 } else { HttpVersion::Http11 };
@@ -89,14 +104,14 @@ pub(super) fn what(flags: &LoadFlags, whither: &Whither, host: &str, seed: u64) 
     } else {
         (vec![only(flags, &whither.path)?], None)
     };
-    let common = common_headers(flags, whither)?;
     for request in &mut mix {
-        for (name, value) in &common {
+        for (name, value) in common {
             if !request.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
                 request.headers.push((name.clone(), value.clone()));
             }
         }
-        if flags.way.proxy.is_some() {
+        // To a proxy for plain HTTP.
+        if flags.way.proxy.is_some() && !way::is_tunnelled(&flags.way, &whither.url) {
             request.path = format!("http://{host}{}", request.path);
         }
     }
@@ -128,7 +143,18 @@ fn only(flags: &LoadFlags, path: &str) -> anyhow::Result<RequestSpec> {
     Ok(RequestSpec { method, body, ..RequestSpec::get(path) })
 }
 
-/// Header fields of every request.
+/// What a proxy knows somebody by.
+const TO_PROXY: &str = "Proxy-Authorization";
+
+/// Header fields of every request, and those that only the proxy of a tunnel is told.
+pub(super) fn headers(flags: &LoadFlags, whither: &Whither) -> anyhow::Result<Headers> {
+    let all = common_headers(flags, whither)?;
+    let is_proxys = |(name, _): &(String, String)| name.eq_ignore_ascii_case(TO_PROXY);
+    let (to_proxy, common) =
+        all.into_iter().partition(|field| way::is_tunnelled(&flags.way, &whither.url) && is_proxys(field));
+    Ok(Headers { common, to_proxy })
+}
+
 fn common_headers(flags: &LoadFlags, whither: &Whither) -> anyhow::Result<Vec<(String, String)>> {
     let field = |text: &String| {
         // What stands there may be a secret.
@@ -148,13 +174,11 @@ fn common_headers(flags: &LoadFlags, whither: &Whither) -> anyhow::Result<Vec<(S
         flags.cookie.iter().all(|cookie| cookie.contains('=')),
         "--cookie takes NAME=VALUE, such as --cookie 'session=1'"
     );
-    let proxy = flags.way.proxy.as_ref().map(|text| plain_url(text, text)).transpose()?;
-    let proxy_user = proxy.as_ref().and_then(secret::user_of).map(|user| secret::basic(&user)).transpose()?;
-    for (name, value, flag) in [
-        ("Authorization", user, "--user"),
-        ("Cookie", cookies, "--cookie"),
-        ("Proxy-Authorization", proxy_user, "--proxy"),
-    ] {
+    let proxy_user = way::proxy(&flags.way)?.as_ref().and_then(secret::user_of);
+    let proxy_user = proxy_user.map(|user| secret::basic(&user)).transpose()?;
+    for (name, value, flag) in
+        [("Authorization", user, "--user"), ("Cookie", cookies, "--cookie"), (TO_PROXY, proxy_user, "--proxy")]
+    {
         let Some(value) = value else { continue };
         let twice = headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         ensure!(!twice, "-H {name} says the same as {flag}; leave one of them out");

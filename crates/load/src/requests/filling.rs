@@ -22,7 +22,7 @@ enum Part {
     Hex { digits: u32, place: u64 },
     Logged,
     BodyLength,
-    Cookies(Vec<(String, String)>),
+    Cookies(Vec<(String, Vec<Part>)>),
 }
 
 /// Which request it is.
@@ -69,7 +69,8 @@ impl Filling {
             Some(cookies) => {
                 let fields = after.strip_suffix("\r\n").unwrap_or(after);
                 all.extend(parts(fields, &mut places)?);
-                all.extend([Part::Cookies(cookies), Part::Plain(b"\r\n".to_vec())]);
+                let filled = cookies.into_iter().map(|(name, value)| Ok((name, parts(&value, &mut places)?)));
+                all.extend([Part::Cookies(filled.collect::<Result<_, _>>()?), Part::Plain(b"\r\n".to_vec())]);
             }
         }
         Ok(Filling { head: all, body, waits })
@@ -135,10 +136,14 @@ impl Part {
                 out.extend(nibbles.take(digits as usize).map(|nibble| b"0123456789abcdef"[nibble]));
             }
             Part::Logged => out.extend_from_slice(which.logged.unwrap_or("/").as_bytes().get(1..).unwrap_or_default()),
-            Part::Cookies(ref own) => match which.jar {
-                Some(jar) => jar.write(own, out),
-                None => Jar::default().write(own, out),
-            },
+            Part::Cookies(ref own) => {
+                let fill_in =
+                    |value: &Vec<Part>, out: &mut Vec<u8>| value.iter().for_each(|part| part.fill_in(which, out));
+                match which.jar {
+                    Some(jar) => jar.write(own, fill_in, out),
+                    None => Jar::default().write(own, fill_in, out),
+                }
+            }
             // Only a head holds it, which knows its body.
             Part::BodyLength => {}
         }

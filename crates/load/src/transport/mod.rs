@@ -3,8 +3,11 @@
 //! Nothing here waits: what cannot be done now answers [`Errno::AGAIN`]. Which readiness to wait for is the connection's.
 
 mod tls;
+mod tunnel;
 
 pub(crate) use tls::{StreamError, TlsClient};
+pub use tunnel::Tunnel;
+pub(crate) use tunnel::TunnelError;
 
 use crate::machine::monotonic_ns;
 use model::Nanos;
@@ -16,13 +19,15 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// TCP over IPv4 or IPv6.
     Tcp(SocketAddr),
+    /// Several servers behind one name: each new connection goes to the next of them. There is at least one.
+    InTurn(Vec<SocketAddr>),
     /// A socket in the file system.
     Unix(PathBuf),
 }
@@ -37,8 +42,30 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => address.fmt(f),
+            Address::InTurn(addresses) => {
+                let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+                f.write_str(&all.join(", "))
+            }
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
         }
+    }
+}
+
+impl Address {
+    /// The addresses that connections go to; none for a socket in the file system.
+    #[must_use]
+    pub fn all(&self) -> &[SocketAddr] {
+        match self {
+            Address::Tcp(address) => std::slice::from_ref(address),
+            Address::InTurn(addresses) => addresses,
+            Address::Unix(_) => &[],
+        }
+    }
+
+    /// Whether all of that is this machine.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.all().iter().all(|address| address.ip().is_loopback())
     }
 }
 
@@ -47,8 +74,10 @@ pub(crate) struct Dialer<'a> {
     pub(crate) address: &'a Address,
     /// Where from, in turn; empty leaves it to the kernel.
     pub(crate) local: &'a [IpAddr],
-    /// Whose turn it is.
+    /// Whose turn it is, of several addresses.
     pub(crate) turn: Cell<usize>,
+    /// What is asked of a proxy first, below TLS.
+    pub(crate) tunnel: Option<&'a Tunnel>,
     pub(crate) tls: Option<TlsClient>,
     /// How small writes leave.
     pub(crate) writes: Writes,
@@ -85,21 +114,34 @@ impl Dialer<'_> {
         // Keys are made before the clock runs: they are no part of the way to the server.
         let session = self.tls.as_ref().map(TlsClient::session).transpose().map_err(StreamError::Tls)?;
         let since = monotonic_ns();
-        let socket = Socket::connect(self.address, self.next_local()).map_err(StreamError::Kernel)?;
+        let socket = self.connect().map_err(StreamError::Kernel)?;
         if self.writes == Writes::AtOnce && socket.is_tcp {
             sockopt::set_tcp_nodelay(&socket.fd, true).map_err(StreamError::Kernel)?;
         }
         let stream = match session {
             None => Stream::Plain(socket),
-            Some(session) => Stream::Tls(Box::new(tls::TlsStream::new(socket, session))),
+            Some(session) => Stream::Tls(Box::new(tls::TlsStream::new(socket, session, self.tunnel))),
         };
         Ok((stream, since))
     }
 
-    fn next_local(&self) -> Option<IpAddr> {
+    /// Whom the last one went to, of several.
+    pub(crate) fn last(&self) -> Option<SocketAddr> {
+        let Address::InTurn(all) = self.address else { return None };
+        all.get(self.turn.get().wrapping_sub(1) % all.len().max(1)).copied()
+    }
+
+    fn connect(&self) -> Result<Socket, Errno> {
+        if let Address::Unix(path) = self.address {
+            return Socket::unix(path);
+        }
         let turn = self.turn.get();
         self.turn.set(turn.wrapping_add(1));
-        (!self.local.is_empty()).then(|| self.local[turn % self.local.len()])
+        let all = self.address.all();
+        let address = all.get(turn % all.len().max(1)).ok_or(Errno::DESTADDRREQ)?;
+        // Once round the servers before the next address of our own, so that each pair of them has its turn.
+        let local = self.local.get(turn / all.len() % self.local.len().max(1)).copied();
+        Socket::tcp(address, local)
     }
 }
 
@@ -158,7 +200,7 @@ impl Stream {
     pub(crate) fn is_connected(&self) -> bool {
         match self {
             Stream::Plain(socket) => socket.has_sent,
-            Stream::Tls(stream) => stream.socket().has_sent,
+            Stream::Tls(stream) => stream.is_connected(),
         }
     }
 
@@ -181,32 +223,20 @@ impl AsFd for Stream {
 }
 
 impl Socket {
-    fn connect(address: &Address, local: Option<IpAddr>) -> Result<Socket, Errno> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = |family| rustix::net::socket_with(family, SocketType::STREAM, flags, None);
-        let (fd, done) = match address {
-            Address::Tcp(address) => {
-                let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-                let fd = socket(family)?;
-                if let Some(local) = local {
-                    set_port_when_connecting(&fd)?;
-                    rustix::net::bind(&fd, &SocketAddr::new(local, 0))?;
-                }
-                let done = rustix::net::connect(&fd, address);
-                (fd, done)
-            }
-            Address::Unix(path) => {
-                let fd = socket(AddressFamily::UNIX)?;
-                let done = rustix::net::connect(&fd, &SocketAddrUnix::new(path)?);
-                (fd, done)
-            }
-        };
-        match done {
-            Ok(()) | Err(Errno::INPROGRESS) => {
-                Ok(Socket { fd, is_tcp: matches!(address, Address::Tcp(_)), has_sent: false })
-            }
-            Err(errno) => Err(errno),
+    fn tcp(address: &SocketAddr, local: Option<IpAddr>) -> Result<Socket, Errno> {
+        let fd = new_socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+        if let Some(local) = local {
+            set_port_when_connecting(&fd)?;
+            rustix::net::bind(&fd, &SocketAddr::new(local, 0))?;
         }
+        begun(rustix::net::connect(&fd, address))?;
+        Ok(Socket { fd, is_tcp: true, has_sent: false })
+    }
+
+    fn unix(path: &Path) -> Result<Socket, Errno> {
+        let fd = new_socket(AddressFamily::UNIX)?;
+        begun(rustix::net::connect(&fd, &SocketAddrUnix::new(path)?))?;
+        Ok(Socket { fd, is_tcp: false, has_sent: false })
     }
 
     #[inline]
@@ -225,6 +255,15 @@ impl Socket {
         let flags = if self.is_tcp { RecvFlags::TRUNC } else { RecvFlags::empty() };
         rustix::net::recv(&self.fd, buffer, flags).map(|(_, length)| length)
     }
+}
+
+fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)
+}
+
+/// Connecting that goes on is no error.
+fn begun(done: Result<(), Errno>) -> Result<(), Errno> {
+    if done == Err(Errno::INPROGRESS) { Ok(()) } else { done }
 }
 
 /// Has binding to an address leave the port to connecting, which may use one port for several servers: ip(7). Otherwise a local

@@ -1,6 +1,7 @@
 //! TLS over a socket, by rustls: sessions, what they are made of, and bytes in and out of them.
 
 use super::Socket;
+use super::tunnel::{Opening, Tunnel, TunnelError};
 use crate::engine::LoadError;
 use model::plan::{TlsSpec, TlsVersion, Verify};
 use rustix::io::Errno;
@@ -26,6 +27,8 @@ pub(crate) struct TlsClient {
 pub(crate) struct TlsStream {
     socket: Socket,
     session: ClientConnection,
+    // A tunnel that is not there yet; no byte of the session goes before it.
+    opening: Option<Box<Opening>>,
 }
 
 /// What went wrong below HTTP.
@@ -35,6 +38,15 @@ pub(crate) enum StreamError {
     Kernel(Errno),
     /// The session cannot go on.
     Tls(rustls::Error),
+    /// There is no way through the proxy.
+    Tunnel(TunnelError),
+}
+
+impl StreamError {
+    /// Whether it only has to be tried again when the kernel is ready.
+    pub(crate) fn is_not_now(&self) -> bool {
+        matches!(self, StreamError::Kernel(Errno::AGAIN))
+    }
 }
 
 impl TlsClient {
@@ -85,9 +97,14 @@ impl TlsClient {
 }
 
 impl TlsStream {
-    /// A session over a socket that is being connected.
-    pub(super) fn new(socket: Socket, session: ClientConnection) -> TlsStream {
-        TlsStream { socket, session }
+    /// A session over a socket that is being connected, and perhaps through a tunnel.
+    pub(super) fn new(socket: Socket, session: ClientConnection, tunnel: Option<&Tunnel>) -> TlsStream {
+        TlsStream { socket, session, opening: tunnel.map(Tunnel::open) }
+    }
+
+    /// Whether the way to the server is there; a proxy on it is no server.
+    pub(super) fn is_connected(&self) -> bool {
+        self.socket.has_sent && self.opening.is_none()
     }
 
     pub(super) fn socket(&self) -> &Socket {
@@ -104,6 +121,12 @@ impl TlsStream {
 
     /// Sends what the kernel takes now of what was accepted.
     pub(super) fn flush(&mut self) -> Result<(), StreamError> {
+        if let Some(opening) = &mut self.opening {
+            if !opening.go_on(&mut self.socket)? {
+                return Ok(());
+            }
+            self.opening = None;
+        }
         while self.session.wants_write() {
             match self.session.write_tls(&mut self.socket) {
                 Ok(_) => {}
@@ -117,6 +140,10 @@ impl TlsStream {
 
     /// Gives what has arrived and makes sense; 0 bytes are the end.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
+        if self.opening.is_some() {
+            // What comes now is the proxy's, and flushing looks at it.
+            return Err(StreamError::Kernel(Errno::AGAIN));
+        }
         loop {
             match self.session.reader().read(buffer) {
                 Ok(length) => return Ok(length),
@@ -139,7 +166,7 @@ impl TlsStream {
     }
 
     pub(super) fn is_blocked(&self) -> bool {
-        self.session.wants_write()
+        self.opening.as_ref().map_or_else(|| self.session.wants_write(), |opening| opening.is_unsent())
     }
 
     pub(super) fn is_handshaking(&self) -> bool {

@@ -149,6 +149,18 @@ fn each_connection_keeps_its_cookies() {
     assert_eq!(cookies, ["own=1; id=none", "own=1; id=0; gone=1", last, last, last, last]);
 }
 
+#[test]
+fn cookies_of_the_load_may_hold_templates_beside_those_of_the_server() {
+    let server = Scripted::always(setting(&["id=7"]));
+    let one = RequestSpec { headers: headers(&[("Cookie", "n=${counter}; id=none")]), ..RequestSpec::get("/") };
+    let load = LoadSpec { mix: vec![one], requests: Some(3), cookies: true, ..spec() };
+    assert_eq!(check(server.address(), &load).counts.good, 3);
+    let expected = ["n=1; id=none", "n=2; id=7", "n=3; id=7"];
+    for ((head, _), expected) in server.all_requests().iter().zip(expected) {
+        assert!(head.contains(&format!("\r\nCookie: {expected}\r\n")), "{head}");
+    }
+}
+
 /// One POST that waits for a 100 before its body.
 fn waiting(requests: u64) -> LoadSpec {
     let one = RequestSpec {
@@ -180,6 +192,20 @@ fn a_body_that_nobody_asks_for_is_sent_after_a_second() {
     assert_eq!((result.counts.good, result.counts.retries), (1, 0));
     assert!(result.seconds() >= 1.0, "{}", result.seconds());
     assert_eq!(seen(&server)[0].1, "body 1");
+}
+
+#[test]
+fn a_body_waits_no_longer_when_its_request_is_sent_again() {
+    // The second request is closed upon without a byte, as by a server that found the connection idle for too long.
+    let server = Scripted::start(|turn| match (turn.connection, turn.nth) {
+        (0, 0) => vec![interim(100), Step::ReadBody, Step::Send(answer(200, "abc"))],
+        (0, _) => vec![Step::Close],
+        _ => vec![Step::ReadBody, Step::Send(answer(200, "abc"))],
+    });
+    let load = waiting(2);
+    let one = RequestSpec { method: "PUT".to_owned(), ..load.mix[0].clone() };
+    let result = check(server.address(), &LoadSpec { mix: vec![one], ..load });
+    assert_eq!((result.counts.good, result.counts.retries), (2, 1));
 }
 
 #[test]

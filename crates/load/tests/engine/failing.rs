@@ -4,8 +4,9 @@ use crate::{check, friendly, spec};
 use load::{Ending, LoadError};
 use model::SECOND;
 use model::load::Failure;
-use model::plan::{LoadSpec, RequestSpec};
-use std::net::{Ipv4Addr, SocketAddr};
+use model::plan::{Body, LoadSpec, RequestSpec};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
 use testkit::scripted::{Refusing, Scripted, Step, Turn, answer};
 
@@ -191,4 +192,22 @@ fn what_cannot_start_says_why() {
     ));
     assert!(matches!(error(&spec(), &[4096]), LoadError::Pin { .. }));
     assert_eq!(server.accepted(), 0);
+}
+
+#[test]
+fn an_answer_before_the_request_is_sent_is_an_answer() {
+    // It reads the head, refuses the body and closes on the rest of it, which resets the connection.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(&answer(413, "too large"));
+        }
+    });
+    let body = Body::written("x".repeat(16 << 20));
+    let one = RequestSpec { method: "POST".to_owned(), body: Some(body), ..RequestSpec::get("/") };
+    let result = check(address, &LoadSpec { mix: vec![one], requests: Some(5), ..spec() });
+    assert_eq!(result.counts.failed.into_iter().collect::<Vec<_>>(), [(Failure::Status, 5)], "{:?}", result.examples);
+    assert_eq!((result.counts.statuses[&413], result.counts.connects), (5, 5));
 }

@@ -9,6 +9,7 @@ mod failing;
 mod open;
 mod timing;
 mod users;
+mod ways;
 
 use load::{Control, Target};
 use model::SECOND;

@@ -2,8 +2,10 @@
 
 use crate::{friendly, spec};
 use model::Nanos;
-use model::load::{LoadResult, Sessions};
+use model::load::{Failure, LoadResult, Sessions};
 use model::plan::{Arrivals, LoadSpec, Pace, RequestSpec, SessionSpec, Timetable};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 use testkit::scripted::{Scripted, Step, answer};
 
@@ -89,9 +91,33 @@ fn users_without_an_answer_reload_and_give_up() {
     let (result, sessions) = check(&slow, (load.clone(), patient.clone()));
     assert_eq!((sessions.gave_up, sessions.abandoned, sessions.reloads), (4, 4, 0));
     assert_eq!((result.counts.good, result.counts.failures(), result.in_flight), (0, 0, 0));
+    let (least, most) = sessions.page_at_least.range_us().expect("pages that did not come");
+    assert_eq!((sessions.page_at_least.len(), least / 1000, most / 1000), (4, 149, 150), "as long as they meant to");
     let restless = SessionSpec { reload_after_ns: Some(40 * MS), reloads: 2, ..patient };
     let (_, sessions) = check(&slow, (load, restless));
     assert_eq!((sessions.gave_up, sessions.abandoned, sessions.reloads), (4, 12, 8));
+}
+
+#[test]
+fn a_page_may_need_more_than_can_be_had() {
+    // Whatever belongs to the page is asked of a server that is gone by then.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
+    let address = listener.local_addr().expect("an address");
+    let gone = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a user");
+        drop(listener);
+        let _ = stream.read(&mut [0; 1024]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    });
+    let (load, session) = twenty();
+    let mix = (0..30_000).map(|n| RequestSpec::get(&format!("/{n}"))).collect();
+    let session = SessionSpec { connections: 1, ..session };
+    let load = LoadSpec { mix, requests: Some(1), connections: 1, session: Some(session), ..load };
+    let result = crate::check(address, &load);
+    gone.join().expect("the server holds");
+    let sessions = result.sessions.expect("a load of users");
+    assert_eq!((result.counts.good, result.counts.failed[&Failure::Refused]), (1, 29_999));
+    assert_eq!((sessions.incomplete, sessions.lateness.len()), (1, 1));
 }
 
 #[test]
@@ -104,4 +130,32 @@ fn an_abandoned_page_is_cut_off_in_the_middle() {
     let (result, sessions) = check(&server, (LoadSpec { requests: Some(3), ..load }, session));
     assert_eq!((sessions.gave_up, sessions.abandoned), (3, 3));
     assert!(result.counts.bytes_in > 0, "what was received of it is counted");
+}
+
+#[test]
+fn a_users_cookies_go_with_the_user_and_with_nobody_else() {
+    let server = Scripted::start(|turn| {
+        let field = format!("Set-Cookie: id={}", turn.connection);
+        vec![Step::Send(format!("HTTP/1.1 200 X\r\n{field}\r\nContent-Length: 0\r\n\r\n").into_bytes())]
+    });
+    let (load, session) = twenty();
+    let load = LoadSpec { cookies: true, ..load };
+    let (_, sessions) = check(&server, (load.clone(), session.clone()));
+    let cookie = |head: &str| head.contains("\r\nCookie: id=");
+    let heads: Vec<String> = server.all_requests().into_iter().map(|(head, _)| head).collect();
+    let (pages, others): (Vec<&String>, Vec<&String>) = heads.iter().partition(|head| head.starts_with("GET / "));
+    assert_eq!((pages.len() as u64, sessions.users), (20, 20));
+    assert!(pages.iter().all(|head| !cookie(head)), "whoever comes new has none: {pages:?}");
+    assert!(others.iter().all(|head| cookie(head)), "both connections send what the page set: {others:?}");
+    // Who clicks again is who came before.
+    let server =
+        Scripted::always(vec![Step::Send(b"HTTP/1.1 200 X\r\nSet-Cookie: id=1\r\nContent-Length: 0\r\n\r\n".to_vec())]);
+    let again = SessionSpec { returns: 1.0, connections: 1, ..session };
+    let one = LoadSpec { connections: 1, requests: Some(1), duration_ns: Some(300 * MS), ..load };
+    // The end may come while the user thinks, so the sums of the door do not hold.
+    let result = crate::check(server.address(), &LoadSpec { session: Some(again), ..one });
+    let sessions = result.sessions.expect("a load of users");
+    let pages: Vec<(String, String)> = server.all_requests();
+    let first = pages.iter().filter(|(head, _)| head.starts_with("GET / ") && !cookie(head)).count();
+    assert!(sessions.returned > 0 && first == 1, "{sessions:?} {first}");
 }

@@ -55,7 +55,7 @@ impl Body {
 enum Stored {
     Bytes(Vec<u8>),
     Body {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "super::as_text_if_any")]
         file: Option<PathBuf>,
         length: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +98,14 @@ mod tests {
         check(&Body::written("a=1"), r#"{"length":3,"text":"a=1"}"#, Some(b"a=1"));
         check(&Body::written(vec![0xff]), r#"{"length":1}"#, None);
         check(&Body::read(Path::new("b"), vec![b'x'; 5000]), r#"{"file":"b","length":5000}"#, None);
+    }
+
+    #[test]
+    fn a_file_whose_name_is_no_text_is_stored_by_what_can_be_read_of_it() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = Path::new(std::ffi::OsStr::from_bytes(b"a\xff"));
+        let stored = serde_json::to_string(&Body::read(name, vec![])).unwrap();
+        assert_eq!(stored, "{\"file\":\"a\u{fffd}\",\"length\":0,\"text\":\"\"}");
     }
 
     #[test]

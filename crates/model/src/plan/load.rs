@@ -124,7 +124,7 @@ pub enum Verify {
     /// Those of the authorities that this machine trusts.
     System,
     /// Those of the authorities in a PEM file.
-    File(PathBuf),
+    File(#[serde(serialize_with = "super::as_text")] PathBuf),
     /// Anybody's.
     Nothing,
 }
@@ -144,8 +144,10 @@ pub enum TlsVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientCertificate {
     /// The certificate, and those between it and the authority.
+    #[serde(serialize_with = "super::as_text")]
     pub certificate: PathBuf,
     /// The private key.
+    #[serde(serialize_with = "super::as_text")]
     pub key: PathBuf,
 }
 
@@ -262,11 +264,32 @@ const LAST_WAIT: Nanos = SECOND;
 /// What is stored, and shown, in place of a secret.
 pub const SECRET: &str = "***";
 
-/// Whether a header field of that name holds a password or what is as good as one.
+/// Whether a header field of that name holds a password or what is as good as one, by the words in it: rather one too many than
+/// a secret in a store.
 #[must_use]
 pub fn is_secret(name: &str) -> bool {
-    ["authorization", "cookie", "proxy-authorization"].iter().any(|secret| name.eq_ignore_ascii_case(secret))
+    // `X-Api-Key`, `x_api_key` and `apikey` are one to those who read them.
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    SECRET_WORDS.iter().any(|word| name.contains(word)) || ["auth", "xauth", "key", "xkey"].contains(&name.as_str())
 }
+
+/// What names of secrets have in them, without hyphens.
+const SECRET_WORDS: [&str; 13] = [
+    "authorization",
+    "cookie",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "accesskey",
+    "authkey",
+    "privatekey",
+    "session",
+    "credential",
+];
 
 fn without_secrets<S: serde::Serializer>(headers: &[(String, String)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(headers.iter().map(|(name, value)| (name, if is_secret(name) { SECRET } else { value })))
@@ -446,12 +469,30 @@ mod tests {
 
     #[test]
     fn what_proves_who_somebody_is_is_not_stored() {
-        let headers = [("X-A", "1"), ("authorization", "Basic abc"), ("Cookie", "a=b"), ("Proxy-Authorization", "x")];
-        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let shown = ["X-A", "Accept", "Authority", "X-Author", "Content-Type", "Host", "Keep-Alive", "X-Compass"];
+        let secret = [
+            "authorization",
+            "Cookie",
+            "Proxy-Authorization",
+            "X-Api-Key",
+            "API_KEY",
+            "apikey",
+            "X-Auth-Token",
+            "X-Auth",
+            "X-CSRF-Token",
+            "X-Client-Secret",
+            "X-Password",
+            "X-Vault-Token",
+            "Session-Id",
+            "X-Amz-Security-Token",
+            "X-Credentials",
+            "X-Access-Key",
+        ];
+        let headers = shown.iter().chain(&secret).map(|&name| (name.to_owned(), "1".to_owned())).collect();
         let spec = LoadSpec { mix: vec![RequestSpec { headers, ..RequestSpec::get("/") }], ..LoadSpec::of("l", "/") };
         let stored: LoadSpec = serde_json::from_str(&serde_json::to_string(&spec).unwrap()).unwrap();
         let values: Vec<_> = stored.mix[0].headers.iter().map(|(_, value)| value.as_str()).collect();
-        assert_eq!(values, ["1", SECRET, SECRET, SECRET]);
+        assert_eq!(values, [vec!["1"; shown.len()], vec![SECRET; secret.len()]].concat());
     }
 
     #[test]

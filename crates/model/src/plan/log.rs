@@ -10,6 +10,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Log {
     /// The log's file.
+    #[serde(serialize_with = "super::as_text")]
     pub file: PathBuf,
     /// Its format, by name or as the server's configuration writes it.
     pub format: String,

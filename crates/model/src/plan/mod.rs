@@ -39,6 +39,7 @@ pub struct Plan {
     /// One sentence on what it finds out.
     pub about: String,
     /// The file it came from.
+    #[serde(serialize_with = "as_text")]
     pub file: PathBuf,
     /// Commands to run before anything is measured, in order.
     pub build: Vec<Build>,
@@ -79,6 +80,7 @@ pub struct Build {
     /// Program and arguments.
     pub command: Vec<String>,
     /// Folder to run it in: the plan's own.
+    #[serde(serialize_with = "as_text")]
     pub directory: PathBuf,
     /// Line in the plan, for messages.
     pub line: usize,
@@ -100,14 +102,17 @@ pub enum ServerSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Apache {
     /// The program; the system's own when absent.
+    #[serde(serialize_with = "as_text_if_any")]
     pub program: Option<PathBuf>,
     /// Processing module.
     pub mpm: Mpm,
     /// Modules to load beyond the ones every instance has, by the name in their file: `cgi` for `mod_cgi.so`.
     pub modules: Vec<String>,
     /// What is served at `/`.
+    #[serde(serialize_with = "as_text_if_any")]
     pub document_root: Option<PathBuf>,
     /// What is served at `/cgi-bin/`.
+    #[serde(serialize_with = "as_text_if_any")]
     pub scripts: Option<PathBuf>,
     /// Directives of every variant, before the variant's own.
     pub directives: Vec<Directive>,
@@ -135,7 +140,8 @@ pub enum Mpm {
 pub struct Url {
     /// What the user gave, without a password.
     pub url: String,
-    /// Where that led to: an address with its port, or `unix:` and a path.
+    /// Where that led to: an address with its port, several with `, ` between them, or `unix:` and a path; behind `proxy ` it is
+    /// that of a proxy, and the server may be anywhere.
     pub address: String,
 }
 
@@ -237,9 +243,8 @@ impl Url {
     /// Whether the server runs on this machine, so that readings of the machine say something about it.
     #[must_use]
     pub fn is_here(&self) -> bool {
-        self.address
-            .parse::<SocketAddr>()
-            .map_or_else(|_| self.address.starts_with("unix:"), |at| at.ip().is_loopback())
+        let is_ours = |address: &str| address.parse::<SocketAddr>().is_ok_and(|at| at.ip().is_loopback());
+        self.address.starts_with("unix:") || self.address.split(", ").all(is_ours)
     }
 }
 
@@ -299,5 +304,37 @@ impl Plan {
     #[must_use]
     pub fn load(&self, cell: &Cell) -> &LoadSpec {
         self.loads.iter().find(|l| l.name == cell.load).expect("checked when parsed")
+    }
+}
+
+/// A path as it is stored, for humans: one that is no UTF-8 is not refused.
+fn as_text<P: AsRef<Path>, S: serde::Serializer>(path: &P, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.as_ref().to_string_lossy())
+}
+
+fn as_text_if_any<S: serde::Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_here(address: &str, expected: bool) {
+        let url = Url { url: "http://there.example/".to_owned(), address: address.to_owned() };
+        assert_eq!(url.is_here(), expected, "{address}");
+    }
+
+    #[test]
+    fn a_server_is_here_when_all_its_addresses_are() {
+        check_here("127.0.0.1:80", true);
+        check_here("[::1]:80", true);
+        check_here("unix:/run/socket", true);
+        check_here("192.0.2.1:80", false);
+        check_here("127.0.0.1:80, 127.0.0.2:80", true);
+        check_here("127.0.0.1:80, 192.0.2.1:80", false);
+        check_here("proxy 127.0.0.1:3128", false);
+        check_here("", false);
     }
 }

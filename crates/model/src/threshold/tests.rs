@@ -130,6 +130,8 @@ fn check(load: &LoadResult, threshold: &str, expected: &str) {
         Met::Unknown(Why::TooFew { have, needed }) => format!("{have} of {needed}"),
         Met::Unknown(Why::CutOff) => "cut off".to_owned(),
         Met::Unknown(Why::ClosedLoop) => "closed".to_owned(),
+        Met::Unknown(Why::Users) => "users".to_owned(),
+        Met::Unknown(Why::NoUsers) => "no users".to_owned(),
     };
     let found = match judged.found {
         None => String::new(),
@@ -181,6 +183,13 @@ fn what_was_not_measured_is_not_met() {
     check(&load(1000), "service.p50 < 10s", "closed");
     check(&load(1000), "unsent = 0", "closed");
     check(&load(1000), "unsent < 1%", "closed");
+    check(&load(1000), "page.p50 < 10s", "no users");
+    check(&open(1000, 0, 0), "page.p50 < 10s", "no users");
+    // Users come at a rate of their own, or do not; either way their requests have none.
+    let users = LoadResult { sessions: Some(crate::load::Sessions::default()), ..load(1000) };
+    check(&users, "service.p50 < 10s", "users");
+    check(&users, "unsent = 0", "users");
+    check(&users, "page.p50 < 10s", "nothing");
 }
 
 #[test]

@@ -114,7 +114,8 @@ pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
     let known: Vec<_> =
         cells.iter().enumerate().filter_map(|(style, cell)| Some((style, cell, cell.latency.as_ref()?))).collect();
     let low = known.iter().map(|(_, _, l)| l.min_us).min().unwrap_or(1).max(1) as f64;
-    let Some(high) = known.iter().map(|(_, _, l)| l.max_us).max() else { return String::new() };
+    let points = known.iter().flat_map(|(_, _, l)| &l.percentiles);
+    let Some(high) = points.map(|point| point.at_most_us).max() else { return String::new() };
     let most = known.iter().map(|(_, _, l)| l.count).max().unwrap_or(1).max(20) as f64;
     let y = Axis::logarithmic(low, (high as f64).max(low), duration);
     let named = NAMED.into_iter().filter(|&percent| rarity(percent, most) < most);
@@ -245,11 +246,12 @@ mod tests {
         let point = |percent, at_most_us| crate::view::PercentileView { percent, at_most_us };
         let latency = LatencyView {
             min_us: 1,
-            mean_us: 2.0,
-            median_us: 2,
+            mean_us: Some(2.0),
+            median_us: Some(2),
             p99_us: None,
-            max_us: 9,
+            max_us: Some(9),
             count: 50,
+            unanswered: 0,
             percentiles: vec![point(50.0, 2), point(90.0, 5), point(100.0, 9)],
         };
         let rounded: Vec<_> = curve(&latency).into_iter().map(|(at, us)| (at.round(), us)).collect();

@@ -140,7 +140,7 @@ impl Teller<'_> {
     fn generator(&self) -> FactView {
         let threads = self.load.generator.threads;
         let share = percent(self.load.generator_share() * 100.0);
-        let late = self.load.open.as_ref().and_then(|open| open.lateness.percentile_us(99.0));
+        let late = self.load.lateness().and_then(|lateness| lateness.percentile_us(99.0));
         let mut arguments = vec![("threads", threads.into()), ("share", share.into())];
         match late {
             None => self.fact("fact-generator", "fact-generator-text", &arguments),

@@ -19,8 +19,11 @@ pub(crate) fn view(judged: Judged, words: &Catalogue) -> ThresholdView {
         }
         Met::Unknown(Why::NothingMeasured) => "threshold-nothing",
         Met::Unknown(Why::ClosedLoop) => "threshold-closed",
+        Met::Unknown(Why::Users) => "threshold-users",
+        Met::Unknown(Why::NoUsers) => "threshold-no-users",
     };
-    if !matches!(judged.met, Met::Unknown(Why::NothingMeasured | Why::ClosedLoop)) {
+    let nothing = Why::NothingMeasured;
+    if !matches!(judged.met, Met::Unknown(why) if [nothing, Why::ClosedLoop, Why::Users, Why::NoUsers].contains(&why)) {
         arguments.push(("found", found.into()));
     }
     let sentence = words.say(id, &arguments);

@@ -16,7 +16,7 @@ pub mod json;
 pub mod openmetrics;
 mod probe;
 pub mod text;
-mod times;
+pub(crate) mod times;
 
 use crate::language::{Catalogue, Language, Sentence};
 use crate::view::{
@@ -172,7 +172,7 @@ pub struct BarView {
 pub struct SecondView {
     /// Since the load began.
     pub start_s: f64,
-    /// How long it was; only the last one is shorter than a second.
+    /// How long it was; the first is a little shorter than a second in a closed loop, the last may be much shorter.
     pub length_s: f64,
     /// Good answers.
     pub good: u64,
@@ -184,6 +184,21 @@ pub struct SecondView {
     pub mean_us: Option<f64>,
     /// Percentiles of these latencies, those of [`SecondView::PERCENTS`]; `None` where too few support them.
     pub percentiles_us: [Option<u64>; 3],
+    /// The largest.
+    pub max_us: Option<u64>,
+    /// What an independent visitor saw in it, if one came by beside the load.
+    pub visitor: Option<VisitorSecond>,
+}
+
+/// What a visitor saw in about one second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VisitorSecond {
+    /// Visits answered well that ended in it.
+    pub good: u64,
+    /// Visits that failed.
+    pub failed: u64,
+    /// Mean latency of the good ones.
+    pub mean_us: Option<f64>,
     /// The largest.
     pub max_us: Option<u64>,
 }
@@ -259,7 +274,7 @@ impl LoadView {
             concurrency: load.concurrency(),
             rate: rate(load, spec),
             histogram: times::histogram(load, &words),
-            seconds: seconds(load),
+            seconds: seconds(load, trial.probe.as_ref()),
             generator: generator(load),
             facts: facts::facts(load, spec, &words),
             table: times::table(load, &times, &words),
@@ -291,13 +306,16 @@ fn rate(load: &LoadResult, spec: &LoadSpec) -> RateView {
     }
 }
 
-fn seconds(load: &LoadResult) -> Vec<SecondView> {
+fn seconds(load: &LoadResult, seen: Option<&LoadResult>) -> Vec<SecondView> {
     let view = |interval: &model::load::LoadInterval| {
         let latency = interval.total.unpack();
+        // A closed loop's window begins with its first request, a moment after the threads that count its seconds.
+        let start_ns = interval.start_ns.max(load.started_ns);
+        let end_ns = interval.start_ns + interval.length_ns;
         let supported = |percent: f64| latency.len() >= Statistic::Percentile(percent).needs();
         SecondView {
-            start_s: (interval.start_ns as f64 - load.started_ns as f64) / 1e9,
-            length_s: interval.length_ns as f64 / 1e9,
+            start_s: (start_ns - load.started_ns) as f64 / 1e9,
+            length_s: end_ns.saturating_sub(start_ns) as f64 / 1e9,
             good: interval.counts.good,
             failed: interval.counts.failures(),
             bytes_in: interval.counts.bytes_in,
@@ -305,13 +323,14 @@ fn seconds(load: &LoadResult) -> Vec<SecondView> {
             percentiles_us: SecondView::PERCENTS
                 .map(|percent| latency.percentile_us(percent).filter(|_| supported(percent))),
             max_us: latency.range_us().map(|(_, max)| max),
+            visitor: seen.map(|seen| probe::second(seen, load, interval)),
         }
     };
     load.intervals.iter().map(view).collect()
 }
 
 fn generator(load: &LoadResult) -> GeneratorView {
-    let lateness = load.open.as_ref().map(|open| &open.lateness).filter(|lateness| !lateness.is_empty());
+    let lateness = load.lateness();
     GeneratorView {
         account: load.generator.clone(),
         share: load.generator_share(),

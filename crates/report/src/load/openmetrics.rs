@@ -4,8 +4,8 @@
 //! a value is told apart from its bound only as far as three digits do. What is known only to be more than something has no place
 //! in a histogram: it is counted in `webdyno_unanswered`.
 
-use super::{LoadView, TimesView};
-use model::load::Failure;
+use super::{LoadView, ProbeView, TimesView};
+use model::load::{Counts, Failure};
 use model::statistic::Part;
 use std::fmt::Write as _;
 
@@ -49,7 +49,8 @@ pub fn render(view: &LoadView) -> String {
     page.requests(view);
     page.traffic(view);
     page.window(view);
-    view.times.iter().for_each(|times| page.histogram(times));
+    view.times.iter().for_each(|times| page.histogram("webdyno", times, help(times.part)));
+    view.probe.iter().for_each(|probe| page.visitor(probe));
     page.thresholds(view);
     page.out.push_str("# EOF\n");
     page.out
@@ -99,16 +100,8 @@ impl Page {
     }
 
     fn requests(&mut self, view: &LoadView) {
-        self.family("webdyno_requests", Kind::Counter, "", "Requests that ended, by how.");
-        self.sample("webdyno_requests_total", &[("outcome", "good"), ("cause", "")], &view.counts.good.to_string());
-        for (cause, count) in &view.counts.failed {
-            let labels = [("outcome", "failed"), ("cause", cause_name(*cause))];
-            self.sample("webdyno_requests_total", &labels, &count.to_string());
-        }
-        self.family("webdyno_responses", Kind::Counter, "", "Complete answers by status.");
-        for (status, count) in &view.counts.statuses {
-            self.sample("webdyno_responses_total", &[("status", &status.to_string())], &count.to_string());
-        }
+        self.ended("webdyno_requests", "Requests that ended, by how.", &view.counts);
+        self.answered("webdyno_responses", "Complete answers by status.", &view.counts);
         let counted = [
             ("webdyno_retries", "Requests sent a second time.", Some(view.counts.retries)),
             ("webdyno_connections", "Connections opened.", Some(view.counts.connects)),
@@ -127,6 +120,39 @@ impl Page {
         }
         let in_flight = view.in_flight.to_string();
         self.lone("webdyno_in_flight", Kind::Gauge, "", "Requests in flight at the end.", &in_flight);
+    }
+
+    /// Requests by how they ended.
+    fn ended(&mut self, name: &str, help: &str, counts: &Counts) {
+        self.family(name, Kind::Counter, "", help);
+        let total = format!("{name}_total");
+        self.sample(&total, &[("outcome", "good"), ("cause", "")], &counts.good.to_string());
+        for (cause, count) in &counts.failed {
+            let labels = [("outcome", "failed"), ("cause", cause_name(*cause))];
+            self.sample(&total, &labels, &count.to_string());
+        }
+    }
+
+    fn answered(&mut self, name: &str, help: &str, counts: &Counts) {
+        self.family(name, Kind::Counter, "", help);
+        for (status, count) in &counts.statuses {
+            self.sample(&format!("{name}_total"), &[("status", &status.to_string())], &count.to_string());
+        }
+    }
+
+    /// What an independent visitor saw: families of its own, because none of it is in the load's.
+    fn visitor(&mut self, probe: &ProbeView) {
+        let help = "Visits of an independent visitor beside the load, each on a new connection.";
+        self.lone("webdyno_probe_visits", Kind::Counter, "", help, &probe.visits.to_string());
+        self.ended("webdyno_probe_requests", "Visits that ended, by how.", &probe.counts);
+        self.answered("webdyno_probe_responses", "Complete answers to visits by status.", &probe.counts);
+        let help = "Visits without an answer when the load ended.";
+        self.lone("webdyno_probe_unanswered", Kind::Counter, "", help, &probe.unanswered.to_string());
+        let help = "Latency of visits answered well, from when they were due; it contains connecting.";
+        self.histogram("webdyno_probe", &probe.latency, help);
+        if let Some(connect) = &probe.connect {
+            self.histogram("webdyno_probe", connect, "Time that visits took to connect.");
+        }
     }
 
     fn traffic(&mut self, view: &LoadView) {
@@ -152,16 +178,8 @@ impl Page {
         }
     }
 
-    fn histogram(&mut self, times: &TimesView) {
-        let name = format!("webdyno_{}_seconds", times.part.name());
-        let help = match times.part {
-            Part::Latency => "Latency of good answers; in an open loop from when they were due.",
-            Part::Service => "Latency of good answers from when they were sent.",
-            Part::FirstByte => "Time of good answers to their first byte.",
-            Part::Connect => "Time to connect.",
-            Part::Handshake => "Time for the TLS handshake.",
-            Part::Page => "Time from a click to the last byte of the page and all that belongs to it.",
-        };
+    fn histogram(&mut self, of: &str, times: &TimesView, help: &str) {
+        let name = format!("{of}_{}_seconds", times.part.name());
         self.family(&name, Kind::Histogram, "seconds", help);
         let mut buckets = times.buckets.iter().peekable();
         let mut count = 0;
@@ -195,6 +213,17 @@ impl Page {
     }
 }
 
+fn help(part: Part) -> &'static str {
+    match part {
+        Part::Latency => "Latency of good answers; in an open loop from when they were due.",
+        Part::Service => "Latency of good answers from when they were sent.",
+        Part::FirstByte => "Time of good answers to their first byte.",
+        Part::Connect => "Time to connect.",
+        Part::Handshake => "Time for the TLS handshake.",
+        Part::Page => "Time from a click to the last byte of the page and all that belongs to it.",
+    }
+}
+
 fn cause_name(cause: Failure) -> &'static str {
     match cause {
         Failure::Refused => "refused",
@@ -204,6 +233,7 @@ fn cause_name(cause: Failure) -> &'static str {
         Failure::BadResponse => "bad_response",
         Failure::LengthDiffers => "length_differs",
         Failure::Status => "status",
+        Failure::Proxy => "proxy",
         Failure::Tls => "tls",
         Failure::Check => "check",
         Failure::Local => "local",

@@ -1,10 +1,11 @@
 //! What an independent visitor saw beside a load: counted apart, and shown beside what the load itself saw.
 
 use super::times;
-use super::{ProbeView, TimesView};
+use super::{ProbeView, TimesView, VisitorSecond};
 use crate::language::{Catalogue, Sentence};
 use crate::view::{Row, RowKind, Table, cells};
-use model::load::LoadResult;
+use model::latency::Latency;
+use model::load::{Counts, LoadInterval, LoadResult};
 use model::statistic::{Part, Statistic};
 
 /// Of a visitor who came at all.
@@ -26,6 +27,29 @@ pub(super) fn view(seen: Option<&LoadResult>, load: &LoadResult, words: &Catalog
         latency,
         table,
     })
+}
+
+/// What a visitor saw in a second of the load. The two count their seconds from moments apart by as much as a thread takes to
+/// start, so one of the visitor's belongs to that of the load which has its middle; the last one to the last.
+pub(super) fn second(seen: &LoadResult, load: &LoadResult, of: &LoadInterval) -> VisitorSecond {
+    let end_ns = of.start_ns + of.length_ns;
+    let is_last = load.intervals.last().is_none_or(|last| last.start_ns == of.start_ns);
+    let is_first = load.intervals.first().is_none_or(|first| first.start_ns == of.start_ns);
+    let belongs = |theirs: &&LoadInterval| {
+        let middle = theirs.start_ns + theirs.length_ns / 2;
+        (middle >= of.start_ns || is_first) && (middle < end_ns || is_last)
+    };
+    let (mut counts, mut latency) = (Counts::default(), Latency::new());
+    for theirs in seen.intervals.iter().filter(belongs) {
+        counts.merge(&theirs.counts);
+        latency.merge(&theirs.total.unpack());
+    }
+    VisitorSecond {
+        good: counts.good,
+        failed: counts.failures(),
+        mean_us: latency.mean_us(),
+        max_us: latency.range_us().map(|(_, max)| max),
+    }
 }
 
 fn sentences(visits: u64, seen: &LoadResult, latency: &TimesView, words: &Catalogue) -> Vec<Sentence> {

@@ -4,6 +4,7 @@ use super::{BarView, TimesView};
 use crate::language::{Catalogue, Sentence};
 use crate::view::table::NOTHING;
 use crate::view::{Row, RowKind, Table};
+use model::latency::Latency;
 use model::load::LoadResult;
 use model::statistic::{Found, Part, Statistic};
 
@@ -81,7 +82,7 @@ fn head(part: Part) -> &'static str {
     }
 }
 
-pub(super) fn label(statistic: Statistic, words: &Catalogue) -> String {
+pub(crate) fn label(statistic: Statistic, words: &Catalogue) -> String {
     match statistic {
         Statistic::Min => words.word("statistic-min"),
         Statistic::Mean => words.word("statistic-mean"),
@@ -112,24 +113,28 @@ fn notes(load: &LoadResult, times: &[TimesView], words: &Catalogue) -> Vec<Sente
 /// Bars of the histogram.
 const BARS: u32 = 10;
 
-/// Latencies of good answers in bars of equal width on a logarithmic axis, then the requests that had no answer.
-pub(super) fn histogram(load: &LoadResult, words: &Catalogue) -> Vec<BarView> {
-    let mut counted: Vec<(String, u64)> = Vec::new();
-    if let Some((min, max)) = load.total.range_us() {
-        let (low, high) = (min.max(1) as f64, max.max(1) as f64);
-        let bars = if high > low { BARS } else { 1 };
-        let edge =
-            |bar: u32| if bar == bars { f64::MAX } else { low * (high / low).powf(f64::from(bar) / f64::from(bars)) };
-        let mut buckets = load.total.buckets().peekable();
-        for bar in 1..=bars {
-            let mut count = 0;
-            while let Some((_, n)) = buckets.next_if(|&(us, _)| us as f64 <= edge(bar)) {
-                count += n;
-            }
-            let label = format!("<= {}", units::short_duration(edge(bar).min(high) * 1e3));
-            counted.push((label, count));
+/// Latencies in bars of equal width on a logarithmic axis: the largest of each, and how many are in it.
+pub(crate) fn bars(latency: &Latency) -> Vec<(String, u64)> {
+    let Some((min, max)) = latency.range_us() else { return Vec::new() };
+    let (low, high) = (min.max(1) as f64, max.max(1) as f64);
+    let bars = if high > low { BARS } else { 1 };
+    let edge =
+        |bar: u32| if bar == bars { f64::MAX } else { low * (high / low).powf(f64::from(bar) / f64::from(bars)) };
+    let mut buckets = latency.buckets().peekable();
+    let mut counted = Vec::new();
+    for bar in 1..=bars {
+        let mut count = 0;
+        while let Some((_, n)) = buckets.next_if(|&(us, _)| us as f64 <= edge(bar)) {
+            count += n;
         }
+        counted.push((format!("<= {}", units::short_duration(edge(bar).min(high) * 1e3)), count));
     }
+    counted
+}
+
+/// Latencies of good answers in bars, then the requests that had no answer.
+pub(super) fn histogram(load: &LoadResult, words: &Catalogue) -> Vec<BarView> {
+    let mut counted = bars(&load.total);
     if let Some(cut_off) = load.cut_off(Part::Latency) {
         counted.push((words.word("bar-unanswered"), cut_off.len()));
     }

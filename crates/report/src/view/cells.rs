@@ -10,9 +10,10 @@ use crate::view::{
 };
 use diagnosis::{Diagnosis, Finding, Quantity, Unit};
 use model::latency::Latency;
-use model::load::{Counts, Failure, LoadResult};
+use model::load::{Counts, Failure, LoadResult, Quantile, percentile_of};
 use model::plan::{Cell, Plan, Role};
 use model::run::Run;
+use model::statistic::Part;
 use stats::{Verdict, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,10 +27,13 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
     let loads: Vec<&LoadResult> = run.measured(&cell.name).map(|(_, load)| load).collect();
     let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
     let (mut latency, mut first_byte, mut connect) = (Latency::new(), Latency::new(), Latency::new());
-    let mut counts = Counts::default();
+    let (mut unanswered, mut counts) = (Latency::new(), Counts::default());
     let mut examples: BTreeMap<Failure, String> = BTreeMap::new();
     for load in &loads {
         latency.merge(&load.total);
+        if let Some(cut_off) = load.cut_off(Part::Latency) {
+            unanswered.merge(cut_off);
+        }
         first_byte.merge(&load.first_byte);
         connect.merge(&load.connect);
         counts.merge(&load.counts);
@@ -48,7 +52,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         window_s: median(&loads.iter().map(|load| load.seconds()).collect::<Vec<_>>()),
         good_per_s: geometric_mean(&goodputs),
         good_per_s_of_trials: goodputs,
-        latency: latency_view(&latency),
+        latency: latency_view(&latency, &unanswered),
         first_byte_median_us: first_byte.percentile_us(50.0),
         connect_median_us: connect.percentile_us(50.0),
         good: counts.good,
@@ -80,18 +84,23 @@ fn geometric_mean(values: &[f64]) -> Option<f64> {
 const PERCENTS: [f64; 17] =
     [0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.9, 99.95, 99.99, 100.0];
 
-fn latency_view(latency: &Latency) -> Option<LatencyView> {
-    let (min_us, max_us) = latency.range_us()?;
-    let at = |percent: f64| latency.percentile_us(percent);
-    // A percentile that no single answer stands for would only repeat the maximum.
-    let resolved = |percent: f64| percent >= 100.0 || latency.len() as f64 * (100.0 - percent) >= 100.0;
+fn latency_view(latency: &Latency, unanswered: &Latency) -> Option<LatencyView> {
+    let (min_us, _) = latency.range_us()?;
+    let count = latency.len() + unanswered.len();
+    let at = |percent: f64| match percentile_of(latency, unanswered, percent)? {
+        Quantile::Exactly(us) => Some(us),
+        Quantile::MoreThan(_) => None,
+    };
+    // A percentile that no single request stands for would only repeat the maximum.
+    let resolved = |percent: f64| percent >= 100.0 || count as f64 * (100.0 - percent) >= 100.0;
     Some(LatencyView {
         min_us,
-        mean_us: latency.mean_us()?,
-        median_us: at(50.0)?,
+        mean_us: latency.mean_us().filter(|_| unanswered.is_empty()),
+        median_us: at(50.0),
         p99_us: at(99.0).filter(|_| resolved(99.0)),
-        max_us,
-        count: latency.len(),
+        max_us: at(100.0),
+        count,
+        unanswered: unanswered.len(),
         percentiles: PERCENTS
             .into_iter()
             .filter(|&percent| resolved(percent))
@@ -118,6 +127,7 @@ fn failure_id(cause: Failure) -> &'static str {
         Failure::BadResponse => "failure-bad-response",
         Failure::LengthDiffers => "failure-length-differs",
         Failure::Status => "failure-status",
+        Failure::Proxy => "failure-proxy",
         Failure::Tls => "failure-tls",
         Failure::Check => "failure-check",
         Failure::Local => "failure-local",

@@ -160,16 +160,18 @@ pub struct CellView {
 pub struct LatencyView {
     /// Smallest.
     pub min_us: u64,
-    /// Arithmetic mean.
-    pub mean_us: f64,
+    /// Arithmetic mean; this and what follows is `None` where requests without an answer leave it unknown.
+    pub mean_us: Option<f64>,
     /// Half are at or below.
-    pub median_us: u64,
-    /// 99 % are at or below; `None` when there are too few answers for a hundredth of them.
+    pub median_us: Option<u64>,
+    /// 99 % are at or below; `None` too when there are too few answers for a hundredth of them.
     pub p99_us: Option<u64>,
     /// Largest.
-    pub max_us: u64,
-    /// Answers in it.
+    pub max_us: Option<u64>,
+    /// Requests in it.
     pub count: u64,
+    /// Those of them without an answer, of which only a lower bound is known: an open loop leaves none out.
+    pub unanswered: u64,
     /// The whole distribution, ascending.
     pub percentiles: Vec<PercentileView>,
 }

@@ -90,6 +90,9 @@ pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Tabl
     if cells.iter().any(|cell| cell.trials_used > 0) {
         notes.push(words.say("table-note", &[]));
     }
+    if cells.iter().any(|cell| cell.latency.as_ref().is_some_and(|latency| latency.unanswered > 0)) {
+        notes.push(words.say("unanswered-note", &[]));
+    }
     for (id, note, count) in [
         ("row-in-flight", "in-flight-note", (|cell| cell.in_flight) as fn(&CellView) -> u64),
         ("row-retries", "retries-note", |cell| cell.retries),
@@ -128,7 +131,7 @@ pub(crate) fn phases(cells: &[CellView], words: &Catalogue) -> Table {
     let parts: [(&str, Figure); 3] = [
         ("row-connect", |cell| cell.connect_median_us),
         ("row-first-byte", |cell| cell.first_byte_median_us),
-        ("row-last-byte", |cell| cell.latency.as_ref().map(|latency| latency.median_us)),
+        ("row-last-byte", |cell| cell.latency.as_ref().and_then(|latency| latency.median_us)),
     ];
     let rows = parts.into_iter().map(|(id, median)| {
         let medians: Vec<Option<f64>> = cells.iter().map(|cell| Some(median(cell)? as f64 * 1e3)).collect();
@@ -166,12 +169,12 @@ fn latencies(cells: &[CellView], words: &Catalogue) -> Vec<Row> {
     type Figure = fn(&LatencyView) -> Option<f64>;
     let figures: [(&str, Figure); 5] = [
         ("row-min", |l| Some(l.min_us as f64)),
-        ("row-mean", |l| Some(l.mean_us)),
-        ("row-median", |l| Some(l.median_us as f64)),
+        ("row-mean", |l| l.mean_us),
+        ("row-median", |l| l.median_us.map(|us| us as f64)),
         ("row-p99", |l| l.p99_us.map(|us| us as f64)),
-        ("row-max", |l| Some(l.max_us as f64)),
+        ("row-max", |l| l.max_us.map(|us| us as f64)),
     ];
-    let medians = cells.iter().filter_map(|cell| cell.latency.as_ref()).map(|l| l.median_us as f64 * 1e3);
+    let medians = cells.iter().filter_map(|cell| cell.latency.as_ref()).filter_map(|l| Some(l.median_us? as f64 * 1e3));
     let largest = medians.reduce(f64::max);
     let in_ns = |cell: &CellView, figure: Figure| Some(figure(cell.latency.as_ref()?)? * 1e3);
     let row = |(id, figure): (&str, Figure)| {

@@ -85,6 +85,53 @@ fn as_csv() {
 }
 
 #[test]
+fn nothing_happens_before_the_window() {
+    // The threads of a closed loop count their seconds from a moment before the first request.
+    let mut run = scene::closed();
+    let load = run.trials[0].load.as_mut().unwrap();
+    load.started_ns += 400_000;
+    let (ends, counted) = (load.ended_ns - load.started_ns, load.intervals.len());
+    let view = view(&run, Language::English);
+    assert_eq!((view.seconds[0].start_s, view.seconds[0].length_s), (0.0, 0.9996));
+    assert!((view.seconds[1].start_s - 0.9996).abs() < 1e-9);
+    let all: f64 = view.seconds.iter().map(|second| second.length_s).sum();
+    assert!((all - ends as f64 / 1e9).abs() < 1e-9 && view.seconds.len() == counted);
+    assert!(csv::render(&view).contains("\n0.000,1.000,"), "{}", csv::render(&view));
+    assert!(!json::render(&view).contains("-0.0") && !csv::render(&view).contains("-0.0"));
+}
+
+#[test]
+fn what_a_load_cannot_have_is_said_with_what_it_takes() {
+    let check = |run: &Run, expected: &str, says: &str| {
+        let view = LoadView::of(run, &[Threshold::parse(expected).unwrap()], Language::English).unwrap();
+        let said = &view.thresholds[0].sentence.text;
+        assert!(said.starts_with(&format!("not known, so missed: {expected} (")) && said.contains(says), "{said}");
+    };
+    let mut run = scene::closed();
+    check(&run, "page.p95 < 1s", "add --page");
+    check(&run, "service.p99 < 1s", "such as -r 100/s");
+    check(&scene::open(), "page.p95 < 1s", "add --page");
+    run.trials[0].load.as_mut().unwrap().sessions = Some(model::load::Sessions::default());
+    check(&run, "service.p99 < 1s", "it is users who come at a rate");
+    check(&run, "unsent = 0", "it is users who come at a rate");
+}
+
+#[test]
+fn a_visitor_has_columns_and_families_of_its_own() {
+    let with = view(&scene::closed(), Language::English);
+    check(&csv::render(&with), &expect_file!["../golden/load-closed.csv"]);
+    check(&openmetrics::render(&with), &expect_file!["../golden/load-closed.metrics.txt"]);
+    let good: u64 =
+        csv::render(&with).lines().skip(1).map(|row| row.split(',').nth(12).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(good, with.probe.as_ref().unwrap().counts.good);
+    let drawn = openmetrics::render(&with);
+    assert!(drawn.contains(&format!("\nwebdyno_probe_latency_seconds_count {good}\n")), "{drawn}");
+    let alone = view(&scene::open(), Language::English);
+    assert!(csv::render(&alone).lines().skip(1).all(|row| row.ends_with(",,,")));
+    assert!(!openmetrics::render(&alone).contains("probe"));
+}
+
+#[test]
 fn as_openmetrics() {
     let drawn = openmetrics::render(&view(&scene::open(), Language::English));
     check(&drawn, &expect_file!["../golden/load-open.metrics.txt"]);
@@ -112,7 +159,7 @@ fn check_schema(document: &Value) -> Vec<String> {
     check_against(include_str!("../../../../docs/schemas/load.schema.json"), document)
 }
 
-fn check_against(schema: &str, document: &Value) -> Vec<String> {
+pub(crate) fn check_against(schema: &str, document: &Value) -> Vec<String> {
     let mut schema: Value = serde_json::from_str(schema).unwrap();
     strict(&mut schema);
     let validator = jsonschema::draft202012::new(&schema).unwrap();
@@ -171,6 +218,10 @@ fn the_page_on_loads_is_right() {
     let rows: Vec<(f64, u64)> = page.lines().filter_map(needs).collect();
     assert_eq!(rows.len(), 6);
     rows.into_iter().for_each(|(percent, needed)| assert_eq!(Statistic::Percentile(percent).needs(), needed));
+    assert!(
+        openmetrics::render(&view(&scene::closed(), Language::English)).contains("# TYPE webdyno_probe_visits counter")
+    );
+    assert!(page.contains("`webdyno_probe_`"));
     let columns: Vec<String> = csv::HEAD.split(',').map(|column| format!("`{column}`")).collect();
     assert!(page.contains(&columns.join(", ")));
 }

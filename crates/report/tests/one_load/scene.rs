@@ -74,14 +74,25 @@ fn of_second(good: u64, failed: &[(Failure, u64)], statuses: &[(u16, u64)]) -> C
     }
 }
 
-/// A visit a second of which one failed and the last has no answer.
+/// A visit a second of which one failed and the last has no answer; its seconds begin a moment before the load's.
 fn visits(seconds: u64) -> LoadResult {
     let (mut seeded, mut seen) = (Seeded(3), empty(seconds));
-    let (mut open, good) = (OpenLoop { arrived: seconds, ..OpenLoop::default() }, seconds - 2);
-    (0..good).for_each(|_| seen.total.record((31_000.0 * seeded.near_one(0.5)) as u64));
-    (0..good).for_each(|_| seen.connect.record((180.0 * seeded.near_one(0.5)) as u64));
+    seen.started_ns -= 300_000;
+    for second in 0..seconds {
+        let mut latency = Latency::new();
+        let counts = match second {
+            4 => of_second(0, &[(Failure::Reset, 1)], &[]),
+            _ if second + 1 == seconds => of_second(0, &[], &[]),
+            _ => {
+                latency.record((31_000.0 * seeded.near_one(0.5)) as u64);
+                of_second(1, &[], &[(200, 1)])
+            }
+        };
+        add(&mut seen, counts, &latency);
+    }
+    (0..seen.counts.good).for_each(|_| seen.connect.record((180.0 * seeded.near_one(0.5)) as u64));
+    let mut open = OpenLoop { arrived: seconds, ..OpenLoop::default() };
     open.at_least.record(700_000);
-    seen.counts = of_second(good, &[(Failure::Reset, 1)], &[(200, good)]);
     seen.examples = [(Failure::Reset, "Connection reset by peer".to_owned())].into();
     (seen.in_flight, seen.open) = (1, Some(open));
     seen

@@ -1,0 +1,106 @@
+//! Ways to a server: several addresses in turn, and a tunnel through a proxy, which here is a script.
+
+use crate::{friendly, spec};
+use load::{Address, Control, Ending, Record, Target, Tunnel};
+use model::SECOND;
+use model::load::{Failure, LoadResult};
+use model::plan::{LoadSpec, TlsSpec, Verify};
+use std::sync::atomic::AtomicBool;
+use testkit::scripted::{Refusing, Scripted, Step, answer};
+
+fn run(target: &Target, spec: &LoadSpec) -> LoadResult {
+    let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| {} };
+    load::run(spec, target, &[], &mut control).expect("the load starts")
+}
+
+/// How many connections each of three servers gets.
+#[track_caller]
+fn check_turns(spec: &LoadSpec, expected: [u64; 3]) {
+    let servers = [friendly(), friendly(), friendly()];
+    let address = Address::InTurn(servers.iter().map(Scripted::address).collect());
+    let result = run(&Target::new(address, "there.example"), spec);
+    assert_eq!((result.counts.good, result.counts.failures()), (spec.requests.unwrap_or_default(), 0));
+    assert_eq!(servers.each_ref().map(Scripted::accepted), expected);
+    assert!(servers.iter().all(|server| server.last_request().contains("\r\nHost: there.example\r\n")));
+}
+
+#[test]
+fn of_several_servers_it_is_said_which_is_not_there() {
+    let (server, dead) = (friendly(), Refusing::start());
+    let target = Target::new(Address::InTurn(vec![server.address(), dead.address()]), "there.example");
+    let result = run(&target, &LoadSpec { connections: 1, requests: Some(4), keep_alive: false, ..spec() });
+    assert_eq!((result.counts.good, result.counts.failed.get(&Failure::Refused)), (2, Some(&2)));
+    let example = &result.examples[&Failure::Refused];
+    assert!(example.starts_with(&format!("while connecting to {}: ", dead.address())), "{example}");
+}
+
+#[test]
+fn servers_behind_one_name_have_their_turns() {
+    check_turns(&LoadSpec { connections: 1, requests: Some(7), keep_alive: false, ..spec() }, [3, 2, 2]);
+    // A timetable gives every connection work; workers do not all begin with the first server.
+    let all = LoadSpec { requests: Some(60), connections: 6, threads: Some(2), keep_alive: true, ..spec() };
+    check_turns(&all, [2, 2, 2]);
+    check_turns(&LoadSpec { threads: Some(3), connections: 3, ..all }, [1, 1, 1]);
+}
+
+/// Two requests over TLS through a proxy that follows a script; what became of them, and what the proxy was asked.
+fn through(steps: Vec<Step>) -> (Vec<Record>, LoadResult, Vec<String>) {
+    let proxy = Scripted::always(steps);
+    let credentials = [("Proxy-Authorization".to_owned(), "Basic bWU6cHc=".to_owned())];
+    let tunnel = Tunnel::to("there.example:443", &credentials).expect("a tunnel");
+    let target = Target { tunnel: Some(tunnel), ..Target::new(proxy.address(), "there.example") };
+    let tls = TlsSpec {
+        server_name: "there.example".to_owned(),
+        verify: Verify::Nothing,
+        version: None,
+        client: None,
+        resume: true,
+    };
+    let spec = LoadSpec { tls: Some(tls), requests: Some(2), timeout_ns: SECOND / 2, ..spec() };
+    let records = load::records(&spec, &target, &[], &AtomicBool::new(false)).expect("the load starts");
+    let result = run(&target, &spec);
+    (records, result, proxy.all_requests().into_iter().map(|(head, _)| head).collect())
+}
+
+/// Every request fails of that, and none counts as answered or connected.
+#[track_caller]
+fn check_no_way(steps: Vec<Step>, cause: Failure, example: &str) {
+    let (records, result, asked) = through(steps);
+    assert!(records.iter().all(|r| r.ending == Ending::Failed(cause) && r.status.is_none() && r.connect_ns.is_none()));
+    assert_eq!((result.counts.failed.get(&cause), result.counts.failures()), (Some(&2), 2), "{:?}", result.counts);
+    assert!(result.counts.statuses.is_empty() && result.counts.connects == 0 && result.counts.bytes_in == 0);
+    assert_eq!(result.examples[&cause], example);
+    assert!(asked.iter().all(|head| {
+        head.starts_with("CONNECT there.example:443 HTTP/1.1\r\nHost: there.example:443\r\n")
+            && head.contains("\r\nProxy-Authorization: Basic bWU6cHc=\r\n")
+    }));
+}
+
+#[test]
+fn a_proxy_that_refuses_is_no_server_that_answers() {
+    let refused = |status: u16| vec![Step::Send(answer(status, "a page for humans"))];
+    let says = |status: u16, why: &str| format!("the proxy answered CONNECT with status {status}: {why}");
+    let known = says(407, "it wants a name and a password it knows");
+    check_no_way(refused(407), Failure::Proxy, &known);
+    check_no_way(refused(403), Failure::Proxy, &says(403, "it does not let us go there"));
+    check_no_way(refused(502), Failure::Proxy, &says(502, "it does not reach the server"));
+    // Whatever piece its answer comes in.
+    let halves = answer(407, "").chunks(9).map(|piece| Step::Send(piece.to_vec())).collect();
+    check_no_way(halves, Failure::Proxy, &known);
+    check_no_way(vec![Step::Close], Failure::Proxy, "the proxy closed the connection when asked for a tunnel");
+    check_no_way(
+        vec![Step::Send(b"SSH-2.0-x\r\n\r\n".to_vec()), Step::Hang],
+        Failure::Proxy,
+        "the proxy answered CONNECT with what is not HTTP",
+    );
+    check_no_way(vec![Step::Hang], Failure::Timeout, "no complete answer in time, 0 bytes of it were there");
+}
+
+#[test]
+fn behind_the_tunnel_there_is_tls() {
+    // What answers there speaks no TLS: the way was there, and the failure is the server's.
+    let (_, result, _) = through(vec![Step::Send(b"HTTP/1.1 200 OK\r\n\r\n".to_vec()), Step::Close]);
+    assert_eq!(result.counts.failures(), 2);
+    assert!(!result.counts.failed.contains_key(&Failure::Proxy), "{:?}", result.examples);
+    assert_eq!(result.counts.connects, 2, "the tunnel was there");
+}
