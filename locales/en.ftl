@@ -242,6 +242,15 @@ search-not-held = missed
 search-not-held-generator = generator
 search-closed = Before the steps every connection sent as fast as it was answered: { $rate } good answers per second.
 section-probe = What a visitor saw
+section-ab-time = ab's two lines "Time per request"
+ab-time-per-request = The first ({ $each }) is { $connections ->
+    [one] 1 connection
+   *[other] { $connections } connections
+ } x { $seconds } / { $requests ->
+    [one] 1 request
+   *[other] { $requests } requests
+ }: how long one of them would take on average if all connections were busy all the time. The second ({ $across }) is the same for one connection: the inverse of the requests per second. Neither was measured.
+ab-time-measured = The mean latency that was measured, of good answers: { $mean }.
 probe-visits = { $n ->
         [one] { $n } visit
        *[other] { $n } visits

@@ -8,6 +8,11 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// Text as it is, which brings its own line breaks.
+pub(crate) fn say_part(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
 /// One line in the name of webdyno, without the numbers that the standard library puts behind the kernel's words.
 pub(crate) fn tell(what: impl Display) {
     say(&format!("webdyno: {}", without_numbers(&what.to_string())));

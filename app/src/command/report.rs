@@ -161,7 +161,7 @@ fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
     std::fs::write(path, page).with_context(|| format!("cannot write the page {}", path.display()))
 }
 
-fn look() -> Look {
+pub(crate) fn look() -> Look {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let colour = if wanted && std::io::stdout().is_terminal() { Colour::Ansi } else { Colour::None };
     let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));

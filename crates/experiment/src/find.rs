@@ -101,7 +101,7 @@ impl Finder<'_, '_> {
         if self.is_interrupted() {
             trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
         } else {
-            measure(self.orders, load, &self.slot, &mut trial, on_event)?;
+            measure(self.orders, load, &self.slot, &mut trial, &|| (), on_event)?;
         }
         if let Some(store) = self.store.as_deref_mut() {
             store.save_trial(&self.orders.head.id, &trial)?;

@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::guard::Watchdog;
-use load::{LoadError, Target, monotonic_ns};
+use load::{LoadError, Target, Witness, monotonic_ns};
 use model::load::{LoadEnd, LoadInterval, LoadResult};
 use model::plan::{Guards, LoadSpec, Pace, Warmup};
 use model::reading::Reading;
@@ -34,6 +34,16 @@ impl Post<'_> {
         spec: &LoadSpec,
         on_second: &mut dyn FnMut(&LoadInterval, Option<&Reading>),
     ) -> Result<(LoadResult, Option<Stop>), LoadError> {
+        self.witnessed(spec, &|| (), on_second).map(|(result, stop, _)| (result, stop))
+    }
+
+    /// The same, with a witness beside each worker.
+    pub(crate) fn witnessed<W: Witness>(
+        &self,
+        spec: &LoadSpec,
+        witness: &(dyn Fn() -> W + Sync),
+        on_second: &mut dyn FnMut(&LoadInterval, Option<&Reading>),
+    ) -> Result<(LoadResult, Option<Stop>, Vec<W>), LoadError> {
         let stop = AtomicBool::new(false);
         let mut why = None;
         let mut dog = Watchdog::new(self.guards, monotonic_ns());
@@ -48,14 +58,16 @@ impl Post<'_> {
             on_second(interval, reading.as_ref());
         };
         let mut control = load::Control { stop: &stop, on_interval: &mut watch };
-        let result = load::run_until(spec, self.target, self.cpus, &mut control, self.interrupted)?;
+        let (result, witnesses) =
+            load::run_witnessed(spec, self.target, self.cpus, &mut control, self.interrupted, witness)?;
         // A guard that tripped on the very last interval stopped nothing.
         let why = match result.end {
             LoadEnd::Stopped if self.interrupted.load(Ordering::Relaxed) => Some(Stop::Interrupted),
-            LoadEnd::Stopped => why,
+            // Neither the user nor a guard: the witness had enough.
+            LoadEnd::Stopped => why.or(Some(Stop::Failures)),
             LoadEnd::Requests | LoadEnd::Duration => None,
         };
-        Ok((result, why))
+        Ok((result, why, witnesses))
     }
 }
 

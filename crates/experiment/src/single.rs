@@ -9,7 +9,7 @@ use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, wa
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
-use load::{Address, Ending, FetchError, Record, Target, monotonic_ns};
+use load::{Address, Answered, Ending, FetchError, Record, Target, Witness, monotonic_ns};
 use model::Nanos;
 use model::load::Failure;
 use model::plan::LoadSpec;
@@ -49,18 +49,33 @@ pub fn load(
     store: Option<&mut Store>,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<Run, ExperimentError> {
-    let notes = resources::prepare(spec(orders), orders.probe, orders.target, Path::new("/proc"))?;
-    notes.iter().for_each(|note| on_event(Event::Remark(note)));
     if let Some(search) = &orders.head.plan.search {
+        prepare(orders, on_event)?;
         return find::find(orders, search, store, on_event);
     }
+    load_witnessed(orders, store, &|| (), on_event).map(|(run, _)| run)
+}
+
+/// As [`load`] for a load that is no search, with a witness beside each of its workers, who comes back at the end; there is none
+/// if it was over before it began.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_witnessed<W: Witness>(
+    orders: &LoadOrders<'_>,
+    store: Option<&mut Store>,
+    witness: &(dyn Fn() -> W + Sync),
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<(Run, Vec<W>), ExperimentError> {
+    let notes = prepare(orders, on_event)?;
     let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
     let mut trial = Trial { preflight: preflight(orders, &slot, on_event)?, notes, ..empty(&slot) };
+    let mut witnesses = Vec::new();
     if orders.interrupted.load(Ordering::Relaxed) {
         trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
     } else {
         on_event(Event::Started { head: &orders.head, trials: 1 });
-        measure(orders, spec(orders), &slot, &mut trial, on_event)?;
+        witnesses = measure(orders, spec(orders), &slot, &mut trial, witness, on_event)?;
     }
     on_event(Event::Ended { slot: &slot, trial: &trial });
     let end = match trial.outcome {
@@ -71,7 +86,14 @@ pub fn load(
     if let Some(store) = store {
         keep(store, &run)?;
     }
-    Ok(run)
+    Ok((run, witnesses))
+}
+
+/// Looks whether this machine has what the load needs; gives what is worth noting about it.
+fn prepare(orders: &LoadOrders<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Result<Vec<String>, ExperimentError> {
+    let notes = resources::prepare(spec(orders), orders.probe, orders.target, Path::new("/proc"))?;
+    notes.iter().for_each(|note| on_event(Event::Remark(note)));
+    Ok(notes)
 }
 
 /// A trial of which nothing is known yet.
@@ -94,13 +116,14 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
 }
 
 /// Warms up, and measures `spec` with the host watched and a visitor beside it.
-pub(crate) fn measure(
+pub(crate) fn measure<W: Witness>(
     orders: &LoadOrders<'_>,
     spec: &LoadSpec,
     slot: &Slot,
     trial: &mut Trial,
+    witness: &(dyn Fn() -> W + Sync),
     on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<(), ExperimentError> {
+) -> Result<Vec<W>, ExperimentError> {
     let plan = &orders.head.plan;
     let watch = Watch {
         period_ns: READING_PERIOD_NS,
@@ -123,7 +146,7 @@ pub(crate) fn measure(
             let (_, stop) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
             // What a guard stopped in the warm-up it will stop again, and then there is something to show.
             if stop == Some(Stop::Interrupted) {
-                return Ok((None, stop));
+                return Ok((None, stop, Vec::new()));
             }
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
@@ -132,7 +155,7 @@ pub(crate) fn measure(
         // Visits are told from the load's own thread, as everything else.
         let (visits, visited) = mpsc::channel();
         let (load, seen) = probe::beside(visitor.as_ref(), orders.target, visits, || {
-            post.load(spec, &mut |interval, reading| {
+            post.witnessed(spec, witness, &mut |interval, reading| {
                 if let Some(visitor) = &visitor {
                     visited.try_iter().for_each(|interval| on_event(Event::Visits { visitor, interval: &interval }));
                 }
@@ -145,13 +168,13 @@ pub(crate) fn measure(
             Some(Err(error)) => trial.notes.push(format!("no visitor came by: {error}")),
             None => {}
         }
-        load.map(|(load, stop)| (Some(load), stop))
+        load.map(|(load, stop, witnesses)| (Some(load), stop, witnesses))
     })();
     trial.readings = sampler.finish()?;
-    let (load, stop): (_, Option<Stop>) = measured?;
+    let (load, stop, witnesses): (_, Option<Stop>, _) = measured?;
     trial.load = load;
     trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
-    Ok(())
+    Ok(witnesses)
 }
 
 /// Sends the first requests one at a time and says what came back.
@@ -203,7 +226,7 @@ fn summary(records: &[Record]) -> Preflight {
         *range = Some(range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));
     };
     for record in records {
-        if let Some(status) = record.status {
+        if let Some(Answered { status, .. }) = record.answer {
             *found.statuses.entry(status).or_default() += 1;
             widen(&mut found.bytes, record.bytes_in);
             widen(&mut found.total_us, (record.end_ns - record.start_ns) / 1000);

@@ -33,12 +33,14 @@
 //! assert_eq!(parser.discarded(1_000_000).unwrap().body_bytes, 1_000_000);
 //! ```
 
+mod field;
 mod head;
 mod memo;
 mod observe;
 mod request;
 mod response;
 
+pub use field::field;
 pub use memo::Memo;
 pub use observe::{Nobody, Observe};
 pub use request::{After, Asked, Method, Request, RequestError, Version};

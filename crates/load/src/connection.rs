@@ -6,15 +6,15 @@ use crate::checks::{Checks, Seen, Watching};
 use crate::jar::Jar;
 use crate::machine::monotonic_ns;
 use crate::requests::{Requests, Rest};
-use crate::sink::{Ending, Record};
+use crate::sink::{Answered, Ending, KEPT_OF_HEADS, Record};
 use crate::transport::{Dialer, Stream, StreamError, TunnelError};
 use http1::{Answer, Asked, Memo, Parser, ResponseError};
 use model::Nanos;
-use model::load::Failure;
+use model::load::{Failure, TlsFacts};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -37,6 +37,23 @@ pub(crate) struct Line<'a> {
     pub(crate) depth: usize,
     /// Where readiness is told.
     pub(crate) epoll: OwnedFd,
+    /// Whether the moment is kept at which a request was written.
+    pub(crate) times_writes: bool,
+    /// Of which answers the first bytes are kept as they came.
+    pub(crate) heads: Cell<Heads>,
+    /// What TLS came to on the first connection.
+    pub(crate) tls: OnceCell<TlsFacts>,
+}
+
+/// Of which answers the first bytes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heads {
+    /// Of those that begin before the first one is complete.
+    First,
+    /// Of all.
+    All,
+    /// Of none any more.
+    Nobodys,
 }
 
 /// What was read last and not looked at yet, and what answers were like. One for all connections of a worker: each leaves it
@@ -76,6 +93,8 @@ pub(crate) struct Connection {
     parser: Parser,
     // What is seen of its answers, if anybody looks.
     seen: Option<Box<Seen>>,
+    // The first bytes of the answer that is being received, if they are kept.
+    head: Vec<u8>,
     // Requests accepted and not written.
     out: Vec<u8>,
     // How much of that is sent.
@@ -142,6 +161,8 @@ pub(crate) struct Exchange {
     pub(crate) connect_ns: Option<Nanos>,
     /// How long TLS took to come up, if it did for it.
     pub(crate) handshake_ns: Option<Nanos>,
+    /// When it was written, if anybody wants to know.
+    pub(crate) written_ns: Option<Nanos>,
     /// When the first byte of its answer was there.
     pub(crate) first_byte_ns: Option<Nanos>,
     /// Whether it was sent again.
@@ -186,6 +207,7 @@ impl Connection {
             rests: false,
             parser: Parser::new(Asked::Content),
             seen: line.checks.as_ref().map(|checks| Box::new(checks.nothing_seen())),
+            head: Vec::new(),
             out: Vec::new(),
             sent: 0,
             refusal: None,
@@ -249,7 +271,10 @@ impl Connection {
         let alone = line.depth == 1 && self.out.is_empty() && self.connecting.is_none();
         let progress = match &mut self.stream {
             Some(stream) if alone => match stream.send(bytes) {
-                Ok(sent) if sent == bytes.len() && !stream.is_blocked() => Progress::Pending,
+                Ok(sent) if sent == bytes.len() && !stream.is_blocked() => {
+                    exchange.written_ns = line.times_writes.then(monotonic_ns);
+                    Progress::Pending
+                }
                 Ok(sent) => {
                     self.out.extend_from_slice(&bytes[sent..]);
                     self.wait_for(line, EventFlags::IN | EventFlags::OUT)
@@ -332,6 +357,19 @@ impl Connection {
         self.flush(line)
     }
 
+    /// Begins all its requests again at the next of several addresses, if there was no way to the one it was to go to and none has
+    /// been reached so far.
+    pub(crate) fn elsewhere(&mut self, line: &Line<'_>) -> Option<Progress> {
+        if self.connecting.is_none() || !line.dialer.turns_elsewhere() {
+            return None;
+        }
+        self.close();
+        for n in 0..self.waiting {
+            self.put_together(line, (self.oldest + n) % self.exchanges.len());
+        }
+        Some(self.flush(line))
+    }
+
     /// Whether a kept connection ended without a byte of a further answer. Most often the server closed it, idle, just when the
     /// next request was written; but it may as well have read the request and died of it. What is idempotent may be sent again
     /// by itself either way (RFC 9112 section 9.3.1), and that it was is counted. The new connection has not answered yet, so
@@ -354,7 +392,7 @@ impl Connection {
         }
         let progress = self.read(line, inbox);
         if self.handshaking {
-            self.look_at_handshake();
+            self.look_at_handshake(line);
         }
         // Reading can make TLS want to write.
         match (&progress, &self.stream) {
@@ -365,11 +403,15 @@ impl Connection {
         }
     }
 
-    fn look_at_handshake(&mut self) {
-        if self.stream.as_ref().is_some_and(|stream| !stream.is_handshaking()) {
-            self.handshaking = false;
-            self.exchanges[self.oldest].handshake_ns = Some(monotonic_ns().saturating_sub(self.connected_ns));
+    fn look_at_handshake(&mut self, line: &Line<'_>) {
+        let Some(stream) = self.stream.as_ref().filter(|stream| !stream.is_handshaking()) else { return };
+        if line.tls.get().is_none()
+            && let Some(facts) = stream.tls_facts()
+        {
+            let _ = line.tls.set(facts);
         }
+        self.handshaking = false;
+        self.exchanges[self.oldest].handshake_ns = Some(monotonic_ns().saturating_sub(self.connected_ns));
     }
 
     /// Looks at what was read and belongs to the next answer.
@@ -380,9 +422,14 @@ impl Connection {
         if exchange.first_byte_ns.is_none() {
             exchange.first_byte_ns = Some(inbox.at);
             self.parser.expect(line.requests.kind(exchange.kind).asked);
+            self.head.clear();
             if let Some(seen) = &mut self.seen {
                 seen.begin();
             }
+        }
+        if line.heads.get() != Heads::Nobodys {
+            let room = KEPT_OF_HEADS.saturating_sub(self.head.len()).min(piece.len());
+            self.head.extend_from_slice(&piece[..room]);
         }
         let fed = match (&mut self.seen, &line.checks) {
             (Some(seen), Some(checks)) => {
@@ -416,6 +463,11 @@ impl Connection {
         answer.reusable &= !self.body_waits && self.refusal.is_none();
         inbox.long = answer.body_bytes >= LONG;
         Progress::Answered { answer, at: inbox.at }
+    }
+
+    /// The first bytes of its last answer, if they were kept.
+    pub(crate) fn take_head(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.head)
     }
 
     /// Its oldest request is over.
@@ -454,11 +506,15 @@ impl Connection {
         let is_lost = self.connecting.is_some() && end.as_ref().is_err_and(|error| !error.is_not_now());
         let blocked = !is_lost && (stream.is_blocked() || end.as_ref().is_err_and(StreamError::is_not_now));
         if let (Some(since), true) = (self.connecting, stream.is_connected()) {
+            line.dialer.reached.set(true);
             self.connected_ns = monotonic_ns();
             self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
             self.connecting = None;
         }
         if self.sent == self.out.len() {
+            if line.times_writes && !self.out.is_empty() {
+                self.note_written();
+            }
             self.out.clear();
             self.sent = 0;
         }
@@ -468,6 +524,14 @@ impl Connection {
             _ if blocked => self.wait_for(line, EventFlags::IN | EventFlags::OUT),
             Ok(()) => self.wait_for(line, EventFlags::IN),
             Err(error) => self.not_taken(line, error),
+        }
+    }
+
+    fn note_written(&mut self) {
+        let now = monotonic_ns();
+        for n in 0..self.waiting {
+            let place = (self.oldest + n) % self.exchanges.len();
+            self.exchanges[place].written_ns.get_or_insert(now);
         }
     }
 
@@ -610,19 +674,30 @@ impl Connection {
 
 impl Exchange {
     /// The request as it stands, ended so at `end_ns`.
-    pub(crate) fn record(&self, ending: Ending, status: Option<u16>, end_ns: Nanos) -> Record {
+    pub(crate) fn record(&self, ending: Ending, answer: Option<Answer>, end_ns: Nanos) -> Record {
         let Exchange {
-            due_ns, start_ns, connect_ns, handshake_ns, first_byte_ns, retried, bytes_in, bytes_out, ..
+            due_ns,
+            start_ns,
+            connect_ns,
+            handshake_ns,
+            written_ns,
+            first_byte_ns,
+            retried,
+            bytes_in,
+            bytes_out,
+            ..
         } = *self;
+        let answer = answer.map(|Answer { status, body_bytes, reusable, .. }| Answered { status, body_bytes, reusable });
         Record {
             due_ns,
             start_ns,
             connect_ns,
             handshake_ns,
+            written_ns,
             first_byte_ns,
             end_ns,
             ending,
-            status,
+            answer,
             retried,
             bytes_in,
             bytes_out,
@@ -648,6 +723,11 @@ impl Why {
             Why::Closed { .. } => Failure::ClosedEarly,
             Why::Malformed { .. } => Failure::BadResponse,
         }
+    }
+
+    /// Whether there was no way to the server.
+    pub(crate) fn is_on_the_way(&self) -> bool {
+        matches!(self, Why::Kernel { connecting: true, .. })
     }
 
     fn malformed(error: ResponseError, received: &[u8]) -> Why {

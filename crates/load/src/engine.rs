@@ -4,14 +4,14 @@
 
 use crate::checks::Checks;
 use crate::collect::Collector;
-use crate::connection::Line;
+use crate::connection::{Heads, Line};
 use crate::crowd::Crowd;
 use crate::jar::Jar;
 use crate::machine::{OpenFiles, Pinned, monotonic_ns};
 use crate::pacer::{Calls, Pacer, Part};
 use crate::requests::Requests;
-use crate::sink::{Histograms, Record, Records, Sink, Whole};
-use crate::stop::{Allowance, Budget, Halt, StopRule};
+use crate::sink::{Histograms, Record, Records, Sink, Whole, Witness};
+use crate::stop::{Allowance, Budget, Gate, Halt, StopRule};
 use crate::transport::{Address, Dialer, TlsClient, Tunnel, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
@@ -19,7 +19,7 @@ use model::latency::Latency;
 use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
 use rustix::event::epoll;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -40,13 +40,15 @@ pub struct Target {
     pub local: Vec<IpAddr>,
     /// Through the proxy at that address, a tunnel to the server; only below TLS.
     pub tunnel: Option<Tunnel>,
+    /// Bytes of the sockets' buffers, each way; absent leaves them to the kernel.
+    pub buffers: Option<usize>,
 }
 
 impl Target {
     /// A server at an address, reached as the kernel likes.
     #[must_use]
     pub fn new(address: impl Into<Address>, host: &str) -> Target {
-        Target { address: address.into(), host: host.to_owned(), local: Vec::new(), tunnel: None }
+        Target { address: address.into(), host: host.to_owned(), local: Vec::new(), tunnel: None, buffers: None }
     }
 }
 
@@ -163,6 +165,21 @@ pub fn run_until(
     control: &mut Control<'_>,
     interrupted: &AtomicBool,
 ) -> Result<LoadResult, LoadError> {
+    run_witnessed(spec, target, cpus, control, interrupted, &|| ()).map(|(result, _)| result)
+}
+
+/// As [`run_until`], with a witness beside each worker, who comes back at the end.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_witnessed<W: Witness>(
+    spec: &LoadSpec,
+    target: &Target,
+    cpus: &[u32],
+    control: &mut Control<'_>,
+    interrupted: &AtomicBool,
+    witness: &(dyn Fn() -> W + Sync),
+) -> Result<(LoadResult, Vec<W>), LoadError> {
     let (mut engine, dialers) = Engine::ready(spec, target, cpus, control.stop)?;
     engine.halt.also = Some(interrupted);
     let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
@@ -171,7 +188,7 @@ pub fn run_until(
     let sinks = (0..engine.threads as usize)
         .map(|i| {
             let (open, sender) = (engine.open_account(), sender.clone());
-            move || Histograms::new(i, window, open, sender)
+            move || Histograms::new(i, window, open, sender, witness())
         })
         .collect();
     // From here on only workers hold senders, so the seconds end with the last worker.
@@ -205,6 +222,7 @@ pub(crate) struct Engine<'a> {
     rule: StopRule,
     budget: Budget,
     halt: Halt<'a>,
+    gate: Gate,
     // Of each kind of request.
     body_bytes: Vec<OnceLock<u64>>,
     // Seconds and the deadline are counted from here.
@@ -236,6 +254,7 @@ impl<'a> Engine<'a> {
             rule,
             budget: Budget::new(rule, threads),
             halt: Halt { asked: stop, also: None, broken: AtomicBool::new(false) },
+            gate: Gate::default(),
             body_bytes: (0..requests.len()).map(|_| OnceLock::new()).collect(),
             requests,
             checks,
@@ -309,17 +328,26 @@ impl<'a> Engine<'a> {
             keep_alive: spec.keep_alive,
             depth: spec.pipeline.max(1) as usize,
             epoll,
+            times_writes: S::TIMES_WRITES,
+            heads: Cell::new(if sink.wants_heads() { Heads::All } else { Heads::First }),
+            tls: OnceCell::new(),
         };
         let expectation =
             Expectation { timeout_ns: spec.timeout_ns, same_length: spec.same_length, body_bytes: &self.body_bytes };
         let (pacer, deadline) = self.pacer(i);
-        let habits = Habits { first: u64::from(i), stride: u64::from(self.threads), busy_poll: spec.busy_poll };
+        let habits = Habits {
+            first: u64::from(i),
+            stride: u64::from(self.threads),
+            busy_poll: spec.busy_poll,
+            rests: spec.rests,
+        };
+        let gate = (spec.first_alone && !spec.is_open()).then_some(&self.gate);
         let closes_ns = self.closes_ns();
         let crowd = spec.session.as_ref().map(|session| {
             let seed = spec.seed.wrapping_add(u64::from(i));
             Crowd::new(session, self.requests.len(), connections, closes_ns, seed)
         });
-        Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, deadline, sink)
+        Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, gate, deadline, sink)
     }
 
     /// How many connections a worker has.
@@ -335,10 +363,21 @@ impl<'a> Engine<'a> {
         let tls = self.spec.tls.as_ref().map(TlsClient::new).transpose()?;
         // Both write again before there is an answer.
         let writes = if tls.is_some() || self.spec.pipeline > 1 { Writes::AtOnce } else { Writes::Gathered };
-        let Target { address, local, tunnel, .. } = self.target;
+        let Target { address, local, tunnel, buffers, .. } = self.target;
         // Each worker goes on where the connections of those before it end, so that addresses are used evenly.
         let before: u32 = (0..worker).map(|i| self.connections(i)).sum();
-        Ok(Dialer { address, local, turn: Cell::new(before as usize), tunnel: tunnel.as_ref(), tls, writes })
+        // Except where it is one server's: there each looks for the first that can be reached.
+        let turn = if matches!(address, Address::FirstOf(_)) { 0 } else { before as usize };
+        Ok(Dialer {
+            address,
+            local,
+            turn: Cell::new(turn),
+            reached: Cell::new(false),
+            buffers: *buffers,
+            tunnel: tunnel.as_ref(),
+            tls,
+            writes,
+        })
     }
 
     /// Where the window ends, if time ends it.
@@ -373,7 +412,7 @@ impl<'a> Engine<'a> {
         })
     }
 
-    fn result(&self, workers: Vec<Finished<Whole>>, collector: Collector<'_>) -> LoadResult {
+    fn result<W>(&self, workers: Vec<Finished<(Whole, W)>>, collector: Collector<'_>) -> (LoadResult, Vec<W>) {
         let ended_ns = workers.iter().map(|worker| worker.ended_ns).max().unwrap_or(self.origin);
         let open = self.spec.is_open();
         let last_ns = workers.iter().map(|worker| worker.last_ns).max().unwrap_or(ended_ns);
@@ -395,6 +434,8 @@ impl<'a> Engine<'a> {
             examples: BTreeMap::new(),
             retry_example: None,
             handshake: Latency::new(),
+            software: None,
+            tls: None,
             open: self.open_account().map(|_| OpenLoop::default()),
             sessions: self.spec.session.as_ref().map(|_| Sessions::default()),
             generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec() },
@@ -402,7 +443,11 @@ impl<'a> Engine<'a> {
         for interval in &result.intervals {
             result.counts.merge(&interval.counts);
         }
-        for Finished { summary, cpu_ns, examples, retry_example, sessions, .. } in workers {
+        let mut witnesses = Vec::with_capacity(workers.len());
+        for Finished { summary: (summary, witness), cpu_ns, examples, retry_example, sessions, software, tls, .. } in workers {
+            witnesses.push(witness);
+            result.software = result.software.or(software);
+            result.tls = result.tls.or(tls);
             if let (Some(sum), Some(part)) = (&mut result.sessions, &sessions) {
                 sum.merge(part);
             }
@@ -421,7 +466,7 @@ impl<'a> Engine<'a> {
             });
             result.retry_example = result.retry_example.or(retry_example);
         }
-        result
+        (result, witnesses)
     }
 }
 

@@ -45,7 +45,7 @@ pub fn fetch(spec: &LoadSpec, target: &Target, stop: &AtomicBool) -> Result<Fetc
     match finished.summary.first() {
         Some(record) if record.ending == Ending::Good => match finished.kept {
             // One more byte than is kept would not be there.
-            body if body.len() < MOST => Ok(Fetched { status: record.status.unwrap_or_default(), body }),
+            body if body.len() < MOST => Ok(Fetched { status: record.answer.map_or(0, |answer| answer.status), body }),
             _ => Err(FetchError::TooLong),
         },
         _ => {

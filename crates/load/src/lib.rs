@@ -36,8 +36,8 @@ mod stop;
 mod transport;
 mod worker;
 
-pub use engine::{Control, LoadError, Target, check, records, run, run_until};
+pub use engine::{Control, LoadError, Target, check, records, run, run_until, run_witnessed};
 pub use fetch::{FetchError, Fetched, fetch, location};
 pub use machine::monotonic_ns;
-pub use sink::{Ending, Record};
+pub use sink::{Answered, Ending, KEPT_OF_HEADS, Record, Witness};
 pub use transport::{Address, Tunnel};

@@ -147,6 +147,12 @@ fn scramble(number: u64) -> u64 {
 }
 
 fn kind(spec: &LoadSpec, request: &RequestSpec, host: &str, until: u64) -> Result<Kind, LoadError> {
+    if let Some(wire) = &request.wire {
+        // What is sent as it is may have a method that is no token.
+        let asked = Method::new(&request.method).map_or(Asked::Content, Method::asked);
+        let idempotent = is_idempotent(&request.method);
+        return Ok(Kind { until, asked, idempotent, content: Content::Fixed(wire.to_vec()) });
+    }
     let unwritable = |source| LoadError::Request { name: spec.name.clone(), source };
     let mut headers = request.headers.clone();
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
@@ -181,8 +187,11 @@ fn kind(spec: &LoadSpec, request: &RequestSpec, host: &str, until: u64) -> Resul
     let filling = Filling::new(&head, body.unwrap_or_default(), waits, cookies)
         .map_err(|source| LoadError::Template { name: spec.name.clone(), source })?;
     let content = filling.fixed().map_or_else(|| Content::Filled(Box::new(filling)), Content::Fixed);
-    let idempotent = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method.name());
-    Ok(Kind { until, asked: method.asked(), idempotent, content })
+    Ok(Kind { until, asked: method.asked(), idempotent: is_idempotent(method.name()), content })
+}
+
+fn is_idempotent(method: &str) -> bool {
+    ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
 }
 
 /// Takes the cookies out of the header fields: the jar writes them, because there may be only one such field.

@@ -18,20 +18,33 @@ pub struct Record {
     pub connect_ns: Option<Nanos>,
     /// How long TLS took to come up behind that, if it did.
     pub handshake_ns: Option<Nanos>,
+    /// When the kernel had taken all of it, if there is a [`Witness`] to tell; of several sent together, when it had taken all.
+    pub written_ns: Option<Nanos>,
     /// When the first byte of the answer was there.
     pub first_byte_ns: Option<Nanos>,
     /// When it was over: last byte, failure, or the end of the load.
     pub end_ns: Nanos,
     /// How it ended.
     pub ending: Ending,
-    /// Status of a complete answer.
-    pub status: Option<u16>,
+    /// What of a complete answer counts.
+    pub answer: Option<Answered>,
     /// Whether it was sent a second time, because a kept connection ended without a byte of an answer to the first.
     pub retried: bool,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
+}
+
+/// A complete answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// Its status.
+    pub status: u16,
+    /// Bytes of its content, without the framing of chunks.
+    pub body_bytes: u64,
+    /// Whether its connection can carry another request.
+    pub reusable: bool,
 }
 
 /// How a request ended.
@@ -57,10 +70,11 @@ impl Record {
             start_ns: end_ns,
             connect_ns: None,
             handshake_ns: None,
+            written_ns: None,
             first_byte_ns: None,
             end_ns,
             ending: Ending::Unsent,
-            status: None,
+            answer: None,
             retried: false,
             bytes_in: 0,
             bytes_out: 0,
@@ -68,10 +82,59 @@ impl Record {
     }
 }
 
+/// Somebody who sees one worker's requests as they end, beside what the engine counts itself. It is called between requests, so
+/// whatever it does the next one waits for.
+pub trait Witness: Send {
+    /// Whether there is somebody: if so, [`Record::written_ns`] is known.
+    const IS_THERE: bool = true;
+
+    /// Whether the heads of all answers are shown, to [`Witness::head`].
+    fn wants_heads(&self) -> bool {
+        false
+    }
+
+    /// The beginning of an answer, at least its head up to [`KEPT_OF_HEADS`] bytes; its record comes next.
+    fn head(&mut self, _: &[u8]) {}
+
+    /// A request is over, or can no longer begin.
+    fn saw(&mut self, record: &Record);
+
+    /// Whether the load has to end now, for all workers; asked when there is nothing else to do.
+    fn is_enough(&self) -> bool {
+        false
+    }
+}
+
+/// The most of an answer that [`Witness::head`] is shown.
+pub const KEPT_OF_HEADS: usize = 8 * 1024;
+
+/// Nobody.
+impl Witness for () {
+    const IS_THERE: bool = false;
+
+    fn saw(&mut self, _: &Record) {}
+}
+
 /// Takes one worker's records.
 pub(crate) trait Sink: Send {
     /// What is left when the load is over.
     type Summary: Send;
+
+    /// Whether it wants to know when requests were written.
+    const TIMES_WRITES: bool = false;
+
+    /// Whether it wants to see the heads of all answers.
+    fn wants_heads(&self) -> bool {
+        false
+    }
+
+    /// The beginning of an answer.
+    fn head(&mut self, _: &[u8]) {}
+
+    /// Whether the load has to end.
+    fn is_enough(&self) -> bool {
+        false
+    }
 
     /// A request is over, or can no longer begin.
     fn record(&mut self, record: &Record);
@@ -109,7 +172,8 @@ impl Sink for Records {
 }
 
 /// Counts into histograms; what belongs to a second is sent away when the second is over.
-pub(crate) struct Histograms {
+pub(crate) struct Histograms<W> {
+    witness: W,
     seconds: Sender<Part>,
     worker: usize,
     origin: Nanos,
@@ -154,14 +218,15 @@ pub(crate) struct Whole {
     pub(crate) first_start_ns: Option<Nanos>,
 }
 
-impl Histograms {
+impl<W> Histograms<W> {
     /// An empty sink for the seconds from `origin` to `closes_ns`, of an open loop if it comes with such an account.
     pub(crate) fn new(
         worker: usize,
         (origin, closes_ns): (Nanos, Nanos),
         open: Option<OpenLoop>,
         seconds: Sender<Part>,
-    ) -> Histograms {
+        witness: W,
+    ) -> Histograms<W> {
         let whole = Whole {
             first_byte: Latency::preallocated(),
             connect: Latency::preallocated(),
@@ -172,7 +237,7 @@ impl Histograms {
             first_start_ns: None,
         };
         let (counts, total) = (Counts::default(), Latency::preallocated());
-        Histograms { seconds, worker, origin, closes_ns, second: 0, counts, total, whole }
+        Histograms { witness, seconds, worker, origin, closes_ns, second: 0, counts, total, whole }
     }
 
     /// Where the second now being filled ends.
@@ -195,10 +260,25 @@ impl Histograms {
     }
 }
 
-impl Sink for Histograms {
-    type Summary = Whole;
+impl<W: Witness> Sink for Histograms<W> {
+    type Summary = (Whole, W);
+
+    const TIMES_WRITES: bool = W::IS_THERE;
+
+    fn wants_heads(&self) -> bool {
+        self.witness.wants_heads()
+    }
+
+    fn head(&mut self, bytes: &[u8]) {
+        self.witness.head(bytes);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.witness.is_enough()
+    }
 
     fn record(&mut self, record: &Record) {
+        self.witness.saw(record);
         let Record { due_ns, start_ns, end_ns, .. } = *record;
         let ended = matches!(record.ending, Ending::Good | Ending::Failed(_));
         // What was cut off ended in no second: it is no reason to begin one.
@@ -216,7 +296,7 @@ impl Sink for Histograms {
         if let Some(handshake_ns) = record.handshake_ns {
             self.whole.handshake.record(micros(handshake_ns));
         }
-        if let Some(status) = record.status {
+        if let Some(Answered { status, .. }) = record.answer {
             *self.counts.statuses.entry(status).or_default() += 1;
         }
         match record.ending {
@@ -259,10 +339,10 @@ impl Sink for Histograms {
         self.boundary()
     }
 
-    fn finish(mut self) -> Whole {
+    fn finish(mut self) -> (Whole, W) {
         let (counts, total) = (std::mem::take(&mut self.counts), std::mem::take(&mut self.total));
         self.send(counts, total, u64::MAX);
-        self.whole
+        (self.whole, self.witness)
     }
 }
 
@@ -285,10 +365,11 @@ mod tests {
             start_ns: ORIGIN + start_ns,
             connect_ns: None,
             handshake_ns: None,
+            written_ns: None,
             first_byte_ns: None,
             end_ns: ORIGIN + end_ns,
             ending: Ending::Good,
-            status: Some(200),
+            answer: Some(Answered { status: 200, body_bytes: 1, reusable: true }),
             retried: false,
             bytes_in: 1,
             bytes_out: 1,
@@ -298,7 +379,7 @@ mod tests {
     /// Feeds records without a tick in between; each part that comes out as its second, its good answers, its bytes in.
     fn check(records: &[Record], expected: &[(u64, u64, u64)]) {
         let (sender, parts) = mpsc::channel();
-        let mut sink = Histograms::new(0, (ORIGIN, Nanos::MAX), None, sender);
+        let mut sink = Histograms::new(0, (ORIGIN, Nanos::MAX), None, sender, ());
         records.iter().for_each(|record| sink.record(record));
         sink.finish();
         let parts: Vec<_> = parts.iter().map(|part| (part.second, part.total.len(), part.counts.bytes_in)).collect();
@@ -319,10 +400,10 @@ mod tests {
         let nearest = [0, 499, 500, 1_499, 1_500, 1_000_700].map(micros);
         assert_eq!(nearest, [0, 0, 1, 1, 2, 1_001]);
         let (sender, _parts) = mpsc::channel();
-        let mut sink = Histograms::new(0, (ORIGIN, Nanos::MAX), None, sender);
+        let mut sink = Histograms::new(0, (ORIGIN, Nanos::MAX), None, sender, ());
         sink.record(&Record { connect_ns: Some(1_700), first_byte_ns: Some(ORIGIN + 3_600), ..record(0, 5_800) });
         let total = sink.total.range_us();
-        let whole = sink.finish();
+        let (whole, ()) = sink.finish();
         assert_eq!([total, whole.first_byte.range_us(), whole.connect.range_us()], [6, 4, 2].map(|us| Some((us, us))));
     }
 }

@@ -3,9 +3,12 @@
 //! Workers take requests in leases, so that the shared counter is touched seldom; leases shrink towards the end, so that no
 //! worker sits on requests that another one could send.
 
+use crate::machine::monotonic_ns;
 use model::Nanos;
 use model::plan::LoadSpec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// When to stop: whichever comes first. Absent means never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +86,7 @@ pub(crate) struct Halt<'a> {
     pub(crate) asked: &'a AtomicBool,
     /// Whoever else may end it: the user, where the caller is a guard.
     pub(crate) also: Option<&'a AtomicBool>,
-    /// The engine itself, when it cannot start all its threads.
+    /// The engine itself, when it cannot start all its threads or a worker's witness has seen enough.
     pub(crate) broken: AtomicBool,
 }
 
@@ -94,6 +97,42 @@ impl Halt<'_> {
         is_set(self.asked) || is_set(&self.broken) || self.also.is_some_and(is_set)
     }
 }
+
+/// What the other workers wait behind while a load's first request goes alone.
+#[derive(Default)]
+pub(crate) struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Whether nobody has to wait any more.
+    pub(crate) fn is_open(&self) -> bool {
+        *self.lock()
+    }
+
+    /// Lets everybody go.
+    pub(crate) fn open(&self) {
+        *self.lock() = true;
+        self.opened.notify_all();
+    }
+
+    /// Waits until it is open, somebody wants the load to end, or its end has come.
+    pub(crate) fn wait(&self, halt: &Halt<'_>, deadline: Nanos) {
+        let mut open = self.lock();
+        while !*open && !halt.is_set() && monotonic_ns() < deadline {
+            let left = Duration::from_nanos(deadline.saturating_sub(monotonic_ns()).min(LOOK_FOR_HALT));
+            (open, _) = self.opened.wait_timeout(open, left).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How late a wish to stop may be seen.
+pub(crate) const LOOK_FOR_HALT: Nanos = 20_000_000;
 
 const LARGEST_LEASE: u64 = 1024;
 

@@ -6,20 +6,22 @@
 //! kernel has something or the next thing is due: an arrival, a timeout, the end of a rest, a new second, the end of the load.
 
 use crate::checks::Checks;
-use crate::connection::{Connection, Exchange, Inbox, Line, Progress, Why};
+use crate::connection::{Connection, Exchange, Heads, Inbox, Line, Progress, Why};
 use crate::crowd::{Act, Crowd, Then};
 use crate::in_flight::InFlight;
 use crate::machine::{monotonic_ns, thread_cpu, wait_for_events, wake_on_time};
 use crate::pacer::{Due, Pacer};
 use crate::sink::{Ending, Record, Sink};
-use crate::stop::Halt;
+use crate::stop::{Gate, Halt, LOOK_FOR_HALT};
 use http1::Answer;
-use model::load::{Failure, LoadEnd, Sessions};
+use model::load::{Failure, LoadEnd, Sessions, TlsFacts};
 use model::{Nanos, SECOND};
 use rustix::event::epoll::EventFlags;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 /// What a worker holds every answer to.
 #[derive(Clone, Copy)]
@@ -41,6 +43,8 @@ pub(crate) struct Habits {
     pub(crate) stride: u64,
     /// Whether it asks the kernel again and again instead of sleeping.
     pub(crate) busy_poll: bool,
+    /// Whether connections rest after a failure.
+    pub(crate) rests: bool,
 }
 
 /// One thread's share of the load.
@@ -66,6 +70,10 @@ pub(crate) struct Worker<'a, S> {
     // Connections whose users go on, and since when; and whether that is being seen to.
     onward: VecDeque<(usize, Nanos)>,
     goes_on: bool,
+    // What the load's first request waits behind or opens, if it goes alone.
+    gate: Option<&'a Gate>,
+    // Connections that have not begun because the first request goes alone.
+    withheld: Range<usize>,
     // Whether there are no more requests.
     exhausted: bool,
     serial: u64,
@@ -74,6 +82,7 @@ pub(crate) struct Worker<'a, S> {
     last_end: Nanos,
     examples: BTreeMap<Failure, String>,
     retry_example: Option<String>,
+    software: Option<String>,
     inbox: Inbox,
 }
 
@@ -97,6 +106,10 @@ pub(crate) struct Finished<T> {
     pub(crate) sessions: Option<Sessions>,
     /// What was kept of the last body on its first connection, if bodies are looked at.
     pub(crate) kept: Vec<u8>,
+    /// What its first answer calls its server.
+    pub(crate) software: Option<String>,
+    /// What TLS came to.
+    pub(crate) tls: Option<TlsFacts>,
 }
 
 impl<'a, S: Sink> Worker<'a, S> {
@@ -110,6 +123,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         crowd: Option<Crowd>,
         habits: Habits,
         halt: &'a Halt<'a>,
+        gate: Option<&'a Gate>,
         deadline: Nanos,
         sink: S,
     ) -> Worker<'a, S> {
@@ -132,11 +146,14 @@ impl<'a, S: Sink> Worker<'a, S> {
             held: VecDeque::new(),
             onward: VecDeque::new(),
             goes_on: false,
+            gate,
+            withheld: 0..0,
             exhausted: false,
             serial: habits.first,
             last_end: 0,
             examples: BTreeMap::new(),
             retry_example: None,
+            software: None,
             inbox: Inbox::new(),
         }
     }
@@ -148,21 +165,43 @@ impl<'a, S: Sink> Worker<'a, S> {
             wake_on_time();
         }
         self.last_end = monotonic_ns();
-        match &self.crowd {
+        match (&self.crowd, self.gate) {
             // A user's first connection stands for the seat.
-            Some(crowd) => (0..crowd.seats()).map(|seat| crowd.connections_of(seat).start).collect::<Vec<_>>(),
-            None => (0..self.connections.len()).collect(),
+            (Some(crowd), _) => (0..crowd.seats()).map(|seat| crowd.connections_of(seat).start).collect::<Vec<_>>(),
+            (None, Some(gate)) if self.habits.first == 0 && !gate.is_open() => {
+                self.withheld = 1..self.connections.len();
+                vec![0]
+            }
+            (None, Some(gate)) => {
+                gate.wait(self.halt, self.deadline);
+                (0..self.connections.len()).collect()
+            }
+            (None, None) => (0..self.connections.len()).collect(),
         }
         .into_iter()
         .for_each(|i| self.enqueue(i, 0));
         let (end, ended_ns) = self.serve();
+        self.release();
         self.cut_off(ended_ns);
         let cpu_ns = thread_cpu().saturating_sub(cpu_before);
         let last_ns = self.last_end.max(ended_ns);
-        let Worker { sink, examples, retry_example, connections, crowd, .. } = self;
+        let Worker { sink, examples, retry_example, connections, crowd, software, line, .. } = self;
+        let tls = line.tls.into_inner();
         let kept = connections.into_iter().next().map(Connection::into_body).unwrap_or_default();
         let sessions = crowd.map(|crowd| crowd.account(ended_ns));
-        Finished { summary: sink.finish(), end, ended_ns, last_ns, cpu_ns, examples, retry_example, sessions, kept }
+        Finished {
+            summary: sink.finish(),
+            end,
+            ended_ns,
+            last_ns,
+            cpu_ns,
+            examples,
+            retry_example,
+            sessions,
+            kept,
+            software,
+            tls,
+        }
     }
 
     /// The loop; says why it ended and when the window closed.
@@ -170,6 +209,9 @@ impl<'a, S: Sink> Worker<'a, S> {
         let mut events = Vec::with_capacity((self.connections.len() + 1).min(EVENTS));
         loop {
             let now = monotonic_ns();
+            if self.sink.is_enough() {
+                self.halt.broken.store(true, Ordering::Relaxed);
+            }
             if self.halt.is_set() {
                 return (LoadEnd::Stopped, now);
             }
@@ -214,6 +256,9 @@ impl<'a, S: Sink> Worker<'a, S> {
     /// Does what an event asks for, and what follows from it.
     fn attend(&mut self, i: usize, ready: EventFlags) {
         let progress = self.connections[i].advance(&self.line, &mut self.inbox, ready);
+        if self.gate.is_some() && (i > 0 || self.connections[i].oldest().first_byte_ns.is_some()) {
+            self.release();
+        }
         if self.connections[i].is_idle() {
             // The server closed a connection that waited for work, or sent what nobody asked for.
             if matches!(progress, Progress::Broken { .. }) || !self.inbox.is_empty() {
@@ -238,6 +283,12 @@ impl<'a, S: Sink> Worker<'a, S> {
                     Some(progress) => progress,
                     None => return,
                 },
+                Progress::Broken { why, at } if why.is_on_the_way() => {
+                    match self.connections[i].elsewhere(&self.line) {
+                        Some(progress) => progress,
+                        None => return self.broken(i, &why, at),
+                    }
+                }
                 Progress::Broken { ref why, at } if self.connections[i].may_retry(why, &self.line) => {
                     self.retry_example.get_or_insert_with(|| why.to_string());
                     let progress = self.connections[i].retry(&self.line);
@@ -259,7 +310,10 @@ impl<'a, S: Sink> Worker<'a, S> {
             return None;
         }
         let ending = self.judge(i, exchange.kind, answer);
-        self.over(i, ending, Some(answer.status), at);
+        if self.line.heads.get() != Heads::Nobodys {
+            self.look_at_head(i);
+        }
+        self.over(i, ending, Some(answer), at);
         let connection = &mut self.connections[i];
         connection.failures = 0;
         let open = answer.reusable && self.line.keep_alive;
@@ -276,6 +330,17 @@ impl<'a, S: Sink> Worker<'a, S> {
             connection.close();
         }
         self.fill(i, at)
+    }
+
+    fn look_at_head(&mut self, i: usize) {
+        let head = self.connections[i].take_head();
+        if self.software.is_none() {
+            self.software = http1::field(&head, "server").map(|value| value.escape_ascii().to_string());
+        }
+        match self.line.heads.get() {
+            Heads::First => self.line.heads.set(Heads::Nobodys),
+            _ => self.sink.head(&head),
+        }
     }
 
     fn judge(&mut self, i: usize, kind: usize, answer: Answer) -> Ending {
@@ -302,6 +367,7 @@ impl<'a, S: Sink> Worker<'a, S> {
 
     /// A connection without an answer: it is closed, and rests.
     fn broken(&mut self, i: usize, why: &Why, at: Nanos) {
+        self.release();
         let mut blame = true;
         while !self.connections[i].is_idle() {
             let ending = if blame {
@@ -322,8 +388,19 @@ impl<'a, S: Sink> Worker<'a, S> {
             return self.go_on(i, at);
         }
         let connection = &mut self.connections[i];
+        if !self.habits.rests {
+            return self.enqueue(i, at);
+        }
         connection.failures = connection.failures.saturating_add(1);
         self.rest(i, at);
+    }
+
+    /// Lets all that was held back for the first request begin.
+    fn release(&mut self) {
+        if let Some(gate) = self.gate.take() {
+            gate.open();
+            std::mem::take(&mut self.withheld).for_each(|i| self.enqueue(i, 0));
+        }
     }
 
     fn rest(&mut self, i: usize, at: Nanos) {
@@ -512,11 +589,11 @@ impl<'a, S: Sink> Worker<'a, S> {
         }
     }
 
-    fn over(&mut self, i: usize, ending: Ending, status: Option<u16>, at: Nanos) {
+    fn over(&mut self, i: usize, ending: Ending, answer: Option<Answer>, at: Nanos) {
         let connection = &mut self.connections[i];
         self.in_flight.remove(i * self.line.depth + connection.oldest_place());
         self.last_end = at;
-        self.sink.record(&connection.oldest().record(ending, status, at));
+        self.sink.record(&connection.oldest().record(ending, answer, at));
         let kind = connection.oldest().kind;
         connection.forget_oldest();
         if let Some(crowd) = &mut self.crowd {
@@ -659,9 +736,6 @@ const BEGUN_AT_ONCE: usize = 64;
 
 /// So long a body waits for the server to ask for it; then it is sent unasked: RFC 9110 section 10.1.1.
 const CONTINUE_AFTER: Nanos = SECOND;
-
-/// How late a wish to stop may be seen.
-const LOOK_FOR_HALT: Nanos = 20_000_000;
 
 #[cfg(test)]
 mod tests {

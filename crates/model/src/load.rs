@@ -4,7 +4,7 @@
 //! as answers. The self-check is derived here, so that every reader of a stored load comes to the same doubts.
 
 use crate::latency::{Latency, Packed};
-use crate::plan::{Arrivals, LoadSpec, Pace};
+use crate::plan::{Arrivals, LoadSpec, Pace, TlsVersion};
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -118,6 +118,19 @@ pub struct Generator {
     pub cpus: Vec<u32>,
 }
 
+/// What two sides agreed on in TLS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsFacts {
+    /// The version.
+    pub version: TlsVersion,
+    /// The suite, by IANA's name as rustls has it: `TLS13_AES_256_GCM_SHA384`.
+    pub suite: String,
+    /// The group in which the session's key was agreed on, such as `X25519`.
+    pub group: Option<String>,
+    /// Bits of the key in the server's certificate, if it is of RSA or on one of NIST's curves.
+    pub key_bits: Option<u32>,
+}
+
 /// One load, complete: what the engine hands over and the store keeps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadResult {
@@ -157,6 +170,12 @@ pub struct LoadResult {
     /// Time for the TLS handshake, of every connection that made one.
     #[serde(skip)]
     pub handshake: Latency,
+    /// What the first answer calls its server (`Server`), if it came and does.
+    #[serde(default)]
+    pub software: Option<String>,
+    /// What TLS came to on the first connection that it came up on.
+    #[serde(default)]
+    pub tls: Option<TlsFacts>,
     /// What only a load with a timetable has.
     #[serde(default)]
     pub open: Option<OpenLoop>,
@@ -500,6 +519,8 @@ mod tests {
             examples: BTreeMap::new(),
             retry_example: None,
             handshake: Latency::new(),
+            software: None,
+            tls: None,
             open: None,
             sessions: None,
             generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1] },

@@ -78,6 +78,8 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         examples: [(Failure::Timeout, "no answer within 30 s".into())].into(),
         retry_example: Some("closed without an answer".into()),
         handshake: Latency::new(),
+        software: None,
+        tls: None,
         open: None,
         sessions: None,
         generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1] },

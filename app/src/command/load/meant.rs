@@ -2,7 +2,8 @@
 
 use super::way::{self, Way};
 use super::what::{self, What};
-use super::{operated, search, users};
+use super::operated::{self, Operated};
+use super::{search, users};
 use crate::flags::load::{Http, LoadFlags};
 use crate::say::say;
 use anyhow::{bail, ensure};
@@ -17,7 +18,7 @@ use url::Url;
 /// How long a load lasts when nothing else ends it.
 const DURATION: u64 = 10 * SECOND;
 /// The name of the one cell, variant and load.
-const ONLY: &str = "load";
+pub(crate) const ONLY: &str = "load";
 
 /// What will happen.
 pub(super) struct Meant {
@@ -38,7 +39,9 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     let mut spec = spec(flags, &whither.url, what, seed)?;
     let what::Whither { url, shown, .. } = whither;
     load::check(&spec, &target).map_err(|error| anyhow::anyhow!(error.reason()))?;
-    operated::allowed(flags, &others)?;
+    let remember = !flags.dry_run && !flags.no_store;
+    let said = Operated { named: &flags.i_operate, store: &flags.store, remember };
+    operated::allowed(&said, &others)?;
     if flags.users.page {
         users::seat(&flags.users, &mut spec)?;
         if !flags.dry_run {
@@ -87,6 +90,8 @@ fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<L
         checks: what.checks,
         cookies: flags.cookies,
         busy_poll: flags.busy_poll,
+        first_alone: false,
+        rests: true,
         seed,
     })
 }
@@ -112,6 +117,12 @@ fn pace(flags: &LoadFlags) -> anyhow::Result<Pace> {
 }
 
 fn plan(spec: LoadSpec, server: ServerSpec, flags: &LoadFlags) -> Plan {
+    let warmup = flags.warmup.map_or(Warmup::None, Warmup::Duration);
+    Plan { search: search::meant(flags), warmup, ..only(spec, server) }
+}
+
+/// A plan of one load and nothing else.
+pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
     Plan {
         name: ONLY.to_owned(),
         about: String::new(),
@@ -128,10 +139,10 @@ fn plan(spec: LoadSpec, server: ServerSpec, flags: &LoadFlags) -> Plan {
             load: ONLY.to_owned(),
             role: Role::Baseline,
         }],
-        search: search::meant(flags),
+        search: None,
         blocks: 1,
         seed: None,
-        warmup: flags.warmup.map_or(Warmup::None, Warmup::Duration),
+        warmup: Warmup::None,
         cooldown_ns: 0,
         guards: Guards {
             thrash_ns: 10 * SECOND,

@@ -1,10 +1,10 @@
 //! `webdyno load`: one load against a server that is there already.
 
-mod meant;
-mod operated;
+pub(crate) mod meant;
+pub(crate) mod operated;
 mod replay;
 pub(crate) mod search;
-mod secret;
+pub(crate) mod secret;
 mod users;
 mod way;
 mod what;

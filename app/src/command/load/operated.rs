@@ -1,22 +1,32 @@
 //! Whom a load may go to: this machine, or a host of which the user says, or once said, that they operate it.
 
 use super::super::report::store_path;
-use crate::flags::load::LoadFlags;
+use crate::flags::StoreFlag;
 use anyhow::bail;
 use store::Store;
 
+/// What the user says about hosts, and where it is remembered.
+pub(crate) struct Operated<'a> {
+    /// The hosts that they say they operate.
+    pub(crate) named: &'a [String],
+    /// Where what they said is kept.
+    pub(crate) store: &'a StoreFlag,
+    /// Whether it is kept now.
+    pub(crate) remember: bool,
+}
+
 /// Lets a load pass whose way leads to nobody but this machine and hosts that the user operates, which are remembered.
-pub(super) fn allowed(flags: &LoadFlags, others: &[String]) -> anyhow::Result<()> {
-    let named = |other: &&String| flags.i_operate.iter().any(|named| bare(named) == other.as_str());
+pub(crate) fn allowed(said: &Operated<'_>, others: &[String]) -> anyhow::Result<()> {
+    let named = |other: &&String| said.named.iter().any(|named| bare(named) == other.as_str());
     let mut missing = Vec::new();
     for other in others.iter().filter(|other| !named(other)) {
-        if !is_remembered(flags, other)? {
+        if !is_remembered(said.store, other)? {
             missing.push(other.as_str());
         }
     }
     let missing = missing.join(",");
-    match flags.i_operate.as_slice() {
-        _ if missing.is_empty() => others.iter().filter(named).try_for_each(|other| remember(flags, other)),
+    match said.named {
+        _ if missing.is_empty() => others.iter().filter(named).try_for_each(|other| remember(said, other)),
         [] if missing.contains(',') => {
             bail!("{missing} are not this machine; if you operate them, say so once: --i-operate {missing}")
         }
@@ -28,15 +38,15 @@ pub(super) fn allowed(flags: &LoadFlags, others: &[String]) -> anyhow::Result<()
     }
 }
 
-fn remember(flags: &LoadFlags, host: &str) -> anyhow::Result<()> {
-    if !flags.dry_run && !flags.no_store {
-        Store::open(&store_path(&flags.store)?)?.remember_operated(host)?;
+fn remember(said: &Operated<'_>, host: &str) -> anyhow::Result<()> {
+    if said.remember {
+        Store::open(&store_path(said.store)?)?.remember_operated(host)?;
     }
     Ok(())
 }
 
-fn is_remembered(flags: &LoadFlags, host: &str) -> anyhow::Result<bool> {
-    let path = store_path(&flags.store)?;
+fn is_remembered(store: &StoreFlag, host: &str) -> anyhow::Result<bool> {
+    let path = store_path(store)?;
     // Nothing is made for the sake of asking.
     Ok(path.exists() && Store::open_existing(&path)?.is_operated(host)?)
 }

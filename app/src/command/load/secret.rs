@@ -20,7 +20,7 @@ pub(super) fn user_of(url: &Url) -> Option<String> {
 }
 
 /// A command line as it may be stored and shown: as a shell would take it, without secrets.
-pub(super) fn command_line(args: impl Iterator<Item = OsString>) -> String {
+pub(crate) fn command_line(args: impl Iterator<Item = OsString>) -> String {
     let mut words = Vec::new();
     let mut before = String::new();
     for arg in args {
@@ -56,7 +56,7 @@ fn on_its_own(arg: &str) -> String {
 }
 
 /// A header field without its value, if that is a secret.
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     match text.split_once(':') {
         Some((name, _)) if is_secret(name.trim()) => format!("{name}: {SECRET}"),
         _ => text.to_owned(),
@@ -64,7 +64,7 @@ fn field(text: &str) -> String {
 }
 
 /// A URL without its name and password: a name alone may be a token.
-pub(super) fn in_url(text: &str) -> String {
+pub(crate) fn in_url(text: &str) -> String {
     let begin = text.find("://").map_or(0, |at| at + 3);
     let end = text[begin..].find(['/', '?', '#']).map_or(text.len(), |at| begin + at);
     without_user(text, begin, end)
@@ -82,7 +82,8 @@ fn without_user(text: &str, begin: usize, end: usize) -> String {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell would take it.
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_./:=,@%+-*".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -79,6 +79,7 @@ pub(super) fn tls(flags: &WayFlags, url: &Url) -> Option<TlsSpec> {
             Tls::OneTwo => TlsVersion::Tls12,
             Tls::OneThree => TlsVersion::Tls13,
         }),
+        suites: Vec::new(),
         client: pair.map(|(certificate, key)| ClientCertificate { certificate, key }),
         resume: !flags.no_resumption,
     })

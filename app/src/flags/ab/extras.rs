@@ -2,6 +2,7 @@
 //! written for ab can hold one.
 
 use super::getopt::Getopt;
+use crate::command::load::secret::quoted;
 use crate::flags::{LangFlag, StoreFlag};
 use clap::{ArgAction, CommandFactory, Parser};
 use model::threshold::Threshold;
@@ -38,8 +39,8 @@ pub(crate) struct Extras {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Say that you operate this host, so that it may be loaded; needed once unless it is this machine
-    #[arg(long, value_name = "HOST")]
-    pub(crate) i_operate: Option<String>,
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub(crate) i_operate: Vec<String>,
     #[command(flatten)]
     pub(crate) lang: LangFlag,
     #[command(flatten)]
@@ -61,6 +62,11 @@ impl Words {
         if !name.contains('=') && takes_value(name) {
             self.0.extend(getopt.word().map(str::to_owned));
         }
+    }
+
+    /// They as a shell would take them; there is no secret among them.
+    pub(super) fn shown(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|word| quoted(word))
     }
 
     /// What they mean; the error is clap's.

@@ -14,9 +14,11 @@ mod usage;
 
 pub(crate) use extras::Extras;
 pub(crate) use target::Target;
-pub(crate) use tls::{Protocol, Suite};
+pub(crate) use tls::{Protocol, SUITES, Suite};
 
+use crate::command::load::secret::{field, in_url, quoted};
 use getopt::{Getopt, Next};
+use model::plan::SECRET;
 use report::ab::html::Attributes;
 use report::ab::{progress, text};
 use std::ffi::OsString;
@@ -27,6 +29,8 @@ use typing::Typing;
 pub(crate) struct AbFlags {
     /// What ab says about it on standard error and goes on: an option it does not know.
     pub(crate) complaint: String,
+    /// The same words as a shell would take them, without secrets.
+    pub(crate) shown: String,
     /// Where to, and what for.
     pub(crate) target: Target,
     pub(crate) method: Method,
@@ -140,10 +144,13 @@ pub(crate) fn parse(words: &[OsString], read: &dyn Fn(&str) -> Result<Vec<u8>, S
     let mut getopt = Getopt::new(&words);
     let mut typing = Typing::new(read);
     let mut long = extras::Words::default();
-    let mut complaint = String::new();
+    let (mut complaint, mut shown) = (String::new(), vec!["ab".to_owned()]);
     loop {
         match getopt.next() {
-            Next::Option(letter, value) => typing.option(letter, value)?,
+            Next::Option(letter, value) => {
+                shown.push(shown_option(letter, value));
+                typing.option(letter, value)?;
+            }
             Next::Long(name) => long.take(name, &mut getopt),
             Next::Illegal(letter) => complaint = format!("ab: illegal option -- {letter}\n"),
             Next::Missing(letter) => complaint = format!("ab: option requires an argument -- {letter}\n"),
@@ -153,10 +160,22 @@ pub(crate) fn parse(words: &[OsString], read: &dyn Fn(&str) -> Result<Vec<u8>, S
             break;
         }
     }
+    shown.extend(long.shown());
     let extras = long.meant().map_err(|error| usage::of_extras(&error))?;
     let refused = |said: Said| Said { err: format!("{complaint}{}", said.err), ..said };
     let flags = typing.loads(getopt.left()).map_err(refused)?;
-    Ok(AbFlags { complaint, extras, ..flags })
+    shown.push(quoted(&in_url(&flags.target.url)));
+    Ok(AbFlags { complaint, extras, shown: shown.join(" "), ..flags })
+}
+
+/// An option as it may be stored and shown.
+fn shown_option(letter: char, value: &str) -> String {
+    match letter {
+        'A' | 'P' | 'C' => format!("-{letter} {SECRET}"),
+        'H' => format!("-H {}", quoted(&field(value))),
+        _ if value.is_empty() => format!("-{letter}"),
+        _ => format!("-{letter} {}", quoted(value)),
+    }
 }
 
 impl Said {

@@ -185,6 +185,7 @@ impl AbFlags {
     fn untouched() -> AbFlags {
         AbFlags {
             complaint: String::new(),
+            shown: String::new(),
             target: Target::default(),
             method: Method::Get,
             body: None,

@@ -11,6 +11,7 @@ pub(crate) use tunnel::TunnelError;
 
 use crate::machine::monotonic_ns;
 use model::Nanos;
+use model::load::TlsFacts;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -28,6 +29,8 @@ pub enum Address {
     Tcp(SocketAddr),
     /// Several servers behind one name: each new connection goes to the next of them. There is at least one.
     InTurn(Vec<SocketAddr>),
+    /// Several addresses of one server, of which connections go to the first that can be reached. There is at least one.
+    FirstOf(Vec<SocketAddr>),
     /// A socket in the file system.
     Unix(PathBuf),
 }
@@ -42,7 +45,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(address) => address.fmt(f),
-            Address::InTurn(addresses) => {
+            Address::InTurn(addresses) | Address::FirstOf(addresses) => {
                 let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
                 f.write_str(&all.join(", "))
             }
@@ -57,7 +60,7 @@ impl Address {
     pub fn all(&self) -> &[SocketAddr] {
         match self {
             Address::Tcp(address) => std::slice::from_ref(address),
-            Address::InTurn(addresses) => addresses,
+            Address::InTurn(addresses) | Address::FirstOf(addresses) => addresses,
             Address::Unix(_) => &[],
         }
     }
@@ -76,6 +79,10 @@ pub(crate) struct Dialer<'a> {
     pub(crate) local: &'a [IpAddr],
     /// Whose turn it is, of several addresses.
     pub(crate) turn: Cell<usize>,
+    /// Whether a connection has been made.
+    pub(crate) reached: Cell<bool>,
+    /// Bytes of the socket's buffers, each way; `None` leaves them to the kernel.
+    pub(crate) buffers: Option<usize>,
     /// What is asked of a proxy first, below TLS.
     pub(crate) tunnel: Option<&'a Tunnel>,
     pub(crate) tls: Option<TlsClient>,
@@ -131,17 +138,28 @@ impl Dialer<'_> {
         all.get(self.turn.get().wrapping_sub(1) % all.len().max(1)).copied()
     }
 
+    /// Goes on to the next of several addresses of one server: there is no way to this one, and none has been reached. False when
+    /// there is none left.
+    pub(crate) fn turns_elsewhere(&self) -> bool {
+        let Address::FirstOf(all) = self.address else { return false };
+        let another = !self.reached.get() && self.turn.get() + 1 < all.len();
+        self.turn.set(self.turn.get() + usize::from(another));
+        another
+    }
+
     fn connect(&self) -> Result<Socket, Errno> {
         if let Address::Unix(path) = self.address {
-            return Socket::unix(path);
+            return Socket::unix(path, self.buffers);
         }
         let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
+        if !matches!(self.address, Address::FirstOf(_)) {
+            self.turn.set(turn.wrapping_add(1));
+        }
         let all = self.address.all();
         let address = all.get(turn % all.len().max(1)).ok_or(Errno::DESTADDRREQ)?;
         // Once round the servers before the next address of our own, so that each pair of them has its turn.
         let local = self.local.get(turn / all.len() % self.local.len().max(1)).copied();
-        Socket::tcp(address, local)
+        Socket::tcp(address, local, self.buffers)
     }
 }
 
@@ -204,6 +222,14 @@ impl Stream {
         }
     }
 
+    /// What TLS came to, once it is up.
+    pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(stream) => stream.facts(),
+        }
+    }
+
     /// Whether requests wait for a handshake.
     pub(crate) fn is_handshaking(&self) -> bool {
         match self {
@@ -223,8 +249,8 @@ impl AsFd for Stream {
 }
 
 impl Socket {
-    fn tcp(address: &SocketAddr, local: Option<IpAddr>) -> Result<Socket, Errno> {
-        let fd = new_socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+    fn tcp(address: &SocketAddr, local: Option<IpAddr>, buffers: Option<usize>) -> Result<Socket, Errno> {
+        let fd = new_socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }, buffers)?;
         if let Some(local) = local {
             set_port_when_connecting(&fd)?;
             rustix::net::bind(&fd, &SocketAddr::new(local, 0))?;
@@ -233,8 +259,8 @@ impl Socket {
         Ok(Socket { fd, is_tcp: true, has_sent: false })
     }
 
-    fn unix(path: &Path) -> Result<Socket, Errno> {
-        let fd = new_socket(AddressFamily::UNIX)?;
+    fn unix(path: &Path, buffers: Option<usize>) -> Result<Socket, Errno> {
+        let fd = new_socket(AddressFamily::UNIX, buffers)?;
         begun(rustix::net::connect(&fd, &SocketAddrUnix::new(path)?))?;
         Ok(Socket { fd, is_tcp: false, has_sent: false })
     }
@@ -257,8 +283,14 @@ impl Socket {
     }
 }
 
-fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
-    rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)
+fn new_socket(family: AddressFamily, buffers: Option<usize>) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if let Some(bytes) = buffers {
+        sockopt::set_socket_send_buffer_size(&socket, bytes)?;
+        sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
+    }
+    Ok(socket)
 }
 
 /// Connecting that goes on is no error.

@@ -3,15 +3,17 @@
 use super::Socket;
 use super::tunnel::{Opening, Tunnel, TunnelError};
 use crate::engine::LoadError;
+use model::load::TlsFacts;
 use model::plan::{TlsSpec, TlsVersion, Verify};
 use rustix::io::Errno;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, aws_lc_rs as aws, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{AlgorithmIdentifier, CertificateDer, PrivateKeyDer, ServerName, UnixTime, alg_id};
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+    ClientConfig, ClientConnection, DigitallySignedStruct, ProtocolVersion, RootCertStore, SignatureScheme,
+    SupportedCipherSuite, SupportedProtocolVersion,
 };
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -55,7 +57,7 @@ impl TlsClient {
     /// # Errors
     /// When a file cannot be read or is not what it should be, or the name is none.
     pub(crate) fn new(spec: &TlsSpec) -> Result<TlsClient, LoadError> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(provider(&spec.suites)?);
         let versions: &[&SupportedProtocolVersion] = match spec.version {
             None => rustls::DEFAULT_VERSIONS,
             Some(TlsVersion::Tls12) => &[&rustls::version::TLS12],
@@ -172,6 +174,46 @@ impl TlsStream {
     pub(super) fn is_handshaking(&self) -> bool {
         self.session.is_handshaking()
     }
+
+    /// What both sides agreed on, once they did.
+    pub(super) fn facts(&self) -> Option<TlsFacts> {
+        let version = match self.session.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => TlsVersion::Tls12,
+            ProtocolVersion::TLSv1_3 => TlsVersion::Tls13,
+            _ => return None,
+        };
+        let suite = format!("{:?}", self.session.negotiated_cipher_suite()?.suite());
+        let group = self.session.negotiated_key_exchange_group().map(|group| format!("{:?}", group.name()));
+        let key_bits = self.session.peer_certificates().and_then(|chain| key_bits(chain.first()?));
+        Some(TlsFacts { version, suite, group, key_bits })
+    }
+}
+
+/// Everything of the library's, with those suites alone if some are named.
+fn provider(suites: &[String]) -> Result<CryptoProvider, LoadError> {
+    let mut provider = aws::default_provider();
+    if let Some(unknown) = suites.iter().find(|name| !provider.cipher_suites.iter().any(|suite| is_called(suite, name)))
+    {
+        return Err(bad(format!("`{unknown}` is no cipher suite that webdyno has")));
+    }
+    provider.cipher_suites.retain(|suite| suites.is_empty() || suites.iter().any(|name| is_called(suite, name)));
+    Ok(provider)
+}
+
+fn is_called(suite: &SupportedCipherSuite, name: &str) -> bool {
+    format!("{:?}", suite.suite()) == name
+}
+
+/// Bits of a certificate's key.
+fn key_bits(certificate: &CertificateDer<'_>) -> Option<u32> {
+    let key = webpki::EndEntityCert::try_from(certificate).ok()?.subject_public_key_info();
+    let on_curve = |algorithm: &AlgorithmIdentifier| key.windows(algorithm.len()).any(|part| part == algorithm.as_ref());
+    let curves = [(alg_id::ECDSA_P256, 256), (alg_id::ECDSA_P384, 384), (alg_id::ECDSA_P521, 521)];
+    if let Some((_, bits)) = curves.iter().find(|(algorithm, _)| on_curve(algorithm)) {
+        return Some(*bits);
+    }
+    let rsa = aws_lc_rs::rsa::PublicEncryptingKey::from_der(&key).ok()?;
+    u32::try_from(rsa.key_size_bits()).ok()
 }
 
 fn kernel(error: &io::Error) -> StreamError {

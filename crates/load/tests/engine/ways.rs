@@ -53,6 +53,7 @@ fn through(steps: Vec<Step>) -> (Vec<Record>, LoadResult, Vec<String>) {
         server_name: "there.example".to_owned(),
         verify: Verify::Nothing,
         version: None,
+        suites: Vec::new(),
         client: None,
         resume: true,
     };
@@ -66,7 +67,7 @@ fn through(steps: Vec<Step>) -> (Vec<Record>, LoadResult, Vec<String>) {
 #[track_caller]
 fn check_no_way(steps: Vec<Step>, cause: Failure, example: &str) {
     let (records, result, asked) = through(steps);
-    assert!(records.iter().all(|r| r.ending == Ending::Failed(cause) && r.status.is_none() && r.connect_ns.is_none()));
+    assert!(records.iter().all(|r| r.ending == Ending::Failed(cause) && r.answer.is_none() && r.connect_ns.is_none()));
     assert_eq!((result.counts.failed.get(&cause), result.counts.failures()), (Some(&2), 2), "{:?}", result.counts);
     assert!(result.counts.statuses.is_empty() && result.counts.connects == 0 && result.counts.bytes_in == 0);
     assert_eq!(result.examples[&cause], example);

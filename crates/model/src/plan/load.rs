@@ -7,6 +7,7 @@ use crate::threshold::Threshold;
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What is sent and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,6 +54,10 @@ pub struct LoadSpec {
     pub cookies: bool,
     /// Ask the kernel again and again instead of sleeping: less latency for a whole CPU.
     pub busy_poll: bool,
+    /// The first request of a closed loop goes alone: the others begin when its answer does, or when it fails.
+    pub first_alone: bool,
+    /// Whether a connection rests after a failure before it is used again, longer after each one in a row.
+    pub rests: bool,
     /// Decides what chance decides: which request of the mix, random data, arrivals.
     pub seed: u64,
 }
@@ -72,6 +77,10 @@ pub struct RequestSpec {
     pub headers: Vec<(String, String)>,
     /// What is sent behind the head, if anything.
     pub body: Option<Body>,
+    /// Head and body as they go over the wire, if the other fields only tell humans what is sent. Nothing is added to them, and
+    /// they are not stored: nobody knows what is secret in them.
+    #[serde(skip)]
+    pub wire: Option<Arc<[u8]>>,
 }
 
 /// HTTP versions.
@@ -111,6 +120,9 @@ pub struct TlsSpec {
     pub verify: Verify,
     /// The only version to speak; both when absent.
     pub version: Option<TlsVersion>,
+    /// The suites to offer, by IANA's names as rustls has them (`TLS13_AES_128_GCM_SHA256`); all when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suites: Vec<String>,
     /// What the client shows of itself, if anything.
     pub client: Option<ClientCertificate>,
     /// Whether further connections take up the first one's session, as browsers do.
@@ -254,7 +266,7 @@ impl RequestSpec {
     /// A GET without fields of its own.
     #[must_use]
     pub fn get(path: &str) -> RequestSpec {
-        RequestSpec { weight: 1, method: "GET".to_owned(), path: path.to_owned(), headers: Vec::new(), body: None }
+        RequestSpec { weight: 1, method: "GET".to_owned(), path: path.to_owned(), headers: Vec::new(), body: None, wire: None }
     }
 }
 
@@ -319,6 +331,8 @@ impl LoadSpec {
             checks: Vec::new(),
             cookies: false,
             busy_poll: false,
+            first_alone: false,
+            rests: true,
             seed: 0,
         }
     }
@@ -376,11 +390,19 @@ struct Stored {
     #[serde(default)]
     busy_poll: bool,
     #[serde(default)]
+    first_alone: bool,
+    #[serde(default = "yes")]
+    rests: bool,
+    #[serde(default)]
     seed: u64,
 }
 
 fn one() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl From<Stored> for LoadSpec {
@@ -407,6 +429,8 @@ impl From<Stored> for LoadSpec {
             checks: stored.checks,
             cookies: stored.cookies,
             busy_poll: stored.busy_poll,
+            first_alone: stored.first_alone,
+            rests: stored.rests,
             seed: stored.seed,
         }
     }

@@ -101,6 +101,8 @@ fn load(good: u64) -> LoadResult {
         examples: BTreeMap::new(),
         retry_example: None,
         handshake: crate::latency::Latency::new(),
+        software: None,
+        tls: None,
         open: None,
         sessions: None,
         generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![] },

@@ -15,6 +15,7 @@ mod records;
 pub mod text;
 mod times;
 pub mod trouble;
+pub mod verdict;
 
 pub use arithmetic::Arithmetic;
 pub use records::{Part, Record, Records};

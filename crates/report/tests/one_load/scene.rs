@@ -56,6 +56,8 @@ fn empty(seconds: u64) -> LoadResult {
         examples: [].into(),
         retry_example: None,
         handshake: Latency::new(),
+        software: None,
+        tls: None,
         open: None,
         sessions: None,
         generator: Generator { threads: 1, cpu_ns: seconds * SECOND / 10, cpus: vec![] },

@@ -155,6 +155,8 @@ pub(super) fn load_meant(
         checks: load.checks.iter().map(check).collect::<Result<_, _>>()?,
         cookies: load.cookies,
         busy_poll: load.busy_poll,
+        first_alone: false,
+        rests: true,
         seed: load.seed,
         name,
     })
@@ -290,7 +292,7 @@ impl Asking<'_> {
             .map(|(name, value)| self.header(name, value, body.as_ref()))
             .collect::<Result<_, _>>()?;
         let weight = text.weight.map_or(1, Spanned::into_inner);
-        Ok(RequestSpec { weight, method, path, headers, body })
+        Ok(RequestSpec { weight, method, path, headers, body, wire: None })
     }
 
     fn method(&self, text: Option<&Spanned<String>>) -> Result<String, PlanError> {

@@ -47,6 +47,7 @@ fn one_request_may_be_any() {
         path: "/${counter}".to_owned(),
         headers,
         body: Some(Body::written("a=${hex:2}")),
+        wire: None,
     };
     assert_eq!((load.mix, load.seed, load.busy_poll, load.cookies), (vec![only], 7, true, true));
     assert_eq!(load.checks, [Check::parse("status = 201").unwrap()]);

@@ -1,0 +1,150 @@
+//! What ab's options mean to the engine: a plan of one load, and whom it goes to.
+
+use super::refusal;
+use crate::command::load::meant::{ONLY, only};
+use crate::command::load::operated::{self, Operated};
+use crate::flags::ab::{AbFlags, Protocol, Said, TlsFlags};
+use load::{Address, Target};
+use model::SECOND;
+use model::plan::{
+    Arrivals, ClientCertificate, Guards, HttpVersion, LoadSpec, Pace, Plan, RequestSpec, ServerSpec, Timetable,
+    TlsSpec, TlsVersion, Url, Verify,
+};
+use report::ab::trouble;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// As long as nobody waits.
+const FOR_EVER: u64 = u64::MAX / 4;
+
+/// Whom it goes to. Names are looked up here, where ab does it: after it said that it begins.
+pub(super) fn target(flags: &AbFlags) -> Result<Target, Said> {
+    let (host, port) = match &flags.proxy {
+        Some((host, port)) => (host.as_str(), u16::try_from(*port).unwrap_or(0)),
+        None => (flags.target.host.as_str(), flags.target.port),
+    };
+    let local = match &flags.local {
+        Some(name) => vec![first(name)?],
+        None => Vec::new(),
+    };
+    let addresses = looked_up(host, port)?;
+    let address = match addresses[..] {
+        [address] => Address::Tcp(address),
+        _ => Address::FirstOf(addresses),
+    };
+    let buffers = usize::try_from(flags.window).ok().filter(|&bytes| bytes > 0);
+    let host = flags.target.host_field.as_str();
+    Ok(Target { local, buffers, ..Target::new(address, host) })
+}
+
+fn first(name: &str) -> Result<IpAddr, Said> {
+    looked_up(name, 0).map(|all| all[0].ip())
+}
+
+/// All addresses of a name, at least one.
+fn looked_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, Said> {
+    let found = (host, port).to_socket_addrs().map(Vec::from_iter);
+    match found {
+        Ok(all) if !all.is_empty() => Ok(all),
+        Ok(_) => Err(unknown(host, &io::Error::other("Name or service not known"))),
+        Err(error) => Err(unknown(host, &error)),
+    }
+}
+
+/// The resolver's words and its number, which the standard library keeps to itself.
+fn unknown(host: &str, error: &io::Error) -> Said {
+    const NUMBERS: [(&str, i32); 5] = [
+        ("Name or service not known", -2),
+        ("Temporary failure in name resolution", -3),
+        ("Non-recoverable failure in name resolution", -4),
+        ("No address associated with hostname", -5),
+        ("System error", -11),
+    ];
+    let text = error.to_string();
+    let (words, number) = *NUMBERS.iter().find(|(words, _)| text.contains(words)).unwrap_or(&NUMBERS[0]);
+    let call = format!("apr_sockaddr_info_get() for {host}");
+    refusal(trouble::refused(&call, (trouble::unresolved(number), words), 0))
+}
+
+/// Refuses to load others' servers, in one line.
+pub(super) fn allowed(flags: &AbFlags, target: &Target) -> anyhow::Result<()> {
+    let behind = flags.proxy.as_ref().map(|_| flags.target.host.as_str()).filter(|host| !is_here(host));
+    let reached = flags.proxy.as_ref().map_or(flags.target.host.as_str(), |(proxy, _)| proxy);
+    let others = (!target.address.is_here()).then_some(reached).into_iter().chain(behind);
+    let others: Vec<String> = others.map(str::to_owned).collect();
+    let extras = &flags.extras;
+    let said = Operated { named: &extras.i_operate, store: &extras.store, remember: !extras.no_store };
+    operated::allowed(&said, &others)
+}
+
+/// Whether a name behind a proxy means this machine; it is not looked up, because only the proxy knows what it means there.
+fn is_here(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A plan of that load.
+pub(super) fn plan(flags: &AbFlags, target: &Target, seed: u64) -> Plan {
+    let scheme = if flags.target.tls { "https" } else { "http" };
+    let url = format!("{scheme}://{}{}", flags.target.host_field, flags.target.path);
+    let plan = only(spec(flags, target, seed), ServerSpec::Url(Url { url, address: target.address.to_string() }));
+    // ab goes on whatever the answers are.
+    Plan { guards: Guards { failures: 2.0, ..plan.guards }, ..plan }
+}
+
+fn spec(flags: &AbFlags, target: &Target, seed: u64) -> LoadSpec {
+    let wire = [flags.head().as_bytes(), flags.body.as_deref().unwrap_or_default()].concat();
+    let request = RequestSpec {
+        method: flags.method.name().to_owned(),
+        wire: Some(Arc::from(wire)),
+        ..RequestSpec::get(&flags.target.path)
+    };
+    let pace = match flags.extras.rate {
+        Some(rate) => Pace::Timetable(Timetable::constant(rate, Arrivals::Even)),
+        None => Pace::WhenFree,
+    };
+    let duration_ns = flags.seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|&seconds| seconds > 0);
+    // The number that ab takes for itself only ends what time does not.
+    let counted = !flags.requests_by_time || duration_ns.is_none() || flags.extras.strict;
+    LoadSpec {
+        mix: vec![request],
+        first_alone: pace == Pace::WhenFree,
+        pace,
+        connections: flags.concurrency,
+        threads: flags.extras.threads,
+        requests: counted.then_some(u64::from(flags.requests)),
+        duration_ns: duration_ns.map(|seconds| seconds * SECOND),
+        keep_alive: flags.keep_alive,
+        http: HttpVersion::Http10,
+        tls: flags.target.tls.then(|| tls(flags, target)),
+        timeout_ns: u64::try_from(flags.wait_seconds).map_or(FOR_EVER, |seconds| seconds * SECOND),
+        same_length: !flags.output.any_length,
+        expect: flags.extras.expect.clone(),
+        rests: false,
+        seed,
+        ..LoadSpec::of(ONLY, &flags.target.path)
+    }
+}
+
+fn tls(flags: &AbFlags, target: &Target) -> TlsSpec {
+    let TlsFlags { protocol, offered, certificate, server_name, .. } = &flags.tls;
+    // An address is no name to ask for, so none is asked for.
+    let address = target.address.all().first().map_or_else(String::new, |address| address.ip().to_string());
+    TlsSpec {
+        server_name: server_name.clone().unwrap_or(address),
+        verify: Verify::Nothing,
+        version: match protocol {
+            Protocol::Tls12 => Some(TlsVersion::Tls12),
+            Protocol::Tls13 => Some(TlsVersion::Tls13),
+            Protocol::All | Protocol::TooOld(_) => None,
+        },
+        suites: offered.iter().map(|suite| suite.rustls.to_owned()).collect(),
+        client: certificate.as_ref().map(|file| {
+            let file = PathBuf::from(file);
+            ClientCertificate { certificate: file.clone(), key: file }
+        }),
+        // Each connection of ab begins anew.
+        resume: false,
+    }
+}
