@@ -95,7 +95,7 @@ pub(crate) struct Connection {
     seen: Option<Box<Seen>>,
     // The first bytes of the answer that is being received, if they are kept.
     head: Vec<u8>,
-    // Requests accepted and not written.
+    // Requests accepted and not written whole, in their order.
     out: Vec<u8>,
     // How much of that is sent.
     sent: usize,
@@ -283,7 +283,10 @@ impl Connection {
                     self.out.extend_from_slice(bytes);
                     self.wait_for(line, EventFlags::IN | EventFlags::OUT)
                 }
-                Err(error) => self.not_taken(line, error),
+                Err(error) => {
+                    self.out.extend_from_slice(bytes);
+                    self.not_taken(line, error)
+                }
             },
             _ => {
                 self.out.extend_from_slice(bytes);
@@ -391,8 +394,9 @@ impl Connection {
             }
         }
         let progress = self.read(line, inbox);
-        if self.handshaking {
-            self.look_at_handshake(line);
+        if self.handshaking && self.is_shaken(line) && matches!(progress, Progress::Pending) {
+            // The requests waited for it.
+            return self.write(line);
         }
         // Reading can make TLS want to write.
         match (&progress, &self.stream) {
@@ -403,8 +407,9 @@ impl Connection {
         }
     }
 
-    fn look_at_handshake(&mut self, line: &Line<'_>) {
-        let Some(stream) = self.stream.as_ref().filter(|stream| !stream.is_handshaking()) else { return };
+    /// Whether a handshake has come to its end.
+    fn is_shaken(&mut self, line: &Line<'_>) -> bool {
+        let Some(stream) = self.stream.as_ref().filter(|stream| !stream.is_handshaking()) else { return false };
         if line.tls.get().is_none()
             && let Some(facts) = stream.tls_facts()
         {
@@ -412,6 +417,7 @@ impl Connection {
         }
         self.handshaking = false;
         self.exchanges[self.oldest].handshake_ns = Some(monotonic_ns().saturating_sub(self.connected_ns));
+        true
     }
 
     /// Looks at what was read and belongs to the next answer.
@@ -459,8 +465,8 @@ impl Connection {
 
     fn complete(&mut self, mut answer: Answer, inbox: &mut Inbox) -> Progress {
         self.answered = true;
-        // The server does not want the body it was promised, and would take the next request for it.
-        answer.reusable &= !self.body_waits && self.refusal.is_none();
+        // The server does not want all it was promised, and would take the next request for the rest.
+        answer.reusable &= !self.body_waits && self.refusal.is_none() && self.unsent() == 0;
         inbox.long = answer.body_bytes >= LONG;
         Progress::Answered { answer, at: inbox.at }
     }
@@ -468,6 +474,25 @@ impl Connection {
     /// The first bytes of its last answer, if they were kept.
     pub(crate) fn take_head(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.head)
+    }
+
+    /// Bytes of its oldest request that have not left.
+    fn unsent(&self) -> u64 {
+        let held = self.stream.as_ref().map_or(0, Stream::held);
+        let unsent = (self.out.len() - self.sent + held) as u64;
+        if unsent == 0 {
+            return 0;
+        }
+        // They leave in their order, so what the younger ones do not account for is the oldest one's.
+        let behind = (1..self.waiting).map(|n| (self.oldest + n) % self.exchanges.len());
+        let younger: u64 = behind.map(|place| self.exchanges[place].bytes_out).sum();
+        unsent.saturating_sub(younger).min(self.oldest().bytes_out)
+    }
+
+    /// Its oldest request as it stands, ended so at `end_ns`.
+    pub(crate) fn record(&self, ending: Ending, answer: Option<Answer>, end_ns: Nanos) -> Record {
+        let record = self.oldest().record(ending, answer, end_ns);
+        Record { bytes_out: record.bytes_out - self.unsent(), ..record }
     }
 
     /// Its oldest request is over.
@@ -503,27 +528,39 @@ impl Connection {
             }
         }
         // Without a way to the server nothing that is left can ever be sent. With one, reading tells more than an error of writing.
-        let is_lost = self.connecting.is_some() && end.as_ref().is_err_and(|error| !error.is_not_now());
-        let blocked = !is_lost && (stream.is_blocked() || end.as_ref().is_err_and(StreamError::is_not_now));
+        let not_now = end.as_ref().is_err_and(StreamError::is_not_now);
+        let is_lost = self.connecting.is_some() && end.is_err() && !not_now;
+        // What waits for a handshake waits for the server to speak.
+        let blocked = !is_lost && (stream.is_blocked() || (not_now && !stream.is_handshaking()));
         if let (Some(since), true) = (self.connecting, stream.is_connected()) {
             line.dialer.reached.set(true);
             self.connected_ns = monotonic_ns();
             self.exchanges[self.oldest].connect_ns = Some(self.connected_ns.saturating_sub(since));
             self.connecting = None;
         }
-        if self.sent == self.out.len() {
+        self.let_go_of_sent(line);
+        match end {
+            // Until it is connected there is nothing to read.
+            _ if blocked && self.connecting.is_some() => self.wait_for(line, EventFlags::OUT),
+            _ if blocked => self.wait_for(line, EventFlags::IN | EventFlags::OUT),
+            Err(error) if !not_now => self.not_taken(line, error),
+            _ => self.wait_for(line, EventFlags::IN),
+        }
+    }
+
+    /// Frees what is sent, at the latest when it is half of all.
+    fn let_go_of_sent(&mut self, line: &Line<'_>) {
+        let left = self.out.len() - self.sent;
+        if left == 0 {
             if line.times_writes && !self.out.is_empty() {
                 self.note_written();
             }
             self.out.clear();
             self.sent = 0;
-        }
-        match end {
-            // Until it is connected there is nothing to read.
-            _ if blocked && self.connecting.is_some() => self.wait_for(line, EventFlags::OUT),
-            _ if blocked => self.wait_for(line, EventFlags::IN | EventFlags::OUT),
-            Ok(()) => self.wait_for(line, EventFlags::IN),
-            Err(error) => self.not_taken(line, error),
+        } else if self.sent >= left {
+            // Requests in flight behind one another may never be through with it.
+            self.out.drain(..self.sent);
+            self.sent = 0;
         }
     }
 
@@ -540,8 +577,6 @@ impl Connection {
     fn not_taken(&mut self, line: &Line<'_>, error: StreamError) -> Progress {
         match error {
             StreamError::Kernel(errno @ (Errno::PIPE | Errno::CONNRESET)) if self.connecting.is_none() => {
-                self.out.clear();
-                self.sent = 0;
                 self.refusal = Some(errno);
                 self.wait_for(line, EventFlags::IN)
             }
@@ -673,8 +708,8 @@ impl Connection {
 }
 
 impl Exchange {
-    /// The request as it stands, ended so at `end_ns`.
-    pub(crate) fn record(&self, ending: Ending, answer: Option<Answer>, end_ns: Nanos) -> Record {
+    /// The request as it stands, ended so at `end_ns`, if all of it has left.
+    fn record(&self, ending: Ending, answer: Option<Answer>, end_ns: Nanos) -> Record {
         let Exchange {
             due_ns,
             start_ns,
@@ -687,7 +722,8 @@ impl Exchange {
             bytes_out,
             ..
         } = *self;
-        let answer = answer.map(|Answer { status, body_bytes, reusable, .. }| Answered { status, body_bytes, reusable });
+        let answer =
+            answer.map(|Answer { status, body_bytes, reusable, .. }| Answered { status, body_bytes, reusable });
         Record {
             due_ns,
             start_ns,

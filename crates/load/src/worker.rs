@@ -583,7 +583,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             // A request begun between the last look at the clock and the deadline.
             let at = at.max(exchange.start_ns);
             let place = self.connections[i].oldest_place();
-            self.sink.record(&self.connections[i].oldest().record(Ending::InFlight, None, at));
+            self.sink.record(&self.connections[i].record(Ending::InFlight, None, at));
             self.in_flight.remove(i * self.line.depth + place);
             self.connections[i].forget_oldest();
         }
@@ -593,7 +593,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         let connection = &mut self.connections[i];
         self.in_flight.remove(i * self.line.depth + connection.oldest_place());
         self.last_end = at;
-        self.sink.record(&connection.oldest().record(ending, answer, at));
+        self.sink.record(&connection.record(ending, answer, at));
         let kind = connection.oldest().kind;
         connection.forget_oldest();
         if let Some(crowd) = &mut self.crowd {
@@ -677,7 +677,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             let connection = &mut self.connections[i];
             while !connection.is_idle() {
                 self.in_flight.remove(i * self.line.depth + connection.oldest_place());
-                self.sink.record(&connection.oldest().record(Ending::Abandoned, None, at));
+                self.sink.record(&connection.record(Ending::Abandoned, None, at));
                 connection.forget_oldest();
                 crowd.abandoned(1);
             }

@@ -214,6 +214,15 @@ impl Stream {
         }
     }
 
+    /// Bytes that were taken and may not have left.
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            Stream::Plain(_) => 0,
+            Stream::Tls(stream) => stream.held(),
+        }
+    }
+
     /// Whether the server is reached.
     pub(crate) fn is_connected(&self) -> bool {
         match self {

@@ -31,6 +31,8 @@ pub(crate) struct TlsStream {
     session: ClientConnection,
     // A tunnel that is not there yet; no byte of the session goes before it.
     opening: Option<Box<Opening>>,
+    // Bytes of the record that was taken last.
+    taken: usize,
 }
 
 /// What went wrong below HTTP.
@@ -101,7 +103,7 @@ impl TlsClient {
 impl TlsStream {
     /// A session over a socket that is being connected, and perhaps through a tunnel.
     pub(super) fn new(socket: Socket, session: ClientConnection, tunnel: Option<&Tunnel>) -> TlsStream {
-        TlsStream { socket, session, opening: tunnel.map(Tunnel::open) }
+        TlsStream { socket, session, opening: tunnel.map(Tunnel::open), taken: 0 }
     }
 
     /// Whether the way to the server is there; a proxy on it is no server.
@@ -113,12 +115,24 @@ impl TlsStream {
         &self.socket
     }
 
-    /// Accepts all of it, and sends what the kernel takes now.
+    /// Takes as much as fits into one record, once the session is up and everything before it has left: what lies within the
+    /// session can no longer be counted.
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<usize, StreamError> {
+        if self.session.is_handshaking() || self.session.wants_write() {
+            return Err(StreamError::Kernel(Errno::AGAIN));
+        }
+        let record = &bytes[..bytes.len().min(RECORD)];
         // Into memory without a limit: this cannot fail.
-        let _ = self.session.writer().write_all(bytes);
+        let _ = self.session.writer().write_all(record);
+        self.taken = 0;
         self.flush()?;
-        Ok(bytes.len())
+        self.taken = record.len();
+        Ok(record.len())
+    }
+
+    /// Bytes that were taken and may not have left.
+    pub(super) fn held(&self) -> usize {
+        if self.session.wants_write() { self.taken } else { 0 }
     }
 
     /// Sends what the kernel takes now of what was accepted.
@@ -207,7 +221,8 @@ fn is_called(suite: &SupportedCipherSuite, name: &str) -> bool {
 /// Bits of a certificate's key.
 fn key_bits(certificate: &CertificateDer<'_>) -> Option<u32> {
     let key = webpki::EndEntityCert::try_from(certificate).ok()?.subject_public_key_info();
-    let on_curve = |algorithm: &AlgorithmIdentifier| key.windows(algorithm.len()).any(|part| part == algorithm.as_ref());
+    let on_curve =
+        |algorithm: &AlgorithmIdentifier| key.windows(algorithm.len()).any(|part| part == algorithm.as_ref());
     let curves = [(alg_id::ECDSA_P256, 256), (alg_id::ECDSA_P384, 384), (alg_id::ECDSA_P521, 521)];
     if let Some((_, bits)) = curves.iter().find(|(algorithm, _)| on_curve(algorithm)) {
         return Some(*bits);
@@ -215,6 +230,9 @@ fn key_bits(certificate: &CertificateDer<'_>) -> Option<u32> {
     let rsa = aws_lc_rs::rsa::PublicEncryptingKey::from_der(&key).ok()?;
     u32::try_from(rsa.key_size_bits()).ok()
 }
+
+/// The most that fits into a record: RFC 8446 section 5.1.
+const RECORD: usize = 16 * 1024;
 
 fn kernel(error: &io::Error) -> StreamError {
     StreamError::Kernel(Errno::from_io_error(error).unwrap_or(Errno::IO))

@@ -5,6 +5,7 @@
 mod asking;
 mod checking;
 mod counting;
+mod early;
 mod failing;
 mod open;
 mod timing;
