@@ -63,6 +63,10 @@ impl Head {
         // The first byte that cannot belong to a name has to be the colon.
         let (name, rest) = line.split_at(token_length(line));
         let Some((&first, value)) = rest.split_first() else { return Err(ResponseError::Field) };
+        // Others may take them for a line's end, and who keeps the value passes them on: RFC 9110 section 5.5.
+        if memchr::memchr2(b'\r', b'\0', value).is_some() {
+            return Err(ResponseError::Field);
+        }
         match first {
             b':' if !name.is_empty() => {}
             // Folding is obsolete (RFC 9112 section 5.2). Where it cannot change the framing it does no harm.

@@ -53,7 +53,7 @@ pub enum ResponseError {
     /// The server wants to speak something else from now on.
     #[error("status 101, although no other protocol was asked for")]
     SwitchedProtocols,
-    /// No colon, a bad name, or a folded line where it matters.
+    /// No colon, a bad name, a CR or NUL within, or a folded line where it matters.
     #[error("a header field is malformed")]
     Field,
     /// Not a number, too large, or several that differ.

@@ -152,6 +152,10 @@ fn what_is_not_http_is_said_so() {
     check("HTTP/1.1 200 OK\r\nno colon\r\n", &expect!["a header field is malformed"]);
     check("HTTP/1.1 200 OK\r\nName : x\r\n", &expect!["a header field is malformed"]);
     check("HTTP/1.1 200 OK\r\n: x\r\n", &expect!["a header field is malformed"]);
+    for value in ["a\rb", "\ra", "a\r", "a\0b", "\0"] {
+        check(&format!("HTTP/1.1 200 OK\r\nX: {value}\r\n"), &expect!["a header field is malformed"]);
+        check(&format!("HTTP/1.1 200 OK\r\nX: y\r\n {value}\r\n"), &expect!["a header field is malformed"]);
+    }
     for length in ["x", "+5", "", "5,", "5, 6", "18446744073709551616"] {
         check(
             &format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n"),
