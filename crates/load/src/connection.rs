@@ -103,6 +103,8 @@ pub(crate) struct Connection {
     refusal: Option<Errno>,
     // Whether the body of its request waits until the server asks for it.
     body_waits: bool,
+    // Of the requests in flight, how many of the youngest wait for an answer before they are sent again.
+    holds_back: usize,
     // The requests in flight: `waiting` of them in the order they were sent, the first one in `oldest`, around the end.
     exchanges: Box<[Exchange]>,
     oldest: usize,
@@ -212,6 +214,7 @@ impl Connection {
             sent: 0,
             refusal: None,
             body_waits: false,
+            holds_back: 0,
             exchanges: vec![Exchange::default(); line.depth].into_boxed_slice(),
             oldest: 0,
             waiting: 0,
@@ -220,7 +223,7 @@ impl Connection {
 
     /// Whether another request may begin on it.
     pub(crate) fn has_room(&self) -> bool {
-        self.waiting < self.exchanges.len()
+        self.waiting < self.exchanges.len() && self.holds_back == 0
     }
 
     /// Whether another request may begin on it now.
@@ -349,15 +352,26 @@ impl Connection {
         }
     }
 
-    /// Begins all its requests again on a new connection; their times go on from their first start.
+    /// Begins all its requests again on a new connection; their times go on from their first start. The others are not sent
+    /// before the oldest is answered: the pipeline may be what the server closed upon (RFC 9112 section 9.3.2).
     pub(crate) fn retry(&mut self, line: &Line<'_>) -> Progress {
         self.close();
         for n in 0..self.waiting {
             let place = (self.oldest + n) % self.exchanges.len();
-            self.exchanges[place].retried = true;
-            self.put_together(line, place);
+            let exchange = &mut self.exchanges[place];
+            (exchange.retried, exchange.bytes_out) = (true, 0);
         }
+        self.holds_back = self.waiting - 1;
+        self.put_together(line, self.oldest);
         self.flush(line)
+    }
+
+    /// Gathers what was held back, as there is an answer now.
+    pub(crate) fn catch_up(&mut self, line: &Line<'_>) {
+        for n in self.waiting - self.holds_back..self.waiting {
+            self.put_together(line, (self.oldest + n) % self.exchanges.len());
+        }
+        self.holds_back = 0;
     }
 
     /// Begins all its requests again at the next of several addresses, if there was no way to the one it was to go to and none has
@@ -512,6 +526,7 @@ impl Connection {
         self.sent = 0;
         self.refusal = None;
         self.body_waits = false;
+        self.holds_back = 0;
         self.parser.reset();
     }
 

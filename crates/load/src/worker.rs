@@ -317,6 +317,9 @@ impl<'a, S: Sink> Worker<'a, S> {
         let connection = &mut self.connections[i];
         connection.failures = 0;
         let open = answer.reusable && self.line.keep_alive;
+        if open {
+            connection.catch_up(&self.line);
+        }
         if open && !connection.is_idle() && !self.inbox.is_empty() {
             return Some(connection.parse(&self.line, &mut self.inbox));
         }

@@ -173,6 +173,42 @@ fn a_pipeline_goes_on_where_the_server_closed() {
 }
 
 #[test]
+fn after_a_retry_a_pipeline_waits_for_an_answer() {
+    use std::io::{ErrorKind, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let read_heads = |stream: &mut std::net::TcpStream, heads: usize| {
+        let mut read = Vec::new();
+        while read.windows(4).filter(|window| window == b"\r\n\r\n").count() < heads {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            read.extend(byte);
+        }
+    };
+    let served = std::thread::spawn(move || {
+        // One of four is answered, then it closes; it has read all of them, so that the answer is not overtaken by a reset.
+        let (mut first, _) = listener.accept().unwrap();
+        read_heads(&mut first, 4);
+        first.write_all(&answer(200, "abc")).unwrap();
+        drop(first);
+        let (mut second, _) = listener.accept().unwrap();
+        read_heads(&mut second, 1);
+        second.set_read_timeout(Some(std::time::Duration::from_millis(200))).unwrap();
+        let further = second.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(further, Err(ErrorKind::WouldBlock), "a further request before the answer");
+        second.set_read_timeout(None).unwrap();
+        second.write_all(&answer(200, "abc")).unwrap();
+        read_heads(&mut second, 2);
+        second.write_all(&answer(200, "abc").repeat(2)).unwrap();
+        second.read(&mut [0]).unwrap()
+    });
+    let load = LoadSpec { requests: Some(4), pipeline: 4, ..spec() };
+    let counts = check(address, &load).counts;
+    assert_eq!((counts.good, counts.failures(), counts.connects, counts.retries), (4, 0, 2, 3));
+    assert_eq!(served.join().unwrap(), 0, "nothing behind them");
+}
+
+#[test]
 fn a_unix_socket_is_a_server_too() {
     use std::io::{Read, Write};
     let folder = tempfile::tempdir().unwrap();
