@@ -140,6 +140,7 @@ fn a_mix_with_a_mistake_names_its_line() {
 fn what_cannot_be_sent_is_refused() {
     let tool = Tool::new();
     let check = |typed: &[&str], says: &[&str]| check_refused(&tool, &[typed, &["localhost"]].concat(), says);
+    check(&["--close", "--pipeline", "2"], &["--pipeline with --close", "leave one of them out"]);
     check(&["-m", "GE T"], &["\"GE T\"", "one word"]);
     check(&["-m", "CONNECT"], &["CONNECT opens a tunnel"]);
     check(&["--body-file", "nowhere"], &["--body-file nowhere: there is no such file; check its name and folder"]);

@@ -63,6 +63,21 @@ fn nobody_is_there() {
 }
 
 #[test]
+fn nobody_waits_ten_times_for_a_silent_server() {
+    let silent = Scripted::always(vec![Step::Hang]);
+    let finished = load(&format!("http://{}/", silent.address()), &["--timeout", "1s"]);
+    check_refused(&finished, 4, &["no answer from 127.0.0.1:", " to 1 request: "]);
+    assert_eq!(silent.accepted(), 1);
+    // What was answered before is worth a load.
+    let half = Scripted::start(|turn| match turn.total {
+        2 => vec![Step::Hang],
+        _ => vec![Step::Send(answer(200, "abc"))],
+    });
+    let finished = load(&format!("http://{}/", half.address()), &["--timeout", "1s", "-n", "4", "--no-store"]);
+    assert_eq!((finished.code, half.requests()), (0, 3 + 4), "{finished:?}");
+}
+
+#[test]
 fn tls_and_plain_do_not_understand_each_other() {
     // A plain server says so in plain words.
     let plain = listen(|mut stream| {

@@ -20,7 +20,7 @@ pub enum ExperimentError {
     #[error(transparent)]
     Server(#[from] server::ServerError),
     /// Not one of the first requests got an answer.
-    #[error("no answer from {address} to {requests} requests: {}", no_answer(*cause, why.as_deref()))]
+    #[error("no answer from {address} to {requests} request{}: {}", plural(*requests), no_answer(*cause, why.as_deref()))]
     NoAnswer {
         /// Who was asked.
         address: String,
@@ -46,6 +46,10 @@ pub enum ExperimentError {
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] store::StoreError),
+}
+
+fn plural(requests: u64) -> &'static str {
+    if requests == 1 { "" } else { "s" }
 }
 
 fn no_answer(cause: Option<Failure>, why: Option<&str>) -> String {

@@ -9,7 +9,7 @@ use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, wa
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
-use load::{Address, Answered, Ending, FetchError, Record, Target, Witness, monotonic_ns};
+use load::{Address, Answered, Control, Ending, FetchError, Record, Target, Witness, monotonic_ns};
 use model::Nanos;
 use model::load::Failure;
 use model::plan::LoadSpec;
@@ -190,14 +190,38 @@ pub(crate) fn preflight(
     let mut spec = one_at_a_time(spec(orders), orders.preflight);
     // Each server behind the name is looked at.
     spec.keep_alive &= !matches!(orders.target.address, Address::InTurn(_));
-    let records = load::records(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?;
-    let found = summary(&records);
+    let mut control = Control { stop: orders.interrupted, on_interval: &mut |_| {} };
+    let (_, looked) = load::run_witnessed(
+        &spec,
+        orders.target,
+        &orders.head.load_cpus,
+        &mut control,
+        orders.interrupted,
+        &FirstLook::default,
+    )?;
+    let found = summary(&looked.iter().flat_map(|look| look.records.iter().copied()).collect::<Vec<_>>());
     if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
         return Err(nobody_answers(orders, &found));
     }
     on_event(Event::Preflight(&found));
     remarks(orders, &found).iter().for_each(|remark| on_event(Event::Remark(remark)));
     Ok(Some(found))
+}
+
+/// Keeps what became of the first requests, until one of them has waited in vain: nobody waits ten times for a silent server.
+#[derive(Default)]
+struct FirstLook {
+    records: Vec<Record>,
+}
+
+impl Witness for FirstLook {
+    fn saw(&mut self, record: &Record) {
+        self.records.push(*record);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.records.last().is_some_and(|record| record.ending == Ending::Failed(Failure::Timeout))
+    }
 }
 
 /// What is odd about the first answers. The load goes on: it may be meant so.

@@ -7,12 +7,12 @@ use crate::gate::cool_down;
 use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
+use crate::single::empty;
 use host::{Group, Host};
-use load::{LoadError, Target, monotonic_ns};
+use load::{LoadError, Target};
 use model::load::LoadResult;
 use model::plan::{Cell, Plan};
-use model::reading::Readings;
-use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
+use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use server::{Control, Place, Running, ServerError};
 use std::fs::Permissions;
@@ -71,21 +71,7 @@ impl Bench<'_> {
     pub(crate) fn trial(&self, slot: &Slot, on_event: &mut dyn FnMut(Event<'_>)) -> Result<Trial, ExperimentError> {
         let cell = self.plan.cell(&slot.cell).expect("the schedule is made of the plan's cells");
         on_event(Event::Trial { slot, phase: Phase::CoolDown });
-        let mut trial = Trial {
-            block: slot.block,
-            position: slot.position,
-            cell: cell.name.clone(),
-            outcome: Outcome::Complete,
-            began_ns: monotonic_ns(),
-            settings: EffectiveSettings::default(),
-            preflight: None,
-            load: None,
-            rate: None,
-            probe: None,
-            readings: Readings::default(),
-            notes: Vec::new(),
-            log_tail: String::new(),
-        };
+        let mut trial = empty(slot);
         trial.notes.extend(cool_down(Path::new("/proc"), self.plan.cooldown_ns, self.interrupted));
         on_event(Event::Trial { slot, phase: Phase::Start });
         let name = format!("trial{}", slot.number);

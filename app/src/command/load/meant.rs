@@ -58,6 +58,10 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
 fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<LoadSpec> {
     ensure!(flags.connections > 0, "-c 0 sends nothing; give at least one connection");
     ensure!(flags.pipeline > 0, "--pipeline 0 sends nothing; 1 is no pipelining");
+    ensure!(
+        flags.pipeline == 1 || !flags.close,
+        "--pipeline with --close: a connection that closes after an answer carries no further request; leave one of them out"
+    );
     ensure!(flags.threads != Some(0), "-t 0 sends nothing; give at least one thread");
     ensure!(flags.requests != Some(0), "-n 0 sends nothing; give at least one request");
     let pace = if what.log.is_some() { Pace::Logged } else { pace(flags)? };

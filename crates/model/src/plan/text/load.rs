@@ -133,6 +133,10 @@ pub(super) fn load_meant(
         let what = "a request with Expect: 100-continue waits for an answer before its body; leave `pipeline` out";
         return Err(source.at(depth.span(), &key("pipeline"), what));
     }
+    if let Some(depth) = load.pipeline.as_ref().filter(|_| pipeline > 1 && !load.keep_alive) {
+        let what = "without keep_alive a connection carries one request; leave `pipeline` or `keep_alive` out";
+        return Err(source.at(depth.span(), &key("pipeline"), what));
+    }
     let check = |text: &Spanned<String>| {
         Check::parse(text.get_ref()).map_err(|error| source.at(text.span(), &key("checks"), &error.to_string()))
     };

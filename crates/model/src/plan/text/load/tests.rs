@@ -111,6 +111,10 @@ fn paces_that_make_no_sense() {
     );
     check(&format!("{ONE}pipeline = 0"), "7: load.a.pipeline: must be at least 1");
     check(
+        &format!("{ONE}keep_alive = false\npipeline = 2"),
+        "8: load.a.pipeline: without keep_alive a connection carries one request; leave `pipeline` or `keep_alive` out",
+    );
+    check(
         &format!("{ONE}arrivals = \"poison\""),
         "7: load.a.arrivals: unknown value `poison`; did you mean `poisson`?",
     );
