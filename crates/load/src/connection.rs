@@ -142,6 +142,8 @@ pub(crate) enum Why {
     Tunnel(TunnelError),
     /// The server closed after so many bytes.
     Closed { after: u64 },
+    /// TLS was closed below itself after so many bytes of an answer that says no length.
+    CutOff { after: u64 },
     /// What was received is not HTTP; its beginning, in a fixed space so that failing allocates nothing.
     Malformed { error: ResponseError, piece: [u8; PIECE], length: usize },
     /// The request's own time was over, with so many bytes received.
@@ -687,7 +689,11 @@ impl Connection {
 
     /// The server closed its side: for some answers that is their end.
     fn ended(&mut self, inbox: &Inbox) -> Progress {
+        let is_cut_off = self.stream.as_ref().is_some_and(Stream::is_cut_off);
         match self.parser.close() {
+            Some(_) if is_cut_off => {
+                Progress::Broken { why: Why::CutOff { after: self.oldest().bytes_in }, at: inbox.at }
+            }
             Some(answer) if !self.is_idle() => Progress::Answered { answer, at: inbox.at },
             _ => Progress::Broken { why: Why::Closed { after: self.oldest().bytes_in }, at: inbox.at },
         }
@@ -771,7 +777,7 @@ impl Why {
             Why::Kernel { connecting: true, .. } => Failure::Local,
             Why::Tls(_) => Failure::Tls,
             Why::Tunnel(_) => Failure::Proxy,
-            Why::Closed { .. } => Failure::ClosedEarly,
+            Why::Closed { .. } | Why::CutOff { .. } => Failure::ClosedEarly,
             Why::Malformed { .. } => Failure::BadResponse,
         }
     }
@@ -802,6 +808,10 @@ impl fmt::Display for Why {
             Why::Tls(error) => write!(f, "TLS: {error}"),
             Why::Tunnel(error) => error.fmt(f),
             Why::Closed { after } => write!(f, "the server closed after {after} bytes of the answer"),
+            Why::CutOff { after } => write!(
+                f,
+                "the server closed after {after} bytes of an answer without a length, and without TLS saying that this is its end"
+            ),
             Why::Malformed { error, piece, length } => {
                 write!(f, "{error}: \"{}\"", piece[..*length].escape_ascii())
             }

@@ -223,6 +223,14 @@ impl Stream {
         }
     }
 
+    /// Whether it ended in a way that may be a cut.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(stream) => stream.is_cut_off(),
+        }
+    }
+
     /// Whether the server is reached.
     pub(crate) fn is_connected(&self) -> bool {
         match self {

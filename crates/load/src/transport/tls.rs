@@ -33,6 +33,8 @@ pub(crate) struct TlsStream {
     opening: Option<Box<Opening>>,
     // Bytes of the record that was taken last.
     taken: usize,
+    // Whether the connection was closed below the session, without the alert that says that this is the end.
+    is_cut_off: bool,
 }
 
 /// What went wrong below HTTP.
@@ -103,7 +105,7 @@ impl TlsClient {
 impl TlsStream {
     /// A session over a socket that is being connected, and perhaps through a tunnel.
     pub(super) fn new(socket: Socket, session: ClientConnection, tunnel: Option<&Tunnel>) -> TlsStream {
-        TlsStream { socket, session, opening: tunnel.map(Tunnel::open), taken: 0 }
+        TlsStream { socket, session, opening: tunnel.map(Tunnel::open), taken: 0, is_cut_off: false }
     }
 
     /// Whether the way to the server is there; a proxy on it is no server.
@@ -128,6 +130,11 @@ impl TlsStream {
         self.flush()?;
         self.taken = record.len();
         Ok(record.len())
+    }
+
+    /// Whether the end came without the alert that tells it from a cut: RFC 9112 section 9.8.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// Bytes that were taken and may not have left.
@@ -163,8 +170,11 @@ impl TlsStream {
         loop {
             match self.session.reader().read(buffer) {
                 Ok(length) => return Ok(length),
-                // The connection was closed below TLS; what was there is enough for HTTP to judge.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+                // For an answer that says its length that is an end as good as any.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.is_cut_off = true;
+                    return Ok(0);
+                }
                 Err(_) => {}
             }
             match self.session.read_tls(&mut self.socket) {

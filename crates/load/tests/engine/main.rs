@@ -9,6 +9,7 @@ mod early;
 mod failing;
 mod open;
 mod timing;
+mod tls;
 mod users;
 mod ways;
 
