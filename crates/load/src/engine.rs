@@ -444,7 +444,10 @@ impl<'a> Engine<'a> {
             result.counts.merge(&interval.counts);
         }
         let mut witnesses = Vec::with_capacity(workers.len());
-        for Finished { summary: (summary, witness), cpu_ns, examples, retry_example, sessions, software, tls, .. } in workers {
+        for Finished {
+            summary: (summary, witness), cpu_ns, examples, retry_example, sessions, software, tls, ..
+        } in workers
+        {
             witnesses.push(witness);
             result.software = result.software.or(software);
             result.tls = result.tls.or(tls);

@@ -31,6 +31,8 @@ pub(crate) struct TlsStream {
     session: ClientConnection,
     // A tunnel that is not there yet; no byte of the session goes before it.
     opening: Option<Box<Opening>>,
+    // Whether the server has said that nothing more comes.
+    ended: bool,
 }
 
 /// What went wrong below HTTP.
@@ -101,7 +103,7 @@ impl TlsClient {
 impl TlsStream {
     /// A session over a socket that is being connected, and perhaps through a tunnel.
     pub(super) fn new(socket: Socket, session: ClientConnection, tunnel: Option<&Tunnel>) -> TlsStream {
-        TlsStream { socket, session, opening: tunnel.map(Tunnel::open) }
+        TlsStream { socket, session, opening: tunnel.map(Tunnel::open), ended: false }
     }
 
     /// Whether the way to the server is there; a proxy on it is no server.
@@ -158,13 +160,22 @@ impl TlsStream {
                 Ok(_) => {}
                 Err(error) => return Err(kernel(&error)),
             }
-            if let Err(error) = self.session.process_new_packets() {
-                // The server should hear of it.
-                let _ = self.flush();
-                return Err(StreamError::Tls(error));
+            match self.session.process_new_packets() {
+                Ok(state) => self.ended = state.peer_has_closed(),
+                Err(error) => {
+                    // The server should hear of it.
+                    let _ = self.flush();
+                    return Err(StreamError::Tls(error));
+                }
             }
             self.flush()?;
         }
+    }
+
+    /// Whether the server has said that nothing more comes. What it sent before may still be there to be received; the kernel, whose
+    /// part is done, tells of neither.
+    pub(super) fn is_ended(&self) -> bool {
+        self.ended
     }
 
     pub(super) fn is_blocked(&self) -> bool {
@@ -207,7 +218,8 @@ fn is_called(suite: &SupportedCipherSuite, name: &str) -> bool {
 /// Bits of a certificate's key.
 fn key_bits(certificate: &CertificateDer<'_>) -> Option<u32> {
     let key = webpki::EndEntityCert::try_from(certificate).ok()?.subject_public_key_info();
-    let on_curve = |algorithm: &AlgorithmIdentifier| key.windows(algorithm.len()).any(|part| part == algorithm.as_ref());
+    let on_curve =
+        |algorithm: &AlgorithmIdentifier| key.windows(algorithm.len()).any(|part| part == algorithm.as_ref());
     let curves = [(alg_id::ECDSA_P256, 256), (alg_id::ECDSA_P384, 384), (alg_id::ECDSA_P521, 521)];
     if let Some((_, bits)) = curves.iter().find(|(algorithm, _)| on_curve(algorithm)) {
         return Some(*bits);

@@ -257,7 +257,9 @@ impl LoadView {
             language,
             id: run.head.id.clone(),
             target: target.clone(),
-            server: Some(trial.settings.server.clone()).filter(|server| !server.is_empty()).or_else(|| load.software.clone()),
+            server: Some(trial.settings.server.clone())
+                .filter(|server| !server.is_empty())
+                .or_else(|| load.software.clone()),
             began: run::began(run.head.anchor.wall_ns),
             end: run::end(&run.head.end, &words),
             version: run.head.version.clone(),
