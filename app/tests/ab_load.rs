@@ -6,6 +6,8 @@
 
 mod tool;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Shutdown, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -612,4 +614,50 @@ fn a_load_can_be_kept_judged_and_read_by_programs() {
     assert!(!kept.windows(6).any(|bytes| bytes == b"s3cret"), "the store keeps no password");
     let encoded = b"bWU6czNjcmV0";
     assert!(!kept.windows(encoded.len()).any(|bytes| bytes == encoded), "nor its other form");
+}
+
+#[test]
+fn an_answer_before_the_body_was_read_counts() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = BufReader::new(stream.try_clone().unwrap());
+        let mut line = String::new();
+        while line != "\r\n" {
+            line.clear();
+            head.read_line(&mut line).unwrap();
+        }
+        stream.write_all(b"HTTP/1.0 413 Too Large\r\nContent-Length: 0\r\n\r\n").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        // Until the client has had enough.
+        let _ = std::io::copy(&mut head, &mut std::io::sink());
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let body = folder.path().join("body");
+    std::fs::write(&body, vec![b'x'; 30_000_000]).unwrap();
+    let ours = Tool::new().run(&["ab", "-p", body.to_str().unwrap(), &url]);
+    assert!(ours.out.contains("Non-2xx responses:      1\n") && ours.out.contains(FAILED_0), "{ours:?}");
+    assert!(!ours.out.contains("Write errors") && ours.code == 0, "{ours:?}");
+    serving.join().unwrap();
+}
+
+#[test]
+fn ctrl_c_keeps_the_report() {
+    for options in ["-n 9", "-n 900 -w"] {
+        let server = Scripted::start(|turn| if turn.total < 3 { Server::Plain.steps(turn) } else { vec![Step::Hang] });
+        let words = words(options, format!("http://{}/", server.address()));
+        let words: Vec<&str> = ["ab"].into_iter().chain(words.iter().map(String::as_str)).collect();
+        let tool = Tool::new();
+        let child = tool.spawn(&words);
+        while server.requests() < 4 {
+            std::thread::yield_now();
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let said = Finished::of(&child.wait_with_output().unwrap());
+        let complete = "\nComplete requests:      3\nFailed requests:        0\n";
+        assert!(said.out.contains(complete) && said.code == 1, "{said:?}");
+        assert!(!said.out.contains("..done") && !said.err.contains("Finished"), "{said:?}");
+    }
 }

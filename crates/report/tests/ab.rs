@@ -12,8 +12,8 @@ use report::ab::text::Show;
 use report::ab::{
     AbCounts, AbFacts, AbTls, AbView, Arithmetic, Record, Whom, csv, gnuplot, html, progress, text, trouble,
 };
-use std::io::BufRead;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use testkit::openssl::OpensslServer;
 use testkit::scripted::{Refusing, Scripted, Step, Turn, answer};
