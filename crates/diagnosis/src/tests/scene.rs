@@ -180,6 +180,8 @@ impl Scene {
             examples: BTreeMap::new(),
             retry_example: None,
             handshake: Latency::new(),
+            software: None,
+            tls: None,
             open: None,
             sessions: None,
             generator: Generator {
