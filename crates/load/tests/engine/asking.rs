@@ -36,6 +36,30 @@ fn methods_and_bodies_are_sent() {
 }
 
 #[test]
+fn what_is_given_as_bytes_is_sent_as_it_is() {
+    for (method, wire) in [
+        ("GET", "GET /x HTTP/1.1\r\nhost:h\r\nX:  odd \r\n\r\n"),
+        ("PUT", "PUT  /${counter} HTTP/1.0\r\nContent-Length: 5\r\n\r\n${n}\n"),
+        ("no token", "no token\r\n\r\n"),
+    ] {
+        let server = friendly();
+        let one = RequestSpec { wire: Some(wire.as_bytes().into()), ..request(method, "/shown", None) };
+        // Nothing that a load adds to its requests is added to these.
+        let load = LoadSpec { mix: vec![one], requests: Some(3), cookies: true, ..spec() };
+        let result = check(server.address(), &load);
+        assert_eq!((result.counts.good, result.counts.bytes_out), (3, 3 * wire.len() as u64));
+        let sent: Vec<String> = server.all_requests().iter().map(|(head, body)| format!("{head}{body}")).collect();
+        assert_eq!(sent, vec![wire; 3]);
+    }
+    // Its method says what its answer is like.
+    let server = Scripted::always(vec![Step::Send(b"HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\n".to_vec())]);
+    let wire = b"HEAD / HTTP/1.1\r\n\r\n".as_slice();
+    let one = RequestSpec { wire: Some(wire.into()), ..request("HEAD", "/", None) };
+    let result = check(server.address(), &LoadSpec { mix: vec![one], requests: Some(3), ..spec() });
+    assert_eq!((result.counts.good, result.counts.connects), (3, 1));
+}
+
+#[test]
 fn a_mix_comes_by_weight_and_by_seed() {
     let mix = vec![
         RequestSpec { weight: 3, ..request("GET", "/a", None) },

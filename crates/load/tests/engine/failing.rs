@@ -115,6 +115,21 @@ fn a_dead_server_is_not_spun_on() {
 }
 
 #[test]
+fn whoever_does_not_rest_goes_on_at_once() {
+    let (dead, stop) = (Refusing::start(), AtomicBool::new(false));
+    let pauses = |rests| {
+        let load = LoadSpec { rests, requests: Some(6), ..spec() };
+        let records = load::records(&load, &crate::target(dead.address()), &[], &stop).expect("the load starts");
+        assert!(records.iter().all(|record| record.ending == Ending::Failed(Failure::Refused)), "{records:?}");
+        records.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns).collect::<Vec<_>>()
+    };
+    // The shortest rest is of 4 ms. A slow machine may make any pause longer, but hardly all of them.
+    let (with, without) = (pauses(true), pauses(false));
+    assert!(with.iter().all(|&pause| pause >= 4_000_000), "{with:?}");
+    assert!(without.iter().any(|&pause| pause < 4_000_000), "{without:?}");
+}
+
+#[test]
 fn a_good_answer_makes_the_next_pause_short_again() {
     let server =
         Scripted::start(|turn| if turn.total % 2 == 0 { vec![Step::Close] } else { vec![send(&answer(200, "abc"))] });

@@ -2,6 +2,7 @@
 //!
 //! Every run goes through [`check`], which asks the server's own counts and whatever must hold for any load.
 
+mod alone;
 mod asking;
 mod checking;
 mod counting;
@@ -12,6 +13,7 @@ mod timing;
 mod tls;
 mod users;
 mod ways;
+mod witness;
 
 use load::{Control, Target};
 use model::SECOND;

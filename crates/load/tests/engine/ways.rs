@@ -4,7 +4,9 @@ use crate::{friendly, spec};
 use load::{Address, Control, Ending, Record, Target, Tunnel};
 use model::SECOND;
 use model::load::{Failure, LoadResult};
-use model::plan::{LoadSpec, TlsSpec, Verify};
+use model::plan::{Arrivals, Body, LoadSpec, Pace, RequestSpec, Timetable, TlsSpec, Verify};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
 use testkit::scripted::{Refusing, Scripted, Step, answer};
 
@@ -38,9 +40,69 @@ fn of_several_servers_it_is_said_which_is_not_there() {
 fn servers_behind_one_name_have_their_turns() {
     check_turns(&LoadSpec { connections: 1, requests: Some(7), keep_alive: false, ..spec() }, [3, 2, 2]);
     // A timetable gives every connection work; workers do not all begin with the first server.
-    let all = LoadSpec { requests: Some(60), connections: 6, threads: Some(2), keep_alive: true, ..spec() };
+    let pace = Pace::Timetable(Timetable::constant(20_000.0, Arrivals::Even));
+    let all = LoadSpec { requests: Some(60), connections: 6, threads: Some(2), pace, ..spec() };
     check_turns(&all, [2, 2, 2]);
     check_turns(&LoadSpec { threads: Some(3), connections: 3, ..all }, [1, 1, 1]);
+}
+
+#[test]
+fn of_several_addresses_of_one_server_the_first_that_can_be_reached_is_taken() {
+    let (dead, first, second) = (Refusing::start(), friendly(), friendly());
+    let first_of = |all: &[SocketAddr]| Target::new(Address::FirstOf(all.to_vec()), "there.example");
+    for threads in [1, 2] {
+        let before = first.accepted();
+        let load = LoadSpec { connections: 4, threads: Some(threads), requests: Some(40), keep_alive: false, ..spec() };
+        let result = run(&first_of(&[dead.address(), first.address(), second.address()]), &load);
+        assert_eq!((result.counts.good, result.counts.failures(), result.counts.retries), (40, 0, 0));
+        assert_eq!((first.accepted() - before, second.accepted()), (40, 0));
+    }
+    let load = LoadSpec { requests: Some(3), ..spec() };
+    let result = run(&first_of(&[dead.address(), Refusing::start().address()]), &load);
+    assert_eq!(result.counts.failed.get(&Failure::Refused), Some(&3));
+}
+
+#[test]
+fn whoever_was_reached_is_not_left_for_another_address() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
+    let (address, other) = (listener.local_addr().expect("an address"), friendly());
+    // It is gone before the first answer is there.
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the client comes");
+        drop(listener);
+        let _ = stream.read(&mut [0; 1000]).expect("a request");
+        stream.write_all(&answer(200, "abc")).expect("the client waits");
+    });
+    let target = Target::new(Address::FirstOf(vec![address, other.address()]), "there.example");
+    let result = run(&target, &LoadSpec { requests: Some(3), keep_alive: false, ..spec() });
+    served.join().expect("the server is done");
+    assert_eq!((result.counts.good, result.counts.failed.get(&Failure::Refused)), (1, Some(&2)));
+    assert_eq!(other.accepted(), 0);
+}
+
+#[test]
+fn sockets_have_buffers_of_the_size_asked_for() {
+    // To a socket file a client sends as much as its own buffer holds, while nobody reads.
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            stream.read_exact(&mut [0; 1000]).expect("so much comes");
+            stream.write_all(&answer(200, "abc")).expect("the client is there");
+            kept.push(stream);
+        }
+    });
+    let body = Some(Body::written("x".repeat(16 << 20)));
+    let one = RequestSpec { method: "PUT".to_owned(), body, ..RequestSpec::get("/") };
+    let load = LoadSpec { mix: vec![one], ..spec() };
+    let sent = |buffers| {
+        let target = Target { buffers, ..Target::new(Address::Unix(path.clone()), "there.example") };
+        load::records(&load, &target, &[], &AtomicBool::new(false)).expect("the load starts")[0].bytes_out
+    };
+    let sizes = [8 << 10, 32 << 10, 96 << 10].map(|bytes| sent(Some(bytes)));
+    assert!(sizes.is_sorted_by(|small, large| small < large), "{sizes:?}");
 }
 
 /// Two requests over TLS through a proxy that follows a script; what became of them, and what the proxy was asked.
