@@ -110,6 +110,7 @@ doubt-in-flight = Many requests were still in flight when the load ended: { $n }
         [one] { $good } good answer
        *[other] { $good } good answers
     }. A longer load would tell more.
+doubt-late-answers = Many good answers came only after the end: { $n } of { $good }. They are in no rate. Either requests piled up, because the server did not keep up, or the load was short for such latencies.
 doubt-retries = Many requests were sent again, because a kept connection ended without an answer: { $n }, with { $good ->
         [one] { $good } good answer
        *[other] { $good } good answers
@@ -225,6 +226,10 @@ search-behind = good answers to the { $due ->
         [one] one request that was
        *[other] { $due } requests that were
     } due: { $good }; it takes 99 %
+search-behind-late = good answers to the { $due ->
+        [one] one request that was
+       *[other] { $due } requests that were
+    } due: { $good } in time, and { $late } after the end, more of them than are usually under way; it takes 99 % in time
 search-unsent = no connection was free for { $n ->
         [one] { $n } request
        *[other] { $n } requests
@@ -279,6 +284,11 @@ fact-impatience = impatience
 fact-impatience-text = gave up: { $gave_up }, reloads: { $reloads }; abandoned requests: { $abandoned }
 fact-good = good answers
 fact-good-text = { $rate } per second: { $good } in { $window }
+fact-late = after the end
+fact-late-text = { $n ->
+        [one] { $n } more good answer came
+       *[other] { $n } more good answers came
+    } after the end: in the times, and in no rate
 fact-due = due
 fact-due-text = { $asked } per second: { $arrived } in all; sent were { $sent } per second
 fact-failed = failed

@@ -89,6 +89,7 @@ doubt-late = { $trials ->
        *[other] { $trials } 試行中 { $n } 試行で
     }、負荷生成側自身に遅れがありました。接続が空いていたのに、リクエストの 1 % 超が予定から 1 ms を過ぎて始まっています（p99 { $late }）。応答時間にはこの遅れも含まれます。
 doubt-in-flight = 負荷の終了時にまだ応答待ちのリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件）。より長い負荷で測ってください。
+doubt-late-answers = 正常な応答 { $good } 件のうち { $n } 件は終了後に届きました。レートには含みません。サーバーが追いつかずリクエストがたまったか、この応答時間に対して負荷が短すぎました。
 doubt-retries = KeepAlive の接続が応答なしに終わり、送り直したリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件、例: { $example }）。リクエストを処理するとサーバーが落ちる場合に起こります。
 
 # ---- 失敗 ----
@@ -170,6 +171,7 @@ search-nothing = どのレートも条件を満たしませんでした。この
 search-open = 結論が出る前に探索が終わりました。満たした最大のレート: { $held }、満たさなかった最小のレート: { $missed }。
 search-none = なし
 search-behind = 予定の { $due } 件のうち正常な応答は { $good } 件でした（99 % が必要）
+search-behind-late = 予定の { $due } 件のうち正常な応答は時間内に { $good } 件、終了後に { $late } 件でした。終了後の応答が通常の処理中の件数を超えています（時間内に 99 % が必要）
 search-unsent = 空いた接続がなく { $n } 件を送れませんでした。接続を増やせば送れる可能性があります
 search-stopped = 安全装置が途中で止めました
 search-late = 負荷生成側が遅れました。1 % のリクエストの開始が { $late } より遅れました
@@ -210,6 +212,8 @@ fact-impatience = 待ちきれず
 fact-impatience-text = 離脱 { $gave_up } 人、再読み込み { $reloads } 回；途中で捨てられたリクエスト { $abandoned } 件
 fact-good = 正常な応答
 fact-good-text = 毎秒 { $rate } 件（{ $window } で { $good } 件）
+fact-late = 終了後
+fact-late-text = 正常な応答がさらに { $n } 件届きました（応答時間には含み、レートには含みません）
 fact-due = 送信予定
 fact-due-text = 毎秒 { $asked } 件（計 { $arrived } 件）、実際の送信は毎秒 { $sent } 件
 fact-failed = 失敗

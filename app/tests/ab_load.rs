@@ -64,7 +64,9 @@ impl Server {
         let kept = b"HTTP/1.1 200 OK\r\nServer: Apache/2.4.66 (Debian)\r\nConnection: Keep-Alive\r\nContent-Length: 5\r\n\r\nhello";
         let third = turn.total % 3;
         match self {
-            Server::Plain => send("HTTP/1.1 200 OK\r\nServer: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello"),
+            Server::Plain => {
+                send("HTTP/1.1 200 OK\r\nServer: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+            }
             Server::UntilClose => send("HTTP/1.0 200 OK\r\nServer: Apache/2.4.66 (Debian)\r\n\r\nhello"),
             Server::KeptAlive => vec![Step::Send(kept.to_vec())],
             Server::ClosesNowAndThen if turn.nth == 2 => {
@@ -146,7 +148,8 @@ fn without_times(out: &str) -> String {
         if doubt.iter().any(|doubt| line.starts_with(doubt)) {
             continue;
         }
-        let percent = line.trim_start().split('%').next().is_some_and(|n| n.parse::<u32>().is_ok() && line.contains('%'));
+        let percent =
+            line.trim_start().split('%').next().is_some_and(|n| n.parse::<u32>().is_ok() && line.contains('%'));
         let is_time = percent || TIMES.iter().any(|start| line.starts_with(start));
         let html = ["Time taken", "per second", "Transfer rate", "Connect:", "Processing:", "Total:", " kb/s "];
         let is_time = is_time || (line.contains("<td") && html.iter().any(|part| line.contains(part)));
@@ -308,7 +311,8 @@ fn endings_without_a_report_are_the_same() {
     let refused = |load: &dyn Fn(&[&str]) -> Option<Finished>| {
         let refusing = Refusing::start();
         let words = words("-n 4 -c 2", format!("http://{}/", refusing.address()));
-        load(&words.iter().map(String::as_str).collect::<Vec<_>>()).map(|finished| (finished.out, finished.err, finished.code))
+        load(&words.iter().map(String::as_str).collect::<Vec<_>>())
+            .map(|finished| (finished.out, finished.err, finished.code))
     };
     let theirs = refused(&|words| {
         let output = Command::new("ab").args(words).env("LC_ALL", "C").output().ok()?;
@@ -318,7 +322,12 @@ fn endings_without_a_report_are_the_same() {
     if theirs.is_some() {
         assert_eq!(ours, theirs);
     }
-    for line in ["http://h..invalid/", "-n 200 http://h..invalid/", "-X h..invalid:1 http://x/", "-B h..invalid http://127.0.0.1:1/"] {
+    for line in [
+        "http://h..invalid/",
+        "-n 200 http://h..invalid/",
+        "-X h..invalid:1 http://x/",
+        "-B h..invalid http://127.0.0.1:1/",
+    ] {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Ok(output) = Command::new("ab").args(&words).env("LC_ALL", "C").output() else { return };
         let theirs = Finished::of(&output);

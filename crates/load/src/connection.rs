@@ -687,7 +687,8 @@ impl Exchange {
             bytes_out,
             ..
         } = *self;
-        let answer = answer.map(|Answer { status, body_bytes, reusable, .. }| Answered { status, body_bytes, reusable });
+        let answer =
+            answer.map(|Answer { status, body_bytes, reusable, .. }| Answered { status, body_bytes, reusable });
         Record {
             due_ns,
             start_ns,

@@ -424,6 +424,7 @@ impl<'a> Engine<'a> {
             ended_ns,
             end: end(&workers),
             counts: Counts::default(),
+            late: Counts::default(),
             intervals,
             total,
             first_byte: Latency::new(),
@@ -444,7 +445,10 @@ impl<'a> Engine<'a> {
             result.counts.merge(&interval.counts);
         }
         let mut witnesses = Vec::with_capacity(workers.len());
-        for Finished { summary: (summary, witness), cpu_ns, examples, retry_example, sessions, software, tls, .. } in workers {
+        for Finished {
+            summary: (summary, witness), cpu_ns, examples, retry_example, sessions, software, tls, ..
+        } in workers
+        {
             witnesses.push(witness);
             result.software = result.software.or(software);
             result.tls = result.tls.or(tls);
@@ -458,6 +462,7 @@ impl<'a> Engine<'a> {
             if let (Some(sum), Some(part)) = (&mut result.open, &summary.open) {
                 sum.merge(part);
             }
+            result.late.merge(&summary.late);
             result.in_flight += summary.in_flight;
             result.in_flight_ns += summary.in_flight_ns;
             result.generator.cpu_ns += cpu_ns;

@@ -40,6 +40,7 @@ impl<'a> Pacer<'a> {
                     Due::Never
                 }
             }
+            Pacer::Timetable(calls) if now >= calls.end => Due::Never,
             Pacer::Timetable(calls) => match calls.peek() {
                 Some(at) if at <= now => {
                     calls.pop();

@@ -210,6 +210,8 @@ pub(crate) struct Whole {
     pub(crate) handshake: Latency,
     /// What only an open loop counts.
     pub(crate) open: Option<OpenLoop>,
+    /// What ended after the window.
+    pub(crate) late: Counts,
     /// Requests cut off.
     pub(crate) in_flight: u64,
     /// Time in flight, of all requests.
@@ -232,6 +234,7 @@ impl<W> Histograms<W> {
             connect: Latency::preallocated(),
             handshake: Latency::preallocated(),
             open,
+            late: Counts::default(),
             in_flight: 0,
             in_flight_ns: 0,
             first_start_ns: None,
@@ -286,28 +289,23 @@ impl<W: Witness> Sink for Histograms<W> {
             self.roll_over(end_ns);
         }
         let since_due = |at: Nanos| micros(at.saturating_sub(due_ns));
-        self.counts.retries += u64::from(record.retried);
-        self.counts.bytes_in += record.bytes_in;
-        self.counts.bytes_out += record.bytes_out;
+        count(&mut self.counts, record);
+        if end_ns >= self.closes_ns && (ended || record.ending == Ending::Abandoned) {
+            count(&mut self.whole.late, record);
+        }
         if let Some(connect_ns) = record.connect_ns {
-            self.counts.connects += 1;
             self.whole.connect.record(micros(connect_ns));
         }
         if let Some(handshake_ns) = record.handshake_ns {
             self.whole.handshake.record(micros(handshake_ns));
         }
-        if let Some(Answered { status, .. }) = record.answer {
-            *self.counts.statuses.entry(status).or_default() += 1;
-        }
         match record.ending {
             Ending::Good => {
-                self.counts.good += 1;
                 self.total.record(since_due(end_ns));
                 self.whole.first_byte.record(since_due(record.first_byte_ns.unwrap_or(end_ns)));
             }
-            Ending::Failed(cause) => *self.counts.failed.entry(cause).or_default() += 1,
             Ending::InFlight => self.whole.in_flight += 1,
-            Ending::Abandoned | Ending::Unsent => {}
+            Ending::Failed(_) | Ending::Abandoned | Ending::Unsent => {}
         }
         if let Some(open) = &mut self.whole.open {
             open.arrived += 1;
@@ -343,6 +341,21 @@ impl<W: Witness> Sink for Histograms<W> {
         let (counts, total) = (std::mem::take(&mut self.counts), std::mem::take(&mut self.total));
         self.send(counts, total, u64::MAX);
         (self.whole, self.witness)
+    }
+}
+
+fn count(counts: &mut Counts, record: &Record) {
+    counts.retries += u64::from(record.retried);
+    counts.bytes_in += record.bytes_in;
+    counts.bytes_out += record.bytes_out;
+    counts.connects += u64::from(record.connect_ns.is_some());
+    if let Some(Answered { status, .. }) = record.answer {
+        *counts.statuses.entry(status).or_default() += 1;
+    }
+    match record.ending {
+        Ending::Good => counts.good += 1,
+        Ending::Failed(cause) => *counts.failed.entry(cause).or_default() += 1,
+        Ending::InFlight | Ending::Abandoned | Ending::Unsent => {}
     }
 }
 

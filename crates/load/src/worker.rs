@@ -213,7 +213,8 @@ impl<'a, S: Sink> Worker<'a, S> {
                 self.halt.broken.store(true, Ordering::Relaxed);
             }
             if self.halt.is_set() {
-                return (LoadEnd::Stopped, now);
+                // Stopping the wait for the last answers makes no window longer.
+                return (LoadEnd::Stopped, now.min(self.closes_ns()));
             }
             if let Some(end) = self.is_over(now) {
                 return end;
@@ -251,6 +252,11 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.give_up_unsent(end);
         // The window is the timetable's; the last answers may come behind it.
         self.in_flight.is_empty().then_some((LoadEnd::Duration, end))
+    }
+
+    /// Where the window ends, if time ends it.
+    fn closes_ns(&mut self) -> Nanos {
+        self.pacer.calls().map_or(self.deadline, |calls| calls.end())
     }
 
     /// Does what an event asks for, and what follows from it.
@@ -713,7 +719,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.longest_in_flight().map_or(Nanos::MAX, |(_, exchange)| exchange.start_ns.saturating_add(timeout_ns));
         let rested = self.resting.peek().map_or(Nanos::MAX, |&Reverse((ready, _))| ready);
         // Behind its end an open loop waits for its last answers only.
-        let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end());
+        let end = self.closes_ns();
         let end = if end > now { end } else { Nanos::MAX };
         let held = self.held.front().map_or(Nanos::MAX, |&(until, ..)| until);
         let act = self.crowd.as_ref().map_or(Nanos::MAX, Crowd::next_act);

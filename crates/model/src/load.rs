@@ -144,6 +144,9 @@ pub struct LoadResult {
     pub end: LoadEnd,
     /// All counts.
     pub counts: Counts,
+    /// What of these an open loop was still waited for when its window was over. They are answers, but no throughput of the window.
+    #[serde(default)]
+    pub late: Counts,
     /// About one entry per second, in order; their counts add up to `counts`. Stored beside the rest, as are the histograms.
     #[serde(skip)]
     pub intervals: Vec<LoadInterval>,
@@ -340,11 +343,39 @@ impl LoadResult {
         self.ended_ns.saturating_sub(self.started_ns) as f64 / SECOND as f64
     }
 
-    /// Good answers per second of the window; 0 for an empty window.
+    /// Good answers per second of the window; 0 for an empty window. Those that came after it are not among them.
     #[must_use]
     pub fn goodput(&self) -> f64 {
+        self.per_second(self.good_in_time())
+    }
+
+    /// Bytes received per second of the window, likewise.
+    #[must_use]
+    pub fn bytes_in_rate(&self) -> f64 {
+        self.per_second(self.counts.bytes_in.saturating_sub(self.late.bytes_in))
+    }
+
+    /// Requests sent per second of the window. All are sent within it, however long their answers take.
+    #[must_use]
+    pub fn sent_rate(&self) -> f64 {
+        self.per_second(self.sent())
+    }
+
+    /// Bytes sent per second of the window, likewise.
+    #[must_use]
+    pub fn bytes_out_rate(&self) -> f64 {
+        self.per_second(self.counts.bytes_out)
+    }
+
+    /// Good answers within the window.
+    #[must_use]
+    pub fn good_in_time(&self) -> u64 {
+        self.counts.good.saturating_sub(self.late.good)
+    }
+
+    fn per_second(&self, n: u64) -> f64 {
         let seconds = self.seconds();
-        if seconds > 0.0 { self.counts.good as f64 / seconds } else { 0.0 }
+        if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
     }
 
     /// Mean number of requests in flight over the window.
@@ -442,7 +473,8 @@ impl LoadResult {
     /// The doubts this load raises about itself, whatever was asked for.
     ///
     /// Little's law uses good answers only, so it is not computed when more than 1 % failed or any timed out: a single timeout can
-    /// be longer than all the rest.
+    /// be longer than all the rest. Nor is it when more than 5 % came after the window, as it holds for what neither grows nor
+    /// shrinks.
     #[must_use]
     pub fn self_check(&self) -> Vec<LoadDoubt> {
         let mut doubts = Vec::new();
@@ -461,6 +493,7 @@ impl LoadResult {
         let abandoned = self.sessions.as_ref().is_some_and(|sessions| sessions.abandoned > 0);
         if self.counts.failures() * 100 <= ended
             && !abandoned
+            && self.late.good * 20 <= self.counts.good
             && !self.counts.failed.contains_key(&Failure::Timeout)
             && let Some(mean) = self.open.as_ref().map_or(&self.total, |open| &open.service).mean_us()
         {
@@ -509,6 +542,7 @@ mod tests {
             ended_ns: 11 * SECOND,
             end: LoadEnd::Duration,
             counts: Counts { good, ..Counts::default() },
+            late: Counts::default(),
             intervals: vec![],
             first_byte: total.clone(),
             connect: Latency::new(),
@@ -604,6 +638,22 @@ mod tests {
     }
 
     #[test]
+    fn what_came_after_the_window_is_in_no_rate() {
+        let (mut load, spec) = open(10_000, 0, 1000.0, Arrivals::Even);
+        load.counts.bytes_in = 50_000;
+        load.late = Counts { good: 4_000, bytes_in: 20_000, ..Counts::default() };
+        assert_eq!((load.good_in_time(), load.goodput(), load.bytes_in_rate()), (6_000, 600.0, 3_000.0));
+        // All of them were sent in time.
+        assert_eq!(load.sent_rate(), 1000.0);
+        // Twice the latency for such a number in flight: where requests pile up Little's law says nothing.
+        load.connections = 100;
+        (0..10_000).for_each(|_| load.open.as_mut().unwrap().service.record(200_000));
+        check_of(&load, &spec, &[]);
+        load.late.good = 100;
+        check_of(&load, &spec, &["little"]);
+    }
+
+    #[test]
     fn a_sound_load_raises_no_doubt() {
         // 10 in flight, 1000 answers a second of 10 ms each: N = X R.
         check(&load(10, 10.0, 10_000, 10_000), &[]);
@@ -681,7 +731,8 @@ mod tests {
         counts.merge(&Counts { retries: 2, ..counts.clone() });
         assert_eq!((counts.good, counts.retries), (2, 2));
         let mut stored = serde_json::to_value(load(1, 1.0, 1, 1)).unwrap();
-        stored.as_object_mut().unwrap().remove("retry_example");
-        assert_eq!(serde_json::from_value::<LoadResult>(stored).unwrap().retry_example, None);
+        ["retry_example", "late"].map(|field| stored.as_object_mut().unwrap().remove(field));
+        let old = serde_json::from_value::<LoadResult>(stored).unwrap();
+        assert_eq!((old.retry_example, old.late), (None, Counts::default()));
     }
 }

@@ -68,6 +68,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         ended_ns: 3_000_000_000,
         end: LoadEnd::Stopped,
         counts: counts.clone(),
+        late: Counts::default(),
         intervals: vec![interval(1, 0), interval(2, 3)],
         total: latency(1..500),
         first_byte: latency([3, 4, 5]),

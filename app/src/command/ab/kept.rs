@@ -31,7 +31,8 @@ pub(super) struct Kept {
 impl Keeper {
     pub(super) fn start() -> io::Result<Keeper> {
         let (sender, receiver) = channel();
-        let thread = std::thread::Builder::new().name("records".to_owned()).spawn(move || keep(&receiver, IN_MEMORY))?;
+        let thread =
+            std::thread::Builder::new().name("records".to_owned()).spawn(move || keep(&receiver, IN_MEMORY))?;
         Ok(Keeper { sender, thread })
     }
 

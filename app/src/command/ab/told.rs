@@ -89,12 +89,7 @@ fn over(flags: &AbFlags, measured: &Measured) {
 }
 
 /// ab's report and files, and ours below; says whether all that was expected holds.
-fn report(
-    flags: &AbFlags,
-    measured: &Measured,
-    files: &mut Files,
-    interrupted: bool,
-) -> anyhow::Result<Option<bool>> {
+fn report(flags: &AbFlags, measured: &Measured, files: &mut Files, interrupted: bool) -> anyhow::Result<Option<bool>> {
     let output = &flags.output;
     let arithmetic = if flags.extras.strict { Arithmetic::Strict } else { Arithmetic::Right };
     let load = measured.run.trials.first().and_then(|trial| trial.load.as_ref());

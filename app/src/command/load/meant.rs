@@ -1,8 +1,8 @@
 //! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
 
+use super::operated::{self, Operated};
 use super::way::{self, Way};
 use super::what::{self, What};
-use super::operated::{self, Operated};
 use super::{search, users};
 use crate::flags::load::{Http, LoadFlags};
 use crate::say::say;

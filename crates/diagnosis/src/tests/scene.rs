@@ -170,6 +170,7 @@ impl Scene {
             ended_ns: load.end * SECOND,
             end: LoadEnd::Duration,
             counts: Counts { good, failed: BTreeMap::from([(Failure::Status, failed)]), ..Counts::default() },
+            late: Counts::default(),
             intervals: vec![],
             total: Latency::new(),
             first_byte: Latency::new(),
@@ -180,6 +181,8 @@ impl Scene {
             examples: BTreeMap::new(),
             retry_example: None,
             handshake: Latency::new(),
+            software: None,
+            tls: None,
             open: None,
             sessions: None,
             generator: Generator {

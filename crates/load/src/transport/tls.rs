@@ -207,7 +207,8 @@ fn is_called(suite: &SupportedCipherSuite, name: &str) -> bool {
 /// Bits of a certificate's key.
 fn key_bits(certificate: &CertificateDer<'_>) -> Option<u32> {
     let key = webpki::EndEntityCert::try_from(certificate).ok()?.subject_public_key_info();
-    let on_curve = |algorithm: &AlgorithmIdentifier| key.windows(algorithm.len()).any(|part| part == algorithm.as_ref());
+    let on_curve =
+        |algorithm: &AlgorithmIdentifier| key.windows(algorithm.len()).any(|part| part == algorithm.as_ref());
     let curves = [(alg_id::ECDSA_P256, 256), (alg_id::ECDSA_P384, 384), (alg_id::ECDSA_P521, 521)];
     if let Some((_, bits)) = curves.iter().find(|(algorithm, _)| on_curve(algorithm)) {
         return Some(*bits);

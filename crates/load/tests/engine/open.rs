@@ -84,6 +84,37 @@ fn what_is_never_answered_is_more_than() {
 }
 
 #[test]
+fn answers_after_the_window_are_no_throughput_of_it() {
+    // Whatever comes takes longer than the window.
+    let slow = Scripted::always(vec![Step::Wait(Duration::from_millis(300)), Step::Send(answer(200, "abc"))]);
+    let result = check(slow.address(), &LoadSpec { connections: 30, ..rate(200.0, 100 * MS) });
+    assert!(result.counts.good > 0);
+    assert_eq!((result.late.clone(), result.goodput()), (result.counts.clone(), 0.0));
+    assert_eq!(result.ended_ns - result.started_ns, 100 * MS);
+    // In a closed loop nothing does: it waits for nobody.
+    let result = check(slow.address(), &LoadSpec { pace: Pace::WhenFree, ..rate(200.0, 400 * MS) });
+    assert_eq!((result.late, result.counts.good), (Default::default(), 1));
+}
+
+#[test]
+fn stopping_the_wait_for_the_last_answers_makes_no_window_longer() {
+    let server = Scripted::always(vec![Step::Hang]);
+    let stop = AtomicBool::new(false);
+    let load = LoadSpec { connections: 9, ..rate(100.0, 20 * MS) };
+    let began = std::time::Instant::now();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while server.requests() == 0 || began.elapsed() < Duration::from_millis(60) {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        check_until(server.address(), &load, &stop)
+    });
+    assert_eq!((result.end, result.ended_ns - result.started_ns), (LoadEnd::Stopped, 20 * MS));
+}
+
+#[test]
 fn stopping_counts_what_was_due_until_then() {
     let server = Scripted::always(vec![Step::Hang]);
     let stop = AtomicBool::new(false);

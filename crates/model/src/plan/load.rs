@@ -266,7 +266,14 @@ impl RequestSpec {
     /// A GET without fields of its own.
     #[must_use]
     pub fn get(path: &str) -> RequestSpec {
-        RequestSpec { weight: 1, method: "GET".to_owned(), path: path.to_owned(), headers: Vec::new(), body: None, wire: None }
+        RequestSpec {
+            weight: 1,
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: None,
+            wire: None,
+        }
     }
 }
 

@@ -91,6 +91,7 @@ fn load(good: u64) -> LoadResult {
             connects: 4,
             retries: 2,
         },
+        late: Counts::default(),
         intervals: vec![],
         first_byte: total.clone(),
         connect: crate::latency::Latency::new(),
@@ -155,6 +156,10 @@ fn a_load_is_held_to_them() {
     check(&load, "rate >= 100/s", "yes 100");
     check(&load, "rate > 100/s", "no 100");
     // 1000 good, 2 failed, 3 in flight.
+    let late = Counts { good: 400, bytes_in: 900_000, ..Counts::default() };
+    let drained = LoadResult { late, ..load.clone() };
+    check(&drained, "rate >= 100", "no 60");
+    check(&drained, "bytes/s > 10k", "no 10000");
     check(&load, "sent/s > 100/s", "yes 100");
     check(&load, "bytes/s >= 100000", "yes 100000");
     check(&load, "failed < 1%", "yes 0");

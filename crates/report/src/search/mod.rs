@@ -111,7 +111,10 @@ fn step_view(step: &Step, words: &Catalogue) -> StepView {
 fn missed(miss: &Miss, words: &Catalogue) -> Sentence {
     match miss {
         Miss::Goal(judged) => held::view(judged.clone(), words).sentence,
-        Miss::Behind { due, good } => words.say("search-behind", &[("due", (*due).into()), ("good", (*good).into())]),
+        Miss::Behind { due, good, late } => {
+            let id = if *late > 0 { "search-behind-late" } else { "search-behind" };
+            words.say(id, &[("due", (*due).into()), ("good", (*good).into()), ("late", (*late).into())])
+        }
         Miss::Unsent(n) => words.say("search-unsent", &[("n", (*n).into())]),
         Miss::Stopped(_) => words.say("search-stopped", &[]),
         Miss::Generator(LoadDoubt::LateGenerator { p99_us }) => {

@@ -46,6 +46,7 @@ fn empty(seconds: u64) -> LoadResult {
         ended_ns: (2 + seconds) * SECOND,
         end: LoadEnd::Duration,
         counts: Counts::default(),
+        late: Counts::default(),
         intervals: vec![],
         total: Latency::new(),
         first_byte: Latency::new(),
@@ -167,6 +168,8 @@ pub(crate) fn open() -> Run {
     open.unsent = 500;
     open.arrived = load.counts.good + 700;
     load.open = Some(open);
+    // Of the last second the end saw only a part.
+    load.late = of_second(60, &[], &[(200, 60)]);
     let post = RequestSpec {
         weight: 1,
         method: "POST".into(),
@@ -212,6 +215,8 @@ pub(crate) fn search() -> Run {
             add(&mut load, of_second(arrived / 10, &[], &[(200, arrived / 10)]), &Latency::new());
         }
         load.total = latency;
+        // Where requests were left unsent some of the others were late.
+        load.late = of_second(late.min(1_000), &[], &[]);
         load.open = rate.map(|_| OpenLoop { arrived, unsent: late / 1000, ..OpenLoop::default() });
         Trial { block, rate, load: Some(load), ..run.trials[0].clone() }
     };
