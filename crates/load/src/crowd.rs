@@ -6,7 +6,7 @@
 use crate::pacer::uniform;
 use crate::sink::{Ending, micros};
 use model::Nanos;
-use model::load::Sessions;
+use model::load::{Failure, Sessions};
 use model::plan::SessionSpec;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -59,6 +59,7 @@ struct Seat {
     in_flight: usize,
     last_end_ns: Nanos,
     incomplete: bool,
+    timed_out: bool,
     reloads: u32,
     click_at: Option<Nanos>,
     reload_at: Option<Nanos>,
@@ -118,7 +119,7 @@ impl Crowd {
     /// The user asks for the page again.
     pub(crate) fn reload(&mut self, seat: usize, now: Nanos) {
         let place = &mut self.seats[seat];
-        (place.next_kind, place.in_flight, place.incomplete) = (None, 0, false);
+        (place.next_kind, place.in_flight, place.incomplete, place.timed_out) = (None, 0, false, false);
         place.reloads += 1;
         self.account.reloads += 1;
         self.plan_reload(seat, now);
@@ -142,6 +143,7 @@ impl Crowd {
         let place = &mut self.seats[seat];
         place.in_flight = place.in_flight.saturating_sub(1);
         place.last_end_ns = at;
+        place.timed_out |= ending == Ending::Failed(Failure::Timeout);
         match (kind, ending) {
             (0, Ending::Good) => place.next_kind = Some(1),
             (0, _) => (place.incomplete, place.next_kind) = (true, Some(usize::MAX)),
@@ -161,13 +163,18 @@ impl Crowd {
         if more || place.in_flight > 0 {
             return Then::Wait;
         }
-        let at = place.last_end_ns;
+        let (at, timed_out) = (place.last_end_ns, place.timed_out);
+        let took = micros(at.saturating_sub(clicked_ns));
         (place.clicked_ns, place.reload_at, place.give_up_at) = (None, None, None);
         if place.incomplete {
             self.account.incomplete += 1;
+            if timed_out {
+                // What it waited for would have come later still.
+                self.account.page_at_least.record(took);
+            }
         } else {
             self.account.pages += 1;
-            self.account.page.record(micros(at.saturating_sub(clicked_ns)));
+            self.account.page.record(took);
         }
         if page_failed || at >= self.closes_ns || self.uniform() > self.behaviour.returns {
             return Then::Leave;
@@ -211,9 +218,10 @@ impl Crowd {
         self.timers.peek().map_or(Nanos::MAX, |&Reverse((at, _))| at)
     }
 
-    /// A user finds no place.
-    pub(crate) fn turn_away(&mut self) {
+    /// A user who meant to come at `due_ns` has found no place until `end`.
+    pub(crate) fn turn_away(&mut self, due_ns: Nanos, end: Nanos) {
         self.account.turned_away += 1;
+        self.account.page_at_least.record(micros(end.saturating_sub(due_ns)));
     }
 
     /// So many requests were abandoned.
@@ -264,7 +272,6 @@ fn independent(seed: u64) -> ChaCha8Rng {
 mod tests {
     use super::*;
     use model::SECOND;
-    use model::load::Failure;
 
     const MS: Nanos = 1_000_000;
 
@@ -310,7 +317,14 @@ mod tests {
             (1, 1, 0, Some(100))
         );
         let part = check(&spec(), &[(0, Good), (1, failed), (2, Good)], Then::Leave);
-        assert_eq!((part.pages, part.incomplete), (0, 1));
+        assert_eq!((part.pages, part.incomplete, part.page_at_least.len()), (0, 1, 0));
+        // What times out takes longer than it was waited for, be it the page or something on it.
+        let timeout = Failed(Failure::Timeout);
+        for endings in [&[(0, timeout)][..], &[(0, Good), (1, timeout), (2, Good)]] {
+            let late = check(&spec(), endings, Then::Leave);
+            let at_least = late.page_at_least.range_us().map(|(least, _)| least / 100);
+            assert_eq!((late.incomplete, late.page.len(), at_least), (1, 0, Some(100)));
+        }
         let none = check(&SessionSpec { returns: 1.0, ..spec() }, &[(0, failed)], Then::Leave);
         assert_eq!((none.pages, none.incomplete, none.returned), (0, 1, 0));
         let again = check(&SessionSpec { returns: 1.0, ..spec() }, &[(0, Good), (1, Good), (2, Good)], Then::Think);

@@ -3,7 +3,7 @@
 //! Every worker has a sink of its own, so nothing in one is shared or locked. A sink is the only place that counts.
 
 use model::latency::Latency;
-use model::load::{Counts, Failure, OpenLoop};
+use model::load::{Counts, Failure, OpenLoop, Unanswered};
 use model::{Nanos, SECOND};
 use std::sync::mpsc::Sender;
 
@@ -210,6 +210,8 @@ pub(crate) struct Whole {
     pub(crate) handshake: Latency,
     /// What only an open loop counts.
     pub(crate) open: Option<OpenLoop>,
+    /// Requests without an answer.
+    pub(crate) unanswered: Unanswered,
     /// What ended after the window.
     pub(crate) late: Counts,
     /// Requests cut off.
@@ -234,6 +236,7 @@ impl<W> Histograms<W> {
             connect: Latency::preallocated(),
             handshake: Latency::preallocated(),
             open,
+            unanswered: Unanswered::preallocated(),
             late: Counts::default(),
             in_flight: 0,
             in_flight_ns: 0,
@@ -241,6 +244,27 @@ impl<W> Histograms<W> {
         };
         let (counts, total) = (Counts::default(), Latency::preallocated());
         Histograms { witness, seconds, worker, origin, closes_ns, second: 0, counts, total, whole }
+    }
+
+    /// What is known of the times of a request that got no answer, if it says anything of the server's.
+    fn note_unanswered(&mut self, record: &Record) {
+        let is_open = self.whole.open.is_some();
+        let (waited, was_sent) = match record.ending {
+            Ending::Failed(Failure::Timeout) | Ending::Abandoned => (true, true),
+            Ending::InFlight => (is_open, true),
+            Ending::Unsent => (is_open, false),
+            Ending::Good | Ending::Failed(_) => (false, true),
+        };
+        if !waited {
+            return;
+        }
+        let Record { due_ns, start_ns, end_ns, .. } = *record;
+        let since = |from: Nanos, at: Nanos| micros(at.saturating_sub(from));
+        self.whole.unanswered.latency.record(since(due_ns, end_ns));
+        self.whole.unanswered.first_byte.record(since(due_ns, record.first_byte_ns.unwrap_or(end_ns)));
+        if is_open && was_sent {
+            self.whole.unanswered.service.record(since(start_ns, end_ns));
+        }
     }
 
     /// Where the second now being filled ends.
@@ -314,10 +338,8 @@ impl<W: Witness> Sink for Histograms<W> {
                 Ending::Unsent => open.unsent += 1,
                 _ => {}
             }
-            if matches!(record.ending, Ending::InFlight | Ending::Unsent | Ending::Failed(Failure::Timeout)) {
-                open.at_least.record(since_due(end_ns));
-            }
         }
+        self.note_unanswered(record);
         // What an open loop waits for behind its window is no part of it.
         self.whole.in_flight_ns += end_ns.min(self.closes_ns).saturating_sub(start_ns);
         // Requests end in another order than they begin in.

@@ -577,7 +577,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.exhausted = true;
         while let Some(due_ns) = self.pacer.calls().and_then(|calls| calls.take_before(end)) {
             match &mut self.crowd {
-                Some(crowd) => crowd.turn_away(),
+                Some(crowd) => crowd.turn_away(due_ns, end),
                 None => self.sink.record(&Record::unsent(due_ns, end)),
             }
         }

@@ -153,6 +153,9 @@ pub struct LoadResult {
     /// Latency of good answers: from the start (connect included when the request had to connect) to the last byte.
     #[serde(skip)]
     pub total: Latency,
+    /// Requests that never got their answer: how long they had waited for it.
+    #[serde(skip)]
+    pub unanswered: Unanswered,
     /// Latency of good answers from the start to the first byte.
     #[serde(skip)]
     pub first_byte: Latency,
@@ -189,6 +192,37 @@ pub struct LoadResult {
     pub generator: Generator,
 }
 
+/// What is known of requests that never got their answer: each time would have been longer than the one that is counted here.
+///
+/// They are those that timed out and those that their users abandoned. In an open loop they are also those that were in flight
+/// or unsent when it ended: it had waited for them as long as for all others. A closed loop ends whenever it likes, and what is
+/// in flight then is cut off by that alone, as likely a fast one as a slow one.
+#[derive(Debug, Clone, Default)]
+pub struct Unanswered {
+    /// Of [`LoadResult::total`].
+    pub latency: Latency,
+    /// Of [`LoadResult::first_byte`]. Where there was a first byte, and nothing good behind it, this is when it came.
+    pub first_byte: Latency,
+    /// Of [`OpenLoop::service`]; nothing else has it.
+    pub service: Latency,
+}
+
+impl Unanswered {
+    /// An empty account with room for every value, so that recording never allocates.
+    #[must_use]
+    pub fn preallocated() -> Unanswered {
+        let [latency, first_byte, service] = [(); 3].map(|()| Latency::preallocated());
+        Unanswered { latency, first_byte, service }
+    }
+
+    /// Adds `other`.
+    pub fn merge(&mut self, other: &Unanswered) {
+        self.latency.merge(&other.latency);
+        self.first_byte.merge(&other.first_byte);
+        self.service.merge(&other.service);
+    }
+}
+
 /// An open loop's account: requests came by a timetable, and each one's latency counts from when it was due.
 ///
 /// Every arrival is good, failed, in flight at the end, or unsent.
@@ -201,10 +235,6 @@ pub struct OpenLoop {
     /// Latency of good answers from when they were really sent, as a closed loop would count.
     #[serde(skip)]
     pub service: Latency,
-    /// For requests that never got their answer, timeouts included: how long they had been due by then, which their latency would
-    /// have exceeded.
-    #[serde(skip)]
-    pub at_least: Latency,
     /// How late the generator itself began requests that had a free connection when they became due.
     #[serde(skip)]
     pub lateness: Latency,
@@ -216,7 +246,6 @@ impl OpenLoop {
         self.arrived += other.arrived;
         self.unsent += other.unsent;
         self.service.merge(&other.service);
-        self.at_least.merge(&other.at_least);
         self.lateness.merge(&other.lateness);
     }
 }
@@ -243,7 +272,8 @@ pub struct Sessions {
     /// From the click, or from when the user meant to come, to the last byte of everything; of pages that arrived.
     #[serde(skip)]
     pub page: Latency,
-    /// The same of pages that users gave up on, or still waited for at the end: they would have taken longer.
+    /// The same of pages that users gave up on, of which something timed out, that were still awaited at the end, or that whoever
+    /// was turned away never asked for: they would have taken longer.
     #[serde(skip)]
     pub page_at_least: Latency,
     /// How long after it was due a page was asked for, though connections were free: the generator's own delay.
@@ -392,10 +422,7 @@ impl LoadResult {
     /// values that may each be anywhere above). Where the two agree to the histogram's own precision it is known.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<Quantile> {
-        match self.open.as_ref().filter(|open| !open.at_least.is_empty()) {
-            Some(open) => percentile_of(&self.total, &open.at_least, percent),
-            None => self.total.percentile_us(percent).map(Quantile::Exactly),
-        }
+        percentile_of(&self.total, &self.unanswered.latency, percent)
     }
 
     /// How long after they were due requests or pages were asked for, though connections were free; `None` where nothing is due
@@ -451,7 +478,7 @@ impl LoadResult {
                 let chance = if table.arrivals == Arrivals::Poisson { 4.0 / (open.arrived as f64).sqrt() } else { 0.0 };
                 // The end may be one request's own time, be it the one that timed out.
                 let longest = |times: &Latency| times.range_us().map_or(0, |(_, max)| max);
-                (longest(&open.service).max(longest(&open.at_least)) as f64 / 1e6, chance)
+                (longest(&open.service).max(longest(&self.unanswered.latency)) as f64 / 1e6, chance)
             }
             _ => (0.0, 0.0),
         };
@@ -516,6 +543,9 @@ impl LoadResult {
 /// [`LoadResult::percentile`].
 #[must_use]
 pub fn percentile_of(known: &Latency, at_least: &Latency, percent: f64) -> Option<Quantile> {
+    if at_least.is_empty() {
+        return known.percentile_us(percent).map(Quantile::Exactly);
+    }
     let mut all = known.clone();
     all.merge(at_least);
     let lowest = all.percentile_us(percent)?;
@@ -547,6 +577,7 @@ mod tests {
             first_byte: total.clone(),
             connect: Latency::new(),
             total,
+            unanswered: Unanswered::default(),
             in_flight: 0,
             in_flight_ns: (in_flight * 10.0 * SECOND as f64) as Nanos,
             body_bytes: None,
@@ -623,7 +654,7 @@ mod tests {
         // Half of the ten seconds went by until the last of them timed out.
         let (load, spec) = open(10_000, 0, 2000.0, Arrivals::Even);
         let mut load = LoadResult { end: LoadEnd::Requests, ..load };
-        load.open.as_mut().unwrap().at_least.record(5_000_000);
+        load.unanswered.latency.record(5_000_000);
         load.counts.failed.insert(Failure::Timeout, 1);
         check_of(&load, &spec, &[]);
     }
@@ -680,9 +711,7 @@ mod tests {
     fn check_percentiles(at_least_ms: &[u64], expected: &[(f64, Quantile)]) {
         let mut load = load(1, 1.0, 0, 0);
         (1..=1000).for_each(|ms| load.total.record(ms * 1000));
-        let mut open = OpenLoop::default();
-        at_least_ms.iter().for_each(|ms| open.at_least.record(ms * 1000));
-        load.open = Some(open);
+        at_least_ms.iter().for_each(|ms| load.unanswered.latency.record(ms * 1000));
         for &(percent, expected) in expected {
             let found = load.percentile(percent).unwrap();
             let us = |quantile| match quantile {
@@ -731,7 +760,9 @@ mod tests {
         counts.merge(&Counts { retries: 2, ..counts.clone() });
         assert_eq!((counts.good, counts.retries), (2, 2));
         let mut stored = serde_json::to_value(load(1, 1.0, 1, 1)).unwrap();
-        ["retry_example", "late"].map(|field| stored.as_object_mut().unwrap().remove(field));
+        for field in ["retry_example", "late"] {
+            stored.as_object_mut().unwrap().remove(field);
+        }
         let old = serde_json::from_value::<LoadResult>(stored).unwrap();
         assert_eq!((old.retry_example, old.late), (None, Counts::default()));
     }

@@ -2,7 +2,7 @@
 
 use model::SECOND;
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult};
+use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult, Unanswered};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
@@ -173,6 +173,7 @@ impl Scene {
             late: Counts::default(),
             intervals: vec![],
             total: Latency::new(),
+            unanswered: Unanswered::default(),
             first_byte: Latency::new(),
             connect: Latency::new(),
             in_flight: 0,

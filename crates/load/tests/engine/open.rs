@@ -31,7 +31,7 @@ fn every_arrival_is_sent_when_the_server_keeps_up() {
         // On a busy machine the last one may find its connection not free in time.
         assert_eq!((open.arrived, result.counts.good + open.unsent), (200, 200));
         assert!(open.unsent < 100, "{}", open.unsent);
-        assert_eq!((open.service.len(), open.at_least.len()), (result.counts.good, open.unsent));
+        assert_eq!((open.service.len(), result.unanswered.latency.len()), (result.counts.good, open.unsent));
         assert_eq!(result.end, LoadEnd::Duration);
         assert!(result.ended_ns - result.started_ns >= 400 * MS, "the window is as long as it was asked for");
     }
@@ -78,7 +78,8 @@ fn what_is_never_answered_is_more_than() {
     assert_eq!((open.arrived, result.counts.good, result.in_flight), (25, 0, 0));
     assert_eq!(timeouts + open.unsent, 25);
     assert!(open.unsent > 10, "two connections time out every 100 ms: {}", open.unsent);
-    assert_eq!(open.at_least.len(), 25);
+    let unanswered = &result.unanswered;
+    assert_eq!((unanswered.latency.len(), unanswered.first_byte.len(), unanswered.service.len()), (25, 25, timeouts));
     let Some(Quantile::MoreThan(us)) = result.percentile(50.0) else { panic!("{:?}", result.percentile(50.0)) };
     assert!(us > 10_000, "{us}");
 }

@@ -96,6 +96,19 @@ fn users_without_an_answer_reload_and_give_up() {
     let restless = SessionSpec { reload_after_ns: Some(40 * MS), reloads: 2, ..patient };
     let (_, sessions) = check(&slow, (load, restless));
     assert_eq!((sessions.gave_up, sessions.abandoned, sessions.reloads), (4, 12, 8));
+    assert_eq!(result.unanswered.latency.len(), 4, "a request that was abandoned would have taken longer");
+}
+
+#[test]
+fn whoever_finds_no_place_has_waited_for_the_page() {
+    // One seat, and a server that does not answer; twenty users mean to come within 100 ms.
+    let silent = Scripted::always(vec![Step::Hang]);
+    let (load, session) = twenty();
+    let load = LoadSpec { connections: 2, requests: None, duration_ns: Some(100 * MS), timeout_ns: 150 * MS, ..load };
+    let (result, sessions) = check(&silent, (load, session));
+    assert_eq!((sessions.users + sessions.turned_away, sessions.incomplete), (20, sessions.users));
+    assert_eq!((sessions.page.len(), sessions.page_at_least.len()), (0, 20));
+    assert_eq!(result.unanswered.latency.len(), sessions.users, "and so has each request that timed out");
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Page {
             ),
             (
                 "webdyno_unanswered",
-                "Requests due without an answer, of which only a lower bound of the latency is known.",
+                "Requests without an answer, of which only a lower bound of the latency is known.",
                 view.times.iter().find(|times| times.part == Part::Latency).map(|times| times.cut_off),
             ),
         ];

@@ -4,7 +4,7 @@
 use crate::fixture::{Seeded, head};
 use model::SECOND;
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
+use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Unanswered};
 use model::plan::{Arrivals, LoadSpec, Pace, RequestSpec, Stage, Timetable};
 use model::reading::Readings;
 use model::run::Run;
@@ -49,6 +49,7 @@ fn empty(seconds: u64) -> LoadResult {
         late: Counts::default(),
         intervals: vec![],
         total: Latency::new(),
+        unanswered: Unanswered::default(),
         first_byte: Latency::new(),
         connect: Latency::new(),
         in_flight: 0,
@@ -94,10 +95,10 @@ fn visits(seconds: u64) -> LoadResult {
         add(&mut seen, counts, &latency);
     }
     (0..seen.counts.good).for_each(|_| seen.connect.record((180.0 * seeded.near_one(0.5)) as u64));
-    let mut open = OpenLoop { arrived: seconds, ..OpenLoop::default() };
-    open.at_least.record(700_000);
+    seen.unanswered.latency.record(700_000);
+    seen.unanswered.first_byte.record(700_000);
     seen.examples = [(Failure::Reset, "Connection reset by peer".to_owned())].into();
-    (seen.in_flight, seen.open) = (1, Some(open));
+    (seen.in_flight, seen.open) = (1, Some(OpenLoop { arrived: seconds, ..OpenLoop::default() }));
     seen
 }
 
@@ -126,6 +127,8 @@ pub(crate) fn closed() -> Run {
     }
     (0..load.counts.good).for_each(|_| load.first_byte.record((20_000.0 * seeded.near_one(0.5)) as u64));
     (0..12).for_each(|_| load.connect.record((120.0 * seeded.near_one(0.5)) as u64));
+    load.unanswered.latency.record(30_000_000);
+    load.unanswered.first_byte.record(30_000_000);
     (load.counts.connects, load.counts.retries, load.in_flight) = (12, 1, 9);
     load.in_flight_ns = 199 * SECOND;
     load.examples = [
@@ -158,7 +161,11 @@ pub(crate) fn open() -> Run {
         add(&mut load, of_second(good, &[], &[(200, good)]), &latency);
     }
     (0..40).for_each(|_| open.lateness.record(2_500));
-    (0..700).for_each(|_| open.at_least.record((2_000_000.0 * seeded.near_one(0.5)) as u64));
+    for waited in (0..700).map(|_| (2_000_000.0 * seeded.near_one(0.5)) as u64).collect::<Vec<_>>() {
+        load.unanswered.latency.record(waited);
+        load.unanswered.first_byte.record(waited);
+    }
+    (0..200).for_each(|_| load.unanswered.service.record(2_000_000));
     (0..200).for_each(|_| {
         load.connect.record((300.0 * seeded.near_one(0.5)) as u64);
         load.handshake.record((2_100.0 * seeded.near_one(0.3)) as u64);
