@@ -22,7 +22,7 @@ pub(crate) struct Crowd {
     // When to look at which seat again; what is due there stands in the seat, so an outdated entry finds nothing.
     timers: BinaryHeap<Reverse<(Nanos, usize)>>,
     chance: ChaCha8Rng,
-    // From then on nobody clicks any more.
+    // From then on nobody asks for anything any more.
     closes_ns: Nanos,
     account: Sessions,
 }
@@ -130,9 +130,9 @@ impl Crowd {
         self.seats[seat].in_flight += 1;
     }
 
-    /// The next thing that the page needs, if there is one; it is asked for.
-    pub(crate) fn next_kind(&mut self, seat: usize) -> Option<usize> {
-        let kind = self.seats[seat].next_kind.filter(|&kind| kind < self.kinds)?;
+    /// The next thing that the page needs, if there is one and it is not too late; it is asked for.
+    pub(crate) fn next_kind(&mut self, seat: usize, now: Nanos) -> Option<usize> {
+        let kind = self.seats[seat].next_kind.filter(|&kind| kind < self.kinds && now < self.closes_ns)?;
         self.seats[seat].next_kind = Some(kind + 1);
         self.seats[seat].in_flight += 1;
         Some(kind)
@@ -203,10 +203,10 @@ impl Crowd {
                 self.seats[seat] = Seat::default();
                 return Some((seat, Act::GiveUp, at));
             }
-            if place.reload_at == Some(at) {
+            if place.reload_at == Some(at) && now < self.closes_ns {
                 return Some((seat, Act::Reload, at));
             }
-            if place.click_at.take_if(|click_at| *click_at == at).is_some() && at < self.closes_ns {
+            if place.click_at.take_if(|click_at| *click_at == at).is_some() && now < self.closes_ns {
                 return Some((seat, Act::Click, at));
             }
         }
@@ -296,7 +296,7 @@ mod tests {
         for &(kind, ending) in endings {
             assert_eq!(then, Then::Wait);
             if kind > 0 {
-                assert_eq!(crowd.next_kind(0), Some(kind));
+                assert_eq!(crowd.next_kind(0, 0), Some(kind));
             }
             crowd.over(0, kind, ending, 10 * MS);
             then = crowd.then(0);
@@ -357,6 +357,19 @@ mod tests {
         let restless = SessionSpec { reload_after_ns: Some(40 * MS), reloads: 9, ..patient.clone() };
         check_waiting(&restless, &[(40, Act::Reload), (80, Act::Reload), (100, Act::GiveUp)]);
         check_waiting(&SessionSpec { reloads: 1, ..restless }, &[(40, Act::Reload), (100, Act::GiveUp)]);
+    }
+
+    #[test]
+    fn from_the_end_on_nobody_asks_for_anything() {
+        let behaviour = SessionSpec { reload_after_ns: Some(5 * MS), reloads: 9, patience_ns: Some(20 * MS), ..spec() };
+        let mut crowd = Crowd::new(&behaviour, 3, 2, 10 * MS, 1);
+        crowd.arrive(0, 0, 0);
+        crowd.began(0);
+        // Due in time and noticed too late; giving up asks for nothing.
+        assert_eq!(crowd.act(10 * MS), None);
+        crowd.over(0, 0, Ending::Good, 9 * MS);
+        assert_eq!((crowd.next_kind(0, 10 * MS), crowd.next_kind(0, 9 * MS)), (None, Some(1)));
+        assert_eq!(crowd.act(20 * MS), Some((0, Act::GiveUp, 20 * MS)));
     }
 
     #[test]

@@ -512,7 +512,7 @@ impl<'a, S: Sink> Worker<'a, S> {
                 crowd.arrive(seat, due_ns, start_ns);
                 // Whoever comes new has no cookies.
                 self.line.jars.get_mut().get_mut(seat).map(std::mem::take);
-                self.ask_for_page(seat, due_ns, start_ns);
+                self.ask_for_page(seat, start_ns);
                 continue;
             }
             if due_ns.is_some() {
@@ -624,15 +624,16 @@ impl<'a, S: Sink> Worker<'a, S> {
             }
             // That the user had to wait for us is our lateness, and part of what the user waited.
             crowd.begun_late(now.saturating_sub(due_ns));
-            self.ask_for_page(seat, due_ns, now);
+            self.ask_for_page(seat, now);
         }
     }
 
-    fn ask_for_page(&mut self, seat: usize, due_ns: Nanos, start_ns: Nanos) {
+    /// The page counts from when the user meant to have it; the request, as all of a user's, from when it is sent.
+    fn ask_for_page(&mut self, seat: usize, start_ns: Nanos) {
         let Some(crowd) = &mut self.crowd else { return };
         crowd.began(seat);
         let i = crowd.connections_of(seat).start;
-        let progress = self.begin_kind(i, 0, Some(due_ns), start_ns);
+        let progress = self.begin_kind(i, 0, None, start_ns);
         self.set_out(i, progress);
     }
 
@@ -663,7 +664,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             if !self.connections[i].is_idle() {
                 continue;
             }
-            let Some(kind) = self.crowd.as_mut().and_then(|crowd| crowd.next_kind(seat)) else { return };
+            let Some(kind) = self.crowd.as_mut().and_then(|crowd| crowd.next_kind(seat, at)) else { return };
             let progress = self.begin_kind(i, kind, None, at);
             self.set_out(i, progress);
         }
