@@ -72,7 +72,7 @@ impl Finder<'_, '_> {
             let load =
                 LoadSpec { requests: None, duration_ns: Some(length_ns), ..self.search.spec(spec(self.orders), rate) };
             let trial = self.trial(&load, Some(rate), on_event)?;
-            let Some(step) = goals.judge(trial) else { break };
+            let Some(step) = goals.judge(trial, &load) else { break };
             on_event(Event::Step(&step));
             search.tell(rate, step.held);
         }
@@ -150,7 +150,7 @@ mod tests {
         let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| {} };
         let load = load::run(&search.spec(&all, rate), &target, &[], &mut control).unwrap();
         let slot = Slot { number: 0, block: 0, position: 0, cell: "c".to_owned() };
-        search.judge(&Trial { rate: Some(rate), load: Some(load), ..empty(&slot) }).unwrap()
+        search.judge(&Trial { rate: Some(rate), load: Some(load), ..empty(&slot) }, &all).unwrap()
     }
 
     #[test]

@@ -443,7 +443,7 @@ impl LoadResult {
     /// All doubts about this load, which `spec` asked for.
     #[must_use]
     pub fn doubts(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
-        self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec)).chain(self.self_check()).collect()
+        self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec)).chain(self.self_check(spec)).collect()
     }
 
     /// A closed loop keeps each of its connections as full as its pipeline allows.
@@ -494,16 +494,19 @@ impl LoadResult {
         let at_once =
             if self.generator.cpus.is_empty() { threads } else { threads.min(self.generator.cpus.len() as f64) };
         let available = self.seconds() * SECOND as f64 * at_once;
-        if available > 0.0 { self.generator.cpu_ns as f64 / available } else { 0.0 }
+        // What it used after the window is counted, too.
+        if available > 0.0 { (self.generator.cpu_ns as f64 / available).min(1.0) } else { 0.0 }
     }
 
-    /// The doubts this load raises about itself, whatever was asked for.
+    /// The doubts this load, which `spec` asked for, raises about itself.
     ///
     /// Little's law uses good answers only, so it is not computed when more than 1 % failed or any timed out: a single timeout can
     /// be longer than all the rest. Nor is it when more than 5 % came after the window, as it holds for what neither grows nor
     /// shrinks.
+    ///
+    /// A generator that asks the kernel again and again uses all its CPU time, whatever it does; there only its lateness tells.
     #[must_use]
-    pub fn self_check(&self) -> Vec<LoadDoubt> {
+    pub fn self_check(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
         let mut doubts = Vec::new();
         let asked = f64::from(self.connections);
         let ended = self.counts.good + self.counts.failures();
@@ -530,7 +533,7 @@ impl LoadResult {
             }
         }
         let share = self.generator_share();
-        if share > 0.9 {
+        if share > 0.9 && !spec.busy_poll {
             doubts.push(LoadDoubt::GeneratorSaturated { share });
         }
         let lateness = self.lateness().and_then(|lateness| lateness.percentile_us(99.0));
@@ -699,6 +702,7 @@ mod tests {
         let mut busy = load(10, 10.0, 10_000, 10_000);
         busy.generator.cpu_ns = 10 * SECOND;
         check(&busy, &["generator"]);
+        check_of(&busy, &LoadSpec { busy_poll: true, ..LoadSpec::of("l", "/") }, &[]);
         busy.generator.cpus = vec![0, 1];
         check(&busy, &[]);
         let mut timed_out = load(10, 10.0, 10_000, 5_000);
@@ -745,7 +749,7 @@ mod tests {
     #[test]
     fn littles_doubt_tells_the_two_numbers_it_compared() {
         // 10 asked for, 9.5 in flight, and good answers for 5 of them: the others hung until they were cut off.
-        let doubts = load(10, 9.5, 10_000, 5_000).self_check();
+        let doubts = load(10, 9.5, 10_000, 5_000).self_check(&LoadSpec::of("l", "/"));
         let [LoadDoubt::LittleOff { achieved, computed }] = doubts[..] else { panic!("{doubts:?}") };
         assert!((achieved - 9.5).abs() < 0.01 && (computed - 5.0).abs() < 0.01, "{achieved} {computed}");
     }

@@ -146,9 +146,9 @@ impl RateSearch {
         values * SPARE * SECOND as f64 / length_ns.max(1) as f64
     }
 
-    /// Judges a trial of the search; `None` for the closed loop before it, and for one that the user interrupted.
+    /// Judges a trial of the search, whose load but for its rate is `spec`; `None` for the closed loop before it, and for one that the user interrupted.
     #[must_use]
-    pub fn judge(&self, trial: &Trial) -> Option<Step> {
+    pub fn judge(&self, trial: &Trial, spec: &LoadSpec) -> Option<Step> {
         let (rate, load) = (trial.rate?, trial.measured()?);
         let goals: Vec<Judged> = self.goals.iter().map(|goal| goal.judge(load)).collect();
         let mut misses: Vec<Miss> = goals.iter().filter(|goal| !goal.is_met()).cloned().map(Miss::Goal).collect();
@@ -167,7 +167,7 @@ impl RateSearch {
             |doubt: &LoadDoubt| matches!(doubt, LoadDoubt::LateGenerator { .. } | LoadDoubt::GeneratorSaturated { .. });
         // What the server itself refused or spoilt is no lateness of ours.
         let spoilt = load.counts.failures() as f64 > (1.0 - ACHIEVED) * due as f64;
-        let doubts = if spoilt { Vec::new() } else { load.self_check() };
+        let doubts = if spoilt { Vec::new() } else { load.self_check(spec) };
         let ours: Vec<Miss> = doubts.into_iter().filter(ours).map(Miss::Generator).collect();
         let held = match (misses.is_empty(), ours.is_empty()) {
             (true, _) => Held::Yes,
@@ -297,19 +297,24 @@ mod tests {
     }
 
     /// A step of 10 s in which so many requests were due and answered in time and after it, and so many in flight on average.
-    #[track_caller]
-    fn check_step(due: u64, (in_time, late): (u64, u64), in_flight: f64, expected: Held) {
+    fn step_of(due: u64, (in_time, late): (u64, u64), in_flight: f64, cpu_ns: Nanos) -> Trial {
         let counts = |good| Counts { good, ..Counts::default() };
         let stored = serde_json::json!({
             "connections": 10_000, "started_ns": 0, "ended_ns": 10 * SECOND, "end": "duration", "counts": counts(in_time + late),
             "late": counts(late), "in_flight": 0, "in_flight_ns": (in_flight * 10.0 * SECOND as f64) as u64, "body_bytes": null,
-            "examples": {}, "open": {"arrived": due, "unsent": 0}, "generator": {"threads": 1, "cpu_ns": 0, "cpus": []},
+            "examples": {}, "open": {"arrived": due, "unsent": 0}, "generator": {"threads": 1, "cpu_ns": cpu_ns, "cpus": []},
         });
         let trial = serde_json::json!({
             "block": 1, "position": 0, "cell": "c", "rate": due as f64 / 10.0, "outcome": {"kind": "complete"}, "began_ns": 0,
             "settings": {"server": "", "values": {}, "worker_limit": null}, "load": stored, "notes": [], "log_tail": "",
         });
-        let step = search("failed < 1%").judge(&serde_json::from_value(trial).unwrap()).unwrap();
+        serde_json::from_value(trial).unwrap()
+    }
+
+    #[track_caller]
+    fn check_step(due: u64, (in_time, late): (u64, u64), in_flight: f64, expected: Held) {
+        let trial = step_of(due, (in_time, late), in_flight, 0);
+        let step = search("failed < 1%").judge(&trial, &LoadSpec::of("l", "/")).unwrap();
         assert_eq!(step.held, expected, "{:?}", step.misses);
         let behind = Miss::Behind { due, good: in_time, late };
         assert_eq!(step.misses.first(), (expected != Yes).then_some(&behind));
@@ -328,6 +333,17 @@ mod tests {
         // One of two, of which each took a moment.
         check_step(2, (1, 1), 0.01, Yes);
         check_step(2, (0, 2), 0.01, No);
+    }
+
+    #[test]
+    fn a_generator_that_never_sleeps_is_not_at_its_limit() {
+        let check = |busy_poll, expected| {
+            let trial = step_of(1000, (500, 500), 100.0, 10 * SECOND);
+            let step = search("failed < 1%").judge(&trial, &LoadSpec { busy_poll, ..LoadSpec::of("l", "/") });
+            assert_eq!(step.unwrap().held, expected, "{busy_poll}");
+        };
+        check(false, Generator);
+        check(true, No);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl SearchView {
         let search = run.head.plan.search.clone()?;
         let spec = run.head.plan.load(run.head.plan.cells.first()?);
         let words = Catalogue::of(language);
-        let steps: Vec<Step> = run.trials.iter().filter_map(|trial| search.judge(trial)).collect();
+        let steps: Vec<Step> = run.trials.iter().filter_map(|trial| search.judge(trial, spec)).collect();
         let answer = search.answer(&steps, RateSearch::step_ns(spec));
         let contradictions = contradictions(&steps);
         let closed = run.trials.iter().find(|trial| trial.rate.is_none());
