@@ -188,7 +188,7 @@ search-closed = 最初に各接続が応答を受けるたびに送り、毎秒 
 section-probe = 通りがかりの訪問者から見た応答
 section-ab-time = ab の 2 行の「Time per request」
 ab-time-per-request = 1 行目（{ $each }）は { $connections } 接続 x { $seconds } / { $requests } リクエストで、全接続が常に使われていたとした場合の 1 リクエストあたりの平均時間です。2 行目（{ $across }）は接続数を掛けない値で、毎秒のリクエスト数の逆数です。どちらも測定した値ではありません。
-ab-time-measured = 測定した平均レイテンシ（正常な応答）: { $mean }
+ab-time-measured = 測定した平均応答時間（正常な応答）: { $mean }
 probe-visits = 訪問は { $n } 回。負荷とは別に、毎回新しい接続で送りました。応答 { $good } 回、失敗 { $failed } 回。上の数値には含まれません。
 probe-unanswered = 負荷の終了時に応答がなかった訪問は { $n } 回です。
 probe-few = n = { $n }。この回数で分かるパーセンタイルは { $percentile } までです。

@@ -578,6 +578,7 @@ impl Connection {
         match self.parse(line, inbox) {
             // The head is there, and the body behind it.
             Progress::Pending if room == HEAD_BUFFER && length == room => self.skip_body(inbox),
+            Progress::Pending if self.stream.as_ref().is_some_and(Stream::is_ended) => self.read(line, inbox),
             progress => progress,
         }
     }

@@ -12,9 +12,10 @@ use report::ab::text::Show;
 use report::ab::{
     AbCounts, AbFacts, AbTls, AbView, Arithmetic, Record, Whom, csv, gnuplot, html, progress, text, trouble,
 };
-use std::io::BufRead;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
+use testkit::openssl::OpensslServer;
 use testkit::scripted::{Refusing, Scripted, Step, Turn, answer};
 
 /// What the server does.
@@ -185,32 +186,6 @@ fn a_proxy_is_named() {
     compare(&ran, &options, "example.invalid", Some((&proxy, i32::from(port))));
 }
 
-/// The server of openssl itself, which is killed when it is dropped.
-struct TlsServer(Child, u16);
-
-impl TlsServer {
-    fn start(options: &[&str]) -> Option<TlsServer> {
-        let certificates = concat!(env!("CARGO_MANIFEST_DIR"), "/../../app/tests/certificates");
-        let mut command = Command::new("openssl");
-        command.args(["s_server", "-accept", "127.0.0.1:0", "-www", "-cert"]).arg(format!("{certificates}/server.pem"));
-        command.arg("-key").arg(format!("{certificates}/server.key")).args(options);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
-        let said = std::io::BufReader::new(child.stdout.take()?);
-        let address =
-            said.lines().map_while(Result::ok).find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned));
-        let port = address.and_then(|address| address.rsplit_once(':')?.1.parse().ok());
-        Some(TlsServer(child, port?))
-    }
-}
-
-impl Drop for TlsServer {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn tls_is_told() {
     for (server, options) in [
@@ -218,10 +193,12 @@ fn tls_is_told() {
         (&["-tls1_2"], &["-n", "2", "-H", "Host: example.invalid"]),
         (&["-tls1_2"], &["-n", "2", "-I", "-H", "Host: example.invalid"]),
     ] {
-        let Some(server) = TlsServer::start(server) else {
+        let certificates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../app/tests/certificates");
+        let folder = tempfile::tempdir().unwrap();
+        let Some(server) = OpensslServer::start(&certificates, folder.path(), &[&["-www"], server].concat()) else {
             return testkit::skip::skipped("openssl is not installed");
         };
-        let Some(ran) = real_ab::run(options, &format!("https://127.0.0.1:{}/", server.1)) else { return };
+        let Some(ran) = real_ab::run(options, &format!("https://{}/", server.address())) else { return };
         assert!(ran.out.contains("SSL/TLS Protocol:       TLSv1."), "{}", ran.out);
         assert_eq!(ran.out.contains("TLS Server Name:"), options.contains(&"-H") && !options.contains(&"-I"));
         compare(&ran, options, "127.0.0.1", None);

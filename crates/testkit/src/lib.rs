@@ -1,6 +1,7 @@
 //! For tests only: a scripted server on port 0, one that stalls by a timetable, one that the kernel times, a fake /proc, a way to give up with a reason, and suites that play several processes.
 
 pub mod fake_proc;
+pub mod openssl;
 pub mod scripted;
 pub mod skip;
 pub mod stalling;

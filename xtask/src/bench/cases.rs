@@ -14,8 +14,10 @@ pub(super) struct Case {
 /// How it is measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
-    /// CPU per request, all tools, interleaved.
+    /// CPU per request of the load generators, interleaved.
     Cpu(Shape),
+    /// The same of those that take ab's options.
+    DropIn(Shape),
     /// The same at half of the rate that the bare loop reaches unhindered.
     HalfRate(Shape),
     /// System calls per request.
@@ -46,7 +48,7 @@ impl Shape {
     }
 }
 
-/// How the CPU per request of webdyno must relate to that of another tool.
+/// How the CPU per request of webdyno, or of `webdyno ab`, must relate to that of another tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Goal {
     pub(super) against: Tool,
@@ -80,6 +82,7 @@ const fn wholly_below(against: Tool, limit: f64) -> Goal {
     Goal { against, figure: Figure::Upper, limit: Limit::Below(limit) }
 }
 
+const DROP_IN: [Goal; 1] = [median(Tool::Ab, 1.0)];
 const MANY: [Goal; 3] = [median(Tool::Bare, 1.06), wholly_below(Tool::Wrk, 1.0), wholly_below(Tool::Ab, 1.0)];
 const FEW: [Goal; 3] = [median(Tool::Bare, 1.10), upper(Tool::Wrk, 1.03), upper(Tool::Ab, 1.03)];
 const CLOSE: [Goal; 3] = [median(Tool::Bare, 1.10), median(Tool::Wrk, 1.0), median(Tool::Ab, 1.0)];
@@ -99,7 +102,7 @@ pub(super) const MEMORY_PER_CONNECTION: f64 = 4.0;
 /// The same with TLS.
 pub(super) const MEMORY_PER_TLS_CONNECTION: f64 = 48.0;
 
-pub(super) const CASES: [Case; 11] = [
+pub(super) const CASES: [Case; 19] = [
     Case {
         name: "keep-alive-100",
         about: "100 connections kept open, a body of 44 bytes",
@@ -153,6 +156,54 @@ pub(super) const CASES: [Case; 11] = [
         about: "system calls per request by `strace -f -c`, 100 connections kept open",
         kind: Kind::Syscalls,
         goals: &[],
+    },
+    Case {
+        name: "ab-keep-alive-1",
+        about: "`webdyno ab` in the place of ab, one connection kept open",
+        kind: Kind::DropIn(Shape::keep_alive(1)),
+        goals: &DROP_IN,
+    },
+    Case {
+        name: "ab-keep-alive-10",
+        about: "`webdyno ab` in the place of ab, 10 connections kept open",
+        kind: Kind::DropIn(Shape::keep_alive(10)),
+        goals: &DROP_IN,
+    },
+    Case {
+        name: "ab-keep-alive-100",
+        about: "`webdyno ab` in the place of ab, 100 connections kept open",
+        kind: Kind::DropIn(Shape::keep_alive(100)),
+        goals: &DROP_IN,
+    },
+    Case {
+        name: "ab-keep-alive-1000",
+        about: "`webdyno ab` in the place of ab, 1000 connections kept open",
+        kind: Kind::DropIn(Shape::keep_alive(1000)),
+        goals: &DROP_IN,
+    },
+    Case {
+        name: "ab-close-1",
+        about: "`webdyno ab` in the place of ab, a connection per request, 1 at a time",
+        kind: Kind::DropIn(Shape { close: true, ..Shape::keep_alive(1) }),
+        goals: &DROP_IN,
+    },
+    Case {
+        name: "ab-close-10",
+        about: "`webdyno ab` in the place of ab, a connection per request, 10 at a time",
+        kind: Kind::DropIn(Shape { close: true, ..Shape::keep_alive(10) }),
+        goals: &DROP_IN,
+    },
+    Case {
+        name: "ab-close-100",
+        about: "`webdyno ab` in the place of ab, a connection per request, 100 at a time",
+        kind: Kind::DropIn(Shape { close: true, ..Shape::keep_alive(100) }),
+        goals: &DROP_IN,
+    },
+    Case {
+        name: "ab-close-1000",
+        about: "`webdyno ab` in the place of ab, a connection per request, 1000 at a time",
+        kind: Kind::DropIn(Shape { close: true, ..Shape::keep_alive(1000) }),
+        goals: &DROP_IN,
     },
     Case { name: "memory", about: "largest resident memory", kind: Kind::Memory, goals: &[] },
     Case {

@@ -105,7 +105,7 @@ fn extent(flags: &LoadFlags) -> Extent {
 
 fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Result<Section> {
     match case.kind {
-        Kind::Cpu(shape) => rounds::closed(stand, case, shape, extent),
+        Kind::Cpu(shape) | Kind::DropIn(shape) => rounds::closed(stand, case, shape, extent),
         Kind::HalfRate(shape) => rounds::half_rate(stand, case, shape, extent),
         Kind::Syscalls => syscalls::measure(stand, case, extent),
         Kind::Memory => memory::measure(stand, case, extent),

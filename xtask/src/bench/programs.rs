@@ -15,7 +15,7 @@ impl Programs {
     pub(super) fn find(folder: &Path, webdyno: Option<&Path>) -> Programs {
         let found = |tool: Tool| match tool {
             Tool::Bare => compile_bare(folder),
-            Tool::Webdyno => webdyno.map_or_else(build_webdyno, |path| Ok(path.to_owned())),
+            Tool::Webdyno | Tool::WebdynoAb => webdyno.map_or_else(build_webdyno, |path| Ok(path.to_owned())),
             Tool::Oha => need("oha", "cargo xtask setup --oha"),
             Tool::Wrk | Tool::Ab | Tool::H2load | Tool::Hey => need(tool.name(), "cargo xtask setup --bench"),
         };
@@ -82,14 +82,14 @@ fn version_flag(tool: Tool) -> Option<&'static str> {
         Tool::Bare | Tool::Hey => None,
         Tool::Wrk => Some("-v"),
         Tool::Ab => Some("-V"),
-        Tool::Webdyno | Tool::H2load | Tool::Oha => Some("--version"),
+        Tool::Webdyno | Tool::WebdynoAb | Tool::H2load | Tool::Oha => Some("--version"),
     }
 }
 
 /// The package of Debian that has it.
 fn package(tool: Tool) -> Option<&'static str> {
     match tool {
-        Tool::Bare | Tool::Webdyno | Tool::Oha => None,
+        Tool::Bare | Tool::Webdyno | Tool::WebdynoAb | Tool::Oha => None,
         Tool::Wrk => Some("wrk"),
         Tool::Ab => Some("apache2-utils"),
         Tool::H2load => Some("nghttp2-client"),

@@ -1,7 +1,7 @@
 //! CPU per request of all tools, turn by turn, so that what drifts meets all of them alike.
 
 use super::Extent;
-use super::cases::{Case, Figure, Goal, Limit, Shape};
+use super::cases::{Case, Figure, Goal, Kind, Limit, Shape};
 use super::report::{Judgement, Raw, Section, capitalised, cells, table};
 use super::stand::{Run, Stand, Wrap};
 use super::statistics::{Estimate, estimate, median, ratios};
@@ -54,8 +54,9 @@ fn not_measured(case: Case, why: &str) -> Section {
 
 fn compare(stand: &Stand, case: Case, work: Work, extent: Extent, mut body: Vec<String>) -> anyhow::Result<Section> {
     warm_up(stand, work)?;
+    let tools: &[Tool] = if matches!(case.kind, Kind::DropIn(_)) { &Tool::DROP_INS } else { &Tool::GENERATORS };
     let mut all: Vec<Turns> =
-        Tool::ALL.into_iter().map(|tool| Turns { tool, runs: Vec::new(), failures: Vec::new() }).collect();
+        tools.iter().map(|&tool| Turns { tool, runs: Vec::new(), failures: Vec::new() }).collect();
     let mut raw = Vec::new();
     for repetition in 0..extent.repeats {
         let order: Vec<usize> =
@@ -236,13 +237,19 @@ fn remarks(all: &[Turns], work: Work) -> Vec<String> {
     if found.is_empty() { Vec::new() } else { vec![found.join("\n")] }
 }
 
-/// webdyno against every peer.
+/// Whom it is about: `webdyno load`, or `webdyno ab` where that takes part.
+fn subject(all: &[Turns]) -> Tool {
+    if all.iter().any(|turns| turns.tool == Tool::WebdynoAb) { Tool::WebdynoAb } else { Tool::Webdyno }
+}
+
+/// It against every peer.
 fn pairs(all: &[Turns]) -> String {
-    let peers = Tool::ALL.into_iter().filter(|tool| !matches!(tool, Tool::Bare | Tool::Webdyno));
+    let subject = subject(all);
+    let peers = all.iter().map(|turns| turns.tool).filter(|&tool| tool != Tool::Bare && tool != subject);
     let rows: Vec<Vec<String>> = peers
         .filter_map(|peer| {
-            let found = ratio(Tool::Webdyno, peer, all)?;
-            Some([vec![format!("webdyno/{peer}")], cells(Some(&found)).to_vec()].concat())
+            let found = ratio(subject, peer, all)?;
+            Some([vec![format!("{subject}/{peer}")], cells(Some(&found)).to_vec()].concat())
         })
         .collect();
     if rows.is_empty() {
@@ -254,19 +261,21 @@ fn pairs(all: &[Turns]) -> String {
 fn judge(goal: &Goal, all: &[Turns]) -> Judgement {
     let Goal { against, figure, limit } = *goal;
     let what = match (figure, limit) {
-        (Figure::Median, _) => format!("webdyno/{against}, median"),
-        (Figure::Upper, Limit::AtMost(_)) => format!("webdyno/{against}, upper end of the interval"),
-        (Figure::Upper, Limit::Below(_)) => format!("webdyno/{against}, whole interval"),
+        (Figure::Median, _) => "median",
+        (Figure::Upper, Limit::AtMost(_)) => "upper end of the interval",
+        (Figure::Upper, Limit::Below(_)) => "whole interval",
     };
+    let subject = subject(all);
+    let what = format!("{subject}/{against}, {what}");
     let absent = || {
         let of = |tool| all.iter().find(|turns| turns.tool == tool && turns.runs.iter().all(Option::is_none));
-        let missing = of(Tool::Webdyno).or_else(|| of(against));
+        let missing = of(subject).or_else(|| of(against));
         missing.map_or_else(
             || "they did not both run in any repetition".to_owned(),
             |turns| format!("{} was not run: {}", turns.tool, turns.why_not()),
         )
     };
-    let found = match (ratio(Tool::Webdyno, against, all), figure) {
+    let found = match (ratio(subject, against, all), figure) {
         (None, _) => Err(absent()),
         (Some(estimate), Figure::Median) => Ok(estimate.median),
         (Some(Estimate { interval: Some(interval), .. }), Figure::Upper) => Ok(interval.high),

@@ -32,7 +32,7 @@ pub(super) fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Resu
     let mut section = Section { case, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
     let mut rows = Vec::new();
     let mut ours = Err("webdyno was not run".to_owned());
-    for tool in Tool::ALL {
+    for tool in Tool::GENERATORS {
         let mut found = Vec::new();
         let mut made_of = String::new();
         let mut why = None;

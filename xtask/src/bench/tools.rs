@@ -10,6 +10,8 @@ pub(super) enum Tool {
     /// `xtask/bench/bare.c`: the bound.
     Bare,
     Webdyno,
+    /// `webdyno ab`.
+    WebdynoAb,
     Wrk,
     Ab,
     H2load,
@@ -18,13 +20,19 @@ pub(super) enum Tool {
 }
 
 impl Tool {
-    pub(super) const ALL: [Tool; 7] =
+    pub(super) const ALL: [Tool; 8] =
+        [Tool::Bare, Tool::Webdyno, Tool::WebdynoAb, Tool::Wrk, Tool::Ab, Tool::H2load, Tool::Oha, Tool::Hey];
+    /// Those that stand beside `webdyno load`.
+    pub(super) const GENERATORS: [Tool; 7] =
         [Tool::Bare, Tool::Webdyno, Tool::Wrk, Tool::Ab, Tool::H2load, Tool::Oha, Tool::Hey];
+    /// Those that take ab's options, and the bound.
+    pub(super) const DROP_INS: [Tool; 3] = [Tool::Bare, Tool::WebdynoAb, Tool::Ab];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Tool::Bare => "bare",
             Tool::Webdyno => "webdyno",
+            Tool::WebdynoAb => "webdyno-ab",
             Tool::Wrk => "wrk",
             Tool::Ab => "ab",
             Tool::H2load => "h2load",
@@ -110,6 +118,7 @@ pub(super) fn arguments(tool: Tool, work: &Work, ports: Ports) -> Result<Vec<Str
         Tool::Bare => bare(work, ports)?,
         Tool::Webdyno => webdyno(work, ports),
         Tool::Wrk => wrk(work, ports)?,
+        Tool::WebdynoAb => format!("ab --no-store --threads {} {}", work.threads, ab(work, ports)?),
         Tool::Ab => ab(work, ports)?,
         Tool::H2load => h2load(work, ports)?,
         Tool::Oha => oha(work, ports),
@@ -212,7 +221,7 @@ pub(super) fn tally(tool: Tool, output: &str) -> Option<Tally> {
             done: before(output, " requests in ")?,
             failed: after(output, "Non-2xx or 3xx responses:").unwrap_or(0) + socket_errors(output),
         }),
-        Tool::Ab => Some(Tally {
+        Tool::Ab | Tool::WebdynoAb => Some(Tally {
             done: after(output, "Complete requests:")?,
             failed: after(output, "Failed requests:")? + after(output, "Non-2xx responses:").unwrap_or(0),
         }),
@@ -310,6 +319,7 @@ mod tests {
         check(Tool::Wrk, close, Ok(&format!("-t1 -c100 -d2s --latency -H Connection: close {url}")));
         check(Tool::Wrk, rate, Err("wrk has no rate"));
         check(Tool::Wrk, count, Err("wrk runs for a time, not for a count"));
+        check(Tool::WebdynoAb, CLOSED, Ok(&format!("ab --no-store --threads 1 -q -t 2 -n 3000000 -c 100 -l -k {url}")));
         check(Tool::Ab, CLOSED, Ok(&format!("-q -t 2 -n 3000000 -c 100 -l -k {url}")));
         check(Tool::Ab, close, Ok(&format!("-q -t 2 -n 3000000 -c 100 -l {url}")));
         check(Tool::Ab, rate, Err("ab has no rate"));

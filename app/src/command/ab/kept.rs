@@ -156,6 +156,6 @@ mod tests {
         check(&[5, 6], 10, 11);
         check(&[11, 3, 4], 10, 11);
         check(&[11, 3, 8], 10, 22);
-        check(&[AT_A_TIME, AT_A_TIME, 3], 1, 2 * AT_A_TIME as u64);
+        check(&[AT_A_TIME, AT_A_TIME, 3], 10, 2 * AT_A_TIME as u64);
     }
 }

@@ -148,3 +148,49 @@ fn tls(flags: &AbFlags, target: &Target) -> TlsSpec {
         resume: false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::ab;
+    use std::ffi::OsString;
+
+    fn spec_of(line: &str) -> LoadSpec {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let flags = ab::parse(&words, &|_| Ok(b"a=1".to_vec())).unwrap();
+        spec(&flags, &Target::new(SocketAddr::from(([127, 0, 0, 1], 80)), "h"), 7)
+    }
+
+    #[test]
+    fn requests_end_by_time() {
+        let check = |line: &str, requests, seconds: Option<u64>| {
+            let spec = spec_of(&format!("{line} http://h/"));
+            assert_eq!((spec.requests, spec.duration_ns), (requests, seconds.map(|s| s * SECOND)), "{line}");
+        };
+        check("", Some(1), None);
+        check("-t 5", None, Some(5));
+        check("-n 10 -t 5", None, Some(5));
+        check("-t 5 -n 10", Some(10), Some(5));
+        check("-t 5 --strict", Some(50_000), Some(5));
+        check("-t 0", Some(50_000), None);
+        check("-t -3", Some(50_000), None);
+    }
+
+    #[test]
+    fn what_goes_over_the_wire_is_what_was_typed() {
+        let spec = spec_of("-p x -k -H X-A:${counter} http://h/a?b");
+        let wire = spec.mix[0].wire.as_deref().unwrap();
+        let expected = "POST /a?b HTTP/1.0\r\nConnection: Keep-Alive\r\nContent-length: 3\r\nContent-type: text/plain\r\n\
+                        X-A:${counter}\r\nHost: h\r\nUser-Agent: ApacheBench/2.3\r\nAccept: */*\r\n\r\na=1";
+        assert_eq!(String::from_utf8_lossy(wire), expected);
+        assert!(spec.keep_alive && spec.first_alone && !spec.rests);
+        let rate = spec_of("--rate 50 http://h/");
+        assert!(rate.is_open() && !rate.first_alone);
+    }
+
+    #[test]
+    fn waiting_is_as_long_as_was_typed() {
+        let waits = |line: &str| spec_of(&format!("{line} http://h/")).timeout_ns;
+        assert_eq!([waits(""), waits("-s 2"), waits("-s 0"), waits("-s -1")], [30 * SECOND, 2 * SECOND, 0, FOR_EVER]);
+    }
+}

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use kept::Keeper;
 use load::{Target, monotonic_ns};
 use model::run::{RunEnd, RunHead};
-use report::ab::trouble::{self, Ending};
+use report::ab::trouble::Ending;
 use report::ab::{AbCounts, progress};
 use seen::{Seen, Watch};
 use std::ffi::OsString;
@@ -57,10 +57,6 @@ fn measure(flags: &AbFlags) -> anyhow::Result<Exit> {
         Err(said) => return Ok(say(&said)),
     };
     meant::allowed(flags, &target)?;
-    if flags.wait_seconds == 0 {
-        // ab asks the kernel once, before anything can have come.
-        return Ok(say(&refusal(trouble::refused("apr_pollset_poll", trouble::TIMED_OUT, 0))));
-    }
     if flags.output.verbosity >= 2 {
         print(&progress::request_header(flags.method.name(), &flags.head()));
     }

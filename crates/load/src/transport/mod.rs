@@ -222,6 +222,14 @@ impl Stream {
         }
     }
 
+    /// Whether the end has come in a way that the kernel will not tell of.
+    pub(crate) fn is_ended(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(stream) => stream.is_ended(),
+        }
+    }
+
     /// What TLS came to, once it is up.
     pub(crate) fn tls_facts(&self) -> Option<TlsFacts> {
         match self {

@@ -31,6 +31,8 @@ pub(crate) struct TlsStream {
     session: ClientConnection,
     // A tunnel that is not there yet; no byte of the session goes before it.
     opening: Option<Box<Opening>>,
+    // Whether the server has said that nothing more comes.
+    ended: bool,
 }
 
 /// What went wrong below HTTP.
@@ -101,7 +103,7 @@ impl TlsClient {
 impl TlsStream {
     /// A session over a socket that is being connected, and perhaps through a tunnel.
     pub(super) fn new(socket: Socket, session: ClientConnection, tunnel: Option<&Tunnel>) -> TlsStream {
-        TlsStream { socket, session, opening: tunnel.map(Tunnel::open) }
+        TlsStream { socket, session, opening: tunnel.map(Tunnel::open), ended: false }
     }
 
     /// Whether the way to the server is there; a proxy on it is no server.
@@ -158,13 +160,22 @@ impl TlsStream {
                 Ok(_) => {}
                 Err(error) => return Err(kernel(&error)),
             }
-            if let Err(error) = self.session.process_new_packets() {
-                // The server should hear of it.
-                let _ = self.flush();
-                return Err(StreamError::Tls(error));
+            match self.session.process_new_packets() {
+                Ok(state) => self.ended = state.peer_has_closed(),
+                Err(error) => {
+                    // The server should hear of it.
+                    let _ = self.flush();
+                    return Err(StreamError::Tls(error));
+                }
             }
             self.flush()?;
         }
+    }
+
+    /// Whether the server has said that nothing more comes. What it sent before may still be there to be received; the kernel, whose
+    /// part is done, tells of neither.
+    pub(super) fn is_ended(&self) -> bool {
+        self.ended
     }
 
     pub(super) fn is_blocked(&self) -> bool {
