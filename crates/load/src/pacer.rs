@@ -321,6 +321,18 @@ mod tests {
     }
 
     #[test]
+    fn nothing_begins_behind_the_end_be_it_due_before() {
+        let table = Timetable::constant(100.0, Arrivals::Even);
+        let calls = || Pacer::Timetable(Calls::new(&table, Part { worker: 0, of: 1 }, 0, 30 * MS, None, 1));
+        assert_eq!(calls().next(30 * MS - 1), Due::Now(Some(0)));
+        let mut late = calls();
+        assert_eq!(late.next(30 * MS), Due::Never);
+        // They were due all the same, and remain unsent.
+        let unsent = std::iter::from_fn(|| late.calls()?.take_before(30 * MS));
+        assert_eq!(unsent.count(), 3);
+    }
+
+    #[test]
     fn bursts_come_together() {
         let bursts = Arrivals::Bursts { size: 3 };
         check(&[(Nanos::MAX, 100.0, 100.0)], bursts, 90 * MS, None, &[0, 0, 0, 30, 30, 30, 60, 60, 60]);
