@@ -110,6 +110,7 @@ doubt-in-flight = Many requests were still in flight when the load ended: { $n }
         [one] { $good } good answer
        *[other] { $good } good answers
     }. A longer load would tell more.
+doubt-late-answers = Many good answers came only after the end: { $n } of { $good }. They are in no rate. Either requests piled up, because the server did not keep up, or the load was short for such latencies.
 doubt-retries = Many requests were sent again, because a kept connection ended without an answer: { $n }, with { $good ->
         [one] { $good } good answer
        *[other] { $good } good answers
@@ -225,6 +226,10 @@ search-behind = good answers to the { $due ->
         [one] one request that was
        *[other] { $due } requests that were
     } due: { $good }; it takes 99 %
+search-behind-late = good answers to the { $due ->
+        [one] one request that was
+       *[other] { $due } requests that were
+    } due: { $good } in time, and { $late } after the end, more of them than are usually under way; it takes 99 % in time
 search-unsent = no connection was free for { $n ->
         [one] { $n } request
        *[other] { $n } requests
@@ -279,6 +284,11 @@ fact-impatience = impatience
 fact-impatience-text = gave up: { $gave_up }, reloads: { $reloads }; abandoned requests: { $abandoned }
 fact-good = good answers
 fact-good-text = { $rate } per second: { $good } in { $window }
+fact-late = after the end
+fact-late-text = { $n ->
+        [one] { $n } more good answer came
+       *[other] { $n } more good answers came
+    } after the end: in the times, and in no rate
 fact-due = due
 fact-due-text = { $asked } per second: { $arrived } in all; sent were { $sent } per second
 fact-failed = failed
@@ -316,7 +326,7 @@ part-page = whole page ({ $unit })
 statistic-min = min
 statistic-mean = mean
 statistic-max = max
-latency-of-users = Latency counts from when a request was sent, whole page from the click, or from when a user meant to come, to the last byte of all that belongs to the page. Pages that users gave up are not among them.
+latency-of-users = Latency counts from when a request was sent, whole page from the click, or from when a user meant to come, to the last byte of all that belongs to the page. Pages that users gave up on, that timed out or that were not there at the end are among them as more than the time they had been waited for.
 latency-of-open = Latency counts from when a request was due, service from when it was sent. What lies between is waiting for a free connection: users would wait it too, and a closed loop would not show it.
 latency-of-closed = Latency counts from when a request was sent. While the server is slow, fewer are sent: users who do not wait for each other would meet longer latencies than these. Only a load with a rate of its own shows them.
 latency-more-than = Latency contains { $n ->

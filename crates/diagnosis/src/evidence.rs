@@ -167,13 +167,15 @@ impl Evidence {
     #[must_use]
     pub fn of(head: &RunHead, cell: &Cell, trial: &Trial, load: &LoadResult) -> Evidence {
         let window = Window::of(&trial.readings, load.started_ns, load.ended_ns);
+        let spec = head.plan.load(cell);
         let offered = Offered {
-            connections: f64::from(head.plan.load(cell).connections),
+            connections: f64::from(spec.connections),
             concurrency: load.concurrency(),
             goodput: load.goodput(),
             good: load.counts.good,
             failed: load.counts.failures(),
-            generator_share: load.generator_share(),
+            // Whoever never sleeps uses all it can have, and that says nothing of how much it had to do.
+            generator_share: if spec.busy_poll { 0.0 } else { load.generator_share() },
         };
         let load_ns = load.ended_ns.saturating_sub(load.started_ns);
         let generator_cores = if load_ns == 0 { 0.0 } else { load.generator.cpu_ns as f64 / load_ns as f64 };

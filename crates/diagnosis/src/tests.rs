@@ -98,6 +98,10 @@ fn a_full_cpu_is_named_and_so_is_a_full_generator() {
     check(&busy(0.97, 0.97), &expect!["cpu-bound | generator-saturated | "]);
     check(&busy(0.6, 0.98), &expect!["generator-saturated |  | "]);
     check(&busy(0.8, 0.6), &expect!["unexplained |  | "]);
+    // One that never sleeps is always full.
+    let (mut head, trial) = busy(0.6, 0.98).build();
+    head.plan.loads[0].busy_poll = true;
+    assert_eq!(shown(&diagnose(&head, &head.plan.cells[0], &trial)), "offered-concurrency |  | ");
 }
 
 #[test]

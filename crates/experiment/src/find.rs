@@ -72,7 +72,7 @@ impl Finder<'_, '_> {
             let load =
                 LoadSpec { requests: None, duration_ns: Some(length_ns), ..self.search.spec(spec(self.orders), rate) };
             let trial = self.trial(&load, Some(rate), on_event)?;
-            let Some(step) = goals.judge(trial) else { break };
+            let Some(step) = goals.judge(trial, &load) else { break };
             on_event(Event::Step(&step));
             search.tell(rate, step.held);
         }
@@ -121,5 +121,44 @@ impl Finder<'_, '_> {
 
     fn is_interrupted(&self) -> bool {
         self.orders.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use load::{Control, Target};
+    use model::plan::Arrivals;
+    use model::search::{Held, Step};
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+    use testkit::scripted::{self, Scripted, answer};
+
+    /// A step of half a second at such a rate, at a server that takes 10 ms for each request and has one worker.
+    fn check(rate: f64) -> Step {
+        let worker = Mutex::new(());
+        let server = Scripted::start(move |_| {
+            let _busy = worker.lock().unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+            vec![scripted::Step::Send(answer(200, "abc"))]
+        });
+        let goals = vec!["failed < 1%".to_owned().try_into().unwrap()];
+        let search = RateSearch { goals, precision: 0.05, start: None, arrivals: Arrivals::Even };
+        let all = LoadSpec { connections: 200, duration_ns: Some(SECOND / 2), ..LoadSpec::of("l", "/") };
+        let target = Target::new(server.address(), "h");
+        let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| {} };
+        let load = load::run(&search.spec(&all, rate), &target, &[], &mut control).unwrap();
+        let slot = Slot { number: 0, block: 0, position: 0, cell: "c".to_owned() };
+        search.judge(&Trial { rate: Some(rate), load: Some(load), ..empty(&slot) }, &all).unwrap()
+    }
+
+    #[test]
+    fn a_rate_that_only_the_wait_for_the_last_answers_reaches_is_not_held() {
+        let step = check(300.0);
+        assert!(step.held != Held::Yes && step.good <= 102.0, "{step:?}");
+        // The second of two is due a quarter of a second before the end.
+        let step = check(4.0);
+        assert_eq!((step.held, step.misses), (Held::Yes, vec![]));
     }
 }

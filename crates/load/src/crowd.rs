@@ -6,7 +6,7 @@
 use crate::pacer::uniform;
 use crate::sink::{Ending, micros};
 use model::Nanos;
-use model::load::Sessions;
+use model::load::{Failure, Sessions};
 use model::plan::SessionSpec;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -22,7 +22,7 @@ pub(crate) struct Crowd {
     // When to look at which seat again; what is due there stands in the seat, so an outdated entry finds nothing.
     timers: BinaryHeap<Reverse<(Nanos, usize)>>,
     chance: ChaCha8Rng,
-    // From then on nobody clicks any more.
+    // From then on nobody asks for anything any more.
     closes_ns: Nanos,
     account: Sessions,
 }
@@ -59,6 +59,7 @@ struct Seat {
     in_flight: usize,
     last_end_ns: Nanos,
     incomplete: bool,
+    timed_out: bool,
     reloads: u32,
     click_at: Option<Nanos>,
     reload_at: Option<Nanos>,
@@ -118,7 +119,7 @@ impl Crowd {
     /// The user asks for the page again.
     pub(crate) fn reload(&mut self, seat: usize, now: Nanos) {
         let place = &mut self.seats[seat];
-        (place.next_kind, place.in_flight, place.incomplete) = (None, 0, false);
+        (place.next_kind, place.in_flight, place.incomplete, place.timed_out) = (None, 0, false, false);
         place.reloads += 1;
         self.account.reloads += 1;
         self.plan_reload(seat, now);
@@ -129,9 +130,9 @@ impl Crowd {
         self.seats[seat].in_flight += 1;
     }
 
-    /// The next thing that the page needs, if there is one; it is asked for.
-    pub(crate) fn next_kind(&mut self, seat: usize) -> Option<usize> {
-        let kind = self.seats[seat].next_kind.filter(|&kind| kind < self.kinds)?;
+    /// The next thing that the page needs, if there is one and it is not too late; it is asked for.
+    pub(crate) fn next_kind(&mut self, seat: usize, now: Nanos) -> Option<usize> {
+        let kind = self.seats[seat].next_kind.filter(|&kind| kind < self.kinds && now < self.closes_ns)?;
         self.seats[seat].next_kind = Some(kind + 1);
         self.seats[seat].in_flight += 1;
         Some(kind)
@@ -142,6 +143,7 @@ impl Crowd {
         let place = &mut self.seats[seat];
         place.in_flight = place.in_flight.saturating_sub(1);
         place.last_end_ns = at;
+        place.timed_out |= ending == Ending::Failed(Failure::Timeout);
         match (kind, ending) {
             (0, Ending::Good) => place.next_kind = Some(1),
             (0, _) => (place.incomplete, place.next_kind) = (true, Some(usize::MAX)),
@@ -161,13 +163,18 @@ impl Crowd {
         if more || place.in_flight > 0 {
             return Then::Wait;
         }
-        let at = place.last_end_ns;
+        let (at, timed_out) = (place.last_end_ns, place.timed_out);
+        let took = micros(at.saturating_sub(clicked_ns));
         (place.clicked_ns, place.reload_at, place.give_up_at) = (None, None, None);
         if place.incomplete {
             self.account.incomplete += 1;
+            if timed_out {
+                // What it waited for would have come later still.
+                self.account.page_at_least.record(took);
+            }
         } else {
             self.account.pages += 1;
-            self.account.page.record(micros(at.saturating_sub(clicked_ns)));
+            self.account.page.record(took);
         }
         if page_failed || at >= self.closes_ns || self.uniform() > self.behaviour.returns {
             return Then::Leave;
@@ -196,10 +203,10 @@ impl Crowd {
                 self.seats[seat] = Seat::default();
                 return Some((seat, Act::GiveUp, at));
             }
-            if place.reload_at == Some(at) {
+            if place.reload_at == Some(at) && now < self.closes_ns {
                 return Some((seat, Act::Reload, at));
             }
-            if place.click_at.take_if(|click_at| *click_at == at).is_some() && at < self.closes_ns {
+            if place.click_at.take_if(|click_at| *click_at == at).is_some() && now < self.closes_ns {
                 return Some((seat, Act::Click, at));
             }
         }
@@ -211,9 +218,10 @@ impl Crowd {
         self.timers.peek().map_or(Nanos::MAX, |&Reverse((at, _))| at)
     }
 
-    /// A user finds no place.
-    pub(crate) fn turn_away(&mut self) {
+    /// A user who meant to come at `due_ns` has found no place until `end`.
+    pub(crate) fn turn_away(&mut self, due_ns: Nanos, end: Nanos) {
         self.account.turned_away += 1;
+        self.account.page_at_least.record(micros(end.saturating_sub(due_ns)));
     }
 
     /// So many requests were abandoned.
@@ -264,7 +272,6 @@ fn independent(seed: u64) -> ChaCha8Rng {
 mod tests {
     use super::*;
     use model::SECOND;
-    use model::load::Failure;
 
     const MS: Nanos = 1_000_000;
 
@@ -289,7 +296,7 @@ mod tests {
         for &(kind, ending) in endings {
             assert_eq!(then, Then::Wait);
             if kind > 0 {
-                assert_eq!(crowd.next_kind(0), Some(kind));
+                assert_eq!(crowd.next_kind(0, 0), Some(kind));
             }
             crowd.over(0, kind, ending, 10 * MS);
             then = crowd.then(0);
@@ -310,7 +317,14 @@ mod tests {
             (1, 1, 0, Some(100))
         );
         let part = check(&spec(), &[(0, Good), (1, failed), (2, Good)], Then::Leave);
-        assert_eq!((part.pages, part.incomplete), (0, 1));
+        assert_eq!((part.pages, part.incomplete, part.page_at_least.len()), (0, 1, 0));
+        // What times out takes longer than it was waited for, be it the page or something on it.
+        let timeout = Failed(Failure::Timeout);
+        for endings in [&[(0, timeout)][..], &[(0, Good), (1, timeout), (2, Good)]] {
+            let late = check(&spec(), endings, Then::Leave);
+            let at_least = late.page_at_least.range_us().map(|(least, _)| least / 100);
+            assert_eq!((late.incomplete, late.page.len(), at_least), (1, 0, Some(100)));
+        }
         let none = check(&SessionSpec { returns: 1.0, ..spec() }, &[(0, failed)], Then::Leave);
         assert_eq!((none.pages, none.incomplete, none.returned), (0, 1, 0));
         let again = check(&SessionSpec { returns: 1.0, ..spec() }, &[(0, Good), (1, Good), (2, Good)], Then::Think);
@@ -343,6 +357,19 @@ mod tests {
         let restless = SessionSpec { reload_after_ns: Some(40 * MS), reloads: 9, ..patient.clone() };
         check_waiting(&restless, &[(40, Act::Reload), (80, Act::Reload), (100, Act::GiveUp)]);
         check_waiting(&SessionSpec { reloads: 1, ..restless }, &[(40, Act::Reload), (100, Act::GiveUp)]);
+    }
+
+    #[test]
+    fn from_the_end_on_nobody_asks_for_anything() {
+        let behaviour = SessionSpec { reload_after_ns: Some(5 * MS), reloads: 9, patience_ns: Some(20 * MS), ..spec() };
+        let mut crowd = Crowd::new(&behaviour, 3, 2, 10 * MS, 1);
+        crowd.arrive(0, 0, 0);
+        crowd.began(0);
+        // Due in time and noticed too late; giving up asks for nothing.
+        assert_eq!(crowd.act(10 * MS), None);
+        crowd.over(0, 0, Ending::Good, 9 * MS);
+        assert_eq!((crowd.next_kind(0, 10 * MS), crowd.next_kind(0, 9 * MS)), (None, Some(1)));
+        assert_eq!(crowd.act(20 * MS), Some((0, Act::GiveUp, 20 * MS)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::transport::{Address, Dialer, TlsClient, Tunnel, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
-use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
+use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions, Unanswered};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
 use rustix::event::epoll;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -406,7 +406,6 @@ impl<'a> Engine<'a> {
         // Of users it is they who arrive, not their requests.
         (self.spec.is_open() && self.spec.session.is_none()).then(|| OpenLoop {
             service: Latency::preallocated(),
-            at_least: Latency::preallocated(),
             lateness: Latency::preallocated(),
             ..OpenLoop::default()
         })
@@ -424,8 +423,10 @@ impl<'a> Engine<'a> {
             ended_ns,
             end: end(&workers),
             counts: Counts::default(),
+            late: Counts::default(),
             intervals,
             total,
+            unanswered: Unanswered::default(),
             first_byte: Latency::new(),
             connect: Latency::new(),
             in_flight: 0,
@@ -461,6 +462,8 @@ impl<'a> Engine<'a> {
             if let (Some(sum), Some(part)) = (&mut result.open, &summary.open) {
                 sum.merge(part);
             }
+            result.unanswered.merge(&summary.unanswered);
+            result.late.merge(&summary.late);
             result.in_flight += summary.in_flight;
             result.in_flight_ns += summary.in_flight_ns;
             result.generator.cpu_ns += cpu_ns;

@@ -40,6 +40,7 @@ impl<'a> Pacer<'a> {
                     Due::Never
                 }
             }
+            Pacer::Timetable(calls) if now >= calls.end => Due::Never,
             Pacer::Timetable(calls) => match calls.peek() {
                 Some(at) if at <= now => {
                     calls.pop();
@@ -317,6 +318,18 @@ mod tests {
             &[0, 45, 63, 77, 89, 100, 110, 118, 126, 134, 141, 148, 155, 161, 167, 173, 179, 184, 190, 195],
         );
         check(&[(100 * MS, 100.0, 0.0)], Arrivals::Even, Nanos::MAX, None, &[0, 11, 23, 37, 55]);
+    }
+
+    #[test]
+    fn nothing_begins_behind_the_end_be_it_due_before() {
+        let table = Timetable::constant(100.0, Arrivals::Even);
+        let calls = || Pacer::Timetable(Calls::new(&table, Part { worker: 0, of: 1 }, 0, 30 * MS, None, 1));
+        assert_eq!(calls().next(30 * MS - 1), Due::Now(Some(0)));
+        let mut late = calls();
+        assert_eq!(late.next(30 * MS), Due::Never);
+        // They were due all the same, and remain unsent.
+        let unsent = std::iter::from_fn(|| late.calls()?.take_before(30 * MS));
+        assert_eq!(unsent.count(), 3);
     }
 
     #[test]

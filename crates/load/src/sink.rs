@@ -3,7 +3,7 @@
 //! Every worker has a sink of its own, so nothing in one is shared or locked. A sink is the only place that counts.
 
 use model::latency::Latency;
-use model::load::{Counts, Failure, OpenLoop};
+use model::load::{Counts, Failure, OpenLoop, Unanswered};
 use model::{Nanos, SECOND};
 use std::sync::mpsc::Sender;
 
@@ -210,6 +210,10 @@ pub(crate) struct Whole {
     pub(crate) handshake: Latency,
     /// What only an open loop counts.
     pub(crate) open: Option<OpenLoop>,
+    /// Requests without an answer.
+    pub(crate) unanswered: Unanswered,
+    /// What ended after the window.
+    pub(crate) late: Counts,
     /// Requests cut off.
     pub(crate) in_flight: u64,
     /// Time in flight, of all requests.
@@ -232,12 +236,35 @@ impl<W> Histograms<W> {
             connect: Latency::preallocated(),
             handshake: Latency::preallocated(),
             open,
+            unanswered: Unanswered::preallocated(),
+            late: Counts::default(),
             in_flight: 0,
             in_flight_ns: 0,
             first_start_ns: None,
         };
         let (counts, total) = (Counts::default(), Latency::preallocated());
         Histograms { witness, seconds, worker, origin, closes_ns, second: 0, counts, total, whole }
+    }
+
+    /// What is known of the times of a request that got no answer, if it says anything of the server's.
+    fn note_unanswered(&mut self, record: &Record) {
+        let is_open = self.whole.open.is_some();
+        let (waited, was_sent) = match record.ending {
+            Ending::Failed(Failure::Timeout) | Ending::Abandoned => (true, true),
+            Ending::InFlight => (is_open, true),
+            Ending::Unsent => (is_open, false),
+            Ending::Good | Ending::Failed(_) => (false, true),
+        };
+        if !waited {
+            return;
+        }
+        let Record { due_ns, start_ns, end_ns, .. } = *record;
+        let since = |from: Nanos, at: Nanos| micros(at.saturating_sub(from));
+        self.whole.unanswered.latency.record(since(due_ns, end_ns));
+        self.whole.unanswered.first_byte.record(since(due_ns, record.first_byte_ns.unwrap_or(end_ns)));
+        if is_open && was_sent {
+            self.whole.unanswered.service.record(since(start_ns, end_ns));
+        }
     }
 
     /// Where the second now being filled ends.
@@ -286,28 +313,23 @@ impl<W: Witness> Sink for Histograms<W> {
             self.roll_over(end_ns);
         }
         let since_due = |at: Nanos| micros(at.saturating_sub(due_ns));
-        self.counts.retries += u64::from(record.retried);
-        self.counts.bytes_in += record.bytes_in;
-        self.counts.bytes_out += record.bytes_out;
+        count(&mut self.counts, record);
+        if end_ns >= self.closes_ns && (ended || record.ending == Ending::Abandoned) {
+            count(&mut self.whole.late, record);
+        }
         if let Some(connect_ns) = record.connect_ns {
-            self.counts.connects += 1;
             self.whole.connect.record(micros(connect_ns));
         }
         if let Some(handshake_ns) = record.handshake_ns {
             self.whole.handshake.record(micros(handshake_ns));
         }
-        if let Some(Answered { status, .. }) = record.answer {
-            *self.counts.statuses.entry(status).or_default() += 1;
-        }
         match record.ending {
             Ending::Good => {
-                self.counts.good += 1;
                 self.total.record(since_due(end_ns));
                 self.whole.first_byte.record(since_due(record.first_byte_ns.unwrap_or(end_ns)));
             }
-            Ending::Failed(cause) => *self.counts.failed.entry(cause).or_default() += 1,
             Ending::InFlight => self.whole.in_flight += 1,
-            Ending::Abandoned | Ending::Unsent => {}
+            Ending::Failed(_) | Ending::Abandoned | Ending::Unsent => {}
         }
         if let Some(open) = &mut self.whole.open {
             open.arrived += 1;
@@ -316,10 +338,8 @@ impl<W: Witness> Sink for Histograms<W> {
                 Ending::Unsent => open.unsent += 1,
                 _ => {}
             }
-            if matches!(record.ending, Ending::InFlight | Ending::Unsent | Ending::Failed(Failure::Timeout)) {
-                open.at_least.record(since_due(end_ns));
-            }
         }
+        self.note_unanswered(record);
         // What an open loop waits for behind its window is no part of it.
         self.whole.in_flight_ns += end_ns.min(self.closes_ns).saturating_sub(start_ns);
         // Requests end in another order than they begin in.
@@ -343,6 +363,21 @@ impl<W: Witness> Sink for Histograms<W> {
         let (counts, total) = (std::mem::take(&mut self.counts), std::mem::take(&mut self.total));
         self.send(counts, total, u64::MAX);
         (self.whole, self.witness)
+    }
+}
+
+fn count(counts: &mut Counts, record: &Record) {
+    counts.retries += u64::from(record.retried);
+    counts.bytes_in += record.bytes_in;
+    counts.bytes_out += record.bytes_out;
+    counts.connects += u64::from(record.connect_ns.is_some());
+    if let Some(Answered { status, .. }) = record.answer {
+        *counts.statuses.entry(status).or_default() += 1;
+    }
+    match record.ending {
+        Ending::Good => counts.good += 1,
+        Ending::Failed(cause) => *counts.failed.entry(cause).or_default() += 1,
+        Ending::InFlight | Ending::Abandoned | Ending::Unsent => {}
     }
 }
 

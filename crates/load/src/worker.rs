@@ -213,7 +213,8 @@ impl<'a, S: Sink> Worker<'a, S> {
                 self.halt.broken.store(true, Ordering::Relaxed);
             }
             if self.halt.is_set() {
-                return (LoadEnd::Stopped, now);
+                // Stopping the wait for the last answers makes no window longer.
+                return (LoadEnd::Stopped, now.min(self.closes_ns()));
             }
             if let Some(end) = self.is_over(now) {
                 return end;
@@ -224,7 +225,11 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.let_go(now);
             self.act(now);
             let next_arrival = self.hand_out(now);
-            let wait = self.next_due(now, next_second, next_arrival).saturating_sub(now);
+            let due = self.next_due(now, next_second, next_arrival);
+            // Where something is due at a time of its own it counts how long all that has just been done took.
+            let is_punctual = next_arrival < Nanos::MAX || self.crowd.is_some();
+            let now = if is_punctual { monotonic_ns() } else { now };
+            let wait = due.saturating_sub(now);
             wait_for_events(&self.line.epoll, &mut events, if self.habits.busy_poll { 0 } else { wait });
             for event in &events {
                 // Tokens are indices into `connections`.
@@ -251,6 +256,11 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.give_up_unsent(end);
         // The window is the timetable's; the last answers may come behind it.
         self.in_flight.is_empty().then_some((LoadEnd::Duration, end))
+    }
+
+    /// Where the window ends, if time ends it.
+    fn closes_ns(&mut self) -> Nanos {
+        self.pacer.calls().map_or(self.deadline, |calls| calls.end())
     }
 
     /// Does what an event asks for, and what follows from it.
@@ -509,7 +519,7 @@ impl<'a, S: Sink> Worker<'a, S> {
                 crowd.arrive(seat, due_ns, start_ns);
                 // Whoever comes new has no cookies.
                 self.line.jars.get_mut().get_mut(seat).map(std::mem::take);
-                self.ask_for_page(seat, due_ns, start_ns);
+                self.ask_for_page(seat, start_ns);
                 continue;
             }
             if due_ns.is_some() {
@@ -574,7 +584,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.exhausted = true;
         while let Some(due_ns) = self.pacer.calls().and_then(|calls| calls.take_before(end)) {
             match &mut self.crowd {
-                Some(crowd) => crowd.turn_away(),
+                Some(crowd) => crowd.turn_away(due_ns, end),
                 None => self.sink.record(&Record::unsent(due_ns, end)),
             }
         }
@@ -621,15 +631,16 @@ impl<'a, S: Sink> Worker<'a, S> {
             }
             // That the user had to wait for us is our lateness, and part of what the user waited.
             crowd.begun_late(now.saturating_sub(due_ns));
-            self.ask_for_page(seat, due_ns, now);
+            self.ask_for_page(seat, now);
         }
     }
 
-    fn ask_for_page(&mut self, seat: usize, due_ns: Nanos, start_ns: Nanos) {
+    /// The page counts from when the user meant to have it; the request, as all of a user's, from when it is sent.
+    fn ask_for_page(&mut self, seat: usize, start_ns: Nanos) {
         let Some(crowd) = &mut self.crowd else { return };
         crowd.began(seat);
         let i = crowd.connections_of(seat).start;
-        let progress = self.begin_kind(i, 0, Some(due_ns), start_ns);
+        let progress = self.begin_kind(i, 0, None, start_ns);
         self.set_out(i, progress);
     }
 
@@ -660,7 +671,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             if !self.connections[i].is_idle() {
                 continue;
             }
-            let Some(kind) = self.crowd.as_mut().and_then(|crowd| crowd.next_kind(seat)) else { return };
+            let Some(kind) = self.crowd.as_mut().and_then(|crowd| crowd.next_kind(seat, at)) else { return };
             let progress = self.begin_kind(i, kind, None, at);
             self.set_out(i, progress);
         }
@@ -716,7 +727,7 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.longest_in_flight().map_or(Nanos::MAX, |(_, exchange)| exchange.start_ns.saturating_add(timeout_ns));
         let rested = self.resting.peek().map_or(Nanos::MAX, |&Reverse((ready, _))| ready);
         // Behind its end an open loop waits for its last answers only.
-        let end = self.pacer.calls().map_or(self.deadline, |calls| calls.end());
+        let end = self.closes_ns();
         let end = if end > now { end } else { Nanos::MAX };
         let held = self.held.front().map_or(Nanos::MAX, |&(until, ..)| until);
         let act = self.crowd.as_ref().map_or(Nanos::MAX, Crowd::next_act);

@@ -144,12 +144,18 @@ pub struct LoadResult {
     pub end: LoadEnd,
     /// All counts.
     pub counts: Counts,
+    /// What of these an open loop was still waited for when its window was over. They are answers, but no throughput of the window.
+    #[serde(default)]
+    pub late: Counts,
     /// About one entry per second, in order; their counts add up to `counts`. Stored beside the rest, as are the histograms.
     #[serde(skip)]
     pub intervals: Vec<LoadInterval>,
     /// Latency of good answers: from the start (connect included when the request had to connect) to the last byte.
     #[serde(skip)]
     pub total: Latency,
+    /// Requests that never got their answer: how long they had waited for it.
+    #[serde(skip)]
+    pub unanswered: Unanswered,
     /// Latency of good answers from the start to the first byte.
     #[serde(skip)]
     pub first_byte: Latency,
@@ -186,6 +192,37 @@ pub struct LoadResult {
     pub generator: Generator,
 }
 
+/// What is known of requests that never got their answer: each time would have been longer than the one that is counted here.
+///
+/// They are those that timed out and those that their users abandoned. In an open loop they are also those that were in flight
+/// or unsent when it ended: it had waited for them as long as for all others. A closed loop ends whenever it likes, and what is
+/// in flight then is cut off by that alone, as likely a fast one as a slow one.
+#[derive(Debug, Clone, Default)]
+pub struct Unanswered {
+    /// Of [`LoadResult::total`].
+    pub latency: Latency,
+    /// Of [`LoadResult::first_byte`]. Where there was a first byte, and nothing good behind it, this is when it came.
+    pub first_byte: Latency,
+    /// Of [`OpenLoop::service`]; nothing else has it.
+    pub service: Latency,
+}
+
+impl Unanswered {
+    /// An empty account with room for every value, so that recording never allocates.
+    #[must_use]
+    pub fn preallocated() -> Unanswered {
+        let [latency, first_byte, service] = [(); 3].map(|()| Latency::preallocated());
+        Unanswered { latency, first_byte, service }
+    }
+
+    /// Adds `other`.
+    pub fn merge(&mut self, other: &Unanswered) {
+        self.latency.merge(&other.latency);
+        self.first_byte.merge(&other.first_byte);
+        self.service.merge(&other.service);
+    }
+}
+
 /// An open loop's account: requests came by a timetable, and each one's latency counts from when it was due.
 ///
 /// Every arrival is good, failed, in flight at the end, or unsent.
@@ -198,10 +235,6 @@ pub struct OpenLoop {
     /// Latency of good answers from when they were really sent, as a closed loop would count.
     #[serde(skip)]
     pub service: Latency,
-    /// For requests that never got their answer, timeouts included: how long they had been due by then, which their latency would
-    /// have exceeded.
-    #[serde(skip)]
-    pub at_least: Latency,
     /// How late the generator itself began requests that had a free connection when they became due.
     #[serde(skip)]
     pub lateness: Latency,
@@ -213,7 +246,6 @@ impl OpenLoop {
         self.arrived += other.arrived;
         self.unsent += other.unsent;
         self.service.merge(&other.service);
-        self.at_least.merge(&other.at_least);
         self.lateness.merge(&other.lateness);
     }
 }
@@ -240,7 +272,8 @@ pub struct Sessions {
     /// From the click, or from when the user meant to come, to the last byte of everything; of pages that arrived.
     #[serde(skip)]
     pub page: Latency,
-    /// The same of pages that users gave up on, or still waited for at the end: they would have taken longer.
+    /// The same of pages that users gave up on, of which something timed out, that were still awaited at the end, or that whoever
+    /// was turned away never asked for: they would have taken longer.
     #[serde(skip)]
     pub page_at_least: Latency,
     /// How long after it was due a page was asked for, though connections were free: the generator's own delay.
@@ -340,11 +373,39 @@ impl LoadResult {
         self.ended_ns.saturating_sub(self.started_ns) as f64 / SECOND as f64
     }
 
-    /// Good answers per second of the window; 0 for an empty window.
+    /// Good answers per second of the window; 0 for an empty window. Those that came after it are not among them.
     #[must_use]
     pub fn goodput(&self) -> f64 {
+        self.per_second(self.good_in_time())
+    }
+
+    /// Bytes received per second of the window, likewise.
+    #[must_use]
+    pub fn bytes_in_rate(&self) -> f64 {
+        self.per_second(self.counts.bytes_in.saturating_sub(self.late.bytes_in))
+    }
+
+    /// Requests sent per second of the window. All are sent within it, however long their answers take.
+    #[must_use]
+    pub fn sent_rate(&self) -> f64 {
+        self.per_second(self.sent())
+    }
+
+    /// Bytes sent per second of the window, likewise.
+    #[must_use]
+    pub fn bytes_out_rate(&self) -> f64 {
+        self.per_second(self.counts.bytes_out)
+    }
+
+    /// Good answers within the window.
+    #[must_use]
+    pub fn good_in_time(&self) -> u64 {
+        self.counts.good.saturating_sub(self.late.good)
+    }
+
+    fn per_second(&self, n: u64) -> f64 {
         let seconds = self.seconds();
-        if seconds > 0.0 { self.counts.good as f64 / seconds } else { 0.0 }
+        if seconds > 0.0 { n as f64 / seconds } else { 0.0 }
     }
 
     /// Mean number of requests in flight over the window.
@@ -361,10 +422,7 @@ impl LoadResult {
     /// values that may each be anywhere above). Where the two agree to the histogram's own precision it is known.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<Quantile> {
-        match self.open.as_ref().filter(|open| !open.at_least.is_empty()) {
-            Some(open) => percentile_of(&self.total, &open.at_least, percent),
-            None => self.total.percentile_us(percent).map(Quantile::Exactly),
-        }
+        percentile_of(&self.total, &self.unanswered.latency, percent)
     }
 
     /// How long after they were due requests or pages were asked for, though connections were free; `None` where nothing is due
@@ -385,7 +443,7 @@ impl LoadResult {
     /// All doubts about this load, which `spec` asked for.
     #[must_use]
     pub fn doubts(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
-        self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec)).chain(self.self_check()).collect()
+        self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec)).chain(self.self_check(spec)).collect()
     }
 
     /// A closed loop keeps each of its connections as full as its pipeline allows.
@@ -420,7 +478,7 @@ impl LoadResult {
                 let chance = if table.arrivals == Arrivals::Poisson { 4.0 / (open.arrived as f64).sqrt() } else { 0.0 };
                 // The end may be one request's own time, be it the one that timed out.
                 let longest = |times: &Latency| times.range_us().map_or(0, |(_, max)| max);
-                (longest(&open.service).max(longest(&open.at_least)) as f64 / 1e6, chance)
+                (longest(&open.service).max(longest(&self.unanswered.latency)) as f64 / 1e6, chance)
             }
             _ => (0.0, 0.0),
         };
@@ -436,15 +494,19 @@ impl LoadResult {
         let at_once =
             if self.generator.cpus.is_empty() { threads } else { threads.min(self.generator.cpus.len() as f64) };
         let available = self.seconds() * SECOND as f64 * at_once;
-        if available > 0.0 { self.generator.cpu_ns as f64 / available } else { 0.0 }
+        // What it used after the window is counted, too.
+        if available > 0.0 { (self.generator.cpu_ns as f64 / available).min(1.0) } else { 0.0 }
     }
 
-    /// The doubts this load raises about itself, whatever was asked for.
+    /// The doubts this load, which `spec` asked for, raises about itself.
     ///
     /// Little's law uses good answers only, so it is not computed when more than 1 % failed or any timed out: a single timeout can
-    /// be longer than all the rest.
+    /// be longer than all the rest. Nor is it when more than 5 % came after the window, as it holds for what neither grows nor
+    /// shrinks.
+    ///
+    /// A generator that asks the kernel again and again uses all its CPU time, whatever it does; there only its lateness tells.
     #[must_use]
-    pub fn self_check(&self) -> Vec<LoadDoubt> {
+    pub fn self_check(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
         let mut doubts = Vec::new();
         let asked = f64::from(self.connections);
         let ended = self.counts.good + self.counts.failures();
@@ -461,6 +523,7 @@ impl LoadResult {
         let abandoned = self.sessions.as_ref().is_some_and(|sessions| sessions.abandoned > 0);
         if self.counts.failures() * 100 <= ended
             && !abandoned
+            && self.late.good * 20 <= self.counts.good
             && !self.counts.failed.contains_key(&Failure::Timeout)
             && let Some(mean) = self.open.as_ref().map_or(&self.total, |open| &open.service).mean_us()
         {
@@ -470,7 +533,7 @@ impl LoadResult {
             }
         }
         let share = self.generator_share();
-        if share > 0.9 {
+        if share > 0.9 && !spec.busy_poll {
             doubts.push(LoadDoubt::GeneratorSaturated { share });
         }
         let lateness = self.lateness().and_then(|lateness| lateness.percentile_us(99.0));
@@ -483,6 +546,9 @@ impl LoadResult {
 /// [`LoadResult::percentile`].
 #[must_use]
 pub fn percentile_of(known: &Latency, at_least: &Latency, percent: f64) -> Option<Quantile> {
+    if at_least.is_empty() {
+        return known.percentile_us(percent).map(Quantile::Exactly);
+    }
     let mut all = known.clone();
     all.merge(at_least);
     let lowest = all.percentile_us(percent)?;
@@ -509,10 +575,12 @@ mod tests {
             ended_ns: 11 * SECOND,
             end: LoadEnd::Duration,
             counts: Counts { good, ..Counts::default() },
+            late: Counts::default(),
             intervals: vec![],
             first_byte: total.clone(),
             connect: Latency::new(),
             total,
+            unanswered: Unanswered::default(),
             in_flight: 0,
             in_flight_ns: (in_flight * 10.0 * SECOND as f64) as Nanos,
             body_bytes: None,
@@ -589,7 +657,7 @@ mod tests {
         // Half of the ten seconds went by until the last of them timed out.
         let (load, spec) = open(10_000, 0, 2000.0, Arrivals::Even);
         let mut load = LoadResult { end: LoadEnd::Requests, ..load };
-        load.open.as_mut().unwrap().at_least.record(5_000_000);
+        load.unanswered.latency.record(5_000_000);
         load.counts.failed.insert(Failure::Timeout, 1);
         check_of(&load, &spec, &[]);
     }
@@ -601,6 +669,22 @@ mod tests {
         let pace = Pace::Timetable(Timetable { stages, arrivals: Arrivals::Poisson });
         let asked = LoadResult { end: LoadEnd::Requests, ..load }.asked_rate(&LoadSpec { pace, ..spec });
         assert_eq!(asked, Some(1000.0));
+    }
+
+    #[test]
+    fn what_came_after_the_window_is_in_no_rate() {
+        let (mut load, spec) = open(10_000, 0, 1000.0, Arrivals::Even);
+        load.counts.bytes_in = 50_000;
+        load.late = Counts { good: 4_000, bytes_in: 20_000, ..Counts::default() };
+        assert_eq!((load.good_in_time(), load.goodput(), load.bytes_in_rate()), (6_000, 600.0, 3_000.0));
+        // All of them were sent in time.
+        assert_eq!(load.sent_rate(), 1000.0);
+        // Twice the latency for such a number in flight: where requests pile up Little's law says nothing.
+        load.connections = 100;
+        (0..10_000).for_each(|_| load.open.as_mut().unwrap().service.record(200_000));
+        check_of(&load, &spec, &[]);
+        load.late.good = 100;
+        check_of(&load, &spec, &["little"]);
     }
 
     #[test]
@@ -618,6 +702,7 @@ mod tests {
         let mut busy = load(10, 10.0, 10_000, 10_000);
         busy.generator.cpu_ns = 10 * SECOND;
         check(&busy, &["generator"]);
+        check_of(&busy, &LoadSpec { busy_poll: true, ..LoadSpec::of("l", "/") }, &[]);
         busy.generator.cpus = vec![0, 1];
         check(&busy, &[]);
         let mut timed_out = load(10, 10.0, 10_000, 5_000);
@@ -630,9 +715,7 @@ mod tests {
     fn check_percentiles(at_least_ms: &[u64], expected: &[(f64, Quantile)]) {
         let mut load = load(1, 1.0, 0, 0);
         (1..=1000).for_each(|ms| load.total.record(ms * 1000));
-        let mut open = OpenLoop::default();
-        at_least_ms.iter().for_each(|ms| open.at_least.record(ms * 1000));
-        load.open = Some(open);
+        at_least_ms.iter().for_each(|ms| load.unanswered.latency.record(ms * 1000));
         for &(percent, expected) in expected {
             let found = load.percentile(percent).unwrap();
             let us = |quantile| match quantile {
@@ -666,7 +749,7 @@ mod tests {
     #[test]
     fn littles_doubt_tells_the_two_numbers_it_compared() {
         // 10 asked for, 9.5 in flight, and good answers for 5 of them: the others hung until they were cut off.
-        let doubts = load(10, 9.5, 10_000, 5_000).self_check();
+        let doubts = load(10, 9.5, 10_000, 5_000).self_check(&LoadSpec::of("l", "/"));
         let [LoadDoubt::LittleOff { achieved, computed }] = doubts[..] else { panic!("{doubts:?}") };
         assert!((achieved - 9.5).abs() < 0.01 && (computed - 5.0).abs() < 0.01, "{achieved} {computed}");
     }
@@ -681,7 +764,10 @@ mod tests {
         counts.merge(&Counts { retries: 2, ..counts.clone() });
         assert_eq!((counts.good, counts.retries), (2, 2));
         let mut stored = serde_json::to_value(load(1, 1.0, 1, 1)).unwrap();
-        stored.as_object_mut().unwrap().remove("retry_example");
-        assert_eq!(serde_json::from_value::<LoadResult>(stored).unwrap().retry_example, None);
+        for field in ["retry_example", "late"] {
+            stored.as_object_mut().unwrap().remove(field);
+        }
+        let old = serde_json::from_value::<LoadResult>(stored).unwrap();
+        assert_eq!((old.retry_example, old.late), (None, Counts::default()));
     }
 }

@@ -2,8 +2,12 @@
 //!
 //! A rate is sustained when everything that is asked of it holds, at least 99 % of what was due was answered well, and nothing
 //! that was due remained unsent. All of this is derived from the trials, so that an old search can be judged anew.
+//!
+//! Answered well means within the step. At any rate some requests are under way when a step ends, and are answered after it. At a
+//! rate that the server sustains they are about as many as were in flight on average; where they pile up evenly from nothing they
+//! are twice as many. So up to one and a half times as many count, and the others do not.
 
-use crate::load::LoadDoubt;
+use crate::load::{LoadDoubt, LoadResult};
 use crate::plan::{Arrivals, LoadSpec, Pace, Timetable};
 use crate::statistic::Statistic;
 use crate::threshold::{Judged, Metric, Threshold};
@@ -45,8 +49,10 @@ pub enum Miss {
     Behind {
         /// Requests that were due.
         due: u64,
-        /// Good answers to them.
+        /// Good answers to them within the step.
         good: u64,
+        /// Good answers to them after it.
+        late: u64,
     },
     /// No connection was free for so many requests.
     Unsent(u64),
@@ -106,6 +112,9 @@ pub enum Answer {
 
 /// Less than this share of what was due is not what was asked for.
 const ACHIEVED: f64 = 0.99;
+/// So many times the mean number of requests in flight may be under way when a step ends: half way between what stays the same
+/// and what grows evenly.
+const UNDER_WAY: f64 = 1.5;
 /// How long a step takes when nothing says so.
 const STEP_NS: Nanos = 10 * SECOND;
 /// So much more than the values that a percentile takes at least, as a few may be missing at the end.
@@ -137,15 +146,16 @@ impl RateSearch {
         values * SPARE * SECOND as f64 / length_ns.max(1) as f64
     }
 
-    /// Judges a trial of the search; `None` for the closed loop before it, and for one that the user interrupted.
+    /// Judges a trial of the search, whose load but for its rate is `spec`; `None` for the closed loop before it, and for one that the user interrupted.
     #[must_use]
-    pub fn judge(&self, trial: &Trial) -> Option<Step> {
+    pub fn judge(&self, trial: &Trial, spec: &LoadSpec) -> Option<Step> {
         let (rate, load) = (trial.rate?, trial.measured()?);
         let goals: Vec<Judged> = self.goals.iter().map(|goal| goal.judge(load)).collect();
         let mut misses: Vec<Miss> = goals.iter().filter(|goal| !goal.is_met()).cloned().map(Miss::Goal).collect();
         let (due, unsent) = load.open.as_ref().map_or((0, 0), |open| (open.arrived, open.unsent));
-        if (load.counts.good as f64) < ACHIEVED * due as f64 || due == 0 {
-            misses.push(Miss::Behind { due, good: load.counts.good });
+        let (good, late) = (load.good_in_time(), load.late.good);
+        if ((good + late.min(under_way(load))) as f64) < ACHIEVED * due as f64 || due == 0 {
+            misses.push(Miss::Behind { due, good, late });
         }
         if unsent > 0 {
             misses.push(Miss::Unsent(unsent));
@@ -157,7 +167,7 @@ impl RateSearch {
             |doubt: &LoadDoubt| matches!(doubt, LoadDoubt::LateGenerator { .. } | LoadDoubt::GeneratorSaturated { .. });
         // What the server itself refused or spoilt is no lateness of ours.
         let spoilt = load.counts.failures() as f64 > (1.0 - ACHIEVED) * due as f64;
-        let doubts = if spoilt { Vec::new() } else { load.self_check() };
+        let doubts = if spoilt { Vec::new() } else { load.self_check(spec) };
         let ours: Vec<Miss> = doubts.into_iter().filter(ours).map(Miss::Generator).collect();
         let held = match (misses.is_empty(), ours.is_empty()) {
             (true, _) => Held::Yes,
@@ -187,6 +197,11 @@ impl RateSearch {
             (held, missed) => Answer::Open { held, missed: missed.map(|(rate, _)| rate) },
         }
     }
+}
+
+/// How many requests may be under way at the end of a step that the server keeps up with.
+fn under_way(load: &LoadResult) -> u64 {
+    (UNDER_WAY * load.concurrency()).ceil() as u64
 }
 
 /// The rates that held in one trial and missed in another, each once, ascending.
@@ -265,6 +280,7 @@ impl Tried {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Counts;
     use Held::{Generator, No, Yes};
 
     fn search(goal: &str) -> RateSearch {
@@ -278,6 +294,56 @@ mod tests {
         let steps: Vec<Step> = tried.iter().map(step).collect();
         assert_eq!(search("max < 1s").answer(&steps, SECOND), expected, "{tried:?}");
         assert_eq!(contradictions(&steps), odd, "{tried:?}");
+    }
+
+    /// A step of 10 s in which so many requests were due and answered in time and after it, and so many in flight on average.
+    fn step_of(due: u64, (in_time, late): (u64, u64), in_flight: f64, cpu_ns: Nanos) -> Trial {
+        let counts = |good| Counts { good, ..Counts::default() };
+        let stored = serde_json::json!({
+            "connections": 10_000, "started_ns": 0, "ended_ns": 10 * SECOND, "end": "duration", "counts": counts(in_time + late),
+            "late": counts(late), "in_flight": 0, "in_flight_ns": (in_flight * 10.0 * SECOND as f64) as u64, "body_bytes": null,
+            "examples": {}, "open": {"arrived": due, "unsent": 0}, "generator": {"threads": 1, "cpu_ns": cpu_ns, "cpus": []},
+        });
+        let trial = serde_json::json!({
+            "block": 1, "position": 0, "cell": "c", "rate": due as f64 / 10.0, "outcome": {"kind": "complete"}, "began_ns": 0,
+            "settings": {"server": "", "values": {}, "worker_limit": null}, "load": stored, "notes": [], "log_tail": "",
+        });
+        serde_json::from_value(trial).unwrap()
+    }
+
+    #[track_caller]
+    fn check_step(due: u64, (in_time, late): (u64, u64), in_flight: f64, expected: Held) {
+        let trial = step_of(due, (in_time, late), in_flight, 0);
+        let step = search("failed < 1%").judge(&trial, &LoadSpec::of("l", "/")).unwrap();
+        assert_eq!(step.held, expected, "{:?}", step.misses);
+        let behind = Miss::Behind { due, good: in_time, late };
+        assert_eq!(step.misses.first(), (expected != Yes).then_some(&behind));
+    }
+
+    #[test]
+    fn what_is_under_way_when_a_step_ends_counts_and_what_has_piled_up_does_not() {
+        check_step(1000, (1000, 0), 10.0, Yes);
+        check_step(1000, (990, 0), 10.0, Yes);
+        check_step(1000, (989, 0), 10.0, No);
+        // 1000 a second of 1 s each: the last thousand are under way.
+        check_step(10_000, (9_000, 1_000), 950.0, Yes);
+        // 4000 a second for a server of 1850, and 1060 for one of 1000.
+        check_step(40_000, (18_500, 21_500), 10_750.0, No);
+        check_step(10_600, (10_000, 600), 300.0, No);
+        // One of two, of which each took a moment.
+        check_step(2, (1, 1), 0.01, Yes);
+        check_step(2, (0, 2), 0.01, No);
+    }
+
+    #[test]
+    fn a_generator_that_never_sleeps_is_not_at_its_limit() {
+        let check = |busy_poll, expected| {
+            let trial = step_of(1000, (500, 500), 100.0, 10 * SECOND);
+            let step = search("failed < 1%").judge(&trial, &LoadSpec { busy_poll, ..LoadSpec::of("l", "/") });
+            assert_eq!(step.unwrap().held, expected, "{busy_poll}");
+        };
+        check(false, Generator);
+        check(true, No);
     }
 
     #[test]

@@ -154,9 +154,11 @@ impl LoadResult {
     #[must_use]
     pub fn cut_off(&self, part: Part) -> Option<&Latency> {
         let cut_off = match part {
-            Part::Latency => self.open.as_ref().map(|open| &open.at_least),
+            Part::Latency => Some(&self.unanswered.latency),
+            Part::Service => Some(&self.unanswered.service),
+            Part::FirstByte => Some(&self.unanswered.first_byte),
             Part::Page => self.sessions.as_ref().map(|sessions| &sessions.page_at_least),
-            Part::Service | Part::FirstByte | Part::Connect | Part::Handshake => None,
+            Part::Connect | Part::Handshake => None,
         };
         cut_off.filter(|cut_off| !cut_off.is_empty())
     }

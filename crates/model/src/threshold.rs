@@ -199,7 +199,7 @@ impl Metric {
         match self {
             Metric::Time(part, statistic) => time(load, part, statistic),
             Metric::PerSecond(_) if load.seconds() <= 0.0 => Err(Why::NothingMeasured),
-            Metric::PerSecond(flow) => Ok(Found::Exactly(flow.amount(load) as f64 / load.seconds())),
+            Metric::PerSecond(flow) => Ok(Found::Exactly(flow.rate(load))),
             Metric::Count(fate) => fate.count(load).map(|n| Found::Exactly(n as f64)),
             Metric::Percent(fate) => match (fate.count(load)?, fate.whole(load)) {
                 (_, 0) => Err(Why::NothingMeasured),
@@ -224,11 +224,11 @@ fn no_timetable(load: &LoadResult) -> Why {
 }
 
 impl Flow {
-    fn amount(self, load: &LoadResult) -> u64 {
+    fn rate(self, load: &LoadResult) -> f64 {
         match self {
-            Flow::Good => load.counts.good,
-            Flow::Sent => load.sent(),
-            Flow::Bytes => load.counts.bytes_in,
+            Flow::Good => load.goodput(),
+            Flow::Sent => load.sent_rate(),
+            Flow::Bytes => load.bytes_in_rate(),
         }
     }
 }

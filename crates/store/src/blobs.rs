@@ -5,7 +5,7 @@
 
 use crate::columns::{self, Table};
 use model::latency::{Latency, Packed};
-use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop, Sessions};
+use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop, Sessions, Unanswered};
 use model::reading::{ABSENT, COLUMNS, Column, Reading, Readings};
 use model::trial::Trial;
 use std::collections::{BTreeMap, HashMap};
@@ -33,6 +33,8 @@ const FIRST_BYTE: &str = "latency.first_byte";
 const CONNECT: &str = "latency.connect";
 const HANDSHAKE: &str = "latency.handshake";
 const SERVICE: &str = "latency.service";
+const FIRST_BYTE_AT_LEAST: &str = "latency.first_byte_at_least";
+const SERVICE_AT_LEAST: &str = "latency.service_at_least";
 const AT_LEAST: &str = "latency.at_least";
 const LATENESS: &str = "latency.lateness";
 const PAGE: &str = "latency.page";
@@ -57,9 +59,15 @@ pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
         push(FIRST_BYTE, load.first_byte.encode());
         push(CONNECT, load.connect.encode());
         push(HANDSHAKE, load.handshake.encode());
+        let Unanswered { latency, first_byte, service } = &load.unanswered;
+        for (stream, times) in [(AT_LEAST, latency), (FIRST_BYTE_AT_LEAST, first_byte), (SERVICE_AT_LEAST, service)] {
+            // Most loads have none.
+            if !times.is_empty() {
+                push(stream, times.encode());
+            }
+        }
         if let Some(open) = &load.open {
             push(SERVICE, open.service.encode());
-            push(AT_LEAST, open.at_least.encode());
             push(LATENESS, open.lateness.encode());
         }
         if let Some(sessions) = &load.sessions {
@@ -107,7 +115,9 @@ fn restore_load(load: &mut LoadResult, stream: &str, data: &[u8]) -> Result<(), 
         CONNECT => load.connect = latency()?,
         HANDSHAKE => load.handshake = latency()?,
         SERVICE => open_account(load)?.service = latency()?,
-        AT_LEAST => open_account(load)?.at_least = latency()?,
+        AT_LEAST => load.unanswered.latency = latency()?,
+        FIRST_BYTE_AT_LEAST => load.unanswered.first_byte = latency()?,
+        SERVICE_AT_LEAST => load.unanswered.service = latency()?,
         LATENESS => match (&mut load.open, &mut load.sessions) {
             (Some(open), _) => open.lateness = latency()?,
             (None, Some(sessions)) => sessions.lateness = latency()?,

@@ -51,6 +51,10 @@ const STEPS: &[&str] = &[
     -- 'run': the head is a run's, and it may have trials. 'import': the head is texts of others, and there are none.
     ALTER TABLE run ADD COLUMN kind TEXT NOT NULL DEFAULT 'run';
 ",
+    "
+    -- Only: bounds of requests without an answer in loads of every kind (`latency.at_least`, which had been an open loop's alone,
+    -- `latency.first_byte_at_least`, `latency.service_at_least`).
+",
 ];
 
 /// The version this webdyno writes.

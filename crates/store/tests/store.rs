@@ -10,7 +10,7 @@ mod trouble;
 
 use model::import::{Group, Import, Pick, Source};
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
+use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Unanswered};
 use model::plan::{self, Options};
 use model::reading::{ABSENT, COLUMNS, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
@@ -68,8 +68,14 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         ended_ns: 3_000_000_000,
         end: LoadEnd::Stopped,
         counts: counts.clone(),
+        late: Counts::default(),
         intervals: vec![interval(1, 0), interval(2, 3)],
         total: latency(1..500),
+        unanswered: Unanswered {
+            latency: latency([5_000_000]),
+            first_byte: latency([4_000_000]),
+            service: latency([3_000_000]),
+        },
         first_byte: latency([3, 4, 5]),
         connect: latency([1]),
         in_flight: 2,
@@ -86,7 +92,8 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
     };
     let visits = || LoadResult {
         total: latency([70, 80]),
-        open: Some(OpenLoop { arrived: 3, at_least: latency([900]), ..OpenLoop::default() }),
+        unanswered: Unanswered { latency: latency([900]), ..Unanswered::default() },
+        open: Some(OpenLoop { arrived: 3, ..OpenLoop::default() }),
         ..load()
     };
     Trial {
@@ -125,7 +132,9 @@ fn same(found: &Trial, saved: &Trial) {
 
 fn same_load(found: Option<&LoadResult>, saved: Option<&LoadResult>) {
     let (Some(found), Some(saved)) = (found, saved) else { return };
-    let bounds = |load: &LoadResult| load.open.as_ref().map(|open| (open.arrived, open.at_least.clone()));
+    let bounds = |load: &LoadResult| {
+        [&load.unanswered.latency, &load.unanswered.first_byte, &load.unanswered.service].map(Clone::clone)
+    };
     assert!(bounds(found) == bounds(saved));
     assert!(found.total == saved.total && found.first_byte == saved.first_byte && found.connect == saved.connect);
     assert_eq!(found.intervals.len(), saved.intervals.len());

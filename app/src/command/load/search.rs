@@ -56,7 +56,8 @@ pub(crate) fn step(step: &Step) -> String {
 fn miss(miss: &Miss) -> String {
     match miss {
         Miss::Goal(judged) => judged.threshold.text.clone(),
-        Miss::Behind { due, good } => format!("{good} good answers to {due} that were due"),
+        Miss::Behind { due, good, late: 0 } => format!("{good} good answers to {due} that were due"),
+        Miss::Behind { due, good, late } => format!("{good} good answers to {due} that were due, {late} after the end"),
         Miss::Unsent(n) => format!("{n} unsent"),
         Miss::Stopped(_) => "ended early".to_owned(),
         Miss::Generator(_) => "the generator was at its limit".to_owned(),

@@ -2,7 +2,7 @@
 
 use model::SECOND;
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult};
+use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult, Unanswered};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
@@ -170,8 +170,10 @@ impl Scene {
             ended_ns: load.end * SECOND,
             end: LoadEnd::Duration,
             counts: Counts { good, failed: BTreeMap::from([(Failure::Status, failed)]), ..Counts::default() },
+            late: Counts::default(),
             intervals: vec![],
             total: Latency::new(),
+            unanswered: Unanswered::default(),
             first_byte: Latency::new(),
             connect: Latency::new(),
             in_flight: 0,

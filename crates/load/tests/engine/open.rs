@@ -31,7 +31,7 @@ fn every_arrival_is_sent_when_the_server_keeps_up() {
         // On a busy machine the last one may find its connection not free in time.
         assert_eq!((open.arrived, result.counts.good + open.unsent), (200, 200));
         assert!(open.unsent < 100, "{}", open.unsent);
-        assert_eq!((open.service.len(), open.at_least.len()), (result.counts.good, open.unsent));
+        assert_eq!((open.service.len(), result.unanswered.latency.len()), (result.counts.good, open.unsent));
         assert_eq!(result.end, LoadEnd::Duration);
         assert!(result.ended_ns - result.started_ns >= 400 * MS, "the window is as long as it was asked for");
     }
@@ -78,9 +78,42 @@ fn what_is_never_answered_is_more_than() {
     assert_eq!((open.arrived, result.counts.good, result.in_flight), (25, 0, 0));
     assert_eq!(timeouts + open.unsent, 25);
     assert!(open.unsent > 10, "two connections time out every 100 ms: {}", open.unsent);
-    assert_eq!(open.at_least.len(), 25);
+    let unanswered = &result.unanswered;
+    assert_eq!((unanswered.latency.len(), unanswered.first_byte.len(), unanswered.service.len()), (25, 25, timeouts));
     let Some(Quantile::MoreThan(us)) = result.percentile(50.0) else { panic!("{:?}", result.percentile(50.0)) };
     assert!(us > 10_000, "{us}");
+}
+
+#[test]
+fn answers_after_the_window_are_no_throughput_of_it() {
+    // Whatever comes takes longer than the window.
+    let slow = Scripted::always(vec![Step::Wait(Duration::from_millis(300)), Step::Send(answer(200, "abc"))]);
+    let result = check(slow.address(), &LoadSpec { connections: 30, ..rate(200.0, 100 * MS) });
+    assert!(result.counts.good > 0);
+    assert_eq!((result.late.clone(), result.goodput()), (result.counts.clone(), 0.0));
+    assert_eq!(result.ended_ns - result.started_ns, 100 * MS);
+    // In a closed loop nothing does: it waits for nobody.
+    let result = check(slow.address(), &LoadSpec { pace: Pace::WhenFree, ..rate(200.0, 400 * MS) });
+    assert_eq!((result.late, result.counts.good), (Default::default(), 1));
+}
+
+#[test]
+fn stopping_the_wait_for_the_last_answers_makes_no_window_longer() {
+    let server = Scripted::always(vec![Step::Hang]);
+    let stop = AtomicBool::new(false);
+    let load = LoadSpec { connections: 9, ..rate(20.0, 200 * MS) };
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while server.requests() == 0 {
+                std::thread::yield_now();
+            }
+            // From the first request on the window takes no longer than that.
+            std::thread::sleep(Duration::from_millis(250));
+            stop.store(true, Ordering::Relaxed);
+        });
+        check_until(server.address(), &load, &stop)
+    });
+    assert_eq!((result.end, result.ended_ns - result.started_ns), (LoadEnd::Stopped, 200 * MS));
 }
 
 #[test]

@@ -4,6 +4,8 @@ use crate::{check, friendly, spec, target};
 use load::{Ending, Record};
 use model::load::{Failure, LoadDoubt, LoadEnd};
 use model::plan::LoadSpec;
+use model::statistic::Part;
+use model::threshold::{Met, Threshold, Why};
 use model::{Nanos, SECOND};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -38,6 +40,10 @@ fn a_server_that_never_answers_is_in_flight_to_the_end() {
     assert_eq!((result.in_flight, result.counts.good, result.counts.failures()), (3, 0, 0));
     // All three were in flight from the start on.
     assert!(result.concurrency() > 2.0, "{}", result.concurrency());
+    assert!(
+        result.unanswered.latency.is_empty(),
+        "they are cut off by the load's end alone, which says nothing of the server"
+    );
 }
 
 #[test]
@@ -52,6 +58,30 @@ fn a_timeout_is_the_requests_own() {
     assert!(late[0].end_ns - late[0].start_ns >= 150 * MS);
     let meanwhile = |r: &&Record| r.ending == Ending::Good && r.end_ns > late[0].start_ns && r.end_ns < late[0].end_ns;
     assert!(records.iter().filter(meanwhile).count() > 10);
+}
+
+#[test]
+fn what_timed_out_is_among_the_latencies_of_every_load() {
+    // Every fourth request gets no answer.
+    let hangs = |n: u64| n % 4 == 3;
+    let server = Scripted::start(move |turn| match hangs(turn.total) {
+        true => vec![Step::Hang],
+        false => vec![Step::Send(answer(200, "abc"))],
+    });
+    let result = check(server.address(), &LoadSpec { requests: Some(20), timeout_ns: 200 * MS, ..spec() });
+    let timeouts = result.counts.failed[&Failure::Timeout];
+    assert!(timeouts >= 5 && result.counts.good + timeouts == 20, "{:?}", result.counts);
+    assert_eq!(result.values_of(Part::Latency), 20);
+    for (threshold, expected) in [
+        ("max < 150ms", Met::No),
+        ("p95 < 150ms", Met::Unknown(Why::TooFew { have: 20, needed: 59 })),
+        ("p50 < 10min", Met::Yes),
+        ("max < 10min", Met::Unknown(Why::CutOff)),
+        ("first_byte.max < 150ms", Met::No),
+        ("first_byte.mean < 10min", Met::Unknown(Why::CutOff)),
+    ] {
+        assert_eq!(Threshold::parse(threshold).expect("it can be read").judge(&result).met, expected, "{threshold}");
+    }
 }
 
 #[test]
@@ -101,12 +131,14 @@ fn a_request_is_timed_from_its_start_to_its_last_byte() {
 #[test]
 fn littles_law_holds() {
     let server = Scripted::always(after(Duration::from_millis(5)));
-    let result = check(server.address(), &LoadSpec { requests: Some(800), connections: 8, ..spec() });
+    let spec = LoadSpec { requests: Some(800), connections: 8, ..spec() };
+    let result = check(server.address(), &spec);
     let computed = result.goodput() * result.total.mean_us().unwrap() / 1e6;
     assert!((computed / result.concurrency() - 1.0).abs() < 0.05, "{computed} and {}", result.concurrency());
     assert!(result.total.range_us().unwrap().0 >= 5000);
     let about_the_law = |doubt: &LoadDoubt| matches!(doubt, LoadDoubt::LittleOff { .. } | LoadDoubt::FewWaves { .. });
-    assert!(!result.self_check().iter().any(about_the_law), "{:?}", result.self_check());
+    let doubts = result.self_check(&spec);
+    assert!(!doubts.iter().any(about_the_law), "{doubts:?}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Users: they fetch pages whole, give up, reload and come back, and every request of theirs is accounted for.
 
 use crate::{friendly, spec};
-use model::Nanos;
+use model::latency::Latency;
 use model::load::{Failure, LoadResult, Sessions};
 use model::plan::{Arrivals, LoadSpec, Pace, RequestSpec, SessionSpec, Timetable};
+use model::{Nanos, SECOND};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -96,6 +97,60 @@ fn users_without_an_answer_reload_and_give_up() {
     let restless = SessionSpec { reload_after_ns: Some(40 * MS), reloads: 2, ..patient };
     let (_, sessions) = check(&slow, (load, restless));
     assert_eq!((sessions.gave_up, sessions.abandoned, sessions.reloads), (4, 12, 8));
+    assert_eq!(result.unanswered.latency.len(), 4, "a request that was abandoned would have taken longer");
+}
+
+#[test]
+fn whoever_finds_no_place_has_waited_for_the_page() {
+    // One seat, and a server that does not answer; twenty users mean to come within 100 ms.
+    let silent = Scripted::always(vec![Step::Hang]);
+    let (load, session) = twenty();
+    let load = LoadSpec { connections: 2, requests: None, duration_ns: Some(100 * MS), timeout_ns: 150 * MS, ..load };
+    let (result, sessions) = check(&silent, (load, session));
+    assert_eq!((sessions.users + sessions.turned_away, sessions.incomplete), (20, sessions.users));
+    assert_eq!((sessions.page.len(), sessions.page_at_least.len()), (0, 20));
+    assert_eq!(result.unanswered.latency.len(), sessions.users, "and so has each request that timed out");
+}
+
+#[test]
+fn nothing_new_begins_behind_the_end() {
+    // Nine things one after the other, of which each takes as long as the whole load.
+    let server = Scripted::always(vec![Step::Wait(Duration::from_millis(150)), Step::Send(answer(200, "abc"))]);
+    let (load, session) = twenty();
+    let mix = (0..10).map(|n| RequestSpec::get(&format!("/{n}"))).collect();
+    let session = SessionSpec { connections: 1, ..session };
+    let load =
+        LoadSpec { mix, connections: 1, requests: None, duration_ns: Some(200 * MS), session: Some(session), ..load };
+    let result = crate::check(server.address(), &load);
+    let sessions = result.sessions.expect("a load of users");
+    // The page, and what was begun by then; whoever looks in vain for a page has waited for it.
+    assert!(server.requests() <= 2, "{} requests", server.requests());
+    assert_eq!((sessions.pages, sessions.page_at_least.len()), (0, sessions.users + sessions.turned_away));
+    // Nor does anybody ask again.
+    let silent = Scripted::always(vec![Step::Hang]);
+    let (load, session) = twenty();
+    let session = SessionSpec { connections: 1, reload_after_ns: Some(150 * MS), reloads: 9, ..session };
+    let load =
+        LoadSpec { timeout_ns: SECOND / 2, requests: None, duration_ns: Some(100 * MS), connections: 20, ..load };
+    let (_, sessions) = check(&silent, (load, session));
+    assert_eq!((sessions.reloads, sessions.abandoned), (0, 0));
+}
+
+#[test]
+fn a_users_requests_count_from_when_they_are_sent() {
+    // One seat, and a page that takes 100 ms: whoever comes meanwhile waits for the seat, and the requests do not.
+    let server = Scripted::always(vec![Step::Wait(Duration::from_millis(100)), Step::Send(answer(200, "abc"))]);
+    let (load, session) = twenty();
+    let mix = vec![RequestSpec::get("/")];
+    let load = LoadSpec { mix, connections: 1, requests: Some(8), ..load };
+    let (result, sessions) = check(&server, (load, SessionSpec { connections: 1, ..session }));
+    assert_eq!((sessions.pages, result.total.len()), (8, 8));
+    let longest = |latency: &Latency| latency.range_us().expect("it has values").1;
+    assert!(longest(&sessions.page) >= 700_000, "{}", longest(&sessions.page));
+    // Each request has its own part of the time in which they were in flight, and nothing else.
+    let mean_us = result.total.mean_us().expect("it has values");
+    let in_flight_us = result.in_flight_ns as f64 / 1000.0;
+    assert!((mean_us * 8.0 / in_flight_us - 1.0).abs() < 0.01, "{mean_us} {in_flight_us}");
 }
 
 #[test]

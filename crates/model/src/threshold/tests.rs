@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::SECOND;
-use crate::load::{Counts, Failure, Generator, LoadEnd, OpenLoop};
+use crate::load::{Counts, Failure, Generator, LoadEnd, OpenLoop, Unanswered};
 use std::collections::BTreeMap;
 
 /// How a threshold is understood: metric, operator and limit; or why not.
@@ -91,10 +91,12 @@ fn load(good: u64) -> LoadResult {
             connects: 4,
             retries: 2,
         },
+        late: Counts::default(),
         intervals: vec![],
         first_byte: total.clone(),
         connect: crate::latency::Latency::new(),
         total,
+        unanswered: Unanswered::default(),
         in_flight: 3,
         in_flight_ns: 0,
         body_bytes: None,
@@ -113,7 +115,7 @@ fn load(good: u64) -> LoadResult {
 fn open(good: u64, cut_off: u64, at_least_ms: u64) -> LoadResult {
     let mut load = load(good);
     let mut open = OpenLoop { service: load.total.clone(), ..OpenLoop::default() };
-    (0..cut_off).for_each(|_| open.at_least.record(at_least_ms * 1000));
+    (0..cut_off).for_each(|_| load.unanswered.latency.record(at_least_ms * 1000));
     open.unsent = cut_off / 2;
     load.in_flight = cut_off - open.unsent;
     open.arrived = good + load.counts.failures() + cut_off;
@@ -155,6 +157,10 @@ fn a_load_is_held_to_them() {
     check(&load, "rate >= 100/s", "yes 100");
     check(&load, "rate > 100/s", "no 100");
     // 1000 good, 2 failed, 3 in flight.
+    let late = Counts { good: 400, bytes_in: 900_000, ..Counts::default() };
+    let drained = LoadResult { late, ..load.clone() };
+    check(&drained, "rate >= 100", "no 60");
+    check(&drained, "bytes/s > 10k", "no 10000");
     check(&load, "sent/s > 100/s", "yes 100");
     check(&load, "bytes/s >= 100000", "yes 100000");
     check(&load, "failed < 1%", "yes 0");
@@ -180,6 +186,11 @@ fn what_was_not_measured_is_not_met() {
     check(&load(0), "p99 < 10s", "nothing");
     check(&load(0), "failed < 1%", "nothing");
     check(&load(0), "failed = 0", "yes 0");
+    // Nothing but requests that timed out.
+    let mut silent = load(0);
+    silent.unanswered.latency.record(500_000);
+    check(&silent, "max < 200ms", "no >500223");
+    check(&silent, "max < 2s", "cut off >500223");
     check(&load(1000), "connect.p50 < 10s", "nothing");
     check(&load(1000), "handshake.max < 10s", "nothing");
     check(&load(1000), "service.p50 < 10s", "closed");

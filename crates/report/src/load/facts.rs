@@ -13,6 +13,7 @@ pub(super) fn facts(load: &LoadResult, spec: &LoadSpec, words: &Catalogue) -> Ve
         say.users(),
         say.impatience(),
         Some(say.good()),
+        say.late(),
         say.due(),
         Some(say.failed()),
         say.statuses(),
@@ -63,18 +64,21 @@ impl Teller<'_> {
     }
 
     fn good(&self) -> FactView {
-        let (good, rate) = (self.load.counts.good, number(self.load.goodput()));
+        let (good, rate) = (self.load.good_in_time(), number(self.load.goodput()));
         let window = units::short_duration(self.load.seconds() * 1e9);
         let arguments = [("good", good.into()), ("rate", rate.into()), ("window", window.into())];
         self.fact("fact-good", "fact-good-text", &arguments)
     }
 
+    fn late(&self) -> Option<FactView> {
+        let n = self.load.late.good;
+        (n > 0).then(|| self.fact("fact-late", "fact-late-text", &[("n", n.into())]))
+    }
+
     fn due(&self) -> Option<FactView> {
         let (open, asked) = (self.load.open.as_ref()?, self.load.asked_rate(self.spec)?);
-        let seconds = self.load.seconds();
-        let sent = if seconds > 0.0 { self.load.sent() as f64 / seconds } else { 0.0 };
-        let arguments =
-            [("arrived", open.arrived.into()), ("asked", number(asked).into()), ("sent", number(sent).into())];
+        let sent = number(self.load.sent_rate());
+        let arguments = [("arrived", open.arrived.into()), ("asked", number(asked).into()), ("sent", sent.into())];
         Some(self.fact("fact-due", "fact-due-text", &arguments))
     }
 
@@ -121,8 +125,7 @@ impl Teller<'_> {
     }
 
     fn bytes(&self) -> FactView {
-        let (counts, seconds) = (&self.load.counts, self.load.seconds());
-        let rate = if seconds > 0.0 { counts.bytes_in as f64 / seconds } else { 0.0 };
+        let (counts, rate) = (&self.load.counts, self.load.bytes_in_rate());
         let bytes = units::short_bytes;
         let arguments = [
             ("received", bytes(counts.bytes_in).into()),

@@ -62,6 +62,8 @@ pub struct LoadView {
     pub in_flight: u64,
     /// What became of users, in a load of such.
     pub sessions: Option<Sessions>,
+    /// What of the counts ended after the window, and is in no rate.
+    pub late: Counts,
     /// What only an open loop counts.
     pub open: Option<OpenView>,
     /// Length of the window.
@@ -271,6 +273,7 @@ impl LoadView {
             failures: cells::failures(&load.counts, &load.examples, &words),
             in_flight: load.in_flight,
             sessions: load.sessions.clone(),
+            late: load.late.clone(),
             open: load.open.as_ref().map(|open| OpenView { arrived: open.arrived, unsent: open.unsent }),
             window_s: load.seconds(),
             concurrency: load.concurrency(),
@@ -297,14 +300,12 @@ impl LoadView {
 }
 
 fn rate(load: &LoadResult, spec: &LoadSpec) -> RateView {
-    let seconds = load.seconds();
-    let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
     RateView {
         good: load.goodput(),
-        sent: rate(load.sent()),
+        sent: load.sent_rate(),
         asked: load.asked_rate(spec),
-        bytes_in: rate(load.counts.bytes_in),
-        bytes_out: rate(load.counts.bytes_out),
+        bytes_in: load.bytes_in_rate(),
+        bytes_out: load.bytes_out_rate(),
     }
 }
 

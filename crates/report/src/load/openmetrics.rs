@@ -108,8 +108,13 @@ impl Page {
             ("webdyno_arrivals", "Requests that became due.", view.open.map(|open| open.arrived)),
             ("webdyno_unsent", "Requests due that no connection was free for.", view.open.map(|open| open.unsent)),
             (
+                "webdyno_late",
+                "Good answers after the window, which are in no rate.",
+                view.spec.is_open().then_some(view.late.good),
+            ),
+            (
                 "webdyno_unanswered",
-                "Requests due without an answer, of which only a lower bound of the latency is known.",
+                "Requests without an answer, of which only a lower bound of the latency is known.",
                 view.times.iter().find(|times| times.part == Part::Latency).map(|times| times.cut_off),
             ),
         ];

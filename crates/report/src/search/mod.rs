@@ -70,7 +70,7 @@ impl SearchView {
         let search = run.head.plan.search.clone()?;
         let spec = run.head.plan.load(run.head.plan.cells.first()?);
         let words = Catalogue::of(language);
-        let steps: Vec<Step> = run.trials.iter().filter_map(|trial| search.judge(trial)).collect();
+        let steps: Vec<Step> = run.trials.iter().filter_map(|trial| search.judge(trial, spec)).collect();
         let answer = search.answer(&steps, RateSearch::step_ns(spec));
         let contradictions = contradictions(&steps);
         let closed = run.trials.iter().find(|trial| trial.rate.is_none());
@@ -111,7 +111,10 @@ fn step_view(step: &Step, words: &Catalogue) -> StepView {
 fn missed(miss: &Miss, words: &Catalogue) -> Sentence {
     match miss {
         Miss::Goal(judged) => held::view(judged.clone(), words).sentence,
-        Miss::Behind { due, good } => words.say("search-behind", &[("due", (*due).into()), ("good", (*good).into())]),
+        Miss::Behind { due, good, late } => {
+            let id = if *late > 0 { "search-behind-late" } else { "search-behind" };
+            words.say(id, &[("due", (*due).into()), ("good", (*good).into()), ("late", (*late).into())])
+        }
         Miss::Unsent(n) => words.say("search-unsent", &[("n", (*n).into())]),
         Miss::Stopped(_) => words.say("search-stopped", &[]),
         Miss::Generator(LoadDoubt::LateGenerator { p99_us }) => {

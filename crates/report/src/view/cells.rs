@@ -10,10 +10,9 @@ use crate::view::{
 };
 use diagnosis::{Diagnosis, Finding, Quantity, Unit};
 use model::latency::Latency;
-use model::load::{Counts, Failure, LoadResult, Quantile, percentile_of};
+use model::load::{Counts, Failure, LoadResult, Quantile, Unanswered, percentile_of};
 use model::plan::{Cell, Plan, Role};
 use model::run::Run;
-use model::statistic::Part;
 use stats::{Verdict, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,13 +26,11 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
     let loads: Vec<&LoadResult> = run.measured(&cell.name).map(|(_, load)| load).collect();
     let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
     let (mut latency, mut first_byte, mut connect) = (Latency::new(), Latency::new(), Latency::new());
-    let (mut unanswered, mut counts) = (Latency::new(), Counts::default());
+    let (mut unanswered, mut counts) = (Unanswered::default(), Counts::default());
     let mut examples: BTreeMap<Failure, String> = BTreeMap::new();
     for load in &loads {
         latency.merge(&load.total);
-        if let Some(cut_off) = load.cut_off(Part::Latency) {
-            unanswered.merge(cut_off);
-        }
+        unanswered.merge(&load.unanswered);
         first_byte.merge(&load.first_byte);
         connect.merge(&load.connect);
         counts.merge(&load.counts);
@@ -52,8 +49,8 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         window_s: median(&loads.iter().map(|load| load.seconds()).collect::<Vec<_>>()),
         good_per_s: geometric_mean(&goodputs),
         good_per_s_of_trials: goodputs,
-        latency: latency_view(&latency, &unanswered),
-        first_byte_median_us: first_byte.percentile_us(50.0),
+        latency: latency_view(&latency, &unanswered.latency),
+        first_byte_median_us: known_percentile(&first_byte, &unanswered.first_byte, 50.0),
         connect_median_us: connect.percentile_us(50.0),
         good: counts.good,
         failures: failures(&counts, &examples, words),
@@ -84,13 +81,18 @@ fn geometric_mean(values: &[f64]) -> Option<f64> {
 const PERCENTS: [f64; 17] =
     [0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.9, 99.95, 99.99, 100.0];
 
+/// A percentile, unless those that are known only to be more than something leave it unknown.
+fn known_percentile(known: &Latency, at_least: &Latency, percent: f64) -> Option<u64> {
+    match percentile_of(known, at_least, percent)? {
+        Quantile::Exactly(us) => Some(us),
+        Quantile::MoreThan(_) => None,
+    }
+}
+
 fn latency_view(latency: &Latency, unanswered: &Latency) -> Option<LatencyView> {
     let (min_us, _) = latency.range_us()?;
     let count = latency.len() + unanswered.len();
-    let at = |percent: f64| match percentile_of(latency, unanswered, percent)? {
-        Quantile::Exactly(us) => Some(us),
-        Quantile::MoreThan(_) => None,
-    };
+    let at = |percent: f64| known_percentile(latency, unanswered, percent);
     // A percentile that no single request stands for would only repeat the maximum.
     let resolved = |percent: f64| percent >= 100.0 || count as f64 * (100.0 - percent) >= 100.0;
     Some(LatencyView {

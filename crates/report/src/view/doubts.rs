@@ -74,6 +74,7 @@ fn uncounted(loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
     let example = loads.iter().find_map(|load| load.retry_example.clone());
     let kinds = [
         ("doubt-in-flight", sum(|load| load.in_flight), IN_FLIGHT_SHARE),
+        ("doubt-late-answers", sum(|load| load.late.good), IN_FLIGHT_SHARE),
         ("doubt-retries", sum(|load| load.counts.retries), RETRIES_SHARE),
     ];
     let many = kinds.into_iter().filter(|(_, n, share)| *n as f64 > share * good as f64);

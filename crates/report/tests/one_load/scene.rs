@@ -4,7 +4,7 @@
 use crate::fixture::{Seeded, head};
 use model::SECOND;
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop};
+use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Unanswered};
 use model::plan::{Arrivals, LoadSpec, Pace, RequestSpec, Stage, Timetable};
 use model::reading::Readings;
 use model::run::Run;
@@ -46,8 +46,10 @@ fn empty(seconds: u64) -> LoadResult {
         ended_ns: (2 + seconds) * SECOND,
         end: LoadEnd::Duration,
         counts: Counts::default(),
+        late: Counts::default(),
         intervals: vec![],
         total: Latency::new(),
+        unanswered: Unanswered::default(),
         first_byte: Latency::new(),
         connect: Latency::new(),
         in_flight: 0,
@@ -93,10 +95,10 @@ fn visits(seconds: u64) -> LoadResult {
         add(&mut seen, counts, &latency);
     }
     (0..seen.counts.good).for_each(|_| seen.connect.record((180.0 * seeded.near_one(0.5)) as u64));
-    let mut open = OpenLoop { arrived: seconds, ..OpenLoop::default() };
-    open.at_least.record(700_000);
+    seen.unanswered.latency.record(700_000);
+    seen.unanswered.first_byte.record(700_000);
     seen.examples = [(Failure::Reset, "Connection reset by peer".to_owned())].into();
-    (seen.in_flight, seen.open) = (1, Some(open));
+    (seen.in_flight, seen.open) = (1, Some(OpenLoop { arrived: seconds, ..OpenLoop::default() }));
     seen
 }
 
@@ -125,6 +127,8 @@ pub(crate) fn closed() -> Run {
     }
     (0..load.counts.good).for_each(|_| load.first_byte.record((20_000.0 * seeded.near_one(0.5)) as u64));
     (0..12).for_each(|_| load.connect.record((120.0 * seeded.near_one(0.5)) as u64));
+    load.unanswered.latency.record(30_000_000);
+    load.unanswered.first_byte.record(30_000_000);
     (load.counts.connects, load.counts.retries, load.in_flight) = (12, 1, 9);
     load.in_flight_ns = 199 * SECOND;
     load.examples = [
@@ -157,7 +161,11 @@ pub(crate) fn open() -> Run {
         add(&mut load, of_second(good, &[], &[(200, good)]), &latency);
     }
     (0..40).for_each(|_| open.lateness.record(2_500));
-    (0..700).for_each(|_| open.at_least.record((2_000_000.0 * seeded.near_one(0.5)) as u64));
+    for waited in (0..700).map(|_| (2_000_000.0 * seeded.near_one(0.5)) as u64).collect::<Vec<_>>() {
+        load.unanswered.latency.record(waited);
+        load.unanswered.first_byte.record(waited);
+    }
+    (0..200).for_each(|_| load.unanswered.service.record(2_000_000));
     (0..200).for_each(|_| {
         load.connect.record((300.0 * seeded.near_one(0.5)) as u64);
         load.handshake.record((2_100.0 * seeded.near_one(0.3)) as u64);
@@ -167,6 +175,8 @@ pub(crate) fn open() -> Run {
     open.unsent = 500;
     open.arrived = load.counts.good + 700;
     load.open = Some(open);
+    // Of the last second the end saw only a part.
+    load.late = of_second(60, &[], &[(200, 60)]);
     let post = RequestSpec {
         weight: 1,
         method: "POST".into(),
@@ -212,6 +222,8 @@ pub(crate) fn search() -> Run {
             add(&mut load, of_second(arrived / 10, &[], &[(200, arrived / 10)]), &Latency::new());
         }
         load.total = latency;
+        // Where requests were left unsent some of the others were late.
+        load.late = of_second(late.min(1_000), &[], &[]);
         load.open = rate.map(|_| OpenLoop { arrived, unsent: late / 1000, ..OpenLoop::default() });
         Trial { block, rate, load: Some(load), ..run.trials[0].clone() }
     };
