@@ -174,6 +174,7 @@ mod tests {
         let missing: Vec<_> = needed.iter().filter(|id| !messages.contains_key(*id)).collect();
         assert!(missing.is_empty(), "no words for {missing:?}");
         let sources = [
+            include_str!("ab/verdict.rs"),
             include_str!("html/mod.rs"),
             include_str!("html/charts.rs"),
             include_str!("import/compared.rs"),
