@@ -172,11 +172,12 @@ load-keep-alive = { $request }, { $pace }, { $amount }, keep-alive
 load-close = { $request }, { $pace }, { $amount }, a new connection each
 request-http10 = { $request } by HTTP/1.0
 request-with-body = { $request } with a body of { $bytes }
+request-logged = { $methods } as in { $file }
 request-of-mix = { $request } { $share } %
 request-page = { $request } with { $parts ->
-        [one] { $parts } thing
-       *[other] { $parts } things
-    } that belong to it
+        [one] { $parts } thing that belongs
+       *[other] { $parts } things that belong
+    } to it
 request-mix = { $kinds ->
         [one] { $kinds } kind
        *[other] { $kinds } kinds
@@ -200,7 +201,7 @@ pace-users = users with { $connections ->
 arrivals-logged = { $requests ->
         [one] { $requests } request
        *[other] { $requests } requests
-    } of { $file } as they came, at { $speed } times their speed
+    } as they came, at { $speed } times their speed
 host-line = { $name }: CPUs { $cpus }, { $memory } memory, { $swap } swap, Linux { $kernel }
 made-line = { $began }, webdyno { $version }, { $blocks ->
         [one] { $blocks } block

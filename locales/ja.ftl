@@ -139,6 +139,7 @@ load-keep-alive = { $request }、{ $pace }、{ $amount }、KeepAlive あり
 load-close = { $request }、{ $pace }、{ $amount }、KeepAlive なし
 request-http10 = HTTP/1.0 で { $request }
 request-with-body = { $request }（本文 { $bytes }）
+request-logged = { $file } の { $methods }
 request-of-mix = { $request } { $share } %
 request-page = { $request } とページに属する { $parts } 件
 request-mix = { $kinds } 種類のリクエスト（{ $list }）
@@ -152,7 +153,7 @@ arrivals-even = { $rate }を等間隔で
 arrivals-poisson = { $rate }をランダムな間隔（ポアソン）で
 arrivals-bursts = { $rate }を { $size } 件ずつまとめて
 pace-users = それぞれ { $connections } 接続の利用者（同時に最大 { $users } 人）: { $pace }
-arrivals-logged = { $file } の { $requests } 件を記録どおりに、{ $speed } 倍の速さで
+arrivals-logged = { $requests } 件を記録どおりに、{ $speed } 倍の速さで
 host-line = { $name }: CPU { $cpus } 個、メモリー { $memory }、スワップ { $swap }、Linux { $kernel }
 made-line = { $began }、webdyno { $version }、{ $blocks } ブロック、シード { $seed }: { $end }
 

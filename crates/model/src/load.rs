@@ -4,7 +4,7 @@
 //! as answers. The self-check is derived here, so that every reader of a stored load comes to the same doubts.
 
 use crate::latency::{Latency, Packed};
-use crate::plan::{Arrivals, LoadSpec, Pace, TlsVersion};
+use crate::plan::{Arrivals, LoadSpec, Log, Pace, TlsVersion};
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -457,30 +457,36 @@ impl LoadResult {
     }
 
     /// Requests per second that the timetable had for an open loop: of those that became due, over the time they were due in.
+    ///
+    /// `None` also for a log of which only a number of requests was sent: what is kept of it does not tell when those were due.
     #[must_use]
     pub fn asked_rate(&self, spec: &LoadSpec) -> Option<f64> {
-        let (Some(open), Pace::Timetable(table)) = (&self.open, &spec.pace) else { return None };
-        let arrived = open.arrived as f64;
+        let arrived = self.open.as_ref()?.arrived;
         // A number of requests ends with its last answer, which may be long after it was due.
-        let seconds = match self.end {
+        let seconds = match (&self.end, &spec.pace) {
+            (_, Pace::WhenFree) => return None,
+            (LoadEnd::Duration | LoadEnd::Stopped, _) => self.seconds(),
             // By chance there may be more than the whole table is expected to have.
-            LoadEnd::Requests => table.reached(arrived).unwrap_or(table.length_ns()) as f64 / SECOND as f64,
-            LoadEnd::Duration | LoadEnd::Stopped => self.seconds(),
+            (LoadEnd::Requests, Pace::Timetable(table)) => {
+                table.reached(arrived as f64).unwrap_or(table.length_ns()) as f64 / SECOND as f64
+            }
+            (LoadEnd::Requests, Pace::Logged) => logged_seconds(spec.log.as_ref()?, arrived)?,
         };
-        (seconds > 0.0).then(|| arrived / seconds)
+        (seconds > 0.0).then(|| arrived as f64 / seconds)
     }
 
     /// Whether an open loop fell behind its timetable, by more than chance explains.
     fn rate_missed(&self, spec: &LoadSpec) -> Option<LoadDoubt> {
         let (open, asked) = (self.open.as_ref()?, self.asked_rate(spec)?);
         let (own_time, chance) = match (self.end == LoadEnd::Requests, &spec.pace) {
-            (true, Pace::Timetable(table)) => {
-                let chance = if table.arrivals == Arrivals::Poisson { 4.0 / (open.arrived as f64).sqrt() } else { 0.0 };
+            (true, pace) => {
+                let by_chance = matches!(pace, Pace::Timetable(table) if table.arrivals == Arrivals::Poisson);
+                let chance = if by_chance { 4.0 / (open.arrived as f64).sqrt() } else { 0.0 };
                 // The end may be one request's own time, be it the one that timed out.
                 let longest = |times: &Latency| times.range_us().map_or(0, |(_, max)| max);
                 (longest(&open.service).max(longest(&self.unanswered.latency)) as f64 / 1e6, chance)
             }
-            _ => (0.0, 0.0),
+            (false, _) => (0.0, 0.0),
         };
         let achieved = self.sent() as f64 / (self.seconds() - own_time);
         let missed = achieved > 0.0 && achieved < asked * (RATE_ACHIEVED - chance);
@@ -542,6 +548,12 @@ impl LoadResult {
     }
 }
 
+/// How long the timetable of so many requests is that are a whole log: the last one, too, has a distance to a next one.
+fn logged_seconds(log: &Log, arrived: u64) -> Option<f64> {
+    let distances = log.used.checked_sub(1).filter(|&distances| distances > 0 && arrived == log.used)?;
+    Some(log.span_ns as f64 / SECOND as f64 / distances as f64 * arrived as f64)
+}
+
 /// A percentile of values that are known and of some that are known only to be more than something: see
 /// [`LoadResult::percentile`].
 #[must_use]
@@ -564,6 +576,7 @@ pub fn percentile_of(known: &Latency, at_least: &Latency, percent: f64) -> Optio
 mod tests {
     use super::*;
     use crate::plan::Timetable;
+    use std::sync::Arc;
 
     /// A load of `good` answers of `latency_us` over ten seconds with that mean number in flight, with no doubts of its own.
     fn load(connections: u32, in_flight: f64, good: u64, latency_us: u64) -> LoadResult {
@@ -669,6 +682,43 @@ mod tests {
         let pace = Pace::Timetable(Timetable { stages, arrivals: Arrivals::Poisson });
         let asked = LoadResult { end: LoadEnd::Requests, ..load }.asked_rate(&LoadSpec { pace, ..spec });
         assert_eq!(asked, Some(1000.0));
+    }
+
+    #[test]
+    fn a_replay_is_held_to_its_log() {
+        // 1001 requests from the first to the last of so many seconds, replayed in ten.
+        let of_log = |span_s: u64| {
+            let (load, spec) = open(1001, 0, 1.0, Arrivals::Even);
+            let log = Log {
+                file: "access.log".into(),
+                format: "common".to_owned(),
+                speed: 1.0,
+                lines: 1001,
+                used: 1001,
+                span_ns: span_s * SECOND,
+                left_out: vec![],
+                recording: Arc::default(),
+            };
+            let load = LoadResult { end: LoadEnd::Requests, ..load };
+            (load, LoadSpec { pace: Pace::Logged, log: Some(log), ..spec })
+        };
+        let check = |(load, spec): (LoadResult, LoadSpec), asked: Option<f64>, expected: &[&str]| {
+            assert_eq!(load.asked_rate(&spec).map(f64::round), asked);
+            check_of(&load, &spec, expected);
+        };
+        check(of_log(10), Some(100.0), &[]);
+        check(of_log(8), Some(125.0), &["rate"]);
+        check(of_log(0), None, &[]);
+        // Half of the ten seconds were the last one's own time.
+        let (mut slow, spec) = of_log(5);
+        slow.unanswered.latency.record(5_000_000);
+        slow.counts.failed.insert(Failure::Timeout, 1);
+        check((slow, spec), Some(200.0), &[]);
+        // Of a part of a log nobody knows when it was due, unless time cut it.
+        let (mut part, spec) = of_log(8);
+        part.open.as_mut().unwrap().arrived = 1000;
+        check((part.clone(), spec.clone()), None, &[]);
+        check((LoadResult { end: LoadEnd::Duration, ..part }, spec), Some(100.0), &[]);
     }
 
     #[test]

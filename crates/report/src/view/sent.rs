@@ -20,7 +20,23 @@ pub(crate) fn sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
 }
 
 fn requests(load: &LoadSpec, words: &Catalogue) -> String {
-    let what = match load.mix.as_slice() {
+    let what = match &load.log {
+        None => written(load, words),
+        Some(log) => {
+            let methods = list(&load.mix, |request| request.method.clone(), words);
+            let arguments = [("methods", methods.into()), ("file", log.file.display().to_string().into())];
+            words.say("request-logged", &arguments).text
+        }
+    };
+    match load.http {
+        HttpVersion::Http10 => words.say("request-http10", &[("request", what.into())]).text,
+        HttpVersion::Http11 => what,
+    }
+}
+
+/// Requests that somebody wrote down, and no log has.
+fn written(load: &LoadSpec, words: &Catalogue) -> String {
+    match load.mix.as_slice() {
         [page, parts @ ..] if load.session.is_some() => {
             let arguments = [("request", request(page, words).into()), ("parts", parts.len().into())];
             words.say("request-page", &arguments).text
@@ -36,10 +52,6 @@ fn requests(load: &LoadSpec, words: &Catalogue) -> String {
             let told = list(mix, of_mix, words);
             words.say("request-mix", &[("kinds", mix.len().into()), ("list", told.into())]).text
         }
-    };
-    match load.http {
-        HttpVersion::Http10 => words.say("request-http10", &[("request", what.into())]).text,
-        HttpVersion::Http11 => what,
     }
 }
 
@@ -85,12 +97,11 @@ fn pace(load: &LoadSpec, words: &Catalogue) -> String {
     pace
 }
 
-/// The log that is replayed, and how fast.
+/// How much of a log is replayed, and how fast.
 fn logged(load: &LoadSpec, words: &Catalogue) -> String {
-    let (file, used, speed) =
-        load.log.as_ref().map_or_else(Default::default, |log| (log.file.display().to_string(), log.used, log.speed));
+    let (used, speed) = load.log.as_ref().map_or_else(Default::default, |log| (log.used, log.speed));
     let speed = units::si(speed).print(speed);
-    words.say("arrivals-logged", &[("requests", used.into()), ("file", file.into()), ("speed", speed.into())]).text
+    words.say("arrivals-logged", &[("requests", used.into()), ("speed", speed.into())]).text
 }
 
 fn arrivals(table: &Timetable, words: &Catalogue) -> String {
@@ -146,6 +157,8 @@ mod tests {
     use super::*;
     use crate::language::Language;
     use model::SECOND;
+    use model::plan::{LOGGED_PATH, Log};
+    use std::sync::Arc;
 
     #[track_caller]
     fn check(load: &LoadSpec, english: &str, japanese: &str) {
@@ -187,6 +200,34 @@ mod tests {
             &LoadSpec { mix, ..LoadSpec::of("l", "/") },
             "2 kinds of requests (GET / 75.0 %, POST /cart with a body of 2.00 KiB 25.0 %), 1 at a time, until stopped, keep-alive",
             "2 種類のリクエスト（GET / 75.0 %、POST /cart（本文 2.00 KiB） 25.0 %）、並列度 1、停止するまで、KeepAlive あり",
+        );
+    }
+
+    #[test]
+    fn a_log_is_named_and_not_its_place_in_the_template() {
+        let log = Log {
+            file: "access.log".into(),
+            format: "common".to_owned(),
+            speed: 2.0,
+            lines: 60,
+            used: 50,
+            span_ns: 9 * SECOND,
+            left_out: vec![],
+            recording: Arc::default(),
+        };
+        let of = |method: &str| RequestSpec { method: method.to_owned(), ..RequestSpec::get(LOGGED_PATH) };
+        let mix = vec![of("GET"), of("HEAD")];
+        let load =
+            LoadSpec { mix, log: Some(log), pace: Pace::Logged, connections: 4, ..LoadSpec::of("l", LOGGED_PATH) };
+        check(
+            &load,
+            "GET, HEAD as in access.log, 50 requests as they came, at 2.00 times their speed, over at most 4 connections, 10.0 s, keep-alive",
+            "access.log の GET、HEAD、50 件を記録どおりに、2.00 倍の速さで、最大 4 接続、10.0 s、KeepAlive あり",
+        );
+        check(
+            &LoadSpec { pace: Pace::WhenFree, requests: Some(7), ..load },
+            "GET, HEAD as in access.log, 4 at a time, 7 requests, keep-alive",
+            "access.log の GET、HEAD、並列度 4、7 リクエスト、KeepAlive あり",
         );
     }
 
