@@ -105,7 +105,7 @@ doubt-late = The load generator itself was late in { $trials ->
         [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    }: more than 1 % of the requests began over 1 ms after they were due although a connection was free (p99 { $late }). The latencies contain that.
+    }: more than { $others } % of the requests began over 1 ms after they were due although a connection was free ({ $percentile } { $late }). The latencies contain that.
 doubt-in-flight = Many requests were still in flight when the load ended: { $n }, with { $good ->
         [one] { $good } good answer
        *[other] { $good } good answers
@@ -236,7 +236,7 @@ search-unsent = no connection was free for { $n ->
        *[other] { $n } requests
     }; with more connections more may be sent
 search-stopped = a guard ended it early
-search-late = the load generator was late: 1 % of the requests began more than { $late } after they could
+search-late = the load generator was late: { $others } % of the requests began more than { $late } after they could
 search-saturated = the load generator used nearly all the CPU time it can have
 search-steps = Steps tried: { $n }. Steps that long are samples: a rate close to the limit may hold now and miss the next time.
 search-contradiction = Chance or a change of the server plays a part: { $rates } held in one trial and missed in another, or missed below a rate that held. A rate counts only when nothing at or below it missed.
@@ -317,7 +317,7 @@ fact-generator-text = { $share } of the CPU time of { $threads ->
 fact-generator-late = { $share } of the CPU time of { $threads ->
         [one] { $threads } thread
        *[other] { $threads } threads
-    }; 99 % of requests began no later than { $late } after they could
+    }; { $percent } % of requests began no later than { $late } after they could
 part-latency = latency ({ $unit })
 part-service = service ({ $unit })
 part-first-byte = first byte ({ $unit })

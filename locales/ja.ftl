@@ -87,7 +87,7 @@ doubt-rate = { $trials ->
 doubt-late = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
-    }、負荷生成側自身に遅れがありました。接続が空いていたのに、リクエストの 1 % 超が予定から 1 ms を過ぎて始まっています（p99 { $late }）。応答時間にはこの遅れも含まれます。
+    }、負荷生成側自身に遅れがありました。接続が空いていたのに、リクエストの { $others } % 超が予定から 1 ms を過ぎて始まっています（{ $percentile } { $late }）。応答時間にはこの遅れも含まれます。
 doubt-in-flight = 負荷の終了時にまだ応答待ちのリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件）。より長い負荷で測ってください。
 doubt-late-answers = 正常な応答 { $good } 件のうち { $n } 件は終了後に届きました。レートには含みません。サーバーが追いつかずリクエストがたまったか、この応答時間に対して負荷が短すぎました。
 doubt-retries = KeepAlive の接続が応答なしに終わり、送り直したリクエストが多くありました（正常な応答 { $good } 件に対して { $n } 件、例: { $example }）。リクエストを処理するとサーバーが落ちる場合に起こります。
@@ -175,7 +175,7 @@ search-behind = 予定の { $due } 件のうち正常な応答は { $good } 件�
 search-behind-late = 予定の { $due } 件のうち正常な応答は時間内に { $good } 件、終了後に { $late } 件でした。終了後の応答が通常の処理中の件数を超えています（時間内に 99 % が必要）
 search-unsent = 空いた接続がなく { $n } 件を送れませんでした。接続を増やせば送れる可能性があります
 search-stopped = 安全装置が途中で止めました
-search-late = 負荷生成側が遅れました。1 % のリクエストの開始が { $late } より遅れました
+search-late = 負荷生成側が遅れました。{ $others } % のリクエストの開始が { $late } より遅れました
 search-saturated = 負荷生成側が使える CPU 時間をほぼ使い切りました
 search-steps = 試した回数: { $n }。どの回も標本にすぎません。限界に近いレートは満たすときも満たさないときもあります。
 search-contradiction = 偶然かサーバーの変化が影響しています。{ $rates } は満たした回と満たさなかった回があるか、それより高いレートが満たした回があります。それ以下のレートが一度も外れなかったレートだけを結論とします。
@@ -236,7 +236,7 @@ fact-connections = 接続
 fact-connections-text = { $opened } 回
 fact-generator = 負荷生成側
 fact-generator-text = { $threads } スレッドの CPU 時間の { $share }
-fact-generator-late = { $threads } スレッドの CPU 時間の { $share }、リクエストの 99 % は送信可能になってから { $late } 以内に開始
+fact-generator-late = { $threads } スレッドの CPU 時間の { $share }、リクエストの { $percent } % は送信可能になってから { $late } 以内に開始
 part-latency = 応答時間（{ $unit }）
 part-service = 処理時間（{ $unit }）
 part-first-byte = 最初のバイト（{ $unit }）

@@ -5,6 +5,7 @@
 
 use crate::latency::{Latency, Packed};
 use crate::plan::{Arrivals, LoadSpec, Log, Pace, TlsVersion};
+use crate::statistic::Statistic;
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -346,10 +347,13 @@ pub enum LoadDoubt {
         /// Requests per second that were sent.
         achieved: f64,
     },
-    /// The generator began more than 1 % of the requests over a millisecond late although a connection was free for them.
+    /// The generator began more than 1 % of the requests over a millisecond late although a connection was free for them; more
+    /// than so many as few requests can tell.
     LateGenerator {
-        /// 99 % were begun no later than this, in microseconds.
-        p99_us: u64,
+        /// So many percent, as in [`LoadResult::late_percentile`],
+        percent: f64,
+        /// were begun no later than this, in microseconds.
+        late_us: u64,
     },
 }
 
@@ -431,6 +435,16 @@ impl LoadResult {
     pub fn lateness(&self) -> Option<&Latency> {
         let of_users = || self.sessions.as_ref().map(|sessions| &sessions.lateness);
         self.open.as_ref().map(|open| &open.lateness).or_else(of_users).filter(|lateness| !lateness.is_empty())
+    }
+
+    /// The rarest percentile of [`LoadResult::lateness`] that there are values enough for, up to the 99th: which, and what it is
+    /// in microseconds.
+    #[must_use]
+    pub fn late_percentile(&self) -> Option<(f64, u64)> {
+        let lateness = self.lateness()?;
+        let supported = |percent: &f64| lateness.len() >= Statistic::Percentile(*percent).needs();
+        let percent = [99.0, 95.0, 90.0, 50.0].into_iter().find(supported)?;
+        Some((percent, lateness.percentile_us(percent)?))
     }
 
     /// Requests begun: answered, failed, abandoned by their users, or in flight at the end.
@@ -542,8 +556,8 @@ impl LoadResult {
         if share > 0.9 && !spec.busy_poll {
             doubts.push(LoadDoubt::GeneratorSaturated { share });
         }
-        let lateness = self.lateness().and_then(|lateness| lateness.percentile_us(99.0));
-        doubts.extend(lateness.filter(|&p99| p99 > LATE_US).map(|p99_us| LoadDoubt::LateGenerator { p99_us }));
+        let late = self.late_percentile().filter(|&(_, late_us)| late_us > LATE_US);
+        doubts.extend(late.map(|(percent, late_us)| LoadDoubt::LateGenerator { percent, late_us }));
         doubts
     }
 }
@@ -653,6 +667,27 @@ mod tests {
         (0..9_899).for_each(|_| open.lateness.record(100));
         (0..101).for_each(|_| open.lateness.record(5_000));
         check_of(&load, &spec, &["late"]);
+    }
+
+    #[test]
+    fn a_generator_is_late_by_what_its_requests_can_tell() {
+        // So many requests in time, so many 5 ms late.
+        let check = |in_time, late, expected: Option<(f64, bool)>| {
+            let (mut load, spec) = open(1000, 0, 100.0, Arrivals::Even);
+            let lateness = &mut load.open.as_mut().unwrap().lateness;
+            (0..in_time).for_each(|_| lateness.record(100));
+            (0..late).for_each(|_| lateness.record(5_000));
+            let found = load.late_percentile().map(|(percent, late_us)| (percent, late_us > LATE_US));
+            assert_eq!(found, expected);
+            check_of(&load, &spec, if expected.is_some_and(|(_, late)| late) { &["late"] } else { &[] });
+        };
+        // One of a hundred is no 99th percentile; one of twenty of sixty is a 95th.
+        check(98, 2, Some((95.0, false)));
+        check(57, 3, Some((95.0, false)));
+        check(56, 4, Some((95.0, true)));
+        check(295, 4, Some((99.0, true)));
+        check(10, 18, Some((50.0, true)));
+        check(0, 4, None);
     }
 
     #[test]

@@ -113,9 +113,9 @@ const NAMED: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 pub(super) fn latency(cells: &[CellView], words: &Catalogue) -> String {
     let known: Vec<_> =
         cells.iter().enumerate().filter_map(|(style, cell)| Some((style, cell, cell.latency.as_ref()?))).collect();
-    let low = known.iter().map(|(_, _, l)| l.min_us).min().unwrap_or(1).max(1) as f64;
-    let points = known.iter().flat_map(|(_, _, l)| &l.percentiles);
-    let Some(high) = points.map(|point| point.at_most_us).max() else { return String::new() };
+    let points = known.iter().flat_map(|(_, _, l)| &l.percentiles).map(|point| point.at_most_us);
+    let (Some(low), Some(high)) = (points.clone().min(), points.max()) else { return String::new() };
+    let low = low.max(1) as f64;
     let most = known.iter().map(|(_, _, l)| l.count).max().unwrap_or(1).max(20) as f64;
     let y = Axis::logarithmic(low, (high as f64).max(low), duration);
     let named = NAMED.into_iter().filter(|&percent| rarity(percent, most) < most);
@@ -245,7 +245,7 @@ mod tests {
     fn a_curve_ends_at_its_own_count() {
         let point = |percent, at_most_us| crate::view::PercentileView { percent, at_most_us };
         let latency = LatencyView {
-            min_us: 1,
+            min_us: Some(1),
             mean_us: Some(2.0),
             median_us: Some(2),
             p99_us: None,

@@ -143,12 +143,12 @@ impl Teller<'_> {
     fn generator(&self) -> FactView {
         let threads = self.load.generator.threads;
         let share = percent(self.load.generator_share() * 100.0);
-        let late = self.load.lateness().and_then(|lateness| lateness.percentile_us(99.0));
         let mut arguments = vec![("threads", threads.into()), ("share", share.into())];
-        match late {
+        match self.load.late_percentile() {
             None => self.fact("fact-generator", "fact-generator-text", &arguments),
-            Some(us) => {
-                arguments.push(("late", units::short_duration(us as f64 * 1e3).into()));
+            Some((percent, us)) => {
+                let late = units::short_duration(us as f64 * 1e3);
+                arguments.extend([("percent", percent.into()), ("late", late.into())]);
                 self.fact("fact-generator", "fact-generator-late", &arguments)
             }
         }

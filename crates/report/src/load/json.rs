@@ -185,9 +185,9 @@ struct GeneratorAccount<'a> {
 
 #[derive(Serialize)]
 struct Lateness {
-    p50: u64,
-    p99: u64,
-    max: u64,
+    p50: Option<u64>,
+    p99: Option<u64>,
+    max: Option<u64>,
 }
 
 /// An expectation and what became of it.

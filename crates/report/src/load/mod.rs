@@ -22,6 +22,7 @@ use crate::language::{Catalogue, Language, Sentence};
 use crate::view::{
     DiagnosisView, FailureView, HostView, Table, TroubleView, cells, doubts, run, sent, series, trouble,
 };
+use model::latency::Latency;
 use model::load::{Counts, Generator, LoadResult, Sessions};
 use model::plan::{LoadSpec, ServerSpec};
 use model::run::Run;
@@ -212,8 +213,9 @@ pub struct GeneratorView {
     pub account: Generator,
     /// Share of the CPU time that its threads could have had, from 0 to 1.
     pub share: f64,
-    /// How late it began requests that a connection was free for: median, 99th percentile and largest, in microseconds.
-    pub lateness_us: Option<[u64; 3]>,
+    /// How late it began requests that a connection was free for: median, 99th percentile and largest, in microseconds; `None`
+    /// where too few support them.
+    pub lateness_us: Option<[Option<u64>; 3]>,
 }
 
 /// Something that was counted, in words.
@@ -333,11 +335,13 @@ fn seconds(load: &LoadResult, seen: Option<&LoadResult>) -> Vec<SecondView> {
 }
 
 fn generator(load: &LoadResult) -> GeneratorView {
-    let lateness = load.lateness();
+    let statistic = |late: &Latency, percent: f64| {
+        late.percentile_us(percent).filter(|_| late.len() >= Statistic::Percentile(percent).needs())
+    };
     GeneratorView {
         account: load.generator.clone(),
         share: load.generator_share(),
-        lateness_us: lateness.map(|late| [50.0, 99.0, 100.0].map(|percent| late.percentile_us(percent).unwrap_or(0))),
+        lateness_us: load.lateness().map(|late| [50.0, 99.0, 100.0].map(|percent| statistic(late, percent))),
     }
 }
 

@@ -117,9 +117,9 @@ fn missed(miss: &Miss, words: &Catalogue) -> Sentence {
         }
         Miss::Unsent(n) => words.say("search-unsent", &[("n", (*n).into())]),
         Miss::Stopped(_) => words.say("search-stopped", &[]),
-        Miss::Generator(LoadDoubt::LateGenerator { p99_us }) => {
-            let late = units::short_duration(*p99_us as f64 * 1e3);
-            words.say("search-late", &[("late", late.into())])
+        Miss::Generator(LoadDoubt::LateGenerator { percent, late_us }) => {
+            let late = units::short_duration(*late_us as f64 * 1e3);
+            words.say("search-late", &[("late", late.into()), ("others", (100.0 - percent).into())])
         }
         Miss::Generator(_) => words.say("search-saturated", &[]),
     }

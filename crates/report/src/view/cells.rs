@@ -13,6 +13,7 @@ use model::latency::Latency;
 use model::load::{Counts, Failure, LoadResult, Quantile, Unanswered, percentile_of};
 use model::plan::{Cell, Plan, Role};
 use model::run::Run;
+use model::statistic::Statistic;
 use stats::{Verdict, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +52,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         good_per_s_of_trials: goodputs,
         latency: latency_view(&latency, &unanswered.latency),
         first_byte_median_us: known_percentile(&first_byte, &unanswered.first_byte, 50.0),
-        connect_median_us: connect.percentile_us(50.0),
+        connect_median_us: known_percentile(&connect, &Latency::new(), 50.0),
         good: counts.good,
         failures: failures(&counts, &examples, words),
         in_flight: loads.iter().map(|load| load.in_flight).sum(),
@@ -81,9 +82,11 @@ fn geometric_mean(values: &[f64]) -> Option<f64> {
 const PERCENTS: [f64; 17] =
     [0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.9, 99.95, 99.99, 100.0];
 
-/// A percentile, unless those that are known only to be more than something leave it unknown.
+/// A percentile, unless there are fewer values than it needs, or those that are known only to be more than something leave it
+/// unknown.
 fn known_percentile(known: &Latency, at_least: &Latency, percent: f64) -> Option<u64> {
-    match percentile_of(known, at_least, percent)? {
+    let supported = known.len() + at_least.len() >= Statistic::Percentile(percent).needs();
+    match percentile_of(known, at_least, percent).filter(|_| supported)? {
         Quantile::Exactly(us) => Some(us),
         Quantile::MoreThan(_) => None,
     }
@@ -91,21 +94,18 @@ fn known_percentile(known: &Latency, at_least: &Latency, percent: f64) -> Option
 
 fn latency_view(latency: &Latency, unanswered: &Latency) -> Option<LatencyView> {
     let (min_us, _) = latency.range_us()?;
-    let count = latency.len() + unanswered.len();
+    let lowest_unanswered = unanswered.range_us().map(|(lowest, _)| lowest);
     let at = |percent: f64| known_percentile(latency, unanswered, percent);
-    // A percentile that no single request stands for would only repeat the maximum.
-    let resolved = |percent: f64| percent >= 100.0 || count as f64 * (100.0 - percent) >= 100.0;
     Some(LatencyView {
-        min_us,
+        min_us: Some(min_us).filter(|&min_us| lowest_unanswered.is_none_or(|lowest| min_us <= lowest)),
         mean_us: latency.mean_us().filter(|_| unanswered.is_empty()),
         median_us: at(50.0),
-        p99_us: at(99.0).filter(|_| resolved(99.0)),
+        p99_us: at(99.0),
         max_us: at(100.0),
-        count,
+        count: latency.len() + unanswered.len(),
         unanswered: unanswered.len(),
         percentiles: PERCENTS
             .into_iter()
-            .filter(|&percent| resolved(percent))
             .filter_map(|percent| Some(PercentileView { percent, at_most_us: at(percent)? }))
             .collect(),
     })

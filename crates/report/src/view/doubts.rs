@@ -4,6 +4,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::table::{NOTHING, percent};
 use model::load::{LoadDoubt, LoadResult};
 use model::plan::LoadSpec;
+use model::statistic::Statistic;
 use std::collections::BTreeMap;
 
 /// Requests in flight at the end that weigh more than this share of the good answers.
@@ -48,7 +49,7 @@ fn kind(doubt: &LoadDoubt) -> (&'static str, f64) {
         LoadDoubt::GeneratorSaturated { share } => ("doubt-generator", *share),
         LoadDoubt::FewWaves { waves } => ("doubt-few-waves", -waves),
         LoadDoubt::RateMissed { asked, achieved } => ("doubt-rate", asked / achieved),
-        LoadDoubt::LateGenerator { p99_us } => ("doubt-late", *p99_us as f64),
+        LoadDoubt::LateGenerator { late_us, .. } => ("doubt-late", *late_us as f64),
     }
 }
 
@@ -63,7 +64,11 @@ fn numbers(doubt: &LoadDoubt) -> Vec<(&'static str, String)> {
         }
         LoadDoubt::GeneratorSaturated { share } => vec![("share", percent((share * 100.0).round() / 100.0))],
         LoadDoubt::FewWaves { waves } => vec![("waves", number(waves))],
-        LoadDoubt::LateGenerator { p99_us } => vec![("late", units::short_duration(p99_us as f64 * 1e3))],
+        LoadDoubt::LateGenerator { percent, late_us } => vec![
+            ("late", units::short_duration(late_us as f64 * 1e3)),
+            ("percentile", Statistic::Percentile(percent).name()),
+            ("others", format!("{}", 100.0 - percent)),
+        ],
     }
 }
 

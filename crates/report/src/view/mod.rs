@@ -158,13 +158,13 @@ pub struct CellView {
 /// Merged latencies, in microseconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct LatencyView {
-    /// Smallest.
-    pub min_us: u64,
-    /// Arithmetic mean; this and what follows is `None` where requests without an answer leave it unknown.
+    /// Smallest; this and what follows is `None` where requests without an answer leave it unknown.
+    pub min_us: Option<u64>,
+    /// Arithmetic mean.
     pub mean_us: Option<f64>,
-    /// Half are at or below.
+    /// Half are at or below; `None` too when there are fewer requests than it needs, as with every percentile.
     pub median_us: Option<u64>,
-    /// 99 % are at or below; `None` too when there are too few answers for a hundredth of them.
+    /// 99 % are at or below.
     pub p99_us: Option<u64>,
     /// Largest.
     pub max_us: Option<u64>,

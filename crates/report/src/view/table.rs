@@ -168,7 +168,7 @@ fn print(value: Option<f64>, scale: units::Scale) -> String {
 fn latencies(cells: &[CellView], words: &Catalogue) -> Vec<Row> {
     type Figure = fn(&LatencyView) -> Option<f64>;
     let figures: [(&str, Figure); 5] = [
-        ("row-min", |l| Some(l.min_us as f64)),
+        ("row-min", |l| l.min_us.map(|us| us as f64)),
         ("row-mean", |l| l.mean_us),
         ("row-median", |l| l.median_us.map(|us| us as f64)),
         ("row-p99", |l| l.p99_us.map(|us| us as f64)),

@@ -187,6 +187,7 @@ fn requests_in_flight_and_sent_again_are_shown() {
     assert!(!terminal(&run, Language::English, 200).contains("in flight at end"));
     let load = run.trials[0].load.as_mut().unwrap();
     (load.in_flight, load.counts.retries) = (300, 40);
+    (0..5).for_each(|_| load.connect.record(90));
     let drawn = terminal(&run, Language::English, 200);
     let row = |name: &str| drawn.lines().find(|line| line.starts_with(name)).unwrap_or(&drawn).to_owned();
     assert!(row("in flight at end").contains("300"), "{drawn}");
@@ -202,16 +203,36 @@ fn requests_in_flight_and_sent_again_are_shown() {
 }
 
 #[test]
-fn a_hundredth_of_few_answers_is_not_given() {
+fn a_percentile_of_few_answers_is_not_given() {
     let mut run = run();
     run.trials.retain(|trial| trial.block == 0);
-    let total = &mut run.trials[0].load.as_mut().unwrap().total;
-    *total = Latency::new();
-    (1..=99).for_each(|us| total.record(us * 1000));
-    let p99 = |run: &Run| View::of(run, Language::English).cells[0].latency.as_ref().unwrap().p99_us;
-    assert_eq!(p99(&run), None);
-    run.trials[0].load.as_mut().unwrap().total.record(100_000);
-    assert!(p99(&run).is_some());
+    let mut of = |answers: u64| {
+        let load = run.trials[0].load.as_mut().unwrap();
+        load.total = Latency::new();
+        (1..=answers).for_each(|ms| load.total.record(ms * 1000));
+        let latency = View::of(&run, Language::English).cells[0].latency.clone().unwrap();
+        let percents: Vec<f64> = latency.percentiles.iter().map(|point| point.percent).collect();
+        (latency.min_us, latency.median_us.is_some(), latency.p99_us.is_some(), percents)
+    };
+    assert_eq!(of(4), (Some(1000), false, false, vec![0.0, 1.0, 5.0, 10.0, 25.0, 100.0]));
+    let upto = |percents: &[f64]| [&[0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0][..], percents].concat();
+    assert_eq!(of(298), (Some(1000), true, false, upto(&[97.5, 100.0])));
+    assert_eq!(of(299), (Some(1000), true, true, upto(&[97.5, 99.0, 100.0])));
+}
+
+#[test]
+fn the_smallest_latency_is_unknown_when_one_was_cut_off_below_it() {
+    let mut run = run();
+    run.trials.retain(|trial| trial.block == 0);
+    let mut of = |cut_off_us: u64| {
+        let load = run.trials[0].load.as_mut().unwrap();
+        load.total = Latency::new();
+        (10..=20).for_each(|ms| load.total.record(ms * 1000));
+        load.unanswered.latency = Latency::new();
+        load.unanswered.latency.record(cut_off_us);
+        View::of(&run, Language::English).cells[0].latency.as_ref().unwrap().min_us
+    };
+    assert_eq!((of(10_100), of(9_900)), (Some(10_000), None));
 }
 
 #[test]
