@@ -2,7 +2,7 @@
 //!
 //! Units are base units, seconds and bytes. The bounds of the histograms are fixed, so that loads can be added up and compared;
 //! a value is told apart from its bound only as far as three digits do. What is known only to be more than something has no place
-//! in a histogram: it is counted in `webdyno_unanswered`.
+//! in a histogram: it is counted in `webdyno_unanswered`, and pages in `webdyno_pages_unanswered`.
 
 use super::{LoadView, ProbeView, TimesView};
 use model::load::{Counts, Failure};
@@ -47,6 +47,7 @@ pub fn render(view: &LoadView) -> String {
     let labels = [("id", view.id.as_str()), ("target", &view.target), ("version", &view.version)];
     page.sample("webdyno_load_info", &labels, "1");
     page.requests(view);
+    page.users(view);
     page.traffic(view);
     page.window(view);
     view.times.iter().for_each(|times| page.histogram("webdyno", times, help(times.part)));
@@ -115,16 +116,37 @@ impl Page {
             (
                 "webdyno_unanswered",
                 "Requests without an answer, of which only a lower bound of the latency is known.",
-                view.times.iter().find(|times| times.part == Part::Latency).map(|times| times.cut_off),
+                cut_off(view, Part::Latency),
             ),
         ];
-        for (name, help, count) in counted {
-            if let Some(count) = count {
-                self.lone(name, Kind::Counter, "", help, &count.to_string());
-            }
-        }
+        counted.into_iter().for_each(|(name, help, count)| self.counter(name, help, count));
         let in_flight = view.in_flight.to_string();
         self.lone("webdyno_in_flight", Kind::Gauge, "", "Requests in flight at the end.", &in_flight);
+    }
+
+    /// What became of users and of the pages they asked for.
+    fn users(&mut self, view: &LoadView) {
+        let Some(of) = &view.sessions else { return };
+        let counted = [
+            ("webdyno_users", "Users who came.", of.users),
+            ("webdyno_users_turned_away", "Users who found no connections free until the end.", of.turned_away),
+            ("webdyno_users_gave_up", "Users who gave up on a page and left.", of.gave_up),
+            ("webdyno_users_returned", "Times that a user came back for another page.", of.returned),
+            ("webdyno_pages", "Pages that arrived with all that belongs to them.", of.pages),
+            ("webdyno_pages_incomplete", "Pages of which something failed.", of.incomplete),
+            ("webdyno_reloads", "Times that a page was asked for again before it was there.", of.reloads),
+            ("webdyno_abandoned", "Requests abandoned by users who gave up or reloaded.", of.abandoned),
+        ];
+        counted.into_iter().for_each(|(name, help, count)| self.counter(name, help, Some(count)));
+        let help = "Pages without an end, of which only a lower bound of the time is known.";
+        self.counter("webdyno_pages_unanswered", help, Some(cut_off(view, Part::Page).unwrap_or(0)));
+    }
+
+    /// A counter without labels, where the load has it.
+    fn counter(&mut self, name: &str, help: &str, count: Option<u64>) {
+        if let Some(count) = count {
+            self.lone(name, Kind::Counter, "", help, &count.to_string());
+        }
     }
 
     /// Requests by how they ended.
@@ -216,6 +238,11 @@ impl Page {
             self.sample("webdyno_threshold_met", &labels, met);
         }
     }
+}
+
+/// Values of a part that are known only to be more than something.
+fn cut_off(view: &LoadView, part: Part) -> Option<u64> {
+    view.times.iter().find(|times| times.part == part).map(|times| times.cut_off)
 }
 
 fn help(part: Part) -> &'static str {

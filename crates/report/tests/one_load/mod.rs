@@ -117,6 +117,43 @@ fn what_a_load_cannot_have_is_said_with_what_it_takes() {
 }
 
 #[test]
+fn users_and_their_pages_are_counted() {
+    let mut run = scene::closed();
+    let mut users = model::load::Sessions {
+        users: 1,
+        turned_away: 2,
+        pages: 3,
+        incomplete: 4,
+        gave_up: 5,
+        reloads: 6,
+        abandoned: 7,
+        returned: 8,
+        ..model::load::Sessions::default()
+    };
+    (0..3).for_each(|_| users.page.record(1_000_000));
+    (0..9).for_each(|_| users.page_at_least.record(2_000_000));
+    run.trials[0].load.as_mut().unwrap().sessions = Some(users);
+    let drawn = openmetrics::render(&view(&run, Language::English));
+    metrics::check(&drawn);
+    for expected in [
+        "webdyno_users_total 1",
+        "webdyno_users_turned_away_total 2",
+        "webdyno_users_gave_up_total 5",
+        "webdyno_users_returned_total 8",
+        "webdyno_pages_total 3",
+        "webdyno_pages_incomplete_total 4",
+        "webdyno_pages_unanswered_total 9",
+        "webdyno_reloads_total 6",
+        "webdyno_abandoned_total 7",
+        "webdyno_page_seconds_count 3",
+    ] {
+        assert!(drawn.lines().any(|line| line == expected), "{expected}: {drawn}");
+    }
+    let without = openmetrics::render(&view(&scene::closed(), Language::English));
+    assert!(!without.contains("webdyno_users") && !without.contains("webdyno_pages"));
+}
+
+#[test]
 fn a_visitor_has_columns_and_families_of_its_own() {
     let with = view(&scene::closed(), Language::English);
     check(&csv::render(&with), &expect_file!["../golden/load-closed.csv"]);
