@@ -1,11 +1,15 @@
 //! The command line of ab, where a text shows it above a report: how many requests, how many at a time, whether kept alive.
+//!
+//! Authors paste what they typed, and it may hold their passwords: those are in nothing that leaves this module.
+
+use std::ops::Range;
 
 /// An `ab ...` that stands in the text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Command {
     /// Line it stands in, from 1.
     pub line: usize,
-    /// From `ab` on, as it was written.
+    /// From `ab` on, as it was written but for its secrets.
     pub written: String,
     /// `-n`.
     pub requests: Option<u64>,
@@ -15,7 +19,7 @@ pub struct Command {
     pub timed: bool,
     /// `-k`.
     pub keep_alive: bool,
-    /// What is asked for.
+    /// What is asked for, without name and password.
     pub url: Option<String>,
 }
 
@@ -32,49 +36,112 @@ impl Command {
             offset += word.len() + 1;
             is_ab(word).then_some(at)
         })?;
-        let written = line[start..].trim_end();
-        let mut command = Command { line: number, written: written.to_owned(), concurrency: 1, ..Command::default() };
-        let mut words = written.split_whitespace().skip(1);
+        let text = line[start..].trim_end();
+        let mut command = Command { line: number, concurrency: 1, ..Command::default() };
         let mut known = false;
+        let mut hidden: Vec<(Range<usize>, String)> = Vec::new();
+        let mut words = words(text).into_iter().skip(1);
         while let Some(word) = words.next() {
-            let Some(options) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) else {
-                command.url = Some(word.to_owned());
-                break;
+            let Some(options) = text[word.clone()].strip_prefix('-').filter(|rest| !rest.is_empty()) else {
+                let shown = without_user(&text[word.clone()]);
+                command.url.get_or_insert_with(|| shown.clone().unwrap_or_else(|| text[word.clone()].to_owned()));
+                hidden.extend(shown.map(|shown| (word, shown)));
+                continue;
             };
-            known |= command.take(options, &mut words);
+            let valued = options.char_indices().find(|(_, letter)| WITH_VALUE.contains(*letter));
+            let flags = &options[..valued.map_or(options.len(), |(at, _)| at)];
+            let value = valued.and_then(|(at, letter)| {
+                let attached = word.start + 1 + at + letter.len_utf8()..word.end;
+                Some((letter, if attached.is_empty() { words.next()? } else { attached }))
+            });
+            // To ab all that stands behind the URL is none of its options; to those who read it, it may be a password.
+            if command.url.is_none() {
+                command.keep_alive |= flags.contains('k');
+                known |= value.as_ref().is_some_and(|(letter, value)| command.take(*letter, &text[value.clone()]));
+            }
+            hidden.extend(value.and_then(|(letter, value)| Some((value.clone(), shown(letter, &text[value])?))));
         }
+        command.written = text.to_owned();
+        hidden.into_iter().rev().for_each(|(place, shown)| command.written.replace_range(place, &shown));
         known.then_some(command)
     }
 
-    /// One word of options, such as `kn2` or `n`; whether it says how much is asked.
-    fn take<'a>(&mut self, options: &'a str, words: &mut impl Iterator<Item = &'a str>) -> bool {
-        for (at, letter) in options.char_indices() {
-            if letter == 'k' {
-                self.keep_alive = true;
+    /// An option with its value; whether it says how much is asked.
+    fn take(&mut self, letter: char, value: &str) -> bool {
+        match letter {
+            'n' => {
+                self.requests = value.parse().ok();
+                self.requests.is_some()
             }
-            if !WITH_VALUE.contains(letter) {
-                continue;
+            'c' => {
+                self.concurrency = value.parse().unwrap_or(self.concurrency);
+                true
             }
-            let attached = &options[at + letter.len_utf8()..];
-            let value = if attached.is_empty() { words.next().unwrap_or_default() } else { attached };
-            return match letter {
-                'n' => {
-                    self.requests = value.parse().ok();
-                    self.requests.is_some()
-                }
-                'c' => {
-                    self.concurrency = value.parse().unwrap_or(self.concurrency);
-                    true
-                }
-                't' => {
-                    self.timed = true;
-                    true
-                }
-                _ => false,
-            };
+            't' => {
+                self.timed = true;
+                true
+            }
+            _ => false,
         }
-        false
     }
+}
+
+/// Where words are, as a shell cuts them: a blank between quotes ends none.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let (mut begin, mut quote) = (None, None);
+    for (at, letter) in text.char_indices() {
+        if quote.is_none() && letter.is_whitespace() {
+            words.extend(begin.take().map(|begin| begin..at));
+            continue;
+        }
+        begin.get_or_insert(at);
+        match quote {
+            Some(open) if open == letter => quote = None,
+            None if QUOTES.contains(&letter) => quote = Some(letter),
+            _ => {}
+        }
+    }
+    words.extend(begin.map(|begin| begin..text.len()));
+    words
+}
+
+const QUOTES: [char; 2] = ['\'', '"'];
+
+/// What stands in place of a secret.
+const SECRET: &str = "***";
+
+/// What is shown of an option's value, if it is not shown as it is.
+fn shown(letter: char, value: &str) -> Option<String> {
+    match letter {
+        'A' | 'P' | 'C' => Some(SECRET.to_owned()),
+        'H' => header(value),
+        'X' => without_user(value),
+        _ => None,
+    }
+}
+
+/// Header fields of which everybody knows what stands in them. Others may prove who somebody is.
+const HARMLESS: [&str; 5] = ["host", "user-agent", "connection", "cache-control", "content-type"];
+
+/// A header field without its value, unless that is no secret.
+fn header(value: &str) -> Option<String> {
+    let name = value.split_once(':').map_or("", |(name, _)| name);
+    let bare = name.trim_start_matches(QUOTES).trim().to_ascii_lowercase();
+    if bare.starts_with("accept") || HARMLESS.contains(&bare.as_str()) {
+        return None;
+    }
+    let quote = value.chars().next().filter(|first| QUOTES.contains(first)).map_or(String::new(), String::from);
+    Some(if name.is_empty() { SECRET.to_owned() } else { format!("{name}: {SECRET}{quote}") })
+}
+
+/// A URL without name and password; `None` when it has none.
+fn without_user(url: &str) -> Option<String> {
+    let scheme = url.find("://").filter(|&at| !url[..at].contains(['/', '?', '#', '@'])).map_or(0, |at| at + 3);
+    let begin = scheme + url[scheme..].find(|letter| letter != '/').unwrap_or(0);
+    let end = url[begin..].find(['/', '?', '#']).map_or(url.len(), |at| begin + at);
+    let at = begin + url[begin..end].rfind('@')?;
+    Some(format!("{}{SECRET}{}", &url[..begin], &url[at..]))
 }
 
 #[cfg(test)]
@@ -105,5 +172,27 @@ mod tests {
         check("abコマンドに -n 1000 というオプション", None);
         check("ab -V", None);
         check("", None);
+        check("ab -H 'Accept: a b' -n 3 http://h/", Some((Some(3), 1, false, Some("http://h/"))));
+    }
+
+    #[test]
+    fn secrets_are_not_repeated() {
+        let check = |line: &str, expected: &str| {
+            let found = Command::find(line, 1).unwrap();
+            assert_eq!(found.written, expected, "{line}");
+            assert!(!found.url.unwrap_or_default().contains("s3cret"), "{line}");
+        };
+        check(
+            "$ ab -n 300 -c 4 -A me:s3cret -C sid=s3cret http://u:s3cret@localhost/",
+            "ab -n 300 -c 4 -A *** -C *** http://***@localhost/",
+        );
+        check("ab -n 3 -kAme:s3cret -P 'me:a s3cret' h/", "ab -n 3 -kA*** -P *** h/");
+        check("ab -n 3 -H 'Authorization: Bearer s3cret' h/", "ab -n 3 -H 'Authorization: ***' h/");
+        check("ab -n 3 -H\"X-Api-Key:s3cret\" -H s3cret h/", "ab -n 3 -H\"X-Api-Key: ***\" -H *** h/");
+        check("ab -n 3 -H 'Accept-Encoding: gzip, br' h/", "ab -n 3 -H 'Accept-Encoding: gzip, br' h/");
+        check("ab -n 3 -X u:s3cret@proxy:8080 http:///u:s3cret@h/", "ab -n 3 -X ***@proxy:8080 http:///***@h/");
+        check("ab -n 3 http://h/?next=http://x@y -C s3cret", "ab -n 3 http://h/?next=http://x@y -C ***");
+        check("ab -n 3 -A 'me:s3cret h/", "ab -n 3 -A ***");
+        check("ab -n 3 -A", "ab -n 3 -A");
     }
 }
