@@ -34,9 +34,14 @@ pub(super) fn outline(search: &RateSearch, spec: &LoadSpec) -> String {
          nothing remains unsent\nhalved while they miss, times 1.5 while they hold, then the middle between the two until they are \
          within {} %; the last that held is tried twice\nnothing below {floor}/s, where there would be too few requests to judge by\n",
         goals.join(" and "),
-        search.precision * 100.0,
+        percent(search.precision),
     );
     out
+}
+
+/// A share in percent as it was typed: what is a hair more or less in binary is not shown.
+fn percent(share: f64) -> f64 {
+    (share * 1e8).round() / 1e6
 }
 
 /// A line on a step that is over.
@@ -70,5 +75,17 @@ pub(crate) fn exit(answer: model::search::Answer) -> Exit {
         model::search::Answer::Found { .. } => Exit::Done,
         model::search::Answer::Nothing { .. } => Exit::Worse,
         model::search::Answer::AtLeast { .. } | model::search::Answer::Open { .. } => Exit::Inconclusive,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_precision_is_printed_as_it_was_typed() {
+        for typed in [0.1, 0.3, 2.3, 5.0, 7.0, 12.5, 29.0, 50.0] {
+            assert_eq!(percent(typed / 100.0).to_string(), typed.to_string());
+        }
     }
 }

@@ -49,12 +49,12 @@ fn printed(value: f64, unit: Unit) -> String {
     }
 }
 
-/// Three significant digits, and never 0 or 100 for what is only close to it.
+/// Three significant digits, two of what is small, and never 0 or 100 for what is only close to it.
 pub(super) fn percent(value: f64) -> String {
     let digits = match value.min(100.0 - value) {
-        x if x <= 0.0 => 0,
-        x if x < 0.01 => 4,
-        x if x < 0.1 => 3,
+        // Nobody sends as many requests as it takes to be so close.
+        x if x < 1e-12 => 0,
+        x if x < 0.1 => (1.0 - x.log10().floor()) as usize,
         x if x < 10.0 => 2,
         _ => 1,
     };
@@ -78,6 +78,9 @@ mod tests {
         check(0.0, Unit::Percent, "0 %");
         check(100.0, Unit::Percent, "100 %");
         check(0.0042, Unit::Percent, "0.0042 %");
+        check(1.0 / 30_000.0, Unit::Percent, "0.000033 %");
+        check(100.0 - 1.0 / 30_000.0, Unit::Percent, "99.999967 %");
+        check(100.0 / 1e12, Unit::Percent, "0.00000000010 %");
         check(0.042, Unit::Percent, "0.042 %");
         check(99.96, Unit::Percent, "99.960 %");
         check(4.2, Unit::Percent, "4.20 %");

@@ -204,6 +204,31 @@ mod tests {
     }
 
     #[test]
+    fn a_page_and_what_belongs_to_it() {
+        let session = model::plan::SessionSpec {
+            connections: 6,
+            think_ns: SECOND,
+            returns: 0.0,
+            patience_ns: None,
+            reload_after_ns: None,
+            reloads: 0,
+        };
+        let page = |parts: usize| {
+            let mix = vec![RequestSpec::get("/"); parts + 1];
+            LoadSpec { mix, session: Some(session.clone()), connections: 12, ..LoadSpec::of("l", "/") }
+        };
+        let users = "users with 6 connections each, at most 2 of them: 12 at a time, until stopped, keep-alive";
+        let ja = "それぞれ 6 接続の利用者（同時に最大 2 人）: 並列度 12、停止するまで、KeepAlive あり";
+        for (parts, english, japanese) in
+            [(1, "1 thing that belongs to it", "1 件"), (2, "2 things that belong to it", "2 件")]
+        {
+            let (english, japanese) =
+                (format!("GET / with {english}, {users}"), format!("GET / とページに属する {japanese}、{ja}"));
+            check(&page(parts), &english, &japanese);
+        }
+    }
+
+    #[test]
     fn a_log_is_named_and_not_its_place_in_the_template() {
         let log = Log {
             file: "access.log".into(),
