@@ -43,12 +43,21 @@ pub(crate) fn named(style: &str) -> Vec<(String, Kind)> {
 #[derive(Default)]
 struct Declaration {
     text: String,
+    /// Whether the property in front of the first colon, once there is one, is where a font comes from. Said once and kept: every
+    /// address asks for it, and a hostile page has as many as it likes.
+    is_source: Option<bool>,
     /// Whether a usable font has been named; a browser fetches the first.
     has_font: bool,
 }
 
+/// The property that says where a font comes from.
+const SOURCE: &str = "src";
+
 impl Declaration {
     fn push(&mut self, letter: char) {
+        if letter == ':' && self.is_source.is_none() {
+            self.is_source = Some(self.text.trim_ascii() == SOURCE);
+        }
         if !(letter.is_ascii_whitespace() && (self.text.is_empty() || self.text.starts_with('@'))) {
             self.text.push(letter.to_ascii_lowercase());
         }
@@ -64,8 +73,7 @@ impl Declaration {
         if self.text.starts_with('@') {
             return (self.text == "@import").then_some(Kind::Style);
         }
-        let property = self.text.split(':').next().unwrap_or_default().trim_ascii();
-        if property != "src" {
+        if !self.is_source.unwrap_or_else(|| self.text.trim_ascii() == SOURCE) {
             return Some(Kind::Image);
         }
         let path = address.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
@@ -192,6 +200,21 @@ mod tests {
         check("@import \"a", &expect!["Style a"]);
         check("/* x", &expect![""]);
         check(r"x:url(\", &expect!["Image "]);
+    }
+
+    /// Each of these took hours as long as an address read again all that stood before it in its declaration.
+    #[test]
+    fn long_declarations_are_read_once() {
+        const LONG: usize = 8 << 20;
+        let check = |begin: &str, expected: usize, kind: Kind| {
+            let count = (LONG - begin.len()) / 6;
+            let found = named(&(begin.to_owned() + &"url() ".repeat(count)));
+            assert_eq!((found.len(), found[0].1), (if expected == 0 { count } else { expected }, kind));
+        };
+        check("", 0, Kind::Image);
+        check(&("x".repeat(LONG / 2) + " "), 0, Kind::Image);
+        check(&format!("x{}:", " ".repeat(LONG / 2)), 0, Kind::Image);
+        check(&format!("src{}:", " ".repeat(LONG / 2)), 1, Kind::Font);
     }
 
     proptest! {

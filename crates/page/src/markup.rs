@@ -54,6 +54,9 @@ struct Document<'a> {
     icon: Option<String>,
 }
 
+/// The longest address of a `base` that counts: servers take no longer request lines.
+const LONGEST_BASE: usize = 8192;
+
 /// What addresses are relative to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Base {
@@ -119,7 +122,9 @@ impl Document<'_> {
     fn base(&mut self, tag: &Tag<'_>) {
         let Some(href) = tag.get("href").filter(|_| self.base == Base::Page) else { return };
         self.base = Base::Element;
-        if let Some(base) = self.listing.page.join(href.trim_ascii()).ok().filter(crate::is_http) {
+        // Every address that follows is joined to it: a hostile one would be copied as often.
+        let usable = |base: &url::Url| crate::is_http(base) && base.as_str().len() <= LONGEST_BASE;
+        if let Some(base) = self.listing.page.join(href.trim_ascii()).ok().filter(usable) {
             self.listing.base = base;
         }
     }

@@ -46,6 +46,7 @@ fn the_first_base_counts() {
     );
     check("<base href=//y.example/><img src=a>", &expect!["Image http://y.example/a"]);
     check("<base href=data:,x><img src=a>", &expect!["Image /dir/a"]);
+    check(&format!("<base href=/{}/><img src=a>", "b".repeat(8192)), &expect!["Image /dir/a"]);
 }
 
 #[test]
