@@ -172,6 +172,7 @@ fn footer(page: &mut Page, view: &LoadView) {
     let arguments = [
         ("began", view.began.as_str().into()),
         ("version", view.version.as_str().into()),
+        ("seed", view.spec.seed.to_string().into()),
         ("end", view.end.text.as_str().into()),
     ];
     let made = page.words.say("load-made-line", &arguments);

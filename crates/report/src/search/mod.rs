@@ -34,6 +34,8 @@ pub struct SearchView {
     pub host: HostView,
     /// What was sent, in words.
     pub sent: Sentence,
+    /// What decided what chance decides.
+    pub seed: u64,
     /// What was searched for.
     pub search: RateSearch,
     /// Good answers per second of the closed loop before it, if there was one.
@@ -88,6 +90,7 @@ impl SearchView {
             version: run.head.version.clone(),
             host: run::host(&run.head.host),
             sent: sent::sentence(spec, &words),
+            seed: spec.seed,
             closed: closed.and_then(|trial| trial.load.as_ref()).map(LoadResult::goodput),
             sentences: sentences(&search, answer, &views, &words),
             doubts: doubts(&contradictions, &run.head.end, &words),

@@ -36,6 +36,7 @@ pub fn render(view: &SearchView, look: Look) -> String {
     let arguments = [
         ("began", view.began.as_str().into()),
         ("version", view.version.as_str().into()),
+        ("seed", view.seed.to_string().into()),
         ("end", view.end.text.as_str().into()),
     ];
     let made = page.words.say("load-made-line", &arguments);
