@@ -11,8 +11,8 @@ pub enum ThresholdError {
     NoOperator(String),
     /// No such metric.
     #[error(
-        "`{0}` is no metric: use p50, p99.9 (any percentile), min, mean or max, also of service., first_byte., connect. or \
-         handshake.; rate, sent/s or bytes/s; failed, unsent, in_flight, retries, status.503 or status.5xx"
+        "`{0}` is no metric: use p50, p99.9 (any percentile), min, mean or max, also of page., service., first_byte., \
+         connect. or handshake.; rate, sent/s or bytes/s; failed, unsent, in_flight, retries, status.503 or status.5xx"
     )]
     NoMetric(String),
     /// A percentile that is none.

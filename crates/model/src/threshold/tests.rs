@@ -69,6 +69,9 @@ fn what_is_wrong_is_said_in_one_line() {
     for unknown in ["error rate", "latency", "p", "service", "total.p99", "service.rate"] {
         let error = Threshold::parse(&format!("{unknown} < 1")).unwrap_err().to_string();
         assert!(error.starts_with(&format!("`{unknown}` is no metric: use p50, ")) && !error.contains('\n'), "{error}");
+        // Every part is named but the one that needs no name.
+        let named = |part: &Part| error.contains(&format!("{}.", part.name()));
+        assert!(Part::ALL.iter().filter(|part| **part != Part::Latency).all(named), "{error}");
     }
 }
 

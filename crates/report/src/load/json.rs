@@ -8,8 +8,10 @@ use super::{GeneratorView, LoadView, ProbeView, SecondView, ThresholdView, Times
 use crate::language::Sentence;
 use crate::view::{DiagnosisView, FailureView, HostView, TroubleView};
 use model::Nanos;
-use model::load::{Failure, Sessions};
-use model::plan::{Arrivals, Body, HttpVersion, LoadSpec, Pace, RequestSpec};
+use model::load::{Failure, Sessions, TlsFacts};
+use model::plan::{
+    Arrivals, Body, HttpVersion, LoadSpec, Pace, RequestSpec, SessionSpec, TlsSpec, TlsVersion, Verify, Warmup,
+};
 use model::statistic::{Found, Part};
 use model::threshold::{Met, Unit};
 use serde::Serialize;
@@ -42,6 +44,7 @@ struct Document<'a> {
     webdyno: &'a str,
     host: &'a HostView,
     load: Load<'a>,
+    tls: Option<&'a TlsFacts>,
     counts: Counts<'a>,
     late: Counts<'a>,
     failures: &'a [FailureView],
@@ -85,6 +88,40 @@ struct Load<'a> {
     same_length: bool,
     busy_poll: bool,
     seed: u64,
+    users: Option<Users>,
+    warm_up: Option<WarmUp>,
+    checks: Vec<String>,
+    cookies: bool,
+    tls: Option<Tls<'a>>,
+}
+
+/// How users behave.
+#[derive(Serialize)]
+struct Users {
+    connections: u32,
+    think_s: f64,
+    returns: f64,
+    patience_s: Option<f64>,
+    reload_after_s: Option<f64>,
+    reloads: u32,
+}
+
+/// What was sent before the load.
+#[derive(Serialize)]
+struct WarmUp {
+    requests: Option<u64>,
+    duration_s: Option<f64>,
+}
+
+/// How TLS was asked for.
+#[derive(Serialize)]
+struct Tls<'a> {
+    server_name: &'a str,
+    verify: &'static str,
+    version: Option<TlsVersion>,
+    suites: &'a [String],
+    client_certificate: bool,
+    resume: bool,
 }
 
 #[derive(Serialize)]
@@ -218,6 +255,7 @@ impl<'a> Document<'a> {
             webdyno: &view.version,
             host: &view.host,
             load: Load::of(view),
+            tls: view.tls.as_ref(),
             counts: Counts::of(&view.counts),
             late: Counts::of(&view.late),
             failures: &view.failures,
@@ -287,6 +325,51 @@ impl<'a> Load<'a> {
             same_length: spec.same_length,
             busy_poll: spec.busy_poll,
             seed: spec.seed,
+            users: spec.session.as_ref().map(Users::of),
+            warm_up: WarmUp::of(view.warmup),
+            checks: spec.checks.iter().map(ToString::to_string).collect(),
+            cookies: spec.cookies,
+            tls: spec.tls.as_ref().map(Tls::of),
+        }
+    }
+}
+
+impl Users {
+    fn of(session: &SessionSpec) -> Users {
+        Users {
+            connections: session.connections,
+            think_s: seconds(session.think_ns),
+            returns: session.returns,
+            patience_s: session.patience_ns.map(seconds),
+            reload_after_s: session.reload_after_ns.map(seconds),
+            reloads: session.reloads,
+        }
+    }
+}
+
+impl WarmUp {
+    fn of(warmup: Warmup) -> Option<WarmUp> {
+        match warmup {
+            Warmup::None => None,
+            Warmup::Requests(n) => Some(WarmUp { requests: Some(n), duration_s: None }),
+            Warmup::Duration(ns) => Some(WarmUp { requests: None, duration_s: Some(seconds(ns)) }),
+        }
+    }
+}
+
+impl<'a> Tls<'a> {
+    fn of(spec: &'a TlsSpec) -> Tls<'a> {
+        Tls {
+            server_name: &spec.server_name,
+            verify: match spec.verify {
+                Verify::System => "system",
+                Verify::File(_) => "file",
+                Verify::Nothing => "nothing",
+            },
+            version: spec.version,
+            suites: &spec.suites,
+            client_certificate: spec.client.is_some(),
+            resume: spec.resume,
         }
     }
 }

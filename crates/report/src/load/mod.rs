@@ -23,8 +23,8 @@ use crate::view::{
     DiagnosisView, FailureView, HostView, Table, TroubleView, cells, doubts, run, sent, series, trouble,
 };
 use model::latency::Latency;
-use model::load::{Counts, Generator, LoadResult, Sessions};
-use model::plan::{LoadSpec, ServerSpec};
+use model::load::{Counts, Generator, LoadResult, Sessions, TlsFacts};
+use model::plan::{LoadSpec, ServerSpec, Warmup};
 use model::run::Run;
 use model::statistic::{Found, Part, Statistic};
 use model::threshold::{Judged, Threshold};
@@ -51,6 +51,10 @@ pub struct LoadView {
     pub host: HostView,
     /// What was asked for.
     pub spec: LoadSpec,
+    /// What was sent before it, and is in none of its numbers.
+    pub warmup: Warmup,
+    /// What TLS came to on the first connection that it came up on.
+    pub tls: Option<TlsFacts>,
     /// The same in words.
     pub sent: Sentence,
     /// How the load ended.
@@ -269,6 +273,8 @@ impl LoadView {
             version: run.head.version.clone(),
             host: run::host(&run.head.host),
             spec: spec.clone(),
+            warmup: run.head.plan.warmup,
+            tls: load.tls.clone(),
             sent: sent::sentence(spec, &words),
             outcome: series::load_outcome(trial, &words),
             counts: load.counts.clone(),

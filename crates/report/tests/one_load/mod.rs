@@ -5,6 +5,8 @@ mod scene;
 mod search;
 
 use expect_test::{ExpectFile, expect_file};
+use model::load::TlsFacts;
+use model::plan::{SessionSpec, TlsSpec, TlsVersion, Verify, Warmup};
 use model::run::Run;
 use model::statistic::Statistic;
 use model::threshold::Threshold;
@@ -12,7 +14,7 @@ use model::trial::{Outcome, Stop};
 use report::load::{LoadView, csv, json, openmetrics, text};
 use report::text::{Colour, Look};
 use report::{Language, View};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const EXPECTED: [&str; 9] = [
     "p50 < 50ms",
@@ -239,6 +241,58 @@ fn as_json_it_says_what_was_measured() {
     assert_eq!(at("/thresholds/1/met"), "no");
     assert_eq!(at("/thresholds/2/met"), "unknown");
     assert_eq!(at("/met"), false);
+}
+
+#[test]
+fn as_json_it_says_what_was_asked_for() {
+    let mut run = scene::closed();
+    let draw = |run: &Run| {
+        let document: Value = serde_json::from_str(&json::render(&view(run, Language::English))).unwrap();
+        assert_eq!(check_schema(&document), Vec::<String>::new());
+        ["users", "warm_up", "checks", "cookies", "tls"].map(|name| document["load"][name].clone())
+    };
+    assert_eq!(draw(&run), [Value::Null, Value::Null, json!([]), json!(false), Value::Null]);
+    run.head.plan.warmup = Warmup::Duration(2_500_000_000);
+    let spec = &mut run.head.plan.loads[0];
+    spec.session = Some(SessionSpec {
+        connections: 6,
+        think_ns: 1_500_000_000,
+        returns: 0.25,
+        patience_ns: Some(8_000_000_000),
+        reload_after_ns: None,
+        reloads: 2,
+    });
+    spec.checks = vec!["status = 200".to_owned().try_into().unwrap()];
+    spec.cookies = true;
+    spec.tls = Some(TlsSpec {
+        server_name: "example.org".to_owned(),
+        verify: Verify::File("/secret/ca.pem".into()),
+        version: Some(TlsVersion::Tls13),
+        suites: vec![],
+        client: None,
+        resume: true,
+    });
+    let users = json!({
+        "connections": 6, "think_s": 1.5, "returns": 0.25, "patience_s": 8.0, "reload_after_s": null, "reloads": 2
+    });
+    let tls = json!({
+        "server_name": "example.org", "verify": "file", "version": "1.3", "suites": [], "client_certificate": false,
+        "resume": true
+    });
+    let warm_up = json!({ "requests": null, "duration_s": 2.5 });
+    assert_eq!(draw(&run), [users, warm_up, json!(["status = 200"]), json!(true), tls]);
+    run.head.plan.warmup = Warmup::Requests(3);
+    assert_eq!(draw(&run)[1], json!({ "requests": 3, "duration_s": null }));
+    run.trials[0].load.as_mut().unwrap().tls = Some(TlsFacts {
+        version: TlsVersion::Tls13,
+        suite: "TLS13_AES_256_GCM_SHA384".to_owned(),
+        group: None,
+        key_bits: Some(256),
+    });
+    draw(&run);
+    let document: Value = serde_json::from_str(&json::render(&view(&run, Language::English))).unwrap();
+    let agreed = json!({ "version": "1.3", "suite": "TLS13_AES_256_GCM_SHA384", "group": null, "key_bits": 256 });
+    assert_eq!(document["tls"], agreed);
 }
 
 /// The page that explains all this: what it shows can be typed, and its numbers are ours.
