@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// It did not come.
-    #[error("cannot fetch the page {url}: {why}")]
+    #[error("cannot fetch the page {url}: {why}; is the server there, and the address the page's own?")]
     Fetch {
         /// Its address.
         url: String,
