@@ -66,11 +66,11 @@ pub fn load(
     load_witnessed(orders, store, &|| (), on_event).map(|(loaded, _)| loaded)
 }
 
-/// As [`load`] for a load that is no search, with a witness beside each of its workers, who comes back at the end; there is none
+/// As [`load()`] for a load that is no search, with a witness beside each of its workers, who comes back at the end; there is none
 /// if it was over before it began.
 ///
 /// # Errors
-/// As [`load`].
+/// As [`load()`].
 pub fn load_witnessed<W: Witness>(
     orders: &LoadOrders<'_>,
     store: Option<&mut Store>,
