@@ -339,6 +339,7 @@ bar-unanswered = no answer
 spark-good = good answers per second, from { $least } to { $most }; a mark is { $seconds } s
 spark-failed = failures per second, from { $least } to { $most }; a mark is { $seconds } s
 load-interrupted = interrupted; what was measured until then is shown
+load-nothing-measured = The load ended before anything was measured.
 load-made-line = { $began }, webdyno { $version }, seed { $seed }: { $end }
 
 # ---- the live screen ----

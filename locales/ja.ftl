@@ -255,6 +255,7 @@ bar-unanswered = 応答なし
 spark-good = 1 秒あたりの正常な応答（{ $least }〜{ $most }）、1 文字は { $seconds } 秒
 spark-failed = 1 秒あたりの失敗（{ $least }〜{ $most }）、1 文字は { $seconds } 秒
 load-interrupted = 中断されました。それまでの測定値を示します
+load-nothing-measured = 何も測定しないうちに終わりました。
 load-made-line = { $began }、webdyno { $version }、シード { $seed }: { $end }
 
 # ---- 測定中の画面 ----

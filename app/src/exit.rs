@@ -1,9 +1,9 @@
 //! Exit codes, decided in one place.
 
 use crate::command::load::NoSuchHost;
-use experiment::ExperimentError;
+use experiment::{ExperimentError, PageError};
 use host::HostError;
-use load::LoadError;
+use load::{FetchError, LoadError};
 use server::ServerError;
 use std::process::ExitCode;
 use store::StoreError;
@@ -56,12 +56,16 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(ExperimentError::NoAnswer { .. }) => Exit::Server,
         Some(ExperimentError::Store(_)) => Exit::Store,
         Some(_) => Exit::Environment,
-        None if error.is::<NoSuchHost>() => Exit::Server,
+        None if error.is::<NoSuchHost>() || is_no_page(error) => Exit::Server,
         None if error.is::<StoreError>() => Exit::Store,
         None if error.is::<HostError>() || error.is::<std::io::Error>() => Exit::Environment,
         // A plan that makes no sense, a file that is not there.
         None => Exit::Usage,
     }
+}
+
+fn is_no_page(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(PageError::Fetch { why: FetchError::Failed(_), .. } | PageError::Status { .. }))
 }
 
 fn of_load(error: &LoadError) -> Exit {

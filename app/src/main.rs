@@ -72,7 +72,7 @@ fn run(args: &[OsString]) -> Exit {
         Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),
     };
     result.unwrap_or_else(|error| {
-        say::tell(format!("{error:#}"));
+        say::tell(say::with_causes(&error));
         exit::of(&error)
     })
 }

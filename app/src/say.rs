@@ -18,6 +18,15 @@ pub(crate) fn tell(what: impl Display) {
     say(&format!("webdyno: {}", without_numbers(&what.to_string())));
 }
 
+/// An error and its causes in one line, each once: some say their cause themselves.
+pub(crate) fn with_causes(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |told, cause| match cause.to_string() {
+        cause if told.is_empty() => cause,
+        cause if told.contains(&cause) => told,
+        cause => format!("{told}: {cause}"),
+    })
+}
+
 pub(crate) fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -27,6 +36,13 @@ pub(crate) fn without_numbers(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = anyhow::anyhow!("no port").context("cannot start: no port; choose one").context("run");
+        assert_eq!(with_causes(&error), "run: cannot start: no port; choose one");
+        assert_eq!(with_causes(&anyhow::anyhow!("a").context("b")), "b: a");
+    }
 
     #[test]
     fn the_kernels_numbers_are_left_out() {

@@ -3,7 +3,7 @@
 mod tool;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -33,7 +33,8 @@ fn check_counts(address: SocketAddr, requests: u64, good: u64, failed: &[(&str, 
     let url = format!("http://{address}/");
     let finished =
         tool.run(&["load", "--plain", "--json", "--no-probe", "--preflight", "0", "-c", "1", "-n", &n, &url]);
-    assert_eq!(finished.code, 0, "{finished:?}");
+    // Without a good answer it says too little.
+    assert_eq!(finished.code, if good == 0 { 3 } else { 0 }, "{finished:?}");
     let found: Value = serde_json::from_str(&finished.out).expect("JSON");
     assert_eq!(found["counts"]["good"], good, "{}", finished.out);
     let told: Vec<(&str, u64)> = found["counts"]["failed"]
@@ -243,10 +244,97 @@ fn whom_one_operates_is_said_once() {
         assert!(finished.code == code && finished.err.contains(says), "{finished:?}");
     };
     check(&[], 2, "example.test is not this machine; if you operate it, say so once: --i-operate example.test");
-    check(&["--i-operate", "other.test"], 2, "--i-operate example.test");
+    check(&["--i-operate", "other.test"], 2, "type --i-operate example.test,");
     check(&["--i-operate", "example.test", "--dry-run"], 0, "");
     check(&[], 2, "say so once");
     check(&["--i-operate", "example.test"], 0, "run ");
     check(&[], 0, "run ");
     assert_eq!(proxy.requests(), 4);
+}
+
+#[test]
+fn a_proxy_elsewhere_and_what_is_behind_it_are_advised_together() {
+    let check = |named: &str| {
+        let typed = ["load", "--dry-run", "--proxy", "http://192.0.2.1:1", "--i-operate", named, "http://192.0.2.9/"];
+        let finished = Tool::new().run(&typed);
+        check_refused(&finished, 2, &["type --i-operate 192.0.2.1,192.0.2.9, if"]);
+    };
+    check("192.0.2.1");
+    check("192.0.2.9");
+    check("192.0.2.5");
+}
+
+#[test]
+fn what_cannot_be_kept_is_shown_all_the_same() {
+    let server = Scripted::always(vec![Step::Wait(Duration::from_millis(50)), Step::Send(answer(200, "abc"))]);
+    let url = format!("http://{}/", server.address());
+    let check = |typed: &[&str], code: i32, shown: &str| {
+        let (tool, before) = (Tool::new(), server.requests());
+        // A write that is refused shall be an error as on a full disk, and no signal.
+        let program = tool.command(&[typed, &[&url]].concat());
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+        command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("webdyno starts");
+        while server.requests() < before + 3 {
+            std::thread::yield_now();
+        }
+        // The store is open by now. From here on no file of this process may grow.
+        let nothing = Rlimit { current: Some(0), maximum: Some(0) };
+        prlimit(Some(Pid::from_child(&child)), Resource::Fsize, nothing).expect("our own child");
+        let finished = Finished::of(&child.wait_with_output().expect("webdyno ends"));
+        assert_eq!(finished.code, code, "{finished:?}");
+        assert!(finished.out.contains(shown) && finished.err.contains("store"), "{finished:?}");
+    };
+    let load = ["load", "--plain", "--no-probe", "--preflight", "0", "-c", "1", "-n", "20"];
+    check(&load, 6, "good answers");
+    check(&["ab", "-n", "20"], 0, "Complete requests:      20");
+}
+
+#[test]
+fn a_page_is_no_template() {
+    let page = r#"<img src="/a?x=${foo}"><img src="/b?${hex:65536}">"#;
+    let server = Scripted::always(vec![Step::Send(answer(200, page))]);
+    let url = format!("http://{}/", server.address());
+    Tool::new().run(&["load", "--plain", "--no-probe", "--preflight", "0", "--page", "-n", "2", "-c", "6", &url]);
+    let asked: Vec<String> = server.all_requests().into_iter().map(|(head, _)| head).collect();
+    for target in ["GET /a?x=${foo} HTTP", "GET /b?${hex:65536} HTTP"] {
+        assert!(asked.iter().any(|head| head.starts_with(target)), "{target} is not among {asked:?}");
+    }
+}
+
+#[test]
+fn a_page_that_does_not_come_is_the_servers_affair() {
+    let page = |steps: Vec<Step>| {
+        let server = Scripted::always(steps);
+        Tool::new().run(&["load", "--plain", "--page", "-n", "2", &format!("http://{}/", server.address())])
+    };
+    check_refused(&page(vec![Step::Close]), 4, &["cannot fetch the page", "is the server there"]);
+    check_refused(&page(vec![Step::Send(answer(404, ""))]), 4, &["was answered with status 404"]);
+}
+
+#[test]
+fn a_load_without_a_good_answer_says_nothing() {
+    let server = Scripted::always(vec![Step::Send(answer(500, "abc"))]);
+    let url = format!("http://{}/", server.address());
+    assert_eq!(load(&url, &["-n", "20"]).code, 3);
+    // Unless that is what was expected.
+    assert_eq!(load(&url, &["-n", "20", "--expect", "failed = 20"]).code, 0);
+    assert_eq!(load(&url, &["-n", "20", "--expect", "failed = 0"]).code, 1);
+}
+
+#[test]
+fn a_warm_up_that_was_interrupted_is_told() {
+    let (tool, server) = (Tool::new(), Scripted::always(vec![Step::Send(answer(200, "abc"))]));
+    let url = format!("http://{}/", server.address());
+    let child = tool.spawn(&["load", "--json", "-c", "1", "-n", "9", "--warmup", "10min", "--preflight", "0", &url]);
+    while server.requests() < 50 {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child");
+    let ended = Finished::of(&child.wait_with_output().expect("webdyno ends"));
+    let line = "The load ended before anything was measured.";
+    assert!(ended.code == 130 && ended.out.is_empty() && ended.err.contains(line), "{ended:?}");
+    let again = tool.run(&["report"]);
+    assert!(again.code == 3 && again.err.contains(line), "{again:?}");
 }

@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use model::import::Import;
 use model::plan::{Role, ServerSpec};
 use model::run::Run;
+use model::trial::{Outcome, Stop};
 use report::ImportView;
 use report::load::LoadView;
 use report::search::SearchView;
@@ -68,11 +69,7 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
     // One load against a server that is not ours has a report of its own; as Markdown or a page it looks like any run.
     if matches!(run.head.plan.server, ServerSpec::Url(_)) && !flags.markdown && flags.html.is_none() {
         let form = if flags.json { Form::Json } else { Form::Text };
-        return Ok(match show_load(&run, form, &flags.lang) {
-            Some(true) => Exit::Done,
-            Some(false) => Exit::Worse,
-            None => Exit::Inconclusive,
-        });
+        return Ok(show_load(&run, form, &flags.lang));
     }
     let view = View::of(&run, language(&flags.lang));
     let text = if flags.json {
@@ -107,11 +104,13 @@ pub(super) enum Form {
     OpenMetrics,
 }
 
-/// Shows a run that is one load, and says whether all that was expected of it holds; `None` when it is none, or ended before
-/// it began.
-pub(super) fn show_load(run: &Run, form: Form, lang: &LangFlag) -> Option<bool> {
+/// Shows a run that is one load, and says how the process should end by it.
+pub(super) fn show_load(run: &Run, form: Form, lang: &LangFlag) -> Exit {
     let expected: Vec<_> = run.head.plan.loads.iter().flat_map(|load| load.expect.iter().cloned()).collect();
-    let view = LoadView::of(run, &expected, language(lang))?;
+    let Some(view) = LoadView::of(run, &expected, language(lang)) else {
+        say(&report::load::nothing_measured(language(lang)));
+        return Exit::Inconclusive;
+    };
     let text = match form {
         Form::Text => report::load::text::render(&view, look()),
         Form::Json => report::load::json::render(&view),
@@ -121,7 +120,15 @@ pub(super) fn show_load(run: &Run, form: Form, lang: &LangFlag) -> Option<bool> 
     let mut out = std::io::stdout().lock();
     // Whoever closed the pipe has seen enough.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    Some(view.met())
+    let guarded =
+        run.trials.iter().any(|trial| matches!(trial.outcome, Outcome::EndedEarly(stop) if stop != Stop::Interrupted));
+    // Without a good answer nothing is known of the server but that, unless it is what was expected.
+    let says_nothing = view.thresholds.is_empty() && view.counts.good == 0;
+    match view.met() {
+        false => Exit::Worse,
+        true if guarded || says_nothing => Exit::Inconclusive,
+        true => Exit::Done,
+    }
 }
 
 /// Shows a run that is a search for a rate, and says how the process should end by it.

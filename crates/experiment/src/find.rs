@@ -6,14 +6,14 @@ use crate::event::Event;
 use crate::post::one_at_a_time;
 use crate::schedule::{Slot, schedule};
 use crate::search::Search;
-use crate::single::{LoadOrders, empty, measure, preflight, spec};
+use crate::single::{LoadOrders, Loaded, empty, measure, preflight, spec};
 use model::plan::{LoadSpec, Pace};
 use model::run::{Run, RunEnd, RunHead};
 use model::search::RateSearch;
 use model::trial::{Outcome, Preflight, Stop, Trial};
 use model::{Nanos, SECOND};
 use std::sync::atomic::Ordering;
-use store::Store;
+use store::{Store, StoreError};
 
 /// The closed loop takes no longer.
 const CLOSED_NS: Nanos = 3 * SECOND;
@@ -26,6 +26,8 @@ struct Finder<'a, 'b> {
     slot: Slot,
     preflight: Option<Preflight>,
     trials: Vec<Trial>,
+    // The first refusal of the store, which is not asked again.
+    kept: Result<(), StoreError>,
 }
 
 /// Carries out the search that the plan asks for.
@@ -34,25 +36,26 @@ pub(crate) fn find(
     search: &RateSearch,
     mut store: Option<&mut Store>,
     on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<Run, ExperimentError> {
+) -> Result<Loaded, ExperimentError> {
     let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
     let preflight = preflight(orders, &slot, on_event)?;
     if let Some(store) = store.as_deref_mut() {
         store.begin(&orders.head)?;
     }
     on_event(Event::Searching { head: &orders.head });
-    let mut finder = Finder { orders, search, store: store.as_deref_mut(), slot, preflight, trials: Vec::new() };
+    let mut finder =
+        Finder { orders, search, store: store.as_deref_mut(), slot, preflight, trials: Vec::new(), kept: Ok(()) };
     let ended = finder.steps(on_event);
-    let trials = finder.trials;
+    let Finder { trials, mut kept, .. } = finder;
     let end = match &ended {
         Ok(()) if orders.interrupted.load(Ordering::Relaxed) => RunEnd::Interrupted,
         Ok(()) => RunEnd::Complete,
         Err(error) => RunEnd::Failed(error.to_string()),
     };
     if let Some(store) = store {
-        store.finish(&orders.head.id, &end)?;
+        kept = kept.and(store.finish(&orders.head.id, &end));
     }
-    ended.map(|()| Run { head: RunHead { end, ..orders.head.clone() }, trials })
+    ended.map(|()| Loaded { run: Run { head: RunHead { end, ..orders.head.clone() }, trials }, kept })
 }
 
 impl Finder<'_, '_> {
@@ -103,8 +106,8 @@ impl Finder<'_, '_> {
         } else {
             measure(self.orders, load, &self.slot, &mut trial, &|| (), on_event)?;
         }
-        if let Some(store) = self.store.as_deref_mut() {
-            store.save_trial(&self.orders.head.id, &trial)?;
+        if let (Some(store), Ok(())) = (self.store.as_deref_mut(), &self.kept) {
+            self.kept = store.save_trial(&self.orders.head.id, &trial);
         }
         self.trials.push(trial);
         Ok(&self.trials[number])

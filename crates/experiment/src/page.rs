@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// It did not come.
-    #[error("cannot fetch the page {url}: {why}")]
+    #[error("cannot fetch the page {url}: {why}{}", what_to_do(why))]
     Fetch {
         /// Its address.
         url: String,
@@ -27,6 +27,13 @@ pub enum PageError {
     /// Its address is none.
     #[error(transparent)]
     Address(#[from] page::AddressError),
+}
+
+fn what_to_do(why: &FetchError) -> &'static str {
+    match why {
+        FetchError::Failed(_) => "; is the server there, and the address the page's own?",
+        FetchError::Load(_) | FetchError::TooLong => "",
+    }
 }
 
 /// What a browser would fetch for the page that the load's first request asks for, and whose whole address is `url`. The page
@@ -81,7 +88,8 @@ mod tests {
         let elsewhere = "the page URL was answered with status 301; give the address of the page itself";
         check(vec![Step::Send(answer(301, ""))], Err(elsewhere));
         let cut = b"HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nabc".to_vec();
-        let closed = "cannot fetch the page URL: no complete answer: the server closed after 40 bytes of the answer";
+        let closed = "cannot fetch the page URL: no complete answer: the server closed after 40 bytes of the answer; \
+                      is the server there, and the address the page's own?";
         check(vec![Step::Send(cut), Step::Close], Err(closed));
         let refusing = Refusing::start();
         let target = Target::new(refusing.address(), "localhost");

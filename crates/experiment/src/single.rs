@@ -20,7 +20,7 @@ use monitor::{Sampler, Watch};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use store::Store;
+use store::{Store, StoreError};
 
 /// A load to be carried out.
 #[derive(Debug)]
@@ -39,34 +39,44 @@ pub struct LoadOrders<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
+/// A load that was carried out.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What was measured.
+    pub run: Run,
+    /// Whether all of it is in the store, if there is one: what was measured is worth telling whether it can be kept or not.
+    pub kept: Result<(), StoreError>,
+}
+
 /// Carries out a load: preflight, warm-up, then the load with the host watched beside it. What was measured is in the store, if
 /// there is one, however this ends.
 ///
 /// # Errors
-/// When nothing answers in the preflight, the load cannot be started, the host not be watched, or the store refuses.
+/// When nothing answers in the preflight, the load cannot be started, or the host not be watched; of a search also when the store
+/// refuses before it begins.
 pub fn load(
     orders: &LoadOrders<'_>,
     store: Option<&mut Store>,
     on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<Run, ExperimentError> {
+) -> Result<Loaded, ExperimentError> {
     if let Some(search) = &orders.head.plan.search {
         prepare(orders, on_event)?;
         return find::find(orders, search, store, on_event);
     }
-    load_witnessed(orders, store, &|| (), on_event).map(|(run, _)| run)
+    load_witnessed(orders, store, &|| (), on_event).map(|(loaded, _)| loaded)
 }
 
-/// As [`load`] for a load that is no search, with a witness beside each of its workers, who comes back at the end; there is none
+/// As [`load()`] for a load that is no search, with a witness beside each of its workers, who comes back at the end; there is none
 /// if it was over before it began.
 ///
 /// # Errors
-/// As [`load`].
+/// As [`load()`].
 pub fn load_witnessed<W: Witness>(
     orders: &LoadOrders<'_>,
     store: Option<&mut Store>,
     witness: &(dyn Fn() -> W + Sync),
     on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<(Run, Vec<W>), ExperimentError> {
+) -> Result<(Loaded, Vec<W>), ExperimentError> {
     let notes = prepare(orders, on_event)?;
     let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
     let mut trial = Trial { preflight: preflight(orders, &slot, on_event)?, notes, ..empty(&slot) };
@@ -83,10 +93,8 @@ pub fn load_witnessed<W: Witness>(
         _ => RunEnd::Complete,
     };
     let run = Run { head: RunHead { end, ..orders.head.clone() }, trials: vec![trial] };
-    if let Some(store) = store {
-        keep(store, &run)?;
-    }
-    Ok((run, witnesses))
+    let kept = store.map_or(Ok(()), |store| keep(store, &run));
+    Ok((Loaded { run, kept }, witnesses))
 }
 
 /// Looks whether this machine has what the load needs; gives what is worth noting about it.
@@ -275,13 +283,12 @@ fn what_the_proxy_said(orders: &LoadOrders<'_>) -> Option<String> {
     }
 }
 
-fn keep(store: &mut Store, run: &Run) -> Result<(), ExperimentError> {
+fn keep(store: &mut Store, run: &Run) -> Result<(), StoreError> {
     store.begin(&run.head)?;
     for trial in &run.trials {
         store.save_trial(&run.head.id, trial)?;
     }
-    store.finish(&run.head.id, &run.head.end)?;
-    Ok(())
+    store.finish(&run.head.id, &run.head.end)
 }
 
 pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {

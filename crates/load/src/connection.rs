@@ -124,11 +124,19 @@ pub(crate) enum Progress {
     },
     /// It is over; no request on it will be answered.
     Broken {
-        /// Why.
-        why: Why,
+        /// Why; apart, because it is large, and every answer would carry room for it about.
+        why: Box<Why>,
         /// When that was known.
         at: Nanos,
     },
+}
+
+impl Progress {
+    /// It is over.
+    #[cold]
+    pub(crate) fn broken(why: Why, at: Nanos) -> Progress {
+        Progress::Broken { why: Box::new(why), at }
+    }
 }
 
 /// Why a connection gave no answer; its text is an example for a human.
@@ -144,7 +152,7 @@ pub(crate) enum Why {
     Closed { after: u64 },
     /// TLS was closed below itself after so many bytes of an answer that says no length.
     CutOff { after: u64 },
-    /// What was received is not HTTP; its beginning, in a fixed space so that failing allocates nothing.
+    /// What was received is not HTTP; its beginning.
     Malformed { error: ResponseError, piece: [u8; PIECE], length: usize },
     /// The request's own time was over, with so many bytes received.
     Late { after: u64 },
@@ -474,7 +482,7 @@ impl Connection {
             Err(error) => {
                 let why = Why::malformed(error, piece);
                 inbox.clear();
-                Progress::Broken { why, at: inbox.at }
+                Progress::broken(why, inbox.at)
             }
         }
     }
@@ -692,11 +700,9 @@ impl Connection {
     fn ended(&mut self, inbox: &Inbox) -> Progress {
         let is_cut_off = self.stream.as_ref().is_some_and(Stream::is_cut_off);
         match self.parser.close() {
-            Some(_) if is_cut_off => {
-                Progress::Broken { why: Why::CutOff { after: self.oldest().bytes_in }, at: inbox.at }
-            }
+            Some(_) if is_cut_off => Progress::broken(Why::CutOff { after: self.oldest().bytes_in }, inbox.at),
             Some(answer) if !self.is_idle() => Progress::Answered { answer, at: inbox.at },
-            _ => Progress::Broken { why: Why::Closed { after: self.oldest().bytes_in }, at: inbox.at },
+            _ => Progress::broken(Why::Closed { after: self.oldest().bytes_in }, inbox.at),
         }
     }
 
@@ -725,7 +731,7 @@ impl Connection {
             StreamError::Tls(error) => Why::Tls(Box::new(error)),
             StreamError::Tunnel(error) => Why::Tunnel(error),
         };
-        Progress::Broken { why, at: monotonic_ns() }
+        Progress::broken(why, monotonic_ns())
     }
 }
 

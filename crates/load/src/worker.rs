@@ -338,7 +338,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         self.inbox.clear();
         if !open {
             if !connection.is_idle() {
-                return Some(Progress::Broken { why: Why::Closed { after: 0 }, at });
+                return Some(Progress::broken(Why::Closed { after: 0 }, at));
             }
             connection.close();
         }

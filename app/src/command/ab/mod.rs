@@ -13,7 +13,7 @@ use super::run;
 use crate::exit::Exit;
 use crate::flags::ab::{self, AbFlags, Said};
 use crate::interrupt;
-use crate::say::{say_part, tell};
+use crate::say::{say_part, tell, with_causes};
 use anyhow::Context;
 use experiment::LoadOrders;
 use jiff::Timestamp;
@@ -36,7 +36,7 @@ pub(crate) fn run(words: &[OsString]) -> Exit {
         Err(said) => say(&said),
         Ok(flags) if flags.extras.dry_run => say(&Said { out: plan(&flags), err: flags.complaint, code: 0 }),
         Ok(flags) => measure(&flags).unwrap_or_else(|error| {
-            tell(format!("{error:#}"));
+            tell(with_causes(&error));
             Exit::Code(1)
         }),
     }
@@ -105,10 +105,13 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
     };
     let began = Timestamp::now();
     let witness = || Seen::new(&watch, keeper.hatch());
-    let (run, witnesses) = experiment::load_witnessed(&orders, store.as_mut(), &witness, &mut |_| {})?;
+    let (loaded, witnesses) = experiment::load_witnessed(&orders, store.as_mut(), &witness, &mut |_| {})?;
     let mut counts = watch.nothing();
     witnesses.into_iter().for_each(|seen| add(&mut counts, &seen.finish()));
-    Ok(Measured { run, counts, records: keeper.finish(), watch, began })
+    if let Err(error) = loaded.kept {
+        tell(format!("nothing is kept: {error}"));
+    }
+    Ok(Measured { run: loaded.run, counts, records: keeper.finish(), watch, began })
 }
 
 /// Whoever closed a pipe has seen enough.
@@ -134,7 +137,7 @@ fn store(flags: &AbFlags) -> Option<Store> {
         return None;
     }
     let opened = store_path(&flags.extras.store).and_then(|path| Ok(Store::open(&path)?));
-    opened.inspect_err(|error| tell(format!("nothing is kept: {error:#}"))).ok()
+    opened.inspect_err(|error| tell(format!("nothing is kept: {}", with_causes(error)))).ok()
 }
 
 /// Adds one worker's counters.

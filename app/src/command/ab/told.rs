@@ -61,7 +61,7 @@ pub(super) fn tell(flags: &AbFlags, measured: &Measured, files: &mut Files) -> a
         return Ok(say(&refusal(trouble::refused(call, (error.0, &error.1), 0))));
     }
     let met = if flags.extras.json {
-        shown::show_load(&measured.run, Form::Json, &flags.extras.lang)
+        Some(shown::show_load(&measured.run, Form::Json, &flags.extras.lang) != Exit::Worse)
     } else {
         if !interrupted {
             over(flags, measured);

@@ -16,7 +16,7 @@ use crate::flags::load::LoadFlags;
 use crate::interrupt;
 use crate::screen::Shown;
 use anyhow::Context;
-use experiment::LoadOrders;
+use experiment::{LoadOrders, Loaded};
 use meant::Meant;
 use model::run::{RunEnd, RunHead};
 use std::io::Write;
@@ -67,7 +67,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
     let mut shown = Shown::of(flags, &meant.plan, &interrupted);
     let result = experiment::load(&orders, store.as_mut(), &mut |event| shown.show(&event));
     shown.finish();
-    let run = result?;
+    let Loaded { run, kept } = result?;
     let form = match (flags.json, flags.csv, flags.openmetrics) {
         (true, _, _) => Form::Json,
         (_, true, _) => Form::Csv,
@@ -76,15 +76,13 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
     };
     if run.head.plan.search.is_some() {
         let exit = report::show_search(&run, form, &flags.lang);
+        kept?;
         return Ok(if run.head.end == RunEnd::Interrupted { Exit::Interrupted } else { exit });
     }
-    let met = report::show_load(&run, form, &flags.lang);
-    Ok(match (&run.head.end, met) {
-        (RunEnd::Interrupted, _) => Exit::Interrupted,
-        (_, Some(true)) => Exit::Done,
-        (_, Some(false)) => Exit::Worse,
-        (_, None) => Exit::Inconclusive,
-    })
+    let exit = report::show_load(&run, form, &flags.lang);
+    // The result is out; that it could not be kept is said after it.
+    kept?;
+    Ok(if run.head.end == RunEnd::Interrupted { Exit::Interrupted } else { exit })
 }
 
 fn outline(meant: &Meant, flags: &LoadFlags) -> String {

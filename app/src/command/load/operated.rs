@@ -31,10 +31,13 @@ pub(crate) fn allowed(said: &Operated<'_>, others: &[String]) -> anyhow::Result<
             bail!("{missing} are not this machine; if you operate them, say so once: --i-operate {missing}")
         }
         [] => bail!("{missing} is not this machine; if you operate it, say so once: --i-operate {missing}"),
-        given => bail!(
-            "--i-operate {}: what would be loaded is {missing}; type --i-operate {missing}, if you operate that",
-            given.join(",")
-        ),
+        given => {
+            let given = given.join(",");
+            // What is missing alone would have those forgotten that were named rightly.
+            let all = others.iter().filter(|other| named(other) || missing.split(',').any(|one| one == other.as_str()));
+            let all = all.map(String::as_str).collect::<Vec<_>>().join(",");
+            bail!("--i-operate {given}: what would be loaded is {all}; type --i-operate {all}, if you operate that")
+        }
     }
 }
 

@@ -65,14 +65,24 @@ pub(crate) fn field(text: &str) -> String {
 
 /// A URL without its name and password: a name alone may be a token.
 pub(crate) fn in_url(text: &str) -> String {
-    let begin = text.find("://").map_or(0, |at| at + 3);
-    let end = text[begin..].find(['/', '?', '#']).map_or(text.len(), |at| begin + at);
+    let begin = authority(text);
+    let end = text[begin..].find(['/', '\\', '?', '#']).map_or(text.len(), |at| begin + at);
     without_user(text, begin, end)
 }
 
 /// The same of what is no URL, where nobody knows how far the password goes: a slash may be in it.
 pub(super) fn in_no_url(text: &str) -> String {
-    without_user(text, text.find("://").map_or(0, |at| at + 3), text.len())
+    without_user(text, authority(text), text.len())
+}
+
+/// Where a URL names its host: behind the scheme and whatever number of slashes, of which any will do for http.
+fn authority(text: &str) -> usize {
+    let scheme = text.len() - super::what::without_scheme(text).len();
+    let is_http = ["http:", "https:"]
+        .into_iter()
+        .find(|name| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)));
+    let behind = is_http.map_or(scheme, str::len);
+    text.len() - text[behind..].trim_start_matches(['/', '\\']).len()
 }
 
 fn without_user(text: &str, begin: usize, end: usize) -> String {
@@ -139,6 +149,12 @@ mod tests {
         check(&["http://me@a/x?y:z@"], "'http://***@a/x?y:z@'");
         check(&["http://a/x?y:z@"], "'http://a/x?y:z@'");
         assert_eq!(in_no_url("http://me:pa/ss@a b/"), "http://***@a b/");
+        // As many slashes as one likes, and none, lead to the host of an http URL; and a query may hold another URL.
+        assert_eq!(in_url("http:///me:s3cret@a/"), "http:///***@a/");
+        assert_eq!(in_url("HTTPS:me:s3cret@a/"), "HTTPS:***@a/");
+        assert_eq!(in_url(r"http:\\me:s3cret@a/"), r"http:\\***@a/");
+        assert_eq!(in_url("me:s3cret@a/?next=http://x/"), "***@a/?next=http://x/");
+        assert_eq!(in_url("a/?next=http://me@x/"), "a/?next=http://me@x/");
         check(&["-b", "it's"], r"-b 'it'\''s'");
     }
 

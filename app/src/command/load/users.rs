@@ -37,7 +37,8 @@ pub(super) fn invite(spec: &mut LoadSpec, target: &Target, url: &Url) -> anyhow:
     let before = if path.starts_with("http://") { format!("http://{}", target.host) } else { String::new() };
     spec.mix.extend(own.iter().map(|asset| RequestSpec {
         headers: headers.clone(),
-        ..RequestSpec::get(&format!("{before}{}", asset.target))
+        // What looks like a template there is the page's own text.
+        ..RequestSpec::get(&format!("{before}{}", asset.target.replace("${", "$${")))
     }));
     Ok(format!(
         "page: {} more things on this host belong to it; {} elsewhere are not fetched",

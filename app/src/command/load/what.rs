@@ -41,7 +41,8 @@ pub(super) fn whither(text: &str) -> anyhow::Result<Whither> {
     let mut url = plain_url(&held, text)?;
     ensure!(
         !templates.iter().any(|(mark, _)| url.authority().contains(mark.as_str())),
-        "`{text}`: a template can stand in the path and the query, not in the host"
+        "`{}`: a template can stand in the path and the query, not in the host",
+        secret::in_no_url(text)
     );
     let user = secret::user_of(&url);
     // These can only fail for URLs without a host.
@@ -54,10 +55,21 @@ pub(super) fn whither(text: &str) -> anyhow::Result<Whither> {
     Ok(Whither { shown: put_back(url.as_str()), path: put_back(&path), user, url })
 }
 
+/// What stands behind `scheme://`, or all of it where there is no scheme. A scheme is letters, digits, `+`, `-` and `.`: RFC 3986
+/// section 3.1. So `://` in a query is none.
+pub(super) fn without_scheme(text: &str) -> &str {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    };
+    text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)).map_or(text, |(_, rest)| rest)
+}
+
 /// A URL that can be loaded; `shown` is how it was typed.
 pub(super) fn plain_url(text: &str, shown: &str) -> anyhow::Result<Url> {
     let (typed, shown) = (shown, secret::in_url(shown));
-    let written = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let has_scheme = without_scheme(text).len() < text.len();
+    let written = if has_scheme { text.to_owned() } else { format!("http://{text}") };
     let url = Url::parse(&written)
         .with_context(|| format!("`{}` is not a URL; write http://HOST[:PORT]/PATH", secret::in_no_url(typed)))?;
     match url.scheme() {

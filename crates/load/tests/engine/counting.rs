@@ -29,7 +29,7 @@ fn every_connection_gets_a_request_before_any_gets_a_second() {
     let (server, connections) = (friendly(), 600);
     let load = LoadSpec { requests: Some(600), connections, threads: Some(1), ..spec() };
     let result = check(server.address(), &load);
-    assert_eq!((result.counts.good, result.counts.connects), (600, 600));
+    assert_eq!((result.counts.good, result.counts.connects), (600, 600), "{:?} {:?}", result.counts, result.examples);
 }
 
 #[test]

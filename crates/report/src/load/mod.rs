@@ -245,6 +245,12 @@ impl SecondView {
     pub const PERCENTS: [f64; 3] = [50.0, 90.0, 99.0];
 }
 
+/// What there is to say of a load that [`LoadView::of`] has no view of, because it ended before it began.
+#[must_use]
+pub fn nothing_measured(language: Language) -> String {
+    Catalogue::of(language).word("load-nothing-measured")
+}
+
 impl LoadView {
     /// Judges the load of a run that is one load, and words it. `None` when it has more than one cell or trial, or no load.
     #[must_use]
