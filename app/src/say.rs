@@ -1,4 +1,4 @@
-//! Standard error, for lines nobody may be listening to any more: a closed terminal must not end a run.
+//! Standard error and standard output, to which nobody may be listening any more: a closed terminal or pipe must not end a run.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -11,6 +11,12 @@ pub(crate) fn say(line: &str) {
 /// Text as it is, which brings its own line breaks.
 pub(crate) fn say_part(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Text on standard output, at once. Whoever closed the pipe has seen enough.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// One line in the name of webdyno, without the numbers that the standard library puts behind the kernel's words.

@@ -3,7 +3,7 @@
 use super::load::search;
 use crate::exit::Exit;
 use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
-use crate::say::say;
+use crate::say::{print, say};
 use anyhow::{Context, bail, ensure};
 use model::import::Import;
 use model::plan::{Role, ServerSpec};
@@ -14,7 +14,7 @@ use report::load::LoadView;
 use report::search::SearchView;
 use report::text::{Colour, Look};
 use report::{Language, View};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use store::{Kept, Store};
 
@@ -79,9 +79,7 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
     } else {
         report::text::render(&view, look())
     };
-    let mut out = std::io::stdout().lock();
-    // Whoever closed the pipe has seen enough.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    print(&text);
     let page = match &flags.html {
         Some(path) => Some(path.clone()),
         // Whoever asks for another form is a program or knows what they want.
@@ -117,9 +115,7 @@ pub(super) fn show_load(run: &Run, form: Form, lang: &LangFlag) -> Exit {
         Form::Csv => report::load::csv::render(&view),
         Form::OpenMetrics => report::load::openmetrics::render(&view),
     };
-    let mut out = std::io::stdout().lock();
-    // Whoever closed the pipe has seen enough.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    print(&text);
     let guarded =
         run.trials.iter().any(|trial| matches!(trial.outcome, Outcome::EndedEarly(stop) if stop != Stop::Interrupted));
     // Without a good answer nothing is known of the server but that, unless it is what was expected.
@@ -138,9 +134,7 @@ pub(super) fn show_search(run: &Run, form: Form, lang: &LangFlag) -> Exit {
         Form::Json => report::search::json::render(&view),
         Form::Text | Form::Csv | Form::OpenMetrics => report::search::text::render(&view, look()),
     };
-    let mut out = std::io::stdout().lock();
-    // Whoever closed the pipe has seen enough.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    print(&text);
     search::exit(view.answer)
 }
 
@@ -151,9 +145,7 @@ pub(super) fn show_import(import: &Import, form: Form, lang: &LangFlag) {
         Form::Json => report::import::json::render(&view),
         Form::Text | Form::Csv | Form::OpenMetrics => report::import::text::render(&view, look()),
     };
-    let mut out = std::io::stdout().lock();
-    // Whoever closed the pipe has seen enough.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    print(&text);
 }
 
 fn beside(store: &Path, id: &str) -> PathBuf {

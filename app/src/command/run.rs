@@ -6,13 +6,12 @@ use crate::flags::RunFlags;
 use crate::interrupt;
 use crate::plan_file;
 use crate::progress::Progress;
-use crate::say::tell;
+use crate::say::{print, tell};
 use anyhow::Context;
 use experiment::{Ended, Event, ExperimentError, Orders, World};
 use host::HostError;
 use model::plan::{Options, Plan, Warmup};
 use model::run::{Anchor, RunEnd};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use store::Store;
@@ -105,7 +104,7 @@ fn dry_run(orders: &Orders) -> anyhow::Result<Exit> {
         tell(format!("the run itself will be refused: {reserved}; this dry run goes on"));
     }
     settle(in_world(true, |world, on_event| experiment::check(orders, world, on_event))?)?;
-    let _ = std::io::stdout().write_all(outline(orders).as_bytes());
+    print(&outline(orders));
     Ok(Exit::Done)
 }
 

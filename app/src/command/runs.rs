@@ -3,11 +3,11 @@
 use super::report::{NO_RUNS, store_path};
 use crate::exit::Exit;
 use crate::flags::RunsFlags;
+use crate::say::print;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::run::RunEnd;
 use serde_json::json;
-use std::io::Write;
 use store::{Kind, RunSummary, Store};
 
 pub(crate) fn run(flags: &RunsFlags) -> anyhow::Result<Exit> {
@@ -20,8 +20,7 @@ pub(crate) fn run(flags: &RunsFlags) -> anyhow::Result<Exit> {
         [] => format!("{NO_RUNS}\n"),
         runs => as_text(runs),
     };
-    // Whoever closed the pipe has seen enough.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    print(&text);
     Ok(Exit::Done)
 }
 

@@ -2,7 +2,7 @@
 
 mod resolve;
 
-pub(crate) use resolve::Resolve;
+pub(crate) use resolve::{Resolve, bare};
 
 use super::{LangFlag, StoreFlag};
 use clap::{Args, ValueEnum};

@@ -13,7 +13,7 @@ use super::run;
 use crate::exit::Exit;
 use crate::flags::ab::{self, AbFlags, Said};
 use crate::interrupt;
-use crate::say::{say_part, tell, with_causes};
+use crate::say::{print, say_part, tell, with_causes};
 use anyhow::Context;
 use experiment::LoadOrders;
 use jiff::Timestamp;
@@ -25,7 +25,7 @@ use report::ab::{AbCounts, progress};
 use seen::{Seen, Watch};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use store::Store;
@@ -114,17 +114,10 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
     Ok(Measured { run: loaded.run, counts, records: keeper.finish(), watch, began })
 }
 
-/// Whoever closed a pipe has seen enough.
 fn say(said: &Said) -> Exit {
-    let _ = io::stderr().write_all(said.err.as_bytes());
-    let _ = io::stdout().write_all(said.out.as_bytes());
+    say_part(&said.err);
+    print(&said.out);
     Exit::Code(said.code)
-}
-
-/// Text on standard output, at once.
-fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 fn refusal(Ending { out, err, code }: Ending) -> Said {

@@ -1,7 +1,7 @@
 //! What ab counts, counted while the load goes on: every request as it ends.
 
 use super::kept::AT_A_TIME;
-use crate::say::say_part;
+use crate::say::{print, say_part};
 use load::{Answered, Ending, Record, Witness};
 use model::Nanos;
 use model::load::Failure;
@@ -165,9 +165,9 @@ impl Witness for Seen<'_> {
 
     fn head(&mut self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
-        super::print(&progress::received_header(&text));
+        print(&progress::received_header(&text));
         let code = text.split(' ').nth(1).unwrap_or_default();
-        super::print(&progress::status(code, self.watch.verbosity).unwrap_or_default());
+        print(&progress::status(code, self.watch.verbosity).unwrap_or_default());
     }
 
     fn is_enough(&self) -> bool {

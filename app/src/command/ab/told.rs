@@ -2,11 +2,11 @@
 
 use super::kept::Kept;
 use super::seen::{Fatal, Watch};
-use super::{print, refusal, say};
+use super::{refusal, say};
 use crate::command::report::{self as shown, Form};
 use crate::exit::Exit;
 use crate::flags::ab::{AbFlags, OutputFlags, SUITES, Said};
-use crate::say::{say_part, without_numbers};
+use crate::say::{print, say_part, without_numbers};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::load::{Failure, LoadResult, TlsFacts};

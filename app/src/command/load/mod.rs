@@ -14,12 +14,12 @@ use super::run;
 use crate::exit::Exit;
 use crate::flags::load::LoadFlags;
 use crate::interrupt;
+use crate::say::print;
 use crate::screen::Shown;
 use anyhow::Context;
 use experiment::{LoadOrders, Loaded};
 use meant::Meant;
 use model::run::{RunEnd, RunHead};
-use std::io::Write;
 use store::Store;
 
 /// A name without an address.
@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<Exit> {
     let seed = flags.seed.unwrap_or_else(run::fresh_seed);
     let meant = meant::meant(flags, seed)?;
     if flags.dry_run {
-        let _ = std::io::stdout().write_all(outline(&meant, flags).as_bytes());
+        print(&outline(&meant, flags));
         return Ok(Exit::Done);
     }
     measure(flags, &meant, seed)

@@ -2,6 +2,7 @@
 
 use super::super::report::store_path;
 use crate::flags::StoreFlag;
+use crate::flags::load::bare;
 use anyhow::bail;
 use store::Store;
 
@@ -52,9 +53,4 @@ fn is_remembered(store: &StoreFlag, host: &str) -> anyhow::Result<bool> {
     let path = store_path(store)?;
     // Nothing is made for the sake of asking.
     Ok(path.exists() && Store::open_existing(&path)?.is_operated(host)?)
-}
-
-/// An address without the brackets that it has in a URL.
-fn bare(host: &str) -> &str {
-    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }

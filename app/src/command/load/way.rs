@@ -1,7 +1,7 @@
 //! The way to the server that the flags mean: address, addresses of our own, TLS.
 
 use super::{NoSuchHost, secret, what};
-use crate::flags::load::{Resolve, Tls, WayFlags};
+use crate::flags::load::{Resolve, Tls, WayFlags, bare};
 use anyhow::{Context, bail, ensure};
 use load::{Address, Target, Tunnel};
 use model::plan::{ClientCertificate, TlsSpec, TlsVersion, Verify};
@@ -146,11 +146,6 @@ fn host_and_port(text: &str, port: u16) -> anyhow::Result<(&str, u16)> {
         }
         _ => Ok((text, port)),
     }
-}
-
-/// An address without the brackets that it has in a URL.
-fn bare(host: &str) -> &str {
-    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 /// The first address of a name.

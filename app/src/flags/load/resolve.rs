@@ -54,7 +54,7 @@ fn split_host(text: &str) -> Option<(&str, &str)> {
 }
 
 /// An address without the brackets that it has in a URL.
-fn bare(host: &str) -> &str {
+pub(crate) fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
