@@ -17,6 +17,7 @@ pub struct Criteria {
     better: Better,
     confidence: f64,
     margin: f64,
+    looks: usize,
 }
 
 impl Criteria {
@@ -33,7 +34,7 @@ impl Criteria {
         if !(margin.is_finite() && margin >= 0.0) {
             return Err(StatsError::Margin(margin));
         }
-        Ok(Criteria { better, confidence, margin })
+        Ok(Criteria { better, confidence, margin, looks: 1 })
     }
 
     /// The direction of an improvement.
@@ -42,10 +43,18 @@ impl Criteria {
         self.better
     }
 
-    /// The share of wrong intervals that is accepted: 1 minus the confidence.
+    /// The same for data that are looked at up to so many times, each time to decide whether to go on: each look has its share of
+    /// what may go wrong, alpha / looks, because whoever looks at every block finds a difference in a quarter of all pairs that have
+    /// none.
+    #[must_use]
+    pub fn looked_at(self, looks: usize) -> Criteria {
+        Criteria { looks: looks.max(1), ..self }
+    }
+
+    /// The share of wrong intervals that is accepted at one look: 1 minus the confidence, over the looks.
     #[must_use]
     pub fn alpha(&self) -> f64 {
-        1.0 - self.confidence
+        (1.0 - self.confidence) / self.looks as f64
     }
 
     /// The margin on the scale of logarithms, ln(1 + margin).

@@ -13,15 +13,17 @@
 mod comparison;
 mod criteria;
 mod error;
+mod looks;
 mod noise;
 mod quantile;
 mod signed_rank;
 mod summary;
 mod unpaired;
 
-pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare};
+pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all};
 pub use criteria::{Better, Criteria};
 pub use error::StatsError;
+pub use looks::{LOOKS, PILOT, is_decided, next_look, resolvable};
 pub use noise::{against_noise, noise_floor};
 pub use quantile::{normal_quantile, t_quantile};
 pub use signed_rank::signed_rank_p;

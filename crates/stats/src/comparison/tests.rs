@@ -4,7 +4,7 @@ use super::*;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-fn criteria(better: Better, margin: f64) -> Criteria {
+pub(crate) fn criteria(better: Better, margin: f64) -> Criteria {
     Criteria::new(better, 0.95, margin).unwrap()
 }
 
@@ -152,20 +152,24 @@ fn blocks_needed_as_published() {
     let sd = 0.015 * 2.0_f64.sqrt();
     let needed = |center: f64, margin: f64| {
         let criteria = Criteria::new(Better::Higher, 0.95, margin.exp_m1()).unwrap();
-        more_blocks(center, sd, 1, &criteria).map(|more| more + 1)
+        more_blocks(center, sd, 1, criteria.alpha(), &criteria).map(|more| more + 1)
     };
     assert_eq!([0.01, 0.02, 0.03, 0.05].map(|d| needed(d, 0.0)), [38, 11, 6, 4].map(Some));
     // Equivalence: margin 2 % -> 12 blocks, 1 % -> 41.
     assert_eq!([0.02, 0.01].map(|margin| needed(0.0, margin)), [12, 41].map(Some));
     // More than there already are is never advised as "none".
-    assert_eq!(more_blocks(0.05, sd, 40, &criteria(Better::Higher, 0.02)), Some(1));
+    assert_eq!(more_blocks(0.05, sd, 40, 0.05, &criteria(Better::Higher, 0.02)), Some(1));
 }
 
 /// Normal noise from a fixed seed: SplitMix64 and Box-Muller, because a test's numbers must be the same for ever.
-struct Noise(u64);
+pub(crate) struct Noise(u64);
 
 impl Noise {
-    fn uniform(&mut self) -> f64 {
+    pub(crate) fn seeded(seed: u64) -> Noise {
+        Noise(seed)
+    }
+
+    pub(crate) fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -173,7 +177,7 @@ impl Noise {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let (u, v) = (1.0 - self.uniform(), self.uniform());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
@@ -181,7 +185,7 @@ impl Noise {
 
 /// Of `rounds` comparisons with a true log-ratio of `truth` and run-to-run sigma 2 %, under a drift shared by the block.
 fn simulate(truth: f64, blocks: usize, rounds: usize) -> Vec<Comparison> {
-    let mut noise = Noise(20_261_121);
+    let mut noise = Noise::seeded(20_261_121);
     let criteria = criteria(Better::Higher, 0.02);
     let round = |_| {
         let mut drift = 0.0;
@@ -228,6 +232,64 @@ fn the_advised_blocks_suffice() {
     // sigma 2 %, margin 2 %, no difference: 17.1 + 2 -> 20 blocks show equivalence in about 80 % of the rounds.
     let shown = simulate(0.0, 20, 2000).iter().filter(|c| c.verdict == Verdict::Equivalent).count();
     assert!((1500..=1800).contains(&shown), "{shown} of 2000");
+}
+
+/// Log-ratios of a family against a baseline of zeros: verdict and interval of each.
+fn check_family(family: &[&[f64]], expected: &Expect) {
+    let zeros = [0.0; 32];
+    let pairs: Vec<_> = family.iter().map(|other| Pairs { baseline: &zeros[..other.len()], other }).collect();
+    let comparisons = compare_all(&pairs, &criteria(Better::Higher, 0.02)).unwrap();
+    let shown = comparisons.iter().map(|c| format!("{}\n", shown(&Ok(c.clone()))));
+    expected.assert_eq(&shown.collect::<String>());
+}
+
+#[test]
+fn a_family_is_judged_together() {
+    let clear = [0.100, 0.102, 0.098, 0.101, 0.099, 0.100];
+    // Alone it is shown with p = 0.028; one of two needs p <= 0.025, and so does the second of three, but the last one gets 0.05.
+    let faint = [0.08, 0.01, 0.06, 0.02, 0.05, -0.005];
+    let nothing = [0.08, -0.07, 0.06, -0.09, 0.05, -0.04];
+    check_family(&[&faint], &expect![[r#"
+        1.03648 [1.0016, 1.0726] n 6 Better [RanksDisagree { p: 0.0625 }]
+    "#]]);
+    check_family(&[&faint, &nothing], &expect![[r#"
+        1.03648 [0.9937, 1.0811] n 6 Inconclusive { more_blocks: Some(4) } []
+        0.99833 [0.9078, 1.0979] n 6 Inconclusive { more_blocks: Some(142) } []
+    "#]]);
+    check_family(&[&faint, &clear], &expect![[r#"
+        1.03648 [1.0000, 1.0811] n 6 Better []
+        1.10517 [1.1032, 1.1072] n 6 Better []
+    "#]]);
+    check_family(&[&faint, &clear, &nothing], &expect![[r#"
+        1.03648 [0.9888, 1.0864] n 6 Inconclusive { more_blocks: Some(5) } []
+        1.10517 [1.1029, 1.1074] n 6 Better []
+        0.99833 [0.8978, 1.1102] n 6 Inconclusive { more_blocks: Some(157) } []
+    "#]]);
+    check_family(&[&clear, &[0.1]], &expect![[r#"
+        1.10517 [1.1032, 1.1072] n 6 Better []
+        1.10517 [-] n 1 Inconclusive { more_blocks: None } [FewBlocks { blocks: 1 }]
+    "#]]);
+    check_family(&[], &expect![""]);
+}
+
+#[test]
+fn intervals_of_a_family_hold_together() {
+    // Four cells with one baseline: all intervals cover in at least 95 % of the families, three standard errors allowed.
+    let mut noise = Noise::seeded(20_261_123);
+    let truths = [0.0, 0.01, 0.05, -0.2];
+    let criteria = criteria(Better::Higher, 0.02);
+    let covered = (0..4000).filter(|_| {
+        let mut normal = |mean: f64| (0..8).map(|_| mean + 0.02 * noise.normal()).collect::<Vec<f64>>();
+        let (baseline, others) = (normal(0.0), truths.map(&mut normal));
+        let family = others.each_ref().map(|other| Pairs { baseline: &baseline, other });
+        let comparisons = compare_all(&family, &criteria).unwrap();
+        let holds = |(c, truth): (&Comparison, f64)| {
+            c.interval.is_some_and(|i| i.low <= f64::exp(truth) && f64::exp(truth) <= i.high)
+        };
+        comparisons.iter().zip(truths).all(holds)
+    });
+    let covered = covered.count();
+    assert!(covered >= 3759, "{covered} of 4000");
 }
 
 proptest! {
