@@ -17,8 +17,10 @@ mod looks;
 mod noise;
 mod quantile;
 mod signed_rank;
+mod steady;
 mod summary;
 mod unpaired;
+mod usl;
 
 pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all};
 pub use criteria::{Better, Criteria};
@@ -27,5 +29,7 @@ pub use looks::{LOOKS, PILOT, is_decided, next_look, resolvable};
 pub use noise::{against_noise, noise_floor};
 pub use quantile::{normal_quantile, t_quantile};
 pub use signed_rank::signed_rank_p;
+pub use steady::{Steadiness, steadiness};
 pub use summary::{Summary, summarize};
 pub use unpaired::{Spread, Unpaired, unpaired};
+pub use usl::{Fit, Point, Usl, cliff, fit_usl};

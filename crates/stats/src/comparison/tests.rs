@@ -249,26 +249,41 @@ fn a_family_is_judged_together() {
     // Alone it is shown with p = 0.028; one of two needs p <= 0.025, and so does the second of three, but the last one gets 0.05.
     let faint = [0.08, 0.01, 0.06, 0.02, 0.05, -0.005];
     let nothing = [0.08, -0.07, 0.06, -0.09, 0.05, -0.04];
-    check_family(&[&faint], &expect![[r#"
+    check_family(
+        &[&faint],
+        &expect![[r#"
         1.03648 [1.0016, 1.0726] n 6 Better [RanksDisagree { p: 0.0625 }]
-    "#]]);
-    check_family(&[&faint, &nothing], &expect![[r#"
+    "#]],
+    );
+    check_family(
+        &[&faint, &nothing],
+        &expect![[r#"
         1.03648 [0.9937, 1.0811] n 6 Inconclusive { more_blocks: Some(4) } []
         0.99833 [0.9078, 1.0979] n 6 Inconclusive { more_blocks: Some(142) } []
-    "#]]);
-    check_family(&[&faint, &clear], &expect![[r#"
+    "#]],
+    );
+    check_family(
+        &[&faint, &clear],
+        &expect![[r#"
         1.03648 [1.0000, 1.0811] n 6 Better []
         1.10517 [1.1032, 1.1072] n 6 Better []
-    "#]]);
-    check_family(&[&faint, &clear, &nothing], &expect![[r#"
+    "#]],
+    );
+    check_family(
+        &[&faint, &clear, &nothing],
+        &expect![[r#"
         1.03648 [0.9888, 1.0864] n 6 Inconclusive { more_blocks: Some(5) } []
         1.10517 [1.1029, 1.1074] n 6 Better []
         0.99833 [0.8978, 1.1102] n 6 Inconclusive { more_blocks: Some(157) } []
-    "#]]);
-    check_family(&[&clear, &[0.1]], &expect![[r#"
+    "#]],
+    );
+    check_family(
+        &[&clear, &[0.1]],
+        &expect![[r#"
         1.10517 [1.1032, 1.1072] n 6 Better []
         1.10517 [-] n 1 Inconclusive { more_blocks: None } [FewBlocks { blocks: 1 }]
-    "#]]);
+    "#]],
+    );
     check_family(&[], &expect![""]);
 }
 
