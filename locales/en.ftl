@@ -50,6 +50,21 @@ compared-unanswered = no good answer at all in { $blocks ->
 compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
+judged-together = All intervals ({ $n }) hold together with { $confidence } % confidence: each is wider than it would be alone, and differences are shown by Holm's procedure.
+judged-looks = The run was to end when everything is decided, and could be looked at { $looks } times: intervals and verdicts hold with { $confidence } % confidence over all looks.
+judged-decided = Everything was decided after { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    }.
+judged-early = After { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    } there was no time for more, and not everything is decided.
+judged-undecided = After { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    }, the most there can be, not everything is decided.
+
 # ---- warnings ----
 warn-incomplete = The run is not complete: it made { $made } of { $planned ->
         [one] { $planned } trial

@@ -43,6 +43,11 @@ compared-once = 1 秒あたりのリクエスト数は基準の { $ratio } 倍�
 compared-unanswered = 基準が応答した { $blocks } ブロックのすべてで正常な応答がまったくなく、1 秒あたりのリクエスト数は基準の { $ratio } 倍
 compared-and-judged = { $compared }。判定: { $judgement }。
 noise-floor = A/A: 同じ設定のまま基準をもう一度測ると { $ratio } 倍（{ $low }〜{ $high }）でした。何も変えていないので、この測定では { $floor } 倍までの差をノイズと区別できません。
+judged-together = { $n } 個の区間は、全部まとめて { $confidence } % の信頼度で成り立ちます。そのため一つだけのときより広く、差はHolmの方法で判定しています。
+judged-looks = 全部決着したところで終わる測定で、途中で { $looks } 回まで判定できます。区間と判定は、全回を通して { $confidence } % の信頼度で成り立ちます。
+judged-decided = { $blocks } ブロックで全部決着しました。
+judged-early = { $blocks } ブロックで時間がなくなり、まだ決着していない比較があります。
+judged-undecided = 上限の { $blocks } ブロックでも、まだ決着していない比較があります。
 
 # ---- 注意 ----
 warn-incomplete = この測定は最後まで終わっていません（{ $planned } 試行のうち { $made } 試行のみ）。

@@ -54,6 +54,9 @@ pub(crate) struct RunFlags {
     /// Seed of the order of trials; printed with every run
     #[arg(long, value_name = "N", value_parser = whole_number)]
     pub(crate) seed: Option<u64>,
+    /// Run until everything is decided, or until this much time is spent
+    #[arg(long, value_name = "TIME", value_parser = load::time)]
+    pub(crate) budget: Option<Nanos>,
     /// Make a temporary swap file of this size and remove it afterwards (root)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) make_swap: Option<u64>,

@@ -41,6 +41,9 @@ impl Progress {
                 self.line(&format!("run {} ({trials} trials, seed {})", head.id, head.seed));
             }
             Event::Searching { head } => self.line(&format!("run {} (a search, seed {})", head.id, head.seed)),
+            Event::Pilot { blocks, most, resolvable } => self.line(&pilot_text(*blocks, *most, *resolvable)),
+            Event::Looked { blocks, decided, next } => self.line(&looked_text(*blocks, *decided, *next)),
+            Event::BudgetSpent { blocks } => self.line(&format!("the time is spent after {blocks} blocks")),
             Event::Step(step) => self.line(&search::step(step)),
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
             Event::Remark(what) => self.line(&format!("note: {what}")),
@@ -96,6 +99,26 @@ fn phase_name(phase: Phase) -> &'static str {
         Phase::Preflight => "sending the first requests one at a time",
         Phase::WarmUp => "warming up",
         Phase::Measure => "measuring",
+    }
+}
+
+fn pilot_text(blocks: u32, most: u32, resolvable: Option<f64>) -> String {
+    match resolvable {
+        Some(ratio) => {
+            let percent = 100.0 * (ratio - 1.0);
+            format!("pilot: after {blocks} blocks, {most} would show a difference of {percent:.1} % with 80 % chance")
+        }
+        None => format!("pilot: after {blocks} blocks nothing is known of the noise"),
+    }
+}
+
+fn looked_text(blocks: u32, decided: bool, next: Option<u32>) -> String {
+    match (decided, next) {
+        (true, _) => format!("after {blocks} blocks everything is decided"),
+        (false, Some(next)) => {
+            format!("after {blocks} blocks not everything is decided; the next look is after {next}")
+        }
+        (false, None) => format!("after {blocks} blocks not everything is decided, and that was the last look"),
     }
 }
 

@@ -18,7 +18,8 @@ use store::Store;
 
 pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
     let text = plan_file::read(&flags.plan)?;
-    let options = Options { scale: flags.scale.clone(), quick: flags.quick, read: plan_file::read_body };
+    let options =
+        Options { scale: flags.scale.clone(), quick: flags.quick, budget_ns: flags.budget, read: plan_file::read_body };
     let (plan, text) = model::plan::parse(&text, &flags.plan, &options)?;
     let seed = flags.seed.or(plan.seed).unwrap_or_else(fresh_seed);
     let anchor = now();

@@ -25,6 +25,29 @@ pub enum Event<'a> {
         /// The run's head, as stored.
         head: &'a RunHead,
     },
+    /// So many blocks are enough to know the noise of a run that may go on to the most.
+    Pilot {
+        /// Blocks made.
+        blocks: u32,
+        /// Blocks there can be.
+        most: u32,
+        /// The smallest difference that those will show, as a ratio above 1; `None` when nothing is known of the noise.
+        resolvable: Option<f64>,
+    },
+    /// The run was looked at, to see whether every question has an answer.
+    Looked {
+        /// Blocks made.
+        blocks: u32,
+        /// Whether they all have.
+        decided: bool,
+        /// Blocks at the next look; `None` after the last one.
+        next: Option<u32>,
+    },
+    /// Another block would take more time than the run may take.
+    BudgetSpent {
+        /// Blocks made.
+        blocks: u32,
+    },
     /// A step of a search is over and stored.
     Step(&'a Step),
     /// A trial enters its next phase.

@@ -7,17 +7,20 @@ use crate::placement::Placement;
 use crate::schedule::schedule;
 use crate::trial::Bench;
 use host::{Host, HostError};
+use model::Nanos;
 use model::plan::{Confinement, Plan};
-use model::run::{Anchor, RunEnd, RunHead};
-use model::trial::Outcome;
+use model::run::{Anchor, Run, RunEnd, RunHead};
+use model::trial::{Outcome, Trial};
 use server::Control;
-use std::collections::BTreeMap;
+use stats::{LOOKS, PILOT, next_look};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use store::Store;
+use verdicts::{Metric, Verdicts};
 
 /// A cell with so many invalid trials ends the run: it will not get better by itself.
-const INVALID_LIMIT: u32 = 3;
+const INVALID_LIMIT: usize = 3;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -188,24 +191,84 @@ fn trials(
 ) -> Result<RunEnd, ExperimentError> {
     let slots = schedule(&orders.plan, orders.seed);
     on_event(Event::Started { head, trials: slots.len() });
-    let mut invalid: BTreeMap<&str, u32> = BTreeMap::new();
-    for slot in &slots {
-        if bench.interrupted.load(Ordering::Relaxed) {
-            return Ok(RunEnd::Interrupted);
+    let mut run = Run { head: head.clone(), trials: Vec::new() };
+    let mut pace = Pace::new(orders.plan.budget_ns);
+    for block in slots.chunk_by(|a, b| a.block == b.block) {
+        if pace.is_spent() {
+            on_event(Event::BudgetSpent { blocks: block[0].block });
+            break;
         }
-        let trial = bench.trial(slot, on_event)?;
-        store.save_trial(&head.id, &trial)?;
-        on_event(Event::Ended { slot, trial: &trial });
-        if let Outcome::Invalid(why) = &trial.outcome {
-            let count = invalid.entry(&slot.cell).or_default();
-            *count += 1;
-            if *count == INVALID_LIMIT {
-                return Ok(RunEnd::Failed(format!("cell `{}` failed {INVALID_LIMIT} times, last: {why}", slot.cell)));
+        for slot in block {
+            if bench.interrupted.load(Ordering::Relaxed) {
+                return Ok(RunEnd::Interrupted);
             }
+            let trial = bench.trial(slot, on_event)?;
+            store.save_trial(&head.id, &trial)?;
+            on_event(Event::Ended { slot, trial: &trial });
+            run.trials.push(trial);
+            if let Some(why) = hopeless(&run, &slot.cell) {
+                return Ok(RunEnd::Failed(why));
+            }
+        }
+        pace.block_ended();
+        if is_over(&run, block[0].block + 1, on_event) {
+            break;
         }
     }
     let interrupted = bench.interrupted.load(Ordering::Relaxed);
     Ok(if interrupted { RunEnd::Interrupted } else { RunEnd::Complete })
+}
+
+/// A cell that failed so often that it will not get better by itself.
+fn hopeless(run: &Run, cell: &str) -> Option<String> {
+    let invalid = |trial: &&Trial| trial.cell == cell && matches!(trial.outcome, Outcome::Invalid(_));
+    let failed = run.trials.iter().filter(invalid);
+    let Outcome::Invalid(last) = &failed.clone().nth(INVALID_LIMIT - 1)?.outcome else { return None };
+    Some(format!("cell `{cell}` failed {INVALID_LIMIT} times, last: {last}"))
+}
+
+/// Looks at a run that may end when it is decided, if so many blocks are a time to look; whether it is over.
+fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool {
+    let plan = &run.head.plan;
+    if !plan.until_decided {
+        return false;
+    }
+    let most = plan.blocks as usize;
+    if blocks as usize == PILOT {
+        let resolvable = Verdicts::resolvable(run, Metric::Goodput, most);
+        on_event(Event::Pilot { blocks, most: plan.blocks, resolvable });
+    }
+    if !LOOKS.contains(&(blocks as usize)) {
+        return false;
+    }
+    let decided = Verdicts::of(run, Metric::Goodput).is_decided(plan);
+    let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !decided && *look > blocks);
+    on_event(Event::Looked { blocks, decided, next });
+    decided
+}
+
+/// How long blocks take, against the time there is.
+struct Pace {
+    budget: Option<Duration>,
+    began: Instant,
+    blocks: u32,
+}
+
+impl Pace {
+    fn new(budget_ns: Option<Nanos>) -> Pace {
+        Pace { budget: budget_ns.map(Duration::from_nanos), began: Instant::now(), blocks: 0 }
+    }
+
+    fn block_ended(&mut self) {
+        self.blocks += 1;
+    }
+
+    /// Another block as long as those before would end too late. The first one is always made.
+    fn is_spent(&self) -> bool {
+        let elapsed = self.began.elapsed();
+        let with_another = elapsed.checked_div(self.blocks).map(|mean| elapsed + mean);
+        self.budget.zip(with_another).is_some_and(|(budget, end)| end > budget)
+    }
 }
 
 fn head(orders: &Orders, placement: &Placement) -> RunHead {

@@ -153,6 +153,6 @@ fn comparisons(view: &View) -> Vec<String> {
         items.push(format!("**{}**: {}", Markdown(&cell.name), Markdown(&comparison.sentence.text)));
         items.extend(comparison.warnings.iter().map(|warning| format!("⚠ {}", Markdown(&warning.text))));
     }
-    items.extend(view.noise_floor.iter().map(|noise| Markdown(&noise.text).to_string()));
+    items.extend(view.noise_floor.iter().chain(&view.judging).map(|sentence| Markdown(&sentence.text).to_string()));
     items
 }

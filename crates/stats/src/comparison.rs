@@ -123,26 +123,26 @@ pub enum Warning {
 /// # Errors
 /// When a value is not finite, the two lengths differ, or there is no pair.
 pub fn compare(pairs: Pairs<'_>, criteria: &Criteria) -> Result<Comparison, StatsError> {
-    compare_all(&[pairs], criteria).map(|mut comparisons| comparisons.remove(0))
+    compare_all(&[pairs], criteria).remove(0)
 }
 
-/// Compares cells with their baselines, all of them together: in the order given, each by its own blocks.
-///
-/// # Errors
-/// As [`compare`], for the first pair that cannot be judged.
-pub fn compare_all(family: &[Pairs<'_>], criteria: &Criteria) -> Result<Vec<Comparison>, StatsError> {
-    let differences = family.iter().map(|pairs| differences(*pairs)).collect::<Result<Vec<_>, _>>()?;
-    let samples: Vec<_> = differences.iter().map(|differences| Sample::of(differences)).collect();
-    let mut by_p: Vec<_> = samples.iter().collect();
-    by_p.sort_by(|a, b| a.p.total_cmp(&b.p));
+/// Compares cells with their baselines, all of them together: in the order given, each by its own blocks. One that cannot be judged, for
+/// the reasons of [`compare`], is no member of the family.
+#[must_use]
+pub fn compare_all(family: &[Pairs<'_>], criteria: &Criteria) -> Vec<Result<Comparison, StatsError>> {
+    let differences: Vec<_> = family.iter().map(|pairs| differences(*pairs)).collect();
+    let samples: Vec<_> = differences.iter().map(|differences| differences.as_deref().map(Sample::of)).collect();
+    let mut by_p: Vec<_> = samples.iter().flatten().map(|sample| sample.p).collect();
+    by_p.sort_by(f64::total_cmp);
+    let members = by_p.len();
     // Holm: the smallest p is held against alpha / m, the next against alpha / (m - 1), up to the first that is too large.
-    let steps = by_p
-        .iter()
-        .enumerate()
-        .take_while(|(step, sample)| sample.p <= criteria.alpha() / (family.len() - step) as f64);
-    let largest_shown = steps.last().map(|(_, sample)| sample.p);
-    let shown = |sample: &Sample<'_>| largest_shown.is_some_and(|largest| sample.p <= largest);
-    Ok(samples.iter().map(|sample| judge(sample, shown(sample), family.len(), criteria)).collect())
+    let passes = |(step, p): &(usize, &f64)| **p <= criteria.alpha() / (members - step) as f64;
+    let largest_shown = by_p.iter().enumerate().take_while(passes).last().map(|(_, p)| *p);
+    let judged = |sample: Sample<'_>| {
+        let shown = largest_shown.is_some_and(|largest| sample.p <= largest);
+        judge(&sample, shown, members, criteria)
+    };
+    samples.into_iter().map(|sample| sample.map(judged).map_err(|error| *error)).collect()
 }
 
 fn differences(pairs: Pairs<'_>) -> Result<Vec<f64>, StatsError> {

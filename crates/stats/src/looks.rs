@@ -78,7 +78,7 @@ mod tests {
                     }
                 }
                 let family: Vec<_> = numbers[1..].iter().map(|other| Pairs { baseline: &numbers[0], other }).collect();
-                let comparisons = compare_all(&family, &criteria).unwrap();
+                let comparisons = compare_all(&family, &criteria).into_iter().collect::<Result<Vec<_>, _>>().unwrap();
                 look = next_look(until).filter(|_| !is_decided(&comparisons));
                 if look.is_none() {
                     blocks += until;

@@ -32,6 +32,7 @@ pub fn against_noise(mut comparison: Comparison, again: Option<&Comparison>) -> 
         }
         Some(floor) if distance(comparison.ratio) <= floor.ln() => {
             comparison.verdict = Verdict::Inconclusive { more_blocks: None };
+            comparison.material = false;
             comparison.warnings.push(Warning::WithinNoise { floor });
         }
         Some(_) => {}

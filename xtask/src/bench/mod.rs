@@ -12,6 +12,7 @@ mod programs;
 mod report;
 mod rounds;
 mod server;
+mod simulation;
 mod stand;
 mod statistics;
 mod syscalls;
@@ -40,6 +41,8 @@ pub(crate) struct Flags {
 enum What {
     /// Compare `webdyno load` with a bare loop in C, wrk, ab, h2load, oha and hey
     Load(LoadFlags),
+    /// Judge thousands of simulated plans of known truth by our rules and those of benchstat and hyperfine
+    Statistics(simulation::Flags),
 }
 
 #[derive(clap::Args)]
@@ -76,6 +79,7 @@ struct Extent {
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     match &flags.what {
         What::Load(flags) => load(flags),
+        What::Statistics(flags) => simulation::run(flags, &programs::target()),
     }
 }
 

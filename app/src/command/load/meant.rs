@@ -145,6 +145,8 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         }],
         search: None,
         blocks: 1,
+        until_decided: false,
+        budget_ns: None,
         seed: None,
         warmup: Warmup::None,
         cooldown_ns: 0,

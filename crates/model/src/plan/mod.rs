@@ -58,8 +58,14 @@ pub struct Plan {
     /// Instead of repeating the one cell as it is, search for the highest rate that it sustains.
     #[serde(default)]
     pub search: Option<RateSearch>,
-    /// How often every cell is run.
+    /// How often every cell is run; the most, when the run may end earlier.
     pub blocks: u32,
+    /// The run is looked at now and then, and ends as soon as every question has an answer.
+    #[serde(default)]
+    pub until_decided: bool,
+    /// No block begins that would probably end later than so long after the first one began.
+    #[serde(default)]
+    pub budget_ns: Option<Nanos>,
     /// Seed of the order, when the plan fixes it.
     pub seed: Option<u64>,
     /// Not counted, before each trial's window.

@@ -16,12 +16,17 @@ use self::source::Source;
 use super::{
     Apache, Build, Cell, Confinement, Embedded, Guards, LoadSpec, Mpm, Plan, Role, SECRET, ServerSpec, Variant, Warmup,
 };
-use crate::SECOND;
+use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
+
+/// Blocks of a plan that does not say how many.
+const USUAL_BLOCKS: u32 = 6;
+/// Blocks at the last look at a run that ends when it is decided.
+const MOST_LOOKED_AT: u32 = 24;
 
 /// How the plan is to be read.
 #[derive(Debug, Clone)]
@@ -30,6 +35,8 @@ pub struct Options {
     pub scale: Option<String>,
     /// Fewer blocks and shorter windows: to see that a plan works, not to decide by it.
     pub quick: bool,
+    /// How long the run may take, whatever the plan says.
+    pub budget_ns: Option<Nanos>,
     /// Reads the files that the plan names as bodies.
     pub read: ReadFile,
 }
@@ -39,7 +46,12 @@ pub type ReadFile = fn(&Path) -> Result<Vec<u8>, String>;
 
 impl Default for Options {
     fn default() -> Options {
-        Options { scale: None, quick: false, read: |file| Err(format!("cannot read {} here", file.display())) }
+        Options {
+            scale: None,
+            quick: false,
+            budget_ns: None,
+            read: |file| Err(format!("cannot read {} here", file.display())),
+        }
     }
 }
 
@@ -96,6 +108,9 @@ struct Written {
     #[serde(default)]
     about: String,
     blocks: Option<Spanned<u32>>,
+    #[serde(default)]
+    until_decided: bool,
+    budget: Option<Spanned<Duration>>,
     seed: Option<u64>,
     baseline: Option<Spanned<String>>,
     #[serde(default = "yes")]
@@ -229,13 +244,13 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         return Err(source.at(load_span, "load", "give at least one [load.NAME]"));
     }
     let cells = cells(source, &written.cell, written.baseline.as_ref(), written.aa, &variants, &loads)?;
-    let blocks = match &written.blocks {
-        Some(blocks) if *blocks.get_ref() < 2 => {
-            return Err(source.at(blocks.span(), "blocks", "an interval needs at least 2 blocks"));
-        }
-        Some(blocks) => *blocks.get_ref(),
-        None => 6,
+    let budget_ns = match (options.budget_ns, &written.budget) {
+        (None, None) => None,
+        (Some(budget), _) => Some(budget),
+        (None, Some(_)) => Some(source.longer_than_0(written.budget.as_ref(), "budget", 0)?),
     };
+    let until_decided = written.until_decided || budget_ns.is_some();
+    let blocks = blocks_meant(source, written.blocks.as_ref(), until_decided)?;
     Ok(Plan {
         name,
         about: written.about,
@@ -249,6 +264,8 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         cells,
         search: None,
         blocks: if options.quick { blocks.min(3) } else { blocks },
+        until_decided,
+        budget_ns,
         seed: written.seed,
         warmup: warmup_meant(source, &written.warmup)?,
         cooldown_ns: source.duration(written.cooldown.limit.as_ref(), "cooldown.limit", 10 * SECOND)?,
@@ -261,6 +278,20 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         confidence: confidence_meant(source, written.confidence.as_ref())?,
         margin: source.share(written.margin.as_ref(), "margin", 0.02)?,
     })
+}
+
+/// How many blocks there are, or at most.
+fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decided: bool) -> Result<u32, PlanError> {
+    let Some(written) = written else { return Ok(if until_decided { MOST_LOOKED_AT } else { USUAL_BLOCKS }) };
+    let blocks = *written.get_ref();
+    let at = |what: &str| Err(source.at(written.span(), "blocks", what));
+    if blocks < 2 {
+        at("an interval needs at least 2 blocks")
+    } else if until_decided && blocks > MOST_LOOKED_AT {
+        at("a run that ends when it is decided has at most 24 blocks: its looks are used up then")
+    } else {
+        Ok(blocks)
+    }
 }
 
 /// The variants, each with its place in the text.

@@ -149,8 +149,8 @@ impl Page<'_> {
             out.push_str("</li>");
         }
         out.push_str("</ul>");
-        if let Some(noise) = &self.view.noise_floor {
-            let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&noise.text));
+        for sentence in self.view.noise_floor.iter().chain(&self.view.judging) {
+            let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&sentence.text));
         }
         out
     }

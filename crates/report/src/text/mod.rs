@@ -75,8 +75,8 @@ impl Page {
             self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, comparison.sentence.text));
             comparison.warnings.iter().for_each(|warning| self.paragraph("    ! ", Tone::Warning, &warning.text));
         }
-        if let Some(noise) = &view.noise_floor {
-            self.paragraph("  ", Tone::Quiet, &noise.text);
+        for sentence in view.noise_floor.iter().chain(&view.judging) {
+            self.paragraph("  ", Tone::Quiet, &sentence.text);
         }
     }
 

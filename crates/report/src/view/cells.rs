@@ -1,7 +1,7 @@
 //! The cells: what was set, what came out, how it compares, what limited it.
 
 use crate::language::{Catalogue, Sentence};
-use crate::view::judged::{Compared, Judged};
+use crate::view::judged::Judged;
 use crate::view::run::comparison_warning;
 use crate::view::table::{percent, ratio};
 use crate::view::{
@@ -16,6 +16,7 @@ use model::run::Run;
 use model::statistic::Statistic;
 use stats::{Verdict, Warning};
 use std::collections::{BTreeMap, BTreeSet};
+use verdicts::Compared;
 
 pub(crate) fn views(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<CellView> {
     run.head.plan.cells.iter().map(|cell| view(run, cell, judged, words)).collect()

@@ -29,6 +29,8 @@ pub struct View {
     pub cells: Vec<CellView>,
     /// What the second copy of the baseline says about noise; `None` without such a cell.
     pub noise_floor: Option<Sentence>,
+    /// How the comparisons were judged, where that is more than one interval each.
+    pub judging: Vec<Sentence>,
     /// What the reader must know before believing the numbers.
     pub warnings: Vec<Sentence>,
     /// Effective settings that differ between cells.
@@ -75,7 +77,7 @@ pub struct RunView {
     pub server: Option<String>,
     /// Seed of the order of trials.
     pub seed: u64,
-    /// Blocks planned.
+    /// Blocks planned; those that were made, when the run was to end as soon as it was decided.
     pub blocks: u32,
     /// Confidence of the intervals, such as 0.95.
     pub confidence: f64,
@@ -353,6 +355,7 @@ impl View {
             language,
             run: run::view(run, &words),
             noise_floor: judged.noise_floor(run, &words),
+            judging: judged.judging(run, &words),
             warnings: run::warnings(run, &judged, &words),
             settings: run::settings(run),
             trouble: trouble::trouble(run, &judged, &cells, &words),

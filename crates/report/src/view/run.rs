@@ -26,7 +26,7 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         version: head.version.clone(),
         server: server.cloned(),
         seed: head.seed,
-        blocks: head.plan.blocks,
+        blocks: if head.plan.until_decided { made(run) } else { head.plan.blocks },
         confidence: head.plan.confidence,
         margin: head.plan.margin,
         host: host(&head.host),
@@ -42,6 +42,11 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         }),
         plan_text: head.plan_text.clone(),
     }
+}
+
+/// Blocks that were begun.
+pub(crate) fn made(run: &Run) -> u32 {
+    run.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0)
 }
 
 pub(crate) fn end(end: &RunEnd, words: &Catalogue) -> Sentence {

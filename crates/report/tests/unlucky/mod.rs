@@ -142,7 +142,7 @@ fn scattered(cell: &str, factor: f64) -> String {
 
 #[test]
 fn missing_blocks_are_counted_where_that_helps() {
-    assert_eq!(scattered(CANDIDATE, 1.04), "inconclusive (blocks still needed: about 37).");
+    assert_eq!(scattered(CANDIDATE, 1.04), "inconclusive (blocks still needed: about 51).");
     assert_eq!(scattered(CANDIDATE, 1.1), "inconclusive (blocks still needed: more than 100).");
     assert_eq!(scattered("10 at once (A/A)", 1.04), "inconclusive.");
 }

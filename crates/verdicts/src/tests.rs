@@ -1,0 +1,173 @@
+//! Runs made of a few numbers per trial, and what comes out of them.
+
+use super::*;
+use expect_test::{Expect, expect};
+use model::SECOND;
+use model::latency::Latency;
+use model::load::{Counts, Generator, LoadEnd, LoadResult, Unanswered};
+use model::plan::{Options, parse};
+use model::reading::{Column, Reading, Readings};
+use model::run::{Anchor, HostFacts, RunEnd, RunHead};
+use model::trial::{EffectiveSettings, Outcome, Trial};
+use std::path::Path;
+
+const PLAN: &str = "baseline = \"a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n[variant.c]\n\
+                    [load.l]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n";
+
+/// Good answers of each trial in one second, by cell; `a` is the baseline and `a (A/A)` its copy.
+fn run(extra: &str, cells: &[(&str, &[u64])]) -> Run {
+    let plan = parse(&format!("{extra}\n{PLAN}"), Path::new("t.toml"), &Options::default()).unwrap().0;
+    let trials = cells.iter().flat_map(|(cell, goods)| {
+        goods.iter().enumerate().map(move |(block, good)| trial(cell, u32::try_from(block).unwrap(), *good))
+    });
+    let head = RunHead {
+        id: "r".into(),
+        plan,
+        plan_text: String::new(),
+        seed: 1,
+        anchor: Anchor::default(),
+        host: HostFacts::default(),
+        version: String::new(),
+        end: RunEnd::Complete,
+        server_cpus: vec![],
+        load_cpus: vec![],
+    };
+    Run { head, trials: trials.collect() }
+}
+
+fn trial(cell: &str, block: u32, good: u64) -> Trial {
+    let mut total = Latency::new();
+    (0..good).for_each(|i| total.record(100 + i));
+    let load = LoadResult {
+        connections: 1,
+        started_ns: SECOND,
+        ended_ns: 2 * SECOND,
+        end: LoadEnd::Duration,
+        counts: Counts { good, ..Counts::default() },
+        late: Counts::default(),
+        intervals: vec![],
+        total,
+        unanswered: Unanswered::default(),
+        first_byte: Latency::new(),
+        connect: Latency::new(),
+        in_flight: 0,
+        in_flight_ns: 0,
+        body_bytes: None,
+        examples: BTreeMap::new(),
+        retry_example: None,
+        handshake: Latency::new(),
+        software: None,
+        tls: None,
+        open: None,
+        sessions: None,
+        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![] },
+    };
+    Trial {
+        block,
+        position: 0,
+        cell: cell.to_owned(),
+        rate: None,
+        outcome: Outcome::Complete,
+        began_ns: 0,
+        settings: EffectiveSettings::default(),
+        preflight: None,
+        load: Some(load),
+        probe: None,
+        readings: Readings::default(),
+        notes: vec![],
+        log_tail: String::new(),
+    }
+}
+
+const BASE: [u64; 6] = [1000, 1010, 990, 1005, 995, 1000];
+const SAME: [u64; 6] = [1002, 1008, 991, 1004, 996, 1001];
+const MORE: [u64; 6] = [1100, 1112, 1088, 1106, 1093, 1101];
+
+fn check(run: &Run, expected: &Expect) {
+    let verdicts = Verdicts::of(run, Metric::Goodput);
+    let line = |cell: &Cell| {
+        let Compared { comparison: c, unanswered } = verdicts.compared(cell)?;
+        let interval = c.interval.map_or("-".to_owned(), |i| format!("{:.3} to {:.3}", i.low, i.high));
+        let material = if c.material { ", material" } else { "" };
+        Some(format!("{}: {:.3} ({interval}) {:?}{material}, {unanswered} unanswered\n", cell.name, c.ratio, c.verdict))
+    };
+    let lines: String = run.head.plan.cells.iter().filter_map(line).collect();
+    let refused: String = verdicts.refused().iter().map(|(cell, why)| format!("{cell}: {why}\n")).collect();
+    let decided = if verdicts.is_decided(&run.head.plan) { "decided" } else { "not decided" };
+    expected.assert_eq(&format!("{lines}{refused}{decided}\n"));
+}
+
+#[test]
+fn cells_are_one_family_and_the_copy_is_none_of_them() {
+    let cells: [(&str, &[u64]); 4] = [("a", &BASE), ("a (A/A)", &SAME), ("b", &MORE), ("c", &SAME)];
+    check(
+        &run("", &cells),
+        &expect![[r#"
+        a (A/A): 1.000 (0.999 to 1.002) Equivalent, 0 unanswered
+        b: 1.100 (1.099 to 1.101) Better, material, 0 unanswered
+        c: 1.000 (0.998 to 1.002) Equivalent, 0 unanswered
+        decided
+    "#]],
+    );
+    // The same numbers say less when they were looked at up to four times.
+    check(
+        &run("until_decided = true", &cells),
+        &expect![[r#"
+        a (A/A): 1.000 (0.998 to 1.003) Equivalent, 0 unanswered
+        b: 1.100 (1.098 to 1.102) Better, material, 0 unanswered
+        c: 1.000 (0.998 to 1.003) Equivalent, 0 unanswered
+        decided
+    "#]],
+    );
+}
+
+#[test]
+fn blocks_without_an_answer_forbid_a_verdict() {
+    let cells: [(&str, &[u64]); 3] = [("a", &BASE), ("b", &[1100, 0, 1088, 1106, 1093, 1101]), ("c", &[0; 6])];
+    check(
+        &run("aa = false", &cells),
+        &expect![[r#"
+            b: 1.100 (1.099 to 1.101) Inconclusive { more_blocks: None }, 1 unanswered
+            c: 0.000 (-) Worse, material, 6 unanswered
+            not decided
+        "#]],
+    );
+    check(
+        &run("aa = false", &[("a", &[0; 6]), ("b", &MORE)]),
+        &expect![[r#"
+        not decided
+    "#]],
+    );
+}
+
+#[test]
+fn what_the_rest_can_show() {
+    let noisy = run("aa = false", &[("a", &BASE), ("b", &[1030, 980, 1020, 1003, 969, 1019])]);
+    let at =
+        |blocks| Verdicts::resolvable(&noisy, Metric::Goodput, blocks).map(|ratio| (1000.0 * ratio).round() / 1000.0);
+    assert_eq!([at(2), at(6), at(24)], [None, Some(1.039), Some(1.016)]);
+    assert_eq!(Verdicts::resolvable(&run("", &[("a", &[1000]), ("b", &[900])]), Metric::Goodput, 24), None);
+}
+
+#[test]
+fn other_numbers_of_a_trial() {
+    let mut trial = self::trial("a", 0, 500);
+    let row = |at_ns, set: &[(Column, u64)]| {
+        let mut row = Reading::empty(at_ns);
+        set.iter().for_each(|&(column, value)| row.set(column, value));
+        row
+    };
+    let rows = vec![
+        row(SECOND / 2, &[(Column::GroupCpuNs, 0), (Column::GroupAnon, 900)]),
+        row(SECOND, &[(Column::GroupCpuNs, 1_000_000), (Column::GroupAnon, 700), (Column::GroupSwap, 300)]),
+        row(2 * SECOND, &[(Column::GroupCpuNs, 501_000_000), (Column::GroupAnon, 800)]),
+        row(3 * SECOND, &[(Column::GroupCpuNs, 900_000_000), (Column::TreeRss, 5000)]),
+    ];
+    trial.readings = Readings { rows, notes: vec![] };
+    let load = trial.load.clone().unwrap();
+    let numbers = Metric::ALL.map(|metric| metric.of(&trial, &load));
+    // Half a second of CPU time for 500 answers is 1 ms each; memory and what of it is swapped out belong together.
+    assert_eq!(numbers, [Some(500.0), Some(349.0), Some(594.0), Some(1000.0), Some(5000.0)]);
+    let few = self::trial("a", 0, 50).load.unwrap();
+    assert_eq!(Metric::P99.of(&trial, &few), None);
+}

@@ -1,0 +1,204 @@
+//! `cargo xtask bench statistics`: the rules by which webdyno calls a difference, on thousands of simulated plans of known truth, beside
+//! the rules that benchstat and hyperfine publish. Seeded: the same numbers at any time and on any machine.
+
+mod plan;
+mod rules;
+
+use anyhow::Context;
+use plan::{Drift, Machine};
+use rules::{Outcome, Sequence, criteria, webdyno};
+use stats::{Pairs, Verdict, compare, compare_all};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What was typed after `bench statistics`.
+#[derive(clap::Args)]
+pub(super) struct Flags {
+    /// Simulated plans of each kind; a published result has 10000
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    plans: u64,
+    /// Folder for the result [default: bench in cargo's target folder]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Noise of one trial where nothing else is said.
+const SIGMA: f64 = 0.015;
+/// Trials of each cell that the rules of others get: as many as ours ever uses on average, and what their manuals show.
+const TRIALS: usize = 10;
+
+/// One line of the result.
+struct Row {
+    what: String,
+    values: Vec<String>,
+    goal: Option<Goal>,
+}
+
+/// A goal and what was seen.
+struct Goal {
+    text: String,
+    met: bool,
+}
+
+/// Simulates everything and writes the page.
+pub(super) fn run(flags: &Flags, target: &Path) -> anyhow::Result<()> {
+    let plans = flags.plans;
+    let mut page = format!(
+        "# Verdicts on plans of known truth\n\n{plans} simulated plans in each line, of trials with a noise of 1.5 % unless another is named. webdyno: \
+         randomised blocks with an A/A cell, looked at after 6, 10, 16 and 24 blocks, 95 %, a margin of 2 %. The others: {TRIALS} trials of one cell, \
+         then {TRIALS} of the other.\n\n"
+    );
+    let tables = [
+        ("Differences that are not there", false_differences(plans)),
+        ("Intervals that hold the truth", coverage(plans)),
+        ("Differences that are there", power(plans)),
+        ("Equivalence that is not there", false_equivalence(plans)),
+        ("Several cells at once", families(plans)),
+    ];
+    for (title, (heads, rows)) in &tables {
+        write_table(&mut page, title, heads, rows)?;
+    }
+    let folder = flags.out.clone().unwrap_or_else(|| target.join("bench"));
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = folder.join("simulation.md");
+    fs::write(&file, &page).with_context(|| format!("cannot write {}", file.display()))?;
+    println!("{page}{}", file.display());
+    Ok(())
+}
+
+fn write_table(page: &mut String, title: &str, heads: &[&str], rows: &[Row]) -> std::fmt::Result {
+    writeln!(page, "## {title}\n\n| {} | goal |\n|{}", heads.join(" | "), "---|".repeat(heads.len() + 1))?;
+    for Row { what, values, goal } in rows {
+        let goal = goal
+            .as_ref()
+            .map_or(String::new(), |goal| format!("{}: {}", goal.text, if goal.met { "met" } else { "**not met**" }));
+        writeln!(page, "| {what} | {} | {goal} |", values.join(" | "))?;
+    }
+    writeln!(page)
+}
+
+type Table = (Vec<&'static str>, Vec<Row>);
+
+fn is_difference(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Better | Verdict::Worse)
+}
+
+/// Of so many plans, each with a machine of its own.
+fn share(plans: u64, drift: Drift, sigma: f64, mut holds: impl FnMut(&mut Machine) -> bool) -> f64 {
+    (0..plans).filter(|&seed| holds(&mut Machine::new(seed, drift, sigma))).count() as f64 / plans as f64
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+fn at_most(limit: f64, share: f64) -> Option<Goal> {
+    Some(Goal { text: format!("webdyno at most {} %", 100.0 * limit), met: share <= limit })
+}
+
+fn false_differences(plans: u64) -> Table {
+    let heads = vec![
+        "drift",
+        "webdyno",
+        "benchstat",
+        "hyperfine's line",
+        "hyperfine's Welch",
+        "by eye, 2 runs each, above 3 %",
+    ];
+    let row = |drift: Drift| {
+        let ours = share(plans, drift, SIGMA, |machine| webdyno(machine, &[0.0]).any(is_difference));
+        let sequential = |trials: usize, rule: fn(&Sequence) -> Outcome| {
+            percent(share(plans, drift, SIGMA, |machine| rule(&Sequence::run(machine, 0.0, trials)).any(is_difference)))
+        };
+        let values = vec![
+            percent(ours),
+            sequential(TRIALS, Sequence::benchstat),
+            sequential(TRIALS, Sequence::hyperfine),
+            sequential(TRIALS, Sequence::welch),
+            sequential(2, Sequence::by_eye),
+        ];
+        Row { what: drift.name().to_owned(), values, goal: at_most(0.055, ours) }
+    };
+    (heads, Drift::ALL.into_iter().map(row).collect())
+}
+
+fn coverage(plans: u64) -> Table {
+    let row = |blocks: usize| {
+        let covered = Drift::ALL.map(|drift| {
+            share(plans, drift, SIGMA, |machine| {
+                let numbers: Vec<_> = (0..blocks).map(|_| machine.block(&[0.0, 0.03])).collect();
+                let cell = |cell: usize| numbers.iter().map(|block| block[cell]).collect::<Vec<f64>>();
+                let compared = compare(Pairs { baseline: &cell(0), other: &cell(1) }, &criteria());
+                let interval = compared.ok().and_then(|compared| compared.interval);
+                interval.is_some_and(|interval| interval.low <= 0.03_f64.exp() && 0.03_f64.exp() <= interval.high)
+            })
+        });
+        let met = covered.iter().all(|share| (0.94..=0.965).contains(share));
+        let goal = Goal { text: "94 to 96.5 %".to_owned(), met };
+        Row { what: format!("{blocks} blocks"), values: covered.map(percent).to_vec(), goal: Some(goal) }
+    };
+    (vec!["nominal 95 %", "no drift", "random walk", "linear"], [4, 6, 10, 16, 24].into_iter().map(row).collect())
+}
+
+fn power(plans: u64) -> Table {
+    let heads = vec!["truth", "webdyno: better", "blocks on average", "benchstat: better", "trials"];
+    let row = |(truth, sigma): (f64, f64)| {
+        let mut blocks = 0;
+        let found = share(plans, Drift::None, sigma, |machine| {
+            let outcome = webdyno(machine, &[truth]);
+            blocks += outcome.trials;
+            outcome.any(|verdict| *verdict == Verdict::Better)
+        });
+        let blocks = blocks as f64 / plans as f64;
+        let theirs = share(plans, Drift::None, sigma, |machine| {
+            Sequence::run(machine, truth, TRIALS).benchstat().any(|verdict| *verdict == Verdict::Better)
+        });
+        let judged = (truth, sigma) == (0.03, 0.01);
+        let goal = Goal { text: "at least 95 %, at most 18 blocks".to_owned(), met: found >= 0.95 && blocks <= 18.0 };
+        Row {
+            what: format!("+{:.0} %, noise {:.1} %", 100.0 * truth, 100.0 * sigma),
+            values: vec![percent(found), format!("{blocks:.1}"), percent(theirs), TRIALS.to_string()],
+            goal: judged.then_some(goal),
+        }
+    };
+    (heads, [(0.03, 0.01), (0.03, 0.015), (0.05, 0.015), (0.1, 0.03)].into_iter().map(row).collect())
+}
+
+fn false_equivalence(plans: u64) -> Table {
+    let row = |sigma: f64| {
+        let called = share(plans, Drift::None, sigma, |machine| {
+            // Twice the margin, on the scale on which the margin is meant.
+            webdyno(machine, &[2.0 * 0.02_f64.ln_1p()]).any(|verdict| *verdict == Verdict::Equivalent)
+        });
+        Row {
+            what: format!("twice the margin, noise {:.1} %", 100.0 * sigma),
+            values: vec![percent(called)],
+            goal: at_most(0.01, called),
+        }
+    };
+    (vec!["truth", "called equivalent"], [0.005, 0.01, 0.015, 0.03].into_iter().map(row).collect())
+}
+
+fn families(plans: u64) -> Table {
+    let truths = [0.0, 0.0, 0.0, 0.05];
+    let row = |drift: Drift| {
+        let wrong =
+            share(plans, drift, SIGMA, |machine| webdyno(machine, &truths).verdicts[..3].iter().any(is_difference));
+        let held = share(plans, drift, SIGMA, |machine| {
+            let numbers: Vec<_> = (0..10).map(|_| machine.block(&[0.0, 0.0, 0.0, 0.0, 0.05])).collect();
+            let cell = |cell: usize| numbers.iter().map(|block| block[cell]).collect::<Vec<f64>>();
+            let (baseline, others) = (cell(0), [1, 2, 3, 4].map(cell));
+            let family = others.each_ref().map(|other| Pairs { baseline: &baseline, other });
+            let compared: Vec<_> = compare_all(&family, &criteria()).into_iter().flatten().collect();
+            let holds = |(it, truth): (&stats::Comparison, &f64)| {
+                it.interval.is_some_and(|interval| interval.low <= truth.exp() && truth.exp() <= interval.high)
+            };
+            compared.len() == truths.len() && compared.iter().zip(&truths).all(holds)
+        });
+        let goal = Goal { text: "at most 5.5 %; at least 94 %".to_owned(), met: wrong <= 0.055 && held >= 0.94 };
+        Row { what: drift.name().to_owned(), values: vec![percent(wrong), percent(held)], goal: Some(goal) }
+    };
+    let heads = vec!["3 cells of no difference beside one of +5 %", "any false difference", "all four intervals hold"];
+    (heads, Drift::ALL.into_iter().map(row).collect())
+}
