@@ -4,6 +4,7 @@ pub(crate) mod ab;
 pub(crate) mod load;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -44,7 +45,11 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct RunFlags {
     /// The plan, a TOML file (docs/plan-reference.md)
-    pub(crate) plan: PathBuf,
+    #[arg(required_unless_present = "resume")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Go on with a run that was interrupted, or whose time was spent: its identifier, a unique beginning of one, or `latest`
+    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "scale", "quick", "seed"])]
+    pub(crate) resume: Option<String>,
     /// Use the parameters of the plan's [scale.NAME]
     #[arg(long, value_name = "NAME")]
     pub(crate) scale: Option<String>,

@@ -43,7 +43,7 @@ impl Progress {
             Event::Searching { head } => self.line(&format!("run {} (a search, seed {})", head.id, head.seed)),
             Event::Pilot { blocks, most, resolvable } => self.line(&pilot_text(*blocks, *most, *resolvable)),
             Event::Looked { blocks, decided, next } => self.line(&looked_text(*blocks, *decided, *next)),
-            Event::BudgetSpent { blocks } => self.line(&format!("the time is spent after {blocks} blocks")),
+            Event::BudgetSpent { blocks } => self.line(&format!("the time is spent: blocks made: {blocks}")),
             Event::Step(step) => self.line(&search::step(step)),
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
             Event::Remark(what) => self.line(&format!("note: {what}")),

@@ -151,7 +151,13 @@ impl Screen {
                 let goals = head.plan.search.as_ref().map(|search| search.goals.as_slice());
                 news.seen.searching(goals.unwrap_or_default());
             }
-            Event::Building(_) | Event::Started { .. } | Event::Ended { .. } => return,
+            // A screen is for one load; these are of runs of many trials.
+            Event::Building(_)
+            | Event::Started { .. }
+            | Event::Ended { .. }
+            | Event::Pilot { .. }
+            | Event::Looked { .. }
+            | Event::BudgetSpent { .. } => return,
         }
         news.fresh = true;
     }

@@ -70,6 +70,81 @@ fn an_interrupted_run_keeps_what_it_measured() {
     }
 }
 
+/// A plan whose answer is plain: a server that waits 2 ms against one that waits 4, in windows of a fifth of a second.
+const PLAIN: &str = r#"
+baseline = "slow"
+aa = false
+[server]
+kind = "embedded"
+[variant.only]
+[load.slow]
+path = "/sleep/4ms"
+connections = 2
+duration = "200ms"
+[load.fast]
+path = "/sleep/2ms"
+connections = 2
+duration = "200ms"
+[cooldown]
+limit = "0s"
+"#;
+
+fn plan(tool: &Tool, head: &str) -> String {
+    let file = tool.path("plain.toml");
+    std::fs::write(&file, format!("{head}\n{PLAIN}")).expect("a plan");
+    file.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_run_ends_when_it_is_decided() {
+    let _alone = alone();
+    let tool = Tool::new();
+    let run = tool.run(&["run", &plan(&tool, "until_decided = true"), "--seed", "1"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    for told in ["pilot: after 4 blocks, 24 would show a difference of", "after 6 blocks everything is decided"] {
+        assert!(run.err.contains(told), "{}", run.err);
+    }
+    assert!(run.out.contains("Everything was decided after 6 blocks"), "{}", run.out);
+    let again = tool.run(&["run", "--resume", "latest"]);
+    assert_eq!(again.code, 2);
+    assert!(again.err.contains("has all its blocks, or is decided: nothing is left to do"), "{}", again.err);
+}
+
+#[test]
+fn a_run_whose_time_is_spent_can_go_on() {
+    let _alone = alone();
+    let tool = Tool::new();
+    let run = tool.run(&["run", &plan(&tool, ""), "--budget", "1ms", "--seed", "1"]);
+    assert!(run.err.contains("the time is spent: blocks made: 1"), "{}", run.err);
+    assert!(run.out.contains("After 1 block there was no time for more, and not everything is decided"), "{}", run.out);
+    let run = tool.run(&["run", "--resume", "latest", "--budget", "10m"]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    assert!(run.out.contains("Everything was decided after 6 blocks"), "{}", run.out);
+    assert_eq!(tool.run(&["runs"]).out.matches("plain").count(), 1);
+}
+
+#[test]
+fn an_interrupted_run_can_go_on() {
+    let _alone = alone();
+    let tool = Tool::new();
+    let mut child = tool.spawn(&["run", &plan(&tool, "blocks = 3"), "--seed", "1"]);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("our own child");
+    for _ in lines {}
+    assert_eq!(Finished::of(&child.wait_with_output().expect("webdyno ends")).code, 130);
+    let run = tool.run(&["run", "--resume", "latest", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["run"]["complete"], true, "{}", run.err);
+    // Three whole blocks, beside the one that was interrupted.
+    let compared = report["cells"]
+        .as_array()
+        .and_then(|cells| cells.iter().find_map(|cell| cell["comparison"]["blocks"].as_u64()));
+    assert!(compared.is_some_and(|blocks| blocks >= 3), "{}", run.out);
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
 #[test]
 fn a_terminal_that_is_gone_does_not_end_a_run() {
     let _alone = alone();

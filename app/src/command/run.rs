@@ -7,23 +7,33 @@ use crate::interrupt;
 use crate::plan_file;
 use crate::progress::Progress;
 use crate::say::{print, tell};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, World};
 use host::HostError;
-use model::plan::{Options, Plan, Warmup};
-use model::run::{Anchor, RunEnd};
+use model::plan::{Options, Plan, ServerSpec, Warmup};
+use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
 use std::sync::Arc;
 use store::Store;
 
 pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
-    let text = plan_file::read(&flags.plan)?;
+    let orders = match (&flags.resume, &flags.plan) {
+        (Some(id), _) => resumed(id, flags)?,
+        (None, Some(plan)) => fresh(plan, flags)?,
+        (None, None) => bail!("no plan"),
+    };
+    if flags.dry_run { dry_run(&orders) } else { real_run(&orders, flags) }
+}
+
+/// A run that begins.
+fn fresh(plan: &Path, flags: &RunFlags) -> anyhow::Result<Orders> {
+    let text = plan_file::read(plan)?;
     let options =
         Options { scale: flags.scale.clone(), quick: flags.quick, budget_ns: flags.budget, read: plan_file::read_body };
-    let (plan, text) = model::plan::parse(&text, &flags.plan, &options)?;
+    let (plan, text) = model::plan::parse(&text, plan, &options)?;
     let seed = flags.seed.or(plan.seed).unwrap_or_else(fresh_seed);
     let anchor = now();
-    let orders = Orders {
+    Ok(Orders {
         id: run_id(anchor, fresh_seed()),
         plan,
         text,
@@ -31,8 +41,32 @@ pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
         anchor,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         make_swap: flags.make_swap,
-    };
-    if flags.dry_run { dry_run(&orders) } else { real_run(&orders, flags) }
+        earlier: vec![],
+    })
+}
+
+/// A run that goes on where it ended.
+fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
+    let run = Store::open_existing(&report::store_path(&flags.store)?)?.load(id)?;
+    if matches!(run.head.plan.server, ServerSpec::Url(_)) {
+        bail!("{} is a load, not a run of a plan: load again", run.head.id);
+    }
+    if !experiment::is_unfinished(&run) {
+        bail!("run {} has all its blocks, or is decided: nothing is left to do", run.head.id);
+    }
+    let Run { head, trials } = run;
+    let mut plan = head.plan;
+    plan.budget_ns = flags.budget.or(plan.budget_ns);
+    Ok(Orders {
+        id: head.id,
+        plan,
+        text: head.plan_text,
+        seed: head.seed,
+        anchor: head.anchor,
+        version: head.version,
+        make_swap: flags.make_swap,
+        earlier: trials,
+    })
 }
 
 fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {

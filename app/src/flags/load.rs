@@ -276,7 +276,7 @@ pub(crate) enum Http {
     OneOne,
 }
 
-fn time(text: &str) -> Result<Nanos, String> {
+pub(super) fn time(text: &str) -> Result<Nanos, String> {
     match units::duration_ns(text) {
         Ok(0) => Err("must be longer than 0".to_owned()),
         Ok(length) => Ok(length),

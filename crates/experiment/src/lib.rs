@@ -1,6 +1,6 @@
 //! Decide the next trial and carry it out: schedule, gate, guards, early stop.
 //!
-//! [`run()`] is the whole experiment: it measures and stores, and judges nothing. Whoever wants a verdict reads the store.
+//! [`run()`] is the whole experiment: it measures and stores, and judges only whether to go on. Whoever wants a verdict reads the store.
 //! Progress leaves as [`Event`] values; what to show of them is the caller's affair.
 
 mod build;
@@ -24,6 +24,6 @@ pub use error::ExperimentError;
 pub use event::{Event, Phase};
 pub use page::{PageError, page_assets};
 pub use placement::Placement;
-pub use run::{Ended, Orders, World, check, reserved_for_root, run};
+pub use run::{Ended, Orders, World, check, is_unfinished, reserved_for_root, run};
 pub use schedule::{Outline, Slot, outline, schedule};
 pub use single::{LoadOrders, Loaded, keep, load, load_witnessed};

@@ -4,15 +4,16 @@ use crate::ExperimentError;
 use crate::build::build;
 use crate::event::Event;
 use crate::placement::Placement;
-use crate::schedule::schedule;
+use crate::schedule::blocks;
 use crate::trial::Bench;
 use host::{Host, HostError};
 use model::Nanos;
 use model::plan::{Confinement, Plan};
 use model::run::{Anchor, Run, RunEnd, RunHead};
-use model::trial::{Outcome, Trial};
+use model::trial::{Outcome, Stop, Trial};
 use server::Control;
 use stats::{LOOKS, PILOT, next_look};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -39,6 +40,8 @@ pub struct Orders {
     pub version: String,
     /// Bytes of a temporary swap file to make, when told.
     pub make_swap: Option<u64>,
+    /// What the run did before it was interrupted, when it is resumed; else nothing.
+    pub earlier: Vec<Trial>,
 }
 
 /// Where to run it.
@@ -88,7 +91,11 @@ pub fn run(
             return Ok(RunEnd::Interrupted);
         }
         let head = head(orders, &stage.placement);
-        store.begin(&head)?;
+        if orders.earlier.is_empty() {
+            store.begin(&head)?;
+        } else {
+            store.finish(&head.id, &RunEnd::Unfinished)?;
+        }
         let result = trials(orders, &bench, store, &head, on_event);
         let end = match &result {
             Ok(end) => end.clone(),
@@ -189,16 +196,20 @@ fn trials(
     head: &RunHead,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<RunEnd, ExperimentError> {
-    let slots = schedule(&orders.plan, orders.seed);
-    on_event(Event::Started { head, trials: slots.len() });
-    let mut run = Run { head: head.clone(), trials: Vec::new() };
+    let mut run = Run { head: head.clone(), trials: orders.earlier.clone() };
+    let done = whole_blocks(&run);
+    // A block that was interrupted stays as it is and counts for nothing: its cells would be hours apart.
+    let begun = run.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
+    let most = orders.plan.blocks;
+    let missing = most.saturating_sub(done) as usize;
+    on_event(Event::Started { head, trials: missing * orders.plan.cells.len() });
     let mut pace = Pace::new(orders.plan.budget_ns);
-    for block in slots.chunk_by(|a, b| a.block == b.block) {
+    for (made, block) in (done + 1..).zip(blocks(&orders.plan, orders.seed).skip(begun as usize).take(missing)) {
         if pace.is_spent() {
-            on_event(Event::BudgetSpent { blocks: block[0].block });
+            on_event(Event::BudgetSpent { blocks: made - 1 });
             break;
         }
-        for slot in block {
+        for slot in &block {
             if bench.interrupted.load(Ordering::Relaxed) {
                 return Ok(RunEnd::Interrupted);
             }
@@ -211,12 +222,32 @@ fn trials(
             }
         }
         pace.block_ended();
-        if is_over(&run, block[0].block + 1, on_event) {
+        if is_over(&run, made, on_event) {
             break;
         }
     }
     let interrupted = bench.interrupted.load(Ordering::Relaxed);
     Ok(if interrupted { RunEnd::Interrupted } else { RunEnd::Complete })
+}
+
+/// Whether a run that ended could go on: blocks are missing, and it was not to end before.
+#[must_use]
+pub fn is_unfinished(run: &Run) -> bool {
+    let plan = &run.head.plan;
+    let done = whole_blocks(run);
+    let decided = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_decided(plan);
+    done < plan.blocks && !(plan.until_decided && decided())
+}
+
+/// Blocks of which every trial was made.
+fn whole_blocks(run: &Run) -> u32 {
+    let mut trials = BTreeMap::<u32, usize>::new();
+    let interrupted = |trial: &&Trial| matches!(trial.outcome, Outcome::EndedEarly(Stop::Interrupted));
+    run.trials
+        .iter()
+        .filter(|trial| !interrupted(trial))
+        .for_each(|trial| *trials.entry(trial.block).or_default() += 1);
+    trials.values().filter(|count| **count == run.head.plan.cells.len()).count() as u32
 }
 
 /// A cell that failed so often that it will not get better by itself.

@@ -24,18 +24,26 @@ pub struct Slot {
 /// The whole schedule of a plan under a seed.
 #[must_use]
 pub fn schedule(plan: &Plan, seed: u64) -> Vec<Slot> {
+    blocks(plan, seed).take(plan.blocks as usize).flatten().collect()
+}
+
+/// Block after block of a plan under a seed, without end: how many are made is for others to say.
+pub(crate) fn blocks(plan: &Plan, seed: u64) -> impl Iterator<Item = Vec<Slot>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut slots = Vec::with_capacity(plan.blocks as usize * plan.cells.len());
-    for block in 0..plan.blocks {
+    (0..).map(move |block: u32| {
         let mut order: Vec<&str> = plan.cells.iter().map(|cell| cell.name.as_str()).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, below(&mut rng, i as u64 + 1) as usize);
         }
-        for (position, cell) in order.into_iter().enumerate() {
-            slots.push(Slot { number: slots.len(), block, position: position as u32, cell: cell.to_owned() });
-        }
-    }
-    slots
+        let first = block as usize * order.len();
+        let slot = |(position, cell): (usize, &str)| Slot {
+            number: first + position,
+            block,
+            position: position as u32,
+            cell: cell.to_owned(),
+        };
+        order.into_iter().enumerate().map(slot).collect()
+    })
 }
 
 /// A uniform number below `n`, without modulo bias (the top partial range is drawn again).
