@@ -169,7 +169,9 @@ mod tests {
         let numbers = diagnosis::Quantity::ALL.iter().map(|quantity| format!("number-{}", quantity.name()));
         let verdicts = ["better", "worse", "equivalent", "inconclusive"];
         let verdicts = verdicts.iter().flat_map(|v| [format!("verdict-{v}"), format!("verdict-{v}-long")]);
-        let needed: BTreeSet<String> = findings.chain(numbers).chain(verdicts).collect();
+        let beside = verdicts::Metric::ALL.iter().filter(|metric| **metric != verdicts::Metric::Goodput);
+        let metrics = beside.map(|metric| format!("metric-{}", metric.name()));
+        let needed: BTreeSet<String> = findings.chain(numbers).chain(verdicts).chain(metrics).collect();
         let messages = messages(Language::English);
         let missing: Vec<_> = needed.iter().filter(|id| !messages.contains_key(*id)).collect();
         assert!(missing.is_empty(), "no words for {missing:?}");
@@ -198,6 +200,7 @@ mod tests {
             include_str!("view/cells.rs"),
             include_str!("view/doubts.rs"),
             include_str!("view/judged.rs"),
+            include_str!("view/metrics.rs"),
             include_str!("view/run.rs"),
             include_str!("view/sent.rs"),
             include_str!("view/series.rs"),

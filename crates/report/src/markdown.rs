@@ -2,6 +2,7 @@
 
 use crate::escape::Markdown;
 use crate::language::Catalogue;
+use crate::view::table::Table;
 use crate::view::{CellView, FindingView, View};
 
 /// Draws a view as Markdown.
@@ -10,8 +11,12 @@ pub fn render(view: &View) -> String {
     let mut page = Page { words: Catalogue::of(view.language), out: String::new() };
     page.head(view);
     page.list("section-warnings", view.warnings.iter().map(|warning| Markdown(&warning.text).to_string()));
-    page.table(view);
+    page.table(&view.table);
     page.list("section-comparison", comparisons(view).into_iter());
+    if !view.metrics.rows.is_empty() {
+        page.heading("section-metrics");
+        page.table(&view.metrics);
+    }
     page.diagnoses(view);
     page.settings(view);
     page.list("section-trouble", view.trouble.iter().map(|trouble| Markdown(&trouble.text).to_string()));
@@ -62,7 +67,7 @@ impl Page {
         self.line(&facts.join(" · "));
     }
 
-    fn table(&mut self, view: &View) {
+    fn table(&mut self, table: &Table) {
         let row = |first: &str, rest: &[String]| {
             let cells: Vec<String> = std::iter::once(first)
                 .chain(rest.iter().map(String::as_str))
@@ -71,12 +76,12 @@ impl Page {
             format!("| {} |", cells.join(" | "))
         };
         self.line("");
-        self.line(&row("", &view.table.heads));
-        self.line(&format!("|---|{}", "---:|".repeat(view.table.heads.len())));
-        for line in &view.table.rows {
-            self.line(&row(&line.label, &line.figures));
+        self.line(&row("", &table.heads));
+        self.line(&format!("|---|{}", "---:|".repeat(table.heads.len())));
+        for line in &table.rows {
+            self.line(&row(line.label.trim(), &line.figures));
         }
-        view.table.notes.iter().for_each(|note| self.line(&format!("\n{}", Markdown(&note.text))));
+        table.notes.iter().for_each(|note| self.line(&format!("\n{}", Markdown(&note.text))));
     }
 
     fn diagnoses(&mut self, view: &View) {

@@ -22,6 +22,7 @@ pub fn render(view: &View) -> String {
         page.warnings(),
         page.section("section-table", &page.table(&view.table)),
         page.section("section-comparison", &page.comparison()),
+        page.section("section-metrics", &page.metrics()),
         page.section("section-diagnosis", &page.diagnoses()),
         page.section("section-latency", &page.latency()),
         page.section("section-trials", &page.trials()),
@@ -114,6 +115,11 @@ impl Page<'_> {
             let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&note.text));
         }
         out
+    }
+
+    /// What else the cells were measured by; nothing without a comparison.
+    fn metrics(&self) -> String {
+        if self.view.metrics.rows.is_empty() { String::new() } else { self.table(&self.view.metrics) }
     }
 
     /// The distributions, and where the time of a request goes; nothing without a good answer.

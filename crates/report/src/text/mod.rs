@@ -38,6 +38,7 @@ pub fn render(view: &View, look: Look) -> String {
     page.sentences("section-warnings", Tone::Warning, &view.warnings);
     page.table(view);
     page.comparisons(view);
+    page.metrics(view);
     page.diagnoses(view);
     page.settings(view);
     page.trouble(&view.trouble);
@@ -78,6 +79,15 @@ impl Page {
         for sentence in view.noise_floor.iter().chain(&view.judging) {
             self.paragraph("  ", Tone::Quiet, &sentence.text);
         }
+    }
+
+    fn metrics(&mut self, view: &View) {
+        if view.metrics.rows.is_empty() {
+            return;
+        }
+        self.section("section-metrics");
+        self.out.push_str(&layout::table(&view.metrics, self.width, self.paint, &[]));
+        view.metrics.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
     }
 
     fn diagnoses(&mut self, view: &View) {

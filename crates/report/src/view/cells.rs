@@ -2,6 +2,7 @@
 
 use crate::language::{Catalogue, Sentence};
 use crate::view::judged::Judged;
+use crate::view::metrics::Others;
 use crate::view::run::comparison_warning;
 use crate::view::table::{percent, ratio};
 use crate::view::{
@@ -19,10 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use verdicts::Compared;
 
 pub(crate) fn views(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<CellView> {
-    run.head.plan.cells.iter().map(|cell| view(run, cell, judged, words)).collect()
+    let others = Others::of(run);
+    run.head.plan.cells.iter().map(|cell| view(run, cell, judged, &others, words)).collect()
 }
 
-fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView {
+fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalogue) -> CellView {
     let plan = &run.head.plan;
     let variant = plan.variant(cell);
     let loads: Vec<&LoadResult> = run.measured(&cell.name).map(|(_, load)| load).collect();
@@ -59,6 +61,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> CellView 
         in_flight: loads.iter().map(|load| load.in_flight).sum(),
         retries: counts.retries,
         comparison: judged.compared(cell).map(|compared| comparison_view(compared, cell, plan, words)),
+        metrics: others.views(run, cell, words),
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
         doubts: doubts::of_trials(plan.load(cell), &loads, words),

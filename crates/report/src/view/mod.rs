@@ -5,6 +5,7 @@
 pub(crate) mod cells;
 pub(crate) mod doubts;
 mod judged;
+mod metrics;
 pub(crate) mod run;
 pub(crate) mod sent;
 pub(crate) mod series;
@@ -42,6 +43,9 @@ pub struct View {
     /// The cells as a table, printed: one scale per row.
     #[serde(skip)]
     pub table: Table,
+    /// The metrics beside throughput, cell by cell, printed.
+    #[serde(skip)]
+    pub metrics: Table,
     /// Where the time of a request goes, cell by cell, printed.
     #[serde(skip)]
     pub phases: Table,
@@ -149,6 +153,8 @@ pub struct CellView {
     pub retries: u64,
     /// Its throughput against the baseline's; `None` for the baseline and without a common block.
     pub comparison: Option<ComparisonView>,
+    /// What else it was measured by, against the baseline.
+    pub metrics: Vec<MetricView>,
     /// What limited it.
     pub diagnosis: Option<DiagnosisView>,
     /// Said instead of the diagnosis of an A/A cell that is the baseline's over again.
@@ -217,6 +223,27 @@ pub struct ComparisonView {
     pub sentence: Sentence,
     /// What makes it doubtful.
     pub warnings: Vec<Sentence>,
+}
+
+/// A number beside throughput: of latency, of the server's CPU time or of its memory.
+#[derive(Debug, Clone, Serialize)]
+pub struct MetricView {
+    /// Which: `p50`, `p99`, `cpu-per-answer`, `memory-peak`.
+    pub metric: &'static str,
+    /// Its unit: `us`, `bytes`.
+    pub unit: &'static str,
+    /// Geometric mean over the trials.
+    pub value: f64,
+    /// As a multiple of the baseline's; absent for the baseline, and when no block has both.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Blocks compared.
+    pub blocks: usize,
+    /// One word; less is better.
+    pub verdict: Option<Sentence>,
 }
 
 /// What limited a cell.
@@ -361,6 +388,7 @@ impl View {
             trouble: trouble::trouble(run, &judged, &cells, &words),
             trials: series::trials(run, &judged, &words),
             table: table::of(&cells, run.head.plan.confidence, &words),
+            metrics: metrics::table(&cells, run.head.plan.confidence, &words),
             phases: table::phases(&cells, &words),
             cells,
         }

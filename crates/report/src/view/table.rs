@@ -140,7 +140,7 @@ pub(crate) fn phases(cells: &[CellView], words: &Catalogue) -> Table {
     Table { heads: heads(cells), rows: rows.collect(), notes: vec![words.say("phases-note", &[])] }
 }
 
-fn heads(cells: &[CellView]) -> Vec<String> {
+pub(crate) fn heads(cells: &[CellView]) -> Vec<String> {
     cells.iter().map(|cell| cell.name.clone()).collect()
 }
 

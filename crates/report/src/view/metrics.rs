@@ -1,0 +1,119 @@
+//! What cells are compared by beside their throughput: latency, the server's CPU time, its memory. Each is a question of its own, so its
+//! intervals hold together over the cells and not over the metrics, and none of them decides a run.
+
+use crate::language::Catalogue;
+use crate::view::table::{NOTHING, Row, RowKind, Table, heads, percent, ratio};
+use crate::view::{CellView, MetricView};
+use model::plan::{Cell, Role};
+use model::run::Run;
+use stats::Verdict;
+use verdicts::{Metric, Verdicts};
+
+/// The metrics beside throughput, judged.
+pub(crate) struct Others(Vec<(Metric, Verdicts)>);
+
+impl Others {
+    pub(crate) fn of(run: &Run) -> Others {
+        let beside = Metric::ALL.into_iter().filter(|metric| *metric != Metric::Goodput);
+        Others(beside.map(|metric| (metric, Verdicts::of(run, metric))).collect())
+    }
+
+    /// Every metric that the cell has a number for.
+    pub(crate) fn views(&self, run: &Run, cell: &Cell, words: &Catalogue) -> Vec<MetricView> {
+        let view = |(metric, verdicts): &(Metric, Verdicts)| {
+            let logarithms: Vec<f64> =
+                run.measured(&cell.name).filter_map(|(trial, load)| metric.of(trial, load)).map(f64::ln).collect();
+            let mean = stats::summarize(&logarithms).ok()?.mean.exp();
+            let comparison = verdicts.compared(cell).map(|compared| &compared.comparison);
+            Some(MetricView {
+                metric: metric.name(),
+                unit: unit(*metric),
+                value: mean,
+                ratio: comparison.map(|it| it.ratio),
+                low: comparison.and_then(|it| Some(it.interval?.low)),
+                high: comparison.and_then(|it| Some(it.interval?.high)),
+                blocks: comparison.map_or(0, |it| it.blocks),
+                verdict: comparison.map(|it| words.say(verdict_id(it.verdict), &[])),
+            })
+        };
+        self.0.iter().filter_map(view).collect()
+    }
+}
+
+fn unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Goodput => "1/s",
+        Metric::Median | Metric::P99 | Metric::CpuPerAnswer => "us",
+        Metric::MemoryPeak => "bytes",
+    }
+}
+
+fn verdict_id(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "verdict-better",
+        Verdict::Worse => "verdict-worse",
+        Verdict::Equivalent => "verdict-equivalent",
+        Verdict::Inconclusive { .. } => "verdict-inconclusive",
+    }
+}
+
+/// Each metric with what it came to and how that compares; empty when there is nothing to compare.
+pub(crate) fn table(cells: &[CellView], confidence: f64, words: &Catalogue) -> Table {
+    let known = |metric: Metric| cells.iter().any(|cell| of(cell, metric).is_some_and(|view| view.ratio.is_some()));
+    let shown: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| known(*metric)).collect();
+    if shown.is_empty() {
+        return Table::default();
+    }
+    let rows = shown.into_iter().flat_map(|metric| rows(cells, metric, confidence, words)).collect();
+    Table { heads: heads(cells), rows, notes: vec![words.say("metrics-note", &[])] }
+}
+
+fn of(cell: &CellView, metric: Metric) -> Option<&MetricView> {
+    cell.metrics.iter().find(|view| view.metric == metric.name())
+}
+
+fn rows(cells: &[CellView], metric: Metric, confidence: f64, words: &Catalogue) -> [Row; 4] {
+    let values: Vec<Option<f64>> = cells.iter().map(|cell| Some(of(cell, metric)?.value)).collect();
+    let compared = |cell: &CellView, figure: fn(&MetricView) -> Option<String>| {
+        of(cell, metric).and_then(figure).unwrap_or_else(|| NOTHING.to_owned())
+    };
+    let baseline = words.word("role-baseline");
+    let ratio_of = |cell: &CellView| match cell.role {
+        Role::Baseline => baseline.clone(),
+        Role::Again | Role::Candidate => compared(cell, |view| Some(format!("×{}", ratio(view.ratio?)))),
+    };
+    let interval = |cell: &CellView| compared(cell, |view| Some(format!("{}–{}", ratio(view.low?), ratio(view.high?))));
+    let verdict = |cell: &CellView| compared(cell, |view| Some(view.verdict.as_ref()?.text.clone()));
+    let row = |kind, label: String, figure: &dyn Fn(&CellView) -> String| Row {
+        kind,
+        label: format!("  {label}"),
+        figures: cells.iter().map(figure).collect(),
+    };
+    let confidence = words.say("row-interval", &[("confidence", percent(confidence).into())]).text;
+    [
+        printed(metric, &values, words),
+        row(RowKind::Ratio, words.word("row-against"), &ratio_of),
+        row(RowKind::Interval, confidence, &interval),
+        // Not of the kind that is coloured by the verdict on throughput.
+        row(RowKind::Interval, words.word("row-verdict"), &verdict),
+    ]
+}
+
+/// The numbers themselves, in one scale.
+fn printed(metric: Metric, values: &[Option<f64>], words: &Catalogue) -> Row {
+    let largest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let (unit, figures): (String, Vec<Option<String>>) = match metric {
+        Metric::MemoryPeak => (
+            String::new(),
+            values.iter().map(|value| Some(units::short_bytes(value.as_ref()?.round() as u64))).collect(),
+        ),
+        _ => {
+            let scale = units::duration_scale(largest * 1e3);
+            let figures = values.iter().map(|value| Some(scale.print(value.as_ref()? * 1e3))).collect();
+            (scale.unit.to_owned(), figures)
+        }
+    };
+    let figures = figures.into_iter().map(|figure| figure.unwrap_or_else(|| NOTHING.to_owned())).collect();
+    let label = words.say(&format!("metric-{}", metric.name()), &[("unit", unit.into())]).text;
+    Row { kind: RowKind::Failed, label, figures }
+}
