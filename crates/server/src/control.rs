@@ -4,6 +4,7 @@
 
 use crate::apache::ApacheControl;
 use crate::embedded::EmbeddedControl;
+use crate::nginx::NginxControl;
 use crate::probe::{Ask, ProbeError, get_while};
 use crate::{PlanKey, ServerError};
 use host::{Child, Group, Host};
@@ -81,6 +82,7 @@ pub struct Running {
 pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
     match spec {
         ServerSpec::Apache(apache) => Some(Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() })),
+        ServerSpec::Nginx(nginx) => Some(Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() })),
         ServerSpec::Embedded(embedded) => {
             Some(Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }))
         }

@@ -85,11 +85,17 @@ pub enum ServerError {
         /// Where it was looked for.
         folder: PathBuf,
     },
-    /// Apache run by root needs an account for its workers.
-    #[error(
-        "Apache needs an account to run as, and none of www-data, apache and httpd exists; Apache's package makes one"
-    )]
-    NoAccount,
+    /// nginx is not installed.
+    #[error("no nginx here ({0}); install the package nginx")]
+    NoNginx(String),
+    /// A server run by root needs an account for its workers.
+    #[error("{server} needs an account to run as, and none of {} exists; its package makes one", names.join(", "))]
+    NoAccount {
+        /// Which server.
+        server: &'static str,
+        /// The accounts that were looked for.
+        names: &'static [&'static str],
+    },
     /// A folder the plan wants served cannot be.
     #[error("{at}: {} {why}; make it, or name another", folder.display())]
     NoFolder {

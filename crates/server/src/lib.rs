@@ -6,11 +6,15 @@
 //!
 //! Nothing here measures, and nothing here decides what a setting is good for. Processes and limits are the `host` crate's.
 
+mod account;
 mod apache;
 mod control;
 mod embedded;
 mod error;
+mod nginx;
+mod port;
 mod probe;
+mod site;
 
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;

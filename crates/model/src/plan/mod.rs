@@ -98,6 +98,8 @@ pub struct Build {
 pub enum ServerSpec {
     /// A private instance of the system's Apache httpd.
     Apache(Apache),
+    /// A private instance of the system's nginx.
+    Nginx(Nginx),
     /// webdyno's own small server, as a child process.
     Embedded(Embedded),
     /// A server that is there and that webdyno does not control.
@@ -125,6 +127,24 @@ pub struct Apache {
     /// Path of the GET that must answer 2xx before the server counts as ready.
     pub ready: String,
     /// Lines in the plan of the keys that can turn out wrong later, for messages. Plans stored earlier have none.
+    #[serde(default)]
+    pub lines: BTreeMap<String, usize>,
+}
+
+/// A private instance of the system's nginx.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nginx {
+    /// The program; the system's own when absent.
+    #[serde(serialize_with = "as_text_if_any")]
+    pub program: Option<PathBuf>,
+    /// What is served at `/`.
+    #[serde(serialize_with = "as_text_if_any")]
+    pub document_root: Option<PathBuf>,
+    /// Directives of every variant, before the variant's own, each for itself: where it belongs is known.
+    pub directives: Vec<Directive>,
+    /// Path of the GET that must answer 2xx before the server counts as ready.
+    pub ready: String,
+    /// Lines in the plan of the keys that can turn out wrong later, for messages.
     #[serde(default)]
     pub lines: BTreeMap<String, usize>,
 }
@@ -245,6 +265,14 @@ impl Apache {
     }
 }
 
+impl Nginx {
+    /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
+    #[must_use]
+    pub fn line(&self, key: &str) -> usize {
+        self.lines.get(key).or_else(|| self.lines.get("kind")).copied().unwrap_or(1)
+    }
+}
+
 impl Url {
     /// Whether the server runs on this machine, so that readings of the machine say something about it.
     #[must_use]
@@ -271,6 +299,10 @@ impl Plan {
                 apache.document_root = apache.document_root.as_ref().map(path);
                 apache.scripts = apache.scripts.as_ref().map(path);
                 directives(&mut apache.directives);
+            }
+            ServerSpec::Nginx(nginx) => {
+                nginx.document_root = nginx.document_root.as_ref().map(path);
+                directives(&mut nginx.directives);
             }
             ServerSpec::Embedded(embedded) => directives(&mut embedded.directives),
             ServerSpec::Url(_) => {}

@@ -14,7 +14,8 @@ use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
 use self::source::Source;
 use super::{
-    Apache, Build, Cell, Confinement, Embedded, Guards, LoadSpec, Mpm, Plan, Role, SECRET, ServerSpec, Variant, Warmup,
+    Apache, Build, Cell, Confinement, Embedded, Guards, LoadSpec, Mpm, Nginx, Plan, Role, SECRET, ServerSpec, Variant,
+    Warmup,
 };
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
@@ -150,6 +151,7 @@ struct BuildText {
 #[serde(rename_all = "snake_case")]
 enum ServerKind {
     Apache,
+    Nginx,
     Embedded,
 }
 
@@ -415,47 +417,68 @@ fn build_meant(source: &Source<'_>, build: Spanned<BuildText>) -> Result<Build, 
 }
 
 fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, PlanError> {
+    let kind = server.kind.get_ref();
+    if let Some((span, key, kinds)) = server.foreign(kind) {
+        return Err(source.at(span, &format!("server.{key}"), &format!("only {kinds} has it; remove the line")));
+    }
     let directives = source.directives(server.directives.as_ref());
-    match server.kind.get_ref() {
-        ServerKind::Apache => {
-            let lines = [
-                (Some(server.kind.span()), "kind"),
-                (server.document_root.as_ref().map(Spanned::span), "document_root"),
-                (server.scripts.as_ref().map(Spanned::span), "scripts"),
-                (server.ready.as_ref().map(Spanned::span), "ready"),
-            ];
-            let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
-            Ok(ServerSpec::Apache(Apache {
-                program: server.program.map(|path| source.path(path.get_ref())),
-                mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
-                modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
-                document_root: server.document_root.map(|path| source.path(path.get_ref())),
-                scripts: server.scripts.map(|path| source.path(path.get_ref())),
-                lines: lines.into_iter().filter_map(line).collect(),
-                directives,
-                ready: server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?,
-            }))
-        }
-        ServerKind::Embedded => {
-            let foreign = [
-                (server.program.map(|v| v.span()), "program"),
-                (server.mpm.map(|v| v.span()), "mpm"),
-                (server.modules.map(|v| v.span()), "modules"),
-                (server.document_root.map(|v| v.span()), "document_root"),
-                (server.scripts.map(|v| v.span()), "scripts"),
-                (server.ready.map(|v| v.span()), "ready"),
-            ];
-            for (span, key) in foreign {
-                if let Some(span) = span {
-                    return Err(source.at(
-                        span,
-                        &format!("server.{key}"),
-                        "only `kind = \"apache\"` has it; remove the line",
-                    ));
-                }
-            }
-            Ok(ServerSpec::Embedded(Embedded { directives }))
-        }
+    if matches!(kind, ServerKind::Embedded) {
+        return Ok(ServerSpec::Embedded(Embedded { directives }));
+    }
+    let lines = server.lines(source);
+    let path = |path: Option<Spanned<PathBuf>>| path.map(|path| source.path(path.get_ref()));
+    let ready = server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?;
+    let (program, document_root) = (path(server.program), path(server.document_root));
+    Ok(match kind {
+        ServerKind::Nginx => ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines }),
+        ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
+            program,
+            mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
+            modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
+            document_root,
+            scripts: path(server.scripts),
+            directives,
+            ready,
+            lines,
+        }),
+    })
+}
+
+impl ServerText {
+    /// The first key that a server of this kind has not: where it stands, its name, and whose it is.
+    fn foreign(&self, kind: &ServerKind) -> Option<(Range<usize>, &'static str, &'static str)> {
+        const APACHE: &str = "`kind = \"apache\"`";
+        const BOTH: &str = "`kind = \"apache\"` or `kind = \"nginx\"`";
+        let span = |place: Option<Range<usize>>, key, kinds| Some((place?, key, kinds));
+        let of_apache = [
+            span(self.mpm.as_ref().map(Spanned::span), "mpm", APACHE),
+            span(self.modules.as_ref().map(Spanned::span), "modules", APACHE),
+            span(self.scripts.as_ref().map(Spanned::span), "scripts", APACHE),
+        ];
+        let of_both = [
+            span(self.program.as_ref().map(Spanned::span), "program", BOTH),
+            span(self.document_root.as_ref().map(Spanned::span), "document_root", BOTH),
+            span(self.ready.as_ref().map(Spanned::span), "ready", BOTH),
+        ];
+        let mut foreign: Vec<_> = match kind {
+            ServerKind::Apache => return None,
+            ServerKind::Nginx => of_apache.into_iter().flatten().collect(),
+            ServerKind::Embedded => of_apache.into_iter().chain(of_both).flatten().collect(),
+        };
+        foreign.sort_by_key(|(span, ..)| span.start);
+        foreign.into_iter().next()
+    }
+
+    /// The lines of the keys that can turn out wrong later.
+    fn lines(&self, source: &Source<'_>) -> BTreeMap<String, usize> {
+        let keys = [
+            (Some(self.kind.span()), "kind"),
+            (self.document_root.as_ref().map(Spanned::span), "document_root"),
+            (self.scripts.as_ref().map(Spanned::span), "scripts"),
+            (self.ready.as_ref().map(Spanned::span), "ready"),
+        ];
+        let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
+        keys.into_iter().filter_map(line).collect()
     }
 }
 

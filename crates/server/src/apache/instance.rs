@@ -1,21 +1,20 @@
 //! A private instance from a plan and a folder: prepared, tested by Apache itself, started, and read back.
 
 use super::SERVER;
-use super::account::Account;
 use super::check::check;
 use super::install::{Install, Module};
-use super::port::with_free_port;
 use super::render::{Parts, Rendered, render};
 use super::settings::{Told, ask, ask_status};
+use crate::account::{Account, OF_APACHE};
 use crate::control::{Logs, POLL, Starting, blame};
-use crate::{Closed, Control, Place, PlanKey, Running, ServerError};
+use crate::port::with_free_port;
+use crate::site::{closed_to, folder, served, small_site};
+use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Apache, Mpm, Variant};
 use std::fs;
-use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,7 +26,6 @@ const SPARE_LOOP: Duration = Duration::from_secs(1);
 const NO_CGI_DAEMON: [&str; 2] = ["AH01238", "AH01243"];
 /// mod_mime insists on a file of types; this one is for systems without /etc/mime.types.
 const TYPES: &str = "text/html html htm\ntext/css css\ntext/javascript js\ntext/plain txt\nimage/png png\nimage/jpeg jpg jpeg\nimage/svg+xml svg\napplication/json json\n";
-const PAGE: &str = "<!doctype html>\n<title>webdyno</title>\n<p>A small page.\n";
 
 /// Controls a private instance of the system's Apache.
 #[derive(Debug, Clone)]
@@ -69,9 +67,9 @@ impl ApacheControl {
         let modules = install.load(&self.spec)?;
         // Only root can choose, and root must.
         let (account, worker) = if rustix::process::geteuid().is_root() {
-            let account = Account::of_apache(Path::new("/etc"))
+            let account = Account::first_of(&OF_APACHE, Path::new("/etc"))
                 .map_err(ServerError::io("read accounts of", Path::new("/etc")))?;
-            let account = account.ok_or(ServerError::NoAccount)?;
+            let account = account.ok_or(ServerError::NoAccount { server: SERVER, names: &OF_APACHE })?;
             (Some(account.clone()), account)
         } else {
             (None, Account::own())
@@ -83,10 +81,11 @@ impl ApacheControl {
             folder(&dir.join(name), 0o711)?;
         }
         let document_root = match &self.spec.document_root {
-            Some(folder) => self.served("document_root", folder, &worker)?,
+            Some(folder) => served(self.key("document_root"), folder, &worker)?,
             None => small_site(&dir)?,
         };
-        let scripts = self.spec.scripts.as_ref().map(|folder| self.served("scripts", folder, &worker)).transpose()?;
+        let scripts =
+            self.spec.scripts.as_ref().map(|folder| served(self.key("scripts"), folder, &worker)).transpose()?;
         if let Some(closed) = closed_to(&worker, &dir)? {
             return Err(ServerError::OwnFolder(closed));
         }
@@ -99,24 +98,6 @@ impl ApacheControl {
             fs::write(&types, TYPES).map_err(ServerError::io("write", &types))?;
         }
         Ok(Prepared { control: self, variant, install, account, modules, dir, types, document_root, scripts })
-    }
-
-    /// A folder of the plan, canonical, and open to the workers.
-    fn served(&self, key: &'static str, folder: &Path, worker: &Account) -> Result<PathBuf, ServerError> {
-        let unfit = |why: String| ServerError::NoFolder { at: self.key(key), folder: folder.to_owned(), why };
-        let canonical = folder.canonicalize().map_err(|error| {
-            unfit(match error.kind() {
-                ErrorKind::NotFound => "does not exist".to_owned(),
-                kind => format!("cannot be used: {kind}"),
-            })
-        })?;
-        if !canonical.is_dir() {
-            return Err(unfit("is not a folder".to_owned()));
-        }
-        match closed_to(worker, &canonical)? {
-            Some(closed) => Err(ServerError::Unreadable { at: self.key(key), closed }),
-            None => Ok(canonical),
-        }
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
@@ -282,26 +263,6 @@ fn port_in_use(logs: &Logs) -> Option<ServerError> {
 
 fn no_settings(why: String) -> ServerError {
     ServerError::NoSettings { server: SERVER, why }
-}
-
-/// Makes a folder, or opens an existing one.
-fn folder(path: &Path, mode: u32) -> Result<(), ServerError> {
-    fs::DirBuilder::new().recursive(true).mode(mode).create(path).map_err(ServerError::io("make", path))?;
-    // Not left to the umask: the workers are somebody else.
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(ServerError::io("open", path))
-}
-
-/// A page to serve when the plan names none.
-fn small_site(dir: &Path) -> Result<PathBuf, ServerError> {
-    let (site, page) = (dir.join("www"), dir.join("www/index.html"));
-    folder(&site, 0o755)?;
-    fs::write(&page, PAGE).map_err(ServerError::io("write", &page))?;
-    fs::set_permissions(&page, fs::Permissions::from_mode(0o644)).map_err(ServerError::io("open", &page))?;
-    Ok(site)
-}
-
-fn closed_to(account: &Account, folder: &Path) -> Result<Option<Closed>, ServerError> {
-    account.closed_folder(folder).map_err(ServerError::io("look at", folder))
 }
 
 #[cfg(test)]

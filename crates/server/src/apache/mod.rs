@@ -1,13 +1,11 @@
 //! A private instance of the system's Apache httpd: found, configured, tested, started, and asked what is in force.
 //!
-//! The order of a start is the order of the files: `install`, `account` and `port` look at the machine, `render` writes the
+//! The order of a start is the order of the files: `install` looks at the machine, `render` writes the
 //! configuration, `refuse` and `check` judge it, the latter by asking Apache, `instance` starts it, `settings` reads back what runs.
 
-mod account;
 mod check;
 mod install;
 mod instance;
-mod port;
 mod refuse;
 mod render;
 mod settings;

@@ -2,8 +2,8 @@
 //!
 //! Ours first, then the plan's common directives, then the variant's: where Apache takes the last word, the plan has it.
 
-use super::account::Account;
 use super::install::Module;
+use crate::account::Account;
 use model::plan::{Directive, Mpm};
 use std::path::Path;
 

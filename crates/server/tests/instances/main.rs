@@ -1,4 +1,4 @@
-//! Real servers, started as an experiment starts them: the machine's Apache with the memory CGI, and the embedded server.
+//! Real servers, started as an experiment starts them: the machine's Apache with the memory CGI, its nginx, and the embedded server.
 //!
 //! This program is its own guardian, launcher and embedded server, so it brings its own `main`; a first argument that is none of these
 //! begins what cargo's own harness would be told.
@@ -7,6 +7,7 @@
 
 mod apache;
 mod embedded;
+mod nginx;
 mod stage;
 
 use std::ffi::OsString;
@@ -18,6 +19,6 @@ fn main() -> ExitCode {
         Some("@guardian") => ExitCode::from(host::guardian_main(&args[1..])),
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("serve") => ExitCode::from(server::serve_main(&args[1..])),
-        _ => testkit::suite::run(&[embedded::TESTS, apache::TESTS].concat(), &args),
+        _ => testkit::suite::run(&[embedded::TESTS, apache::TESTS, nginx::TESTS].concat(), &args),
     }
 }

@@ -1,6 +1,7 @@
 //! Whom the server's workers run as, and whether they may enter a folder.
 //!
-//! Started by root, Apache must be told another account: without one the parent listens and every worker dies.
+//! Started by root, Apache must be told another account: without one the parent listens and every worker dies. nginx takes `nobody`, whose
+//! group differs by distribution.
 
 use crate::Closed;
 use rustix::fs::{getxattr, stat};
@@ -10,7 +11,9 @@ use std::io;
 use std::path::Path;
 
 /// Accounts that Apache's packages make, by distribution.
-const NAMES: [&str; 3] = ["www-data", "apache", "httpd"];
+pub(crate) const OF_APACHE: [&str; 3] = ["www-data", "apache", "httpd"];
+/// Those that nginx's packages make, or use.
+pub(crate) const OF_NGINX: [&str; 4] = ["www-data", "nginx", "http", "nobody"];
 
 /// A user as the kernel sees one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +22,15 @@ pub(crate) struct Account {
     pub(crate) name: String,
     /// Name of its own group.
     pub(crate) group: String,
-    pub(super) uid: u32,
-    pub(super) gids: Vec<u32>,
+    pub(crate) uid: u32,
+    pub(crate) gids: Vec<u32>,
 }
 
 impl Account {
-    /// The account of Apache's package, from `passwd` and `group` in `etc`.
-    pub(crate) fn of_apache(etc: &Path) -> io::Result<Option<Account>> {
+    /// The first account of these names, from `passwd` and `group` in `etc`.
+    pub(crate) fn first_of(names: &[&str], etc: &Path) -> io::Result<Option<Account>> {
         let (passwd, group) = (fs::read_to_string(etc.join("passwd"))?, fs::read_to_string(etc.join("group"))?);
-        Ok(NAMES.iter().find_map(|name| Account::parse(name, &passwd, &group)))
+        Ok(names.iter().find_map(|name| Account::parse(name, &passwd, &group)))
     }
 
     /// Whoever runs this program.

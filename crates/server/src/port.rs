@@ -1,7 +1,7 @@
-//! A port for an instance, which Apache can listen on a moment later.
+//! A port for an instance, which a server can listen on a moment later.
 //!
 //! The kernel gives client connections ports of one range, and a load uses up thousands of them in a second. A port that was free when it
-//! was chosen there is taken when Apache has read its configuration; outside that range only another server can take it.
+//! was chosen there is taken when the server has read its configuration; outside that range only another server can take it.
 
 use crate::ServerError;
 use rustix::rand::{GetRandomFlags, getrandom};

@@ -1,0 +1,195 @@
+//! A private instance from a plan and a folder: prepared, tested by nginx itself, started, and read back.
+
+use super::check::check;
+use super::render::{Parts, Rendered, render};
+use super::{SERVER, asking};
+use crate::account::{Account, OF_NGINX};
+use crate::control::{Logs, Starting, blame};
+use crate::port::with_free_port;
+use crate::site::{closed_to, folder, served, small_site};
+use crate::{Control, Place, PlanKey, Running, ServerError};
+use host::Launch;
+use model::plan::{Nginx, Variant};
+use model::trial::EffectiveSettings;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Where it is when an ordinary user's PATH does not say so.
+const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/nginx/sbin"];
+/// Types of files, where packages put them.
+const TYPES: [&str; 2] = ["/etc/nginx/mime.types", "/usr/local/nginx/conf/mime.types"];
+/// For systems without them.
+const FEW_TYPES: &str = "types {\ntext/html html htm;\ntext/css css;\ntext/javascript js;\ntext/plain txt;\nimage/png png;\nimage/jpeg jpg jpeg;\nimage/svg+xml svg;\napplication/json json;\n}\n";
+
+/// Controls a private instance of the system's nginx.
+#[derive(Debug, Clone)]
+pub(crate) struct NginxControl {
+    pub(crate) spec: Nginx,
+    pub(crate) plan: PathBuf,
+}
+
+/// Everything that does not change with the port.
+struct Prepared<'a> {
+    control: &'a NginxControl,
+    variant: &'a Variant,
+    program: PathBuf,
+    account: Option<Account>,
+    dir: PathBuf,
+    types: PathBuf,
+    document_root: PathBuf,
+}
+
+impl Control for NginxControl {
+    fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
+        let prepared = self.prepare(dir, variant)?;
+        with_free_port(|port| prepared.configure(port)).map(|_| ())
+    }
+
+    fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
+        let prepared = self.prepare(place.dir, variant)?;
+        with_free_port(|port| prepared.start(place, port))
+    }
+}
+
+impl NginxControl {
+    /// Looks at the machine and makes the folders; everything that can be wrong before nginx is asked.
+    fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
+        let program = find(self.spec.program.as_deref(), &std::env::var_os("PATH").unwrap_or_default())?;
+        let (account, worker) = if rustix::process::geteuid().is_root() {
+            let account = Account::first_of(&OF_NGINX, Path::new("/etc"))
+                .map_err(ServerError::io("read accounts of", Path::new("/etc")))?;
+            let account = account.ok_or(ServerError::NoAccount { server: SERVER, names: &OF_NGINX })?;
+            (Some(account.clone()), account)
+        } else {
+            (None, Account::own())
+        };
+        folder(dir, 0o711)?;
+        let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
+        for name in ["run", "logs"] {
+            folder(&dir.join(name), 0o711)?;
+        }
+        let document_root = match &self.spec.document_root {
+            Some(folder) => served(self.key("document_root"), folder, &worker)?,
+            None => small_site(&dir)?,
+        };
+        if let Some(closed) = closed_to(&worker, &dir)? {
+            return Err(ServerError::OwnFolder(closed));
+        }
+        let types = TYPES.iter().map(PathBuf::from).find(|types| types.exists());
+        let types = types.map_or_else(|| few_types(&dir), Ok)?;
+        Ok(Prepared { control: self, variant, program, account, dir, types, document_root })
+    }
+
+    fn key(&self, key: &'static str) -> PlanKey {
+        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+    }
+}
+
+impl Prepared<'_> {
+    /// Writes the configuration for a port and lets nginx test it.
+    fn configure(&self, port: u16) -> Result<(PathBuf, Rendered), ServerError> {
+        let plan = &self.control.plan;
+        let rendered = render(&Parts {
+            root: &self.dir,
+            port,
+            account: self.account.as_ref(),
+            types: &self.types,
+            document_root: &self.document_root,
+            common: &self.control.spec.directives,
+            variant: &self.variant.directives,
+        })
+        .map_err(|(directive, why)| blame(plan, &directive, why, SERVER))?;
+        let file = self.dir.join("nginx.conf");
+        fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
+        check(&self.program, (&file, port), &rendered, self.variant, plan)?;
+        Ok((file, rendered))
+    }
+
+    fn start(&self, place: &Place<'_>, port: u16) -> Result<Running, ServerError> {
+        let (file, rendered) = self.configure(port)?;
+        let mut starting = self.launch(place, port, &file)?;
+        starting
+            .wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready")))
+            .map_err(|error| if in_use(&starting.logs) { ServerError::PortInUse(starting.address) } else { error })?;
+        if in_use(&starting.logs) {
+            // Somebody else answered.
+            return Err(ServerError::PortInUse(starting.address));
+        }
+        let notes = complaints(&starting.logs.tail());
+        Ok(starting.running(self.settings(&rendered)?, notes))
+    }
+
+    fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {
+        let (stderr, log) = (self.dir.join("logs/stderr"), self.dir.join("logs/error.log"));
+        for old in [&stderr, &log] {
+            // Left by a test, or by a try with another port.
+            let _ = fs::remove_file(old);
+        }
+        let launch = Launch {
+            program: self.program.clone(),
+            args: vec!["-p".into(), self.dir.clone().into(), "-c".into(), file.into(), "-e".into(), log.clone().into()],
+            env: vec![("LC_ALL".into(), "C".into())],
+            dir: self.dir.clone(),
+            cpus: place.cpus.to_vec(),
+            stdout: self.dir.join("logs/stdout"),
+            stderr: stderr.clone(),
+        };
+        let since = Instant::now();
+        let child = place.host.spawn(&launch, place.group)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let logs = Logs(vec![stderr, log]);
+        Ok(Starting { child, address, logs, server: SERVER, since, timeout: place.ready_timeout })
+    }
+
+    /// What the plan set, as nginx read it. It has no limit of requests that it works on at once: a worker never waits for one.
+    fn settings(&self, rendered: &Rendered) -> Result<EffectiveSettings, ServerError> {
+        let output = asking(&self.program).arg("-v").output().map_err(ServerError::io("run", &self.program))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let server = said.trim().strip_prefix("nginx version: ").unwrap_or(said.trim()).to_owned();
+        let value = |text: &str| {
+            let (name, value) = text.trim().trim_end_matches(';').split_once(char::is_whitespace)?;
+            (!text.contains(['{', '}'])).then(|| (name.to_owned(), value.trim().to_owned()))
+        };
+        let values = rendered.planned().filter_map(|directive| value(&directive.text)).collect();
+        Ok(EffectiveSettings { server, values, worker_limit: None })
+    }
+}
+
+/// Finds the program: the one given, else by name along `path` (as in `$PATH`) and in the usual folders.
+fn find(program: Option<&Path>, path: &std::ffi::OsStr) -> Result<PathBuf, ServerError> {
+    let is_program =
+        |path: &Path| path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0);
+    let missing = |why: String| ServerError::NoNginx(why);
+    match program {
+        Some(program) if is_program(program) => Ok(program.to_owned()),
+        Some(program) => Err(missing(format!("{} is not a program", program.display()))),
+        None => {
+            let folders = std::env::split_paths(path).chain(FOLDERS.map(PathBuf::from));
+            let mut programs = folders.map(|folder| folder.join("nginx"));
+            programs
+                .find(|program| is_program(program))
+                .ok_or_else(|| missing("it is not in PATH or /usr/sbin".to_owned()))
+        }
+    }
+}
+
+fn few_types(dir: &Path) -> Result<PathBuf, ServerError> {
+    let types = dir.join("mime.types");
+    fs::write(&types, FEW_TYPES).map_err(ServerError::io("write", &types))?;
+    Ok(types)
+}
+
+/// Whether it could not listen. nginx tries for two and a half seconds before it gives up.
+fn in_use(logs: &Logs) -> bool {
+    logs.tail().contains("(98: Address already in use)")
+}
+
+/// What a server that answers nevertheless complains about in its log.
+fn complaints(log: &str) -> Vec<String> {
+    let bad =
+        |line: &&str| ["[warn]", "[error]", "[crit]", "[alert]", "[emerg]"].iter().any(|level| line.contains(level));
+    log.lines().filter(bad).map(|line| format!("nginx's log: {line}")).collect()
+}

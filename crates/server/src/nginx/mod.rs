@@ -1,0 +1,24 @@
+//! A private instance of the system's nginx: found, configured, tested by nginx itself, and started.
+//!
+//! `render` puts each directive of the plan into the context it belongs to and remembers where it came from, `check` lets nginx judge
+//! the result, `instance` starts it. nginx tells nobody what it runs with; what is in force is what it read, which `nginx -T` repeats.
+
+mod check;
+mod instance;
+mod render;
+
+pub(crate) use instance::NginxControl;
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// nginx's name in messages.
+pub(crate) const SERVER: &str = "nginx";
+
+/// A short call of nginx's program, to ask it something. In a process group of its own, as with Apache.
+fn asking(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LC_ALL", "C").process_group(0);
+    command
+}
