@@ -1,7 +1,8 @@
 //! Raw counters of the host at one instant, and what two of them say.
 //!
 //! A [`Reading`] is a row of unsigned numbers exactly as the kernel gave them, one per [`Column`]; [`ABSENT`] where the kernel
-//! had nothing. A [`Span`] is two readings; every rate is derived from one. A column is added by one line in the table below.
+//! had nothing. A [`Span`] is two readings; every rate is derived from one. A column is added by one line at the end of the table
+//! below: what is stored has the names of its columns, so old readings stay readable and have new columns absent.
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
@@ -133,6 +134,39 @@ columns! {
     SamplerLateNs "sampler.late_ns" Gauge "How long after its appointed time this reading began, ns.";
     SamplerCostNs "sampler.cost_ns" Gauge "How long this reading took, ns.";
     SamplerFaults "sampler.major_faults" Counter "Major faults of the sampler itself.";
+    Uptime "sys.uptime" Gauge "/proc/uptime times 100.";
+    MinorFaults "vm.pgfault" Counter "/proc/vmstat, minor and major faults together.";
+    PageAllocations "vm.pgalloc" Counter "/proc/vmstat pgalloc_*, pages of all zones.";
+    PageFrees "vm.pgfree" Counter "/proc/vmstat, pages.";
+    PagedIn "vm.pgpgin" Counter "/proc/vmstat, KiB.";
+    PagedOut "vm.pgpgout" Counter "/proc/vmstat, KiB.";
+    SocketsUsed "sockets.used" Gauge "/proc/net/sockstat, sockets of every family.";
+    SocketsTcp "sockets.tcp" Gauge "/proc/net/sockstat TCP inuse.";
+    SocketsUdp "sockets.udp" Gauge "/proc/net/sockstat UDP inuse.";
+    SocketsRaw "sockets.raw" Gauge "/proc/net/sockstat RAW inuse.";
+    SocketsFrag "sockets.frag" Gauge "/proc/net/sockstat FRAG inuse.";
+    FilesOpen "fs.files" Gauge "/proc/sys/fs/file-nr, open files of the host.";
+    Inodes "fs.inodes" Gauge "/proc/sys/fs/inode-nr, inodes in memory.";
+    InodesFree "fs.free_inodes" Gauge "/proc/sys/fs/inode-nr, inodes in memory that are not in use.";
+    IpcQueues "ipc.queues" Gauge "/proc/sysvipc/msg, lines.";
+    IpcSemaphores "ipc.semaphores" Gauge "/proc/sysvipc/sem, lines.";
+    IpcSegments "ipc.segments" Gauge "/proc/sysvipc/shm, lines.";
+    LocksPosix "locks.posix" Gauge "/proc/locks.";
+    LocksFlock "locks.flock" Gauge "/proc/locks.";
+    LocksRead "locks.read" Gauge "/proc/locks.";
+    LocksWrite "locks.write" Gauge "/proc/locks.";
+    TcpListening "tcp.state.listen" Gauge "/proc/net/tcp and tcp6, state 0A.";
+    TcpEstablished "tcp.state.established" Gauge "/proc/net/tcp and tcp6, state 01.";
+    TcpHandshakes "tcp.state.handshake" Gauge "/proc/net/tcp and tcp6, states 02, 03 and 09 as dstat counts them.";
+    TcpWaiting "tcp.state.time_wait" Gauge "/proc/net/tcp and tcp6, state 06.";
+    TcpClosing "tcp.state.closing" Gauge "/proc/net/tcp and tcp6, states 04, 05, 07, 08 and 0B.";
+    UdpListening "udp.listening" Gauge "/proc/net/udp and udp6, state 07.";
+    UdpConnected "udp.connected" Gauge "/proc/net/udp and udp6, state 01.";
+    RawSockets "raw.sockets" Gauge "/proc/net/raw, lines.";
+    UnixDatagram "unix.datagram" Gauge "/proc/net/unix.";
+    UnixStream "unix.stream" Gauge "/proc/net/unix.";
+    UnixListening "unix.listening" Gauge "/proc/net/unix, streams that listen.";
+    UnixConnected "unix.connected" Gauge "/proc/net/unix, streams that are connected.";
 }
 
 /// How many columns a reading has.

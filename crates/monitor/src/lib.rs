@@ -6,19 +6,22 @@
 //! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
 //!
 //! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
-//! `appointments` its clock, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters,
+//! `reader` the same readings without a process, `appointments` its clock, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
 mod appointments;
 mod privileges;
 mod probes;
 mod process;
+mod reader;
 mod ring;
 mod sampler;
 mod source;
 mod text;
 mod watch;
 
+pub use probes::present;
 pub use process::sampler_main;
+pub use reader::Reader;
 pub use sampler::{MonitorError, Sampler};
-pub use watch::{GroupDirs, Watch};
+pub use watch::{GroupDirs, Table, Watch};

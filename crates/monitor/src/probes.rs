@@ -5,17 +5,22 @@
 
 mod accept;
 mod cpu;
+mod devices;
 mod disk;
 mod group;
 mod itself;
+mod kernel;
 mod memory;
 mod net;
 mod psi;
+mod tables;
 mod tree;
 mod tree_thread;
 
 use crate::source::{Buffer, Source};
 use crate::watch::Watch;
+pub(crate) use devices::Devices;
+pub use devices::present;
 use model::reading::Reading;
 use std::path::Path;
 
@@ -41,10 +46,12 @@ impl Probes {
         memory::open(&mut probes, &watch.proc_root);
         disk::open(&mut probes, &watch.proc_root, &watch.sys_root);
         net::open(&mut probes, &watch.proc_root);
+        kernel::open(&mut probes, &watch.proc_root);
         psi::open_host(&mut probes, &watch.proc_root);
         group::open(&mut probes, &watch.group);
         accept::open(&mut probes, watch.port);
         itself::open(&mut probes);
+        tables::open(&mut probes, &watch.proc_root, &watch.tables);
         // Last, because it is the one that may take long: everything else is read by then.
         tree_thread::open(&mut probes, watch);
         probes
@@ -55,6 +62,11 @@ impl Probes {
         for probe in &mut self.probes {
             probe.read(row, &mut self.buffer);
         }
+    }
+
+    /// Reads single devices into the numbers of a row.
+    pub(crate) fn read_devices(&mut self, devices: &mut Devices, numbers: &mut [u64]) {
+        devices.read(&mut self.buffer, numbers);
     }
 
     fn none() -> Self {
@@ -148,7 +160,11 @@ mod tests {
             ("load.", "/proc/loadavg cannot"),
             ("mem.", "/proc/meminfo cannot"),
             ("swap.", "/proc/meminfo cannot"),
+            ("sys.uptime", "/proc/uptime cannot"),
             ("vm.", "/proc/vmstat cannot"),
+            ("sockets.", "/proc/net/sockstat cannot"),
+            ("fs.files", "/proc/sys/fs/file-nr cannot"),
+            ("fs.inodes", "/proc/sys/fs/inode-nr cannot"),
             ("disk.", "/proc/diskstats cannot"),
             ("disk.", "no disk was found"),
             ("net.", "/proc/net/dev cannot"),

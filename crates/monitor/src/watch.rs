@@ -2,6 +2,7 @@
 //!
 //! Plain data, handed to the sampler process as JSON; it does not look whether the files exist.
 
+use model::device::Roster;
 use model::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ pub struct Watch {
     /// Time between two readings, in nanoseconds; at least a millisecond.
     pub period_ns: Nanos,
     /// How many readings there is room for until they are collected; the earliest are overwritten after that, and a note says so.
-    /// One takes about 700 bytes of locked memory.
+    /// One takes about 1 KB of locked memory.
     pub capacity: usize,
     /// The control group of the server.
     pub group: GroupDirs,
@@ -20,10 +21,32 @@ pub struct Watch {
     pub root_pid: Option<u32>,
     /// The TCP port on which the server listens.
     pub port: Option<u16>,
+    /// Tables of the kernel that are counted line by line, which is dear when they are long.
+    pub tables: Vec<Table>,
+    /// Single devices whose own numbers are wanted.
+    pub devices: Roster,
     /// Where the proc file system is.
     pub proc_root: PathBuf,
     /// Where the sys file system is.
     pub sys_root: PathBuf,
+}
+
+/// A table of the kernel with a line for each of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Table {
+    /// TCP sockets by state.
+    Tcp,
+    /// UDP sockets by state.
+    Udp,
+    /// Raw sockets.
+    Raw,
+    /// Unix sockets by kind and state.
+    Unix,
+    /// File locks.
+    Locks,
+    /// System V queues, semaphores and segments.
+    Ipc,
 }
 
 /// The directories of one control group; one that is `None` leaves its columns absent. Under cgroup v2 all that are given name
@@ -49,6 +72,8 @@ impl Default for Watch {
             group: GroupDirs::default(),
             root_pid: None,
             port: None,
+            tables: Vec::new(),
+            devices: Roster::default(),
             proc_root: PathBuf::from("/proc"),
             sys_root: PathBuf::from("/sys"),
         }

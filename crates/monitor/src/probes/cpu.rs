@@ -47,7 +47,7 @@ fn loadavg(text: &[u8], row: &mut Reading) {
 }
 
 /// "12.34" as 1234: the kernel always prints two decimals.
-fn hundredths(text: &[u8]) -> Option<u64> {
+pub(super) fn hundredths(text: &[u8]) -> Option<u64> {
     let point = text.iter().position(|&byte| byte == b'.')?;
     let (whole, decimals) = (number(&text[..point])?, &text[point + 1..]);
     if decimals.len() == 2 { whole.checked_mul(100)?.checked_add(number(decimals)?) } else { None }

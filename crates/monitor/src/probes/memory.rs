@@ -1,8 +1,8 @@
 //! Memory, swap and paging of the host: /proc/meminfo and /proc/vmstat.
 
 use super::Probes;
-use crate::text::{key, key_numbers};
-use model::reading::Column;
+use crate::text::{fields, key, key_numbers, lines, number};
+use model::reading::{Column, Reading};
 use std::path::Path;
 
 /// Opens both files.
@@ -25,13 +25,29 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
         key("pswpin", Column::SwapIn),
         key("pswpout", Column::SwapOut),
         key("pgmajfault", Column::MajorFaults),
+        key("pgfault", Column::MinorFaults),
+        key("pgfree", Column::PageFrees),
+        key("pgpgin", Column::PagedIn),
+        key("pgpgout", Column::PagedOut),
         key("pgscan_direct", Column::ScanDirect),
         key("workingset_refault_anon", Column::RefaultAnon),
         key("workingset_refault_file", Column::RefaultFile),
         key("oom_kill", Column::OomKills),
     ];
     probes.keep(&proc_root.join("meminfo"), move |text, row| key_numbers(text, &meminfo, row));
-    probes.keep(&proc_root.join("vmstat"), move |text, row| key_numbers(text, &vmstat, row));
+    probes.keep(&proc_root.join("vmstat"), move |text, row| {
+        key_numbers(text, &vmstat, row);
+        allocations(text, row);
+    });
+}
+
+/// Pages are allocated from zones, and which ones there are depends on the machine: `pgalloc_dma32`, `pgalloc_normal` ...
+fn allocations(text: &[u8], row: &mut Reading) {
+    let zone = |line| fields(line).next().is_some_and(|name| name.starts_with(b"pgalloc_"));
+    let pages = lines(text).filter(|line| zone(line)).filter_map(|line| fields(line).nth(1).and_then(number));
+    if let Some(sum) = pages.reduce(u64::saturating_add) {
+        row.set(Column::PageAllocations, sum);
+    }
 }
 
 #[cfg(test)]
@@ -45,7 +61,8 @@ mod tests {
         let meminfo = "MemTotal:       1020000 kB\nMemFree:  5 kB\nMemAvailable: 9 kB\nBuffers: 80 kB\nCached: 8000 kB\n\
             SwapCached: 1 kB\nDirty: 3 kB\nWriteback: 4 kB\nWritebackTmp: 77 kB\nAnonPages: 6 kB\nShmem: 2 kB\n\
             ShmemHugePages: 99 kB\nSReclaimable: 7 kB\nSwapTotal: 720000 kB\nSwapFree: 1 kB\n";
-        let vmstat = "pgmajfault 12\npswpin 100\npswpout 200\npgscan_direct 5\npgscan_direct_throttle 50\n\
+        let vmstat = "pgalloc_dma 1\npgalloc_dma32 20\npgalloc_normal 300\npgfree 9\npgfault 8\npgpgin 4\npgpgout 5\n\
+            pgmajfault 12\npswpin 100\npswpout 200\npgscan_direct 5\npgscan_direct_throttle 50\n\
             workingset_refault_anon 31\nworkingset_refault_file 32\noom_kill 1\n";
         check(
             &[("meminfo", meminfo), ("vmstat", vmstat)],
@@ -70,6 +87,11 @@ mod tests {
                 (RefaultAnon, 31),
                 (RefaultFile, 32),
                 (OomKills, 1),
+                (MinorFaults, 8),
+                (PageAllocations, 321),
+                (PageFrees, 9),
+                (PagedIn, 4),
+                (PagedOut, 5),
             ],
         );
     }

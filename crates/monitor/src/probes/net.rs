@@ -61,14 +61,29 @@ fn headed(text: &[u8], prefix: &[u8], wanted: &[(&str, Column)], row: &mut Readi
     }
 }
 
+/// The first field of a line, the name of a number in it, and its column.
+const SOCKETS: [(&str, &str, Column); 6] = [
+    ("sockets:", "used", Column::SocketsUsed),
+    ("TCP:", "inuse", Column::SocketsTcp),
+    ("TCP:", "tw", Column::TcpTimeWait),
+    ("UDP:", "inuse", Column::SocketsUdp),
+    ("RAW:", "inuse", Column::SocketsRaw),
+    ("FRAG:", "inuse", Column::SocketsFrag),
+];
+
 /// `TCP: inuse 5 orphan 0 tw 3 alloc 8 mem 1`
 fn sockstat(text: &[u8], row: &mut Reading) {
-    let Some(tcp) = lines(text).find(|line| line.starts_with(b"TCP:")) else { return };
-    let mut fields = fields(tcp);
-    if fields.any(|field| field == b"tw")
-        && let Some(waiting) = fields.next().and_then(number)
-    {
-        row.set(Column::TcpTimeWait, waiting);
+    for line in lines(text) {
+        let mut fields = fields(line);
+        let Some(family) = fields.next() else { continue };
+        while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
+            let wanted = |(of, number, _): &&(&str, &str, Column)| of.as_bytes() == family && number.as_bytes() == name;
+            if let Some((_, _, column)) = SOCKETS.iter().find(wanted)
+                && let Some(value) = number(value)
+            {
+                row.set(*column, value);
+            }
+        }
     }
 }
 
@@ -88,7 +103,8 @@ mod tests {
         let snmp =
             "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn RetransSegs InErrs\nTcp: 1 -1 42 0\n";
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
-        let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 0 mem 0\n";
+        let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 2 mem 0\n\
+            UDPLITE: inuse 9\nRAW: inuse 3\nFRAG: inuse 4 memory 0\n";
         check(
             &[("net/dev", dev), ("net/snmp", snmp), ("net/netstat", netstat), ("net/sockstat", sockstat)],
             open,
@@ -101,13 +117,18 @@ mod tests {
                 (TcpListenOverflows, 22),
                 (TcpListenDrops, 23),
                 (TcpTimeWait, 77),
+                (SocketsUsed, 15),
+                (SocketsTcp, 1),
+                (SocketsUdp, 2),
+                (SocketsRaw, 3),
+                (SocketsFrag, 4),
             ],
         );
     }
 
     #[test]
     fn a_heading_without_numbers_fills_nothing() {
-        let files = [("net/snmp", "Tcp: RetransSegs\n"), ("net/netstat", ""), ("net/sockstat", "TCP: inuse 1 tw\n")];
+        let files = [("net/snmp", "Tcp: RetransSegs\n"), ("net/netstat", ""), ("net/sockstat", "TCP: inuse x tw\n")];
         check(&files, open, &[]);
     }
 }

@@ -1,0 +1,65 @@
+//! Readings taken in this very process: one look at the machine, now.
+//!
+//! For what happens once or at leisure. Whoever must lose no reading starts a [`Sampler`](crate::Sampler) instead.
+
+use crate::appointments::now;
+use crate::probes::{Devices, Probes};
+use crate::watch::Watch;
+use model::reading::Reading;
+
+/// Everything a watch asks for, opened.
+pub struct Reader {
+    probes: Probes,
+    devices: Devices,
+    notes: Vec<String>,
+}
+
+impl Reader {
+    /// Opens what the watch asks for; what cannot be opened costs a note.
+    #[must_use]
+    pub fn open(watch: &Watch) -> Self {
+        let mut probes = Probes::open(watch);
+        let mut notes = std::mem::take(&mut probes.notes);
+        let devices = Devices::open(&watch.proc_root, &watch.devices, &mut notes);
+        Reader { probes, devices, notes }
+    }
+
+    /// The counters of the machine now, and those of the single devices in the order of the roster.
+    pub fn read(&mut self) -> (Reading, Vec<u64>) {
+        let mut row = Reading::empty(now());
+        self.probes.read(&mut row);
+        let mut numbers = vec![0; self.devices.numbers()];
+        self.probes.read_devices(&mut self.devices, &mut numbers);
+        (row, numbers)
+    }
+
+    /// One sentence for each source that is missing.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("notes", &self.notes).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::device::{Device, DeviceKind, Roster};
+    use model::reading::{ABSENT, Column};
+
+    #[test]
+    fn the_live_machine() {
+        let device = |kind, name: &str| Device { kind, name: name.to_owned() };
+        let devices = vec![device(DeviceKind::Cpu, "0"), device(DeviceKind::Interface, "no such")];
+        let mut reader = Reader::open(&Watch { devices: Roster { devices }, ..Watch::default() });
+        let (row, numbers) = reader.read();
+        assert!(row.get(Column::MemTotal).is_some());
+        assert_eq!(numbers.len(), 10);
+        assert!(numbers[0] != ABSENT && numbers[8..] == [ABSENT; 2], "{numbers:?} {:?}", reader.notes());
+    }
+}
