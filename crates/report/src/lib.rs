@@ -16,6 +16,7 @@ pub mod screen;
 pub mod search;
 pub mod text;
 pub mod view;
+pub mod watch;
 
 pub use import::ImportView;
 pub use language::{Language, Sentence};
