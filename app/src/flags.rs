@@ -2,6 +2,9 @@
 
 pub(crate) mod ab;
 pub(crate) mod load;
+// Read by its tests alone until there is a command that it is typed after.
+#[cfg(test)]
+pub(crate) mod watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;

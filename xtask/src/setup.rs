@@ -30,12 +30,13 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 10] = [
+const TESTS: [Need; 11] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
     Need { packages: &["apache2"], for_what: "tests of the Apache control" },
     Need { packages: &["apache2-utils"], for_what: "comparison with ab" },
+    Need { packages: &["dstat"], for_what: "comparison with dstat" },
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },

@@ -7,6 +7,9 @@ pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod runs;
+// What it is built of, tested; there is no such command yet.
+#[cfg(test)]
+mod watch;
 
 use crate::say::tell;
 use anyhow::Context;

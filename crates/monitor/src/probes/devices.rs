@@ -93,8 +93,8 @@ pub fn present(proc_root: &Path, kind: DeviceKind) -> Vec<String> {
         DeviceKind::Interface => lines(&text).filter_map(interface_of).map(|(found, _)| name(found)).collect(),
         DeviceKind::Swap => lines(&text).filter_map(swap_of).map(|(found, _)| name(found)).collect(),
         DeviceKind::Interrupt => {
-            let came = |(at, count)| number(count).is_some_and(|count| count > OFTEN).then(|| usize::to_string(&at));
-            lines(&text).filter_map(interrupts_of).flat_map(|counts| counts.enumerate().filter_map(came)).collect()
+            let all = lines(&text).filter_map(interrupts_of).flat_map(Iterator::enumerate);
+            all.filter(|(_, count)| number(count).is_some_and(|count| count > OFTEN)).map(|(at, _)| at.to_string()).collect()
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
 
 /// Pages are allocated from zones, and which ones there are depends on the machine: `pgalloc_dma32`, `pgalloc_normal` ...
 fn allocations(text: &[u8], row: &mut Reading) {
-    let zone = |line| fields(line).next().is_some_and(|name| name.starts_with(b"pgalloc_"));
+    let zone = |line: &[u8]| fields(line).next().is_some_and(|name| name.starts_with(b"pgalloc_"));
     let pages = lines(text).filter(|line| zone(line)).filter_map(|line| fields(line).nth(1).and_then(number));
     if let Some(sum) = pages.reduce(u64::saturating_add) {
         row.set(Column::PageAllocations, sum);

@@ -4,7 +4,7 @@
 
 use super::number::{Halves, Written, decimal, whole};
 use super::theme::Theme;
-use super::{Compat, Style};
+use super::{Compat, Force, Style};
 
 /// What kind of number a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +73,12 @@ impl Format {
         let (value, scale) = if as_bits { (value * 8.0, 1000.0) } else { (value, self.scale) };
         let base = if scale == 1024.0 { 1024.0 } else { 1000.0 };
         let digits = self.width - usize::from(self.has_unit());
-        let wanted = match style.force {
-            Some(force) => force == super::Force::Decimal,
+        let with_decimals = match style.force {
+            Some(force) => force == Force::Decimal,
             None => self.kind == Kind::Decimal,
         };
-        let written = if wanted { decimal } else { whole }(value, digits, base, halves)?;
+        let write = if with_decimals { decimal } else { whole };
+        let written = write(value, digits, base, halves)?;
         let shades = theme.shades(fixed);
         let colour = if written.text == "0" {
             shades.unit
@@ -116,7 +117,6 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Force;
     use super::*;
 
     const BYTES: Format = Format::new(Kind::Bytes, 5, 1024.0);

@@ -5,6 +5,7 @@
 //! `docs/compatibility/dstat.md`.
 
 mod cell;
+pub mod choice;
 pub mod csv;
 mod draw;
 mod figures;

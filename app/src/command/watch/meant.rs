@@ -1,0 +1,126 @@
+//! What the flags of a watch mean on this machine: which modules of which devices are drawn how, and what must be read for them.
+
+use crate::flags::watch::{Layout, WatchFlags};
+use model::device::{Device, DeviceKind, Roster};
+use monitor::{Table, Watch, present};
+use report::watch::choice::{self, Wish};
+use report::watch::{Compat, Module, Shown, Style, TOTAL};
+use std::path::Path;
+
+/// A watch, decided.
+#[derive(Debug)]
+pub(super) struct Meant {
+    /// Whose screen to draw.
+    pub(super) layout: Layout,
+    /// The modules that have something to show.
+    pub(super) shown: Vec<Shown>,
+    /// How.
+    pub(super) style: Style,
+    /// What to read.
+    pub(super) watch: Watch,
+    /// One sentence for each module that has nothing.
+    pub(super) notes: Vec<String>,
+}
+
+/// The screen when none is asked for: the one of the documents.
+const USUAL: Layout = Layout::Modules(Compat::Dstat07);
+
+/// Decides. `colour` is whether the terminal has any.
+pub(super) fn meant(flags: &WatchFlags, proc_root: &Path, sys_root: &Path, colour: bool) -> Meant {
+    let layout = flags.layout.unwrap_or(USUAL);
+    let compat = match layout {
+        Layout::Modules(compat) => compat,
+        Layout::Vmstat => Compat::Dstat08,
+    };
+    let mut shown = Vec::new();
+    let mut notes = Vec::new();
+    for &module in &flags.modules {
+        match show(module, flags, compat, proc_root, sys_root) {
+            Some(module) => shown.push(module),
+            None => notes.push(format!("no {} is there to be shown", module.name())),
+        }
+    }
+    let style = Style {
+        bits: flags.bits.unwrap_or(compat == Compat::Dool),
+        force: flags.force,
+        colour: flags.colour.unwrap_or(colour),
+        white_background: flags.white_background,
+        ..Style::of(compat)
+    };
+    let watch = Watch {
+        tables: tables(&shown),
+        devices: roster(&shown),
+        proc_root: proc_root.to_owned(),
+        sys_root: sys_root.to_owned(),
+        ..Watch::default()
+    };
+    Meant { layout, shown, style, watch, notes }
+}
+
+fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sys_root: &Path) -> Option<Shown> {
+    let Some(kind) = kind(module) else { return Some(Shown::total(module)) };
+    let lists = &flags.devices;
+    let named = match kind {
+        DeviceKind::Cpu => &lists.cpus,
+        DeviceKind::Disk => &lists.disks,
+        DeviceKind::Interface => &lists.interfaces,
+        DeviceKind::Interrupt => &lists.interrupts,
+        DeviceKind::Swap => &lists.swaps,
+    };
+    let present = present(proc_root, kind);
+    let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &present) } else { Vec::new() };
+    let wish = Wish { named: named.as_deref(), full: flags.full };
+    let devices = choice::devices(module, compat, wish, &present, &whole);
+    (!devices.is_empty()).then_some(Shown { module, devices })
+}
+
+fn kind(module: Module) -> Option<DeviceKind> {
+    Some(match module {
+        Module::Cpu => DeviceKind::Cpu,
+        Module::Disk | Module::Io => DeviceKind::Disk,
+        Module::Net => DeviceKind::Interface,
+        Module::Int => DeviceKind::Interrupt,
+        Module::Swap => DeviceKind::Swap,
+        _ => return None,
+    })
+}
+
+/// Those that are no parts of a disk, which /sys/block does not list.
+fn whole_disks(sys_root: &Path, present: &[String]) -> Vec<String> {
+    let block = sys_root.join("block");
+    present.iter().filter(|name| block.join(name.replace('/', "!")).exists()).cloned().collect()
+}
+
+/// Every single device that is shown, once.
+fn roster(shown: &[Shown]) -> Roster {
+    let mut devices: Vec<Device> = Vec::new();
+    for Shown { module, devices: names } in shown {
+        let Some(kind) = kind(*module) else { continue };
+        for name in names.iter().filter(|name| *name != TOTAL) {
+            let device = Device { kind, name: name.clone() };
+            if !devices.contains(&device) {
+                devices.push(device);
+            }
+        }
+    }
+    Roster { devices }
+}
+
+fn tables(shown: &[Shown]) -> Vec<Table> {
+    let table = |shown: &Shown| match shown.module {
+        Module::Ipc => Some(Table::Ipc),
+        Module::Lock => Some(Table::Locks),
+        Module::Raw => Some(Table::Raw),
+        Module::Tcp => Some(Table::Tcp),
+        Module::Udp => Some(Table::Udp),
+        Module::Unix => Some(Table::Unix),
+        _ => None,
+    };
+    let mut tables: Vec<Table> = Vec::new();
+    for table in shown.iter().filter_map(table) {
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    tables
+}

@@ -1,0 +1,6 @@
+//! The monitor as a command: from what was typed to a screen and to what must be read for it.
+
+mod meant;
+
+#[cfg(test)]
+mod tests;
