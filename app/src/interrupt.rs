@@ -8,16 +8,31 @@ use signal_hook::iterator::Signals;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// What `webdyno` ends with when it leaves at once.
 const INTERRUPTED: i32 = 130;
+
+/// The same signal again is a second wish to end no sooner than this after the first: `timeout` signals a process and then its
+/// group.
+const SECOND_WISH: Duration = Duration::from_millis(500);
 
 /// A flag that is set when the user wants to end.
 ///
 /// A signal that was ignored when we started stays ignored: that is what `nohup` and a shell's `&` are for.
 pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
+    heeding(0)
+}
+
+/// The same for `webdyno ab`: as in ab, SIGINT ends it even if it was ignored, as for whatever a script starts with `&`.
+pub(crate) fn flag_as_ab() -> anyhow::Result<Arc<AtomicBool>> {
+    heeding(1 << (SIGINT - 1))
+}
+
+/// `always` are signals that are heeded though they were ignored.
+fn heeding(always: u64) -> anyhow::Result<Arc<AtomicBool>> {
     let (flag, leaving) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored(&status));
+    let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored(&status)) & !always;
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
     let heeded: Vec<i32> = heeded.collect();
     for &signal in &heeded {
@@ -30,7 +45,12 @@ pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            for _ in signals.forever() {
+            let mut heard: Option<(i32, Instant)> = None;
+            for signal in signals.forever() {
+                if heard.is_some_and(|(before, since)| before == signal && since.elapsed() < SECOND_WISH) {
+                    continue;
+                }
+                heard.get_or_insert_with(|| (signal, Instant::now()));
                 if first.load(Ordering::Relaxed) {
                     leaving.store(true, Ordering::Relaxed);
                 }

@@ -6,10 +6,11 @@
 
 mod tool;
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use testkit::openssl::OpensslServer;
 use testkit::scripted::{Refusing, Scripted, Step, Turn, answer};
@@ -476,6 +477,24 @@ fn one_connection_that_is_stuck_is_one_failure() {
 }
 
 #[test]
+fn one_stuck_connection_of_one_thread_or_of_a_slow_timetable_ends_nothing() {
+    // The connection that is stuck is all that one of the threads has, and then all that is on its way.
+    for (options, stuck, complete) in
+        [("-n 300 -c 2 -s 1 -q --threads 2", 20, 300), ("-n 3 -c 3 -s 1 --rate 0.9", 1, 3)]
+    {
+        let scripted = Scripted::start(
+            move |turn| {
+                if turn.total == stuck { vec![Step::Hang] } else { Server::Delays.steps(turn) }
+            },
+        );
+        let words = words(options, format!("http://{}/", scripted.address()));
+        let came = ours(&words.iter().map(String::as_str).collect::<Vec<_>>(), &scripted);
+        let expected = format!("Complete requests:      {complete}\nFailed requests:        1\n");
+        assert!(came.out.contains(&expected) && came.code == 119, "{options}: {}\n{}", came.out, came.err);
+    }
+}
+
+#[test]
 fn a_senseless_time_is_no_limit() {
     differ(Server::Plain, "-t -4 -n 5", &["connections 1\n"], &["Complete requests:      5\n", "exit 0\n"]);
 }
@@ -581,10 +600,21 @@ fn files_are_written_as_by_ab() {
     assert!(rows.windows(2).all(|pair| pair[0].0 + 1 == pair[1].0 && pair[0].1 <= pair[1].1), "{csv}");
     let gnuplot = std::fs::read_to_string(file("g")).unwrap();
     assert_eq!(gnuplot.lines().count(), 41, "{gnuplot}");
-    // What is there stays when there is nothing to write.
+    // What is there stays when there is nothing to write, and nothing new is left.
     let refusing = Refusing::start();
-    let said = tool.run(&["ab", "-e", &file("e"), &format!("http://{}/", refusing.address())]);
-    assert_eq!((said.code, std::fs::read_to_string(file("e")).unwrap() == csv), (111, true));
+    for path in [file("e"), file("new")] {
+        let said = tool.run(&["ab", "-e", &path, &format!("http://{}/", refusing.address())]);
+        assert_eq!(said.code, 111);
+    }
+    assert!(std::fs::read_to_string(file("e")).unwrap() == csv && !Path::new(&file("new")).exists());
+    // Pipes and devices take it, too.
+    let said = tool.run(&["ab", "-n", "5", "-e", "/dev/stdout", "-g", "/dev/null", &url]);
+    assert!(said.out.contains("\n100,") && said.err.is_empty() && said.code == 0, "{said:?}");
+    // JSON takes the place of the report, not of the files.
+    let said = tool.run(&["ab", "-n", "5", "--json", "-v", "3", "-e", &file("j"), &url]);
+    assert!(serde_json::from_str::<serde_json::Value>(&said.out).is_ok(), "{said:?}");
+    assert!(said.err.contains("LOG: header received:") && said.code == 0, "{said:?}");
+    assert_eq!(std::fs::read_to_string(file("j")).unwrap().lines().count(), 102);
     // What cannot be written is found before the first request.
     let (before, nowhere) = (scripted.requests(), file("no/folder"));
     for (option, what) in [("-e", "CSV"), ("-g", "gnuplot")] {
@@ -644,9 +674,35 @@ fn an_answer_before_the_body_was_read_counts() {
     serving.join().unwrap();
 }
 
+fn interrupt(child: &Child) {
+    signal(child, Signal::INT);
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn ctrl_c_is_heeded_even_where_it_was_ignored() {
+    let server = Scripted::start(|turn| if turn.total < 3 { Server::Plain.steps(turn) } else { vec![Step::Hang] });
+    let tool = Tool::new();
+    let program = tool.command(&["ab", "-n", "9", &format!("http://{}/", server.address())]);
+    // What a script starts with `&` begins so.
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' INT; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while server.requests() < 4 {
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let said = Finished::of(&child.wait_with_output().unwrap());
+    assert!(said.out.contains("\nComplete requests:      3\n") && said.code == 1, "{said:?}");
+}
+
 #[test]
 fn ctrl_c_keeps_the_report() {
-    for options in ["-n 9", "-n 900 -w"] {
+    for (options, wish) in [("-n 9", Signal::INT), ("-n 900 -w", Signal::INT), ("-n 9", Signal::TERM)] {
         let server = Scripted::start(|turn| if turn.total < 3 { Server::Plain.steps(turn) } else { vec![Step::Hang] });
         let words = words(options, format!("http://{}/", server.address()));
         let words: Vec<&str> = ["ab"].into_iter().chain(words.iter().map(String::as_str)).collect();
@@ -655,8 +711,9 @@ fn ctrl_c_keeps_the_report() {
         while server.requests() < 4 {
             std::thread::yield_now();
         }
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        // As `timeout` does it: the process, then its group.
+        signal(&child, wish);
+        signal(&child, wish);
         let said = Finished::of(&child.wait_with_output().unwrap());
         let complete = "\nComplete requests:      3\nFailed requests:        0\n";
         assert!(said.out.contains(complete) && said.code == 1, "{said:?}");

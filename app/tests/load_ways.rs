@@ -74,7 +74,7 @@ fn whom_a_load_reaches_is_who_must_be_operated() {
     assert!(mine.out.contains("127.0.0.1:80, [::1]:80 in turn"), "{mine:?}");
     let others = ["--resolve", "localhost:80:192.0.2.1,[2001:db8::1]", "http://localhost/", "--dry-run"];
     check_refused(&others, &["192.0.2.1,2001:db8::1 are not this machine", "--i-operate 192.0.2.1,2001:db8::1"]);
-    check_refused(&[&others[..], &["--i-operate", "192.0.2.1"]].concat(), &["type --i-operate 2001:db8::1,"]);
+    check_refused(&[&others[..], &["--i-operate", "192.0.2.1"]].concat(), &["type --i-operate 192.0.2.1,2001:db8::1,"]);
     check(&[&others[..], &["--i-operate", "192.0.2.1,2001:db8::1"]].concat(), 0);
     check_refused(&["--connect-to", "192.0.2.1", "http://localhost/"], &["192.0.2.1 is not this machine"]);
     // A proxy elsewhere is loaded as well.
@@ -310,7 +310,7 @@ fn a_proxy_that_refuses_says_so_with_its_status() {
         (&known, "https://localhost:9/".to_owned(), "status 403: it does not let us go there"),
         (&known, nobody, "status 503: it does not reach the server"),
     ] {
-        let found = json(&check(&["-n", "3", "-c", "1", "--json", "--insecure", through, &url], 0));
+        let found = json(&check(&["-n", "3", "-c", "1", "--json", "--insecure", through, &url], 3));
         assert_eq!((&found["counts"]["failed"]["proxy"], &found["counts"]["good"]), (&3.into(), &0.into()), "{found}");
         assert_eq!(found["counts"]["statuses"], serde_json::json!({}));
         assert!(found.to_string().contains(status), "no `{status}` in {found}");

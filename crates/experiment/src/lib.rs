@@ -26,4 +26,4 @@ pub use page::{PageError, page_assets};
 pub use placement::Placement;
 pub use run::{Ended, Orders, World, check, reserved_for_root, run};
 pub use schedule::{Outline, Slot, outline, schedule};
-pub use single::{LoadOrders, Loaded, load, load_witnessed};
+pub use single::{LoadOrders, Loaded, keep, load, load_witnessed};

@@ -9,8 +9,10 @@ use model::{Nanos, SECOND};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::Path;
 
-/// Files that are opened later, the sampler's pipes among them.
-const SPARE_FILES: u64 = 64;
+/// Files that are opened later: the sampler's pipes, the store, and one for each thread besides.
+const SPARE_FILES: u64 = 10;
+/// Where nobody chose, there is a thread for so many connections at most.
+const CONNECTIONS_PER_THREAD: u64 = 256;
 /// A closed connection keeps its port for so long.
 const TIME_WAIT_S: f64 = 60.0;
 /// Where the kernel may take the port of a closed connection again, it waits so long.
@@ -20,6 +22,7 @@ const REUSE_S: f64 = 1.0;
 #[derive(Debug, Clone, Copy)]
 struct Needs {
     connections: u64,
+    threads: u64,
     /// Connections opened in all, and how many of them in a second; where nobody knows, as many as the server allows.
     opened: f64,
     per_second: f64,
@@ -84,7 +87,8 @@ fn needs(spec: &LoadSpec, probe: Option<Nanos>, target: &Target) -> Needs {
     let addresses = (!matches!(target.address, Address::Unix(_))).then_some(pairs);
     let loopback = target.address.is_here();
     let opened = spec.requests.map_or(opened, |requests| opened.min((requests as f64).max(connections as f64)));
-    Needs { connections, opened, per_second, addresses, loopback }
+    let threads = spec.threads.map_or(1 + connections / CONNECTIONS_PER_THREAD, u64::from);
+    Needs { connections, threads, opened, per_second, addresses, loopback }
 }
 
 fn has(proc: &Path) -> Has {
@@ -105,7 +109,7 @@ fn has(proc: &Path) -> Has {
 
 /// What follows from the numbers; an error is one line that says what to do.
 fn judge(needs: Needs, has: Has) -> Result<Verdict, String> {
-    let files = needs.connections + has.files_open + SPARE_FILES;
+    let files = needs.connections + needs.threads + has.files_open + SPARE_FILES;
     if let Some(limit) = has.files_hard.filter(|limit| *limit < files) {
         return Err(format!(
             "{} connections take {files} open files and this process may have {limit}; lower -c, or raise the limit first: \
@@ -153,7 +157,14 @@ mod tests {
     const HAS: Has = Has { files_open: 10, files_soft: Some(1024), files_hard: Some(4096), ports: 28_000, reuse: 2 };
 
     fn needs(connections: u64) -> Needs {
-        Needs { connections, opened: connections as f64, per_second: 0.0, addresses: Some(1), loopback: true }
+        Needs {
+            connections,
+            threads: 1,
+            opened: connections as f64,
+            per_second: 0.0,
+            addresses: Some(1),
+            loopback: true,
+        }
     }
 
     /// The limit to raise to and the beginning of each warning, or the beginning of what refuses.
@@ -176,12 +187,14 @@ mod tests {
     #[test]
     fn open_files_are_raised_or_refused() {
         check(needs(900), HAS, Ok((None, &[])));
-        check(needs(1000), HAS, Ok((Some(1074), &[])));
-        check(needs(4022), HAS, Ok((Some(4096), &[])));
+        // A thousand connections fit below the usual limit.
+        check(needs(1000), HAS, Ok((None, &[])));
+        check(needs(1004), HAS, Ok((Some(1025), &[])));
+        check(needs(4075), HAS, Ok((Some(4096), &[])));
         check(
-            needs(4023),
+            needs(4076),
             HAS,
-            Err("4023 connections take 4097 open files and this process may have 4096; lower -c, or"),
+            Err("4076 connections take 4097 open files and this process may have 4096; lower -c, or"),
         );
         check(needs(100_000), Has { files_soft: None, files_hard: None, ports: 200_000, ..HAS }, Ok((None, &[])));
     }

@@ -283,7 +283,11 @@ fn what_the_proxy_said(orders: &LoadOrders<'_>) -> Option<String> {
     }
 }
 
-fn keep(store: &mut Store, run: &Run) -> Result<(), StoreError> {
+/// Puts a run into the store.
+///
+/// # Errors
+/// When the store refuses.
+pub fn keep(store: &mut Store, run: &Run) -> Result<(), StoreError> {
     store.begin(&run.head)?;
     for trial in &run.trials {
         store.save_trial(&run.head.id, trial)?;

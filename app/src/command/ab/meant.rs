@@ -21,22 +21,21 @@ const FOR_EVER: u64 = u64::MAX / 4;
 
 /// Whom it goes to. Names are looked up here, where ab does it: after it said that it begins.
 pub(super) fn target(flags: &AbFlags) -> Result<Target, Said> {
-    let (host, port) = match &flags.proxy {
-        Some((host, port)) => (host.as_str(), u16::try_from(*port).unwrap_or(0)),
+    let (peer, port) = match &flags.proxy {
+        Some((proxy, port)) => (proxy.as_str(), u16::try_from(*port).unwrap_or(0)),
         None => (flags.target.host.as_str(), flags.target.port),
     };
     let local = match &flags.local {
         Some(name) => vec![first(name)?],
         None => Vec::new(),
     };
-    let addresses = looked_up(host, port)?;
+    let addresses = looked_up(peer, port)?;
     let address = match addresses[..] {
         [address] => Address::Tcp(address),
         _ => Address::FirstOf(addresses),
     };
     let buffers = usize::try_from(flags.window).ok().filter(|&bytes| bytes > 0);
-    let host = flags.target.host_field.as_str();
-    Ok(Target { local, buffers, ..Target::new(address, host) })
+    Ok(Target { local, buffers, ..Target::new(address, &flags.target.host_field) })
 }
 
 fn first(name: &str) -> Result<IpAddr, Said> {
@@ -88,12 +87,16 @@ fn is_here(host: &str) -> bool {
 pub(super) fn plan(flags: &AbFlags, target: &Target, seed: u64) -> Plan {
     let scheme = if flags.target.tls { "https" } else { "http" };
     let url = format!("{scheme}://{}{}", flags.target.host_field, flags.target.path);
-    let plan = only(spec(flags, target, seed), ServerSpec::Url(Url { url, address: target.address.to_string() }));
+    // An address is no name to ask for by TLS, so none is asked for.
+    let address = target.address.all().first().map_or_else(String::new, |address| address.ip().to_string());
+    let load = LoadSpec { seed, ..spec(flags, &address) };
+    let plan = only(load, ServerSpec::Url(Url { url, address: target.address.to_string() }));
     // ab goes on whatever the answers are.
     Plan { guards: Guards { failures: 2.0, ..plan.guards }, ..plan }
 }
 
-fn spec(flags: &AbFlags, target: &Target, seed: u64) -> LoadSpec {
+/// What is sent, and when; TLS takes `address` for the server's name where nothing else is asked for.
+pub(super) fn spec(flags: &AbFlags, address: &str) -> LoadSpec {
     let wire = [flags.head().as_bytes(), flags.body.as_deref().unwrap_or_default()].concat();
     let request = RequestSpec {
         method: flags.method.name().to_owned(),
@@ -117,22 +120,19 @@ fn spec(flags: &AbFlags, target: &Target, seed: u64) -> LoadSpec {
         duration_ns: duration_ns.map(|seconds| seconds * SECOND),
         keep_alive: flags.keep_alive,
         http: HttpVersion::Http10,
-        tls: flags.target.tls.then(|| tls(flags, target)),
+        tls: flags.target.tls.then(|| tls(flags, address)),
         timeout_ns: u64::try_from(flags.wait_seconds).map_or(FOR_EVER, |seconds| seconds * SECOND),
         same_length: !flags.output.any_length,
         expect: flags.extras.expect.clone(),
         rests: false,
-        seed,
         ..LoadSpec::of(ONLY, &flags.target.path)
     }
 }
 
-fn tls(flags: &AbFlags, target: &Target) -> TlsSpec {
+fn tls(flags: &AbFlags, address: &str) -> TlsSpec {
     let TlsFlags { protocol, offered, certificate, server_name, .. } = &flags.tls;
-    // An address is no name to ask for, so none is asked for.
-    let address = target.address.all().first().map_or_else(String::new, |address| address.ip().to_string());
     TlsSpec {
-        server_name: server_name.clone().unwrap_or(address),
+        server_name: server_name.clone().unwrap_or_else(|| address.to_owned()),
         verify: Verify::Nothing,
         version: match protocol {
             Protocol::Tls12 => Some(TlsVersion::Tls12),
@@ -158,7 +158,7 @@ mod tests {
     fn spec_of(line: &str) -> LoadSpec {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let flags = ab::parse(&words, &|_| Ok(b"a=1".to_vec())).unwrap();
-        spec(&flags, &Target::new(SocketAddr::from(([127, 0, 0, 1], 80)), "h"), 7)
+        spec(&flags, "127.0.0.1")
     }
 
     #[test]

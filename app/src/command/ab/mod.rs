@@ -19,6 +19,7 @@ use experiment::LoadOrders;
 use jiff::Timestamp;
 use kept::Keeper;
 use load::{Target, monotonic_ns};
+use model::SECOND;
 use model::run::{RunEnd, RunHead};
 use report::ab::trouble::Ending;
 use report::ab::{AbCounts, progress};
@@ -27,7 +28,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use store::Store;
 use told::Measured;
 
@@ -58,16 +59,25 @@ fn measure(flags: &AbFlags) -> anyhow::Result<Exit> {
     };
     meant::allowed(flags, &target)?;
     if flags.output.verbosity >= 2 {
-        print(&progress::request_header(flags.method.name(), &flags.head()));
+        verbose(flags.extras.json, &progress::request_header(flags.method.name(), &flags.head()));
     }
     let measured = load(flags, &target)?;
-    told::tell(flags, &measured, &mut files)
+    let exit = told::tell(flags, &measured, &mut files)?;
+    // The report waits for nobody, be it another webdyno that has the store.
+    if let Some(Err(error)) = store(flags).map(|mut store| experiment::keep(&mut store, &measured.run)) {
+        tell(format!("nothing is kept: {error}"));
+    }
+    Ok(exit)
+}
+
+/// What `-v` tells; beside JSON it would be in the way.
+fn verbose(json: bool, text: &str) {
+    if json { say_part(text) } else { print(text) }
 }
 
 /// Sends what is to be sent.
 fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
-    let mut store = store(flags);
-    let interrupted = interrupt::flag()?;
+    let interrupted = interrupt::flag_as_ab()?;
     let (anchor, seed) = (run::now(), run::fresh_seed());
     let keeper = Keeper::start().context("cannot start a thread")?;
     let watch = Watch {
@@ -77,9 +87,13 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
         has_body: flags.body.is_some(),
         go_on: flags.go_on,
         verbosity: flags.output.verbosity,
+        json: flags.extras.json,
+        is_open: flags.extras.rate.is_some(),
         beat: progress::heartbeat(u64::from(flags.requests), flags.output.quiet),
         done: AtomicU64::new(0),
         answered: AtomicBool::new(false),
+        last_answer_ns: AtomicU64::new(0),
+        failures_in_a_row: AtomicU32::new(0),
         document: OnceLock::new(),
         fatal: OnceLock::new(),
     };
@@ -105,12 +119,9 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
     };
     let began = Timestamp::now();
     let witness = || Seen::new(&watch, keeper.hatch());
-    let (loaded, witnesses) = experiment::load_witnessed(&orders, store.as_mut(), &witness, &mut |_| {})?;
+    let (loaded, witnesses) = experiment::load_witnessed(&orders, None, &witness, &mut |_| {})?;
     let mut counts = watch.nothing();
     witnesses.into_iter().for_each(|seen| add(&mut counts, &seen.finish()));
-    if let Err(error) = loaded.kept {
-        tell(format!("nothing is kept: {error}"));
-    }
     Ok(Measured { run: loaded.run, counts, records: keeper.finish(), watch, began })
 }
 
@@ -171,11 +182,14 @@ fn plan(flags: &AbFlags) -> String {
         Some((proxy, port)) => (proxy.as_str(), *port),
         None => (target.host.as_str(), i32::from(target.port)),
     };
-    let requests = match flags.requests_by_time {
-        true => String::new(),
-        false => format!(", {} requests", flags.requests),
+    let spec = meant::spec(flags, "");
+    let requests = spec.requests.map(|requests| format!(", {requests} requests")).unwrap_or_default();
+    let time = spec.duration_ns.map(|length| format!(", {} s", length / SECOND)).unwrap_or_default();
+    let rate = flags.extras.rate.map(|rate| format!(", {rate} a second")).unwrap_or_default();
+    let file = |option, file: &Option<String>| {
+        file.as_ref().map(|file| format!("and then to write {file} ({option})\n")).unwrap_or_default()
     };
-    let time = flags.seconds.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
+    let files = file("-e", &flags.output.csv) + &file("-g", &flags.output.gnuplot);
     let tls = target.tls.then(|| {
         let suites: Vec<&str> = flags.tls.offered.iter().map(|suite| suite.openssl).collect();
         let name = flags.tls.server_name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
@@ -183,7 +197,7 @@ fn plan(flags: &AbFlags) -> String {
     });
     let body = flags.body.as_ref().map(|body| format!("and a body of {} bytes\n", body.len())).unwrap_or_default();
     format!(
-        "Would send to {host}:{port}{requests}{time}, {} at a time:\n{}{}{body}",
+        "Would send to {host}:{port}{requests}{time}{rate}, {} at a time:\n{}{}{body}{files}",
         flags.concurrency,
         tls.unwrap_or_default(),
         flags.head().replace("\r\n", "\n"),

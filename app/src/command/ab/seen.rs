@@ -1,18 +1,21 @@
 //! What ab counts, counted while the load goes on: every request as it ends.
 
 use super::kept::AT_A_TIME;
-use crate::say::{print, say_part};
+use crate::say::say_part;
 use load::{Answered, Ending, Record, Witness};
 use model::Nanos;
 use model::load::Failure;
 use report::ab;
 use report::ab::{AbCounts, progress};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 /// So many failures in a row, with no answer between them, end a load that shall not go on in spite of them.
 const IN_A_ROW: u32 = 10;
+
+/// A worker tells the others that it has answers no more often than this; what is asked of it are seconds.
+const TOLD_EVERY: Nanos = 10_000_000;
 
 /// Requests that are added to the common count at a time, so that workers seldom touch it.
 const COUNTED_AT_A_TIME: u64 = 64;
@@ -31,12 +34,20 @@ pub(super) struct Watch {
     pub(super) go_on: bool,
     /// `-v`.
     pub(super) verbosity: i32,
+    /// Whether standard output is for JSON alone.
+    pub(super) json: bool,
+    /// Whether requests come by a timetable.
+    pub(super) is_open: bool,
     /// Every how many requests one hears of it.
     pub(super) beat: Option<u64>,
     /// Requests that ended, as far as workers have said.
     pub(super) done: AtomicU64,
     /// Whether there was any answer.
     pub(super) answered: AtomicBool,
+    /// About when the last answer came to any worker: see [`TOLD_EVERY`].
+    pub(super) last_answer_ns: AtomicU64,
+    /// Failures since the last answer to any worker.
+    pub(super) failures_in_a_row: AtomicU32,
     /// Length of the first answer's body.
     pub(super) document: OnceLock<u64>,
     /// The first thing at which ab would have ended.
@@ -75,23 +86,14 @@ pub(super) struct Seen<'a> {
     counts: AbCounts,
     // Of the requests counted, those that are not in the common count yet.
     unsaid: u64,
-    failures_in_a_row: u32,
-    last_answer_ns: Nanos,
+    // When it last told the others that it has answers.
+    told_ns: Nanos,
     enough: bool,
 }
 
 impl<'a> Seen<'a> {
     pub(super) fn new(watch: &'a Watch, hatch: Sender<Vec<ab::Record>>) -> Seen<'a> {
-        Seen {
-            watch,
-            hatch,
-            records: Vec::new(),
-            counts: watch.nothing(),
-            unsaid: 0,
-            failures_in_a_row: 0,
-            last_answer_ns: 0,
-            enough: false,
-        }
+        Seen { watch, hatch, records: Vec::new(), counts: watch.nothing(), unsaid: 0, told_ns: 0, enough: false }
     }
 
     /// Hands over what is left; gives the counters.
@@ -140,11 +142,24 @@ impl<'a> Seen<'a> {
             _ => return,
         };
         let _ = self.watch.fatal.set(fatal);
-        self.failures_in_a_row += 1;
-        // ab ends when nothing at all has come for so long, and so do we; one connection that is stuck is only a failure.
-        let all_stuck = fatal == Fatal::TimedOut && self.last_answer_ns <= record.start_ns;
+        let in_a_row = self.watch.failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
+        // ab ends when nothing at all has come for so long, and so do we; one connection that is stuck is only a failure. By a
+        // timetable there may be nothing else on its way.
+        let last_answer_ns = self.watch.last_answer_ns.load(Ordering::Relaxed);
+        let all_stuck = fatal == Fatal::TimedOut && !self.watch.is_open && last_answer_ns <= record.start_ns;
         let nothing_yet = !self.watch.answered.load(Ordering::Relaxed);
-        self.enough |= nothing_yet || all_stuck || self.failures_in_a_row > IN_A_ROW;
+        self.enough |= nothing_yet || all_stuck || in_a_row > IN_A_ROW;
+    }
+
+    /// Lets the other workers know that there are answers.
+    fn tell_of_answer(&mut self, at: Nanos) {
+        if self.watch.failures_in_a_row.load(Ordering::Relaxed) > 0 {
+            self.watch.failures_in_a_row.store(0, Ordering::Relaxed);
+        }
+        if at >= self.told_ns + TOLD_EVERY {
+            self.told_ns = at;
+            self.watch.last_answer_ns.fetch_max(at, Ordering::Relaxed);
+        }
     }
 
     fn keep(&mut self, record: &Record) {
@@ -165,9 +180,9 @@ impl Witness for Seen<'_> {
 
     fn head(&mut self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
-        print(&progress::received_header(&text));
         let code = text.split(' ').nth(1).unwrap_or_default();
-        print(&progress::status(code, self.watch.verbosity).unwrap_or_default());
+        let status = progress::status(code, self.watch.verbosity).unwrap_or_default();
+        super::verbose(self.watch.json, &(progress::received_header(&text) + &status));
     }
 
     fn is_enough(&self) -> bool {
@@ -185,8 +200,7 @@ impl Witness for Seen<'_> {
         self.counts.sent_bytes.iter_mut().for_each(|sent| *sent += record.bytes_out);
         match (record.answer, failed) {
             (Some(answer), _) => {
-                self.failures_in_a_row = 0;
-                self.last_answer_ns = record.end_ns;
+                self.tell_of_answer(record.end_ns);
                 self.answer(answer);
             }
             (None, Some(cause)) => self.failure(cause, record),

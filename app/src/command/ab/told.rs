@@ -16,8 +16,9 @@ use report::ab::trouble::{self, Ending};
 use report::ab::{AbCounts, AbFacts, AbTls, AbView, Arithmetic, Whom, csv, gnuplot, html, progress, text};
 use report::load::LoadView;
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// A load that is over.
@@ -31,8 +32,22 @@ pub(super) struct Measured {
 
 /// The files of `-e` and `-g`, open. What stood in them stays until there is something to write.
 pub(super) struct Files {
-    csv: Option<File>,
-    gnuplot: Option<File>,
+    csv: Option<Output>,
+    gnuplot: Option<Output>,
+}
+
+/// One of them; when it was made for this and nothing is written to it, it goes again.
+struct Output {
+    file: File,
+    made: Option<PathBuf>,
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(path) = self.made.take() {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 impl Files {
@@ -42,10 +57,16 @@ impl Files {
     }
 }
 
-fn opened(what: &str, path: Option<&str>) -> Result<Option<File>, Said> {
+fn opened(what: &str, path: Option<&str>) -> Result<Option<Output>, Said> {
     let Some(path) = path else { return Ok(None) };
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-    file.map(Some).map_err(|error| refusal(unwritable(what, &error)))
+    let output = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => Ok(Output { file, made: Some(PathBuf::from(path)) }),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            OpenOptions::new().write(true).open(path).map(|file| Output { file, made: None })
+        }
+        Err(error) => Err(error),
+    };
+    output.map(Some).map_err(|error| refusal(unwritable(what, &error)))
 }
 
 fn unwritable(what: &str, error: &io::Error) -> Ending {
@@ -60,14 +81,19 @@ pub(super) fn tell(flags: &AbFlags, measured: &Measured, files: &mut Files) -> a
         // There is nothing to report.
         return Ok(say(&refusal(trouble::refused(call, (error.0, &error.1), 0))));
     }
+    let view = view(flags, measured)?;
     let met = if flags.extras.json {
         Some(shown::show_load(&measured.run, Form::Json, &flags.extras.lang) != Exit::Worse)
     } else {
         if !interrupted {
             over(flags, measured);
         }
-        report(flags, measured, files, interrupted)?
+        report(flags, measured, &view, interrupted)
     };
+    // Interrupted, ab always writes text, and with it the files.
+    if flags.output.html.is_none() || interrupted {
+        files.write(measured, &view);
+    }
     let (code, line) = match (interrupted, fatal, met) {
         (true, ..) => (1, String::new()),
         (false, Some((call, error)), _) => {
@@ -88,38 +114,47 @@ fn over(flags: &AbFlags, measured: &Measured) {
     }
 }
 
-/// ab's report and files, and ours below; says whether all that was expected holds.
-fn report(flags: &AbFlags, measured: &Measured, files: &mut Files, interrupted: bool) -> anyhow::Result<Option<bool>> {
-    let output = &flags.output;
+fn view(flags: &AbFlags, measured: &Measured) -> io::Result<AbView> {
     let arithmetic = if flags.extras.strict { Arithmetic::Strict } else { Arithmetic::Right };
     let load = measured.run.trials.first().and_then(|trial| trial.load.as_ref());
-    let view = AbView::of(&facts(flags, measured, load), &measured.records, arithmetic)?;
-    print(&match &output.html {
-        // Interrupted, ab always writes text.
-        Some(attributes) if !interrupted => html::render(&view, attributes),
-        _ => text::render(&view, output.show),
+    AbView::of(&facts(flags, measured, load), &measured.records, arithmetic)
+}
+
+/// ab's report, and ours below; says whether all that was expected holds.
+fn report(flags: &AbFlags, measured: &Measured, view: &AbView, interrupted: bool) -> Option<bool> {
+    let html = flags.output.html.as_ref().filter(|_| !interrupted);
+    print(&match html {
+        Some(attributes) => html::render(view, attributes),
+        None => text::render(view, flags.output.show),
     });
-    if let (Some(times), None) = (&view.times, &output.html) {
-        let began = measured.began;
-        write("gnuplot", files.gnuplot.as_mut(), |out| {
-            gnuplot::write(&measured.records, began, &TimeZone::system(), out)
-        });
-        write("CSV", files.csv.as_mut(), |out| out.write_all(csv::render(times).as_bytes()));
-    }
-    let own = flags.extras.verdict || (io::stdout().is_terminal() && output.html.is_none());
+    let own = flags.extras.verdict || (io::stdout().is_terminal() && html.is_none());
     let lang = shown::language(&flags.extras.lang);
     let expected = &flags.extras.expect;
     let load_view = LoadView::of(&measured.run, expected, lang);
     if let (Some(load_view), true) = (&load_view, own) {
-        print(&format!("\n{}", report::ab::verdict::render(load_view, &view, shown::look())));
+        print(&format!("\n{}", report::ab::verdict::render(load_view, view, shown::look())));
     }
-    Ok(load_view.filter(|_| !expected.is_empty()).map(|view| view.met()))
+    load_view.filter(|_| !expected.is_empty()).map(|view| view.met())
+}
+
+impl Files {
+    fn write(&mut self, measured: &Measured, view: &AbView) {
+        let Some(times) = &view.times else { return };
+        write("gnuplot", &mut self.gnuplot, |out| {
+            gnuplot::write(&measured.records, measured.began, &TimeZone::system(), out)
+        });
+        write("CSV", &mut self.csv, |out| out.write_all(csv::render(times).as_bytes()));
+    }
 }
 
 /// Replaces a file's content; that it failed is said and changes nothing else, because the report is out.
-fn write(what: &str, file: Option<&mut File>, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-    let Some(file) = file else { return };
-    let written = file.set_len(0).and_then(|()| {
+fn write(what: &str, output: &mut Option<Output>, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+    let Some(Output { file, made }) = output else { return };
+    *made = None;
+    // A pipe or a device has nothing to be cut off.
+    let is_file = file.metadata().is_ok_and(|about| about.is_file());
+    let emptied = if is_file { file.set_len(0) } else { Ok(()) };
+    let written = emptied.and_then(|()| {
         let mut out = BufWriter::new(file);
         content(&mut out)?;
         out.flush()

@@ -29,13 +29,6 @@ pub fn refused(call: &str, (number, words): (i32, &str), complete: u64) -> Endin
     Ending { out: total(complete), err: format!("{call}: {words} ({number})\n"), code: (number & 0xff) as u8 }
 }
 
-/// More than ten failures to connect.
-#[must_use]
-pub fn aborted(error: (i32, &str), complete: u64) -> Ending {
-    let Ending { out, err, code } = refused("apr_socket_connect()", error, complete);
-    Ending { out, err: format!("\nTest aborted after 10 failures\n\n{err}"), code }
-}
-
 fn total(complete: u64) -> String {
     if complete > 0 { format!("Total of {complete} requests completed\n") } else { String::new() }
 }
@@ -62,8 +55,6 @@ mod tests {
         let unknown = (unresolved(-2), "Name or service not known");
         let text = "apr_sockaddr_info_get() for x: Name or service not known (670002)\n";
         check(refused("apr_sockaddr_info_get() for x", unknown, 0), "", text, 50);
-        let text = "\nTest aborted after 10 failures\n\napr_socket_connect(): Connection refused (111)\n";
-        check(aborted(refusal, 0), "", text, 111);
         let text = "Cannot open CSV output file: No such file or directory\n";
         check(unwritable("CSV", "No such file or directory"), "", text, 1);
     }
