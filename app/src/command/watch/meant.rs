@@ -45,6 +45,7 @@ pub(super) fn meant(flags: &WatchFlags, proc_root: &Path, sys_root: &Path, colou
         force: flags.force,
         colour: flags.colour.unwrap_or(colour),
         white_background: flags.white_background,
+        ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
     };
     let watch = Watch {

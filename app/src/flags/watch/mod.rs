@@ -29,6 +29,8 @@ pub(crate) struct WatchFlags {
     pub(crate) colour: Option<bool>,
     /// For a white background (`--bw`).
     pub(crate) white_background: bool,
+    /// Frames of ASCII where dool has others (`--ascii`).
+    pub(crate) ascii: bool,
     /// Repeat the headings; not with `--noheaders`.
     pub(crate) headers: bool,
     /// Draw a row anew each second until its delay has passed; not with `--noupdate`.
@@ -74,8 +76,9 @@ pub(crate) enum Refusal {
 const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:N:S:V";
 
 /// Long options that are no modules.
-const LONGS: [&str; 18] = [
+const LONGS: [&str; 19] = [
     "all",
+    "ascii",
     "bits",
     "black-on-white",
     "bw",
@@ -138,6 +141,7 @@ impl WatchFlags {
             force: None,
             colour: None,
             white_background: false,
+            ascii: false,
             headers: true,
             updates: true,
             output: None,
@@ -160,6 +164,7 @@ impl WatchFlags {
             "bits" => self.bits = Some(true),
             "bytes" => self.bits = Some(false),
             "bw" | "black-on-white" => self.white_background = true,
+            "ascii" => self.ascii = true,
             "color" => (self.colour, self.updates) = (Some(true), true),
             "nocolor" => self.colour = Some(false),
             "float" => forced[0] = true,
