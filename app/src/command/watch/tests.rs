@@ -9,7 +9,7 @@ mod oracle;
 use super::meant::{Meant, meant};
 use crate::flags::watch::{Layout, parse};
 use model::SECOND;
-use model::reading::Reading;
+use model::reading::Look;
 use monitor::Reader;
 use report::watch::{Compat, Screen, Sight, Start, Tick, csv, vmstat};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn copy(from: &Path, to: &Path) {
 struct Watched {
     meant: Meant,
     screen: Screen,
-    looks: [(Reading, Vec<u64>); 2],
+    looks: [Look; 2],
 }
 
 impl Watched {
@@ -79,13 +79,13 @@ impl Watched {
             fake.becomes("second");
             reader.read()
         }];
-        looks[1].0.at_ns = looks[0].0.at_ns + SECOND;
+        looks[1].reading.at_ns = looks[0].at_ns() + SECOND;
         let screen = Screen::new(&meant.shown, meant.style, "");
         Watched { meant, screen, looks }
     }
 
     fn tick(&self, row: usize) -> Tick<'_> {
-        let sight = |row: usize| Sight { reading: &self.looks[row].0, devices: &self.looks[row].1 };
+        let sight = |row: usize| Sight { reading: &self.looks[row].reading, devices: &self.looks[row].devices };
         Tick {
             from: row.checked_sub(1).map(sight),
             to: sight(row),
