@@ -37,13 +37,7 @@ const ROOM: usize = 900;
 const USUAL: Layout = Layout::Modules(Compat::Dstat08);
 
 /// Decides.
-pub(super) fn meant(
-    name: Name,
-    flags: &WatchFlags,
-    terminal: Terminal,
-    proc_root: &Path,
-    sys_root: &Path,
-) -> Meant {
+pub(super) fn meant(name: Name, flags: &WatchFlags, terminal: Terminal, proc_root: &Path, sys_root: &Path) -> Meant {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,

@@ -217,9 +217,7 @@ impl WatchFlags {
         if self.modules.is_empty() {
             (self.modules, self.said) = match (dool, name) {
                 (true, _) => (vec![Cpu, Disk, Net, Load, Time], "Using default plugins: cpu, disk, net, load\n"),
-                (false, Name::Dstat) => {
-                    (set(&Asked::All), "You did not select any stats, using -cdngy by default.\n")
-                }
+                (false, Name::Dstat) => (set(&Asked::All), "You did not select any stats, using -cdngy by default.\n"),
                 (false, Name::Webdyno) => (OURS.to_vec(), ""),
             };
         }
