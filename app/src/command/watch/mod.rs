@@ -22,11 +22,12 @@ use anyhow::Context;
 use beat::Beat;
 use csv_file::CsvFile;
 use meant::{Meant, meant};
+use model::process::Processes;
 use model::reading::Look;
-use monitor::{Awaited, Sampler, Watch};
+use monitor::{Awaited, Sampler, Watch, processes};
 use place::Clock;
 use report::watch::{Compat, csv};
-use rows::{Rows, Wall};
+use rows::{Rows, Seen, Wall};
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -159,6 +160,7 @@ fn start(program: &Path, watch: &Watch) -> anyhow::Result<Sampler> {
 
 /// Turns looks into rows, and rows into output.
 struct Follower<'a> {
+    meant: &'a Meant,
     beat: Beat,
     rows: Rows<'a>,
     clock: Clock,
@@ -168,14 +170,14 @@ struct Follower<'a> {
 impl<'a> Follower<'a> {
     fn new(meant: &'a Meant, flags: &WatchFlags, words: &[String]) -> anyhow::Result<Follower<'a>> {
         let clock = Clock::new(meant.layout);
-        let rows = Rows::new(meant, rustix::param::page_size() as u64, &clock.text(place::epoch()));
+        let rows = Rows::new(meant, place::machine(), &clock.text(place::epoch()));
         let csv = match &flags.output {
             Some(path) => Some(begin_file(path, &rows, meant, words)?),
             None => None,
         };
         print(rows.opening());
         let (periods, last) = appointments(meant, flags);
-        Ok(Follower { beat: Beat::new(meant.watch.period_ns, periods, last), rows, clock, csv })
+        Ok(Follower { meant, beat: Beat::new(meant.watch.period_ns, periods, last), rows, clock, csv })
     }
 
     /// Shows a look, if it is a row; `Break` when it was the last one, or nobody is there to see more.
@@ -183,7 +185,9 @@ impl<'a> Follower<'a> {
         let Some(moment) = self.beat.take(look.at_ns()) else { return ControlFlow::Continue(()) };
         let epoch = place::epoch_of(look.at_ns());
         let clock = self.clock.text(epoch);
-        let drawn = self.rows.draw(look, moment, Wall { epoch, clock: &clock }, place::terminal_size());
+        let processes = self.read_processes();
+        let seen = Seen { look, processes: processes.as_ref() };
+        let drawn = self.rows.draw(seen, moment, Wall { epoch, clock: &clock }, place::terminal_size());
         if drawn.trimmed {
             say_part("Terminal width too small, trimming output.\n");
         }
@@ -198,6 +202,12 @@ impl<'a> Follower<'a> {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    /// Every process but our own, as dstat leaves itself out.
+    fn read_processes(&self) -> Option<Processes> {
+        let files = self.meant.process_files.as_ref()?;
+        Some(processes(&self.meant.watch.proc_root, files, &[std::process::id()]))
     }
 
     fn end(&self) {

@@ -13,11 +13,13 @@ mod module;
 mod number;
 mod own;
 mod theme;
+mod top;
 pub mod vmstat;
 
 pub use draw::{Screen, Start};
 pub use figures::{Sight, Tick};
 pub use module::{Module, Shown, TOTAL};
+pub use top::{ProcessSpan, Top};
 
 /// Whose screen it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -171,7 +171,7 @@ mod tests {
         }
         let sight = |at: usize| Sight { reading: &looks[at].reading, devices: &looks[at].devices };
         let (from, to) = (Some(sight(0)), sight(1));
-        let tick = Tick { from, to, roster: &roster, page_bytes: 4096, epoch: 0.0, clock: "" };
+        let tick = Tick { from, to, roster: &roster, page_bytes: 4096, epoch: 0.0, clock: "", processes: None };
         let shown = Shown { module, devices: if device.is_empty() { vec![] } else { vec![device.to_owned()] } };
         let screen = Screen::new(&[shown], Style::of(Compat::Dstat08), "");
         let drawn = screen.headings(true, true) + &screen.row(&tick, true, None);
