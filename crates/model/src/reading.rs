@@ -167,6 +167,8 @@ columns! {
     UnixStream "unix.stream" Gauge "/proc/net/unix.";
     UnixListening "unix.listening" Gauge "/proc/net/unix, streams that listen.";
     UnixConnected "unix.connected" Gauge "/proc/net/unix, streams that are connected.";
+    SamplerStorm "sampler.storm" Gauge "1 while memory is short and readings come faster, else 0; absent when no faster rate was asked for.";
+    SamplerExtra "sampler.extra" Gauge "1 when this reading was taken between the appointments of the watch, for the sake of a storm, else 0.";
 }
 
 /// How many columns a reading has.

@@ -6,7 +6,7 @@
 //! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
 //!
 //! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
-//! `reader` the same readings without a process, `appointments` its clock, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters,
+//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
 mod appointments;
@@ -17,6 +17,7 @@ mod reader;
 mod ring;
 mod sampler;
 mod source;
+mod storm;
 mod text;
 mod watch;
 

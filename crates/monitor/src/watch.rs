@@ -13,6 +13,10 @@ use std::path::PathBuf;
 pub struct Watch {
     /// Time between two readings, in nanoseconds; at least a millisecond.
     pub period_ns: Nanos,
+    /// Time between two readings while memory is short, a whole part of `period_ns`; `None` to keep the period in any case. The
+    /// readings between the appointments say so in [`SamplerExtra`](model::reading::Column::SamplerExtra).
+    #[serde(default)]
+    pub storm_period_ns: Option<Nanos>,
     /// How many readings there is room for until they are collected; the earliest are overwritten after that, and a note says so.
     /// One takes about 1 KB of locked memory.
     pub capacity: usize,
@@ -128,6 +132,7 @@ impl Default for Watch {
     fn default() -> Self {
         Watch {
             period_ns: SECOND,
+            storm_period_ns: None,
             capacity: 3600,
             parts: all_parts(),
             group: GroupDirs::default(),

@@ -26,6 +26,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("what_is_collected_in_time_is_all_there", what_is_collected_in_time_is_all_there),
     ("a_follower_misses_no_look", a_follower_misses_no_look),
     ("a_wait_ends_with_the_sampler", a_wait_ends_with_the_sampler),
+    ("a_storm_makes_it_hurry", a_storm_makes_it_hurry),
     ("privileges_are_had_or_noted", privileges_are_had_or_noted),
     ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
     ("a_start_that_fails_says_why", a_start_that_fails_says_why),
@@ -250,6 +251,35 @@ fn a_wait_ends_with_the_sampler() {
     assert_eq!(sampler.wait(1, Duration::from_secs(1000)), Awaited::Ended);
     assert_eq!(sampler.wait(0, Duration::from_secs(1000)), Awaited::Look, "what it took stays");
     assert_eq!(sampler.looks_from(5).next, 5);
+}
+
+/// Where pressure gives no trigger, the counters of a /proc of our own tell the storm.
+fn a_storm_makes_it_hurry() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = testkit::fake_proc::FakeTree::new(dir.path());
+    let swapped = |pages: u64| tree.file("vmstat", &format!("pswpin {pages}\npgmajfault {pages}\n"));
+    swapped(1000);
+    let storm_period_ns = Some(PERIOD / 20);
+    let proc_root = dir.path().to_owned();
+    // The counters are read although nobody asked for them.
+    let sampler = start(&Watch { storm_period_ns, proc_root, parts: Vec::new(), ..watch() });
+    let storm = |row: &Reading| row.get(Column::SamplerStorm).unwrap();
+    until_rows(&sampler, 3);
+    assert!(sampler.rows_after(0).iter().all(|row| (storm(row), row.get(Column::SamplerExtra)) == (0, Some(0))));
+    swapped(1_000_000);
+    let rows = until("readings between the appointments", || {
+        let rows = sampler.rows_after(0);
+        let extra = rows.iter().filter(|row| row.get(Column::SamplerExtra) == Some(1));
+        (extra.count() > 30).then_some(rows)
+    });
+    for row in rows.iter().filter(|row| row.get(Column::SamplerExtra) == Some(0)) {
+        assert_eq!((due(row) - due(&rows[0])) % PERIOD, 0, "an appointment of the watch");
+    }
+    assert!(storm(rows.last().unwrap()) == 1);
+    let notes = sampler.finish().unwrap().notes;
+    assert!(notes.iter().any(|note| note.contains("gives no trigger")), "{notes:?}");
+    let odd = Watch { storm_period_ns: Some(PERIOD / 3), ..watch() };
+    assert!(matches!(Sampler::start(&me(), &odd), Err(MonitorError::StormPeriod { .. })));
 }
 
 fn privileges_are_had_or_noted() {

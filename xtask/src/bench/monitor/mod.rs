@@ -8,6 +8,7 @@ mod tools;
 use super::child::Child;
 use super::machine::{self, Moment};
 use super::report::{Judgement, Raw, Section, cells, table};
+use super::server::Folder;
 use super::statistics::{Estimate, estimate, median, ratios};
 use super::{Extent, Files, PUBLISHED};
 use crate::signals::HeldSignals;
@@ -57,7 +58,8 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     let cases = if flags.cases.is_empty() { tools::CASES.to_vec() } else { flags.cases.clone() };
     let files = Files::choose("monitor", "`webdyno watch` and its peers", flags.out.as_deref())?;
     let webdyno = flags.webdyno.as_deref().map(fs::canonicalize).transpose().context("no such webdyno")?;
-    let stand = Stand { watchers: Watchers::find(webdyno.as_deref()), signals: HeldSignals::begin()? };
+    let stand =
+        Stand { watchers: Watchers::find(webdyno.as_deref()), folder: Folder::make()?, signals: HeldSignals::begin()? };
     // sar leaves a child behind, whose work is sar's.
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
     let before = Moment::now();
@@ -102,6 +104,8 @@ fn method(extent: Extent) -> Vec<(String, String)> {
 
 struct Stand {
     watchers: Watchers,
+    /// For what they write.
+    folder: Folder,
     signals: HeldSignals,
 }
 
@@ -167,7 +171,7 @@ fn one_repetition(
         sleep((STAGGER * turn as u32).saturating_sub(begun.elapsed()));
         let watcher = all[at].watcher;
         let child = stand.watchers.command(watcher, &words(watcher, ticks)).map(|mut command| {
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            command.current_dir(stand.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             Child::start(&mut command, None)
         });
         running.push((at, ticks, child));

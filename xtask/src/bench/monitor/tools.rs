@@ -118,7 +118,7 @@ pub(super) fn arguments(watcher: Watcher, case: &Case, root: Option<i32>, ticks:
         Watcher::Vmstat => format!("1 {}", ticks + 1),
         Watcher::Sar => format!("-u -r -S -q -b -d -n DEV 1 {ticks}"),
         // Into a file, as atop is used for recording.
-        Watcher::Atop => format!("-w /dev/null 1 {ticks}"),
+        Watcher::Atop => format!("-w {ticks}-ticks.raw 1 {ticks}"),
     };
     text.split_whitespace().map(str::to_owned).collect()
 }
