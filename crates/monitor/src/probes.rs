@@ -13,6 +13,7 @@ mod kernel;
 mod memory;
 mod net;
 mod psi;
+mod shares;
 mod tables;
 mod tree;
 mod tree_thread;

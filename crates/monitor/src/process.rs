@@ -3,7 +3,8 @@
 //! It finds its orders in its argument, the ring on its standard output and its life line on its standard input: when the other
 //! end of that closes, because the parent said so or because it died, there is one last reading and the process ends. Standard
 //! error is for a start that failed; it is closed once the first reading is published, which is how the parent knows.
-//! While sampling it allocates nothing, writes nothing and opens nothing, apart from the stat files of new processes.
+//! While sampling it allocates nothing, writes nothing and opens nothing, apart from the stat files of new processes and, in a
+//! thread that no reading waits for, the files that tell what processes share.
 
 use crate::appointments::{Appointments, Come, Due, now};
 use crate::privileges;

@@ -27,6 +27,10 @@ pub struct Watch {
     pub group: GroupDirs,
     /// The root of the server's process tree.
     pub root_pid: Option<u32>,
+    /// How often the memory that the processes of the tree share is looked at, in nanoseconds; `None` for never. It is dear, some
+    /// milliseconds for a large process, and holds up its page faults meanwhile: ten seconds is often enough.
+    #[serde(default)]
+    pub shares_period_ns: Option<Nanos>,
     /// The TCP port on which the server listens.
     pub port: Option<u16>,
     /// Tables of the kernel that are counted line by line, which is dear when they are long.
@@ -137,6 +141,7 @@ impl Default for Watch {
             parts: all_parts(),
             group: GroupDirs::default(),
             root_pid: None,
+            shares_period_ns: None,
             port: None,
             tables: Vec::new(),
             devices: Roster::default(),

@@ -372,6 +372,16 @@ fn play(role: &str, about: Option<&Path>) {
     children.iter_mut().for_each(|child| drop(child.wait()));
 }
 
+/// They are absent only while the host is short of memory.
+fn the_shares_are_known(sampler: &Sampler) {
+    let row = until("the shares", || sampler.latest().filter(|row| row.get(Column::TreePss).is_some()));
+    let of = |column| row.get(column).unwrap();
+    let (pss, uss) = (of(Column::TreePss), of(Column::TreeUss));
+    // RSS was counted at another moment: processes of a few hundred kilobytes may have grown meanwhile.
+    assert!(uss > 0 && uss <= pss && pss <= 2 * of(Column::TreeRss), "{uss} {pss} {}", of(Column::TreeRss));
+    assert!(of(Column::TreeSharesCostNs) > 0 && row.get(Column::TreeSharesAgeNs).is_some());
+}
+
 fn the_server_is_seen_at_work() {
     let dir = tempfile::tempdir().unwrap();
     let server = Cast::start("@server", &dir.path().join("lock"));
@@ -379,7 +389,8 @@ fn the_server_is_seen_at_work() {
     rustix::net::listen(&listener, 2).unwrap();
     let address = listener.local_addr().unwrap();
     let root_pid = Some(server.child.id());
-    let sampler = start(&Watch { root_pid, port: Some(address.port()), ..watch() });
+    let port = Some(address.port());
+    let sampler = start(&Watch { root_pid, port, shares_period_ns: Some(PERIOD), ..watch() });
     let seen = |column| sampler.latest().unwrap().get(column);
     until("root, four workers, one CGI", || (seen(Column::TreeProcesses) == Some(6)).then_some(()));
     until("one to wait for the lock", || (seen(Column::TreeLockWaiters) == Some(1)).then_some(()));
@@ -389,6 +400,11 @@ fn the_server_is_seen_at_work() {
     assert!(row.get(Column::TreeRss) > row.get(Column::TreeRssLargest));
     assert!(row.get(Column::TreeCpuTicks).is_some());
     assert_eq!((row.get(Column::AcceptQueue), row.get(Column::AcceptLimit)), (Some(0), Some(2)));
+    if Path::new("/proc/self/smaps_rollup").exists() {
+        the_shares_are_known(&sampler);
+    } else {
+        testkit::skip::not_here("no smaps_rollup (it came with Linux 4.14)");
+    }
     // The kernel lets in one more than the limit.
     let waiting: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     until("the accept queue to fill", || (seen(Column::AcceptQueue) == Some(3)).then_some(()));
