@@ -174,6 +174,10 @@ columns! {
     TreeSharesCostNs "tree.shares_cost_ns" Gauge "CPU time that looking at them took, ns: it is not in sampler.cost_ns.";
     SamplerStorm "sampler.storm" Gauge "1 while memory is short and readings come faster, else 0; absent when no faster rate was asked for.";
     SamplerExtra "sampler.extra" Gauge "1 when this reading was taken between the appointments of the watch, for the sake of a storm, else 0.";
+    DiskReadMs "disk.read_ms" Counter "/proc/diskstats, whole devices, ms that completed reads took.";
+    DiskWriteMs "disk.write_ms" Counter "/proc/diskstats, whole devices, ms that completed writes took.";
+    ListenQueue "listen.queue" Gauge "Connections waiting to be accepted by the listening TCP socket whose queue is fullest.";
+    ListenLimit "listen.limit" Gauge "The most that may wait there.";
 }
 
 /// How many columns a reading has.

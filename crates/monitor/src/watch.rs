@@ -33,6 +33,9 @@ pub struct Watch {
     pub shares_period_ns: Option<Nanos>,
     /// The TCP port on which the server listens.
     pub port: Option<u16>,
+    /// The accept queues of all listening sockets: the fullest, and those of the ports in the roster.
+    #[serde(default)]
+    pub listeners: bool,
     /// Tables of the kernel that are counted line by line, which is dear when they are long.
     pub tables: Vec<Table>,
     /// Single devices whose own numbers are wanted.
@@ -143,6 +146,7 @@ impl Default for Watch {
             root_pid: None,
             shares_period_ns: None,
             port: None,
+            listeners: false,
             tables: Vec::new(),
             devices: Roster::default(),
             proc_root: PathBuf::from("/proc"),

@@ -19,6 +19,8 @@ pub(super) struct Beat {
     next: u64,
     /// The appointment at which the row is final.
     next_final: u64,
+    /// The next look is the first of another clock, which ticks between the appointments.
+    shifted: bool,
     done: bool,
 }
 
@@ -37,7 +39,7 @@ const LATE: Nanos = SECOND / 2;
 impl Beat {
     /// Rows every `delay` periods, the first at once and the last at the appointment `last`.
     pub(super) fn new(period_ns: Nanos, delay: u64, last: Option<u64>) -> Beat {
-        Beat { period_ns, delay, last, start_ns: None, next: 0, next_final: 0, done: false }
+        Beat { period_ns, delay, last, start_ns: None, next: 0, next_final: 0, shifted: false, done: false }
     }
 
     /// What the look of that instant is; `None` when it is no row.
@@ -52,12 +54,20 @@ impl Beat {
         let fixed = appointment >= self.next_final;
         let late = at_ns.saturating_sub(start).saturating_sub(self.next_final * self.period_ns);
         let late_s = (fixed && late >= LATE).then_some(late as f64 / SECOND as f64);
+        if std::mem::take(&mut self.shifted) {
+            self.start_ns = Some(at_ns.saturating_sub(appointment * self.period_ns));
+        }
         self.next = appointment + 1;
         if fixed {
             self.next_final = (appointment / self.delay + 1) * self.delay;
         }
         self.done = self.last.is_some_and(|last| appointment >= last);
         Some(Moment { fixed, late_s })
+    }
+
+    /// Another sampler goes on: its looks come at times of their own, and are not late for that.
+    pub(super) fn shift(&mut self) {
+        self.shifted = true;
     }
 
     /// There are no more rows.
@@ -86,6 +96,16 @@ mod tests {
     fn a_row_a_second() {
         check(1, None, &[0, 1000, 2001, 2999, 4000], "F F F F F");
         check(1, Some(2), &[0, 1000, 2001, 2999, 4000], "F F F . .");
+    }
+
+    #[test]
+    fn another_sampler_sets_another_clock() {
+        let mut beat = Beat::new(SECOND, 1, None);
+        let mut late = |at: u64| beat.take(at * SECOND / 10).map(|moment| moment.late_s);
+        assert_eq!((late(70), late(80)), (Some(None), Some(None)));
+        beat.shift();
+        let mut late = |at: u64| beat.take(at * SECOND / 10).map(|moment| moment.late_s);
+        assert_eq!((late(97), late(107), late(116), late(117)), (Some(Some(0.7)), Some(None), None, Some(None)));
     }
 
     #[test]

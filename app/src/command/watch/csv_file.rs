@@ -40,9 +40,8 @@ impl CsvFile {
                 let _ = self.whole.map(|whole| self.file.set_len(whole));
                 self.missing += 1;
                 let why = without_numbers(&error.to_string());
-                (self.missing == 1).then(|| {
-                    format!("cannot write {}: {why}; its rows are missing until there is room", self.path)
-                })
+                (self.missing == 1)
+                    .then(|| format!("cannot write {}: {why}; its rows are missing until there is room", self.path))
             }
         }
     }

@@ -3,6 +3,7 @@
 //! The sampler's process reads them into a ring; this one waits for each look, draws it as a row and writes it into the file.
 //! When a terminal takes no rows for a while, they are still in the ring and come later, each with its own numbers.
 
+mod about;
 mod beat;
 mod csv_file;
 mod meant;
@@ -22,14 +23,14 @@ use beat::Beat;
 use csv_file::CsvFile;
 use meant::{Meant, meant};
 use model::reading::Look;
-use monitor::{Awaited, Sampler};
+use monitor::{Awaited, Sampler, Watch};
 use place::Clock;
 use report::watch::{Compat, csv};
 use rows::{Rows, Wall};
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,7 @@ fn words_of(name: Name, typed: &[OsString]) -> Result<Vec<String>, Refusal> {
 }
 
 fn watch(name: Name, flags: &WatchFlags, words: &[String]) -> anyhow::Result<Exit> {
-    let meant = meant(name, flags, place::terminal(), Path::new("/proc"), Path::new("/sys"));
+    let meant = meant(name, flags, place::terminal(), Path::new("/proc"), Path::new("/sys"))?;
     print(flags.said);
     meant.notes.iter().for_each(tell);
     if meant.shown.is_empty() && meant.layout != Layout::Vmstat {
@@ -74,18 +75,16 @@ fn watch(name: Name, flags: &WatchFlags, words: &[String]) -> anyhow::Result<Exi
     if flags.count == Some(0) && meant.layout != Layout::Modules(Compat::Dstat07) {
         return Ok(Exit::Done);
     }
-    let program = std::env::current_exe().context("cannot tell where this program is")?;
-    let sampler = Sampler::start(&program, &meant.watch)?;
-    meant.concerning(&sampler.notes()).for_each(tell);
-    follow(&sampler, &mut follower, &interrupted)
+    let mut source = Source::start(&meant.watch)?;
+    meant.concerning(&source.sampler.notes()).for_each(tell);
+    follow(&mut source, &mut follower, &interrupted)
 }
 
 /// Hands every look to the follower, until the last row, the user or the sampler's end.
-fn follow(sampler: &Sampler, follower: &mut Follower<'_>, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
-    let mut next = 0;
+fn follow(source: &mut Source<'_>, follower: &mut Follower<'_>, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
     while !interrupted.load(Ordering::Relaxed) {
         let since = Instant::now();
-        match sampler.wait(next, PATIENCE) {
+        match source.sampler.wait(source.next, PATIENCE) {
             Awaited::Look => {}
             Awaited::Nothing => {
                 // What ended the wait early was a signal, whose flag is set by another thread.
@@ -94,14 +93,13 @@ fn follow(sampler: &Sampler, follower: &mut Follower<'_>, interrupted: &AtomicBo
                 }
                 continue;
             }
-            Awaited::Ended => anyhow::bail!("the sampler has ended: somebody killed it, or memory ran out"),
+            Awaited::Ended => {
+                source.start_anew()?;
+                follower.beat.shift();
+                continue;
+            }
         }
-        let news = sampler.looks_from(next);
-        next = news.next;
-        if news.lost > 0 {
-            tell(format!("{} readings were overwritten before they could be shown", news.lost));
-        }
-        for look in &news.looks {
+        for look in &source.news() {
             if follower.hear(look).is_break() {
                 return Ok(Exit::Done);
             }
@@ -109,6 +107,54 @@ fn follow(sampler: &Sampler, follower: &mut Follower<'_>, interrupted: &AtomicBo
     }
     follower.end();
     Ok(Exit::Done)
+}
+
+/// Where looks come from.
+struct Source<'a> {
+    watch: &'a Watch,
+    program: PathBuf,
+    sampler: Sampler,
+    /// The look that comes next.
+    next: u64,
+}
+
+/// A sampler that ended before so many looks will not do better the next time.
+const HOPEFUL: u64 = 3;
+
+impl<'a> Source<'a> {
+    fn start(watch: &'a Watch) -> anyhow::Result<Source<'a>> {
+        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let sampler = start(&program, watch)?;
+        Ok(Source { watch, program, sampler, next: 0 })
+    }
+
+    /// The looks since the last time.
+    fn news(&mut self) -> Vec<Look> {
+        let news = self.sampler.looks_from(self.next);
+        self.next = news.next;
+        if news.lost > 0 {
+            tell(format!("{} readings were overwritten before they could be shown", news.lost));
+        }
+        news.looks
+    }
+
+    /// Replaces a sampler that has ended. The counters went on meanwhile: the next row tells of that time, too.
+    fn start_anew(&mut self) -> anyhow::Result<()> {
+        let why = self.sampler.stop().ok().and_then(|mut notes| notes.pop());
+        let why = why.unwrap_or_else(|| "the sampler has ended".to_owned());
+        if self.next < HOPEFUL {
+            return Err(std::io::Error::other(why).into());
+        }
+        tell(format!("{why}; another one goes on"));
+        self.sampler = start(&self.program, self.watch)?;
+        self.next = 0;
+        Ok(())
+    }
+}
+
+fn start(program: &Path, watch: &Watch) -> anyhow::Result<Sampler> {
+    // What keeps it from starting is the environment's fault, and so tells the exit code.
+    Sampler::start(program, watch).map_err(|error| std::io::Error::other(error).into())
 }
 
 /// Turns looks into rows, and rows into output.

@@ -69,7 +69,7 @@ const PIPE: Terminal = Terminal { updates: false, colour: false };
 fn meant_by(name: Name, words: &[&str], terminal: Terminal) -> (Fake, Meant) {
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
     let fake = Fake::new();
-    let meant = meant(name, &parse(name, &words).unwrap(), terminal, &fake.proc(), &fake.sys());
+    let meant = meant(name, &parse(name, &words).unwrap(), terminal, &fake.proc(), &fake.sys()).unwrap();
     (fake, meant)
 }
 
@@ -208,7 +208,8 @@ fn kind(line: &str) -> &'static str {
 fn a_terminal_sees_each_row_change_until_it_is_final() {
     let size = Size { lines: 24, columns: 80 };
     let update = Moment { fixed: false, late_s: None };
-    let seen = on_a_terminal(&["-l", "3"], &[(FINAL, size), (update, size), (update, size), (FINAL, size), (update, size)]);
+    let seen =
+        on_a_terminal(&["-l", "3"], &[(FINAL, size), (update, size), (update, size), (FINAL, size), (update, size)]);
     assert_eq!(seen, ["titles+names+row", "down+row", "over", "over", "down+row"]);
 }
 
