@@ -6,7 +6,7 @@
 use crate::appointments::now;
 use crate::text::{fields, lines, number};
 use model::process::{ProcessNumbers, Processes};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Files of a process that are read besides its `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub fn processes(proc_root: &Path, files: &[ProcessFile], except: &[u32]) -> Pro
     Processes { at_ns, list }
 }
 
-fn process(folder: &PathBuf, pid: u32, files: &[ProcessFile]) -> Option<ProcessNumbers> {
+fn process(folder: &Path, pid: u32, files: &[ProcessFile]) -> Option<ProcessNumbers> {
     let mut numbers = of_stat(&std::fs::read(folder.join("stat")).ok()?, pid)?;
     for file in files {
         let (name, parse): (&str, fn(&[u8], &mut ProcessNumbers)) = match file {

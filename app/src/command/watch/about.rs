@@ -157,9 +157,10 @@ mod tests {
     #[test]
     fn a_group_of_version_2_is_one_directory() {
         let dir = groups(&[("cg", "cgroup2 cgroup2 rw")], &["cg/web"]);
-        let web = Some(dir.path().join("cg/web"));
-        let expected = GroupDirs { memory: web.clone(), cpuacct: web.clone(), cpu: web.clone(), unified: web.clone() };
-        for typed in ["web", "/web", &web.unwrap().display().to_string()] {
+        let web = dir.path().join("cg/web");
+        let one = || Some(web.clone());
+        let expected = GroupDirs { memory: one(), cpuacct: one(), cpu: one(), unified: one() };
+        for typed in ["web", "/web", &web.display().to_string()] {
             assert_eq!(group(typed, &dir.path().join("proc")).unwrap(), expected, "{typed}");
         }
     }
