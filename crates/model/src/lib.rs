@@ -15,6 +15,7 @@ pub mod latency;
 pub mod load;
 pub mod plan;
 pub mod reading;
+pub mod recording;
 pub mod run;
 pub mod search;
 pub mod statistic;

@@ -201,6 +201,29 @@ impl Reading {
     }
 }
 
+/// Everything that was read at one instant: the host's columns, and the numbers of the single devices that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The columns.
+    pub reading: Reading,
+    /// The numbers of the devices, in the order of the [`Roster`](crate::device::Roster) of the watch.
+    pub devices: Vec<u64>,
+}
+
+impl Look {
+    /// A look at which nothing was seen, with room for so many numbers of devices.
+    #[must_use]
+    pub fn empty(at_ns: Nanos, devices: usize) -> Self {
+        Look { reading: Reading::empty(at_ns), devices: vec![ABSENT; devices] }
+    }
+
+    /// When it was taken.
+    #[must_use]
+    pub fn at_ns(&self) -> Nanos {
+        self.reading.at_ns
+    }
+}
+
 /// The readings of one trial, ascending in time, and what the sampler had to say of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readings {
