@@ -5,7 +5,7 @@
 use crate::appointments::now;
 use crate::probes::{Devices, Probes};
 use crate::watch::Watch;
-use model::reading::Reading;
+use model::reading::Look;
 
 /// Everything a watch asks for, opened.
 pub struct Reader {
@@ -25,12 +25,11 @@ impl Reader {
     }
 
     /// The counters of the machine now, and those of the single devices in the order of the roster.
-    pub fn read(&mut self) -> (Reading, Vec<u64>) {
-        let mut row = Reading::empty(now());
-        self.probes.read(&mut row);
-        let mut numbers = vec![0; self.devices.numbers()];
-        self.probes.read_devices(&mut self.devices, &mut numbers);
-        (row, numbers)
+    pub fn read(&mut self) -> Look {
+        let mut look = Look::empty(now(), self.devices.numbers());
+        self.probes.read(&mut look.reading);
+        self.probes.read_devices(&mut self.devices, &mut look.devices);
+        look
     }
 
     /// One sentence for each source that is missing.
@@ -57,8 +56,8 @@ mod tests {
         let device = |kind, name: &str| Device { kind, name: name.to_owned() };
         let devices = vec![device(DeviceKind::Cpu, "0"), device(DeviceKind::Interface, "no such")];
         let mut reader = Reader::open(&Watch { devices: Roster { devices }, ..Watch::default() });
-        let (row, numbers) = reader.read();
-        assert!(row.get(Column::MemTotal).is_some());
+        let Look { reading, devices: numbers } = reader.read();
+        assert!(reading.get(Column::MemTotal).is_some());
         assert_eq!(numbers.len(), 10);
         assert!(numbers[0] != ABSENT && numbers[8..] == [ABSENT; 2], "{numbers:?} {:?}", reader.notes());
     }

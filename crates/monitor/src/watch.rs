@@ -2,6 +2,7 @@
 //!
 //! Plain data, handed to the sampler process as JSON; it does not look whether the files exist.
 
+use crate::ring::Shape;
 use model::device::Roster;
 use model::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,13 @@ pub struct GroupDirs {
     pub cpu: Option<PathBuf>,
     /// The unified (v2) directory, for pressure; it may exist beside v1 controllers.
     pub unified: Option<PathBuf>,
+}
+
+impl Watch {
+    /// How large a ring it needs.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape { capacity: self.capacity, devices: self.devices.numbers() }
+    }
 }
 
 impl Default for Watch {

@@ -3,14 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests; clippy.toml excepts only test functions")]
 
 use model::device::{Device, DeviceKind, Roster};
-use model::reading::{Column, Reading};
+use model::reading::{Column, Look, Reading};
 use monitor::{Reader, Table, Watch, present};
 use proptest::prelude::*;
 use testkit::fake_proc::FakeTree;
 
 /// One text for every file that is read, in the order of an arm of a machine.
 const FILES: [(&str, &str); 24] = [
-    ("stat", "cpu  11 2 33 44 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 99 0 11 22\nctxt 5\nprocesses 6\nprocs_running 1\nprocs_blocked 0\n"),
+    (
+        "stat",
+        "cpu  11 2 33 44 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 99 0 11 22\nctxt 5\nprocesses 6\nprocs_running 1\nprocs_blocked 0\n",
+    ),
     ("loadavg", "0.52 1.00 12.34 1/79 1234\n"),
     ("uptime", "83456.78 160000.10\n"),
     ("meminfo", "MemTotal: 1020432 kB\nMemFree: 288976 kB\nCached: 5 kB\nSwapTotal: 7 kB\nSwapFree: 6 kB\n"),
@@ -72,12 +75,12 @@ impl World {
 
     /// What is read of the files; not when, nor what the reader suffered itself, nor what its disk was busiest with.
     fn read(&mut self) -> (Vec<Option<u64>>, Vec<u64>) {
-        let (row, numbers) = self.reader.read();
+        let Look { reading, devices } = self.reader.read();
         let of_files = |row: &Reading, column: Column| match column {
             Column::SamplerFaults | Column::DiskIoMs => None,
             column => row.get(column),
         };
-        (Column::ALL.iter().map(|&column| of_files(&row, column)).collect(), numbers)
+        (Column::ALL.iter().map(|&column| of_files(&reading, column)).collect(), devices)
     }
 }
 

@@ -6,7 +6,7 @@
 use super::meant::{Meant, meant};
 use crate::flags::watch::{Layout, parse};
 use model::SECOND;
-use model::reading::Reading;
+use model::reading::Look;
 use monitor::Reader;
 use report::watch::{Compat, Screen, Sight, Start, Tick, csv, vmstat};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn copy(from: &Path, to: &Path) {
 struct Watched {
     meant: Meant,
     screen: Screen,
-    looks: [(Reading, Vec<u64>); 2],
+    looks: [Look; 2],
 }
 
 impl Watched {
@@ -82,13 +82,13 @@ impl Watched {
             fake.becomes("second");
             reader.read()
         }];
-        looks[1].0.at_ns = looks[0].0.at_ns + SECOND;
+        looks[1].reading.at_ns = looks[0].at_ns() + SECOND;
         let screen = Screen::new(&meant.shown, meant.style, "");
         Watched { meant, screen, looks }
     }
 
     fn tick(&self, row: usize) -> Tick<'_> {
-        let sight = |row: usize| Sight { reading: &self.looks[row].0, devices: &self.looks[row].1 };
+        let sight = |row: usize| Sight { reading: &self.looks[row].reading, devices: &self.looks[row].devices };
         Tick {
             from: row.checked_sub(1).map(sight),
             to: sight(row),
@@ -124,7 +124,11 @@ fn recorded(compat: &str) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(fixtures().join(format!("{compat}.txt"))).unwrap();
     let cases = text.split("# end\n").filter_map(|case| case.strip_prefix("# ")?.split_once('\n'));
     // Version 0.7.2 asks every pipe not to wrap its lines.
-    cases.map(|(words, text)| (words.to_owned(), if text.contains("\x1b[1;") { text.to_owned() } else { text.replace("\x1b[7l", "") })).collect()
+    cases
+        .map(|(words, text)| {
+            (words.to_owned(), if text.contains("\x1b[1;") { text.to_owned() } else { text.replace("\x1b[7l", "") })
+        })
+        .collect()
 }
 
 fn check_recorded(compat: &str) {
