@@ -68,8 +68,8 @@ fn as_json(runs: &[RunSummary]) -> String {
 /// How much there is of a recording.
 fn recorded(run: &RunSummary) -> String {
     let extent = run.recorded.unwrap_or_default();
-    let length = units::print_duration(Duration::from_nanos(extent.length_ns()));
-    format!("recording, {} readings over {length}, {}", extent.looks, units::print_bytes(extent.bytes))
+    let length = units::short_duration(extent.length_ns() as f64);
+    format!("recording, {} readings over {length}, {}", extent.looks, units::short_bytes(extent.bytes))
 }
 
 fn began(run: &RunSummary) -> Timestamp {

@@ -7,7 +7,7 @@ pub struct ParseError {
     what: String,
 }
 
-const DURATION_UNITS: [(&str, u64); 8] = [
+const DURATION_UNITS: [(&str, u64); 9] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000),
@@ -16,6 +16,7 @@ const DURATION_UNITS: [(&str, u64); 8] = [
     ("min", 60_000_000_000),
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
 ];
 
 const BYTE_UNITS: [(&str, u64); 5] = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
