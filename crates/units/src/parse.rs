@@ -29,7 +29,7 @@ pub fn duration_ns(text: &str) -> Result<u64, ParseError> {
     let (number, unit) = split(text);
     let Some(&(_, factor)) = DURATION_UNITS.iter().find(|(name, _)| *name == unit) else {
         return Err(fail(format!(
-            "`{text}` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"
+            "`{text}` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms"
         )));
     };
     scaled(text, number, factor)
@@ -108,7 +108,7 @@ mod tests {
         check(
             duration_ns,
             "5",
-            Err("`5` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"),
+            Err("`5` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms"),
         );
         check(duration_ns, "s", Err("`s` does not start with a number"));
         check(duration_ns, "99999999999min", Err("`99999999999min` is too large"));
