@@ -223,6 +223,12 @@ impl Look {
         Look { reading: Reading::empty(at_ns), devices: vec![ABSENT; devices] }
     }
 
+    /// Forgets what was seen, without giving up the room for it.
+    pub fn clear(&mut self, at_ns: Nanos) {
+        self.reading = Reading::empty(at_ns);
+        self.devices.fill(ABSENT);
+    }
+
     /// When it was taken.
     #[must_use]
     pub fn at_ns(&self) -> Nanos {

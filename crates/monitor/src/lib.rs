@@ -24,4 +24,4 @@ pub use probes::present;
 pub use process::sampler_main;
 pub use reader::Reader;
 pub use sampler::{Awaited, MonitorError, News, Sampler};
-pub use watch::{GroupDirs, Table, Watch};
+pub use watch::{GroupDirs, Part, Table, Watch};

@@ -7,11 +7,11 @@
 
 use crate::appointments::{Appointments, now};
 use crate::privileges;
-use crate::probes::{Devices, Probes};
+use crate::probes::Probes;
 use crate::ring::Ring;
 use crate::watch::Watch;
 use model::Nanos;
-use model::reading::{Column, Look, Reading};
+use model::reading::{Column, Look};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -86,9 +86,7 @@ fn prepare(watch: &Watch) -> (Eyes, Vec<String>) {
     privileges::priority(&mut notes);
     let mut probes = Probes::open(watch);
     notes.append(&mut probes.notes);
-    let devices = Devices::open(&watch.proc_root, &watch.devices, &mut notes);
-    let look = Look::empty(0, devices.numbers());
-    let mut eyes = Eyes { probes, devices, look };
+    let mut eyes = Eyes { probes, look: Look::empty(0, watch.devices.numbers()) };
     for _ in 0..WARM_UP {
         eyes.look(None);
     }
@@ -100,7 +98,6 @@ fn prepare(watch: &Watch) -> (Eyes, Vec<String>) {
 /// What looks, and what it saw last.
 struct Eyes {
     probes: Probes,
-    devices: Devices,
     look: Look,
 }
 
@@ -108,11 +105,10 @@ impl Eyes {
     /// One look; `due` is when it should have begun, if there was an appointment. Its cost is elapsed time: with a process tree
     /// most of it is waiting for the kernel's table of locks, after all other columns have been read.
     fn look(&mut self, due: Option<Nanos>) {
-        let Eyes { probes, devices, look: Look { reading, devices: numbers } } = self;
         let began = now();
-        *reading = Reading::empty(began);
-        probes.read_devices(devices, numbers);
-        probes.read(reading);
+        self.look.clear(began);
+        self.probes.read(&mut self.look);
+        let reading = &mut self.look.reading;
         reading.set(Column::SamplerLateNs, due.map_or(0, |due| began.saturating_sub(due)));
         reading.set(Column::SamplerCostNs, now().saturating_sub(began));
     }

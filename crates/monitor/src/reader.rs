@@ -3,14 +3,14 @@
 //! For what happens once or at leisure. Whoever must lose no reading starts a [`Sampler`](crate::Sampler) instead.
 
 use crate::appointments::now;
-use crate::probes::{Devices, Probes};
+use crate::probes::Probes;
 use crate::watch::Watch;
 use model::reading::Look;
 
 /// Everything a watch asks for, opened.
 pub struct Reader {
     probes: Probes,
-    devices: Devices,
+    devices: usize,
     notes: Vec<String>,
 }
 
@@ -19,16 +19,14 @@ impl Reader {
     #[must_use]
     pub fn open(watch: &Watch) -> Self {
         let mut probes = Probes::open(watch);
-        let mut notes = std::mem::take(&mut probes.notes);
-        let devices = Devices::open(&watch.proc_root, &watch.devices, &mut notes);
-        Reader { probes, devices, notes }
+        let notes = std::mem::take(&mut probes.notes);
+        Reader { probes, devices: watch.devices.numbers(), notes }
     }
 
     /// The counters of the machine now, and those of the single devices in the order of the roster.
     pub fn read(&mut self) -> Look {
-        let mut look = Look::empty(now(), self.devices.numbers());
-        self.probes.read(&mut look.reading);
-        self.probes.read_devices(&mut self.devices, &mut look.devices);
+        let mut look = Look::empty(now(), self.devices);
+        self.probes.read(&mut look);
         look
     }
 

@@ -1,7 +1,9 @@
 //! What the flags of a watch mean on this machine: which modules of which devices are drawn how, and what must be read for them.
 
-use crate::flags::watch::{Layout, WatchFlags};
+use super::place::Terminal;
+use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
+use model::{Nanos, SECOND};
 use monitor::{Table, Watch, present};
 use report::watch::choice::{self, Wish};
 use report::watch::{Compat, Module, Shown, Style, TOTAL};
@@ -16,17 +18,26 @@ pub(super) struct Meant {
     pub(super) shown: Vec<Shown>,
     /// How.
     pub(super) style: Style,
+    /// Draw a row anew each second until its delay has passed.
+    pub(super) updates: bool,
+    /// Repeat the headings.
+    pub(super) headers: bool,
+    /// The file has a last column that dstat's has not: when each row was taken.
+    pub(super) csv_epoch: bool,
     /// What to read.
     pub(super) watch: Watch,
     /// One sentence for each module that has nothing.
     pub(super) notes: Vec<String>,
 }
 
-/// The screen when none is asked for: the one of the documents.
-const USUAL: Layout = Layout::Modules(Compat::Dstat07);
+/// Readings that are kept while a terminal takes none, or while this process cannot run: a quarter of an hour, or more.
+const ROOM: usize = 900;
 
-/// Decides. `colour` is whether the terminal has any.
-pub(super) fn meant(flags: &WatchFlags, proc_root: &Path, sys_root: &Path, colour: bool) -> Meant {
+/// The screen when none is asked for: that of the dstat which Debian and Ubuntu have.
+const USUAL: Layout = Layout::Modules(Compat::Dstat08);
+
+/// Decides.
+pub(super) fn meant(name: Name, flags: &WatchFlags, terminal: Terminal, proc_root: &Path, sys_root: &Path) -> Meant {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,
@@ -43,18 +54,60 @@ pub(super) fn meant(flags: &WatchFlags, proc_root: &Path, sys_root: &Path, colou
     let style = Style {
         bits: flags.bits.unwrap_or(compat == Compat::Dool),
         force: flags.force,
-        colour: flags.colour.unwrap_or(colour),
+        colour: flags.colour.unwrap_or(terminal.colour),
         white_background: flags.white_background,
+        ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
     };
+    let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
+        period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
+        capacity: ROOM,
         tables: tables(&shown),
         devices: roster(&shown),
         proc_root: proc_root.to_owned(),
         sys_root: sys_root.to_owned(),
         ..Watch::default()
     };
-    Meant { layout, shown, style, watch, notes }
+    let csv_epoch = name == Name::Webdyno;
+    Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, watch, notes }
+}
+
+impl Meant {
+    /// Those of the sampler's notes that concern what is shown, or the sampler itself.
+    pub(super) fn concerning<'n>(&self, notes: &'n [String]) -> impl Iterator<Item = &'n String> {
+        let files: Vec<&str> = match self.layout {
+            Layout::Vmstat => vec!["stat", "meminfo", "vmstat"],
+            Layout::Modules(_) => self.shown.iter().flat_map(|shown| files(shown.module)).copied().collect(),
+        };
+        let proc_root = self.watch.proc_root.display().to_string();
+        notes.iter().filter(move |note| {
+            let file = note.strip_prefix(&proc_root).and_then(|rest| rest.trim_start_matches('/').split(' ').next());
+            file.is_none_or(|file| files.contains(&file))
+        })
+    }
+}
+
+/// The files below /proc without which a module has nothing to show.
+fn files(module: Module) -> &'static [&'static str] {
+    match module {
+        Module::Cpu | Module::Int | Module::Proc | Module::Sys => &["stat"],
+        Module::Disk | Module::Io => &["diskstats"],
+        Module::Load => &["loadavg"],
+        Module::Mem => &["meminfo"],
+        Module::Swap => &["meminfo", "swaps"],
+        Module::Net => &["net/dev"],
+        Module::Page | Module::Vm => &["vmstat"],
+        Module::Fs => &["sys/fs/file-nr", "sys/fs/inode-nr"],
+        Module::Ipc => &["sysvipc/msg", "sysvipc/sem", "sysvipc/shm"],
+        Module::Lock => &["locks"],
+        Module::Raw => &["net/raw"],
+        Module::Socket => &["net/sockstat"],
+        Module::Tcp => &["net/tcp", "net/tcp6"],
+        Module::Udp => &["net/udp", "net/udp6"],
+        Module::Unix => &["net/unix"],
+        Module::Epoch | Module::Time => &[],
+    }
 }
 
 fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sys_root: &Path) -> Option<Shown> {

@@ -29,10 +29,13 @@ pub(crate) struct WatchFlags {
     pub(crate) colour: Option<bool>,
     /// For a white background (`--bw`).
     pub(crate) white_background: bool,
+    /// Frames of ASCII where dool has others (`--ascii`).
+    pub(crate) ascii: bool,
     /// Repeat the headings; not with `--noheaders`.
     pub(crate) headers: bool,
-    /// Draw a row anew each second until its delay has passed; not with `--noupdate`.
-    pub(crate) updates: bool,
+    /// Draw a row anew each second until its delay has passed (`--color`, and not with `--noupdate`); terminals alone have that by
+    /// themselves.
+    pub(crate) updates: Option<bool>,
     /// The CSV file (`-o`, `--output`).
     pub(crate) output: Option<String>,
     /// Seconds from row to row.
@@ -67,15 +70,27 @@ pub(crate) enum Refusal {
     Help,
     /// `-V`.
     Version,
-    /// A mistake: dstat prints this line on standard output and ends with 1.
+    /// `--list`.
+    List,
+    /// A mistake, in dstat's words: it prints this line on standard output, behind its name, and ends with 1.
     Mistake(String),
+}
+
+/// What the program was called: each has modules of its own when none are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// `webdyno watch`.
+    Webdyno,
+    /// `dstat`.
+    Dstat,
 }
 
 const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:N:S:V";
 
 /// Long options that are no modules.
-const LONGS: [&str; 18] = [
+const LONGS: [&str; 20] = [
     "all",
+    "ascii",
     "bits",
     "black-on-white",
     "bw",
@@ -87,6 +102,7 @@ const LONGS: [&str; 18] = [
     "full",
     "help",
     "integer",
+    "list",
     "nocolor",
     "noheaders",
     "noupdate",
@@ -94,6 +110,11 @@ const LONGS: [&str; 18] = [
     "version",
     "vmstat",
 ];
+
+/// What `webdyno watch` shows of itself: for whoever runs a web server, the most telling first, because a narrow terminal has room
+/// for those alone.
+const OURS: [Module; 7] =
+    [Module::Cpu, Module::Page, Module::Net, Module::Mem, Module::Disk, Module::Load, Module::Proc];
 
 /// A module, or a set of them that depends on the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +125,7 @@ enum Asked {
 }
 
 /// Reads the words behind the program's name.
-pub(crate) fn parse(words: &[String]) -> Result<WatchFlags, Refusal> {
+pub(crate) fn parse(name: Name, words: &[String]) -> Result<WatchFlags, Refusal> {
     let longs: Vec<&str> = LONGS.into_iter().chain(Module::all().map(Module::name)).collect();
     let (options, left) = getopt(words, SHORTS, &longs)
         .map_err(|error| mistake(&format!("{error}, try dstat -h for a list of all the options")))?;
@@ -121,7 +142,7 @@ pub(crate) fn parse(words: &[String]) -> Result<WatchFlags, Refusal> {
         [false, true] => Some(Force::Whole),
         [false, false] => None,
     };
-    flags.choose(&asked);
+    flags.choose(name, &asked)?;
     flags.times(left)?;
     Ok(flags)
 }
@@ -138,8 +159,9 @@ impl WatchFlags {
             force: None,
             colour: None,
             white_background: false,
+            ascii: false,
             headers: true,
-            updates: true,
+            updates: None,
             output: None,
             delay: 1,
             count: None,
@@ -160,14 +182,16 @@ impl WatchFlags {
             "bits" => self.bits = Some(true),
             "bytes" => self.bits = Some(false),
             "bw" | "black-on-white" => self.white_background = true,
-            "color" => (self.colour, self.updates) = (Some(true), true),
+            "ascii" => self.ascii = true,
+            "color" => (self.colour, self.updates) = (Some(true), Some(true)),
             "nocolor" => self.colour = Some(false),
             "float" => forced[0] = true,
             "integer" => forced[1] = true,
             "noheaders" => self.headers = false,
-            "noupdate" => self.updates = false,
+            "noupdate" => self.updates = Some(false),
             "o" | "output" => self.output = Some(option.value.to_owned()),
             "compat" => self.layout = Some(layout(option.value)?),
+            "list" => return Err(Refusal::List),
             "h" | "help" => return Err(Refusal::Help),
             "V" | "version" => return Err(Refusal::Version),
             name => asked.extend(module(name).map(Asked::One)),
@@ -176,7 +200,7 @@ impl WatchFlags {
     }
 
     /// Which modules the version means.
-    fn choose(&mut self, asked: &[Asked]) {
+    fn choose(&mut self, name: Name, asked: &[Asked]) -> Result<(), Refusal> {
         use Module::{Cpu, Disk, Load, Mem, Net, Page, Proc, Sys, Time};
         let dool = self.layout == Some(Layout::Modules(Compat::Dool));
         let set = |asked: &Asked| match asked {
@@ -186,13 +210,18 @@ impl WatchFlags {
             Asked::Vmstat => vec![Proc, Mem, Page, Disk, Sys, Cpu],
         };
         self.modules = asked.iter().flat_map(set).collect();
-        if self.modules.is_empty() && self.layout != Some(Layout::Vmstat) {
-            (self.modules, self.said) = if dool {
-                (vec![Cpu, Disk, Net, Load, Time], "Using default plugins: cpu, disk, net, load\n")
-            } else {
-                (set(&Asked::All), "You did not select any stats, using -cdngy by default.\n")
+        if self.layout == Some(Layout::Vmstat) {
+            let apart = self.modules.is_empty() && self.output.is_none();
+            return apart.then_some(()).ok_or_else(|| mistake("--compat vmstat goes with no modules and no --output"));
+        }
+        if self.modules.is_empty() {
+            (self.modules, self.said) = match (dool, name) {
+                (true, _) => (vec![Cpu, Disk, Net, Load, Time], "Using default plugins: cpu, disk, net, load\n"),
+                (false, Name::Dstat) => (set(&Asked::All), "You did not select any stats, using -cdngy by default.\n"),
+                (false, Name::Webdyno) => (OURS.to_vec(), ""),
             };
         }
+        Ok(())
     }
 
     /// Delay and count.
@@ -250,7 +279,7 @@ fn layout(name: &str) -> Result<Layout, Refusal> {
 }
 
 fn mistake(what: &str) -> Refusal {
-    Refusal::Mistake(format!("dstat: {what}\n"))
+    Refusal::Mistake(what.to_owned())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::*;
 
 fn parsed(typed: &str) -> Result<WatchFlags, Refusal> {
     let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
-    parse(&words)
+    parse(Name::Dstat, &words)
 }
 
 fn check(typed: &str, expected: &WatchFlags) {
@@ -56,7 +56,7 @@ fn devices_and_looks() {
         force: Some(Force::Decimal),
         colour: Some(false),
         headers: false,
-        updates: false,
+        updates: Some(false),
         output: Some("a.csv".to_owned()),
         ..flags(&[Module::Disk])
     };
@@ -66,7 +66,7 @@ fn devices_and_looks() {
 #[test]
 fn refusals_are_those_of_dstat() {
     let check = |typed: &str, expected: &str| {
-        assert_eq!(parsed(typed), Err(Refusal::Mistake(format!("dstat: {expected}\n"))), "{typed}");
+        assert_eq!(parsed(typed), Err(Refusal::Mistake(expected.to_owned())), "{typed}");
     };
     check("-x", "option -x not recognized, try dstat -h for a list of all the options");
     check("--top-cpu", "option --top-cpu not recognized, try dstat -h for a list of all the options");
@@ -78,6 +78,20 @@ fn refusals_are_those_of_dstat() {
     check("-c 99999999999", "incorrect argument, try dstat -h for the correct syntax");
     check("-c 0", "delay must be an integer, greater than zero");
     check("--compat sar", "--compat takes dstat-0.7.2, dstat-0.8, dool or vmstat, not \"sar\"");
+    check("--compat vmstat -c", "--compat vmstat goes with no modules and no --output");
+    check("--compat vmstat --output a", "--compat vmstat goes with no modules and no --output");
     assert_eq!(parsed("-h"), Err(Refusal::Help));
+    assert_eq!(parsed("--list -x"), Err(Refusal::Mistake(not_recognized("-x"))));
+    assert_eq!(parsed("--list"), Err(Refusal::List));
     assert_eq!(parsed("--vers"), Err(Refusal::Version));
+}
+
+fn not_recognized(option: &str) -> String {
+    format!("option {option} not recognized, try dstat -h for a list of all the options")
+}
+
+#[test]
+fn each_name_has_a_screen_of_its_own() {
+    let flags = parse(Name::Webdyno, &["5".to_owned()]).unwrap();
+    assert_eq!((flags.modules, flags.said, flags.delay), (OURS.to_vec(), "", 5));
 }
