@@ -36,8 +36,51 @@ const ROOM: usize = 900;
 /// The screen when none is asked for: that of the dstat which Debian and Ubuntu have.
 const USUAL: Layout = Layout::Modules(Compat::Dstat08);
 
-/// Decides.
+/// Decides for this machine.
 pub(super) fn meant(name: Name, flags: &WatchFlags, terminal: Terminal, proc_root: &Path, sys_root: &Path) -> Meant {
+    meant_of(name, flags, terminal, &There::Machine { proc_root, sys_root })
+}
+
+/// Which devices there are.
+pub(super) enum There<'a> {
+    /// Those of a machine.
+    Machine {
+        /// Its /proc.
+        proc_root: &'a Path,
+        /// Its /sys.
+        sys_root: &'a Path,
+    },
+    /// Those of a recording.
+    Recorded(&'a Roster),
+}
+
+impl There<'_> {
+    /// Every device of a kind, and which of them are whole, if they are disks.
+    fn of(&self, kind: DeviceKind) -> (Vec<String>, Vec<String>) {
+        match self {
+            There::Machine { proc_root, sys_root } => {
+                let all = present(proc_root, kind);
+                let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &all) } else { Vec::new() };
+                (all, whole)
+            }
+            There::Recorded(roster) => {
+                let of_kind = roster.devices.iter().filter(|device| device.kind == kind);
+                let all: Vec<String> = of_kind.map(|device| device.name.clone()).collect();
+                (all.clone(), all)
+            }
+        }
+    }
+
+    fn roots(&self) -> (&Path, &Path) {
+        match self {
+            There::Machine { proc_root, sys_root } => (proc_root, sys_root),
+            There::Recorded(_) => (Path::new("/proc"), Path::new("/sys")),
+        }
+    }
+}
+
+/// Decides.
+pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there: &There<'_>) -> Meant {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,
@@ -46,7 +89,7 @@ pub(super) fn meant(name: Name, flags: &WatchFlags, terminal: Terminal, proc_roo
     let mut shown = Vec::new();
     let mut notes = Vec::new();
     for &module in &flags.modules {
-        match show(module, flags, compat, proc_root, sys_root) {
+        match show(module, flags, compat, there) {
             Some(module) => shown.push(module),
             None => notes.push(format!("no {} is there to be shown", module.name())),
         }
@@ -59,6 +102,7 @@ pub(super) fn meant(name: Name, flags: &WatchFlags, terminal: Terminal, proc_roo
         ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
     };
+    let (proc_root, sys_root) = there.roots();
     let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
         period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
@@ -110,7 +154,7 @@ fn files(module: Module) -> &'static [&'static str] {
     }
 }
 
-fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sys_root: &Path) -> Option<Shown> {
+fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -> Option<Shown> {
     let Some(kind) = kind(module) else { return Some(Shown::total(module)) };
     let lists = &flags.devices;
     let named = match kind {
@@ -120,8 +164,7 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sy
         DeviceKind::Interrupt => &lists.interrupts,
         DeviceKind::Swap => &lists.swaps,
     };
-    let present = present(proc_root, kind);
-    let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &present) } else { Vec::new() };
+    let (present, whole) = there.of(kind);
     let wish = Wish { named: named.as_deref(), full: flags.full };
     let devices = choice::devices(module, compat, wish, &present, &whole);
     (!devices.is_empty()).then_some(Shown { module, devices })

@@ -5,11 +5,11 @@
 
 mod exchange;
 
+use super::feed::Feed;
 use crate::command::run::now;
 use exchange::{Exchange, Wants};
 use model::run::HostFacts;
 use model::device::Roster;
-use monitor::Sampler;
 use report::watch::openmetrics::{self, About};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -56,21 +56,22 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// What the text is made of.
-pub(crate) struct Source {
-    /// Whose looks.
-    pub(crate) sampler: Arc<Sampler>,
-    /// The machine.
-    pub(crate) host: HostFacts,
-    /// Which devices are watched.
-    pub(crate) roster: Roster,
-    /// Bytes of a page of memory.
-    pub(crate) page_bytes: u64,
+pub(super) struct Source {
+    feed: Arc<Feed>,
+    host: HostFacts,
+    roster: Roster,
+    page_bytes: u64,
 }
 
 impl Source {
+    /// The looks of a feed, of these devices.
+    pub(super) fn new(feed: Arc<Feed>, roster: Roster) -> Source {
+        Source { feed, host: host::facts(), roster, page_bytes: rustix::param::page_size() as u64 }
+    }
+
     /// The newest look as text.
-    pub(crate) fn text(&self) -> String {
-        let Some(look) = self.sampler.latest_look() else { return "# EOF\n".to_owned() };
+    pub(super) fn text(&self) -> String {
+        let Some(look) = self.feed.latest() else { return "# EOF\n".to_owned() };
         let about = About {
             host: &self.host,
             version: env!("CARGO_PKG_VERSION"),

@@ -4,9 +4,9 @@ mod tape;
 
 pub(crate) use tape::{Keeping, Tape};
 
+use super::feed::{Following, Heard};
 use crate::say::tell;
 use model::recording::RecordingHead;
-use monitor::{Awaited, Sampler};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,20 +27,23 @@ pub(crate) struct Recording {
 }
 
 /// Begins to record what the sampler sees from now on, and says where; the old recordings that are to be forgotten go first.
-pub(crate) fn start(sampler: Arc<Sampler>, path: &Path, head: RecordingHead, keeping: Keeping) -> Result<Recording, Refusal> {
+pub(super) fn start(mut following: Following, path: &Path, head: RecordingHead, keeping: Keeping) -> Result<Recording, Refusal> {
     let store = Store::open(path)?;
     let id = head.id.clone();
     let mut tape = Tape::start(store, head, keeping, crate::command::run::now)?;
     let over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&over);
     let follow = move || {
-        let mut next = 0;
         loop {
             // In this order: what was read before the end is not to be overlooked.
-            let last = told.load(Ordering::Relaxed) || sampler.wait(next, ROUND) == Awaited::Ended;
-            let news = sampler.looks_from(next);
-            next = news.next;
-            tape.take(news.looks, news.lost).iter().for_each(tell);
+            let last = told.load(Ordering::Relaxed);
+            let heard = if last { Ok(following.news()) } else { following.hear(ROUND) };
+            match heard {
+                Ok(Heard::Looks { looks, lost }) => tape.take(looks, lost).iter().for_each(tell),
+                Ok(Heard::Nothing | Heard::Anew) => {}
+                // The screen tells why there is no other sampler.
+                Err(_) => break,
+            }
             if last {
                 break;
             }
