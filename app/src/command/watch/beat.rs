@@ -42,11 +42,6 @@ impl Beat {
         Beat { period_ns, delay, last, start_ns: None, next: 0, next_final: 0, shifted: false, done: false }
     }
 
-    /// The same with other appointments, from the beginning.
-    pub(super) fn every(&self, delay: u64, last: Option<u64>) -> Beat {
-        Beat::new(self.period_ns, delay, last)
-    }
-
     /// What the look of that instant is; `None` when it is no row.
     pub(super) fn take(&mut self, at_ns: Nanos) -> Option<Moment> {
         let start = *self.start_ns.get_or_insert(at_ns);

@@ -32,6 +32,7 @@ use csv_file::CsvFile;
 use feed::{Feed, Following, Heard};
 use lines::Lines;
 use meant::{Meant, meant};
+use model::Nanos;
 use model::reading::Look;
 use place::Clock;
 use report::watch::{Compat, csv};
@@ -169,10 +170,9 @@ impl<'a> Follower<'a> {
         Ok(Follower { beat: Beat::new(meant.watch.period_ns, periods, last), rows, lines, clock, csv })
     }
 
-    /// A row after so many periods, and so many rows at most: a recording has looks of its own.
-    fn every(&mut self, periods: u64, count: Option<u32>) {
-        let last = count.map(|count| u64::from(count).saturating_sub(1) * periods);
-        self.beat = self.beat.every(periods, last);
+    /// A row after so much time, and so many rows at most: a recording has looks of its own.
+    fn every(&mut self, period_ns: Nanos, count: Option<u32>) {
+        self.beat = Beat::new(period_ns, 1, count.map(|count| u64::from(count).saturating_sub(1)));
     }
 
     /// What comes before the first row.

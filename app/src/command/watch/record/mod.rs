@@ -6,13 +6,14 @@ pub(crate) use tape::{Keeping, Tape};
 
 use super::feed::{Following, Heard};
 use crate::say::tell;
+use anyhow::Context;
 use model::recording::RecordingHead;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use store::{Store, StoreError};
+use store::Store;
 
 /// How long the thread sleeps at most before it looks whether the watch is over.
 const ROUND: Duration = Duration::from_millis(200);
@@ -27,7 +28,7 @@ pub(crate) struct Recording {
 }
 
 /// Begins to record what the sampler sees from now on, and says where; the old recordings that are to be forgotten go first.
-pub(super) fn start(mut following: Following, path: &Path, head: RecordingHead, keeping: Keeping) -> Result<Recording, Refusal> {
+pub(super) fn start(mut following: Following, path: &Path, head: RecordingHead, keeping: Keeping) -> anyhow::Result<Recording> {
     let store = Store::open(path)?;
     let id = head.id.clone();
     let mut tape = Tape::start(store, head, keeping, crate::command::run::now)?;
@@ -50,19 +51,8 @@ pub(super) fn start(mut following: Following, path: &Path, head: RecordingHead, 
         }
         tape.end().iter().for_each(tell);
     };
-    let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(follow).map_err(Refusal::Thread)?;
+    let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(follow).context("cannot start the thread that records")?;
     Ok(Recording { id, over, thread: Some(thread) })
-}
-
-/// Why there is no recording.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// No thread.
-    #[error("cannot start the thread that records: {0}")]
-    Thread(std::io::Error),
 }
 
 impl Recording {
