@@ -173,6 +173,10 @@ columns! {
     UnixStream "unix.stream" Gauge "/proc/net/unix.";
     UnixListening "unix.listening" Gauge "/proc/net/unix, streams that listen.";
     UnixConnected "unix.connected" Gauge "/proc/net/unix, streams that are connected.";
+    DiskReadMs "disk.read_ms" Counter "/proc/diskstats, whole devices, ms that completed reads took.";
+    DiskWriteMs "disk.write_ms" Counter "/proc/diskstats, whole devices, ms that completed writes took.";
+    ListenQueue "listen.queue" Gauge "Connections waiting to be accepted by the listening TCP socket whose queue is fullest.";
+    ListenLimit "listen.limit" Gauge "The most that may wait there.";
 }
 
 /// How many columns a reading has.

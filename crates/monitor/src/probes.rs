@@ -10,6 +10,7 @@ mod disk;
 mod group;
 mod itself;
 mod kernel;
+mod listeners;
 mod memory;
 mod net;
 mod psi;
@@ -20,6 +21,7 @@ mod tree_thread;
 use crate::source::{Buffer, Source};
 use crate::watch::{Part, Watch};
 pub use devices::present;
+use listeners::Listeners;
 use model::reading::{Look, Reading};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +35,7 @@ pub(crate) trait Probe {
 pub(crate) struct Probes {
     files: Vec<Kept>,
     others: Vec<Box<dyn Probe>>,
+    listeners: Option<Listeners>,
     buffer: Buffer,
     /// One sentence for each source that is missing.
     pub(crate) notes: Vec<String>,
@@ -61,6 +64,7 @@ impl Probes {
         devices::open(&mut probes, proc_root, &watch.devices);
         group::open(&mut probes, &watch.group);
         accept::open(&mut probes, watch.port);
+        listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);
         // Last, because it is the one that may take long: everything else is read by then.
@@ -73,13 +77,16 @@ impl Probes {
         for file in &mut self.files {
             file.read(look, &mut self.buffer);
         }
+        if let Some(listeners) = &mut self.listeners {
+            listeners.read(look, &mut self.buffer);
+        }
         for probe in &mut self.others {
             probe.read(&mut look.reading, &mut self.buffer);
         }
     }
 
     fn none() -> Self {
-        Probes { files: Vec::new(), others: Vec::new(), buffer: Buffer::new(), notes: Vec::new() }
+        Probes { files: Vec::new(), others: Vec::new(), listeners: None, buffer: Buffer::new(), notes: Vec::new() }
     }
 
     fn add(&mut self, probe: impl Probe + 'static) {

@@ -25,6 +25,9 @@ pub struct Watch {
     pub root_pid: Option<u32>,
     /// The TCP port on which the server listens.
     pub port: Option<u16>,
+    /// The accept queues of all listening sockets: the fullest, and those of the ports in the roster.
+    #[serde(default)]
+    pub listeners: bool,
     /// Tables of the kernel that are counted line by line, which is dear when they are long.
     pub tables: Vec<Table>,
     /// Single devices whose own numbers are wanted.
@@ -133,6 +136,7 @@ impl Default for Watch {
             group: GroupDirs::default(),
             root_pid: None,
             port: None,
+            listeners: false,
             tables: Vec::new(),
             devices: Roster::default(),
             proc_root: PathBuf::from("/proc"),

@@ -19,6 +19,7 @@ fn roster() -> Roster {
             device(DeviceKind::Interface, "eth0"),
             device(DeviceKind::Swap, "/dev/\"dm\\0\""),
             device(DeviceKind::Interrupt, "24"),
+            device(DeviceKind::Listener, "80"),
         ],
     }
 }
@@ -83,11 +84,12 @@ fn rates_are_over_the_time_that_passed() {
     assert_eq!(at("/swap/in_bytes_per_s"), 100 * 4096);
     assert_eq!(at("/system/context_switches_per_s"), 100);
     // 100 microseconds a second; 100 ms a second; eight equal shares.
-    assert_eq!((at("/pressure/memory_full_percent"), at("/disk/busy_percent"), at("/disk/queue")), (0.01.into(), 10.into(), 0.1.into()));
+    assert_eq!((at("/pressure/memory_full_percent"), at("/disk/busy_percent"), at("/disk/weighted_queue")), (0.01.into(), 10.into(), 0.1.into()));
     assert_eq!(at("/cpu/iowait_percent"), 12.5);
     assert_eq!((at("/memory/free_bytes"), at("/loadavg/5m")), ((7 * 1024).into(), 0.07.into()));
     assert_eq!(at("/devices/disk/sda/written_bytes_per_s"), 100 * 512);
-    assert_eq!(at("/devices/cpu/0/user_percent"), 12.5);
+    assert_eq!((at("/devices/disk/sda/busy_percent"), at("/devices/disk/sda/weighted_queue")), (10.into(), 0.1.into()));
+    assert_eq!((at("/devices/cpu/0/user_percent"), at("/devices/port/80/limit")), (12.5.into(), 5500.into()));
     assert_eq!((at("/cgroup"), at("/notes/0")), (Value::Null, "no PSI".into()));
 }
 

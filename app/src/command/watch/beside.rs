@@ -28,11 +28,12 @@ pub(super) struct Beside {
 pub(super) fn widen(watch: &mut Watch, extras: &Extras) {
     if extras.record || extras.json || extras.screen || extras.metrics.is_some() {
         watch.parts = Part::ALL.to_vec();
+        watch.listeners = true;
     }
     if !(extras.record || extras.metrics.is_some()) {
         return;
     }
-    for kind in [DeviceKind::Cpu, DeviceKind::Disk, DeviceKind::Interface] {
+    for kind in [DeviceKind::Cpu, DeviceKind::Disk, DeviceKind::Interface, DeviceKind::Listener] {
         let names = present(&watch.proc_root, kind);
         let block = watch.sys_root.join("block");
         let wanted = |name: &String| kind != DeviceKind::Disk || is_worth_it(name) && block.join(name.replace('/', "!")).exists();

@@ -1,10 +1,11 @@
 //! What the flags of a watch mean on this machine: which modules of which devices are drawn how, and what must be read for them.
 
+use super::about;
 use super::place::Terminal;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
 use model::{Nanos, SECOND};
-use monitor::{Table, Watch, present};
+use monitor::{GroupDirs, Part, Table, Watch, present};
 use report::watch::choice::{self, Wish};
 use report::watch::{Compat, Module, Shown, Style, TOTAL};
 use std::path::Path;
@@ -37,7 +38,13 @@ const ROOM: usize = 900;
 const USUAL: Layout = Layout::Modules(Compat::Dstat08);
 
 /// Decides for this machine.
-pub(super) fn meant(name: Name, flags: &WatchFlags, terminal: Terminal, proc_root: &Path, sys_root: &Path) -> Meant {
+pub(super) fn meant(
+    name: Name,
+    flags: &WatchFlags,
+    terminal: Terminal,
+    proc_root: &Path,
+    sys_root: &Path,
+) -> anyhow::Result<Meant> {
     meant_of(name, flags, terminal, &There::Machine { proc_root, sys_root })
 }
 
@@ -71,6 +78,14 @@ impl There<'_> {
         }
     }
 
+    fn tells_pressure(&self) -> bool {
+        match self {
+            There::Machine { proc_root, .. } => std::fs::read(proc_root.join("pressure/cpu")).is_ok(),
+            // Those that were not told are dashes.
+            There::Recorded(_) => true,
+        }
+    }
+
     fn roots(&self) -> (&Path, &Path) {
         match self {
             There::Machine { proc_root, sys_root } => (proc_root, sys_root),
@@ -80,7 +95,12 @@ impl There<'_> {
 }
 
 /// Decides.
-pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there: &There<'_>) -> Meant {
+pub(super) fn meant_of(
+    name: Name,
+    flags: &WatchFlags,
+    terminal: Terminal,
+    there: &There<'_>,
+) -> anyhow::Result<Meant> {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,
@@ -91,6 +111,7 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     for &module in &flags.modules {
         match show(module, flags, compat, there) {
             Some(module) => shown.push(module),
+            None if flags.unasked => {}
             None => notes.push(format!("no {} is there to be shown", module.name())),
         }
     }
@@ -103,10 +124,16 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         ..Style::of(compat)
     };
     let (proc_root, sys_root) = there.roots();
+    // What was recorded need not be there any more.
+    let named = |what: &'_ Option<String>| what.clone().filter(|_| matches!(there, There::Machine { .. }));
     let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
         period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
         capacity: ROOM,
+        parts: parts(layout, &shown),
+        group: named(&flags.group).map_or_else(|| Ok(GroupDirs::default()), |group| about::group(&group, proc_root))?,
+        root_pid: named(&flags.tree).map(|tree| about::tree(&tree, proc_root)).transpose()?,
+        listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
         devices: roster(&shown),
         proc_root: proc_root.to_owned(),
@@ -114,7 +141,7 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         ..Watch::default()
     };
     let csv_epoch = name == Name::Webdyno;
-    Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, watch, notes }
+    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, watch, notes })
 }
 
 impl Meant {
@@ -150,12 +177,26 @@ fn files(module: Module) -> &'static [&'static str] {
         Module::Tcp => &["net/tcp", "net/tcp6"],
         Module::Udp => &["net/udp", "net/udp6"],
         Module::Unix => &["net/unix"],
-        Module::Epoch | Module::Time => &[],
+        Module::DiskQueue => &["diskstats"],
+        Module::Psi => &["pressure/cpu", "pressure/memory", "pressure/io"],
+        Module::RunQueue => &["stat"],
+        Module::TcpTrouble => &["net/netstat", "net/snmp", "net/sockstat"],
+        // What these lack is told by notes that name no file below /proc.
+        Module::Cgroup | Module::Epoch | Module::Listen | Module::Time | Module::Tree => &[],
     }
 }
 
 fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -> Option<Shown> {
-    let Some(kind) = kind(module) else { return Some(Shown::total(module)) };
+    let about = |what: &Option<String>| Some(Shown { module, devices: what.iter().cloned().collect() });
+    let Some(kind) = kind(module) else {
+        return match module {
+            Module::Cgroup => about(&flags.group),
+            Module::Tree => about(&flags.tree),
+            // Compiled in and switched off, as distributions have it, is not there.
+            Module::Psi if flags.unasked && !there.tells_pressure() => None,
+            _ => Some(Shown::total(module)),
+        };
+    };
     let lists = &flags.devices;
     let named = match kind {
         DeviceKind::Cpu => &lists.cpus,
@@ -163,6 +204,7 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -
         DeviceKind::Interface => &lists.interfaces,
         DeviceKind::Interrupt => &lists.interrupts,
         DeviceKind::Swap => &lists.swaps,
+        DeviceKind::Listener => &lists.ports,
     };
     let (present, whole) = there.of(kind);
     let wish = Wish { named: named.as_deref(), full: flags.full };
@@ -173,7 +215,8 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -
 fn kind(module: Module) -> Option<DeviceKind> {
     Some(match module {
         Module::Cpu => DeviceKind::Cpu,
-        Module::Disk | Module::Io => DeviceKind::Disk,
+        Module::Disk | Module::DiskQueue | Module::Io => DeviceKind::Disk,
+        Module::Listen => DeviceKind::Listener,
         Module::Net => DeviceKind::Interface,
         Module::Int => DeviceKind::Interrupt,
         Module::Swap => DeviceKind::Swap,
@@ -200,6 +243,45 @@ fn roster(shown: &[Shown]) -> Roster {
         }
     }
     Roster { devices }
+}
+
+/// What must be read for what is shown. The uptime is what the first row divides by.
+fn parts(layout: Layout, shown: &[Shown]) -> Vec<Part> {
+    let of = |module: Module| -> &[Part] {
+        match module {
+            Module::Cpu | Module::Int | Module::Proc | Module::RunQueue | Module::Sys => &[Part::Cpu],
+            Module::Disk | Module::DiskQueue | Module::Io => &[Part::Disks],
+            Module::Fs => &[Part::Files],
+            Module::Load => &[Part::Load],
+            Module::Mem | Module::Swap => &[Part::Memory],
+            Module::Net => &[Part::Interfaces],
+            Module::Page | Module::Vm => &[Part::Paging],
+            Module::Psi => &[Part::Pressure],
+            Module::Socket => &[Part::Sockets],
+            Module::TcpTrouble => &[Part::Tcp, Part::Sockets],
+            Module::Cgroup
+            | Module::Epoch
+            | Module::Ipc
+            | Module::Listen
+            | Module::Lock
+            | Module::Raw
+            | Module::Tcp
+            | Module::Time
+            | Module::Tree
+            | Module::Udp
+            | Module::Unix => &[],
+        }
+    };
+    let mut parts: Vec<Part> = match layout {
+        Layout::Vmstat => vec![Part::Uptime, Part::Cpu, Part::Memory, Part::Paging],
+        Layout::Modules(_) => vec![Part::Uptime],
+    };
+    for part in shown.iter().flat_map(|shown| of(shown.module)) {
+        if !parts.contains(part) {
+            parts.push(*part);
+        }
+    }
+    parts
 }
 
 fn tables(shown: &[Shown]) -> Vec<Table> {

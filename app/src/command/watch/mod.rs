@@ -3,6 +3,7 @@
 //! The sampler's process reads them into a ring; this one waits for each look, draws it as a row and writes it into the file.
 //! When a terminal takes no rows for a while, they are still in the ring and come later, each with its own numbers.
 
+mod about;
 mod beat;
 mod beside;
 mod csv_file;
@@ -100,7 +101,7 @@ fn words_of(name: Name, typed: &[OsString]) -> Result<Vec<String>, Refusal> {
 
 fn watch(asked: &Asked) -> anyhow::Result<Exit> {
     let Asked { name, flags, extras, .. } = asked;
-    let mut meant = meant(*name, flags, place::terminal(), Path::new("/proc"), Path::new("/sys"));
+    let mut meant = meant(*name, flags, place::terminal(), Path::new("/proc"), Path::new("/sys"))?;
     print(flags.said);
     meant.notes.iter().for_each(tell);
     if meant.shown.is_empty() && meant.layout != Layout::Vmstat {

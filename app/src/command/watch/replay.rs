@@ -27,7 +27,7 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
     let recorded = store.recorded(asked.extras.replay.as_deref().unwrap_or(store::LATEST))?;
     let asked = as_recorded(asked, &recorded)?;
     let roster = &recorded.head.roster;
-    let mut meant = meant_of(asked.name, &asked.flags, place::terminal(), &There::Recorded(roster));
+    let mut meant = meant_of(asked.name, &asked.flags, place::terminal(), &There::Recorded(roster))?;
     meant.updates = false;
     meant.watch.devices = roster.clone();
     meant.watch.period_ns = recorded.head.period_ns;

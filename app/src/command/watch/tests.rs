@@ -69,7 +69,7 @@ const PIPE: Terminal = Terminal { updates: false, colour: false };
 fn meant_by(name: Name, words: &[&str], terminal: Terminal) -> (Fake, Meant) {
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
     let fake = Fake::new();
-    let meant = meant(name, &parse(name, &words).unwrap(), terminal, &fake.proc(), &fake.sys());
+    let meant = meant(name, &parse(name, &words).unwrap(), terminal, &fake.proc(), &fake.sys()).unwrap();
     (fake, meant)
 }
 

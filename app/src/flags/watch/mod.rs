@@ -16,10 +16,16 @@ pub(crate) struct WatchFlags {
     pub(crate) layout: Option<Layout>,
     /// Modules in the order given, those of `-a` and `-v` among them.
     pub(crate) modules: Vec<Module>,
+    /// Nobody asked for these modules: one that has nothing to show is left out without a word.
+    pub(crate) unasked: bool,
     /// What dstat says before it starts.
     pub(crate) said: &'static str,
-    /// Devices by name (`-C`, `-D`, `-I`, `-N`, `-S`).
+    /// Devices by name (`-C`, `-D`, `-I`, `-L`, `-N`, `-S`).
     pub(crate) devices: Devices,
+    /// What `--cgroup` is about.
+    pub(crate) group: Option<String>,
+    /// What `--tree` is about.
+    pub(crate) tree: Option<String>,
     /// All devices where none are named (`-f`).
     pub(crate) full: bool,
     /// Traffic in bits (`--bits`, `--bytes`); each version has a default of its own.
@@ -61,6 +67,7 @@ pub(crate) struct Devices {
     pub(crate) disks: Option<Vec<String>>,
     pub(crate) interrupts: Option<Vec<String>>,
     pub(crate) interfaces: Option<Vec<String>>,
+    pub(crate) ports: Option<Vec<String>>,
     pub(crate) swaps: Option<Vec<String>>,
 }
 
@@ -86,7 +93,7 @@ pub(crate) enum Name {
     Dstat,
 }
 
-const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:N:S:V";
+const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:L:N:S:V";
 
 /// Long options that are no modules.
 const LONGS: [&str; 20] = [
@@ -114,8 +121,17 @@ const LONGS: [&str; 20] = [
 
 /// What `webdyno watch` shows of itself: for whoever runs a web server, the most telling first, because a narrow terminal has room
 /// for those alone.
-const OURS: [Module; 7] =
-    [Module::Cpu, Module::Page, Module::Net, Module::Mem, Module::Disk, Module::Load, Module::Proc];
+const OURS: [Module; 9] = [
+    Module::Cpu,
+    Module::Psi,
+    Module::Page,
+    Module::Net,
+    Module::Listen,
+    Module::Mem,
+    Module::TcpTrouble,
+    Module::DiskQueue,
+    Module::Load,
+];
 
 /// A module, or a set of them that depends on the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +143,8 @@ enum Asked {
 
 /// Reads the words behind the program's name.
 pub(crate) fn parse(name: Name, words: &[String]) -> Result<WatchFlags, Refusal> {
-    let longs: Vec<&str> = LONGS.into_iter().chain(Module::all().map(Module::name)).collect();
+    let modules: Vec<String> = Module::all().map(long).collect();
+    let longs: Vec<&str> = LONGS.into_iter().chain(modules.iter().map(String::as_str)).collect();
     let (options, left) = getopt(words, SHORTS, &longs)
         .map_err(|error| mistake(&format!("{error}, try dstat -h for a list of all the options")))?;
     let mut flags = WatchFlags::none();
@@ -160,8 +177,11 @@ impl WatchFlags {
         WatchFlags {
             layout: None,
             modules: Vec::new(),
+            unasked: false,
             said: "",
             devices: Devices::default(),
+            group: None,
+            tree: None,
             full: false,
             bits: None,
             force: None,
@@ -184,6 +204,7 @@ impl WatchFlags {
             "C" => self.devices.cpus = list(),
             "D" => self.devices.disks = list(),
             "I" => self.devices.interrupts = list(),
+            "L" => self.devices.ports = list(),
             "N" => self.devices.interfaces = list(),
             "S" => self.devices.swaps = list(),
             "f" | "full" => self.full = true,
@@ -202,6 +223,8 @@ impl WatchFlags {
             "list" => return Err(Refusal::List),
             "h" | "help" => return Err(Refusal::Help),
             "V" | "version" => return Err(Refusal::Version),
+            "cgroup" => once(&mut self.group, option, Module::Cgroup, asked)?,
+            "tree" => once(&mut self.tree, option, Module::Tree, asked)?,
             name => asked.extend(module(name).map(Asked::One)),
         }
         Ok(())
@@ -228,6 +251,7 @@ impl WatchFlags {
                 (false, Name::Dstat) => (set(&Asked::All), "You did not select any stats, using -cdngy by default.\n"),
                 (false, Name::Webdyno) => (OURS.to_vec(), ""),
             };
+            self.unasked = true;
         }
         Ok(())
     }
@@ -253,6 +277,20 @@ impl WatchFlags {
         };
         Ok(())
     }
+}
+
+/// The long option of a module; one that must be told what it is about takes a value.
+fn long(module: Module) -> String {
+    format!("{}{}", module.name(), if module.is_named() { "=" } else { "" })
+}
+
+/// A module about one thing, of which there can be one.
+fn once(place: &mut Option<String>, option: &Opt<'_>, module: Module, asked: &mut Vec<Asked>) -> Result<(), Refusal> {
+    if place.replace(option.value.to_owned()).is_some() {
+        return Err(mistake(&format!("option --{} can be given once", option.name)));
+    }
+    asked.push(Asked::One(module));
+    Ok(())
 }
 
 /// The module of a short or long option.

@@ -2,7 +2,7 @@
 //!
 //! A device that is not there, or no more, has absent numbers until it comes back. Which devices there are is told by [`present`].
 
-use super::Probes;
+use super::{Probes, listeners};
 use crate::text::{fields, lines, number};
 use model::device::{DeviceKind, Roster};
 use model::reading::ABSENT;
@@ -42,6 +42,9 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path, roster: &Roster) {
 /// The devices of a kind that there are now, in the order of the kernel.
 #[must_use]
 pub fn present(proc_root: &Path, kind: DeviceKind) -> Vec<String> {
+    if kind == DeviceKind::Listener {
+        return listeners::ports().iter().map(u16::to_string).collect();
+    }
     let Some((file, _, _)) = FILES.iter().find(|(_, kinds, _)| kinds.contains(&kind)) else { return Vec::new() };
     let Ok(text) = std::fs::read(proc_root.join(file)) else { return Vec::new() };
     let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
@@ -56,6 +59,8 @@ pub fn present(proc_root: &Path, kind: DeviceKind) -> Vec<String> {
                 .map(|(at, _)| at.to_string())
                 .collect()
         }
+        // Told above; no file has them.
+        DeviceKind::Listener => Vec::new(),
     }
 }
 
@@ -101,7 +106,7 @@ fn stat(text: &[u8], wanted: &[Wanted], numbers: &mut [u64]) {
 }
 
 /// Positions in a line, in the order of [`DeviceKind::Disk`].
-const DISK: [usize; 4] = [3, 5, 7, 9];
+const DISK: [usize; 8] = [3, 5, 7, 9, 6, 10, 12, 13];
 
 fn diskstats(text: &[u8], wanted: &[Wanted], numbers: &mut [u64]) {
     for line in lines(text) {
@@ -171,15 +176,15 @@ mod tests {
         check(DeviceKind::Cpu, "0", &[1, 2, 3, 4, 5, 6, 7, 8]);
         // A kernel with fewer columns.
         check(DeviceKind::Cpu, "1", &[1, 2, 3, 4, ABSENT, ABSENT, ABSENT, ABSENT]);
-        check(DeviceKind::Disk, "sda", &[100, 2000, 300, 4000]);
-        check(DeviceKind::Disk, "sda1", &[1, ABSENT, ABSENT, ABSENT]);
+        check(DeviceKind::Disk, "sda", &[100, 2000, 300, 4000, 5, 7, 600, 700]);
+        check(DeviceKind::Disk, "sda1", &[1, ABSENT, ABSENT, ABSENT, 1, ABSENT, ABSENT, ABSENT]);
         check(DeviceKind::Interface, "eth0", &[10, 20]);
         check(DeviceKind::Interface, "br0:1", &[30, 40]);
         check(DeviceKind::Swap, "/dev/dm-1", &[4_194_300, 70_000]);
         check(DeviceKind::Interrupt, "2", &[22]);
         check(DeviceKind::Interrupt, "4", &[ABSENT]);
         check(DeviceKind::Interrupt, "eth2", &[ABSENT]);
-        check(DeviceKind::Disk, "sdb", &[ABSENT; 4]);
+        check(DeviceKind::Disk, "sdb", &[ABSENT; 8]);
     }
 
     #[test]

@@ -34,13 +34,15 @@ struct Disk {
 }
 
 /// The numbers of a line that are summed, by position after the name.
-const SUMS: [(usize, Column); 6] = [
+const SUMS: [(usize, Column); 8] = [
     (0, Column::DiskReads),
     (2, Column::DiskReadSectors),
     (4, Column::DiskWrites),
     (6, Column::DiskWriteSectors),
     (8, Column::DiskInFlight),
     (10, Column::DiskWeightedMs),
+    (3, Column::DiskReadMs),
+    (7, Column::DiskWriteMs),
 ];
 const IO_TICKS: usize = 9;
 
@@ -127,6 +129,8 @@ mod tests {
                 (DiskInFlight, 3),
                 (DiskIoMs, 0),
                 (DiskWeightedMs, 766),
+                (DiskReadMs, 5),
+                (DiskWriteMs, 7),
             ],
         );
     }

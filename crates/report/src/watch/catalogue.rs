@@ -111,6 +111,10 @@ fn renamed(column: Column) -> Option<(&'static str, &'static str)> {
         C::DiskWriteSectors => ("disk", "written"),
         C::DiskIoMs => ("disk", "busy"),
         C::DiskWeightedMs => ("disk", "weighted"),
+        C::DiskReadMs => ("disk", "reading"),
+        C::DiskWriteMs => ("disk", "writing"),
+        C::ListenQueue => ("listen", "fullest_queue"),
+        C::ListenLimit => ("listen", "fullest_limit"),
         C::NetRxBytes => ("net", "received"),
         C::NetTxBytes => ("net", "sent"),
         C::LoopbackBytes => ("net", "loopback"),
@@ -174,13 +178,33 @@ pub(super) fn of_device(kind: DeviceKind) -> Vec<(&'static str, Unit, bool)> {
             modes.map(|mode| (mode, TICKS, true)).to_vec()
         }
         DeviceKind::Disk => {
-            vec![("reads", Unit::Count, true), ("read", SECTORS, true), ("writes", Unit::Count, true), ("written", SECTORS, true)]
+            vec![
+                ("reads", Unit::Count, true),
+                ("read", SECTORS, true),
+                ("writes", Unit::Count, true),
+                ("written", SECTORS, true),
+                ("reading", MILLISECONDS, true),
+                ("writing", MILLISECONDS, true),
+                ("busy", MILLISECONDS, true),
+                ("weighted", MILLISECONDS, true),
+            ]
         }
         DeviceKind::Interface => vec![("received", Unit::Bytes(1), true), ("sent", Unit::Bytes(1), true)],
         DeviceKind::Swap => vec![("size", KIB, false), ("used", KIB, false)],
         DeviceKind::Interrupt => vec![("interrupts", Unit::Count, true)],
+        DeviceKind::Listener => vec![("queue", Unit::Count, false), ("limit", Unit::Count, false)],
     }
 }
+
+/// Every kind of device, in the order in which they are told.
+pub(super) const KINDS: [DeviceKind; 6] = [
+    DeviceKind::Cpu,
+    DeviceKind::Disk,
+    DeviceKind::Interface,
+    DeviceKind::Swap,
+    DeviceKind::Interrupt,
+    DeviceKind::Listener,
+];
 
 /// What a kind of device is called.
 pub(super) fn kind_name(kind: DeviceKind) -> &'static str {
@@ -190,6 +214,7 @@ pub(super) fn kind_name(kind: DeviceKind) -> &'static str {
         DeviceKind::Interface => "interface",
         DeviceKind::Swap => "swap",
         DeviceKind::Interrupt => "interrupt",
+        DeviceKind::Listener => "port",
     }
 }
 
@@ -237,7 +262,7 @@ mod tests {
 
     #[test]
     fn devices_have_as_many_names_as_numbers() {
-        for kind in [DeviceKind::Cpu, DeviceKind::Disk, DeviceKind::Interface, DeviceKind::Swap, DeviceKind::Interrupt] {
+        for kind in KINDS {
             assert_eq!(of_device(kind).len(), kind.numbers(), "{kind:?}");
         }
     }

@@ -5,7 +5,7 @@
 //! are all rates of the first row. Within one schema version fields are only added.
 
 use super::Tick;
-use super::catalogue::{Quantity, Unit, kind_name, of_device, quantity};
+use super::catalogue::{KINDS, Quantity, Unit, kind_name, of_device, quantity};
 use model::device::DeviceKind;
 use model::reading::{Column, Kind};
 use serde::Serialize;
@@ -68,11 +68,15 @@ fn groups(tick: &Tick<'_>) -> BTreeMap<String, Option<Group>> {
 fn field(column: Column) -> (String, String) {
     let Quantity { group, name, unit } = quantity(column);
     let name = match column {
-        // Operations times time, over time: how many there were under way.
-        Column::DiskWeightedMs => "queue".to_owned(),
+        _ if is_queue(group.as_str(), &name) => format!("{name}_queue"),
         _ => with_unit(&name, unit, column.kind() == Kind::Counter),
     };
     (group, name)
+}
+
+/// Operations times time, over time: how many there were under way on average, and no share of the time that passed.
+fn is_queue(group: &str, name: &str) -> bool {
+    group == "disk" && ["weighted", "reading", "writing"].contains(&name)
 }
 
 fn with_unit(name: &str, unit: Unit, grows: bool) -> String {
@@ -99,7 +103,7 @@ fn value(tick: &Tick<'_>, column: Column) -> Option<f64> {
     }
     let rate = unit.of(tick.rate(column).filter(|&rate| rate >= 0.0)?, tick.page_bytes);
     Some(match unit {
-        Unit::Seconds(_) if column != Column::DiskWeightedMs => 100.0 * rate,
+        Unit::Seconds(_) if !is_queue(&quantity(column).group, &quantity(column).name) => 100.0 * rate,
         _ => rate,
     })
 }
@@ -131,15 +135,26 @@ fn devices<'a>(tick: &Tick<'a>) -> BTreeMap<&'static str, BTreeMap<&'a str, Grou
                 (DeviceKind::Cpu, _) => {
                     grown(at).and_then(|grown_here| share(grown_here, (0..kind.numbers()).filter_map(grown)))
                 }
-                (_, true) => grown(at).and_then(|_| tick.device_rate(kind, name, at)).map(|rate| unit.of(rate, tick.page_bytes)),
+                (_, true) => grown(at)
+                    .and_then(|_| tick.device_rate(kind, name, at))
+                    .map(|rate| unit.of(rate, tick.page_bytes) * percent(kind, own, unit)),
                 (_, false) => tick.device_level(kind, name, at).map(|level| unit.of(level, tick.page_bytes)),
             };
-            (with_unit(own, unit, grows), value.and_then(number))
+            (device_field(kind, own, unit, grows), value.and_then(number))
         };
         let group: Group = of_device(kind).into_iter().enumerate().map(one).collect();
         kinds.entry(kind_name(kind)).or_default().insert(name, group);
     }
     kinds
+}
+
+fn device_field(kind: DeviceKind, name: &str, unit: Unit, grows: bool) -> String {
+    if is_queue(kind_name(kind), name) { format!("{name}_queue") } else { with_unit(name, unit, grows) }
+}
+
+/// What a rate of a device is multiplied by.
+fn percent(kind: DeviceKind, name: &str, unit: Unit) -> f64 {
+    if matches!(unit, Unit::Seconds(_)) && !is_queue(kind_name(kind), name) { 100.0 } else { 1.0 }
 }
 
 /// A number with six decimals at most, and none when it is whole; `None` for what JSON cannot hold.
@@ -193,19 +208,20 @@ fn description(column: Column) -> String {
     let source = column.about();
     match quantity(column).unit {
         _ if CPU.contains(&column) => format!("Percent of all CPU time. Source: {source}"),
-        Unit::Seconds(_) if column == Column::DiskWeightedMs => format!("Operations under way, on average. Source: {source}"),
+        Unit::Seconds(_) if field(column).1.ends_with("_queue") => {
+            format!("Operations under way, on average. Source: {source}")
+        }
         Unit::Seconds(_) if column.kind() == Kind::Counter => format!("Percent of the time that passed. Source: {source}"),
         _ => format!("Source: {source}"),
     }
 }
 
 fn devices_schema() -> Value {
-    let kinds = [DeviceKind::Cpu, DeviceKind::Disk, DeviceKind::Interface, DeviceKind::Swap, DeviceKind::Interrupt];
     let mut properties = Map::new();
-    for kind in kinds {
+    for kind in KINDS {
         let mut fields = Map::new();
         for (name, unit, grows) in of_device(kind) {
-            fields.insert(with_unit(name, unit, grows), json!({"type": ["number", "null"]}));
+            fields.insert(device_field(kind, name, unit, grows), json!({"type": ["number", "null"]}));
         }
         let required: Vec<_> = fields.keys().cloned().collect();
         let of_one = json!({"type": "object", "required": required, "properties": fields});

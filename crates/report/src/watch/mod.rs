@@ -14,6 +14,7 @@ pub mod json;
 mod module;
 mod number;
 pub mod openmetrics;
+mod own;
 mod theme;
 pub mod vmstat;
 

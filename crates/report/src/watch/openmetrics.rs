@@ -2,9 +2,9 @@
 //!
 //! Base units are seconds and bytes. Whoever collects it derives rates, over the time that passed between two collections.
 
-use super::catalogue::{Quantity, Unit, kind_name, of_device, quantity};
+use super::catalogue::{KINDS, Quantity, Unit, kind_name, of_device, quantity};
 use crate::openmetrics::{Kind, Page, number};
-use model::device::{DeviceKind, Roster};
+use model::device::Roster;
 use model::reading::{ABSENT, Column, Look};
 use model::{reading, run::HostFacts};
 
@@ -78,7 +78,7 @@ fn with_unit(group: &str, name: &str, unit: Unit) -> String {
 
 /// Families of their own: a sum over a label must not count the machine's totals again.
 fn devices(page: &mut Page, look: &Look, about: About<'_>) {
-    for kind in [DeviceKind::Cpu, DeviceKind::Disk, DeviceKind::Interface, DeviceKind::Swap, DeviceKind::Interrupt] {
+    for kind in KINDS {
         let names: Vec<&str> =
             about.roster.devices.iter().filter(|device| device.kind == kind).map(|device| device.name.as_str()).collect();
         if names.is_empty() {
