@@ -16,6 +16,7 @@ pub mod load;
 pub mod plan;
 pub mod process;
 pub mod reading;
+pub mod recording;
 pub mod run;
 pub mod search;
 pub mod statistic;

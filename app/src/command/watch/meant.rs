@@ -36,10 +36,13 @@ pub(super) struct Meant {
 /// Readings that are kept while a terminal takes none, or while this process cannot run: a quarter of an hour, or more.
 const ROOM: usize = 900;
 
+/// Between two looks at what the processes of a tree share, which cost some milliseconds for each large one.
+const SHARES: Nanos = 10 * SECOND;
+
 /// The screen when none is asked for: that of the dstat which Debian and Ubuntu have.
 const USUAL: Layout = Layout::Modules(Compat::Dstat08);
 
-/// Decides.
+/// Decides for this machine.
 pub(super) fn meant(
     name: Name,
     flags: &WatchFlags,
@@ -47,6 +50,57 @@ pub(super) fn meant(
     proc_root: &Path,
     sys_root: &Path,
 ) -> anyhow::Result<Meant> {
+    meant_of(name, flags, terminal, &There::Machine { proc_root, sys_root })
+}
+
+/// Which devices there are.
+pub(super) enum There<'a> {
+    /// Those of a machine.
+    Machine {
+        /// Its /proc.
+        proc_root: &'a Path,
+        /// Its /sys.
+        sys_root: &'a Path,
+    },
+    /// Those of a recording.
+    Recorded(&'a Roster),
+}
+
+impl There<'_> {
+    /// Every device of a kind, and which of them are whole, if they are disks.
+    fn of(&self, kind: DeviceKind) -> (Vec<String>, Vec<String>) {
+        match self {
+            There::Machine { proc_root, sys_root } => {
+                let all = present(proc_root, kind);
+                let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &all) } else { Vec::new() };
+                (all, whole)
+            }
+            There::Recorded(roster) => {
+                let of_kind = roster.devices.iter().filter(|device| device.kind == kind);
+                let all: Vec<String> = of_kind.map(|device| device.name.clone()).collect();
+                (all.clone(), all)
+            }
+        }
+    }
+
+    fn tells_pressure(&self) -> bool {
+        match self {
+            There::Machine { proc_root, .. } => std::fs::read(proc_root.join("pressure/cpu")).is_ok(),
+            // Those that were not told are dashes.
+            There::Recorded(_) => true,
+        }
+    }
+
+    fn roots(&self) -> (&Path, &Path) {
+        match self {
+            There::Machine { proc_root, sys_root } => (proc_root, sys_root),
+            There::Recorded(_) => (Path::new("/proc"), Path::new("/sys")),
+        }
+    }
+}
+
+/// Decides.
+pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there: &There<'_>) -> anyhow::Result<Meant> {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,
@@ -55,7 +109,7 @@ pub(super) fn meant(
     let mut shown = Vec::new();
     let mut notes = Vec::new();
     for &module in &flags.modules {
-        match show(module, flags, compat, proc_root, sys_root) {
+        match show(module, flags, compat, there) {
             Some(module) => shown.push(module),
             None if flags.unasked => {}
             None => notes.push(format!("no {} is there to be shown", module.name())),
@@ -69,16 +123,17 @@ pub(super) fn meant(
         ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
     };
+    let (proc_root, sys_root) = there.roots();
+    // What was recorded need not be there any more.
+    let named = |what: &'_ Option<String>| what.clone().filter(|_| matches!(there, There::Machine { .. }));
     let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
         period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
         capacity: ROOM,
         parts: parts(layout, &shown),
-        group: flags
-            .group
-            .as_deref()
-            .map_or_else(|| Ok(GroupDirs::default()), |group| about::group(group, proc_root))?,
-        root_pid: flags.tree.as_deref().map(|tree| about::tree(tree, proc_root)).transpose()?,
+        group: named(&flags.group).map_or_else(|| Ok(GroupDirs::default()), |group| about::group(&group, proc_root))?,
+        root_pid: named(&flags.tree).map(|tree| about::tree(&tree, proc_root)).transpose()?,
+        shares_period_ns: flags.tree.is_some().then_some(SHARES),
         listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
         devices: roster(&shown),
@@ -133,14 +188,14 @@ fn files(module: Module) -> &'static [&'static str] {
     }
 }
 
-fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sys_root: &Path) -> Option<Shown> {
+fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -> Option<Shown> {
     let about = |what: &Option<String>| Some(Shown { module, devices: what.iter().cloned().collect() });
     let Some(kind) = kind(module) else {
         return match module {
             Module::Cgroup => about(&flags.group),
             Module::Tree => about(&flags.tree),
             // Compiled in and switched off, as distributions have it, is not there.
-            Module::Psi if flags.unasked && std::fs::read(proc_root.join("pressure/cpu")).is_err() => None,
+            Module::Psi if flags.unasked && !there.tells_pressure() => None,
             _ => Some(Shown::total(module)),
         };
     };
@@ -153,8 +208,7 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sy
         DeviceKind::Swap => &lists.swaps,
         DeviceKind::Listener => &lists.ports,
     };
-    let present = present(proc_root, kind);
-    let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &present) } else { Vec::new() };
+    let (present, whole) = there.of(kind);
     let wish = Wish { named: named.as_deref(), full: flags.full };
     let devices = choice::devices(module, compat, wish, &present, &whole);
     (!devices.is_empty()).then_some(Shown { module, devices })

@@ -112,7 +112,13 @@ impl Tick<'_> {
         grown(before, of(self.to)?)
     }
 
-    fn device_rate(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
+    /// A number of a device as it is.
+    pub(super) fn device_level(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
+        let value = *self.roster.of(kind, name, self.to.devices)?.get(number)?;
+        (value != ABSENT).then_some(value as f64)
+    }
+
+    pub(super) fn device_rate(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
         Some(self.device_growth(kind, name, number)? / self.seconds()?)
     }
 

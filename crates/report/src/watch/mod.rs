@@ -4,13 +4,16 @@
 //! screen is, what time it is and whether colours are wanted are parameters. What differs from dstat, and why, stands in
 //! `docs/compatibility/dstat.md`.
 
+mod catalogue;
 mod cell;
 pub mod choice;
 pub mod csv;
 mod draw;
 mod figures;
+pub mod json;
 mod module;
 mod number;
+pub mod openmetrics;
 mod own;
 mod theme;
 mod top;
