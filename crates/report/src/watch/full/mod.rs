@@ -19,13 +19,13 @@ use model::Nanos;
 use model::reading::Look;
 use model::run::HostFacts;
 
-pub use words::Painter;
+pub use words::{Painter, first_needed};
 
 /// Columns that a chart has at most.
 pub const COLUMNS: usize = 240;
 
 /// Lengths of a column, in seconds: what zooming goes through.
-pub const ZOOMS: [Nanos; 8] = [1, 2, 5, 10, 30, 60, 300, 900];
+pub const ZOOMS: [Nanos; 6] = [1, 2, 5, 10, 30, 60];
 
 /// What is to be shown.
 #[derive(Debug, Clone, Copy)]

@@ -394,9 +394,9 @@ fn length(ns: Nanos) -> String {
     }
 }
 
-/// Looks that a view of so many columns needs, at most: those before are in none.
+/// The first look that charts need whose columns are so long: those before are in none.
 #[must_use]
-pub(super) fn first_needed(looks: &[Look], column_ns: Nanos) -> usize {
+pub fn first_needed(looks: &[Look], column_ns: Nanos) -> usize {
     let Some(last) = looks.last() else { return 0 };
     let oldest = (last.at_ns() / column_ns.max(1)).saturating_sub(COLUMNS as u64) * column_ns;
     looks.partition_point(|look| look.at_ns() < oldest).saturating_sub(1)
