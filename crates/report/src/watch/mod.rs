@@ -10,6 +10,7 @@ pub mod choice;
 pub mod csv;
 mod draw;
 mod figures;
+pub mod full;
 pub mod json;
 mod module;
 mod number;
