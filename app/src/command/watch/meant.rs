@@ -129,6 +129,7 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     let tree = flags.tree.as_deref().filter(|_| is_here);
     let named = |name: &String| Ok(NamedGroup { name: name.clone(), dirs: about::group(name, proc_root)? });
     let groups: Vec<_> = flags.groups.iter().filter(|_| is_here).map(named).collect::<anyhow::Result<_>>()?;
+    notes.extend(groups.iter().filter_map(|group| about::lacks(&group.name, &group.dirs)));
     let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
         period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
