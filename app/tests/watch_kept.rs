@@ -64,7 +64,8 @@ fn lines_of_json() {
     assert_eq!((&lines[0]["schema"], lines[0]["elapsed_s"].is_null()), (&"webdyno-watch".into(), true));
     assert!(lines[1]["elapsed_s"].as_f64().is_some_and(|elapsed| elapsed > 0.5), "{}", lines[1]);
     assert!(lines[1]["memory"]["total_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20));
-    let shares = lines[1]["cpu"].as_object().expect("shares").values().filter_map(serde_json::Value::as_f64).sum::<f64>();
+    let shares =
+        lines[1]["cpu"].as_object().expect("shares").values().filter_map(serde_json::Value::as_f64).sum::<f64>();
     assert!((shares - 100.0).abs() < 0.01, "{shares}");
     let (id, _) = recorded(&tool);
     let replayed = tool.run(&["watch", "--replay", &id, "--json"]);
@@ -82,9 +83,10 @@ fn metrics_are_collected_while_rows_go_on() {
         .spawn()
         .expect("webdyno starts");
     let said = BufReader::new(watching.stderr.take().expect("a pipe"));
-    let address = said.lines().map_while(Result::ok).find_map(|line| {
-        line.split_once("http://")?.1.strip_suffix("/metrics").map(str::to_owned)
-    });
+    let address = said
+        .lines()
+        .map_while(Result::ok)
+        .find_map(|line| line.split_once("http://")?.1.strip_suffix("/metrics").map(str::to_owned));
     let mut stream = TcpStream::connect(address.expect("an address")).expect("it listens");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("it reads");
     let mut answer = String::new();
@@ -92,7 +94,11 @@ fn metrics_are_collected_while_rows_go_on() {
     watching.kill().expect("our own child");
     watching.wait().expect("our own child");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"), "{answer}");
-    for name in ["webdyno_cpu_seconds_total{mode=\"idle\"}", "webdyno_memory_free_bytes ", "webdyno_device_interface_sent_bytes_total{interface=\"lo\"}"] {
+    for name in [
+        "webdyno_cpu_seconds_total{mode=\"idle\"}",
+        "webdyno_memory_free_bytes ",
+        "webdyno_device_interface_sent_bytes_total{interface=\"lo\"}",
+    ] {
         assert!(answer.contains(name), "{name}: {answer}");
     }
 }
@@ -104,7 +110,9 @@ fn a_port_that_cannot_be_had_is_one_line() {
     let port = taken.local_addr().expect("a port").port().to_string();
     let done = tool.run(&["watch", "--metrics", &port, "1", "1"]);
     assert_eq!((done.code, done.out.as_str()), (5, ""), "{done:?}");
-    let expected = format!("webdyno: cannot serve metrics on 127.0.0.1:{port}: the port is in use; choose another, or 0 for a free one\n");
+    let expected = format!(
+        "webdyno: cannot serve metrics on 127.0.0.1:{port}: the port is in use; choose another, or 0 for a free one\n"
+    );
     assert!(done.err.ends_with(&expected), "{done:?}");
     let done = tool.run(&["watch", "--metrics", "web1", "1", "1"]);
     assert_eq!(done.code, 2, "{done:?}");

@@ -14,6 +14,7 @@ pub mod import;
 pub mod latency;
 pub mod load;
 pub mod plan;
+pub mod process;
 pub mod reading;
 pub mod recording;
 pub mod run;

@@ -46,6 +46,7 @@ fn row(from: Option<&Look>, to: &Look) -> Value {
         page_bytes: 4096,
         epoch: 1_763_000_000.25,
         clock: "",
+        processes: None,
     };
     let line = json::row(&tick, &["no PSI".to_owned()]);
     assert_eq!(line.matches('\n').count(), 1, "one line");
@@ -84,7 +85,10 @@ fn rates_are_over_the_time_that_passed() {
     assert_eq!(at("/swap/in_bytes_per_s"), 100 * 4096);
     assert_eq!(at("/system/context_switches_per_s"), 100);
     // 100 microseconds a second; 100 ms a second; eight equal shares.
-    assert_eq!((at("/pressure/memory_full_percent"), at("/disk/busy_percent"), at("/disk/weighted_queue")), (0.01.into(), 10.into(), 0.1.into()));
+    assert_eq!(
+        (at("/pressure/memory_full_percent"), at("/disk/busy_percent"), at("/disk/weighted_queue")),
+        (0.01.into(), 10.into(), 0.1.into())
+    );
     assert_eq!(at("/cpu/iowait_percent"), 12.5);
     assert_eq!((at("/memory/free_bytes"), at("/loadavg/5m")), ((7 * 1024).into(), 0.07.into()));
     assert_eq!(at("/devices/disk/sda/written_bytes_per_s"), 100 * 512);
@@ -97,7 +101,10 @@ fn rates_are_over_the_time_that_passed() {
 fn what_is_not_known_is_null() {
     let first = row(None, &look(1000));
     assert_eq!((&first["elapsed_s"], &first["disk"]["reads_per_s"]), (&Value::Null, &Value::Null));
-    assert_eq!((&first["memory"]["free_bytes"], &first["devices"]["cpu"]["0"]["user_percent"]), (&7168.into(), &Value::Null));
+    assert_eq!(
+        (&first["memory"]["free_bytes"], &first["devices"]["cpu"]["0"]["user_percent"]),
+        (&7168.into(), &Value::Null)
+    );
     // A counter that went backwards, and one CPU's counter that did.
     let mut back = look(2000);
     back.reading.set(Column::Forks, 3);
@@ -159,7 +166,13 @@ fn metrics_are_the_kernels_counters_in_base_units() {
     let mut look = look(1000);
     look.reading.set(Column::DiskReadSectors, u64::MAX / 700);
     let text = metrics(&look);
-    let wanted = ["webdyno_cpu_seconds", "webdyno_disk_read_bytes", "webdyno_pressure_memory_full", "webdyno_device_swap_used", "_watch_"];
+    let wanted = [
+        "webdyno_cpu_seconds",
+        "webdyno_disk_read_bytes",
+        "webdyno_pressure_memory_full",
+        "webdyno_device_swap_used",
+        "_watch_",
+    ];
     let found: Vec<_> = text.lines().filter(|line| wanted.iter().any(|name| line.contains(name))).collect();
     expect![[r#"
         webdyno_watch_info{version="0.1.0",host="web1",kernel="6.1"} 1
@@ -189,5 +202,6 @@ fn metrics_are_the_kernels_counters_in_base_units() {
         # TYPE webdyno_device_swap_used_bytes gauge
         # UNIT webdyno_device_swap_used_bytes bytes
         # HELP webdyno_device_swap_used_bytes The same of each swap that is watched.
-        webdyno_device_swap_used_bytes{swap="/dev/\"dm\\0\""} 5222400"#]].assert_eq(&found.join("\n"));
+        webdyno_device_swap_used_bytes{swap="/dev/\"dm\\0\""} 5222400"#]]
+    .assert_eq(&found.join("\n"));
 }

@@ -4,9 +4,9 @@
 //! a newer schema version would have refused the file before.
 
 use crate::columns::{self, Table};
+use model::device::Roster;
 use model::latency::{Latency, Packed};
 use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop, Sessions, Unanswered};
-use model::device::Roster;
 use model::reading::{ABSENT, COLUMNS, Column, Look, Reading, Readings};
 use model::trial::Trial;
 use std::collections::{BTreeMap, HashMap};
@@ -175,7 +175,8 @@ pub(crate) fn looks(roster: &Roster, version: i64, data: &[u8]) -> Result<Vec<Lo
     let table = Table::unpack(data)?;
     let columns = table.by_name();
     let known: Vec<_> = device_columns(roster).map(|(name, _)| columns.get(name.as_str()).copied()).collect();
-    let devices = |row: usize| known.iter().map(|column| column.and_then(|column| column[row]).unwrap_or(ABSENT)).collect();
+    let devices =
+        |row: usize| known.iter().map(|column| column.and_then(|column| column[row]).unwrap_or(ABSENT)).collect();
     Ok((0..).zip(readings(&table)).map(|(row, reading)| Look { reading, devices: devices(row) }).collect())
 }
 

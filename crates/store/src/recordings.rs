@@ -85,21 +85,15 @@ impl Store {
         let inserted = self.connection.execute(
             "INSERT INTO run (id, plan, anchor, \"end\", head, kind) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
              ON CONFLICT (id) DO NOTHING",
-            params![
-                head.id,
-                head.words.join(" "),
-                json(&head.anchor)?,
-                json(&RunEnd::Unfinished)?,
-                json(head)?,
-                WATCH
-            ],
+            params![head.id, head.words.join(" "), json(&head.anchor)?, json(&RunEnd::Unfinished)?, json(head)?, WATCH],
         )?;
         if inserted == 1 { Ok(()) } else { Err(Problem::Taken(head.id.clone())) }
     }
 
     fn append_within(&mut self, head: &RecordingHead, chunk: &Chunk) -> Result<(), Problem> {
         let data = blobs::pack_looks(&head.roster, &chunk.looks).map_err(Problem::Pack)?;
-        let at = |look: Option<&model::reading::Look>| look.map_or(chunk.anchor.mono_ns, |look| look.at_ns()).cast_signed();
+        let at =
+            |look: Option<&model::reading::Look>| look.map_or(chunk.anchor.mono_ns, |look| look.at_ns()).cast_signed();
         let notes = json(&chunk.notes)?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let run: i64 = transaction
@@ -137,9 +131,9 @@ impl Store {
         if kind(&of, &id)? != Kind::Watch {
             return Err(Problem::NotRecorded(id));
         }
-        let mut statement = self.connection.prepare(
-            "SELECT key, looks, from_ns, to_ns, length(data), lost FROM chunk WHERE run = ?1 ORDER BY key",
-        )?;
+        let mut statement = self
+            .connection
+            .prepare("SELECT key, looks, from_ns, to_ns, length(data), lost FROM chunk WHERE run = ?1 ORDER BY key")?;
         let pieces = statement.query_map([key], |row| {
             Ok(Piece { key: row.get(0)?, extent: extent(row, 1)?, lost: row.get::<_, i64>(5)?.unsigned_abs() })
         })?;
@@ -150,7 +144,15 @@ impl Store {
         let found = self.connection.query_row(
             "SELECT version, wall_ns, lost, notes, data FROM chunk WHERE key = ?1",
             [piece.key],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, row.get::<_, String>(3)?, row.get::<_, Vec<u8>>(4)?)),
+            |row| {
+                Ok((
+                    row.get(0)?,
+                    row.get(1)?,
+                    row.get::<_, i64>(2)?,
+                    row.get::<_, String>(3)?,
+                    row.get::<_, Vec<u8>>(4)?,
+                ))
+            },
         );
         let (version, wall_ns, lost, notes, data): (i64, i64, _, _, _) =
             found.optional()?.ok_or_else(|| Problem::NoRun(recorded.head.id.clone()))?;

@@ -36,7 +36,9 @@ pub(super) fn widen(watch: &mut Watch, extras: &Extras) {
     for kind in [DeviceKind::Cpu, DeviceKind::Disk, DeviceKind::Interface, DeviceKind::Listener] {
         let names = present(&watch.proc_root, kind);
         let block = watch.sys_root.join("block");
-        let wanted = |name: &String| kind != DeviceKind::Disk || is_worth_it(name) && block.join(name.replace('/', "!")).exists();
+        let wanted = |name: &String| {
+            kind != DeviceKind::Disk || is_worth_it(name) && block.join(name.replace('/', "!")).exists()
+        };
         if kind == DeviceKind::Cpu && names.len() > CPUS {
             continue;
         }

@@ -41,6 +41,7 @@ impl<'a> Lines<'a> {
             page_bytes: self.page_bytes,
             epoch,
             clock: "",
+            processes: None,
         };
         let line = json::row(&tick, &self.notes);
         self.notes.clear();

@@ -5,9 +5,9 @@ use super::place::Terminal;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
 use model::{Nanos, SECOND};
-use monitor::{GroupDirs, Part, Table, Watch, present};
+use monitor::{GroupDirs, Part, ProcessFile, Table, Watch, present};
 use report::watch::choice::{self, Wish};
-use report::watch::{Compat, Module, Shown, Style, TOTAL};
+use report::watch::{Compat, Module, Shown, Style, TOTAL, Top};
 use std::path::Path;
 
 /// A watch, decided.
@@ -25,6 +25,8 @@ pub(super) struct Meant {
     pub(super) headers: bool,
     /// The file has a last column that dstat's has not: when each row was taken.
     pub(super) csv_epoch: bool,
+    /// What to read of every process, when a module asks for one of them.
+    pub(super) process_files: Option<Vec<ProcessFile>>,
     /// What to read.
     pub(super) watch: Watch,
     /// One sentence for each module that has nothing.
@@ -33,6 +35,9 @@ pub(super) struct Meant {
 
 /// Readings that are kept while a terminal takes none, or while this process cannot run: a quarter of an hour, or more.
 const ROOM: usize = 900;
+
+/// Between two looks at what the processes of a tree share, which cost some milliseconds for each large one.
+const SHARES: Nanos = 10 * SECOND;
 
 /// The screen when none is asked for: that of the dstat which Debian and Ubuntu have.
 const USUAL: Layout = Layout::Modules(Compat::Dstat08);
@@ -95,12 +100,7 @@ impl There<'_> {
 }
 
 /// Decides.
-pub(super) fn meant_of(
-    name: Name,
-    flags: &WatchFlags,
-    terminal: Terminal,
-    there: &There<'_>,
-) -> anyhow::Result<Meant> {
+pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there: &There<'_>) -> anyhow::Result<Meant> {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,
@@ -133,6 +133,7 @@ pub(super) fn meant_of(
         parts: parts(layout, &shown),
         group: named(&flags.group).map_or_else(|| Ok(GroupDirs::default()), |group| about::group(&group, proc_root))?,
         root_pid: named(&flags.tree).map(|tree| about::tree(&tree, proc_root)).transpose()?,
+        shares_period_ns: flags.tree.is_some().then_some(SHARES),
         listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
         devices: roster(&shown),
@@ -141,7 +142,8 @@ pub(super) fn meant_of(
         ..Watch::default()
     };
     let csv_epoch = name == Name::Webdyno;
-    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, watch, notes })
+    let process_files = process_files(&shown);
+    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, process_files, watch, notes })
 }
 
 impl Meant {
@@ -182,7 +184,7 @@ fn files(module: Module) -> &'static [&'static str] {
         Module::RunQueue => &["stat"],
         Module::TcpTrouble => &["net/netstat", "net/snmp", "net/sockstat"],
         // What these lack is told by notes that name no file below /proc.
-        Module::Cgroup | Module::Epoch | Module::Listen | Module::Time | Module::Tree => &[],
+        Module::Cgroup | Module::Epoch | Module::Listen | Module::Time | Module::Top(_) | Module::Tree => &[],
     }
 }
 
@@ -245,6 +247,26 @@ fn roster(shown: &[Shown]) -> Roster {
     Roster { devices }
 }
 
+/// What the modules about one process go by, besides its `stat`; `None` without such a module.
+fn process_files(shown: &[Shown]) -> Option<Vec<ProcessFile>> {
+    let mut files = Vec::new();
+    let mut any = false;
+    for shown in shown {
+        let Module::Top(top) = shown.module else { continue };
+        any = true;
+        let file = match top {
+            Top::Bio | Top::BioAdv | Top::CpuAdv | Top::Io | Top::IoAdv => ProcessFile::Io,
+            Top::Cputime | Top::CputimeAvg | Top::Latency | Top::LatencyAvg => ProcessFile::Sched,
+            Top::Oom => ProcessFile::OomScore,
+            Top::Childwait | Top::Cpu | Top::Mem => continue,
+        };
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    any.then_some(files)
+}
+
 /// What must be read for what is shown. The uptime is what the first row divides by.
 fn parts(layout: Layout, shown: &[Shown]) -> Vec<Part> {
     let of = |module: Module| -> &[Part] {
@@ -267,6 +289,7 @@ fn parts(layout: Layout, shown: &[Shown]) -> Vec<Part> {
             | Module::Raw
             | Module::Tcp
             | Module::Time
+            | Module::Top(_)
             | Module::Tree
             | Module::Udp
             | Module::Unix => &[],

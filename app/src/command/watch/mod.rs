@@ -26,19 +26,20 @@ use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
 use crate::say::{print, say, say_part, tell, with_causes};
-pub(crate) use metrics::Refusal as NoPort;
-
 use beat::Beat;
 use beside::Beside;
 use csv_file::CsvFile;
 use feed::{Feed, Following, Heard};
 use lines::Lines;
 use meant::{Meant, meant};
+pub(crate) use metrics::Refusal as NoPort;
 use model::Nanos;
+use model::process::Processes;
 use model::reading::Look;
+use monitor::processes;
 use place::Clock;
 use report::watch::{Compat, csv};
-use rows::{Rows, Wall};
+use rows::{Machine, Rows, Seen, Wall};
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -164,6 +165,9 @@ fn follow(following: &mut Following, follower: &mut Follower<'_>, interrupted: &
 
 /// Turns looks into rows, and rows into output.
 struct Follower<'a> {
+    meant: &'a Meant,
+    /// What is shown happens now: processes can be looked at.
+    live: bool,
     beat: Beat,
     rows: Rows<'a>,
     /// JSON instead of rows.
@@ -176,18 +180,21 @@ impl<'a> Follower<'a> {
     fn new(meant: &'a Meant, asked: &Asked, page_bytes: u64) -> anyhow::Result<Follower<'a>> {
         let Asked { flags, words, extras, .. } = asked;
         let clock = Clock::new(meant.layout);
-        let rows = Rows::new(meant, page_bytes, &clock.text(place::epoch()));
+        let machine = Machine { page_bytes, ..place::machine() };
+        let rows = Rows::new(meant, machine, &clock.text(place::epoch()));
         let csv = match &flags.output {
             Some(path) => Some(begin_file(path, &rows, meant, words)?),
             None => None,
         };
         let (periods, last) = appointments(meant, flags);
         let lines = extras.json.then(|| Lines::new(&meant.watch.devices, page_bytes));
-        Ok(Follower { beat: Beat::new(meant.watch.period_ns, periods, last), rows, lines, clock, csv })
+        let beat = Beat::new(meant.watch.period_ns, periods, last);
+        Ok(Follower { meant, live: true, beat, rows, lines, clock, csv })
     }
 
     /// A row after so much time, and so many rows at most: a recording has looks of its own.
     fn every(&mut self, period_ns: Nanos, count: Option<u32>) {
+        self.live = false;
         self.beat = Beat::new(period_ns, 1, count.map(|count| u64::from(count).saturating_sub(1)));
     }
 
@@ -203,7 +210,9 @@ impl<'a> Follower<'a> {
     fn hear(&mut self, look: &Look, epoch: f64) -> ControlFlow<()> {
         let Some(moment) = self.beat.take(look.at_ns()) else { return ControlFlow::Continue(()) };
         let clock = self.clock.text(epoch);
-        let drawn = self.rows.draw(look, moment, Wall { epoch, clock: &clock }, place::terminal_size());
+        let processes = self.read_processes();
+        let seen = Seen { look, processes: processes.as_ref() };
+        let drawn = self.rows.draw(seen, moment, Wall { epoch, clock: &clock }, place::terminal_size());
         if drawn.trimmed && self.lines.is_none() {
             say_part("Terminal width too small, trimming output.\n");
         }
@@ -222,6 +231,12 @@ impl<'a> Follower<'a> {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    /// Every process but our own, as dstat leaves itself out.
+    fn read_processes(&self) -> Option<Processes> {
+        let files = self.meant.process_files.as_ref().filter(|_| self.live)?;
+        Some(processes(&self.meant.watch.proc_root, files, &[std::process::id()]))
     }
 
     fn end(&self) {

@@ -73,9 +73,9 @@ fn as_recorded(asked: &Asked, recorded: &Recorded) -> anyhow::Result<Asked> {
         ([], times) => [their_options, times].concat(),
         _ => asked.words.clone(),
     };
-    let mut flags = parse(asked.name, &words)
-        .ok()
-        .with_context(|| format!("recording {} was made by a webdyno with other options: say which modules to show", recorded.head.id))?;
+    let mut flags = parse(asked.name, &words).ok().with_context(|| {
+        format!("recording {} was made by a webdyno with other options: say which modules to show", recorded.head.id)
+    })?;
     flags.said = "";
     if times.is_empty() && !options.is_empty() {
         // As dense as it was, and not a row a second.
@@ -89,7 +89,10 @@ fn introduce(recorded: &Recorded) {
     let began = place::date_of(head.anchor.wall_ns);
     let looks: u64 = recorded.pieces.iter().map(|piece| piece.extent.looks).sum();
     let after = head.continues.as_ref().map_or_else(String::new, |id| format!(", goes on from {id}"));
-    tell(format!("recording {} of {} (Linux {}), {looks} readings from {began} on{after}", head.id, head.host.name, head.host.kernel));
+    tell(format!(
+        "recording {} of {} (Linux {}), {looks} readings from {began} on{after}",
+        head.id, head.host.name, head.host.kernel
+    ));
 }
 
 /// How fast a recording goes by.

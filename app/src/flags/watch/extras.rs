@@ -132,6 +132,9 @@ mod tests {
         check("--replay x --speed 0", "--speed takes a number above 0, such as 10, not \"0\"");
         check("--json --screen", "--json and --screen are mutual exclusive");
         check("--lang de", "--lang takes en or ja, not \"de\"");
-        check("--keep soon", "--keep: `soon` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms");
+        check(
+            "--keep soon",
+            "--keep: `soon` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms",
+        );
     }
 }

@@ -60,7 +60,8 @@ fn groups(tick: &Tick<'_>) -> BTreeMap<String, Option<Group>> {
         groups.entry(group).or_default().insert(name, value(tick, column).and_then(number));
     }
     // A group of which nothing was read is not watched.
-    let watched = |group: &str| Column::ALL.iter().any(|&c| quantity(c).group == group && tick.to.reading.get(c).is_some());
+    let watched =
+        |group: &str| Column::ALL.iter().any(|&c| quantity(c).group == group && tick.to.reading.get(c).is_some());
     groups.into_iter().map(|(name, group)| (name.clone(), watched(&name).then_some(group))).collect()
 }
 
@@ -160,7 +161,11 @@ fn percent(kind: DeviceKind, name: &str, unit: Unit) -> f64 {
 /// A number with six decimals at most, and none when it is whole; `None` for what JSON cannot hold.
 fn number(value: f64) -> Option<Number> {
     let rounded = (value * 1e6).round() / 1e6;
-    if rounded.fract() == 0.0 && rounded.abs() < 9e15 { Some(Number::from(rounded as i64)) } else { Number::from_f64(rounded) }
+    if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
+        Some(Number::from(rounded as i64))
+    } else {
+        Number::from_f64(rounded)
+    }
 }
 
 /// The schema of a row, as `docs/schemas/watch.schema.json` holds it.
@@ -169,7 +174,9 @@ pub fn schema() -> Value {
     let mut properties = Map::new();
     for &column in Column::ALL {
         let (group, name) = field(column);
-        let group = properties.entry(group).or_insert_with(|| json!({"type": ["object", "null"], "properties": {}, "required": []}));
+        let group = properties
+            .entry(group)
+            .or_insert_with(|| json!({"type": ["object", "null"], "properties": {}, "required": []}));
         group["properties"][&name] = json!({"type": ["number", "null"], "description": description(column)});
         if let Some(required) = group["required"].as_array_mut() {
             required.push(name.into());
@@ -211,7 +218,9 @@ fn description(column: Column) -> String {
         Unit::Seconds(_) if field(column).1.ends_with("_queue") => {
             format!("Operations under way, on average. Source: {source}")
         }
-        Unit::Seconds(_) if column.kind() == Kind::Counter => format!("Percent of the time that passed. Source: {source}"),
+        Unit::Seconds(_) if column.kind() == Kind::Counter => {
+            format!("Percent of the time that passed. Source: {source}")
+        }
         _ => format!("Source: {source}"),
     }
 }

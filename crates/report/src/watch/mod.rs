@@ -17,11 +17,13 @@ mod number;
 pub mod openmetrics;
 mod own;
 mod theme;
+mod top;
 pub mod vmstat;
 
 pub use draw::{Screen, Start};
 pub use figures::{Sight, Tick};
 pub use module::{Module, Shown, TOTAL};
+pub use top::{ProcessSpan, Top};
 
 /// Whose screen it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

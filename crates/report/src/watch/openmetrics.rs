@@ -79,15 +79,25 @@ fn with_unit(group: &str, name: &str, unit: Unit) -> String {
 /// Families of their own: a sum over a label must not count the machine's totals again.
 fn devices(page: &mut Page, look: &Look, about: About<'_>) {
     for kind in KINDS {
-        let names: Vec<&str> =
-            about.roster.devices.iter().filter(|device| device.kind == kind).map(|device| device.name.as_str()).collect();
+        let names: Vec<&str> = about
+            .roster
+            .devices
+            .iter()
+            .filter(|device| device.kind == kind)
+            .map(|device| device.name.as_str())
+            .collect();
         if names.is_empty() {
             continue;
         }
         for (at, (own, unit, grows)) in of_device(kind).into_iter().enumerate() {
             let family = with_unit("device", &format!("{}_{own}", kind_name(kind)), unit);
             let (metric, end) = if grows { (Kind::Counter, "_total") } else { (Kind::Gauge, "") };
-            page.family(&family, metric, unit.suffix(), &format!("The same of each {} that is watched.", kind_name(kind)));
+            page.family(
+                &family,
+                metric,
+                unit.suffix(),
+                &format!("The same of each {} that is watched.", kind_name(kind)),
+            );
             for name in &names {
                 let value = about.roster.of(kind, name, &look.devices).map(|numbers| numbers[at]);
                 if let Some(value) = value.filter(|&value| value != ABSENT) {

@@ -97,7 +97,8 @@ impl Exchange {
 /// The answer to what came so far; `None` while the head is not complete.
 fn answer(came: &[u8], text: &mut impl FnMut() -> String) -> Option<Vec<u8>> {
     let Some(end) = came.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
-        return (came.len() > HEAD).then(|| response("431 Request Header Fields Too Large", "", PLAIN, "the head is too long\n", true));
+        return (came.len() > HEAD)
+            .then(|| response("431 Request Header Fields Too Large", "", PLAIN, "the head is too long\n", true));
     };
     if end > HEAD {
         return Some(response("431 Request Header Fields Too Large", "", PLAIN, "the head is too long\n", true));
@@ -116,7 +117,15 @@ fn answer(came: &[u8], text: &mut impl FnMut() -> String) -> Option<Vec<u8>> {
     let with_body = match method {
         "GET" => true,
         "HEAD" => false,
-        _ => return Some(response("405 Method Not Allowed", "Allow: GET, HEAD\r\n", PLAIN, "only GET and HEAD\n", true)),
+        _ => {
+            return Some(response(
+                "405 Method Not Allowed",
+                "Allow: GET, HEAD\r\n",
+                PLAIN,
+                "only GET and HEAD\n",
+                true,
+            ));
+        }
     };
     Some(match target.split('?').next().unwrap_or_default() {
         "/metrics" => response("200 OK", "", MEDIA_TYPE, &text(), with_body),

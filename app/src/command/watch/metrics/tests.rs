@@ -44,14 +44,22 @@ fn requests_are_answered() {
     check(&served, "HEAD /metrics HTTP/1.1\r\nhost: x\r\n\r\n", "200 OK", "");
     check(&served, "GET / HTTP/1.0\r\n\r\n", "200 OK", "webdyno watch: the metrics are at /metrics\n");
     check(&served, "GET /x HTTP/1.0\r\n\r\n", "404 Not Found", "the metrics are at /metrics\n");
-    check(&served, "POST /metrics HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc", "405 Method Not Allowed", "only GET and HEAD\n");
+    check(
+        &served,
+        "POST /metrics HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc",
+        "405 Method Not Allowed",
+        "only GET and HEAD\n",
+    );
     check(&served, "GET /metrics HTTP/1.1\r\n\r\n", "400 Bad Request", "a request of HTTP/1.1 has a Host\n");
     check(&served, "GET /metrics HTTP/2.0\r\n\r\n", "400 Bad Request", "only HTTP/1.0 and HTTP/1.1\n");
     check(&served, "hello\r\n\r\n", "400 Bad Request", "this is no request of HTTP\n");
     let long = format!("GET / HTTP/1.0\r\nX: {}\r\n\r\n", "x".repeat(20_000));
     check(&served, &long, "431 Request Header Fields Too Large", "the head is too long\n");
     let answer = told(&served, b"GET /metrics HTTP/1.0\r\n\r\n");
-    assert!(answer.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"), "{answer}");
+    assert!(
+        answer.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
+        "{answer}"
+    );
     assert!(answer.contains(" GMT\r\n") && answer.contains("Connection: close\r\n"), "{answer}");
 }
 
@@ -101,7 +109,8 @@ fn a_taken_port_is_one_line() {
     let taken = TcpListener::bind(loopback()).unwrap();
     let address = taken.local_addr().unwrap();
     let refusal = serve(address, String::new).err().expect("a refusal");
-    let expected = format!("cannot serve metrics on {address}: the port is in use; choose another, or 0 for a free one");
+    let expected =
+        format!("cannot serve metrics on {address}: the port is in use; choose another, or 0 for a free one");
     assert_eq!(refusal.to_string(), expected);
 }
 

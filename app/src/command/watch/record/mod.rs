@@ -28,7 +28,12 @@ pub(crate) struct Recording {
 }
 
 /// Begins to record what the sampler sees from now on, and says where; the old recordings that are to be forgotten go first.
-pub(super) fn start(mut following: Following, path: &Path, head: RecordingHead, keeping: Keeping) -> anyhow::Result<Recording> {
+pub(super) fn start(
+    mut following: Following,
+    path: &Path,
+    head: RecordingHead,
+    keeping: Keeping,
+) -> anyhow::Result<Recording> {
     let store = Store::open(path)?;
     let id = head.id.clone();
     let mut tape = Tape::start(store, head, keeping, crate::command::run::now)?;
@@ -51,7 +56,10 @@ pub(super) fn start(mut following: Following, path: &Path, head: RecordingHead, 
         }
         tape.end().iter().for_each(tell);
     };
-    let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(follow).context("cannot start the thread that records")?;
+    let thread = std::thread::Builder::new()
+        .name("recorder".to_owned())
+        .spawn(follow)
+        .context("cannot start the thread that records")?;
     Ok(Recording { id, over, thread: Some(thread) })
 }
 

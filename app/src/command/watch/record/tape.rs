@@ -77,7 +77,12 @@ impl Tape {
                 self.go_on(at);
             }
             let (lost, clock) = (&mut self.lost, self.clock);
-            let begin = || Chunk { anchor: at_instant(clock(), at), looks: Vec::new(), lost: std::mem::take(lost), notes: Vec::new() };
+            let begin = || Chunk {
+                anchor: at_instant(clock(), at),
+                looks: Vec::new(),
+                lost: std::mem::take(lost),
+                notes: Vec::new(),
+            };
             self.open.get_or_insert_with(begin).looks.push(look);
         }
         told
@@ -133,7 +138,9 @@ impl Tape {
             }
         }
         let id = &self.head.id;
-        begins.then(|| format!("recording {id} waits: {error}; the watch goes on, and readings are kept in memory meanwhile"))
+        begins.then(|| {
+            format!("recording {id} waits: {error}; the watch goes on, and readings are kept in memory meanwhile")
+        })
     }
 
     /// Forgets what has become too old, and goes on in a new part when this one is long enough; when that is refused, later.
