@@ -10,7 +10,7 @@ use super::feed::Feed;
 use crate::command::report::language;
 use crate::exit::Exit;
 use crate::flags::LangFlag;
-use crate::say::{hold, kept_back, let_go};
+use crate::say::{hold, kept_back, let_go, without_numbers};
 use crate::screen::{Heard, Key, LEAVE, Terminal, give_back, give_back_on_panic, has_screen};
 use anyhow::{Context, bail};
 use live::Live;
@@ -204,6 +204,6 @@ impl<F: Film> Player<F> {
 fn with_news(notes: &[String]) -> Vec<String> {
     let mut all = kept_back();
     all.reverse();
-    all.extend_from_slice(notes);
+    all.extend(notes.iter().map(|note| without_numbers(note)));
     all
 }

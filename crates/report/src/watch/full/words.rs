@@ -398,10 +398,11 @@ fn round_up(bytes: f64) -> f64 {
 
 /// A length of time, short: `1.5 s`, `50 s`, `3:20`, `1:02:03`.
 fn length(ns: Nanos) -> String {
-    let seconds = ns / SECOND;
+    let tenths = (ns + SECOND / 20) / (SECOND / 10);
+    let seconds = tenths / 10;
     match seconds {
-        0..60 if ns.is_multiple_of(SECOND) => format!("{seconds} s"),
-        0..60 => format!("{:.1} s", ns as f64 / SECOND as f64),
+        0..60 if tenths.is_multiple_of(10) => format!("{seconds} s"),
+        0..60 => format!("{seconds}.{} s", tenths % 10),
         60..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
         _ => format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60),
     }
@@ -434,6 +435,7 @@ mod tests {
         let check = |ns, expected: &str| assert_eq!(length(ns), expected);
         check(5 * SECOND, "5 s");
         check(SECOND / 10 * 32, "3.2 s");
+        check(SECOND * 11 + 400_000, "11 s");
         check(200 * SECOND, "3:20");
         check(3723 * SECOND, "1:02:03");
     }
