@@ -90,7 +90,11 @@ mod tests {
     fn numbers_stand_one_device_after_the_other() {
         let device = |kind, name: &str| Device { kind, name: name.to_owned() };
         let roster = Roster {
-            devices: vec![device(DeviceKind::Interface, "lo"), device(DeviceKind::Interrupt, "9"), device(DeviceKind::Swap, "a")],
+            devices: vec![
+                device(DeviceKind::Interface, "lo"),
+                device(DeviceKind::Interrupt, "9"),
+                device(DeviceKind::Swap, "a"),
+            ],
         };
         let row = [1, 2, 3, 4, 5];
         assert_eq!(roster.numbers(), row.len());

@@ -10,7 +10,10 @@ use testkit::fake_proc::FakeTree;
 
 /// One text for every file that is read, in the order of an arm of a machine.
 const FILES: [(&str, &str); 24] = [
-    ("stat", "cpu  11 2 33 44 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 99 0 11 22\nctxt 5\nprocesses 6\nprocs_running 1\nprocs_blocked 0\n"),
+    (
+        "stat",
+        "cpu  11 2 33 44 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 99 0 11 22\nctxt 5\nprocesses 6\nprocs_running 1\nprocs_blocked 0\n",
+    ),
     ("loadavg", "0.52 1.00 12.34 1/79 1234\n"),
     ("uptime", "83456.78 160000.10\n"),
     ("meminfo", "MemTotal: 1020432 kB\nMemFree: 288976 kB\nCached: 5 kB\nSwapTotal: 7 kB\nSwapFree: 6 kB\n"),

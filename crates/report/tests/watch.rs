@@ -98,7 +98,10 @@ fn what_does_not_fit_is_cut_and_marked() {
     screen.fit(80);
     assert!(screen.is_trimmed());
     let headings = screen.headings(true, true);
-    assert_eq!(headings.lines().next(), Some("----total-cpu-usage---- ------memory-usage----- ----swap--- -dsk/total->"));
+    assert_eq!(
+        headings.lines().next(),
+        Some("----total-cpu-usage---- ------memory-usage----- ----swap--- -dsk/total->")
+    );
     screen.fit(111);
     assert!(!screen.is_trimmed());
 }

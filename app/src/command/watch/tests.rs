@@ -124,7 +124,11 @@ fn recorded(compat: &str) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(fixtures().join(format!("{compat}.txt"))).unwrap();
     let cases = text.split("# end\n").filter_map(|case| case.strip_prefix("# ")?.split_once('\n'));
     // Version 0.7.2 asks every pipe not to wrap its lines.
-    cases.map(|(words, text)| (words.to_owned(), if text.contains("\x1b[1;") { text.to_owned() } else { text.replace("\x1b[7l", "") })).collect()
+    cases
+        .map(|(words, text)| {
+            (words.to_owned(), if text.contains("\x1b[1;") { text.to_owned() } else { text.replace("\x1b[7l", "") })
+        })
+        .collect()
 }
 
 fn check_recorded(compat: &str) {

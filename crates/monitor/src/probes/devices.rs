@@ -94,7 +94,9 @@ pub fn present(proc_root: &Path, kind: DeviceKind) -> Vec<String> {
         DeviceKind::Swap => lines(&text).filter_map(swap_of).map(|(found, _)| name(found)).collect(),
         DeviceKind::Interrupt => {
             let all = lines(&text).filter_map(interrupts_of).flat_map(Iterator::enumerate);
-            all.filter(|(_, count)| number(count).is_some_and(|count| count > OFTEN)).map(|(at, _)| at.to_string()).collect()
+            all.filter(|(_, count)| number(count).is_some_and(|count| count > OFTEN))
+                .map(|(at, _)| at.to_string())
+                .collect()
         }
     }
 }

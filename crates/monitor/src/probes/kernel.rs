@@ -31,13 +31,20 @@ mod tests {
     #[test]
     fn numbers_by_position() {
         use Column::*;
-        let files =
-            [("uptime", "41823.51 60123.40\n"), ("sys/fs/file-nr", "1504\t0\t9223372036854775807\n"), ("sys/fs/inode-nr", "71210\t912\n")];
+        let files = [
+            ("uptime", "41823.51 60123.40\n"),
+            ("sys/fs/file-nr", "1504\t0\t9223372036854775807\n"),
+            ("sys/fs/inode-nr", "71210\t912\n"),
+        ];
         check(&files, open, &[(Uptime, 4_182_351), (FilesOpen, 1504), (Inodes, 71_210), (InodesFree, 912)]);
     }
 
     #[test]
     fn what_is_no_number_fills_nothing() {
-        check(&[("uptime", "up\n"), ("sys/fs/file-nr", ""), ("sys/fs/inode-nr", "- 5")], open, &[(Column::InodesFree, 5)]);
+        check(
+            &[("uptime", "up\n"), ("sys/fs/file-nr", ""), ("sys/fs/inode-nr", "- 5")],
+            open,
+            &[(Column::InodesFree, 5)],
+        );
     }
 }

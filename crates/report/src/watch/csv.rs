@@ -28,8 +28,12 @@ pub struct Origin<'a> {
 pub fn opening(compat: Compat, origin: &Origin<'_>) -> String {
     let Origin { host, user, words, date, appended } = origin;
     let (name, program, author, home) = match compat {
-        Compat::Dstat07 => ("Dstat 0.7.2", "dstat", "Dag Wieers <dag@wieers.com>", "http://dag.wieers.com/home-made/dstat/"),
-        Compat::Dstat08 => ("Dstat 0.8.0", "dstat", "Dag Wieers <dag@wieers.com>", "http://dag.wieers.com/home-made/dstat/"),
+        Compat::Dstat07 => {
+            ("Dstat 0.7.2", "dstat", "Dag Wieers <dag@wieers.com>", "http://dag.wieers.com/home-made/dstat/")
+        }
+        Compat::Dstat08 => {
+            ("Dstat 0.8.0", "dstat", "Dag Wieers <dag@wieers.com>", "http://dag.wieers.com/home-made/dstat/")
+        }
         Compat::Dool => ("dool 1.3.8", "dool", "Scott Baker", "https://github.com/scottchiefbaker/dool/"),
     };
     let mut out = if *appended {
@@ -63,7 +67,8 @@ pub fn headings(screen: &Screen, epoch: bool) -> String {
 pub fn row(screen: &Screen, tick: &Tick<'_>, epoch: bool) -> String {
     let mut fields = Vec::new();
     for block in screen.blocks() {
-        let in_bits = screen.style().compat == Compat::Dool && screen.style().bits && block.layout.format.kind == Kind::Bytes;
+        let in_bits =
+            screen.style().compat == Compat::Dool && screen.style().bits && block.layout.format.kind == Kind::Bytes;
         for cell in tick.cells(&block.shown, screen.style().compat).into_iter().flatten() {
             fields.push(match cell {
                 Cell::Text(text) => text,
@@ -114,9 +119,10 @@ fn number(value: f64, compat: Compat) -> String {
         format!("{value:.1}")
     } else {
         // Python 2 shows twelve digits of a float.
-        let (digits, exponent) = format!("{value:.11e}").split_once('e').map_or((String::new(), String::new()), |(d, e)| {
-            (d.trim_end_matches('0').trim_end_matches('.').to_owned(), e.to_owned())
-        });
+        let (digits, exponent) =
+            format!("{value:.11e}").split_once('e').map_or((String::new(), String::new()), |(d, e)| {
+                (d.trim_end_matches('0').trim_end_matches('.').to_owned(), e.to_owned())
+            });
         format!("{digits}e+{exponent:0>2}")
     }
 }

@@ -41,11 +41,8 @@ impl Screen {
     /// Modules in the order given; `clock` is a text as wide as the times of day will be.
     #[must_use]
     pub fn new(shown: &[Shown], style: Style, clock: &str) -> Screen {
-        let block = |shown: &Shown| Block {
-            layout: shown.layout(style.compat, clock),
-            shown: shown.clone(),
-            visible: true,
-        };
+        let block =
+            |shown: &Shown| Block { layout: shown.layout(style.compat, clock), shown: shown.clone(), visible: true };
         Screen { style, theme: style.theme(), blocks: shown.iter().map(block).collect() }
     }
 
@@ -149,7 +146,12 @@ impl Screen {
         let dash = if self.has_boxes() { "┄" } else { "-" };
         match &block.layout.title {
             Title::One(title) => {
-                format!("{}{}{}", theme.title, centred(title, block.width()).replace(' ', dash), theme.plain_text(fixed))
+                format!(
+                    "{}{}{}",
+                    theme.title,
+                    centred(title, block.width()).replace(' ', dash),
+                    theme.plain_text(fixed)
+                )
             }
             Title::Each(titles) => {
                 let width = block.layout.device_width();

@@ -122,9 +122,7 @@ impl Tick<'_> {
         };
         match module {
             Module::Cpu => self.cpu(device, compat),
-            Module::Disk => {
-                pair(DeviceKind::Disk, [Column::DiskReadSectors, Column::DiskWriteSectors], [1, 3], SECTOR)
-            }
+            Module::Disk => pair(DeviceKind::Disk, [Column::DiskReadSectors, Column::DiskWriteSectors], [1, 3], SECTOR),
             Module::Io => pair(DeviceKind::Disk, [Column::DiskReads, Column::DiskWrites], [0, 2], 1.0),
             // dstat knows no traffic before it started.
             Module::Net if self.from.is_none() => vec![Some(0.0); 2],
@@ -172,9 +170,9 @@ impl Tick<'_> {
         let plain = bytes(Column::MemTotal).zip(free).zip(cached).map(|((total, free), cached)| total - free - cached);
         let used = match compat {
             Compat::Dstat07 => plain.zip(buffers).map(|(used, buffers)| used - buffers),
-            Compat::Dstat08 => plain.zip(buffers).map(|(used, buffers)| {
-                used - buffers - or_none(Column::MemReclaimable) + or_none(Column::MemShmem)
-            }),
+            Compat::Dstat08 => plain
+                .zip(buffers)
+                .map(|(used, buffers)| used - buffers - or_none(Column::MemReclaimable) + or_none(Column::MemShmem)),
             Compat::Dool => plain.map(|used| used - or_none(Column::MemReclaimable)),
         };
         match compat {

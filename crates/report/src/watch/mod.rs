@@ -63,10 +63,6 @@ impl Style {
     }
 
     fn theme(&self) -> theme::Theme {
-        if self.colour {
-            theme::Theme::coloured(self.compat, self.white_background)
-        } else {
-            theme::Theme::plain()
-        }
+        if self.colour { theme::Theme::coloured(self.compat, self.white_background) } else { theme::Theme::plain() }
     }
 }

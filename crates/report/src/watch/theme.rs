@@ -133,11 +133,7 @@ impl Theme {
             // dool's sixteen colours; its 256 are one more theme of the same shape.
             (Compat::Dool, false) => {
                 let dark = on_dark();
-                Theme {
-                    subframe: sixteen::BLUE,
-                    fixed: Shades { unit: sixteen::GRAY, ..dark.fixed.clone() },
-                    ..dark
-                }
+                Theme { subframe: sixteen::BLUE, fixed: Shades { unit: sixteen::GRAY, ..dark.fixed.clone() }, ..dark }
             }
         }
     }
