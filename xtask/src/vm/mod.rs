@@ -3,6 +3,7 @@
 //! `build` makes it from apt's packages, `run` boots it, runs one command in it and ends it, `start` keeps it up until Ctrl-C so
 //! that `run` and `copy` use that one, `check` runs the long checks. See docs/vm.md.
 
+mod check;
 mod guest;
 mod image;
 mod initrd;
@@ -55,6 +56,12 @@ enum Action {
         /// To where
         to: String,
     },
+    /// Run the long checks that need a machine of their own, or those that are named
+    Check {
+        /// storm, confinement, reboot
+        #[arg(value_parser = clap::builder::PossibleValuesParser::new(check::names()))]
+        names: Vec<String>,
+    },
     /// Delete the guest's disks and all that belongs to it
     Remove,
 }
@@ -71,6 +78,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<ExitCode> {
             return in_guest(&places, engine, |guest| guest.show(&command.join(" "), limit)).map(exit_code);
         }
         Action::Copy { from, to } => copy(&places, from, to)?,
+        Action::Check { names } => check::by_hand(&places, engine, names)?,
         Action::Remove => remove(&places)?,
     }
     Ok(ExitCode::SUCCESS)

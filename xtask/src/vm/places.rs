@@ -100,6 +100,11 @@ pub(super) fn webdyno() -> PathBuf {
     target().join("release/webdyno")
 }
 
+/// The monitor's example that prints raw readings.
+pub(super) fn record() -> PathBuf {
+    target().join("release/examples/record")
+}
+
 /// The folder that cargo builds into.
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
