@@ -56,7 +56,9 @@ impl Machine {
         }
         let lock = lock(places)?;
         let began = Instant::now();
-        fs::create_dir_all(places.scratch())?;
+        // One that was killed between making its files and deleting them may have left some.
+        let _ = fs::remove_dir_all(places.scratch());
+        fs::create_dir_all(places.scratch()).context("cannot make the folder for what the guest writes")?;
         File::create(places.console()).context("cannot make the console's file")?;
         let mut process = spawn(places, engine)?;
         let (Some(to), Some(from)) = (process.stdin.take(), process.stdout.take()) else { bail!("QEMU has no pipes") };
@@ -224,4 +226,67 @@ fn arguments(places: &Places, engine: Engine) -> Vec<String> {
     .chain(["-nodefaults"])
     .map(str::to_owned)
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::path::{Path, PathBuf};
+
+    /// Names the folder of the machine to the process that [`inner`] is meant for.
+    const INNER: &str = "WEBDYNO_VM_TEST";
+
+    /// Plays the parent that is killed.
+    #[test]
+    fn inner() {
+        let Some(folder) = std::env::var_os(INNER).map(PathBuf::from) else { return };
+        let process = spawn(&Places::in_folder(&folder), Engine::Translated).unwrap();
+        fs::write(folder.join("pid.new"), process.id().to_string()).unwrap();
+        fs::rename(folder.join("pid.new"), folder.join("pid")).unwrap();
+        thread::sleep(Duration::from_secs(600));
+    }
+
+    #[test]
+    fn a_killed_parent_takes_its_machine_along() {
+        let here = Places::here();
+        if let Some(why) = here.unfit(&recipe::text()) {
+            return testkit::skip::not_here(&why);
+        }
+        // A folder of its own: a machine that runs beside this test keeps its console and its lock.
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::in_folder(folder.path());
+        for (file, name) in [
+            (here.kernel(), places.kernel()),
+            (here.initrd(), places.initrd()),
+            (here.disk(), places.disk()),
+            (here.swap(), places.swap()),
+        ] {
+            symlink(file, name).unwrap();
+        }
+        fs::create_dir(places.scratch()).unwrap();
+        let mut parent = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "vm::machine::tests::inner", "--nocapture"])
+            .env(INNER, folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let told = within(Duration::from_secs(60), || fs::read_to_string(folder.path().join("pid")).ok());
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        let stat = Path::new("/proc").join(told.expect("QEMU starts")).join("stat");
+        // A zombie that nobody waits for is dead as well.
+        let dead = || fs::read_to_string(&stat).map_or(true, |text| text.contains(") Z "));
+        assert!(within(Duration::from_secs(30), || dead().then_some(())).is_some(), "QEMU lives on");
+    }
+
+    fn within<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+        let deadline = Instant::now() + limit;
+        loop {
+            match look() {
+                None if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
+                found => return found,
+            }
+        }
+    }
 }

@@ -13,7 +13,12 @@ pub(super) struct Places {
 impl Places {
     /// Those of this checkout.
     pub(super) fn here() -> Places {
-        Places { folder: target().join("vm") }
+        Places::in_folder(&target().join("vm"))
+    }
+
+    /// Those of a folder.
+    pub(super) fn in_folder(folder: &Path) -> Places {
+        Places { folder: folder.to_owned() }
     }
 
     /// All the others are in it.
@@ -117,7 +122,7 @@ mod tests {
     #[test]
     fn a_machine_of_another_recipe_is_not_started() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places { folder: folder.path().to_owned() };
+        let places = Places::in_folder(folder.path());
         assert!(places.unfit("one").is_some_and(|why| why.contains("not built")));
         fs::write(places.made(), "one").unwrap();
         assert_eq!(places.unfit("one"), None);
