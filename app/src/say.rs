@@ -36,7 +36,10 @@ pub(crate) fn with_causes(error: &anyhow::Error) -> String {
 pub(crate) fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |told, part| told + part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')'))
+    parts.fold(first, |told, part| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        told + rest.strip_prefix(')').unwrap_or(rest)
+    })
 }
 
 #[cfg(test)]
@@ -57,6 +60,7 @@ mod tests {
             "cannot open /x: Permission denied (os error 13); a: b (os error 2)",
             "cannot open /x: Permission denied; a: b",
         );
+        check("refused (Permission denied (os error 13)): late", "refused (Permission denied): late");
         check("nothing (to leave out)", "nothing (to leave out)");
     }
 }

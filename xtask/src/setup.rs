@@ -33,13 +33,14 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 11] = [
+const TESTS: [Need; 12] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
     Need { packages: &["apache2"], for_what: "tests of the Apache control" },
     Need { packages: &["apache2-utils"], for_what: "comparison with ab" },
     Need { packages: &["dstat"], for_what: "comparison with dstat" },
+    Need { packages: &["python3-pip"], for_what: "comparison with dool, which is installed from PyPI" },
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
@@ -76,7 +77,43 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         bail!("this is not Debian or Ubuntu; install by hand what they call: {}", names.join(" "));
     }
     provide(needs(), Path::new("/usr/sbin/policy-rc.d"))?;
+    provide_dool()?;
     if flags.oha { provide_oha() } else { Ok(()) }
+}
+
+/// The version of dool whose screens and files webdyno draws.
+const DOOL: &str = "dool==1.3.8";
+/// Where it is, below the target folder.
+const DOOL_MAIN: &str = "dool/dool/__main__.py";
+
+/// Installs dool into the target folder, where the tests look for it: it is in no distribution, and no business of the system's.
+fn provide_dool() -> anyhow::Result<()> {
+    let target = target_folder()?;
+    let folder = target.join("dool");
+    if target.join(DOOL_MAIN).exists() {
+        println!("present: {DOOL}");
+        return Ok(());
+    }
+    let status = Command::new("/usr/bin/python3")
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"])
+        .arg("--target")
+        .arg(&folder)
+        .arg(DOOL)
+        // Pip warns of installing as root, which is about the system's folders.
+        .env("PIP_ROOT_USER_ACTION", "ignore")
+        .status()
+        .context("cannot run /usr/bin/python3")?;
+    if !status.success() {
+        bail!("pip cannot install {DOOL} into {}; its own message stands above", folder.display());
+    }
+    println!("installed {DOOL}");
+    Ok(())
+}
+
+/// Cargo's target folder, in which this very program was built.
+fn target_folder() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    program.ancestors().nth(2).map(Path::to_owned).context("this program is in no target folder")
 }
 
 /// Builds and installs oha where cargo installs programs, unless it is there.
@@ -132,7 +169,13 @@ pub(crate) fn missing() -> Vec<String> {
         .iter()
         .filter(|need| !is_here(need))
         .map(|need| format!("{} (for {})", need.packages[0], need.for_what))
+        .chain(dool_missing())
         .collect()
+}
+
+fn dool_missing() -> Option<String> {
+    let is_there = target_folder().is_ok_and(|target| target.join(DOOL_MAIN).exists());
+    (!is_there).then(|| "dool, from PyPI (for comparison with dool)".to_owned())
 }
 
 fn install(missing: &[&Need], policy: &Path) -> anyhow::Result<()> {

@@ -7,9 +7,7 @@ pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod runs;
-// What it is built of, tested; there is no such command yet.
-#[cfg(test)]
-mod watch;
+pub(crate) mod watch;
 
 use crate::say::tell;
 use anyhow::Context;

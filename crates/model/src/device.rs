@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 pub enum DeviceKind {
     /// One CPU: clock ticks of user, nice, system, idle, iowait, irq, softirq, steal.
     Cpu,
-    /// One line of /proc/diskstats: reads, sectors read, writes, sectors written.
+    /// One line of /proc/diskstats: reads, sectors read, writes, sectors written, ms of reads, ms of writes, ms busy, ms times
+    /// operations under way.
     Disk,
     /// One interface: bytes received, bytes sent.
     Interface,
@@ -20,6 +21,8 @@ pub enum DeviceKind {
     Swap,
     /// One interrupt: how often it came.
     Interrupt,
+    /// One TCP port that is listened on: connections waiting to be accepted, and how many may.
+    Listener,
 }
 
 impl DeviceKind {
@@ -27,9 +30,8 @@ impl DeviceKind {
     #[must_use]
     pub fn numbers(self) -> usize {
         match self {
-            DeviceKind::Cpu => 8,
-            DeviceKind::Disk => 4,
-            DeviceKind::Interface | DeviceKind::Swap => 2,
+            DeviceKind::Cpu | DeviceKind::Disk => 8,
+            DeviceKind::Interface | DeviceKind::Swap | DeviceKind::Listener => 2,
             DeviceKind::Interrupt => 1,
         }
     }
@@ -40,7 +42,7 @@ impl DeviceKind {
 pub struct Device {
     /// What it is.
     pub kind: DeviceKind,
-    /// Its name as the kernel has it: `0` for cpu0, `sda1`, `eth0`, `/dev/dm-0`, `24`.
+    /// Its name as the kernel has it: `0` for cpu0, `sda1`, `eth0`, `/dev/dm-0`, `24`, a port.
     pub name: String,
 }
 

@@ -167,6 +167,10 @@ columns! {
     UnixStream "unix.stream" Gauge "/proc/net/unix.";
     UnixListening "unix.listening" Gauge "/proc/net/unix, streams that listen.";
     UnixConnected "unix.connected" Gauge "/proc/net/unix, streams that are connected.";
+    DiskReadMs "disk.read_ms" Counter "/proc/diskstats, whole devices, ms that completed reads took.";
+    DiskWriteMs "disk.write_ms" Counter "/proc/diskstats, whole devices, ms that completed writes took.";
+    ListenQueue "listen.queue" Gauge "Connections waiting to be accepted by the listening TCP socket whose queue is fullest.";
+    ListenLimit "listen.limit" Gauge "The most that may wait there.";
 }
 
 /// How many columns a reading has.
@@ -198,6 +202,35 @@ impl Reading {
     /// Sets a column.
     pub fn set(&mut self, column: Column, value: u64) {
         self.values[column as usize] = value;
+    }
+}
+
+/// Everything that was read at one instant: the host's columns, and the numbers of the single devices that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The columns.
+    pub reading: Reading,
+    /// The numbers of the devices, in the order of the [`Roster`](crate::device::Roster) of the watch.
+    pub devices: Vec<u64>,
+}
+
+impl Look {
+    /// A look at which nothing was seen, with room for so many numbers of devices.
+    #[must_use]
+    pub fn empty(at_ns: Nanos, devices: usize) -> Self {
+        Look { reading: Reading::empty(at_ns), devices: vec![ABSENT; devices] }
+    }
+
+    /// Forgets what was seen, without giving up the room for it.
+    pub fn clear(&mut self, at_ns: Nanos) {
+        self.reading = Reading::empty(at_ns);
+        self.devices.fill(ABSENT);
+    }
+
+    /// When it was taken.
+    #[must_use]
+    pub fn at_ns(&self) -> Nanos {
+        self.reading.at_ns
     }
 }
 

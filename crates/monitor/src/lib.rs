@@ -23,5 +23,5 @@ mod watch;
 pub use probes::present;
 pub use process::sampler_main;
 pub use reader::Reader;
-pub use sampler::{MonitorError, Sampler};
-pub use watch::{GroupDirs, Table, Watch};
+pub use sampler::{Awaited, MonitorError, News, Sampler};
+pub use watch::{GroupDirs, Part, Table, Watch};

@@ -11,7 +11,7 @@ use crate::probes::Probes;
 use crate::ring::Ring;
 use crate::watch::Watch;
 use model::Nanos;
-use model::reading::{Column, Reading};
+use model::reading::{Column, Look};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -57,16 +57,15 @@ fn sample(watch: &Watch) -> Result<(), Refusal> {
         let what = what.to_owned();
         move |error: Errno| Refusal { sentence: format!("the sampler {what}: {error}"), exit_code: 5 }
     };
-    let mut ring = Ring::open(std::io::stdout().as_fd(), watch.capacity)
+    let mut ring = Ring::open(std::io::stdout().as_fd(), watch.shape())
         .map_err(environment("did not get its shared memory on standard output"))?;
-    let (mut probes, notes) = prepare(watch);
+    let (mut eyes, notes) = prepare(watch);
     ring.set_notes(&notes);
     let start = now();
     let mut appointments = Appointments::every(watch.period_ns, start).map_err(environment("cannot have a timer"))?;
-    let mut row = Reading::empty(0);
     let mut take = |due: Option<Nanos>| {
-        read_row(&mut probes, due, &mut row);
-        ring.publish(&row);
+        eyes.look(due);
+        ring.publish(&eyes.look);
     };
     take(Some(start));
     let_go_of_the_parent().map_err(environment("cannot close its standard error"))?;
@@ -80,30 +79,39 @@ fn sample(watch: &Watch) -> Result<(), Refusal> {
 }
 
 /// Everything that may allocate, open or be refused.
-fn prepare(watch: &Watch) -> (Probes, Vec<String>) {
+fn prepare(watch: &Watch) -> (Eyes, Vec<String>) {
     let mut notes = Vec::new();
     privileges::many_files();
     // Before the probes are opened: one of them starts a thread, which inherits it.
     privileges::priority(&mut notes);
     let mut probes = Probes::open(watch);
     notes.append(&mut probes.notes);
-    let mut row = Reading::empty(0);
+    let mut eyes = Eyes { probes, look: Look::empty(0, watch.devices.numbers()) };
     for _ in 0..WARM_UP {
-        read_row(&mut probes, None, &mut row);
+        eyes.look(None);
     }
     privileges::lock_memory(&mut notes);
     privileges::survive_oom(&watch.proc_root, &mut notes);
-    (probes, notes)
+    (eyes, notes)
 }
 
-/// One reading; `due` is when it should have begun, if there was an appointment. Its cost is elapsed time: with a process tree
-/// most of it is waiting for the kernel's table of locks, after all other columns have been read.
-fn read_row(probes: &mut Probes, due: Option<Nanos>, row: &mut Reading) {
-    let began = now();
-    *row = Reading::empty(began);
-    probes.read(row);
-    row.set(Column::SamplerLateNs, due.map_or(0, |due| began.saturating_sub(due)));
-    row.set(Column::SamplerCostNs, now().saturating_sub(began));
+/// What looks, and what it saw last.
+struct Eyes {
+    probes: Probes,
+    look: Look,
+}
+
+impl Eyes {
+    /// One look; `due` is when it should have begun, if there was an appointment. Its cost is elapsed time: with a process tree
+    /// most of it is waiting for the kernel's table of locks, after all other columns have been read.
+    fn look(&mut self, due: Option<Nanos>) {
+        let began = now();
+        self.look.clear(began);
+        self.probes.read(&mut self.look);
+        let reading = &mut self.look.reading;
+        reading.set(Column::SamplerLateNs, due.map_or(0, |due| began.saturating_sub(due)));
+        reading.set(Column::SamplerCostNs, now().saturating_sub(began));
+    }
 }
 
 /// Replaces standard output and error by nothing: the parent sees the end of the latter, and no stray line can reach the ring.

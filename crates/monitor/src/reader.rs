@@ -3,14 +3,14 @@
 //! For what happens once or at leisure. Whoever must lose no reading starts a [`Sampler`](crate::Sampler) instead.
 
 use crate::appointments::now;
-use crate::probes::{Devices, Probes};
+use crate::probes::Probes;
 use crate::watch::Watch;
-use model::reading::Reading;
+use model::reading::Look;
 
 /// Everything a watch asks for, opened.
 pub struct Reader {
     probes: Probes,
-    devices: Devices,
+    devices: usize,
     notes: Vec<String>,
 }
 
@@ -19,18 +19,15 @@ impl Reader {
     #[must_use]
     pub fn open(watch: &Watch) -> Self {
         let mut probes = Probes::open(watch);
-        let mut notes = std::mem::take(&mut probes.notes);
-        let devices = Devices::open(&watch.proc_root, &watch.devices, &mut notes);
-        Reader { probes, devices, notes }
+        let notes = std::mem::take(&mut probes.notes);
+        Reader { probes, devices: watch.devices.numbers(), notes }
     }
 
     /// The counters of the machine now, and those of the single devices in the order of the roster.
-    pub fn read(&mut self) -> (Reading, Vec<u64>) {
-        let mut row = Reading::empty(now());
-        self.probes.read(&mut row);
-        let mut numbers = vec![0; self.devices.numbers()];
-        self.probes.read_devices(&mut self.devices, &mut numbers);
-        (row, numbers)
+    pub fn read(&mut self) -> Look {
+        let mut look = Look::empty(now(), self.devices);
+        self.probes.read(&mut look);
+        look
     }
 
     /// One sentence for each source that is missing.
@@ -57,8 +54,8 @@ mod tests {
         let device = |kind, name: &str| Device { kind, name: name.to_owned() };
         let devices = vec![device(DeviceKind::Cpu, "0"), device(DeviceKind::Interface, "no such")];
         let mut reader = Reader::open(&Watch { devices: Roster { devices }, ..Watch::default() });
-        let (row, numbers) = reader.read();
-        assert!(row.get(Column::MemTotal).is_some());
+        let Look { reading, devices: numbers } = reader.read();
+        assert!(reading.get(Column::MemTotal).is_some());
         assert_eq!(numbers.len(), 10);
         assert!(numbers[0] != ABSENT && numbers[8..] == [ABSENT; 2], "{numbers:?} {:?}", reader.notes());
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests; clippy.toml excepts only test functions")]
 
 use model::device::{Device, DeviceKind, Roster};
-use model::reading::{Column, Reading};
+use model::reading::{Column, Look, Reading};
 use monitor::{Reader, Table, Watch, present};
 use proptest::prelude::*;
 use testkit::fake_proc::FakeTree;
@@ -75,12 +75,12 @@ impl World {
 
     /// What is read of the files; not when, nor what the reader suffered itself, nor what its disk was busiest with.
     fn read(&mut self) -> (Vec<Option<u64>>, Vec<u64>) {
-        let (row, numbers) = self.reader.read();
+        let Look { reading, devices } = self.reader.read();
         let of_files = |row: &Reading, column: Column| match column {
             Column::SamplerFaults | Column::DiskIoMs => None,
             column => row.get(column),
         };
-        (Column::ALL.iter().map(|&column| of_files(&row, column)).collect(), numbers)
+        (Column::ALL.iter().map(|&column| of_files(&reading, column)).collect(), devices)
     }
 }
 

@@ -2,8 +2,9 @@
 //! with `@`, it plays the sampler, a parent that dies, or a server with workers.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test program without the standard harness")]
 
+use model::device::{Device, DeviceKind, Roster};
 use model::reading::{Column, Reading, Readings};
-use monitor::{GroupDirs, MonitorError, Sampler, Watch};
+use monitor::{Awaited, GroupDirs, MonitorError, Sampler, Watch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -23,6 +24,8 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_deaf_sampler_is_killed", a_deaf_sampler_is_killed),
     ("a_full_ring_says_what_it_lost", a_full_ring_says_what_it_lost),
     ("what_is_collected_in_time_is_all_there", what_is_collected_in_time_is_all_there),
+    ("a_follower_misses_no_look", a_follower_misses_no_look),
+    ("a_wait_ends_with_the_sampler", a_wait_ends_with_the_sampler),
     ("privileges_are_had_or_noted", privileges_are_had_or_noted),
     ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
     ("a_start_that_fails_says_why", a_start_that_fails_says_why),
@@ -210,6 +213,43 @@ fn what_is_collected_in_time_is_all_there() {
     assert!(readings.rows.len() > 64 && readings.rows.contains(&first), "{} rows", readings.rows.len());
     assert!(readings.rows.is_sorted_by(|one, next| one.at_ns < next.at_ns));
     assert!(!readings.notes.iter().any(|note| note.contains("overwritten")), "{:?}", readings.notes);
+}
+
+fn a_follower_misses_no_look() {
+    let device = |kind, name: &str| Device { kind, name: name.to_owned() };
+    let devices = vec![device(DeviceKind::Interface, "no such"), device(DeviceKind::Cpu, "0")];
+    let roster = Roster { devices };
+    let mut sampler = start(&Watch { period_ns: PERIOD / 10, devices: roster.clone(), ..watch() });
+    let (mut looks, mut next) = (Vec::new(), 0);
+    while looks.len() < 20 {
+        assert_eq!(sampler.wait(next, Duration::from_secs(20)), Awaited::Look);
+        let news = sampler.looks_from(next);
+        assert!(news.next > next && news.lost == 0, "woken for {news:?} after {next}");
+        next = news.next;
+        looks.extend(news.looks);
+    }
+    assert_eq!(sampler.stop().unwrap(), sampler.notes());
+    let last = sampler.looks_from(next);
+    assert!(last.next > next, "there is a last look at the end");
+    looks.extend(last.looks);
+    let of_looks: Vec<_> = looks.iter().map(|look| look.reading.clone()).collect();
+    assert_eq!(of_looks, sampler.finish().unwrap().rows);
+    for look in looks {
+        let numbers = |kind, name| roster.of(kind, name, &look.devices).unwrap();
+        assert_eq!(numbers(DeviceKind::Interface, "no such"), [u64::MAX; 2]);
+        let (all, one) = (look.reading.get(Column::CpuSystem).unwrap(), numbers(DeviceKind::Cpu, "0")[2]);
+        assert!(one > 0 && one <= all + 100, "ticks of cpu0 {one}, of all {all}");
+    }
+}
+
+fn a_wait_ends_with_the_sampler() {
+    let sampler = start(&Watch { period_ns: 3600 * 1_000_000_000, ..watch() });
+    assert_eq!(sampler.wait(0, Duration::ZERO), Awaited::Look);
+    assert_eq!(sampler.wait(1, Duration::from_millis(5)), Awaited::Nothing);
+    signal(sampler.pid(), Signal::KILL);
+    assert_eq!(sampler.wait(1, Duration::from_secs(1000)), Awaited::Ended);
+    assert_eq!(sampler.wait(0, Duration::from_secs(1000)), Awaited::Look, "what it took stays");
+    assert_eq!(sampler.looks_from(5).next, 5);
 }
 
 fn privileges_are_had_or_noted() {

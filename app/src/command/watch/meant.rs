@@ -1,8 +1,11 @@
 //! What the flags of a watch mean on this machine: which modules of which devices are drawn how, and what must be read for them.
 
-use crate::flags::watch::{Layout, WatchFlags};
+use super::about;
+use super::place::Terminal;
+use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
-use monitor::{Table, Watch, present};
+use model::{Nanos, SECOND};
+use monitor::{GroupDirs, Part, Table, Watch, present};
 use report::watch::choice::{self, Wish};
 use report::watch::{Compat, Module, Shown, Style, TOTAL};
 use std::path::Path;
@@ -16,17 +19,32 @@ pub(super) struct Meant {
     pub(super) shown: Vec<Shown>,
     /// How.
     pub(super) style: Style,
+    /// Draw a row anew each second until its delay has passed.
+    pub(super) updates: bool,
+    /// Repeat the headings.
+    pub(super) headers: bool,
+    /// The file has a last column that dstat's has not: when each row was taken.
+    pub(super) csv_epoch: bool,
     /// What to read.
     pub(super) watch: Watch,
     /// One sentence for each module that has nothing.
     pub(super) notes: Vec<String>,
 }
 
-/// The screen when none is asked for: the one of the documents.
-const USUAL: Layout = Layout::Modules(Compat::Dstat07);
+/// Readings that are kept while a terminal takes none, or while this process cannot run: a quarter of an hour, or more.
+const ROOM: usize = 900;
 
-/// Decides. `colour` is whether the terminal has any.
-pub(super) fn meant(flags: &WatchFlags, proc_root: &Path, sys_root: &Path, colour: bool) -> Meant {
+/// The screen when none is asked for: that of the dstat which Debian and Ubuntu have.
+const USUAL: Layout = Layout::Modules(Compat::Dstat08);
+
+/// Decides.
+pub(super) fn meant(
+    name: Name,
+    flags: &WatchFlags,
+    terminal: Terminal,
+    proc_root: &Path,
+    sys_root: &Path,
+) -> anyhow::Result<Meant> {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,
@@ -37,28 +55,92 @@ pub(super) fn meant(flags: &WatchFlags, proc_root: &Path, sys_root: &Path, colou
     for &module in &flags.modules {
         match show(module, flags, compat, proc_root, sys_root) {
             Some(module) => shown.push(module),
+            None if flags.unasked => {}
             None => notes.push(format!("no {} is there to be shown", module.name())),
         }
     }
     let style = Style {
         bits: flags.bits.unwrap_or(compat == Compat::Dool),
         force: flags.force,
-        colour: flags.colour.unwrap_or(colour),
+        colour: flags.colour.unwrap_or(terminal.colour),
         white_background: flags.white_background,
+        ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
     };
+    let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
+        period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
+        capacity: ROOM,
+        parts: parts(layout, &shown),
+        group: flags
+            .group
+            .as_deref()
+            .map_or_else(|| Ok(GroupDirs::default()), |group| about::group(group, proc_root))?,
+        root_pid: flags.tree.as_deref().map(|tree| about::tree(tree, proc_root)).transpose()?,
+        listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
         devices: roster(&shown),
         proc_root: proc_root.to_owned(),
         sys_root: sys_root.to_owned(),
         ..Watch::default()
     };
-    Meant { layout, shown, style, watch, notes }
+    let csv_epoch = name == Name::Webdyno;
+    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, watch, notes })
+}
+
+impl Meant {
+    /// Those of the sampler's notes that concern what is shown, or the sampler itself.
+    pub(super) fn concerning<'n>(&self, notes: &'n [String]) -> impl Iterator<Item = &'n String> {
+        let files: Vec<&str> = match self.layout {
+            Layout::Vmstat => vec!["stat", "meminfo", "vmstat"],
+            Layout::Modules(_) => self.shown.iter().flat_map(|shown| files(shown.module)).copied().collect(),
+        };
+        let proc_root = self.watch.proc_root.display().to_string();
+        notes.iter().filter(move |note| {
+            let file = note.strip_prefix(&proc_root).and_then(|rest| rest.trim_start_matches('/').split(' ').next());
+            file.is_none_or(|file| files.contains(&file))
+        })
+    }
+}
+
+/// The files below /proc without which a module has nothing to show.
+fn files(module: Module) -> &'static [&'static str] {
+    match module {
+        Module::Cpu | Module::Int | Module::Proc | Module::Sys => &["stat"],
+        Module::Disk | Module::Io => &["diskstats"],
+        Module::Load => &["loadavg"],
+        Module::Mem => &["meminfo"],
+        Module::Swap => &["meminfo", "swaps"],
+        Module::Net => &["net/dev"],
+        Module::Page | Module::Vm => &["vmstat"],
+        Module::Fs => &["sys/fs/file-nr", "sys/fs/inode-nr"],
+        Module::Ipc => &["sysvipc/msg", "sysvipc/sem", "sysvipc/shm"],
+        Module::Lock => &["locks"],
+        Module::Raw => &["net/raw"],
+        Module::Socket => &["net/sockstat"],
+        Module::Tcp => &["net/tcp", "net/tcp6"],
+        Module::Udp => &["net/udp", "net/udp6"],
+        Module::Unix => &["net/unix"],
+        Module::DiskQueue => &["diskstats"],
+        Module::Psi => &["pressure/cpu", "pressure/memory", "pressure/io"],
+        Module::RunQueue => &["stat"],
+        Module::TcpTrouble => &["net/netstat", "net/snmp", "net/sockstat"],
+        // What these lack is told by notes that name no file below /proc.
+        Module::Cgroup | Module::Epoch | Module::Listen | Module::Time | Module::Tree => &[],
+    }
 }
 
 fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sys_root: &Path) -> Option<Shown> {
-    let Some(kind) = kind(module) else { return Some(Shown::total(module)) };
+    let about = |what: &Option<String>| Some(Shown { module, devices: what.iter().cloned().collect() });
+    let Some(kind) = kind(module) else {
+        return match module {
+            Module::Cgroup => about(&flags.group),
+            Module::Tree => about(&flags.tree),
+            // Compiled in and switched off, as distributions have it, is not there.
+            Module::Psi if flags.unasked && std::fs::read(proc_root.join("pressure/cpu")).is_err() => None,
+            _ => Some(Shown::total(module)),
+        };
+    };
     let lists = &flags.devices;
     let named = match kind {
         DeviceKind::Cpu => &lists.cpus,
@@ -66,6 +148,7 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sy
         DeviceKind::Interface => &lists.interfaces,
         DeviceKind::Interrupt => &lists.interrupts,
         DeviceKind::Swap => &lists.swaps,
+        DeviceKind::Listener => &lists.ports,
     };
     let present = present(proc_root, kind);
     let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &present) } else { Vec::new() };
@@ -77,7 +160,8 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sy
 fn kind(module: Module) -> Option<DeviceKind> {
     Some(match module {
         Module::Cpu => DeviceKind::Cpu,
-        Module::Disk | Module::Io => DeviceKind::Disk,
+        Module::Disk | Module::DiskQueue | Module::Io => DeviceKind::Disk,
+        Module::Listen => DeviceKind::Listener,
         Module::Net => DeviceKind::Interface,
         Module::Int => DeviceKind::Interrupt,
         Module::Swap => DeviceKind::Swap,
@@ -104,6 +188,45 @@ fn roster(shown: &[Shown]) -> Roster {
         }
     }
     Roster { devices }
+}
+
+/// What must be read for what is shown. The uptime is what the first row divides by.
+fn parts(layout: Layout, shown: &[Shown]) -> Vec<Part> {
+    let of = |module: Module| -> &[Part] {
+        match module {
+            Module::Cpu | Module::Int | Module::Proc | Module::RunQueue | Module::Sys => &[Part::Cpu],
+            Module::Disk | Module::DiskQueue | Module::Io => &[Part::Disks],
+            Module::Fs => &[Part::Files],
+            Module::Load => &[Part::Load],
+            Module::Mem | Module::Swap => &[Part::Memory],
+            Module::Net => &[Part::Interfaces],
+            Module::Page | Module::Vm => &[Part::Paging],
+            Module::Psi => &[Part::Pressure],
+            Module::Socket => &[Part::Sockets],
+            Module::TcpTrouble => &[Part::Tcp, Part::Sockets],
+            Module::Cgroup
+            | Module::Epoch
+            | Module::Ipc
+            | Module::Listen
+            | Module::Lock
+            | Module::Raw
+            | Module::Tcp
+            | Module::Time
+            | Module::Tree
+            | Module::Udp
+            | Module::Unix => &[],
+        }
+    };
+    let mut parts: Vec<Part> = match layout {
+        Layout::Vmstat => vec![Part::Uptime, Part::Cpu, Part::Memory, Part::Paging],
+        Layout::Modules(_) => vec![Part::Uptime],
+    };
+    for part in shown.iter().flat_map(|shown| of(shown.module)) {
+        if !parts.contains(part) {
+            parts.push(*part);
+        }
+    }
+    parts
 }
 
 fn tables(shown: &[Shown]) -> Vec<Table> {

@@ -1,17 +1,20 @@
 //! Our rows against those of dstat 0.7.2, dstat 0.8.0 and dool 1.3.8, over the same files of /proc: `app/tests/watch/`.
 //!
 //! `first` is what the programs found when they started and `second` what they found a second later; the texts and CSV files
-//! beside them are what they then printed. Where the real dstat is installed, a test lets it print it again.
+//! beside them are what they then printed. `oracle` lets the programs that are installed print it again.
 
+#[path = "oracle.rs"]
+mod oracle;
+
+use super::beat::Moment;
 use super::meant::{Meant, meant};
-use crate::flags::watch::{Layout, parse};
+use super::place::Terminal;
+use super::rows::{Rows, Size, Wall};
+use crate::flags::watch::{Layout, Name, parse};
 use model::SECOND;
-use model::reading::Reading;
+use model::reading::Look;
 use monitor::Reader;
-use report::watch::{Compat, Screen, Sight, Start, Tick, csv, vmstat};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch")
@@ -59,64 +62,55 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// What a terminal that is none can do.
+const PIPE: Terminal = Terminal { updates: false, colour: false };
+
+/// What the flags mean over the files of the first instant.
+fn meant_by(name: Name, words: &[&str], terminal: Terminal) -> (Fake, Meant) {
+    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    let fake = Fake::new();
+    let meant = meant(name, &parse(name, &words).unwrap(), terminal, &fake.proc(), &fake.sys()).unwrap();
+    (fake, meant)
+}
+
 /// Both instants, a second apart, as the flags want them read.
 struct Watched {
     meant: Meant,
-    screen: Screen,
-    looks: [(Reading, Vec<u64>); 2],
+    looks: [Look; 2],
 }
 
 impl Watched {
     fn new(compat: &str, words: &str) -> Watched {
-        let words: Vec<String> = ["--compat", compat]
-            .into_iter()
-            // Those of dool that only say what we do anyway.
-            .chain(words.split_whitespace().filter(|word| *word != "--ascii"))
-            .map(str::to_owned)
-            .collect();
-        let flags = parse(&words).unwrap();
-        let fake = Fake::new();
-        let meant = meant(&flags, &fake.proc(), &fake.sys(), false);
+        let words: Vec<&str> = ["--compat", compat].into_iter().chain(words.split_whitespace()).collect();
+        let (fake, meant) = meant_by(Name::Dstat, &words, PIPE);
         let mut reader = Reader::open(&meant.watch);
         let mut looks = [reader.read(), {
             fake.becomes("second");
             reader.read()
         }];
-        looks[1].0.at_ns = looks[0].0.at_ns + SECOND;
-        let screen = Screen::new(&meant.shown, meant.style, "");
-        Watched { meant, screen, looks }
+        looks[1].reading.at_ns = looks[0].at_ns() + SECOND;
+        Watched { meant, looks }
     }
 
-    fn tick(&self, row: usize) -> Tick<'_> {
-        let sight = |row: usize| Sight { reading: &self.looks[row].0, devices: &self.looks[row].1 };
-        Tick {
-            from: row.checked_sub(1).map(sight),
-            to: sight(row),
-            roster: &self.meant.watch.devices,
-            page_bytes: 4096,
-            epoch: 0.0,
-            clock: "",
+    /// What goes to the screen, and what into the file behind the names of host and user.
+    fn drawn(&self) -> (String, String) {
+        let mut rows = Rows::new(&self.meant, 4096, "");
+        let (mut text, mut file) = (rows.opening().to_owned(), rows.csv_headings());
+        for look in &self.looks {
+            let drawn = rows.draw(look, FINAL, WALL, None);
+            text += &drawn.text;
+            file += &drawn.csv.unwrap();
         }
-    }
-
-    fn row(&self, row: usize) -> String {
-        self.screen.row(&self.tick(row), true, None)
+        (text + rows.ending(), file)
     }
 }
 
-/// What the program prints into a pipe, as far as it is rows.
+const FINAL: Moment = Moment { fixed: true, late_s: None };
+const WALL: Wall<'_> = Wall { epoch: 0.0, clock: "" };
+
+/// What the program prints into a pipe.
 fn printed(compat: &str, words: &str) -> String {
-    let watched = Watched::new(compat, words);
-    let screen = &watched.screen;
-    let (headings, rows) = (screen.headings(true, true), [watched.row(0), watched.row(1)]);
-    match watched.meant.layout {
-        Layout::Modules(Compat::Dool) => format!("\n{headings}{}\n{}\n", rows[0], rows[1]),
-        // With colours it takes the pipe for a terminal.
-        _ if watched.meant.style.colour => {
-            format!("\x1b[7l{headings}{}{}{}\n\x1b[0;0m", rows[0], screen.start(Start::Below), rows[1])
-        }
-        _ => format!("{headings}{}\n{}\n", rows[0], rows[1]),
-    }
+    Watched::new(compat, words).drawn().0
 }
 
 /// What a real program printed: words and text.
@@ -163,13 +157,8 @@ fn csv_files_are_those_of_the_programs() {
     ] {
         let expected = std::fs::read_to_string(fixtures().join(format!("{compat}.csv"))).unwrap();
         let rows = expected.split_once("\"Cmdline:\"").and_then(|(_, rest)| rest.split_once('\n')).unwrap().1;
-        let watched = Watched::new(compat, words);
-        let ours = [
-            csv::headings(&watched.screen, false),
-            csv::row(&watched.screen, &watched.tick(0), false),
-            csv::row(&watched.screen, &watched.tick(1), false),
-        ];
-        assert_eq!(ours.concat(), rows.trim_start_matches('\n'), "{compat}");
+        let ours = Watched::new(compat, words).drawn().1;
+        assert_eq!(ours, rows.trim_start_matches('\n'), "{compat}");
     }
 }
 
@@ -177,58 +166,91 @@ fn csv_files_are_those_of_the_programs() {
 fn vmstat_has_its_own_columns() {
     let watched = Watched::new("vmstat", "");
     assert_eq!(watched.meant.layout, Layout::Vmstat);
-    let headings: Vec<_> = vmstat::HEADINGS.lines().map(str::len).collect();
-    let row = vmstat::row(&watched.tick(1));
+    let text = watched.drawn().0;
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!((lines[0].len(), lines[1].len(), lines.len()), (80, 80, 4));
     // Of the second heading's length, apart from what is wider than its column.
-    assert_eq!(row, "12  3  70656  48844    430  49631  616 71112   616 66560 12345 36099 22 48 10 18  2");
-    assert_eq!(headings, [81, 81]);
+    assert_eq!(lines[3], "12  3  70656  48844    430  49631  616 71112   616 66560 12345 36099 21 52  9 18  1");
 }
 
 #[test]
 fn what_is_not_there_is_noted() {
-    let words: Vec<String> = ["-c", "-n", "-N", "eth9"].map(str::to_owned).to_vec();
-    let fake = Fake::new();
-    let meant = meant(&parse(&words).unwrap(), &fake.proc(), &fake.sys(), false);
+    let (_fake, meant) = meant_by(Name::Dstat, &["-c", "-n", "-N", "eth9"], PIPE);
     assert_eq!(meant.shown.len(), 1);
     assert_eq!(meant.notes, ["no net is there to be shown"]);
 }
 
-/// Runs the real dstat over the files, which lie over /proc in a world of its own; `None` where that cannot be.
-fn dstat(words: &str) -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        testkit::skip::not_here("not root: files cannot be laid over /proc");
-        return None;
+/// What a terminal of so many lines and columns is sent for looks at these moments.
+fn on_a_terminal(words: &[&str], looks: &[(Moment, Size)]) -> Vec<String> {
+    let (_fake, meant) = meant_by(Name::Dstat, words, Terminal { updates: true, colour: false });
+    let look = Reader::open(&meant.watch).read();
+    let mut rows = Rows::new(&meant, 4096, "");
+    let drawn = looks.iter().map(|&(moment, size)| rows.draw(&look, moment, WALL, Some(size)).text);
+    // What is there, not what it says.
+    let outline = |text: String| text.lines().map(|line| line.replace(|c: char| c.is_ascii_digit(), "")).collect();
+    let lines: Vec<Vec<String>> = drawn.map(outline).collect();
+    lines.into_iter().map(|lines| lines.iter().map(|line| kind(line)).collect::<Vec<_>>().join("+")).collect()
+}
+
+/// A line in a word.
+fn kind(line: &str) -> &'static str {
+    match line {
+        _ if line.contains("load-avg") => "titles",
+        _ if line.contains("m   m  m") => "names",
+        "" => "down",
+        _ if line.contains("\x1b[u") => "over",
+        _ if line.contains(" late ") => "late row",
+        _ => "row",
     }
-    if Command::new("dstat").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        testkit::skip::skipped("dstat is not installed");
-        return None;
-    }
-    let fake = Fake::new();
-    let child = Command::new("unshare")
-        .args(["-m", "sh", "-c", "mount --bind \"$0\" /proc && exec dstat \"$@\""])
-        .arg(fake.proc())
-        .args(words.split_whitespace())
-        .args(["1", "2"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Between its two readings, which are a second apart.
-    std::thread::sleep(Duration::from_millis(600));
-    fake.becomes("second");
-    let output = child.wait_with_output().unwrap();
-    if !output.status.success() && output.stdout.is_empty() {
-        testkit::skip::not_here(&format!("no mount namespace: {}", String::from_utf8_lossy(&output.stderr)));
-        return None;
-    }
-    Some(String::from_utf8(output.stdout).unwrap())
 }
 
 #[test]
-fn dstat_itself_prints_what_was_recorded() {
-    for (words, expected) in recorded("dstat-0.8") {
-        let Some(real) = dstat(&words) else { return };
-        assert_eq!(real, expected, "dstat {words}");
-    }
+fn a_terminal_sees_each_row_change_until_it_is_final() {
+    let size = Size { lines: 24, columns: 80 };
+    let update = Moment { fixed: false, late_s: None };
+    let seen =
+        on_a_terminal(&["-l", "3"], &[(FINAL, size), (update, size), (update, size), (FINAL, size), (update, size)]);
+    assert_eq!(seen, ["titles+names+row", "down+row", "over", "over", "down+row"]);
+}
+
+#[test]
+fn headings_return_and_follow_the_width() {
+    let size = Size { lines: 6, columns: 80 };
+    let mut seen = on_a_terminal(&["-l", "--noupdate"], &[(FINAL, size); 6]);
+    assert_eq!(seen, ["titles+names+row", "row", "row", "row", "titles+names+row", "row"]);
+    seen = on_a_terminal(&["-l", "--noupdate", "--noheaders"], &[(FINAL, size); 6]);
+    assert_eq!(seen, ["titles+names+row", "row", "row", "row", "row", "row"]);
+    let narrow = Size { lines: 24, columns: 20 };
+    seen = on_a_terminal(&["-l", "-m", "--noupdate"], &[(FINAL, size), (FINAL, narrow), (FINAL, narrow)]);
+    assert_eq!(seen, ["titles+names+row", "titles+names+row", "row"]);
+}
+
+#[test]
+fn what_is_late_is_marked() {
+    let size = Size { lines: 24, columns: 80 };
+    let late = Moment { fixed: true, late_s: Some(3.04) };
+    assert_eq!(on_a_terminal(&["-l", "--noupdate"], &[(FINAL, size), (late, size)]), ["titles+names+row", "late row"]);
+}
+
+#[test]
+fn modules_that_do_not_fit_are_left_out_with_a_word() {
+    let (_fake, meant) = meant_by(Name::Dstat, &["-l", "-m"], PIPE);
+    let look = Reader::open(&meant.watch).read();
+    let mut rows = Rows::new(&meant, 4096, "");
+    let narrow = Some(Size { lines: 24, columns: 20 });
+    let drawn = rows.draw(&look, FINAL, WALL, narrow);
+    assert!(drawn.trimmed && drawn.text.contains('>') && !drawn.text.contains("used"), "{}", drawn.text);
+    // Once; and the file has them all.
+    let again = rows.draw(&look, FINAL, WALL, narrow);
+    assert_eq!((again.trimmed, again.csv.unwrap().split(',').count()), (false, 7));
+}
+
+#[test]
+fn our_own_file_tells_when_a_row_was_taken() {
+    let (_fake, meant) = meant_by(Name::Webdyno, &["-l", "-T"], PIPE);
+    let look = Reader::open(&meant.watch).read();
+    let mut rows = Rows::new(&meant, 4096, "");
+    let wall = Wall { epoch: 1_700_000_000.125, clock: "" };
+    assert!(rows.csv_headings().ends_with(",\"epoch\"\n"));
+    assert!(rows.draw(&look, FINAL, wall, None).csv.unwrap().ends_with(",1700000000.125\n"));
 }

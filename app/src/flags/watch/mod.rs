@@ -15,10 +15,16 @@ pub(crate) struct WatchFlags {
     pub(crate) layout: Option<Layout>,
     /// Modules in the order given, those of `-a` and `-v` among them.
     pub(crate) modules: Vec<Module>,
+    /// Nobody asked for these modules: one that has nothing to show is left out without a word.
+    pub(crate) unasked: bool,
     /// What dstat says before it starts.
     pub(crate) said: &'static str,
-    /// Devices by name (`-C`, `-D`, `-I`, `-N`, `-S`).
+    /// Devices by name (`-C`, `-D`, `-I`, `-L`, `-N`, `-S`).
     pub(crate) devices: Devices,
+    /// What `--cgroup` is about.
+    pub(crate) group: Option<String>,
+    /// What `--tree` is about.
+    pub(crate) tree: Option<String>,
     /// All devices where none are named (`-f`).
     pub(crate) full: bool,
     /// Traffic in bits (`--bits`, `--bytes`); each version has a default of its own.
@@ -29,10 +35,13 @@ pub(crate) struct WatchFlags {
     pub(crate) colour: Option<bool>,
     /// For a white background (`--bw`).
     pub(crate) white_background: bool,
+    /// Frames of ASCII where dool has others (`--ascii`).
+    pub(crate) ascii: bool,
     /// Repeat the headings; not with `--noheaders`.
     pub(crate) headers: bool,
-    /// Draw a row anew each second until its delay has passed; not with `--noupdate`.
-    pub(crate) updates: bool,
+    /// Draw a row anew each second until its delay has passed (`--color`, and not with `--noupdate`); terminals alone have that by
+    /// themselves.
+    pub(crate) updates: Option<bool>,
     /// The CSV file (`-o`, `--output`).
     pub(crate) output: Option<String>,
     /// Seconds from row to row.
@@ -57,6 +66,7 @@ pub(crate) struct Devices {
     pub(crate) disks: Option<Vec<String>>,
     pub(crate) interrupts: Option<Vec<String>>,
     pub(crate) interfaces: Option<Vec<String>>,
+    pub(crate) ports: Option<Vec<String>>,
     pub(crate) swaps: Option<Vec<String>>,
 }
 
@@ -67,15 +77,27 @@ pub(crate) enum Refusal {
     Help,
     /// `-V`.
     Version,
-    /// A mistake: dstat prints this line on standard output and ends with 1.
+    /// `--list`.
+    List,
+    /// A mistake, in dstat's words: it prints this line on standard output, behind its name, and ends with 1.
     Mistake(String),
 }
 
-const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:N:S:V";
+/// What the program was called: each has modules of its own when none are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// `webdyno watch`.
+    Webdyno,
+    /// `dstat`.
+    Dstat,
+}
+
+const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:L:N:S:V";
 
 /// Long options that are no modules.
-const LONGS: [&str; 18] = [
+const LONGS: [&str; 20] = [
     "all",
+    "ascii",
     "bits",
     "black-on-white",
     "bw",
@@ -87,12 +109,27 @@ const LONGS: [&str; 18] = [
     "full",
     "help",
     "integer",
+    "list",
     "nocolor",
     "noheaders",
     "noupdate",
     "output=",
     "version",
     "vmstat",
+];
+
+/// What `webdyno watch` shows of itself: for whoever runs a web server, the most telling first, because a narrow terminal has room
+/// for those alone.
+const OURS: [Module; 9] = [
+    Module::Cpu,
+    Module::Psi,
+    Module::Page,
+    Module::Net,
+    Module::Listen,
+    Module::Mem,
+    Module::TcpTrouble,
+    Module::DiskQueue,
+    Module::Load,
 ];
 
 /// A module, or a set of them that depends on the version.
@@ -104,8 +141,9 @@ enum Asked {
 }
 
 /// Reads the words behind the program's name.
-pub(crate) fn parse(words: &[String]) -> Result<WatchFlags, Refusal> {
-    let longs: Vec<&str> = LONGS.into_iter().chain(Module::all().map(Module::name)).collect();
+pub(crate) fn parse(name: Name, words: &[String]) -> Result<WatchFlags, Refusal> {
+    let modules: Vec<String> = Module::all().map(long).collect();
+    let longs: Vec<&str> = LONGS.into_iter().chain(modules.iter().map(String::as_str)).collect();
     let (options, left) = getopt(words, SHORTS, &longs)
         .map_err(|error| mistake(&format!("{error}, try dstat -h for a list of all the options")))?;
     let mut flags = WatchFlags::none();
@@ -121,7 +159,7 @@ pub(crate) fn parse(words: &[String]) -> Result<WatchFlags, Refusal> {
         [false, true] => Some(Force::Whole),
         [false, false] => None,
     };
-    flags.choose(&asked);
+    flags.choose(name, &asked)?;
     flags.times(left)?;
     Ok(flags)
 }
@@ -131,15 +169,19 @@ impl WatchFlags {
         WatchFlags {
             layout: None,
             modules: Vec::new(),
+            unasked: false,
             said: "",
             devices: Devices::default(),
+            group: None,
+            tree: None,
             full: false,
             bits: None,
             force: None,
             colour: None,
             white_background: false,
+            ascii: false,
             headers: true,
-            updates: true,
+            updates: None,
             output: None,
             delay: 1,
             count: None,
@@ -154,29 +196,34 @@ impl WatchFlags {
             "C" => self.devices.cpus = list(),
             "D" => self.devices.disks = list(),
             "I" => self.devices.interrupts = list(),
+            "L" => self.devices.ports = list(),
             "N" => self.devices.interfaces = list(),
             "S" => self.devices.swaps = list(),
             "f" | "full" => self.full = true,
             "bits" => self.bits = Some(true),
             "bytes" => self.bits = Some(false),
             "bw" | "black-on-white" => self.white_background = true,
-            "color" => (self.colour, self.updates) = (Some(true), true),
+            "ascii" => self.ascii = true,
+            "color" => (self.colour, self.updates) = (Some(true), Some(true)),
             "nocolor" => self.colour = Some(false),
             "float" => forced[0] = true,
             "integer" => forced[1] = true,
             "noheaders" => self.headers = false,
-            "noupdate" => self.updates = false,
+            "noupdate" => self.updates = Some(false),
             "o" | "output" => self.output = Some(option.value.to_owned()),
             "compat" => self.layout = Some(layout(option.value)?),
+            "list" => return Err(Refusal::List),
             "h" | "help" => return Err(Refusal::Help),
             "V" | "version" => return Err(Refusal::Version),
+            "cgroup" => once(&mut self.group, option, Module::Cgroup, asked)?,
+            "tree" => once(&mut self.tree, option, Module::Tree, asked)?,
             name => asked.extend(module(name).map(Asked::One)),
         }
         Ok(())
     }
 
     /// Which modules the version means.
-    fn choose(&mut self, asked: &[Asked]) {
+    fn choose(&mut self, name: Name, asked: &[Asked]) -> Result<(), Refusal> {
         use Module::{Cpu, Disk, Load, Mem, Net, Page, Proc, Sys, Time};
         let dool = self.layout == Some(Layout::Modules(Compat::Dool));
         let set = |asked: &Asked| match asked {
@@ -186,13 +233,19 @@ impl WatchFlags {
             Asked::Vmstat => vec![Proc, Mem, Page, Disk, Sys, Cpu],
         };
         self.modules = asked.iter().flat_map(set).collect();
-        if self.modules.is_empty() && self.layout != Some(Layout::Vmstat) {
-            (self.modules, self.said) = if dool {
-                (vec![Cpu, Disk, Net, Load, Time], "Using default plugins: cpu, disk, net, load\n")
-            } else {
-                (set(&Asked::All), "You did not select any stats, using -cdngy by default.\n")
-            };
+        if self.layout == Some(Layout::Vmstat) {
+            let apart = self.modules.is_empty() && self.output.is_none();
+            return apart.then_some(()).ok_or_else(|| mistake("--compat vmstat goes with no modules and no --output"));
         }
+        if self.modules.is_empty() {
+            (self.modules, self.said) = match (dool, name) {
+                (true, _) => (vec![Cpu, Disk, Net, Load, Time], "Using default plugins: cpu, disk, net, load\n"),
+                (false, Name::Dstat) => (set(&Asked::All), "You did not select any stats, using -cdngy by default.\n"),
+                (false, Name::Webdyno) => (OURS.to_vec(), ""),
+            };
+            self.unasked = true;
+        }
+        Ok(())
     }
 
     /// Delay and count.
@@ -216,6 +269,20 @@ impl WatchFlags {
         };
         Ok(())
     }
+}
+
+/// The long option of a module; one that must be told what it is about takes a value.
+fn long(module: Module) -> String {
+    format!("{}{}", module.name(), if module.is_named() { "=" } else { "" })
+}
+
+/// A module about one thing, of which there can be one.
+fn once(place: &mut Option<String>, option: &Opt<'_>, module: Module, asked: &mut Vec<Asked>) -> Result<(), Refusal> {
+    if place.replace(option.value.to_owned()).is_some() {
+        return Err(mistake(&format!("option --{} can be given once", option.name)));
+    }
+    asked.push(Asked::One(module));
+    Ok(())
 }
 
 /// The module of a short or long option.
@@ -250,7 +317,7 @@ fn layout(name: &str) -> Result<Layout, Refusal> {
 }
 
 fn mistake(what: &str) -> Refusal {
-    Refusal::Mistake(format!("dstat: {what}\n"))
+    Refusal::Mistake(what.to_owned())
 }
 
 #[cfg(test)]

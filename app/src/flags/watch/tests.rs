@@ -4,7 +4,7 @@ use super::*;
 
 fn parsed(typed: &str) -> Result<WatchFlags, Refusal> {
     let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
-    parse(&words)
+    parse(Name::Dstat, &words)
 }
 
 fn check(typed: &str, expected: &WatchFlags) {
@@ -20,6 +20,15 @@ fn modules_come_in_the_order_given() {
     use Module::*;
     check("-cmsdlnr", &flags(&[Cpu, Mem, Swap, Disk, Load, Net, Io]));
     check("-r --tcp -c --vm --filesystem -t", &flags(&[Io, Tcp, Cpu, Vm, Fs, Time]));
+    check(
+        "--tree apache --listen -L 80,443 --cgroup=web",
+        &WatchFlags {
+            tree: Some("apache".to_owned()),
+            group: Some("web".to_owned()),
+            devices: Devices { ports: Some(vec!["80".to_owned(), "443".to_owned()]), ..Devices::default() },
+            ..flags(&[Tree, Listen, Cgroup])
+        },
+    );
     check("-v", &flags(&[Proc, Mem, Page, Disk, Sys, Cpu]));
     check("-ya", &flags(&[Sys, Cpu, Disk, Net, Page, Sys]));
     check("--cpu --lock --ipc --raw --udp --unix --socket", &flags(&[Cpu, Lock, Ipc, Raw, Udp, Unix, Socket]));
@@ -29,10 +38,10 @@ fn modules_come_in_the_order_given() {
 fn no_module_is_the_usual_ones_and_a_word_about_it() {
     use Module::*;
     let said = "You did not select any stats, using -cdngy by default.\n";
-    check("5", &WatchFlags { said, delay: 5, ..flags(&[Cpu, Disk, Net, Page, Sys]) });
+    check("5", &WatchFlags { said, unasked: true, delay: 5, ..flags(&[Cpu, Disk, Net, Page, Sys]) });
     let said = "Using default plugins: cpu, disk, net, load\n";
     let layout = Some(Layout::Modules(Compat::Dool));
-    check("--compat dool", &WatchFlags { said, layout, ..flags(&[Cpu, Disk, Net, Load, Time]) });
+    check("--compat dool", &WatchFlags { said, unasked: true, layout, ..flags(&[Cpu, Disk, Net, Load, Time]) });
     check("-a --compat=dool", &WatchFlags { layout, ..flags(&[Cpu, Disk, Net, Page, Mem, Sys, Proc, Load]) });
     check("--compat vmstat", &WatchFlags { layout: Some(Layout::Vmstat), ..flags(&[]) });
 }
@@ -56,7 +65,7 @@ fn devices_and_looks() {
         force: Some(Force::Decimal),
         colour: Some(false),
         headers: false,
-        updates: false,
+        updates: Some(false),
         output: Some("a.csv".to_owned()),
         ..flags(&[Module::Disk])
     };
@@ -66,7 +75,7 @@ fn devices_and_looks() {
 #[test]
 fn refusals_are_those_of_dstat() {
     let check = |typed: &str, expected: &str| {
-        assert_eq!(parsed(typed), Err(Refusal::Mistake(format!("dstat: {expected}\n"))), "{typed}");
+        assert_eq!(parsed(typed), Err(Refusal::Mistake(expected.to_owned())), "{typed}");
     };
     check("-x", "option -x not recognized, try dstat -h for a list of all the options");
     check("--top-cpu", "option --top-cpu not recognized, try dstat -h for a list of all the options");
@@ -78,6 +87,22 @@ fn refusals_are_those_of_dstat() {
     check("-c 99999999999", "incorrect argument, try dstat -h for the correct syntax");
     check("-c 0", "delay must be an integer, greater than zero");
     check("--compat sar", "--compat takes dstat-0.7.2, dstat-0.8, dool or vmstat, not \"sar\"");
+    check("--cgroup a --cgroup b", "option --cgroup can be given once");
+    check("--tree", "option --tree requires argument, try dstat -h for a list of all the options");
+    check("--compat vmstat -c", "--compat vmstat goes with no modules and no --output");
+    check("--compat vmstat --output a", "--compat vmstat goes with no modules and no --output");
     assert_eq!(parsed("-h"), Err(Refusal::Help));
+    assert_eq!(parsed("--list -x"), Err(Refusal::Mistake(not_recognized("-x"))));
+    assert_eq!(parsed("--list"), Err(Refusal::List));
     assert_eq!(parsed("--vers"), Err(Refusal::Version));
+}
+
+fn not_recognized(option: &str) -> String {
+    format!("option {option} not recognized, try dstat -h for a list of all the options")
+}
+
+#[test]
+fn each_name_has_a_screen_of_its_own() {
+    let flags = parse(Name::Webdyno, &["5".to_owned()]).unwrap();
+    assert_eq!((flags.modules, flags.said, flags.delay), (OURS.to_vec(), "", 5));
 }

@@ -2,25 +2,11 @@
 //!
 //! A device that is not there, or no more, has absent numbers until it comes back. Which devices there are is told by [`present`].
 
-use crate::source::{Buffer, Source};
+use super::{Probes, listeners};
 use crate::text::{fields, lines, number};
 use model::device::{DeviceKind, Roster};
 use model::reading::ABSENT;
-use rustix::io::Errno;
 use std::path::Path;
-
-/// The devices of a roster, with the files they are read from.
-pub(crate) struct Devices {
-    files: Vec<File>,
-    numbers: usize,
-}
-
-/// One file, and the devices in it.
-struct File {
-    source: Source,
-    parse: Parse,
-    wanted: Vec<Wanted>,
-}
 
 /// One device.
 struct Wanted {
@@ -40,50 +26,25 @@ const FILES: [(&str, &[DeviceKind], Parse); 4] = [
     ("swaps", &[DeviceKind::Swap], swaps),
 ];
 
-impl Devices {
-    /// Opens the files that the roster needs; one that cannot be opened costs a note and the numbers of its devices.
-    pub(crate) fn open(proc_root: &Path, roster: &Roster, notes: &mut Vec<String>) -> Self {
-        let mut files = Vec::new();
-        for (file, kinds, parse) in FILES {
-            let placed = roster.placed().filter(|(_, device)| kinds.contains(&device.kind));
-            let wanted: Vec<Wanted> = placed
-                .map(|(at, device)| Wanted { kind: device.kind, name: device.name.clone().into_bytes(), at })
-                .collect();
-            if wanted.is_empty() {
-                continue;
-            }
-            let path = proc_root.join(file);
-            match Source::open(&path) {
-                Ok(source) => files.push(File { source, parse, wanted }),
-                Err(error) => notes.push(note(&path, error)),
-            }
-        }
-        Devices { files, numbers: roster.numbers() }
-    }
-
-    /// How many numbers a row has.
-    pub(crate) fn numbers(&self) -> usize {
-        self.numbers
-    }
-
-    /// Fills the numbers of a row.
-    pub(crate) fn read(&mut self, buffer: &mut Buffer, numbers: &mut [u64]) {
-        numbers.fill(ABSENT);
-        for file in &self.files {
-            if let Ok(text) = file.source.read(buffer) {
-                (file.parse)(text, &file.wanted, numbers);
-            }
+/// Opens the files that the roster needs.
+pub(super) fn open(probes: &mut Probes, proc_root: &Path, roster: &Roster) {
+    for (file, kinds, parse) in FILES {
+        let placed = roster.placed().filter(|(_, device)| kinds.contains(&device.kind));
+        let wanted: Vec<Wanted> = placed
+            .map(|(at, device)| Wanted { kind: device.kind, name: device.name.clone().into_bytes(), at })
+            .collect();
+        if !wanted.is_empty() {
+            probes.keep_for_look(&proc_root.join(file), move |text, look| parse(text, &wanted, &mut look.devices));
         }
     }
-}
-
-fn note(path: &Path, error: Errno) -> String {
-    format!("{} cannot be read ({error}): the numbers of its single devices are absent", path.display())
 }
 
 /// The devices of a kind that there are now, in the order of the kernel.
 #[must_use]
 pub fn present(proc_root: &Path, kind: DeviceKind) -> Vec<String> {
+    if kind == DeviceKind::Listener {
+        return listeners::ports().iter().map(u16::to_string).collect();
+    }
     let Some((file, _, _)) = FILES.iter().find(|(_, kinds, _)| kinds.contains(&kind)) else { return Vec::new() };
     let Ok(text) = std::fs::read(proc_root.join(file)) else { return Vec::new() };
     let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
@@ -98,6 +59,8 @@ pub fn present(proc_root: &Path, kind: DeviceKind) -> Vec<String> {
                 .map(|(at, _)| at.to_string())
                 .collect()
         }
+        // Told above; no file has them.
+        DeviceKind::Listener => Vec::new(),
     }
 }
 
@@ -143,7 +106,7 @@ fn stat(text: &[u8], wanted: &[Wanted], numbers: &mut [u64]) {
 }
 
 /// Positions in a line, in the order of [`DeviceKind::Disk`].
-const DISK: [usize; 4] = [3, 5, 7, 9];
+const DISK: [usize; 8] = [3, 5, 7, 9, 6, 10, 12, 13];
 
 fn diskstats(text: &[u8], wanted: &[Wanted], numbers: &mut [u64]) {
     for line in lines(text) {
@@ -180,6 +143,7 @@ fn set(wanted: &[Wanted], kind: DeviceKind, name: &[u8], numbers: &mut [u64], va
 mod tests {
     use super::*;
     use model::device::Device;
+    use model::reading::Look;
     use testkit::fake_proc::FakeTree;
 
     const STAT: &str = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4\nintr 99 0 11 22 33\nctxt 1\n";
@@ -200,11 +164,11 @@ mod tests {
     fn check(kind: DeviceKind, name: &str, expected: &[u64]) {
         let dir = tree();
         let roster = Roster { devices: vec![Device { kind, name: name.to_owned() }] };
-        let mut notes = Vec::new();
-        let mut devices = Devices::open(dir.path(), &roster, &mut notes);
-        let mut numbers = vec![7; devices.numbers()];
-        devices.read(&mut Buffer::new(), &mut numbers);
-        assert_eq!(numbers, expected, "{kind:?} {name} {notes:?}");
+        let mut probes = Probes::none();
+        open(&mut probes, dir.path(), &roster);
+        let mut look = Look::empty(0, roster.numbers());
+        probes.read(&mut look);
+        assert_eq!(look.devices, expected, "{kind:?} {name} {:?}", probes.notes);
     }
 
     #[test]
@@ -212,15 +176,15 @@ mod tests {
         check(DeviceKind::Cpu, "0", &[1, 2, 3, 4, 5, 6, 7, 8]);
         // A kernel with fewer columns.
         check(DeviceKind::Cpu, "1", &[1, 2, 3, 4, ABSENT, ABSENT, ABSENT, ABSENT]);
-        check(DeviceKind::Disk, "sda", &[100, 2000, 300, 4000]);
-        check(DeviceKind::Disk, "sda1", &[1, ABSENT, ABSENT, ABSENT]);
+        check(DeviceKind::Disk, "sda", &[100, 2000, 300, 4000, 5, 7, 600, 700]);
+        check(DeviceKind::Disk, "sda1", &[1, ABSENT, ABSENT, ABSENT, 1, ABSENT, ABSENT, ABSENT]);
         check(DeviceKind::Interface, "eth0", &[10, 20]);
         check(DeviceKind::Interface, "br0:1", &[30, 40]);
         check(DeviceKind::Swap, "/dev/dm-1", &[4_194_300, 70_000]);
         check(DeviceKind::Interrupt, "2", &[22]);
         check(DeviceKind::Interrupt, "4", &[ABSENT]);
         check(DeviceKind::Interrupt, "eth2", &[ABSENT]);
-        check(DeviceKind::Disk, "sdb", &[ABSENT; 4]);
+        check(DeviceKind::Disk, "sdb", &[ABSENT; 8]);
     }
 
     #[test]
@@ -239,9 +203,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let device = |name: &str| Device { kind: DeviceKind::Disk, name: name.to_owned() };
         let roster = Roster { devices: vec![device("sda"), device("sdb")] };
-        let mut notes = Vec::new();
-        Devices::open(dir.path(), &roster, &mut notes);
-        assert_eq!(notes.len(), 1, "{notes:?}");
-        assert!(notes[0].contains("diskstats cannot be read"), "{notes:?}");
+        let mut probes = Probes::none();
+        open(&mut probes, dir.path(), &roster);
+        let [note] = &probes.notes[..] else { panic!("{:?}", probes.notes) };
+        assert!(note.contains("diskstats cannot be read"), "{note}");
     }
 }

@@ -6,11 +6,15 @@ use crate::text::{fields, number};
 use model::reading::{Column, Reading};
 use std::path::Path;
 
-/// Opens the three files.
-pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
+/// Opens /proc/uptime.
+pub(super) fn open_uptime(probes: &mut Probes, proc_root: &Path) {
     probes.keep(&proc_root.join("uptime"), |text, row| {
         fields(text).next().and_then(hundredths).into_iter().for_each(|uptime| row.set(Column::Uptime, uptime));
     });
+}
+
+/// Opens the two files of open files and inodes.
+pub(super) fn open_files(probes: &mut Probes, proc_root: &Path) {
     let fs = proc_root.join("sys/fs");
     probes.keep(&fs.join("file-nr"), |text, row| in_order(text, &[Column::FilesOpen], row));
     probes.keep(&fs.join("inode-nr"), |text, row| in_order(text, &[Column::Inodes, Column::InodesFree], row));
@@ -27,6 +31,11 @@ fn in_order(text: &[u8], columns: &[Column], row: &mut Reading) {
 mod tests {
     use super::super::tests::check;
     use super::*;
+
+    fn open(probes: &mut Probes, proc_root: &Path) {
+        open_uptime(probes, proc_root);
+        open_files(probes, proc_root);
+    }
 
     #[test]
     fn numbers_by_position() {

@@ -5,8 +5,8 @@ use crate::text::{fields, key, key_numbers, lines, number};
 use model::reading::{Column, Reading};
 use std::path::Path;
 
-/// Opens both files.
-pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
+/// Opens /proc/meminfo.
+pub(super) fn open_meminfo(probes: &mut Probes, proc_root: &Path) {
     let meminfo = [
         key("MemTotal", Column::MemTotal),
         key("MemFree", Column::MemFree),
@@ -21,6 +21,11 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
         key("SwapTotal", Column::SwapTotal),
         key("SwapFree", Column::SwapFree),
     ];
+    probes.keep(&proc_root.join("meminfo"), move |text, row| key_numbers(text, &meminfo, row));
+}
+
+/// Opens /proc/vmstat.
+pub(super) fn open_vmstat(probes: &mut Probes, proc_root: &Path) {
     let vmstat = [
         key("pswpin", Column::SwapIn),
         key("pswpout", Column::SwapOut),
@@ -34,7 +39,6 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
         key("workingset_refault_file", Column::RefaultFile),
         key("oom_kill", Column::OomKills),
     ];
-    probes.keep(&proc_root.join("meminfo"), move |text, row| key_numbers(text, &meminfo, row));
     probes.keep(&proc_root.join("vmstat"), move |text, row| {
         key_numbers(text, &vmstat, row);
         allocations(text, row);
@@ -54,6 +58,11 @@ fn allocations(text: &[u8], row: &mut Reading) {
 mod tests {
     use super::super::tests::check;
     use super::*;
+
+    fn open(probes: &mut Probes, proc_root: &Path) {
+        open_meminfo(probes, proc_root);
+        open_vmstat(probes, proc_root);
+    }
 
     #[test]
     fn look_alikes_are_not_taken() {

@@ -7,10 +7,19 @@ use crate::text::{fields, lines, number};
 use model::reading::{Column, Reading};
 use std::path::Path;
 
-/// Opens the four files.
-pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
+/// Opens /proc/net/dev.
+pub(super) fn open_dev(probes: &mut Probes, proc_root: &Path) {
+    probes.keep(&proc_root.join("net/dev"), dev);
+}
+
+/// Opens /proc/net/sockstat.
+pub(super) fn open_sockstat(probes: &mut Probes, proc_root: &Path) {
+    probes.keep(&proc_root.join("net/sockstat"), sockstat);
+}
+
+/// Opens /proc/net/snmp and netstat.
+pub(super) fn open_tcp(probes: &mut Probes, proc_root: &Path) {
     let net = proc_root.join("net");
-    probes.keep(&net.join("dev"), dev);
     probes.keep(&net.join("snmp"), |text, row| {
         headed(text, b"Tcp:", &[("RetransSegs", Column::TcpRetransmits)], row);
     });
@@ -18,7 +27,6 @@ pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
         let wanted = [("ListenOverflows", Column::TcpListenOverflows), ("ListenDrops", Column::TcpListenDrops)];
         headed(text, b"TcpExt:", &wanted, row);
     });
-    probes.keep(&net.join("sockstat"), sockstat);
 }
 
 const RX_BYTES: usize = 0;
@@ -91,6 +99,12 @@ fn sockstat(text: &[u8], row: &mut Reading) {
 mod tests {
     use super::super::tests::check;
     use super::*;
+
+    fn open(probes: &mut Probes, proc_root: &Path) {
+        open_dev(probes, proc_root);
+        open_tcp(probes, proc_root);
+        open_sockstat(probes, proc_root);
+    }
 
     #[test]
     fn loopback_apart_and_tcp_by_name() {

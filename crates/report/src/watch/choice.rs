@@ -29,12 +29,16 @@ pub fn devices(module: Module, compat: Compat, wish: Wish<'_>, present: &[String
     };
     let names = match (module, wish.named) {
         (Module::Cpu, _) if all_cpus => present.to_vec(),
-        (Module::Disk | Module::Io, Some(names)) => names.iter().map(|name| bare(name).to_owned()).collect(),
+        (Module::Disk | Module::DiskQueue | Module::Io, Some(names)) => {
+            names.iter().map(|name| bare(name).to_owned()).collect()
+        }
         (_, Some(names)) => names.to_vec(),
         (Module::Int, None) => return interrupts(present, wish.full),
         (Module::Cpu, None) => total(),
         (_, None) if !wish.full => total(),
-        (Module::Disk | Module::Io, None) => sorted(whole),
+        (Module::Disk | Module::DiskQueue | Module::Io, None) => sorted(whole),
+        // In the order of their numbers, which are no words.
+        (Module::Listen, None) => present.to_vec(),
         (Module::Net, None) => sorted(present).into_iter().filter(|name| name != "lo").collect(),
         (_, None) => sorted(present),
     };

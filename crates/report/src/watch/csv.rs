@@ -67,9 +67,10 @@ pub fn headings(screen: &Screen, epoch: bool) -> String {
 pub fn row(screen: &Screen, tick: &Tick<'_>, epoch: bool) -> String {
     let mut fields = Vec::new();
     for block in screen.blocks() {
-        let in_bits =
-            screen.style().compat == Compat::Dool && screen.style().bits && block.layout.format.kind == Kind::Bytes;
-        for cell in tick.cells(&block.shown, screen.style().compat).into_iter().flatten() {
+        let bits = screen.style().compat == Compat::Dool && screen.style().bits;
+        for (at, cell) in tick.cells(&block.shown, screen.style().compat).into_iter().flatten().enumerate() {
+            let formats = &block.layout.formats;
+            let in_bits = bits && formats.get(at % formats.len()).is_some_and(|format| format.kind == Kind::Bytes);
             fields.push(match cell {
                 Cell::Text(text) => text,
                 Cell::Number(None) => String::new(),

@@ -168,7 +168,8 @@ impl Screen {
     fn nicks(&self, block: &Block, fixed: bool) -> String {
         let (theme, layout) = (&self.theme, &block.layout);
         let dool = self.style.compat == Compat::Dool;
-        let nicks = layout.nicks.iter().map(|nick| format!("{}{}", theme.subtitle, centred(nick, layout.format.width)));
+        let nicks = layout.nicks.iter().zip(&layout.formats);
+        let nicks = nicks.map(|(nick, format)| format!("{}{}", theme.subtitle, centred(nick, format.width)));
         let nicks: Vec<_> = nicks.collect();
         let (between, after, between_devices) = if dool {
             let reset = theme.reset;
@@ -183,14 +184,15 @@ impl Screen {
     }
 
     fn cells(&self, block: &Block, tick: &Tick<'_>, fixed: bool) -> String {
-        let (theme, format) = (&self.theme, block.layout.format);
+        let (theme, formats) = (&self.theme, &block.layout.formats);
         let between = match (self.style.compat, self.style.ascii) {
             (Compat::Dstat07 | Compat::Dstat08, _) => format!("{}:", theme.frame),
             (Compat::Dool, true) => format!("{}:{}", theme.subframe, theme.reset),
             (Compat::Dool, false) => format!("{}┊{}", theme.subframe, theme.reset),
         };
         let device = |cells: &Vec<Cell>| {
-            let cells: Vec<_> = cells.iter().map(|cell| format.draw(cell, &self.style, theme, fixed)).collect();
+            let drawn = cells.iter().zip(formats).map(|(cell, format)| format.draw(cell, &self.style, theme, fixed));
+            let cells: Vec<_> = drawn.collect();
             cells.join(" ")
         };
         let devices: Vec<_> = tick.cells(&block.shown, self.style.compat).iter().map(device).collect();
@@ -214,8 +216,7 @@ impl Block {
 impl Layout {
     /// Characters of the columns of one device.
     fn device_width(&self) -> usize {
-        let columns = self.nicks.len();
-        columns * self.format.width + columns.saturating_sub(1)
+        self.formats.iter().map(|format| format.width + 1).sum::<usize>().saturating_sub(1)
     }
 
     /// How often the columns are named: once for each title.

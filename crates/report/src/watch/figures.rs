@@ -3,7 +3,7 @@
 //! Rates divide by the time that really passed, which dstat does not: see `docs/compatibility/dstat.md`.
 
 use super::cell::Cell;
-use super::{Compat, Module, Shown, TOTAL};
+use super::{Compat, Module, Shown, TOTAL, own};
 use model::device::{DeviceKind, Roster};
 use model::reading::{ABSENT, Column, Reading};
 
@@ -48,7 +48,7 @@ const TICKS: [Column; 8] = [
 const SECTOR: f64 = 512.0;
 const KIB: f64 = 1024.0;
 
-type Numbers = Vec<Option<f64>>;
+pub(super) type Numbers = Vec<Option<f64>>;
 
 impl Tick<'_> {
     /// The cells of a module: one list for each device, or one list.
@@ -67,8 +67,14 @@ impl Tick<'_> {
         }
     }
 
+    /// A number of a device as it stands.
+    pub(super) fn device_gauge(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
+        let value = *self.roster.of(kind, name, self.to.devices)?.get(number)?;
+        (value != ABSENT).then_some(value as f64)
+    }
+
     /// Seconds that rates are divided by.
-    fn seconds(&self) -> Option<f64> {
+    pub(super) fn seconds(&self) -> Option<f64> {
         let seconds = match self.from {
             Some(from) => self.to.reading.at_ns.saturating_sub(from.reading.at_ns) as f64 / 1e9,
             None => self.to.reading.get(Column::Uptime)? as f64 / 100.0,
@@ -91,7 +97,7 @@ impl Tick<'_> {
     }
 
     /// How much a number of a device grew.
-    fn device_growth(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
+    pub(super) fn device_growth(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
         let of = |sight: Sight<'_>| {
             let value = *self.roster.of(kind, name, sight.devices)?.get(number)?;
             (value != ABSENT).then_some(value)
@@ -127,7 +133,8 @@ impl Tick<'_> {
             // dstat knows no traffic before it started.
             Module::Net if self.from.is_none() => vec![Some(0.0); 2],
             Module::Net => pair(DeviceKind::Interface, [Column::NetRxBytes, Column::NetTxBytes], [0, 1], 1.0),
-            _ => self.swap(device),
+            Module::Swap => self.swap(device),
+            own => own::of_device(self, own, device),
         }
     }
 
@@ -217,9 +224,7 @@ impl Tick<'_> {
             Module::Unix => gauges(&[C::UnixDatagram, C::UnixStream, C::UnixListening, C::UnixConnected]),
             Module::Vm => rates(&[C::MajorFaults, C::MinorFaults, C::PageAllocations, C::PageFrees]),
             // Those with devices, and the time of day, are not asked for here.
-            Module::Cpu | Module::Disk | Module::Int | Module::Io | Module::Net | Module::Swap | Module::Time => {
-                Vec::new()
-            }
+            own => own::of_machine(self, own),
         }
     }
 }

@@ -11,6 +11,7 @@ mod draw;
 mod figures;
 mod module;
 mod number;
+mod own;
 mod theme;
 pub mod vmstat;
 

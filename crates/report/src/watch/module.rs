@@ -2,8 +2,8 @@
 //!
 //! What the numbers are is told by `figures`.
 
-use super::Compat;
 use super::cell::{Format, Kind};
+use super::{Compat, own};
 
 /// A module: a group of columns under one heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,10 +52,24 @@ pub enum Module {
     Unix,
     /// `--vm`: page faults and allocations.
     Vm,
+    /// `--cgroup`: a control group.
+    Cgroup,
+    /// `--disk-queue`: how long operations of disks take, and how many wait.
+    DiskQueue,
+    /// `--listen`: accept queues.
+    Listen,
+    /// `--psi`: time lost for want of CPU, memory, disks.
+    Psi,
+    /// `--run-queue`: processes that could run, and CPU time that the hypervisor took.
+    RunQueue,
+    /// `--tcp-trouble`: connections refused, segments sent again, ports that rest.
+    TcpTrouble,
+    /// `--tree`: the processes of a server.
+    Tree,
 }
 
 /// Every module with its name, which is a long option.
-const NAMES: [(Module, &str); 22] = [
+const NAMES: [(Module, &str); 29] = [
     (Module::Cpu, "cpu"),
     (Module::Disk, "disk"),
     (Module::Epoch, "epoch"),
@@ -78,6 +92,13 @@ const NAMES: [(Module, &str); 22] = [
     (Module::Udp, "udp"),
     (Module::Unix, "unix"),
     (Module::Vm, "vm"),
+    (Module::Cgroup, "cgroup"),
+    (Module::DiskQueue, "disk-queue"),
+    (Module::Listen, "listen"),
+    (Module::Psi, "psi"),
+    (Module::RunQueue, "run-queue"),
+    (Module::TcpTrouble, "tcp-trouble"),
+    (Module::Tree, "tree"),
 ];
 
 /// What is shown of which devices; `total` is all of a kind.
@@ -85,7 +106,8 @@ const NAMES: [(Module, &str); 22] = [
 pub struct Shown {
     /// The module.
     pub module: Module,
-    /// Its devices, for the modules that have some: CPUs, disks, interfaces, swaps, interrupts. Names as the kernel has them.
+    /// Its devices, for the modules that have some: CPUs, disks, interfaces, swaps, interrupts, ports. Names as the kernel has them.
+    /// For a control group or a process tree, what it is called.
     pub devices: Vec<String>,
 }
 
@@ -97,7 +119,8 @@ pub const TOTAL: &str = "total";
 pub(super) struct Layout {
     pub(super) title: Title,
     pub(super) nicks: Vec<String>,
-    pub(super) format: Format,
+    /// Of each column.
+    pub(super) formats: Vec<Format>,
 }
 
 /// What stands over the columns.
@@ -130,11 +153,18 @@ impl Module {
     /// Whether it has devices of its own.
     #[must_use]
     pub fn has_devices(self) -> bool {
-        matches!(self, Module::Cpu | Module::Disk | Module::Int | Module::Io | Module::Net | Module::Swap)
+        use Module::{Cpu, Disk, DiskQueue, Int, Io, Listen, Net, Swap};
+        matches!(self, Cpu | Disk | DiskQueue | Int | Io | Listen | Net | Swap)
     }
 
-    fn nicks(self, compat: Compat) -> &'static [&'static str] {
-        match (self, compat) {
+    /// Whether it is about one thing that must be named: its option takes a value.
+    #[must_use]
+    pub fn is_named(self) -> bool {
+        matches!(self, Module::Cgroup | Module::Tree)
+    }
+
+    fn nicks(self, compat: Compat) -> Vec<&'static str> {
+        let nicks: &[&str] = match (self, compat) {
             (Module::Cpu, Compat::Dstat07) => &["usr", "sys", "idl", "wai", "hiq", "siq"],
             (Module::Cpu, _) => &["usr", "sys", "idl", "wai", "stl"],
             (Module::Mem, Compat::Dstat07) => &["used", "buff", "cach", "free"],
@@ -160,10 +190,12 @@ impl Module {
             (Module::Udp, _) => &["lis", "act"],
             (Module::Unix, _) => &["dgm", "str", "lis", "act"],
             (Module::Vm, _) => &["majpf", "minpf", "alloc", "free"],
-        }
+            (own, _) => return own::nicks(own),
+        };
+        nicks.to_vec()
     }
 
-    fn format(self, compat: Compat) -> Format {
+    fn format(self, compat: Compat, column: usize) -> Format {
         let bytes = if compat == Compat::Dstat07 { Kind::Whole } else { Kind::Bytes };
         match self {
             Module::Cpu => Format::new(Kind::Percent, 3, 34.0),
@@ -183,6 +215,7 @@ impl Module {
             },
             // As wide as the text is; no colours by size.
             Module::Time => Format::new(Kind::Whole, 0, 0.0),
+            own => own::format(own, column),
         }
     }
 
@@ -207,6 +240,7 @@ impl Module {
             Module::Vm => "virtual memory",
             // These have one title for each device.
             Module::Cpu | Module::Disk | Module::Io | Module::Net => "",
+            own => own::title(own),
         }
     }
 
@@ -219,7 +253,8 @@ impl Module {
             Module::Disk => format!("dsk/{}", device.strip_prefix("cciss/").unwrap_or(device)),
             Module::Io => format!("io/{device}"),
             Module::Swap => format!("swap/{}", short(device.rsplit('/').next().unwrap_or(device), 4)),
-            _ => format!("net/{device}"),
+            Module::Net => format!("net/{device}"),
+            own => own::device_title(own, device),
         }
     }
 }
@@ -236,7 +271,7 @@ impl Shown {
         let Shown { module, devices } = self;
         let nicks = match module {
             Module::Int => devices.clone(),
-            _ => module.nicks(compat).iter().map(|&nick| nick.to_owned()).collect(),
+            _ => module.nicks(compat).into_iter().map(str::to_owned).collect(),
         };
         let one_swap = *module == Module::Swap && (compat != Compat::Dool || devices.len() < 2);
         let title = if module.title().is_empty() || *module == Module::Swap && !one_swap {
@@ -244,9 +279,12 @@ impl Shown {
         } else {
             Title::One(module.title().to_owned())
         };
-        let format = module.format(compat);
-        let width = if *module == Module::Time { clock.chars().count() } else { format.width };
-        Layout { title, nicks, format: Format { width, ..format } }
+        let format = |column| match module {
+            Module::Time => Format { width: clock.chars().count(), ..module.format(compat, column) },
+            _ => module.format(compat, column),
+        };
+        let formats = (0..nicks.len()).map(format).collect();
+        Layout { title, nicks, formats }
     }
 }
 
