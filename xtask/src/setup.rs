@@ -49,7 +49,7 @@ const TESTS: [Need; 12] = [
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
 ];
 
-const BENCH: [Need; 8] = [
+const BENCH: [Need; 11] = [
     Need { packages: &["wrk"], for_what: "benchmarks" },
     Need { packages: &["hyperfine"], for_what: "benchmarks" },
     Need { packages: &["nghttp2-client"], for_what: "benchmarks (h2load)" },
@@ -58,6 +58,9 @@ const BENCH: [Need; 8] = [
     Need { packages: &["openssl"], for_what: "benchmarks (a certificate)" },
     Need { packages: &["strace"], for_what: "benchmarks (system calls per request)" },
     Need { packages: &["valgrind"], for_what: "benchmarks (instructions per request)" },
+    Need { packages: &["procps"], for_what: "benchmarks of the monitor (vmstat)" },
+    Need { packages: &["sysstat"], for_what: "benchmarks of the monitor (sar)" },
+    Need { packages: &["atop"], for_what: "benchmarks of the monitor" },
 ];
 
 const VM: [Need; 5] = [

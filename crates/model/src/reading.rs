@@ -167,6 +167,13 @@ columns! {
     UnixStream "unix.stream" Gauge "/proc/net/unix.";
     UnixListening "unix.listening" Gauge "/proc/net/unix, streams that listen.";
     UnixConnected "unix.connected" Gauge "/proc/net/unix, streams that are connected.";
+    TreePss "tree.pss" Gauge "Resident bytes of the server's processes, each shared page divided among those that share it (smaps_rollup); taken every few seconds, never while memory is short.";
+    TreeUss "tree.uss" Gauge "Resident bytes that a process of the server shares with nobody, summed (smaps_rollup Private_Clean and Private_Dirty).";
+    TreeSwap "tree.swap" Gauge "Bytes of the server's processes in swap (smaps_rollup; while memory is short VmSwap of status).";
+    TreeSharesAgeNs "tree.shares_age_ns" Gauge "How old tree.pss and tree.uss are, ns.";
+    TreeSharesCostNs "tree.shares_cost_ns" Gauge "CPU time that looking at them took, ns: it is not in sampler.cost_ns.";
+    SamplerStorm "sampler.storm" Gauge "1 while memory is short and readings come faster, else 0; absent when no faster rate was asked for.";
+    SamplerExtra "sampler.extra" Gauge "1 when this reading was taken between the appointments of the watch, for the sake of a storm, else 0.";
     DiskReadMs "disk.read_ms" Counter "/proc/diskstats, whole devices, ms that completed reads took.";
     DiskWriteMs "disk.write_ms" Counter "/proc/diskstats, whole devices, ms that completed writes took.";
     ListenQueue "listen.queue" Gauge "Connections waiting to be accepted by the listening TCP socket whose queue is fullest.";

@@ -14,6 +14,7 @@ mod listeners;
 mod memory;
 mod net;
 mod psi;
+mod shares;
 mod tables;
 mod tree;
 mod tree_thread;

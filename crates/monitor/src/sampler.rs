@@ -67,6 +67,14 @@ pub enum MonitorError {
         /// What was asked for.
         capacity: usize,
     },
+    /// The rate of a storm has no grid in common with that of the watch.
+    #[error("the period in a storm must be a whole part of {period_ns} ns and at least 1 ms, not {storm_period_ns} ns")]
+    StormPeriod {
+        /// The period of the watch.
+        period_ns: Nanos,
+        /// What was asked for.
+        storm_period_ns: Nanos,
+    },
     /// Paths that are no text.
     #[error("a watch must be plain text to be handed to the sampler: {0}")]
     Orders(#[from] serde_json::Error),
@@ -97,6 +105,8 @@ pub enum MonitorError {
     End(std::io::Error),
 }
 
+/// The shortest period.
+const SHORTEST: Nanos = SECOND / 1000;
 /// How long the first reading may take.
 const READY: Duration = Duration::from_secs(10);
 /// How long a sampler may take to end before it is killed.
@@ -108,8 +118,13 @@ impl Sampler {
     /// Starts `exe @sampler` and waits until its first reading exists.
     pub fn start(exe: &Path, watch: &Watch) -> Result<Sampler, MonitorError> {
         let Watch { period_ns, capacity, .. } = *watch;
-        if period_ns < SECOND / 1000 || capacity < 2 {
+        if period_ns < SHORTEST || capacity < 2 {
             return Err(MonitorError::Watch { period_ns, capacity });
+        }
+        if let Some(storm_period_ns) = watch.storm_period_ns
+            && (storm_period_ns < SHORTEST || !period_ns.is_multiple_of(storm_period_ns))
+        {
+            return Err(MonitorError::StormPeriod { period_ns, storm_period_ns });
         }
         let orders = serde_json::to_string(watch)?;
         let memory = |source: rustix::io::Errno| MonitorError::Memory { capacity, source: source.into() };

@@ -13,6 +13,10 @@ use std::path::PathBuf;
 pub struct Watch {
     /// Time between two readings, in nanoseconds; at least a millisecond.
     pub period_ns: Nanos,
+    /// Time between two readings while memory is short, a whole part of `period_ns`; `None` to keep the period in any case. The
+    /// readings between the appointments say so in [`SamplerExtra`](model::reading::Column::SamplerExtra).
+    #[serde(default)]
+    pub storm_period_ns: Option<Nanos>,
     /// How many readings there is room for until they are collected; the earliest are overwritten after that, and a note says so.
     /// One takes about 1 KB of locked memory.
     pub capacity: usize,
@@ -23,6 +27,10 @@ pub struct Watch {
     pub group: GroupDirs,
     /// The root of the server's process tree.
     pub root_pid: Option<u32>,
+    /// How often the memory that the processes of the tree share is looked at, in nanoseconds; `None` for never. It is dear, some
+    /// milliseconds for a large process, and holds up its page faults meanwhile: ten seconds is often enough.
+    #[serde(default)]
+    pub shares_period_ns: Option<Nanos>,
     /// The TCP port on which the server listens.
     pub port: Option<u16>,
     /// The accept queues of all listening sockets: the fullest, and those of the ports in the roster.
@@ -131,10 +139,12 @@ impl Default for Watch {
     fn default() -> Self {
         Watch {
             period_ns: SECOND,
+            storm_period_ns: None,
             capacity: 3600,
             parts: all_parts(),
             group: GroupDirs::default(),
             root_pid: None,
+            shares_period_ns: None,
             port: None,
             listeners: false,
             tables: Vec::new(),

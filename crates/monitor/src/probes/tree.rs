@@ -36,7 +36,7 @@ pub(super) const COLUMNS: [Column; 9] = [
 const LIST_EVERY: u32 = 8;
 
 /// Processes for which there is room from the start.
-const ROOM: usize = 4096;
+pub(super) const ROOM: usize = 4096;
 
 /// The process tree under one root.
 pub(super) struct Tree {
@@ -138,6 +138,11 @@ impl Tree {
     /// Whether there is a process of which the last scan could not tell whose it is.
     fn unknown(&self) -> bool {
         self.followed.iter().any(|process| process.side == Side::Unknown)
+    }
+
+    /// The processes of the tree at the last scan.
+    pub(super) fn members(&self) -> impl Iterator<Item = u32> {
+        self.followed.iter().filter(|process| process.counts()).map(|process| process.pid)
     }
 
     fn list(&mut self) -> Result<(), Errno> {

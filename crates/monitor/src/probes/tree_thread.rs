@@ -4,6 +4,7 @@
 //! thread that keeps the appointments asks, waits a bounded time, and otherwise goes on without the tree: those columns are then
 //! absent in that row, and the rest of it is on time.
 
+use super::shares::{self, Members};
 use super::tree::{COLUMNS, Tree};
 use super::{Probe, Probes};
 use crate::appointments::{now, timespec};
@@ -21,15 +22,21 @@ const STACK: usize = 128 * 1024;
 /// Starts the thread, if there is a tree to look at.
 pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     let Some(root) = watch.root_pid else { return };
+    let members = shares::open(probes, watch);
     let handoff = Arc::new(Handoff::default());
     let tree = Tree::open(&watch.proc_root, root, &mut probes.notes).and_then(|mut tree| {
         // The first look is at every process of the host; the thread shall not begin with that.
-        tree.scan(None, &mut Reading::empty(0)).map(|()| tree)
+        tree.scan(None, &mut Reading::empty(0))?;
+        members.iter().for_each(|members| members.are(tree.members()));
+        Ok(tree)
     });
     let opened = tree.map_err(std::io::Error::from).and_then(|tree| {
         let theirs = Arc::clone(&handoff);
         // It lives as long as the process, which ends by returning from its main function.
-        std::thread::Builder::new().name("tree".to_owned()).stack_size(STACK).spawn(move || answer(tree, &theirs))
+        std::thread::Builder::new()
+            .name("tree".to_owned())
+            .stack_size(STACK)
+            .spawn(move || answer(tree, &theirs, members.as_ref()))
     });
     match opened {
         Ok(_) => probes.add(Asker { handoff, patience: watch.period_ns / 2 }),
@@ -80,7 +87,7 @@ impl Probe for Asker {
     }
 }
 
-fn answer(mut tree: Tree, handoff: &Handoff) {
+fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
     let Handoff { asked, answered, forks, values } = handoff;
     let mut answer = 0;
     loop {
@@ -92,6 +99,7 @@ fn answer(mut tree: Tree, handoff: &Handoff) {
         if tree.scan(forks, &mut row).is_err() {
             row = Reading::empty(0);
         }
+        members.into_iter().for_each(|members| members.are(tree.members()));
         for (value, &column) in values.iter().zip(&COLUMNS) {
             value.store(row.get(column).unwrap_or(ABSENT), Ordering::Relaxed);
         }
