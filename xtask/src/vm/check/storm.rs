@@ -1,5 +1,5 @@
 //! The first document's storm, whole and in its own sizes: ten CGI programs of 200 MB at once in 1 GB, for two minutes, under Apache
-//! with MaxRequestWorkers 256. The sampler must lose no second, and its totals must be the kernel's; dstat runs beside it.
+//! with MaxRequestWorkers 256. The sampler and `webdyno watch` must lose no second, and totals must be the kernel's; dstat runs beside them.
 
 use super::dstat::{self, Rows};
 use super::table::{Table, diskstats, vmstat};
@@ -17,6 +17,8 @@ const WATCHED: u64 = 220;
 const PATIENCE: Duration = Duration::from_secs(900);
 /// How far totals may lie apart: the two are not taken in the same millisecond.
 const APART: f64 = 0.005;
+/// How far sums of rows may lie apart, each rounded to its four characters.
+const ROUNDED: f64 = 0.02;
 
 const PREPARE: &str = "\
 set -e
@@ -34,6 +36,8 @@ cd /root/storm
 counters() { cat /proc/vmstat > $1.vmstat; cat /proc/diskstats > $1.diskstats; cat /proc/pressure/memory > $1.pressure; }
 dstat -T -d -c -m -s -l -n -r -g -p 1 > dstat.txt 2> dstat.err &
 dstat=$!
+OURS/webdyno watch -T -d -c -m -s -l -n -r -g -p 1 > watch.txt 2> watch.err &
+watch=$!
 OURS/record OURS/webdyno WATCHED > readings.csv 2> notes.txt &
 record=$!
 until grep -q . notes.txt; do sleep 0.2; done
@@ -48,7 +52,7 @@ killall -q -9 memhog
 sleep 15
 counters after
 kill -0 $record && echo yes > watched
-kill -INT $dstat
+kill -INT $dstat $watch
 wait $record
 echo done
 ";
@@ -64,11 +68,12 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     let mut seen =
         Seen::titled("A storm of the whole machine, two minutes: ten CGI programs of 200 MB at once in 1 GB");
     let readings = Table::parse(&file(&guest, "readings.csv")?)?;
+    let watch = dstat::parse(&file(&guest, "watch.txt")?);
     let rows = dstat::parse(&file(&guest, "dstat.txt")?);
     let kernel = Kernel::of(&guest)?;
     setting(&mut seen, &guest, &kernel)?;
-    seconds(&mut seen, &readings, &rows);
-    totals(&mut seen, &readings, &rows, &kernel);
+    seconds(&mut seen, &readings, &watch, &rows);
+    totals(&mut seen, &readings, &watch, &rows, &kernel);
     let notes = file(&guest, "notes.txt")?;
     seen.say(format!("\nNotes of the sampler:\n\n```\n{}```", notes.replace("ready\n", "")));
     let watched = file(&guest, "watched").is_ok();
@@ -149,7 +154,7 @@ fn setting(seen: &mut Seen, guest: &Guest, kernel: &Kernel) -> anyhow::Result<()
     Ok(())
 }
 
-fn seconds(seen: &mut Seen, readings: &Table, rows: &Rows) {
+fn seconds(seen: &mut Seen, readings: &Table, watch: &Rows, rows: &Rows) {
     let mut late = readings.column("sampler.late_ns");
     late.sort_unstable();
     let ms = |ns: u64| ns as f64 / 1e6;
@@ -171,10 +176,11 @@ fn seconds(seen: &mut Seen, readings: &Table, rows: &Rows) {
         readings.growth("sampler.major_faults").unwrap_or(0),
     ));
     seen.expect(readings.missing() == 0, || format!("the sampler lost {} seconds", readings.missing()));
+    seen.expect(watch.gaps == 0 && watch.rows > 0, || format!("webdyno watch lost {} seconds", watch.gaps));
     seen.expect(rows.gaps + rows.missed > 0, || "dstat lost nothing: this storm shows no difference".to_owned());
 }
 
-fn totals(seen: &mut Seen, readings: &Table, rows: &Rows, kernel: &Kernel) {
+fn totals(seen: &mut Seen, readings: &Table, watch: &Rows, rows: &Rows, kernel: &Kernel) {
     seen.say("| over the whole storm | kernel | readings | apart |\n|---|---|---|---|");
     let pairs = [
         ("pages read from swap", kernel.swap_in, "vm.pswpin"),
@@ -191,8 +197,13 @@ fn totals(seen: &mut Seen, readings: &Table, rows: &Rows, kernel: &Kernel) {
         seen.expect(apart.abs() <= APART, || format!("{what}: {told} instead of {truth}"));
     }
     let written = kernel.disk[3] as f64 / 2048.0;
-    seen.say(format!(
-        "\nWritten, as dstat's rows add up: {:.0} MiB; the kernel's: {written:.0} MiB.",
-        rows.written_mib
-    ));
+    let apart = (watch.written_mib - written) / written.max(1.0);
+    seen.say("\n| written | MiB, as the rows add up | MiB/s in the largest row |\n|---|---|---|");
+    seen.say(format!("| the kernel | {written:.0} | |"));
+    for (who, rows) in [("`webdyno watch`", watch), ("Debian's dstat", rows)] {
+        seen.say(format!("| {who} | {:.0} | {:.0} |", rows.written_mib, rows.peak_mib));
+    }
+    seen.expect(apart.abs() <= ROUNDED, || {
+        format!("the rows of webdyno watch add up to {:.0} MiB written, and {written:.0} were", watch.written_mib)
+    });
 }
