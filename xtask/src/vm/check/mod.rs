@@ -109,6 +109,8 @@ fn furnish(guest: &Guest, places: &Places) -> anyhow::Result<()> {
     for folder in ["plans", "sites"] {
         guest.put(&root().join(folder), &format!("{OURS}/{folder}"))?;
     }
+    // A reset takes what is only in the guest's memory.
+    guest.sh("sync", SHORT)?;
     Ok(())
 }
 

@@ -31,7 +31,7 @@ find / -xdev \\( -path /opt -o -path /etc -o -path /usr \\) -prune -o -name 'web
 ls -d /sys/fs/cgroup/webdyno-* 2> /dev/null
 ls /var/lib/webdyno/*.journal 2> /dev/null
 grep webdyno- /proc/swaps
-pgrep -af 'webdyno|memhog'
+ps -e -o comm= | grep -x -e webdyno -e memhog
 true
 ";
 
@@ -40,6 +40,9 @@ const BY: [(&str, &str); 2] = [
     ("`webdyno restore`", "OURS/webdyno restore"),
     ("the next run", "TMPDIR=/var/tmp OURS/webdyno run --plain --quick OURS/plans/first-look.toml > /root/next.out"),
 ];
+
+/// How sentences about what was put back begin.
+const PUT_BACK: [&str; 4] = ["deleted the ", "removed the group", "took the ", "ended "];
 
 pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     let mut seen = Seen::titled("The machine is reset in the middle of a run");
@@ -55,7 +58,8 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
         // A run may end without a winner; what it may not do is fail.
         let fine = matches!(said.status.code(), Some(0 | 1 | 3));
         let left = remains(&guest)?;
-        let told: Vec<&str> = said.out.lines().chain(said.err.lines()).filter(|line| !line.is_empty()).collect();
+        let told = said.out.lines().chain(said.err.lines());
+        let told: Vec<&str> = told.filter(|line| PUT_BACK.iter().any(|verb| line.contains(verb))).collect();
         seen.say(format!("| {when} | {who} | {} | {} | {} |", after_boot.join("; "), told.join("; "), left.join("; ")));
         seen.expect(fine, || format!("{when}: {who} ended with {}: {}", said.status, said.err));
         seen.expect(left.is_empty(), || format!("{when}: {who} left {}", left.join("; ")));
