@@ -172,7 +172,7 @@ pub(crate) struct LangFlag {
 }
 
 /// Languages of reports.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Lang {
     En,
     Ja,

@@ -36,6 +36,12 @@ macro_rules! columns {
                 match self { $(Column::$variant => $name),* }
             }
 
+            /// Where it comes from, and in what unit it is stored: one sentence.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                match self { $(Column::$variant => $about),* }
+            }
+
             /// Counter or gauge.
             #[must_use]
             pub fn kind(self) -> Kind {

@@ -13,6 +13,7 @@ mod appointments;
 mod privileges;
 mod probes;
 mod process;
+mod processes;
 mod reader;
 mod ring;
 mod roots;
@@ -24,6 +25,7 @@ mod watch;
 
 pub use probes::present;
 pub use process::sampler_main;
+pub use processes::{ProcessFile, processes};
 pub use reader::Reader;
 pub use roots::{Known, RootError, root_of};
 pub use sampler::{Awaited, MonitorError, News, Sampler};

@@ -11,14 +11,15 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A sampler process. It ends when this value is dropped, and by itself when this process dies.
 #[derive(Debug)]
 pub struct Sampler {
     ring: Ring,
-    child: Child,
+    pid: u32,
+    child: Mutex<Child>,
     taken: Mutex<Taken>,
 }
 
@@ -129,7 +130,7 @@ impl Sampler {
         let orders = serde_json::to_string(watch)?;
         let memory = |source: rustix::io::Errno| MonitorError::Memory { capacity, source: source.into() };
         let (ring, file) = Ring::create(watch.shape()).map_err(memory)?;
-        let child = Command::new(exe)
+        let mut child = Command::new(exe)
             .arg("@sampler")
             .arg(orders)
             .stdin(Stdio::piped())
@@ -139,8 +140,10 @@ impl Sampler {
             .process_group(0)
             .spawn()
             .map_err(|source| MonitorError::Start { exe: exe.to_owned(), source })?;
-        let mut sampler = Sampler { ring, child, taken: Mutex::default() };
-        let complaint = sampler.child.stderr.take().map(complaint).transpose()?.unwrap_or_default();
+        let stderr = child.stderr.take();
+        // From here on it is ended when this function gives up.
+        let sampler = Sampler { ring, pid: child.id(), child: Mutex::new(child), taken: Mutex::default() };
+        let complaint = stderr.map(complaint).transpose()?.unwrap_or_default();
         if sampler.ring.published() > 0 {
             return Ok(sampler);
         }
@@ -152,7 +155,7 @@ impl Sampler {
     /// The number of the sampler process.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     /// What the sampler was refused and what it could not open, one sentence each.
@@ -223,7 +226,7 @@ impl Sampler {
     /// Whether the process is gone; it is left to be reaped by `end`.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         // One that cannot be waited for has been reaped.
         pid.is_none_or(|pid| !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None)))
     }
@@ -242,7 +245,7 @@ impl Sampler {
     /// Has one last reading taken, ends the sampler and returns every reading that was collected or that the ring still holds.
     ///
     /// A sampler that was killed is no error: what it read before is returned, with a note.
-    pub fn finish(mut self) -> Result<Readings, MonitorError> {
+    pub fn finish(self) -> Result<Readings, MonitorError> {
         let mut notes = self.stop()?;
         self.collect();
         let Taken { rows, lost, .. } = std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
@@ -254,8 +257,8 @@ impl Sampler {
 
     /// Has one last reading taken and ends the sampler; what the ring holds can still be looked at. Returns its notes, with one
     /// more when it did not end as it should have.
-    pub fn stop(&mut self) -> Result<Vec<String>, MonitorError> {
-        let early = self.child.try_wait().map_err(MonitorError::End)?;
+    pub fn stop(&self) -> Result<Vec<String>, MonitorError> {
+        let early = self.child().try_wait().map_err(MonitorError::End)?;
         let status = self.end().map_err(MonitorError::End)?;
         let mut notes = self.ring.notes();
         if early.is_some() {
@@ -266,17 +269,22 @@ impl Sampler {
         Ok(notes)
     }
 
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes the life line and waits; kills a sampler that does not hear.
-    fn end(&mut self) -> std::io::Result<ExitStatus> {
-        drop(self.child.stdin.take());
+    fn end(&self) -> std::io::Result<ExitStatus> {
+        let mut child = self.child();
+        drop(child.stdin.take());
         let deadline = Instant::now() + ENDING;
         loop {
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
             if Instant::now() >= deadline {
-                self.child.kill()?;
-                return self.child.wait();
+                child.kill()?;
+                return child.wait();
             }
             std::thread::sleep(Duration::from_millis(1));
         }

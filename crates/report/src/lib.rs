@@ -12,6 +12,7 @@ pub mod json;
 mod language;
 pub mod load;
 pub mod markdown;
+pub mod openmetrics;
 pub mod screen;
 pub mod search;
 pub mod text;

@@ -75,6 +75,7 @@ fn every_row_of_the_document_is_drawn_again() {
             page_bytes: 4096,
             epoch: 0.0,
             clock: "",
+            processes: None,
         };
         assert_eq!(screen.row(&tick, true, None).trim_end(), line);
         rows += 1;
@@ -119,7 +120,14 @@ fn a_late_row_says_so_and_divides_by_the_time_that_passed() {
     let (from, to) = (look(SECOND, 0), look(5 * SECOND, 4 * 2048));
     let sight = |reading| Sight { reading, devices: &[] };
     let roster = Roster::default();
-    let tick =
-        Tick { from: Some(sight(&from)), to: sight(&to), roster: &roster, page_bytes: 4096, epoch: 0.0, clock: "" };
+    let tick = Tick {
+        from: Some(sight(&from)),
+        to: sight(&to),
+        roster: &roster,
+        page_bytes: 4096,
+        epoch: 0.0,
+        clock: "",
+        processes: None,
+    };
     assert_eq!(screen.row(&tick, true, Some(3.0)), "1024k    0  late 3.0s");
 }

@@ -2,8 +2,8 @@
 //!
 //! Looked up once, at the start. What cannot be found is an error, because nobody asks for a group to see nothing.
 
-use anyhow::{bail, ensure};
-use monitor::GroupDirs;
+use anyhow::{Context, bail, ensure};
+use monitor::{GroupDirs, Known, root_of};
 use std::path::{Path, PathBuf};
 
 /// The directories of a group, named by its path below a hierarchy (`system.slice/apache2.service`) or by a whole path into one.
@@ -58,50 +58,16 @@ impl Mount {
     }
 }
 
-/// The first process of a server: by its number, or the only one of a name that no other of the name has started.
+/// The first process of a server, by its number or by the server's name.
 pub(super) fn tree(typed: &str, proc_root: &Path) -> anyhow::Result<u32> {
     if let Ok(pid) = typed.parse::<u32>() {
-        ensure!(proc_root.join(typed).is_dir(), "--tree {typed}: there is no such process");
+        ensure!(proc_root.join(pid.to_string()).is_dir(), "--tree {typed}: there is no such process");
         return Ok(pid);
     }
-    let called: Vec<Process> = processes(proc_root).filter(|process| is_called(&process.name, typed)).collect();
-    let first = |process: &&Process| !called.iter().any(|other| other.pid == process.parent);
-    let roots: Vec<String> = called.iter().filter(first).map(|process| process.pid.to_string()).collect();
-    match roots.as_slice() {
-        [] => bail!("--tree {typed}: no process is called so; give the number of one"),
-        [pid] => Ok(pid.parse()?),
-        several => bail!("--tree {typed}: there are several ({}); give the number of one", several.join(", ")),
+    match Known::named(typed) {
+        Some(server) => root_of(proc_root, server).with_context(|| format!("--tree {typed}")),
+        None => bail!("--tree takes the number of a process, apache, nginx or php-fpm, not {typed:?}"),
     }
-}
-
-/// Servers go by other names on other systems.
-fn is_called(name: &str, typed: &str) -> bool {
-    match typed {
-        "apache" => ["apache2", "httpd"].contains(&name),
-        "php-fpm" => name.starts_with("php-fpm"),
-        // The kernel keeps fifteen bytes of a name.
-        _ => name == typed || (typed.len() > 15 && typed.as_bytes().get(..15) == Some(name.as_bytes())),
-    }
-}
-
-struct Process {
-    pid: u32,
-    parent: u32,
-    name: String,
-}
-
-fn processes(proc_root: &Path) -> impl Iterator<Item = Process> {
-    let entries = std::fs::read_dir(proc_root).into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        let text = std::fs::read(entry.path().join("stat")).ok()?;
-        let text = String::from_utf8_lossy(&text);
-        // The name may hold blanks and parentheses.
-        let (head, rest) = text.rsplit_once(')')?;
-        let name = head.split_once('(')?.1.to_owned();
-        let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
-        Some(Process { pid, parent, name })
-    })
 }
 
 #[cfg(test)]
@@ -109,37 +75,24 @@ mod tests {
     use super::*;
     use testkit::fake_proc::{FakeProcess, FakeTree};
 
-    fn process(pid: u32, parent: u32, name: &'static str) -> FakeProcess<'static> {
-        FakeProcess { pid, parent, name, state: 'S', ticks: [0; 4], resident_pages: 1 }
-    }
-
     #[test]
     fn servers_by_number_and_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let fake = FakeTree::new(dir.path());
-        [
-            process(1, 0, "init"),
-            process(20, 1, "apache2"),
-            process(21, 20, "apache2"),
-            process(22, 21, "sh (apache2"),
-            process(30, 1, "nginx"),
-            process(31, 30, "nginx"),
-            process(40, 1, "nginx"),
-            process(50, 1, "php-fpm8.2"),
-        ]
-        .into_iter()
-        .for_each(|process| fake.process(process));
+        let process = |pid, parent, name| {
+            fake.process(FakeProcess { pid, parent, name, state: 'S', ticks: [0; 4], resident_pages: 1 });
+        };
+        process(20, 1, "apache2");
+        process(21, 20, "apache2");
         let check = |typed: &str, expected: Result<u32, &str>| {
-            let found = tree(typed, dir.path()).map_err(|error| error.to_string());
+            let found = tree(typed, dir.path()).map_err(|error| format!("{error:#}"));
             assert_eq!(found, expected.map_err(str::to_owned));
         };
         check("apache", Ok(20));
-        check("php-fpm", Ok(50));
-        check("22", Ok(22));
+        check("21", Ok(21));
         check("99", Err("--tree 99: there is no such process"));
-        check("lighttpd", Err("--tree lighttpd: no process is called so; give the number of one"));
-        let error = tree("nginx", dir.path()).unwrap_err().to_string();
-        assert!(error.contains("there are several (") && error.contains("30") && error.contains("40"), "{error}");
+        check("nginx", Err("--tree nginx: no nginx runs here; start it first, or name a process by its number"));
+        check("cat", Err("--tree takes the number of a process, apache, nginx or php-fpm, not \"cat\""));
     }
 
     /// A /proc whose mounts are these below a directory, and groups in them.
@@ -157,9 +110,10 @@ mod tests {
     #[test]
     fn a_group_of_version_2_is_one_directory() {
         let dir = groups(&[("cg", "cgroup2 cgroup2 rw")], &["cg/web"]);
-        let web = Some(dir.path().join("cg/web"));
-        let expected = GroupDirs { memory: web.clone(), cpuacct: web.clone(), cpu: web.clone(), unified: web.clone() };
-        for typed in ["web", "/web", &web.unwrap().display().to_string()] {
+        let web = dir.path().join("cg/web");
+        let one = || Some(web.clone());
+        let expected = GroupDirs { memory: one(), cpuacct: one(), cpu: one(), unified: one() };
+        for typed in ["web", "/web", &web.display().to_string()] {
             assert_eq!(group(typed, &dir.path().join("proc")).unwrap(), expected, "{typed}");
         }
     }

@@ -5,9 +5,9 @@ use super::place::Terminal;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
 use model::{Nanos, SECOND};
-use monitor::{GroupDirs, Part, Table, Watch, present};
+use monitor::{GroupDirs, Part, ProcessFile, Table, Watch, present};
 use report::watch::choice::{self, Wish};
-use report::watch::{Compat, Module, Shown, Style, TOTAL};
+use report::watch::{Compat, Module, Shown, Style, TOTAL, Top};
 use std::path::Path;
 
 /// A watch, decided.
@@ -25,6 +25,8 @@ pub(super) struct Meant {
     pub(super) headers: bool,
     /// The file has a last column that dstat's has not: when each row was taken.
     pub(super) csv_epoch: bool,
+    /// What to read of every process, when a module asks for one of them.
+    pub(super) process_files: Option<Vec<ProcessFile>>,
     /// What to read.
     pub(super) watch: Watch,
     /// One sentence for each module that has nothing.
@@ -34,10 +36,13 @@ pub(super) struct Meant {
 /// Readings that are kept while a terminal takes none, or while this process cannot run: a quarter of an hour, or more.
 const ROOM: usize = 900;
 
+/// Between two looks at what the processes of a tree share, which cost some milliseconds for each large one.
+const SHARES: Nanos = 10 * SECOND;
+
 /// The screen when none is asked for: that of the dstat which Debian and Ubuntu have.
 const USUAL: Layout = Layout::Modules(Compat::Dstat08);
 
-/// Decides.
+/// Decides for this machine.
 pub(super) fn meant(
     name: Name,
     flags: &WatchFlags,
@@ -45,6 +50,57 @@ pub(super) fn meant(
     proc_root: &Path,
     sys_root: &Path,
 ) -> anyhow::Result<Meant> {
+    meant_of(name, flags, terminal, &There::Machine { proc_root, sys_root })
+}
+
+/// Which devices there are.
+pub(super) enum There<'a> {
+    /// Those of a machine.
+    Machine {
+        /// Its /proc.
+        proc_root: &'a Path,
+        /// Its /sys.
+        sys_root: &'a Path,
+    },
+    /// Those of a recording.
+    Recorded(&'a Roster),
+}
+
+impl There<'_> {
+    /// Every device of a kind, and which of them are whole, if they are disks.
+    fn of(&self, kind: DeviceKind) -> (Vec<String>, Vec<String>) {
+        match self {
+            There::Machine { proc_root, sys_root } => {
+                let all = present(proc_root, kind);
+                let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &all) } else { Vec::new() };
+                (all, whole)
+            }
+            There::Recorded(roster) => {
+                let of_kind = roster.devices.iter().filter(|device| device.kind == kind);
+                let all: Vec<String> = of_kind.map(|device| device.name.clone()).collect();
+                (all.clone(), all)
+            }
+        }
+    }
+
+    fn tells_pressure(&self) -> bool {
+        match self {
+            There::Machine { proc_root, .. } => std::fs::read(proc_root.join("pressure/cpu")).is_ok(),
+            // Those that were not told are dashes.
+            There::Recorded(_) => true,
+        }
+    }
+
+    fn roots(&self) -> (&Path, &Path) {
+        match self {
+            There::Machine { proc_root, sys_root } => (proc_root, sys_root),
+            There::Recorded(_) => (Path::new("/proc"), Path::new("/sys")),
+        }
+    }
+}
+
+/// Decides.
+pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there: &There<'_>) -> anyhow::Result<Meant> {
     let layout = flags.layout.unwrap_or(USUAL);
     let compat = match layout {
         Layout::Modules(compat) => compat,
@@ -53,7 +109,7 @@ pub(super) fn meant(
     let mut shown = Vec::new();
     let mut notes = Vec::new();
     for &module in &flags.modules {
-        match show(module, flags, compat, proc_root, sys_root) {
+        match show(module, flags, compat, there) {
             Some(module) => shown.push(module),
             None if flags.unasked => {}
             None => notes.push(format!("no {} is there to be shown", module.name())),
@@ -67,16 +123,17 @@ pub(super) fn meant(
         ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
     };
+    let (proc_root, sys_root) = there.roots();
+    // What was recorded need not be there any more.
+    let named = |what: &'_ Option<String>| what.clone().filter(|_| matches!(there, There::Machine { .. }));
     let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
         period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
         capacity: ROOM,
         parts: parts(layout, &shown),
-        group: flags
-            .group
-            .as_deref()
-            .map_or_else(|| Ok(GroupDirs::default()), |group| about::group(group, proc_root))?,
-        root_pid: flags.tree.as_deref().map(|tree| about::tree(tree, proc_root)).transpose()?,
+        group: named(&flags.group).map_or_else(|| Ok(GroupDirs::default()), |group| about::group(&group, proc_root))?,
+        root_pid: named(&flags.tree).map(|tree| about::tree(&tree, proc_root)).transpose()?,
+        shares_period_ns: flags.tree.is_some().then_some(SHARES),
         listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
         devices: roster(&shown),
@@ -85,7 +142,8 @@ pub(super) fn meant(
         ..Watch::default()
     };
     let csv_epoch = name == Name::Webdyno;
-    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, watch, notes })
+    let process_files = process_files(&shown);
+    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, process_files, watch, notes })
 }
 
 impl Meant {
@@ -126,18 +184,18 @@ fn files(module: Module) -> &'static [&'static str] {
         Module::RunQueue => &["stat"],
         Module::TcpTrouble => &["net/netstat", "net/snmp", "net/sockstat"],
         // What these lack is told by notes that name no file below /proc.
-        Module::Cgroup | Module::Epoch | Module::Listen | Module::Time | Module::Tree => &[],
+        Module::Cgroup | Module::Epoch | Module::Listen | Module::Time | Module::Top(_) | Module::Tree => &[],
     }
 }
 
-fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sys_root: &Path) -> Option<Shown> {
+fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -> Option<Shown> {
     let about = |what: &Option<String>| Some(Shown { module, devices: what.iter().cloned().collect() });
     let Some(kind) = kind(module) else {
         return match module {
             Module::Cgroup => about(&flags.group),
             Module::Tree => about(&flags.tree),
             // Compiled in and switched off, as distributions have it, is not there.
-            Module::Psi if flags.unasked && std::fs::read(proc_root.join("pressure/cpu")).is_err() => None,
+            Module::Psi if flags.unasked && !there.tells_pressure() => None,
             _ => Some(Shown::total(module)),
         };
     };
@@ -150,8 +208,7 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, proc_root: &Path, sy
         DeviceKind::Swap => &lists.swaps,
         DeviceKind::Listener => &lists.ports,
     };
-    let present = present(proc_root, kind);
-    let whole = if kind == DeviceKind::Disk { whole_disks(sys_root, &present) } else { Vec::new() };
+    let (present, whole) = there.of(kind);
     let wish = Wish { named: named.as_deref(), full: flags.full };
     let devices = choice::devices(module, compat, wish, &present, &whole);
     (!devices.is_empty()).then_some(Shown { module, devices })
@@ -190,6 +247,26 @@ fn roster(shown: &[Shown]) -> Roster {
     Roster { devices }
 }
 
+/// What the modules about one process go by, besides its `stat`; `None` without such a module.
+fn process_files(shown: &[Shown]) -> Option<Vec<ProcessFile>> {
+    let mut files = Vec::new();
+    let mut any = false;
+    for shown in shown {
+        let Module::Top(top) = shown.module else { continue };
+        any = true;
+        let file = match top {
+            Top::Bio | Top::BioAdv | Top::CpuAdv | Top::Io | Top::IoAdv => ProcessFile::Io,
+            Top::Cputime | Top::CputimeAvg | Top::Latency | Top::LatencyAvg => ProcessFile::Sched,
+            Top::Oom => ProcessFile::OomScore,
+            Top::Childwait | Top::Cpu | Top::Mem => continue,
+        };
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    any.then_some(files)
+}
+
 /// What must be read for what is shown. The uptime is what the first row divides by.
 fn parts(layout: Layout, shown: &[Shown]) -> Vec<Part> {
     let of = |module: Module| -> &[Part] {
@@ -212,6 +289,7 @@ fn parts(layout: Layout, shown: &[Shown]) -> Vec<Part> {
             | Module::Raw
             | Module::Tcp
             | Module::Time
+            | Module::Top(_)
             | Module::Tree
             | Module::Udp
             | Module::Unix => &[],

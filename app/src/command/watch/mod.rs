@@ -5,9 +5,15 @@
 
 mod about;
 mod beat;
+mod beside;
 mod csv_file;
+mod feed;
+mod lines;
 mod meant;
+mod metrics;
 mod place;
+mod record;
+mod replay;
 mod rows;
 mod said;
 
@@ -15,22 +21,28 @@ mod said;
 mod tests;
 
 use crate::exit::{self, Exit};
+use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
 use crate::say::{print, say, say_part, tell, with_causes};
-use anyhow::Context;
 use beat::Beat;
+use beside::Beside;
 use csv_file::CsvFile;
+use feed::{Feed, Following, Heard};
+use lines::Lines;
 use meant::{Meant, meant};
+pub(crate) use metrics::Refusal as NoPort;
+use model::Nanos;
+use model::process::Processes;
 use model::reading::Look;
-use monitor::{Awaited, Sampler, Watch};
+use monitor::processes;
 use place::Clock;
 use report::watch::{Compat, csv};
-use rows::{Rows, Wall};
+use rows::{Machine, Rows, Seen, Wall};
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -43,13 +55,39 @@ const SIGNAL: Duration = Duration::from_millis(5);
 
 /// Watches, as those words say behind that name.
 pub(crate) fn run(name: Name, words: &[OsString]) -> Exit {
-    let words = words_of(name, words);
-    match words.as_ref().map_err(Clone::clone).and_then(|words| parse(name, words)) {
-        Err(refusal) => said::say(name, &refusal),
-        Ok(flags) => watch(name, &flags, &words.unwrap_or_default()).unwrap_or_else(|error| {
-            tell(with_causes(&error));
-            if name == Name::Dstat { Exit::Code(1) } else { exit::of(&error) }
-        }),
+    let asked = words_of(name, words).and_then(|words| Asked::read(name, &words));
+    asked.map_or_else(
+        |refusal| said::say(name, &refusal),
+        |asked| {
+            let done = if asked.extras.replay.is_some() { replay::run(&asked) } else { watch(&asked) };
+            done.unwrap_or_else(|error| {
+                tell(with_causes(&error));
+                if name == Name::Dstat { Exit::Code(1) } else { exit::of(&error) }
+            })
+        },
+    )
+}
+
+/// What was asked for.
+struct Asked {
+    name: Name,
+    /// What dstat has, too.
+    flags: WatchFlags,
+    /// What it has not.
+    extras: Extras,
+    /// What was typed, without what dstat has not.
+    words: Vec<String>,
+}
+
+impl Asked {
+    fn read(name: Name, words: &[String]) -> Result<Asked, Refusal> {
+        let (extras, words) = Extras::take(words)?;
+        let mut flags = parse(name, &words)?;
+        if extras.json {
+            // Lines that are drawn anew are no lines; and a program asked, that is told nothing else.
+            (flags.updates, flags.said) = (Some(false), "");
+        }
+        Ok(Asked { name, flags, extras, words })
     }
 }
 
@@ -62,135 +100,115 @@ fn words_of(name: Name, typed: &[OsString]) -> Result<Vec<String>, Refusal> {
     Ok(always.split_whitespace().map(str::to_owned).chain(typed).collect())
 }
 
-fn watch(name: Name, flags: &WatchFlags, words: &[String]) -> anyhow::Result<Exit> {
-    let meant = meant(name, flags, place::terminal(), Path::new("/proc"), Path::new("/sys"))?;
+fn watch(asked: &Asked) -> anyhow::Result<Exit> {
+    let Asked { name, flags, extras, .. } = asked;
+    let mut meant = meant(*name, flags, place::terminal(), Path::new("/proc"), Path::new("/sys"))?;
     print(flags.said);
     meant.notes.iter().for_each(tell);
     if meant.shown.is_empty() && meant.layout != Layout::Vmstat {
         say("None of the stats you selected are available.");
         return Ok(NOTHING);
     }
+    beside::widen(&mut meant.watch, extras);
     let interrupted = interrupt::flag_of_a_watch()?;
-    let mut follower = Follower::new(&meant, flags, words)?;
+    let mut follower = Follower::new(&meant, asked, rustix::param::page_size() as u64)?;
     if flags.count == Some(0) && meant.layout != Layout::Modules(Compat::Dstat07) {
         return Ok(Exit::Done);
     }
-    let mut source = Source::start(&meant.watch)?;
-    meant.concerning(&source.sampler.notes()).for_each(tell);
-    follow(&mut source, &mut follower, &interrupted)
+    let feed = Feed::start(&meant.watch)?;
+    let notes = feed.notes();
+    meant.concerning(&notes).for_each(tell);
+    let _beside = Beside::start(&feed, asked, &meant.watch)?;
+    follower.start(&notes);
+    follow(&mut feed.follow(), &mut follower, &interrupted)
 }
 
 /// Hands every look to the follower, until the last row, the user or the sampler's end.
-fn follow(source: &mut Source<'_>, follower: &mut Follower<'_>, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+fn follow(following: &mut Following, follower: &mut Follower<'_>, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
     while !interrupted.load(Ordering::Relaxed) {
         let since = Instant::now();
-        match source.sampler.wait(source.next, PATIENCE) {
-            Awaited::Look => {}
-            Awaited::Nothing => {
-                // What ended the wait early was a signal, whose flag is set by another thread.
-                if since.elapsed() < PATIENCE {
-                    std::thread::sleep(SIGNAL);
+        match following.hear(PATIENCE)? {
+            Heard::Looks { looks, lost } => {
+                if lost > 0 {
+                    tell(format!("{lost} readings were overwritten before they could be shown"));
                 }
-                continue;
+                for look in &looks {
+                    if follower.hear(look, place::epoch_of(look.at_ns())).is_break() {
+                        return Ok(Exit::Done);
+                    }
+                }
             }
-            Awaited::Ended => {
-                source.start_anew()?;
-                follower.beat.shift();
-                continue;
-            }
-        }
-        for look in &source.news() {
-            if follower.hear(look).is_break() {
-                return Ok(Exit::Done);
-            }
+            // What ended the wait early was a signal, whose flag is set by another thread.
+            Heard::Nothing if since.elapsed() < PATIENCE => std::thread::sleep(SIGNAL),
+            Heard::Nothing => {}
+            Heard::Anew => follower.beat.shift(),
         }
     }
     follower.end();
     Ok(Exit::Done)
 }
 
-/// Where looks come from.
-struct Source<'a> {
-    watch: &'a Watch,
-    program: PathBuf,
-    sampler: Sampler,
-    /// The look that comes next.
-    next: u64,
-}
-
-/// A sampler that ended before so many looks will not do better the next time.
-const HOPEFUL: u64 = 3;
-
-impl<'a> Source<'a> {
-    fn start(watch: &'a Watch) -> anyhow::Result<Source<'a>> {
-        let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let sampler = start(&program, watch)?;
-        Ok(Source { watch, program, sampler, next: 0 })
-    }
-
-    /// The looks since the last time.
-    fn news(&mut self) -> Vec<Look> {
-        let news = self.sampler.looks_from(self.next);
-        self.next = news.next;
-        if news.lost > 0 {
-            tell(format!("{} readings were overwritten before they could be shown", news.lost));
-        }
-        news.looks
-    }
-
-    /// Replaces a sampler that has ended. The counters went on meanwhile: the next row tells of that time, too.
-    fn start_anew(&mut self) -> anyhow::Result<()> {
-        let why = self.sampler.stop().ok().and_then(|mut notes| notes.pop());
-        let why = why.unwrap_or_else(|| "the sampler has ended".to_owned());
-        if self.next < HOPEFUL {
-            return Err(std::io::Error::other(why).into());
-        }
-        tell(format!("{why}; another one goes on"));
-        self.sampler = start(&self.program, self.watch)?;
-        self.next = 0;
-        Ok(())
-    }
-}
-
-fn start(program: &Path, watch: &Watch) -> anyhow::Result<Sampler> {
-    // What keeps it from starting is the environment's fault, and so tells the exit code.
-    Sampler::start(program, watch).map_err(|error| std::io::Error::other(error).into())
-}
-
 /// Turns looks into rows, and rows into output.
 struct Follower<'a> {
+    meant: &'a Meant,
+    /// What is shown happens now: processes can be looked at.
+    live: bool,
     beat: Beat,
     rows: Rows<'a>,
+    /// JSON instead of rows.
+    lines: Option<Lines<'a>>,
     clock: Clock,
     csv: Option<CsvFile>,
 }
 
 impl<'a> Follower<'a> {
-    fn new(meant: &'a Meant, flags: &WatchFlags, words: &[String]) -> anyhow::Result<Follower<'a>> {
+    fn new(meant: &'a Meant, asked: &Asked, page_bytes: u64) -> anyhow::Result<Follower<'a>> {
+        let Asked { flags, words, extras, .. } = asked;
         let clock = Clock::new(meant.layout);
-        let rows = Rows::new(meant, rustix::param::page_size() as u64, &clock.text(place::epoch()));
+        let machine = Machine { page_bytes, ..place::machine() };
+        let rows = Rows::new(meant, machine, &clock.text(place::epoch()));
         let csv = match &flags.output {
             Some(path) => Some(begin_file(path, &rows, meant, words)?),
             None => None,
         };
-        print(rows.opening());
         let (periods, last) = appointments(meant, flags);
-        Ok(Follower { beat: Beat::new(meant.watch.period_ns, periods, last), rows, clock, csv })
+        let lines = extras.json.then(|| Lines::new(&meant.watch.devices, page_bytes));
+        let beat = Beat::new(meant.watch.period_ns, periods, last);
+        Ok(Follower { meant, live: true, beat, rows, lines, clock, csv })
     }
 
-    /// Shows a look, if it is a row; `Break` when it was the last one, or nobody is there to see more.
-    fn hear(&mut self, look: &Look) -> ControlFlow<()> {
+    /// A row after so much time, and so many rows at most: a recording has looks of its own.
+    fn every(&mut self, period_ns: Nanos, count: Option<u32>) {
+        self.live = false;
+        self.beat = Beat::new(period_ns, 1, count.map(|count| u64::from(count).saturating_sub(1)));
+    }
+
+    /// What comes before the first row.
+    fn start(&mut self, notes: &[String]) {
+        match &mut self.lines {
+            Some(lines) => lines.note(notes),
+            None => print(self.rows.opening()),
+        }
+    }
+
+    /// Shows a look of that time, if it is a row; `Break` when it was the last one, or nobody is there to see more.
+    fn hear(&mut self, look: &Look, epoch: f64) -> ControlFlow<()> {
         let Some(moment) = self.beat.take(look.at_ns()) else { return ControlFlow::Continue(()) };
-        let epoch = place::epoch_of(look.at_ns());
         let clock = self.clock.text(epoch);
-        let drawn = self.rows.draw(look, moment, Wall { epoch, clock: &clock }, place::terminal_size());
-        if drawn.trimmed {
+        let processes = self.read_processes();
+        let seen = Seen { look, processes: processes.as_ref() };
+        let drawn = self.rows.draw(seen, moment, Wall { epoch, clock: &clock }, place::terminal_size());
+        if drawn.trimmed && self.lines.is_none() {
             say_part("Terminal width too small, trimming output.\n");
         }
         if let (Some(row), Some(file)) = (&drawn.csv, &mut self.csv) {
             file.append(row).iter().for_each(tell);
         }
-        if !is_taken(&drawn.text) {
+        let text = match &mut self.lines {
+            Some(lines) => lines.draw(look, moment, epoch),
+            None => drawn.text,
+        };
+        if !is_taken(&text) {
             return ControlFlow::Break(());
         }
         if self.beat.is_done() {
@@ -200,8 +218,16 @@ impl<'a> Follower<'a> {
         ControlFlow::Continue(())
     }
 
+    /// Every process but our own, as dstat leaves itself out.
+    fn read_processes(&self) -> Option<Processes> {
+        let files = self.meant.process_files.as_ref().filter(|_| self.live)?;
+        Some(processes(&self.meant.watch.proc_root, files, &[std::process::id()]))
+    }
+
     fn end(&self) {
-        print(self.rows.ending());
+        if self.lines.is_none() {
+            print(self.rows.ending());
+        }
     }
 }
 

@@ -74,6 +74,8 @@ fn print(program: &Program, words: &str, more: &[&str]) -> String {
         .args(["1", "2"])
         .env("TZ", "UTC")
         .env_remove("DSTAT_OPTS")
+        // What Python deprecates is no matter of ours.
+        .env("PYTHONWARNINGS", "ignore")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -110,12 +112,12 @@ fn tidy(program: &Program, printed: &str) -> String {
     if program.resets { printed.replace("\x1b[0;0m", "").replace("\x1b[7l", "") } else { printed.to_owned() }
 }
 
-fn check(program: &Program, compat: &str) {
-    let cases = recorded(compat);
+fn check(program: &Program, record: &str) {
+    let cases = recorded(record);
     for several in cases.chunks(AT_ONCE) {
         std::thread::scope(|scope| {
             for (words, expected) in several {
-                scope.spawn(move || assert_eq!(&print(program, words, &[]), expected, "{compat} {words}"));
+                scope.spawn(move || assert_eq!(&print(program, words, &[]), expected, "{record} {words}"));
             }
         });
     }
@@ -125,6 +127,17 @@ fn check(program: &Program, compat: &str) {
 fn dstat_itself_prints_what_was_recorded() {
     let Some(dstat) = dstat() else { return };
     check(&dstat, "dstat-0.8");
+}
+
+#[test]
+fn dstat_itself_prints_the_processes_that_were_recorded() {
+    let Some(dstat) = dstat() else { return };
+    let cpus = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    if cpus.trim() != "0-1" {
+        testkit::skip::not_here(&format!("CPU {} online: what was recorded are shares of two CPUs", cpus.trim()));
+        return;
+    }
+    check(&dstat, "dstat-0.8-top");
 }
 
 #[test]

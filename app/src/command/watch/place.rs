@@ -1,6 +1,6 @@
 //! Where a watch runs: the terminal it writes to, the time of day, host and user. Nothing here is remembered.
 
-use super::rows::Size;
+use super::rows::{Machine, Size};
 use crate::flags::watch::Layout;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -20,6 +20,14 @@ pub(super) fn terminal_size() -> Option<Size> {
         lines: size.ws_row.into(),
         columns: size.ws_col.into(),
     }))
+}
+
+/// The machine as it is made.
+pub(super) fn machine() -> Machine {
+    // As dstat counts CPUs, which includes those that this process may not use.
+    let online = std::fs::read_to_string("/proc/stat")
+        .map_or(0, |text| text.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count());
+    Machine { page_bytes: rustix::param::page_size() as u64, cpus: online.max(1) }
 }
 
 /// What the terminal can do.
@@ -89,6 +97,12 @@ pub(super) fn epoch_of(at_ns: Nanos) -> f64 {
 /// The date as dstat writes it into its file.
 pub(super) fn date() -> String {
     Zoned::now().strftime("%d %b %Y %H:%M:%S %Z").to_string()
+}
+
+/// Nanoseconds since 1970 as a date and a time of day here.
+pub(super) fn date_of(wall_ns: i64) -> String {
+    let time = Timestamp::from_nanosecond(i128::from(wall_ns)).unwrap_or_default();
+    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// The name of the host.

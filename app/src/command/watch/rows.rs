@@ -5,23 +5,41 @@
 use super::beat::Moment;
 use super::meant::Meant;
 use crate::flags::watch::Layout;
-use model::reading::Look;
-use report::watch::{Compat, Screen, Sight, Start, Tick, csv, vmstat};
+use model::process::Processes;
+use model::reading::{Column, Look};
+use report::watch::{Compat, ProcessSpan, Screen, Sight, Start, Tick, csv, vmstat};
 
 /// Draws rows.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
     meant: &'a Meant,
     screen: Screen,
-    page_bytes: u64,
+    machine: Machine,
     /// Where the rates of the next row begin.
     from: Option<Look>,
+    /// The same for those of processes.
+    from_processes: Option<Processes>,
     /// Final rows so far.
     finished: u64,
     /// The last row may still change.
     open: bool,
     /// What the screen was fitted to.
     columns: Option<usize>,
+}
+
+/// What does not change while a machine runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine {
+    /// Bytes of a page of memory.
+    pub(super) page_bytes: u64,
+    pub(super) cpus: usize,
+}
+
+/// A look, and all processes when a module asks for one of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) look: &'a Look,
+    pub(super) processes: Option<&'a Processes>,
 }
 
 /// Lines and columns.
@@ -53,9 +71,9 @@ pub(super) struct Drawn {
 
 impl<'a> Rows<'a> {
     /// Rows of what is meant; `clock` is a text as wide as the times of day will be.
-    pub(super) fn new(meant: &'a Meant, page_bytes: u64, clock: &str) -> Rows<'a> {
+    pub(super) fn new(meant: &'a Meant, machine: Machine, clock: &str) -> Rows<'a> {
         let screen = Screen::new(&meant.shown, meant.style, clock);
-        Rows { meant, screen, page_bytes, from: None, finished: 0, open: false, columns: None }
+        Rows { meant, screen, machine, from: None, from_processes: None, finished: 0, open: false, columns: None }
     }
 
     /// What comes before everything else: dstat asks terminals with colours not to wrap lines.
@@ -87,15 +105,16 @@ impl<'a> Rows<'a> {
     }
 
     /// Draws a look; `size` is that of the terminal, if there is one.
-    pub(super) fn draw(&mut self, look: &Look, moment: Moment, wall: Wall<'_>, size: Option<Size>) -> Drawn {
+    pub(super) fn draw(&mut self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>, size: Option<Size>) -> Drawn {
         let refitted = self.fit(size);
-        let text = self.lead(size, refitted) + &self.row(look, moment, wall);
-        let csv = moment.fixed.then(|| csv::row(&self.screen, &self.tick(look, wall), self.meant.csv_epoch));
+        let text = self.lead(size, refitted) + &self.row(seen, moment, wall);
+        let csv = moment.fixed.then(|| csv::row(&self.screen, &self.tick(seen, wall), self.meant.csv_epoch));
         let trimmed = self.from.is_none() && self.screen.is_trimmed();
         self.open = !moment.fixed;
         if moment.fixed {
             self.finished += 1;
-            self.from = Some(look.clone());
+            self.from = Some(seen.look.clone());
+            self.from_processes = seen.processes.cloned();
         }
         Drawn { text, csv, trimmed }
     }
@@ -130,8 +149,8 @@ impl<'a> Rows<'a> {
         if due { start + &self.screen.headings(first, !self.open) } else { start }
     }
 
-    fn row(&self, look: &Look, moment: Moment, wall: Wall<'_>) -> String {
-        let tick = self.tick(look, wall);
+    fn row(&self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>) -> String {
+        let tick = self.tick(seen, wall);
         if self.is_vmstat() {
             let late = moment.late_s.map_or_else(String::new, |late| format!(" late {late:.1}s"));
             return vmstat::row(&tick) + &late + "\n";
@@ -140,15 +159,21 @@ impl<'a> Rows<'a> {
         if self.meant.updates { row } else { row + "\n" }
     }
 
-    fn tick<'t>(&'t self, look: &'t Look, wall: Wall<'t>) -> Tick<'t> {
+    fn tick<'t>(&'t self, seen: Seen<'t>, wall: Wall<'t>) -> Tick<'t> {
         let sight = |look: &'t Look| Sight { reading: &look.reading, devices: &look.devices };
         Tick {
             from: self.from.as_ref().map(sight),
-            to: sight(look),
+            to: sight(seen.look),
             roster: &self.meant.watch.devices,
-            page_bytes: self.page_bytes,
+            page_bytes: self.machine.page_bytes,
             epoch: wall.epoch,
             clock: wall.clock,
+            processes: seen.processes.map(|to| ProcessSpan {
+                from: self.from_processes.as_ref(),
+                to,
+                uptime_s: seen.look.reading.get(Column::Uptime).map_or(0.0, |hundredths| hundredths as f64 / 100.0),
+                cpus: self.machine.cpus,
+            }),
         }
     }
 

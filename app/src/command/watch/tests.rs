@@ -9,11 +9,12 @@ mod oracle;
 use super::beat::Moment;
 use super::meant::{Meant, meant};
 use super::place::Terminal;
-use super::rows::{Rows, Size, Wall};
+use super::rows::{Machine, Rows, Seen, Size, Wall};
 use crate::flags::watch::{Layout, Name, parse};
 use model::SECOND;
+use model::process::Processes;
 use model::reading::Look;
-use monitor::Reader;
+use monitor::{Reader, processes};
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> PathBuf {
@@ -77,6 +78,7 @@ fn meant_by(name: Name, words: &[&str], terminal: Terminal) -> (Fake, Meant) {
 struct Watched {
     meant: Meant,
     looks: [Look; 2],
+    processes: [Option<Processes>; 2],
 }
 
 impl Watched {
@@ -84,25 +86,39 @@ impl Watched {
         let words: Vec<&str> = ["--compat", compat].into_iter().chain(words.split_whitespace()).collect();
         let (fake, meant) = meant_by(Name::Dstat, &words, PIPE);
         let mut reader = Reader::open(&meant.watch);
-        let mut looks = [reader.read(), {
-            fake.becomes("second");
-            reader.read()
-        }];
-        looks[1].reading.at_ns = looks[0].at_ns() + SECOND;
-        Watched { meant, looks }
+        let mut looks = Vec::new();
+        let mut all = Vec::new();
+        for (second, instant) in ["first", "second"].into_iter().enumerate() {
+            fake.becomes(instant);
+            let mut look = reader.read();
+            look.reading.at_ns = SECOND * second as u64;
+            looks.push(look);
+            let files = meant.process_files.as_ref();
+            let read =
+                |files: &Vec<_>| Processes { at_ns: SECOND * second as u64, ..processes(&fake.proc(), files, &[]) };
+            all.push(files.map(read));
+        }
+        Watched { meant, looks: looks.try_into().unwrap(), processes: all.try_into().unwrap() }
     }
 
     /// What goes to the screen, and what into the file behind the names of host and user.
     fn drawn(&self) -> (String, String) {
-        let mut rows = Rows::new(&self.meant, 4096, "");
+        let mut rows = Rows::new(&self.meant, MACHINE, "");
         let (mut text, mut file) = (rows.opening().to_owned(), rows.csv_headings());
-        for look in &self.looks {
-            let drawn = rows.draw(look, FINAL, WALL, None);
+        for (look, processes) in self.looks.iter().zip(&self.processes) {
+            let drawn = rows.draw(seen(look, processes.as_ref()), FINAL, WALL, None);
             text += &drawn.text;
             file += &drawn.csv.unwrap();
         }
         (text + rows.ending(), file)
     }
+}
+
+/// That of the files.
+const MACHINE: Machine = Machine { page_bytes: 4096, cpus: 2 };
+
+fn seen<'a>(look: &'a Look, processes: Option<&'a Processes>) -> Seen<'a> {
+    Seen { look, processes }
 }
 
 const FINAL: Moment = Moment { fixed: true, late_s: None };
@@ -125,9 +141,9 @@ fn recorded(compat: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn check_recorded(compat: &str) {
-    let cases = recorded(compat);
-    assert!(cases.len() > 8, "{compat}");
+fn check_recorded(compat: &str, record: &str) {
+    let cases = recorded(record);
+    assert!(cases.len() > 6, "{record}");
     for (words, expected) in cases {
         assert_eq!(printed(compat, &words), expected, "{compat} {words}");
     }
@@ -135,17 +151,30 @@ fn check_recorded(compat: &str) {
 
 #[test]
 fn rows_are_those_of_dstat_0_7_2() {
-    check_recorded("dstat-0.7.2");
+    check_recorded("dstat-0.7.2", "dstat-0.7.2");
 }
 
 #[test]
 fn rows_are_those_of_dstat_0_8() {
-    check_recorded("dstat-0.8");
+    check_recorded("dstat-0.8", "dstat-0.8");
 }
 
 #[test]
 fn rows_are_those_of_dool() {
-    check_recorded("dool");
+    check_recorded("dool", "dool");
+}
+
+#[test]
+fn processes_on_top_are_those_of_dstat_0_8() {
+    check_recorded("dstat-0.8", "dstat-0.8-top");
+}
+
+#[test]
+fn processes_on_top_in_the_file() {
+    let file = Watched::new("dstat-0.8", "--top-cpu --top-io-adv").drawn().1;
+    let rows: Vec<_> = file.lines().skip(2).collect();
+    assert_eq!(rows[0].split('\t').next(), Some("mysqld / 0%,Top: mysqld"));
+    assert_eq!(rows[1], "perl / 39%,Top: /usr/bin/perl\t123456779.0\t0.0\t39.5".replace("/usr/bin/", ""));
 }
 
 #[test]
@@ -184,8 +213,8 @@ fn what_is_not_there_is_noted() {
 fn on_a_terminal(words: &[&str], looks: &[(Moment, Size)]) -> Vec<String> {
     let (_fake, meant) = meant_by(Name::Dstat, words, Terminal { updates: true, colour: false });
     let look = Reader::open(&meant.watch).read();
-    let mut rows = Rows::new(&meant, 4096, "");
-    let drawn = looks.iter().map(|&(moment, size)| rows.draw(&look, moment, WALL, Some(size)).text);
+    let mut rows = Rows::new(&meant, MACHINE, "");
+    let drawn = looks.iter().map(|&(moment, size)| rows.draw(seen(&look, None), moment, WALL, Some(size)).text);
     // What is there, not what it says.
     let outline = |text: String| text.lines().map(|line| line.replace(|c: char| c.is_ascii_digit(), "")).collect();
     let lines: Vec<Vec<String>> = drawn.map(outline).collect();
@@ -236,12 +265,12 @@ fn what_is_late_is_marked() {
 fn modules_that_do_not_fit_are_left_out_with_a_word() {
     let (_fake, meant) = meant_by(Name::Dstat, &["-l", "-m"], PIPE);
     let look = Reader::open(&meant.watch).read();
-    let mut rows = Rows::new(&meant, 4096, "");
+    let mut rows = Rows::new(&meant, MACHINE, "");
     let narrow = Some(Size { lines: 24, columns: 20 });
-    let drawn = rows.draw(&look, FINAL, WALL, narrow);
+    let drawn = rows.draw(seen(&look, None), FINAL, WALL, narrow);
     assert!(drawn.trimmed && drawn.text.contains('>') && !drawn.text.contains("used"), "{}", drawn.text);
     // Once; and the file has them all.
-    let again = rows.draw(&look, FINAL, WALL, narrow);
+    let again = rows.draw(seen(&look, None), FINAL, WALL, narrow);
     assert_eq!((again.trimmed, again.csv.unwrap().split(',').count()), (false, 7));
 }
 
@@ -249,8 +278,8 @@ fn modules_that_do_not_fit_are_left_out_with_a_word() {
 fn our_own_file_tells_when_a_row_was_taken() {
     let (_fake, meant) = meant_by(Name::Webdyno, &["-l", "-T"], PIPE);
     let look = Reader::open(&meant.watch).read();
-    let mut rows = Rows::new(&meant, 4096, "");
+    let mut rows = Rows::new(&meant, MACHINE, "");
     let wall = Wall { epoch: 1_700_000_000.125, clock: "" };
     assert!(rows.csv_headings().ends_with(",\"epoch\"\n"));
-    assert!(rows.draw(&look, FINAL, wall, None).csv.unwrap().ends_with(",1700000000.125\n"));
+    assert!(rows.draw(seen(&look, None), FINAL, wall, None).csv.unwrap().ends_with(",1700000000.125\n"));
 }

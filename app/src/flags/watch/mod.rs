@@ -3,6 +3,7 @@
 //! [`parse`] reads and refuses as dstat does; it opens nothing and knows no device. What differs from dstat, and why, stands in
 //! `docs/compatibility/dstat.md`.
 
+pub(crate) mod extras;
 mod getopt;
 
 use getopt::{Opt, getopt};
@@ -162,6 +163,13 @@ pub(crate) fn parse(name: Name, words: &[String]) -> Result<WatchFlags, Refusal>
     flags.choose(name, &asked)?;
     flags.times(left)?;
     Ok(flags)
+}
+
+/// Splits words that [`parse`] takes into options and what follows them: delay and count.
+pub(crate) fn split(words: &[String]) -> (&[String], &[String]) {
+    let longs: Vec<&str> = LONGS.into_iter().chain(Module::all().map(Module::name)).collect();
+    let left = getopt(words, SHORTS, &longs).map_or(0, |(_, left)| left.len());
+    words.split_at(words.len() - left)
 }
 
 impl WatchFlags {

@@ -78,7 +78,7 @@ fn refusals_are_those_of_dstat() {
         assert_eq!(parsed(typed), Err(Refusal::Mistake(expected.to_owned())), "{typed}");
     };
     check("-x", "option -x not recognized, try dstat -h for a list of all the options");
-    check("--top-cpu", "option --top-cpu not recognized, try dstat -h for a list of all the options");
+    check("--top-hat", "option --top-hat not recognized, try dstat -h for a list of all the options");
     check("-c -D", "option -D requires argument, try dstat -h for a list of all the options");
     check("--float --integer", "option --float and --integer are mutual exclusive, you can only force one");
     check("-c x", "incorrect argument, try dstat -h for the correct syntax");

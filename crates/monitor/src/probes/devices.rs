@@ -177,7 +177,7 @@ mod tests {
         // A kernel with fewer columns.
         check(DeviceKind::Cpu, "1", &[1, 2, 3, 4, ABSENT, ABSENT, ABSENT, ABSENT]);
         check(DeviceKind::Disk, "sda", &[100, 2000, 300, 4000, 5, 7, 600, 700]);
-        check(DeviceKind::Disk, "sda1", &[1, ABSENT, ABSENT, ABSENT, 1, ABSENT, ABSENT, ABSENT]);
+        check(DeviceKind::Disk, "sda1", &[1, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT]);
         check(DeviceKind::Interface, "eth0", &[10, 20]);
         check(DeviceKind::Interface, "br0:1", &[30, 40]);
         check(DeviceKind::Swap, "/dev/dm-1", &[4_194_300, 70_000]);

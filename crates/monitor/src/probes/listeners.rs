@@ -78,11 +78,11 @@ impl Listeners {
     }
 }
 
-/// By the share of its limit; among empty queues, the one that is full first.
+/// By the share of its limit; among equals the longer one, which is rather a server's.
 fn is_fuller(socket: Listening, before: Listening) -> bool {
     let share = |socket: Listening, other: Listening| socket.waiting.saturating_mul(other.limit.max(1));
     let (this, that) = (share(socket, before), share(before, socket));
-    this > that || (this == that && socket.limit < before.limit)
+    this > that || (this == that && socket.limit > before.limit)
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
         let socket = |waiting, limit| Listening { port: 1, waiting, limit };
         assert!(is_fuller(socket(3, 5), socket(100, 511)));
         assert!(!is_fuller(socket(100, 511), socket(3, 5)));
-        assert!(is_fuller(socket(0, 5), socket(0, 511)));
+        assert!(is_fuller(socket(0, 511), socket(0, 5)));
         assert!(is_fuller(socket(1, 0), socket(1, 5)));
     }
 }

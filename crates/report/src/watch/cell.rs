@@ -4,6 +4,7 @@
 
 use super::number::{Halves, Written, decimal, whole};
 use super::theme::Theme;
+use super::top::{self, Piece};
 use super::{Compat, Force, Style};
 
 /// What kind of number a column holds.
@@ -36,6 +37,8 @@ pub(super) enum Cell {
     Number(Option<f64>),
     /// A text as it is.
     Text(String),
+    /// A process and what it has.
+    Top(top::Shown),
 }
 
 const UNITS: [&str; 9] = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
@@ -58,7 +61,24 @@ impl Format {
                 self.number(*value, style, theme, fixed).unwrap_or_else(|| self.dash(theme, fixed))
             }
             Cell::Number(_) => self.dash(theme, fixed),
+            Cell::Top(shown) => self.pieces(shown, style, theme, fixed),
         }
+    }
+
+    /// dstat takes the colours within for a part of the text's length: with them it is never filled up.
+    fn pieces(self, shown: &top::Shown, style: &Style, theme: &Theme, fixed: bool) -> String {
+        let shades = theme.shades(fixed);
+        let draw = |piece: &Piece| match piece {
+            Piece::Text(text, width) => {
+                let text: String = text.chars().take(*width).collect();
+                format!("{text:<width$}")
+            }
+            Piece::Pid(pid) => format!("{}{pid}", theme.frame),
+            Piece::Number(value, format) => format.draw(&Cell::Number(Some(*value)), style, theme, fixed),
+            Piece::Unit(unit) => format!("{}{unit}", if *unit == " " { "" } else { shades.unit }),
+        };
+        let text: String = shown.pieces.iter().map(draw).collect();
+        format!("{}{text:<width$}", shades.text, width = self.width)
     }
 
     /// What is not known, or cannot be: a counter that went backwards.

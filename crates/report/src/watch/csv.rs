@@ -73,6 +73,8 @@ pub fn row(screen: &Screen, tick: &Tick<'_>, epoch: bool) -> String {
             let in_bits = bits && formats.get(at % formats.len()).is_some_and(|format| format.kind == Kind::Bytes);
             fields.push(match cell {
                 Cell::Text(text) => text,
+                Cell::Top(shown) if shown.csv.contains([',', '"', '\n']) => quoted(&shown.csv),
+                Cell::Top(shown) => shown.csv,
                 Cell::Number(None) => String::new(),
                 Cell::Number(Some(value)) => number(if in_bits { value * 8.0 } else { value }, screen.style().compat),
             });

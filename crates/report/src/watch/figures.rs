@@ -3,7 +3,7 @@
 //! Rates divide by the time that really passed, which dstat does not: see `docs/compatibility/dstat.md`.
 
 use super::cell::Cell;
-use super::{Compat, Module, Shown, TOTAL, own};
+use super::{Compat, Module, ProcessSpan, Shown, TOTAL, own};
 use model::device::{DeviceKind, Roster};
 use model::reading::{ABSENT, Column, Reading};
 
@@ -31,6 +31,8 @@ pub struct Tick<'a> {
     pub epoch: f64,
     /// The same as text, as `-t` shows it.
     pub clock: &'a str,
+    /// All processes, when a module asks for one of them.
+    pub processes: Option<ProcessSpan<'a>>,
 }
 
 const TICKS: [Column; 8] = [
@@ -56,6 +58,10 @@ impl Tick<'_> {
         let Shown { module, devices } = shown;
         match module {
             Module::Time => vec![vec![Cell::Text(self.clock.to_owned())]],
+            Module::Top(top) => {
+                let shown = self.processes.map(|span| top.shown(span, self.page_bytes));
+                vec![vec![Cell::Top(shown.unwrap_or_default())]]
+            }
             // One column for each: they are one list.
             Module::Int => {
                 vec![devices.iter().map(|device| Cell::Number(self.interrupts(device))).collect()]
@@ -106,7 +112,13 @@ impl Tick<'_> {
         grown(before, of(self.to)?)
     }
 
-    fn device_rate(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
+    /// A number of a device as it is.
+    pub(super) fn device_level(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
+        let value = *self.roster.of(kind, name, self.to.devices)?.get(number)?;
+        (value != ABSENT).then_some(value as f64)
+    }
+
+    pub(super) fn device_rate(&self, kind: DeviceKind, name: &str, number: usize) -> Option<f64> {
         Some(self.device_growth(kind, name, number)? / self.seconds()?)
     }
 

@@ -4,20 +4,25 @@
 //! screen is, what time it is and whether colours are wanted are parameters. What differs from dstat, and why, stands in
 //! `docs/compatibility/dstat.md`.
 
+mod catalogue;
 mod cell;
 pub mod choice;
 pub mod csv;
 mod draw;
 mod figures;
+pub mod json;
 mod module;
 mod number;
+pub mod openmetrics;
 mod own;
 mod theme;
+mod top;
 pub mod vmstat;
 
 pub use draw::{Screen, Start};
 pub use figures::{Sight, Tick};
 pub use module::{Module, Shown, TOTAL};
+pub use top::{ProcessSpan, Top};
 
 /// Whose screen it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 //! What the numbers are is told by `figures`.
 
 use super::cell::{Format, Kind};
+use super::top::{self, Top};
 use super::{Compat, own};
 
 /// A module: a group of columns under one heading.
@@ -66,6 +67,8 @@ pub enum Module {
     TcpTrouble,
     /// `--tree`: the processes of a server.
     Tree,
+    /// `--top-*`: the process that has the most of something.
+    Top(Top),
 }
 
 /// Every module with its name, which is a long option.
@@ -135,19 +138,23 @@ pub(super) enum Title {
 impl Module {
     /// Every module, in the order of their names.
     pub fn all() -> impl Iterator<Item = Module> {
-        NAMES.iter().map(|(module, _)| *module)
+        Module::named_all().map(|(module, _)| module)
     }
 
     /// The module of a name such as `cpu`.
     #[must_use]
     pub fn named(name: &str) -> Option<Module> {
-        NAMES.iter().find(|(_, known)| *known == name).map(|(module, _)| *module)
+        Module::named_all().find(|(_, known)| *known == name).map(|(module, _)| module)
     }
 
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(module, _)| *module == self).map_or("", |(_, name)| name)
+        Module::named_all().find(|(module, _)| *module == self).map_or("", |(_, name)| name)
+    }
+
+    fn named_all() -> impl Iterator<Item = (Module, &'static str)> {
+        NAMES.into_iter().chain(top::NAMES.into_iter().map(|(top, name)| (Module::Top(top), name)))
     }
 
     /// Whether it has devices of its own.
@@ -190,6 +197,7 @@ impl Module {
             (Module::Udp, _) => &["lis", "act"],
             (Module::Unix, _) => &["dgm", "str", "lis", "act"],
             (Module::Vm, _) => &["majpf", "minpf", "alloc", "free"],
+            (Module::Top(top), _) => return vec![top.layout().1],
             (own, _) => return own::nicks(own),
         };
         nicks.to_vec()
@@ -215,6 +223,7 @@ impl Module {
             },
             // As wide as the text is; no colours by size.
             Module::Time => Format::new(Kind::Whole, 0, 0.0),
+            Module::Top(top) => Format::new(Kind::Whole, top.layout().2, 0.0),
             own => own::format(own, column),
         }
     }
@@ -240,6 +249,7 @@ impl Module {
             Module::Vm => "virtual memory",
             // These have one title for each device.
             Module::Cpu | Module::Disk | Module::Io | Module::Net => "",
+            Module::Top(top) => top.layout().0,
             own => own::title(own),
         }
     }

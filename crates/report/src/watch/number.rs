@@ -116,6 +116,6 @@ mod tests {
         check(0.125, "0.12/0");
         // dstat's own slip: five characters, because only what stands before the point was tried.
         check(9999.99, "10000/0");
-        check(9999.999_97, "9.77/1");
+        check(9_999.999_97, "9.77/1");
     }
 }

@@ -29,7 +29,16 @@ fn columns(module: Module) -> Columns {
         Module::Psi => &[("cpu", PERCENT), ("mem", PERCENT), ("mfl", PERCENT), ("io", PERCENT), ("ifl", PERCENT)],
         Module::RunQueue => &[("run", FEW), ("blk", FEW), ("stl", PERCENT)],
         Module::TcpTrouble => &[("ovf", COUNT), ("drp", COUNT), ("rtx", COUNT), ("tim", COUNT)],
-        Module::Tree => &[("prc", FEW), ("bsy", FEW), ("idl", FEW), ("rss", BYTES), ("big", BYTES), ("cpu", CPU)],
+        Module::Tree => &[
+            ("prc", FEW),
+            ("bsy", FEW),
+            ("idl", FEW),
+            ("rss", BYTES),
+            ("pss", BYTES),
+            ("uss", BYTES),
+            ("swap", BYTES),
+            ("cpu", CPU),
+        ],
         // All others are dstat's.
         _ => &[],
     }
@@ -92,7 +101,9 @@ pub(super) fn of_machine(tick: &Tick<'_>, module: Module) -> Numbers {
                 busy,
                 workers.zip(busy).map(|(workers, busy)| workers - busy),
                 gauge(C::TreeRss),
-                gauge(C::TreeRssLargest),
+                gauge(C::TreePss),
+                gauge(C::TreeUss),
+                gauge(C::TreeSwap),
                 // Ticks of processes that left without being waited for are gone, and may be more than those that came.
                 since_the_row_before(tick, C::TreeCpuTicks).map(|ticks| ticks * 100.0 / CLOCK_TICKS),
             ]
@@ -171,7 +182,7 @@ mod tests {
         }
         let sight = |at: usize| Sight { reading: &looks[at].reading, devices: &looks[at].devices };
         let (from, to) = (Some(sight(0)), sight(1));
-        let tick = Tick { from, to, roster: &roster, page_bytes: 4096, epoch: 0.0, clock: "" };
+        let tick = Tick { from, to, roster: &roster, page_bytes: 4096, epoch: 0.0, clock: "", processes: None };
         let shown = Shown { module, devices: if device.is_empty() { vec![] } else { vec![device.to_owned()] } };
         let screen = Screen::new(&[shown], Style::of(Compat::Dstat08), "");
         let drawn = screen.headings(true, true) + &screen.row(&tick, true, None);
@@ -241,10 +252,15 @@ mod tests {
             (C::TreeWorkers, 0, 10),
             (C::TreeBusyWorkers, 0, 4),
             (C::TreeRss, 0, 300 << 20),
-            (C::TreeRssLargest, 0, 30 << 20),
+            (C::TreePss, 0, 100 << 20),
+            (C::TreeUss, 0, 30 << 20),
             (C::TreeCpuTicks, 100, 400),
         ];
-        let expected = ["--------tree-apache2--------", "prc bsy idl  rss   big  cpu ", " 12   4   6  300M 30.0M  150"];
+        let expected = [
+            "--------------tree-apache2--------------",
+            "prc bsy idl  rss   pss   uss   swap cpu ",
+            " 12   4   6  300M  100M 30.0M    -   150",
+        ];
         check(Module::Tree, "apache2", &columns, [&[], &[]], expected);
     }
 
