@@ -184,6 +184,8 @@ columns! {
     DiskWriteMs "disk.write_ms" Counter "/proc/diskstats, whole devices, ms that completed writes took.";
     ListenQueue "listen.queue" Gauge "Connections waiting to be accepted by the listening TCP socket whose queue is fullest.";
     ListenLimit "listen.limit" Gauge "The most that may wait there.";
+    TcpPassiveOpens "tcp.passive_opens" Counter "/proc/net/snmp PassiveOpens: connections that came in.";
+    TcpActiveOpens "tcp.active_opens" Counter "/proc/net/snmp ActiveOpens: connections that went out.";
 }
 
 /// How many columns a reading has.

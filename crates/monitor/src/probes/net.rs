@@ -21,7 +21,12 @@ pub(super) fn open_sockstat(probes: &mut Probes, proc_root: &Path) {
 pub(super) fn open_tcp(probes: &mut Probes, proc_root: &Path) {
     let net = proc_root.join("net");
     probes.keep(&net.join("snmp"), |text, row| {
-        headed(text, b"Tcp:", &[("RetransSegs", Column::TcpRetransmits)], row);
+        let wanted = [
+            ("ActiveOpens", Column::TcpActiveOpens),
+            ("PassiveOpens", Column::TcpPassiveOpens),
+            ("RetransSegs", Column::TcpRetransmits),
+        ];
+        headed(text, b"Tcp:", &wanted, row);
     });
     probes.keep(&net.join("netstat"), |text, row| {
         let wanted = [("ListenOverflows", Column::TcpListenOverflows), ("ListenDrops", Column::TcpListenDrops)];
@@ -115,7 +120,7 @@ mod tests {
             eth0: 1000 10 0 1 0 0 0 0 2000 20 0 2 0 0 0 0\n\
             wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n";
         let snmp =
-            "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn RetransSegs InErrs\nTcp: 1 -1 42 0\n";
+            "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 -1 5 6 42 0\n";
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
         let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 2 mem 0\n\
             UDPLITE: inuse 9\nRAW: inuse 3\nFRAG: inuse 4 memory 0\n";
@@ -136,6 +141,8 @@ mod tests {
                 (SocketsUdp, 2),
                 (SocketsRaw, 3),
                 (SocketsFrag, 4),
+                (TcpPassiveOpens, 6),
+                (TcpActiveOpens, 5),
             ],
         );
     }
