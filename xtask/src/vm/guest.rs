@@ -122,7 +122,8 @@ impl Guest {
             "Ciphers=chacha20-poly1305@openssh.com",
             "ConnectTimeout=60",
             "LogLevel=ERROR",
-            &format!("UserKnownHostsFile={}", self.known_hosts.display()),
+            // Several may be named, with blanks between them.
+            &format!("UserKnownHostsFile=\"{}\"", self.known_hosts.display()),
         ] {
             options.extend(["-o".to_owned(), option.to_owned()]);
         }
@@ -169,5 +170,32 @@ fn wait(child: &mut Child, limit: Duration) -> anyhow::Result<ExitStatus> {
             bail!("did not end within {} s", limit.as_secs());
         }
         thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_takes_for_ever() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let error = wait(&mut child, Duration::from_millis(10)).unwrap_err();
+        assert!(error.to_string().starts_with("did not end within"), "{error}");
+        assert!(!child.try_wait().unwrap().expect("it was waited for").success());
+        let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        assert_eq!(wait(&mut child, Duration::from_secs(60)).unwrap().code(), Some(3));
+    }
+
+    #[test]
+    fn the_guests_own_key_is_the_only_one_believed() {
+        let places = Places::in_folder(Path::new("/x y"));
+        let how = Guest::at(&places, 4711).how();
+        for part in
+            ["ssh -p 4711 -F none -i /x y/key", "UserKnownHostsFile=\"/x y/known_hosts\"", "HostKeyAlias=webdyno-vm"]
+        {
+            assert!(how.contains(part), "{how}");
+        }
+        assert!(!how.contains("StrictHostKeyChecking"), "{how}");
     }
 }

@@ -3,7 +3,7 @@
 //! Needs root, for a root file system belongs to root; mounts nothing of its own and changes nothing outside `target/vm`.
 
 use super::places::Places;
-use super::{initrd, recipe};
+use super::{initrd, machine, recipe};
 use crate::setup::find_program;
 use anyhow::{Context, bail, ensure};
 use std::fs;
@@ -32,6 +32,7 @@ pub(super) fn build(places: &Places, anew: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     require(places)?;
+    let _lock = machine::lock(places)?;
     let began = Instant::now();
     let root = Staging(places.folder().join("root"));
     let _ = fs::remove_file(places.made());

@@ -153,14 +153,20 @@ pub(super) fn running(places: &Places) -> anyhow::Result<Option<Guest>> {
     file.read_to_string(&mut text).context("cannot read which port the machine has")?;
     match text.parse() {
         Ok(port) => Ok(Some(Guest::at(places, port))),
-        Err(_) => bail!("a machine of this checkout is booting: wait until it is up"),
+        Err(_) => bail!("a machine of this checkout is booting or being built: wait until it is up"),
     }
 }
 
-fn lock(places: &Places) -> anyhow::Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(places.running())?;
+/// Keeps others from starting, building and removing the machine for as long as the file is open.
+pub(super) fn lock(places: &Places) -> anyhow::Result<File> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(places.running())
+        .context("cannot lock the machine")?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => bail!("a machine of this checkout is running already: end it first"),
+        Err(Errno::WOULDBLOCK) => bail!("a machine of this checkout is running, or being built: end it first"),
         locked => locked.context("cannot lock the machine")?,
     }
     file.set_len(0)?;

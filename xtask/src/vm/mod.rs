@@ -111,15 +111,11 @@ fn copy(places: &Places, from: &str, to: &str) -> anyhow::Result<()> {
 }
 
 fn remove(places: &Places) -> anyhow::Result<()> {
-    if machine::running(places)?.is_some() {
-        bail!("a machine is running: end it first");
+    if !places.folder().exists() {
+        return Ok(());
     }
-    match std::fs::remove_dir_all(places.folder()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", places.folder().display()))
-        }
-        _ => Ok(()),
-    }
+    let _lock = machine::lock(places)?;
+    std::fs::remove_dir_all(places.folder()).with_context(|| format!("cannot remove {}", places.folder().display()))
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {

@@ -207,3 +207,14 @@ fn totals(seen: &mut Seen, readings: &Table, watch: &Rows, rows: &Rows, kernel: 
         format!("the rows of webdyno watch add up to {:.0} MiB written, and {written:.0} were", watch.written_mib)
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_is_not_some() {
+        let text = "some avg10=1.00 avg60=0.00 avg300=0.00 total=17\nfull avg10=0.50 avg60=0.00 avg300=0.00 total=9\n";
+        assert_eq!((full(text), full("")), (9, 0));
+    }
+}
