@@ -7,8 +7,9 @@ mod dstat;
 mod reboot;
 mod storm;
 mod table;
+mod unit;
 
-use super::guest::Guest;
+use super::guest::{Guest, Said};
 use super::machine::{Engine, Machine};
 use super::places::{self, Places};
 use crate::{cargo, root};
@@ -49,10 +50,11 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 3] = [
+const CHECKS: [Check; 4] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
     Check { name: "reboot", run: reboot::run },
+    Check { name: "unit", run: unit::run },
 ];
 
 /// The names of all checks.
@@ -114,6 +116,32 @@ fn furnish(guest: &Guest, places: &Places) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whatever bears a run's name, in files, swap, groups and processes.
+const REMAINS: &str = "\
+find / -xdev \\( -path /opt -o -path /etc -o -path /usr \\) -prune -o -name 'webdyno-2*' -print
+ls -d /sys/fs/cgroup/webdyno-* 2> /dev/null
+ls /var/lib/webdyno/*.journal 2> /dev/null
+grep webdyno- /proc/swaps
+ps -e -o comm= | grep -x -e webdyno -e memhog
+true
+";
+
+/// How sentences about what was put back begin.
+const PUT_BACK: [&str; 4] = ["deleted the ", "removed the group", "took the ", "ended "];
+
+/// What is left of runs.
+fn remains(guest: &Guest) -> anyhow::Result<Vec<String>> {
+    let said = guest.run(REMAINS, SHORT)?;
+    ensure!(said.status.success(), "cannot look for what is left: {}", said.err);
+    Ok(said.out.lines().map(str::to_owned).collect())
+}
+
+/// What webdyno says that it put back.
+fn put_back(said: &Said) -> Vec<&str> {
+    let lines = said.out.lines().chain(said.err.lines());
+    lines.filter(|line| PUT_BACK.iter().any(|verb| line.contains(verb))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,5 +172,10 @@ mod tests {
     #[test]
     fn long_check_vm_reboot() {
         check("reboot");
+    }
+
+    #[test]
+    fn long_check_vm_unit() {
+        check("unit");
     }
 }

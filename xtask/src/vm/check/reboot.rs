@@ -1,9 +1,7 @@
 //! The power goes in the middle of a run: what the run had made must be gone after the next start, or after `webdyno restore`.
 
-use super::{OURS, SHORT, Seen};
-use crate::vm::guest::Guest;
+use super::{OURS, SHORT, Seen, put_back, remains};
 use crate::vm::machine::Machine;
-use anyhow::ensure;
 
 /// A moment to pull the plug: its name, and a command that succeeds from then on.
 const MOMENTS: [(&str, &str); 4] = [
@@ -25,24 +23,11 @@ cat /root/run.log
 exit 1
 ";
 
-/// Whatever bears a run's name, in files, swap, groups and processes.
-const REMAINS: &str = "\
-find / -xdev \\( -path /opt -o -path /etc -o -path /usr \\) -prune -o -name 'webdyno-2*' -print
-ls -d /sys/fs/cgroup/webdyno-* 2> /dev/null
-ls /var/lib/webdyno/*.journal 2> /dev/null
-grep webdyno- /proc/swaps
-ps -e -o comm= | grep -x -e webdyno -e memhog
-true
-";
-
 /// Who puts things back.
 const BY: [(&str, &str); 2] = [
     ("`webdyno restore`", "OURS/webdyno restore"),
     ("the next run", "TMPDIR=/var/tmp OURS/webdyno run --plain --quick OURS/plans/first-look.toml > /root/next.out"),
 ];
-
-/// How sentences about what was put back begin.
-const PUT_BACK: [&str; 4] = ["deleted the ", "removed the group", "took the ", "ended "];
 
 pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     let mut seen = Seen::titled("The machine is reset in the middle of a run");
@@ -58,8 +43,7 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
         // A run may end without a winner; what it may not do is fail.
         let fine = matches!(said.status.code(), Some(0 | 1 | 3));
         let left = remains(&guest)?;
-        let told = said.out.lines().chain(said.err.lines());
-        let told: Vec<&str> = told.filter(|line| PUT_BACK.iter().any(|verb| line.contains(verb))).collect();
+        let told = put_back(&said);
         seen.say(format!("| {when} | {who} | {} | {} | {} |", after_boot.join("; "), told.join("; "), left.join("; ")));
         seen.expect(fine, || format!("{when}: {who} ended with {}: {}", said.status, said.err));
         seen.expect(left.is_empty(), || format!("{when}: {who} left {}", left.join("; ")));
@@ -71,10 +55,4 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     seen.say(format!("\nThe store after four resets:\n\n```\n{}{}```", stored.out, stored.err));
     seen.expect(stored.status.success(), || format!("the store cannot be read: {}", stored.err));
     Ok(seen)
-}
-
-fn remains(guest: &Guest) -> anyhow::Result<Vec<String>> {
-    let said = guest.run(REMAINS, SHORT)?;
-    ensure!(said.status.success(), "cannot look for what is left: {}", said.err);
-    Ok(said.out.lines().map(str::to_owned).collect())
 }
