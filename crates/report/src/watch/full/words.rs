@@ -326,8 +326,8 @@ impl Teller<'_> {
                 cpu,
             ],
         );
-        let grew = |column| self.span().and_then(|span| span.delta(column)).is_some_and(|grown| grown > 0);
-        panel.alarm = grew(C::GroupOomKills);
+        let killed = self.span().and_then(|span| span.delta(C::GroupOomKills));
+        panel.alarm = killed.is_some_and(|killed| killed > 0);
         Some(panel)
     }
 
