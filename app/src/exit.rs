@@ -1,6 +1,7 @@
 //! Exit codes, decided in one place.
 
 use crate::command::load::NoSuchHost;
+use crate::command::watch::NoPort;
 use experiment::{ExperimentError, PageError};
 use host::HostError;
 use load::{FetchError, LoadError};
@@ -58,6 +59,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(_) => Exit::Environment,
         None if error.is::<NoSuchHost>() || is_no_page(error) => Exit::Server,
         None if error.is::<StoreError>() => Exit::Store,
+        None if error.is::<NoPort>() => Exit::Environment,
         None if error.is::<HostError>() || error.is::<std::io::Error>() => Exit::Environment,
         // A plan that makes no sense, a file that is not there.
         None => Exit::Usage,

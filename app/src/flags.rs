@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod load;
+pub(crate) mod watch;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Nanos;
@@ -27,7 +28,10 @@ pub(crate) enum Command {
     Load(Box<load::LoadFlags>),
     /// Stand in for ab: its options, its report, its exit codes
     #[command(disable_help_flag = true)]
-    Ab(AbWords),
+    Ab(Words),
+    /// Watch this machine in dstat's columns, and lose no second
+    #[command(disable_help_flag = true)]
+    Watch(Words),
     /// Show a stored run again
     Report(ReportFlags),
     /// Read what ab printed in the past: check its arithmetic, compare, keep it
@@ -136,9 +140,9 @@ pub(crate) struct ServeFlags {
     pub(crate) args: Vec<OsString>,
 }
 
-/// `webdyno ab`: its words are read by ab's own rules ([`ab::parse`]).
+/// `webdyno ab` and `webdyno watch`: words that are read by ab's and by dstat's own rules ([`ab::parse`], [`watch::parse`]).
 #[derive(Debug, Args)]
-pub(crate) struct AbWords {
+pub(crate) struct Words {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) words: Vec<OsString>,
 }
@@ -176,7 +180,7 @@ pub(crate) struct LangFlag {
 }
 
 /// Languages of reports.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Lang {
     En,
     Ja,

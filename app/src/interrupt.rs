@@ -21,16 +21,21 @@ const SECOND_WISH: Duration = Duration::from_millis(500);
 ///
 /// A signal that was ignored when we started stays ignored: that is what `nohup` and a shell's `&` are for.
 pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
-    heeding(0)
+    heeding(0, leave)
+}
+
+/// The same for `webdyno watch`, which has nothing to put back.
+pub(crate) fn flag_of_a_watch() -> anyhow::Result<Arc<AtomicBool>> {
+    heeding(0, || signal_hook::low_level::exit(INTERRUPTED))
 }
 
 /// The same for `webdyno ab`: as in ab, SIGINT ends it even if it was ignored, as for whatever a script starts with `&`.
 pub(crate) fn flag_as_ab() -> anyhow::Result<Arc<AtomicBool>> {
-    heeding(1 << (SIGINT - 1))
+    heeding(1 << (SIGINT - 1), leave)
 }
 
-/// `always` are signals that are heeded though they were ignored.
-fn heeding(always: u64) -> anyhow::Result<Arc<AtomicBool>> {
+/// `always` are signals that are heeded though they were ignored; `leave` is what a second wish to end leads to.
+fn heeding(always: u64, leave: fn() -> !) -> anyhow::Result<Arc<AtomicBool>> {
     let (flag, leaving) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored(&status)) & !always;
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
@@ -54,7 +59,9 @@ fn heeding(always: u64) -> anyhow::Result<Arc<AtomicBool>> {
                 if first.load(Ordering::Relaxed) {
                     leaving.store(true, Ordering::Relaxed);
                 }
-                heed(&first);
+                if first.swap(true, Ordering::Relaxed) {
+                    leave();
+                }
             }
         })
         .context("cannot listen for Ctrl-C")?;

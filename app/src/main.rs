@@ -16,6 +16,7 @@ mod usage;
 
 use clap::Parser;
 use exit::Exit;
+use flags::watch::Name;
 use flags::{Command, Flags};
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,17 +26,25 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match own_process(&args) {
         Some(code) => ExitCode::from(code),
-        None => ab_words(&args).map_or_else(|| run(&args), command::ab::run).into(),
+        None => in_the_place_of_another(&args).unwrap_or_else(|| run(&args)).into(),
     }
 }
 
-/// What was typed to ab, be it the first word or the name we were called by. Its command line is none of clap's.
-fn ab_words(args: &[OsString]) -> Option<&[OsString]> {
+/// What stands in the place of ab or dstat, be it by its first word or by the name we were called by. Their command lines are none
+/// of clap's.
+fn in_the_place_of_another(args: &[OsString]) -> Option<Exit> {
     let (name, words) = args.split_first()?;
-    if Path::new(name).file_name()? == "ab" {
-        return Some(words);
+    match Path::new(name).file_name()?.to_str() {
+        Some("ab") => return Some(command::ab::run(words)),
+        Some("dstat") => return Some(command::watch::run(Name::Dstat, words)),
+        _ => {}
     }
-    words.split_first().filter(|(first, _)| *first == "ab").map(|(_, rest)| rest)
+    let (first, rest) = words.split_first()?;
+    match first.to_str() {
+        Some("ab") => Some(command::ab::run(rest)),
+        Some("watch") => Some(command::watch::run(Name::Webdyno, rest)),
+        _ => None,
+    }
 }
 
 /// The processes webdyno starts of itself; not for users, so not in the help.
@@ -65,6 +74,7 @@ fn run(args: &[OsString]) -> Exit {
         Command::Run(flags) => command::run::run(&flags),
         Command::Load(flags) => command::load::run(&flags),
         Command::Ab(flags) => return command::ab::run(&flags.words),
+        Command::Watch(flags) => return command::watch::run(Name::Webdyno, &flags.words),
         Command::Report(flags) => command::report::run(&flags),
         Command::Import(flags) => command::import::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),

@@ -20,6 +20,9 @@ pub(crate) struct Flags {
     /// Also install oha, which cargo builds from its source: about a quarter of an hour
     #[arg(long)]
     oha: bool,
+    /// Also install what `cargo xtask vm` builds and runs its virtual machine with: QEMU, mmdebstrap
+    #[arg(long)]
+    vm: bool,
 }
 
 /// One thing that is needed.
@@ -30,12 +33,14 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 10] = [
+const TESTS: [Need; 12] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
     Need { packages: &["apache2"], for_what: "tests of the Apache control" },
     Need { packages: &["apache2-utils"], for_what: "comparison with ab" },
+    Need { packages: &["dstat"], for_what: "comparison with dstat" },
+    Need { packages: &["python3-pip"], for_what: "comparison with dool, which is installed from PyPI" },
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
@@ -44,7 +49,7 @@ const TESTS: [Need; 10] = [
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
 ];
 
-const BENCH: [Need; 8] = [
+const BENCH: [Need; 11] = [
     Need { packages: &["wrk"], for_what: "benchmarks" },
     Need { packages: &["hyperfine"], for_what: "benchmarks" },
     Need { packages: &["nghttp2-client"], for_what: "benchmarks (h2load)" },
@@ -53,17 +58,65 @@ const BENCH: [Need; 8] = [
     Need { packages: &["openssl"], for_what: "benchmarks (a certificate)" },
     Need { packages: &["strace"], for_what: "benchmarks (system calls per request)" },
     Need { packages: &["valgrind"], for_what: "benchmarks (instructions per request)" },
+    Need { packages: &["procps"], for_what: "benchmarks of the monitor (vmstat)" },
+    Need { packages: &["sysstat"], for_what: "benchmarks of the monitor (sar)" },
+    Need { packages: &["atop"], for_what: "benchmarks of the monitor" },
+];
+
+const VM: [Need; 5] = [
+    Need { packages: &["qemu-system-x86"], for_what: "the virtual machine" },
+    Need { packages: &["mmdebstrap"], for_what: "the virtual machine" },
+    Need { packages: &["e2fsprogs"], for_what: "the virtual machine" },
+    Need { packages: &["openssh-client"], for_what: "the virtual machine" },
+    Need { packages: &["binutils"], for_what: "the virtual machine (strip)" },
 ];
 
 /// Installs what is missing, or says why it cannot.
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
-    let needs = || TESTS.iter().chain(if flags.bench { BENCH.as_slice() } else { &[] });
+    let wanted = |wanted: bool, needs: &'static [Need]| if wanted { needs } else { &[] };
+    let needs = || TESTS.iter().chain(wanted(flags.bench, &BENCH)).chain(wanted(flags.vm, &VM));
     if !has_dpkg() {
         let names: Vec<&str> = needs().map(|need| need.packages[0]).collect();
         bail!("this is not Debian or Ubuntu; install by hand what they call: {}", names.join(" "));
     }
     provide(needs(), Path::new("/usr/sbin/policy-rc.d"))?;
+    provide_dool()?;
     if flags.oha { provide_oha() } else { Ok(()) }
+}
+
+/// The version of dool whose screens and files webdyno draws.
+const DOOL: &str = "dool==1.3.8";
+/// Where it is, below the target folder.
+const DOOL_MAIN: &str = "dool/dool/__main__.py";
+
+/// Installs dool into the target folder, where the tests look for it: it is in no distribution, and no business of the system's.
+fn provide_dool() -> anyhow::Result<()> {
+    let target = target_folder()?;
+    let folder = target.join("dool");
+    if target.join(DOOL_MAIN).exists() {
+        println!("present: {DOOL}");
+        return Ok(());
+    }
+    let status = Command::new("/usr/bin/python3")
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"])
+        .arg("--target")
+        .arg(&folder)
+        .arg(DOOL)
+        // Pip warns of installing as root, which is about the system's folders.
+        .env("PIP_ROOT_USER_ACTION", "ignore")
+        .status()
+        .context("cannot run /usr/bin/python3")?;
+    if !status.success() {
+        bail!("pip cannot install {DOOL} into {}; its own message stands above", folder.display());
+    }
+    println!("installed {DOOL}");
+    Ok(())
+}
+
+/// Cargo's target folder, in which this very program was built.
+fn target_folder() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("cannot tell where this program is")?;
+    program.ancestors().nth(2).map(Path::to_owned).context("this program is in no target folder")
 }
 
 /// Builds and installs oha where cargo installs programs, unless it is there.
@@ -119,7 +172,13 @@ pub(crate) fn missing() -> Vec<String> {
         .iter()
         .filter(|need| !is_here(need))
         .map(|need| format!("{} (for {})", need.packages[0], need.for_what))
+        .chain(dool_missing())
         .collect()
+}
+
+fn dool_missing() -> Option<String> {
+    let is_there = target_folder().is_ok_and(|target| target.join(DOOL_MAIN).exists());
+    (!is_there).then(|| "dool, from PyPI (for comparison with dool)".to_owned())
 }
 
 fn install(missing: &[&Need], policy: &Path) -> anyhow::Result<()> {

@@ -7,6 +7,7 @@ pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod watch;
 
 use crate::say::tell;
 use anyhow::Context;

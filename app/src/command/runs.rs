@@ -25,7 +25,7 @@ pub(crate) fn run(flags: &RunsFlags) -> anyhow::Result<Exit> {
 }
 
 fn as_text(runs: &[RunSummary]) -> String {
-    let plans = runs.iter().map(|run| run.plan.len()).max().unwrap_or(0);
+    let plans = runs.iter().map(|run| run.plan.chars().count()).max().unwrap_or(0);
     runs.iter()
         .map(|run| {
             let began = began(run).to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
@@ -33,6 +33,7 @@ fn as_text(runs: &[RunSummary]) -> String {
             match run.kind {
                 Kind::Run => format!("{id}  {began}  {plan:plans$}  {:>3} trials  {}\n", run.trials, end(&run.end)),
                 Kind::Import => format!("{id}  {began}  {plan:plans$}  imported from ab\n"),
+                Kind::Watch => format!("{id}  {began}  {plan:plans$}  {}\n", recorded(run)),
             }
         })
         .collect()
@@ -47,15 +48,28 @@ fn as_json(runs: &[RunSummary]) -> String {
                 "kind": match run.kind {
                     Kind::Run => "run",
                     Kind::Import => "import",
+                    Kind::Watch => "recording",
                 },
                 "plan": run.plan,
                 "began": began(run).to_string(),
                 "trials": run.trials,
                 "end": run.end,
+                "recorded": run.recorded.map(|extent| json!({
+                    "looks": extent.looks,
+                    "length_s": extent.length_ns() as f64 / 1e9,
+                    "bytes": extent.bytes,
+                })),
             })
         })
         .collect();
     format!("{:#}\n", serde_json::Value::Array(runs))
+}
+
+/// How much there is of a recording.
+fn recorded(run: &RunSummary) -> String {
+    let extent = run.recorded.unwrap_or_default();
+    let length = units::short_duration(extent.length_ns() as f64);
+    format!("recording, {} readings over {length}, {}", extent.looks, units::short_bytes(extent.bytes))
 }
 
 fn began(run: &RunSummary) -> Timestamp {

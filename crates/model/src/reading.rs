@@ -1,7 +1,8 @@
 //! Raw counters of the host at one instant, and what two of them say.
 //!
 //! A [`Reading`] is a row of unsigned numbers exactly as the kernel gave them, one per [`Column`]; [`ABSENT`] where the kernel
-//! had nothing. A [`Span`] is two readings; every rate is derived from one. A column is added by one line in the table below.
+//! had nothing. A [`Span`] is two readings; every rate is derived from one. A column is added by one line at the end of the table
+//! below: what is stored has the names of its columns, so old readings stay readable and have new columns absent.
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,12 @@ macro_rules! columns {
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Column::$variant => $name),* }
+            }
+
+            /// Where it comes from, and in what unit it is stored: one sentence.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                match self { $(Column::$variant => $about),* }
             }
 
             /// Counter or gauge.
@@ -133,6 +140,52 @@ columns! {
     SamplerLateNs "sampler.late_ns" Gauge "How long after its appointed time this reading began, ns.";
     SamplerCostNs "sampler.cost_ns" Gauge "How long this reading took, ns.";
     SamplerFaults "sampler.major_faults" Counter "Major faults of the sampler itself.";
+    Uptime "sys.uptime" Gauge "/proc/uptime times 100.";
+    MinorFaults "vm.pgfault" Counter "/proc/vmstat, minor and major faults together.";
+    PageAllocations "vm.pgalloc" Counter "/proc/vmstat pgalloc_*, pages of all zones.";
+    PageFrees "vm.pgfree" Counter "/proc/vmstat, pages.";
+    PagedIn "vm.pgpgin" Counter "/proc/vmstat, KiB.";
+    PagedOut "vm.pgpgout" Counter "/proc/vmstat, KiB.";
+    SocketsUsed "sockets.used" Gauge "/proc/net/sockstat, sockets of every family.";
+    SocketsTcp "sockets.tcp" Gauge "/proc/net/sockstat TCP inuse.";
+    SocketsUdp "sockets.udp" Gauge "/proc/net/sockstat UDP inuse.";
+    SocketsRaw "sockets.raw" Gauge "/proc/net/sockstat RAW inuse.";
+    SocketsFrag "sockets.frag" Gauge "/proc/net/sockstat FRAG inuse.";
+    FilesOpen "fs.files" Gauge "/proc/sys/fs/file-nr, open files of the host.";
+    Inodes "fs.inodes" Gauge "/proc/sys/fs/inode-nr, inodes in memory.";
+    InodesFree "fs.free_inodes" Gauge "/proc/sys/fs/inode-nr, inodes in memory that are not in use.";
+    IpcQueues "ipc.queues" Gauge "/proc/sysvipc/msg, lines.";
+    IpcSemaphores "ipc.semaphores" Gauge "/proc/sysvipc/sem, lines.";
+    IpcSegments "ipc.segments" Gauge "/proc/sysvipc/shm, lines.";
+    LocksPosix "locks.posix" Gauge "/proc/locks.";
+    LocksFlock "locks.flock" Gauge "/proc/locks.";
+    LocksRead "locks.read" Gauge "/proc/locks.";
+    LocksWrite "locks.write" Gauge "/proc/locks.";
+    TcpListening "tcp.state.listen" Gauge "/proc/net/tcp and tcp6, state 0A.";
+    TcpEstablished "tcp.state.established" Gauge "/proc/net/tcp and tcp6, state 01.";
+    TcpHandshakes "tcp.state.handshake" Gauge "/proc/net/tcp and tcp6, states 02, 03 and 09 as dstat counts them.";
+    TcpWaiting "tcp.state.time_wait" Gauge "/proc/net/tcp and tcp6, state 06.";
+    TcpClosing "tcp.state.closing" Gauge "/proc/net/tcp and tcp6, states 04, 05, 07, 08 and 0B.";
+    UdpListening "udp.listening" Gauge "/proc/net/udp and udp6, state 07.";
+    UdpConnected "udp.connected" Gauge "/proc/net/udp and udp6, state 01.";
+    RawSockets "raw.sockets" Gauge "/proc/net/raw, lines.";
+    UnixDatagram "unix.datagram" Gauge "/proc/net/unix.";
+    UnixStream "unix.stream" Gauge "/proc/net/unix.";
+    UnixListening "unix.listening" Gauge "/proc/net/unix, streams that listen.";
+    UnixConnected "unix.connected" Gauge "/proc/net/unix, streams that are connected.";
+    TreePss "tree.pss" Gauge "Resident bytes of the server's processes, each shared page divided among those that share it (smaps_rollup); taken every few seconds, never while memory is short.";
+    TreeUss "tree.uss" Gauge "Resident bytes that a process of the server shares with nobody, summed (smaps_rollup Private_Clean and Private_Dirty).";
+    TreeSwap "tree.swap" Gauge "Bytes of the server's processes in swap (smaps_rollup; while memory is short VmSwap of status).";
+    TreeSharesAgeNs "tree.shares_age_ns" Gauge "How old tree.pss and tree.uss are, ns.";
+    TreeSharesCostNs "tree.shares_cost_ns" Gauge "CPU time that looking at them took, ns: it is not in sampler.cost_ns.";
+    SamplerStorm "sampler.storm" Gauge "1 while memory is short and readings come faster, else 0; absent when no faster rate was asked for.";
+    SamplerExtra "sampler.extra" Gauge "1 when this reading was taken between the appointments of the watch, for the sake of a storm, else 0.";
+    DiskReadMs "disk.read_ms" Counter "/proc/diskstats, whole devices, ms that completed reads took.";
+    DiskWriteMs "disk.write_ms" Counter "/proc/diskstats, whole devices, ms that completed writes took.";
+    ListenQueue "listen.queue" Gauge "Connections waiting to be accepted by the listening TCP socket whose queue is fullest.";
+    ListenLimit "listen.limit" Gauge "The most that may wait there.";
+    TcpPassiveOpens "tcp.passive_opens" Counter "/proc/net/snmp PassiveOpens: connections that came in.";
+    TcpActiveOpens "tcp.active_opens" Counter "/proc/net/snmp ActiveOpens: connections that went out.";
 }
 
 /// How many columns a reading has.
@@ -164,6 +217,35 @@ impl Reading {
     /// Sets a column.
     pub fn set(&mut self, column: Column, value: u64) {
         self.values[column as usize] = value;
+    }
+}
+
+/// Everything that was read at one instant: the host's columns, and the numbers of the single devices that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The columns.
+    pub reading: Reading,
+    /// The numbers of the devices, in the order of the [`Roster`](crate::device::Roster) of the watch.
+    pub devices: Vec<u64>,
+}
+
+impl Look {
+    /// A look at which nothing was seen, with room for so many numbers of devices.
+    #[must_use]
+    pub fn empty(at_ns: Nanos, devices: usize) -> Self {
+        Look { reading: Reading::empty(at_ns), devices: vec![ABSENT; devices] }
+    }
+
+    /// Forgets what was seen, without giving up the room for it.
+    pub fn clear(&mut self, at_ns: Nanos) {
+        self.reading = Reading::empty(at_ns);
+        self.devices.fill(ABSENT);
+    }
+
+    /// When it was taken.
+    #[must_use]
+    pub fn at_ns(&self) -> Nanos {
+        self.reading.at_ns
     }
 }
 

@@ -16,8 +16,34 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 /// The grid, and where in it we are.
 pub(crate) struct Appointments {
     timer: OwnedFd,
+    start: Nanos,
     next: Nanos,
+    /// Between the appointments of the watch.
     period: Nanos,
+    /// Between those that are kept now: the period, or a whole part of it.
+    step: Nanos,
+}
+
+/// An appointment that has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// When: of those that are missed together, the earliest.
+    pub(crate) at: Nanos,
+    /// Whether it lies between the appointments of the watch, with no other missed.
+    pub(crate) extra: bool,
+}
+
+/// What a wait ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Come {
+    /// An appointment.
+    Due(Due),
+    /// The descriptor that is to wake us has its event.
+    Alarm,
+    /// It will have no more: polling it again would return at once for ever.
+    Deaf,
+    /// The other end of the life line is closed.
+    End,
 }
 
 /// The monotonic clock.
@@ -30,37 +56,108 @@ impl Appointments {
     /// One every `period` after `start`.
     pub(crate) fn every(period: Nanos, start: Nanos) -> Result<Self, Errno> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-        let next = start + period;
-        let grid = Itimerspec { it_interval: timespec(period), it_value: timespec(next) };
-        timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &grid)?;
-        Ok(Appointments { timer, next, period })
+        let appointments = Appointments { timer, start, next: start + period, period, step: period };
+        appointments.arm()?;
+        Ok(appointments)
     }
 
-    /// Waits for the next appointment and returns when it was due; `None` once the other end of `life` is closed.
-    pub(crate) fn wait(&mut self, life: BorrowedFd<'_>) -> Result<Option<Nanos>, Errno> {
+    /// From `now` on one every `step`, on a grid that has those of the watch in it.
+    pub(crate) fn step(&mut self, step: Nanos, now: Nanos) -> Result<(), Errno> {
+        self.step = step;
+        self.next = following(self.start, step, now);
+        self.arm()
+    }
+
+    fn arm(&self) -> Result<(), Errno> {
+        let grid = Itimerspec { it_interval: timespec(self.step), it_value: timespec(self.next) };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &grid).map(|_| ())
+    }
+
+    /// Waits for the next appointment, for the closing of the other end of `life`, or for an event of `alarm`.
+    pub(crate) fn wait(&mut self, life: BorrowedFd<'_>, alarm: Option<BorrowedFd<'_>>) -> Result<Come, Errno> {
         loop {
             // No event is asked for on `life`: a closed other end is always told, and nothing else can happen to it.
-            let mut fds = [PollFd::new(&self.timer, PollFlags::IN), PollFd::from_borrowed_fd(life, PollFlags::empty())];
-            match rustix::event::poll(&mut fds, None) {
+            let fds = &mut [
+                PollFd::new(&self.timer, PollFlags::IN),
+                PollFd::from_borrowed_fd(life, PollFlags::empty()),
+                PollFd::from_borrowed_fd(alarm.unwrap_or(life), PollFlags::PRI),
+            ];
+            match rustix::event::poll(fds, None) {
                 Err(Errno::INTR) => continue,
                 result => result?,
             };
             if !fds[1].revents().is_empty() {
-                return Ok(None);
+                return Ok(Come::End);
+            }
+            let alarm = fds[2].revents();
+            if fds[0].revents().is_empty() {
+                return Ok(if alarm == PollFlags::PRI { Come::Alarm } else { Come::Deaf });
             }
             let mut expirations = [0; 8];
             match rustix::io::read(&self.timer, &mut expirations) {
                 Err(Errno::INTR) => continue,
                 result => result?,
             };
-            let due = self.next;
-            self.next += u64::from_ne_bytes(expirations) * self.period;
-            return Ok(Some(due));
+            let at = self.next;
+            self.next += u64::from_ne_bytes(expirations) * self.step;
+            return Ok(Come::Due(Due { at, extra: !on_grid_between(self.start, self.period, at, self.next) }));
         }
     }
+}
+
+/// The first point of a grid after `now`.
+fn following(start: Nanos, step: Nanos, now: Nanos) -> Nanos {
+    start + (now.saturating_sub(start) / step + 1) * step
+}
+
+/// Whether a grid has a point from `from` on and before `to`.
+fn on_grid_between(start: Nanos, period: Nanos, from: Nanos, to: Nanos) -> bool {
+    following(start, period, from.saturating_sub(1)) < to
 }
 
 /// Nanoseconds as the kernel wants them.
 pub(crate) fn timespec(time: Nanos) -> Timespec {
     Timespec { tv_sec: (time / SECOND) as i64, tv_nsec: (time % SECOND) as _ }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn the_grid() {
+        let check = |now, expected| assert_eq!(following(1000, 100, now), expected, "{now}");
+        check(1000, 1100);
+        check(1099, 1100);
+        check(1100, 1200);
+        check(3, 1100);
+        let check = |from, to, expected| assert_eq!(on_grid_between(1000, 100, from, to), expected, "{from} {to}");
+        check(1100, 1110, true);
+        check(1110, 1120, false);
+        check(1110, 1200, false);
+        check(1190, 1210, true);
+        check(1110, 1400, true);
+    }
+
+    #[test]
+    fn faster_and_back() {
+        let (life, _other) = rustix::pipe::pipe().unwrap();
+        let mut appointments = Appointments::every(20_000_000, now()).unwrap();
+        let begun = appointments.start;
+        let due = |appointments: &mut Appointments| match appointments.wait(life.as_fd(), None).unwrap() {
+            Come::Due(due) => due,
+            come => panic!("{come:?}"),
+        };
+        assert!(!due(&mut appointments).extra);
+        appointments.step(2_000_000, now()).unwrap();
+        let fast: Vec<Due> = (0..20).map(|_| due(&mut appointments)).collect();
+        for due in &fast {
+            assert_eq!((due.at - begun) % 2_000_000, 0);
+        }
+        assert!(fast.iter().any(|due| due.extra) && fast.iter().any(|due| !due.extra), "{fast:?}");
+        appointments.step(20_000_000, now()).unwrap();
+        let slow = due(&mut appointments);
+        assert_eq!(((slow.at - begun) % 20_000_000, slow.extra), (0, false));
+    }
 }

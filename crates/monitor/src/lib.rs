@@ -6,19 +6,27 @@
 //! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
 //!
 //! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
-//! `appointments` its clock, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters,
+//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
 mod appointments;
 mod privileges;
 mod probes;
 mod process;
+mod processes;
+mod reader;
 mod ring;
+mod roots;
 mod sampler;
 mod source;
+mod storm;
 mod text;
 mod watch;
 
+pub use probes::present;
 pub use process::sampler_main;
-pub use sampler::{MonitorError, Sampler};
-pub use watch::{GroupDirs, Watch};
+pub use processes::{ProcessFile, processes};
+pub use reader::Reader;
+pub use roots::{Known, RootError, root_of};
+pub use sampler::{Awaited, MonitorError, News, Sampler};
+pub use watch::{GroupDirs, NamedGroup, Part, Table, Watch};

@@ -5,29 +5,41 @@
 
 mod accept;
 mod cpu;
+mod devices;
 mod disk;
 mod group;
+mod groups;
 mod itself;
+mod kernel;
+mod listeners;
 mod memory;
 mod net;
 mod psi;
+mod shares;
+mod tables;
 mod tree;
 mod tree_thread;
 
 use crate::source::{Buffer, Source};
-use crate::watch::Watch;
-use model::reading::Reading;
-use std::path::Path;
+use crate::watch::{Part, Watch};
+pub use devices::present;
+use groups::Group;
+use listeners::Listeners;
+use model::reading::{Look, Reading};
+use std::path::{Path, PathBuf};
 
-/// One source of counters.
+/// One source of counters that is more than a file.
 pub(crate) trait Probe {
     /// Fills the probe's columns; those it cannot have now stay as they are.
     fn read(&mut self, row: &mut Reading, buffer: &mut Buffer);
 }
 
-/// Every probe of a watch, and what could not be opened.
+/// Every source of a watch, and what could not be opened.
 pub(crate) struct Probes {
-    probes: Vec<Box<dyn Probe>>,
+    files: Vec<Kept>,
+    others: Vec<Box<dyn Probe>>,
+    listeners: Option<Listeners>,
+    groups: Vec<Group>,
     buffer: Buffer,
     /// One sentence for each source that is missing.
     pub(crate) notes: Vec<String>,
@@ -37,60 +49,107 @@ impl Probes {
     /// Opens everything the watch asks for.
     pub(crate) fn open(watch: &Watch) -> Self {
         let mut probes = Probes::none();
-        cpu::open(&mut probes, &watch.proc_root);
-        memory::open(&mut probes, &watch.proc_root);
-        disk::open(&mut probes, &watch.proc_root, &watch.sys_root);
-        net::open(&mut probes, &watch.proc_root);
-        psi::open_host(&mut probes, &watch.proc_root);
+        let proc_root = &watch.proc_root;
+        for part in Part::ALL.into_iter().filter(|part| watch.parts.contains(part)) {
+            match part {
+                Part::Cpu => cpu::open_stat(&mut probes, proc_root),
+                Part::Load => cpu::open_loadavg(&mut probes, proc_root),
+                Part::Memory => memory::open_meminfo(&mut probes, proc_root),
+                Part::Paging => memory::open_vmstat(&mut probes, proc_root),
+                Part::Disks => disk::open(&mut probes, proc_root, &watch.sys_root),
+                Part::Interfaces => net::open_dev(&mut probes, proc_root),
+                Part::Tcp => net::open_tcp(&mut probes, proc_root),
+                Part::Sockets => net::open_sockstat(&mut probes, proc_root),
+                Part::Uptime => kernel::open_uptime(&mut probes, proc_root),
+                Part::Files => kernel::open_files(&mut probes, proc_root),
+                Part::Pressure => psi::open_host(&mut probes, proc_root),
+            }
+        }
+        devices::open(&mut probes, proc_root, &watch.devices);
         group::open(&mut probes, &watch.group);
+        groups::open(&mut probes, watch);
         accept::open(&mut probes, watch.port);
+        listeners::open(&mut probes, watch);
         itself::open(&mut probes);
+        tables::open(&mut probes, proc_root, &watch.tables);
         // Last, because it is the one that may take long: everything else is read by then.
         tree_thread::open(&mut probes, watch);
         probes
     }
 
-    /// Reads every probe into a row.
-    pub(crate) fn read(&mut self, row: &mut Reading) {
-        for probe in &mut self.probes {
-            probe.read(row, &mut self.buffer);
+    /// Reads everything into a look.
+    pub(crate) fn read(&mut self, look: &mut Look) {
+        for file in &mut self.files {
+            file.read(look, &mut self.buffer);
+        }
+        for group in &mut self.groups {
+            group.read(look, &mut self.buffer);
+        }
+        if let Some(listeners) = &mut self.listeners {
+            listeners.read(look, &mut self.buffer);
+        }
+        for probe in &mut self.others {
+            probe.read(&mut look.reading, &mut self.buffer);
         }
     }
 
     fn none() -> Self {
-        Probes { probes: Vec::new(), buffer: Buffer::new(), notes: Vec::new() }
+        Probes {
+            files: Vec::new(),
+            others: Vec::new(),
+            listeners: None,
+            groups: Vec::new(),
+            buffer: Buffer::new(),
+            notes: Vec::new(),
+        }
     }
 
     fn add(&mut self, probe: impl Probe + 'static) {
-        self.probes.push(Box::new(probe));
+        self.others.push(Box::new(probe));
     }
 
     /// Keeps a file open and gives its text to `parse` at every reading.
-    fn keep(&mut self, path: &Path, parse: impl FnMut(&[u8], &mut Reading) + 'static) {
+    fn keep(&mut self, path: &Path, mut parse: impl FnMut(&[u8], &mut Reading) + 'static) {
+        self.keep_for_look(path, move |text, look| parse(text, &mut look.reading));
+    }
+
+    /// The same for those who fill the numbers of devices. A file that several ask for is read once for all of them.
+    fn keep_for_look(&mut self, path: &Path, parse: impl FnMut(&[u8], &mut Look) + 'static) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
+            return file.parsers.push(Box::new(parse));
+        }
         // Read once now: some files open well and refuse to be read, such as pressure switched off at boot.
         let source = Source::open(path).and_then(|source| source.read(&mut self.buffer).map(|_| ()).map(|()| source));
         match source {
-            Ok(source) => self.add(Kept { source, parse }),
+            Ok(source) => {
+                self.files.push(Kept { path: path.to_owned(), source, parsers: vec![Box::new(parse)] });
+            }
             Err(error) => self.missing(path, error),
         }
     }
 
     fn missing(&mut self, path: &Path, error: rustix::io::Errno) {
-        self.notes.push(format!("{} cannot be read ({error}): its columns are absent", path.display()));
+        let note = format!("{} cannot be read ({error}): its columns are absent", path.display());
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 }
 
 /// A file that stays open, and what its text means.
-struct Kept<P> {
+struct Kept {
+    path: PathBuf,
     source: Source,
-    parse: P,
+    parsers: Vec<Parse>,
 }
 
-impl<P: FnMut(&[u8], &mut Reading)> Probe for Kept<P> {
-    fn read(&mut self, row: &mut Reading, buffer: &mut Buffer) {
+type Parse = Box<dyn FnMut(&[u8], &mut Look)>;
+
+impl Kept {
+    fn read(&mut self, look: &mut Look, buffer: &mut Buffer) {
         // A file that fails later, as those of a removed group do, leaves its columns absent in that row.
         if let Ok(text) = self.source.read(buffer) {
-            (self.parse)(text, row);
+            self.parsers.iter_mut().for_each(|parse| parse(text, look));
         }
     }
 }
@@ -101,6 +160,13 @@ mod tests {
     use model::reading::{ABSENT, Column};
     use testkit::fake_proc::FakeTree;
 
+    /// The columns now.
+    pub(super) fn read(probes: &mut Probes) -> Reading {
+        let mut look = Look::empty(0, 0);
+        probes.read(&mut look);
+        look.reading
+    }
+
     /// What a probe opened by `open` makes of a tree of files: every column it fills, in the order of the columns.
     pub(super) fn check(files: &[(&str, &str)], open: impl Fn(&mut Probes, &Path), expected: &[(Column, u64)]) {
         let dir = tempfile::tempdir().unwrap();
@@ -108,8 +174,7 @@ mod tests {
         files.iter().for_each(|(path, text)| tree.file(path, text));
         let mut probes = Probes::none();
         open(&mut probes, dir.path());
-        let mut row = Reading::empty(0);
-        probes.read(&mut row);
+        let row = read(&mut probes);
         let filled: Vec<_> = Column::ALL
             .iter()
             .map(|&column| (column, row.values[column as usize]))
@@ -124,9 +189,9 @@ mod tests {
         let tree = FakeTree::new(dir.path());
         tree.file("loadavg", "0.52 1.00 12.34 1/79 1234\n");
         let mut probes = Probes::none();
-        cpu::open(&mut probes, dir.path());
-        let mut row = Reading::empty(0);
-        probes.read(&mut row);
+        cpu::open_stat(&mut probes, dir.path());
+        cpu::open_loadavg(&mut probes, dir.path());
+        let row = read(&mut probes);
         assert_eq!(row.get(Column::Load1), Some(52));
         assert_eq!(row.get(Column::CpuUser), None);
         assert_eq!(probes.notes.len(), 1, "{:?}", probes.notes);
@@ -136,8 +201,7 @@ mod tests {
     #[test]
     fn the_live_kernel_fills_every_host_column() {
         let mut probes = Probes::open(&Watch::default());
-        let mut row = Reading::empty(0);
-        probes.read(&mut row);
+        let row = read(&mut probes);
         let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
         let total: u64 = meminfo.lines().next().unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
         assert_eq!(row.get(Column::MemTotal), Some(total));
@@ -148,7 +212,11 @@ mod tests {
             ("load.", "/proc/loadavg cannot"),
             ("mem.", "/proc/meminfo cannot"),
             ("swap.", "/proc/meminfo cannot"),
+            ("sys.uptime", "/proc/uptime cannot"),
             ("vm.", "/proc/vmstat cannot"),
+            ("sockets.", "/proc/net/sockstat cannot"),
+            ("fs.files", "/proc/sys/fs/file-nr cannot"),
+            ("fs.inodes", "/proc/sys/fs/inode-nr cannot"),
             ("disk.", "/proc/diskstats cannot"),
             ("disk.", "no disk was found"),
             ("net.", "/proc/net/dev cannot"),

@@ -1,22 +1,25 @@
 //! The parent's side: start a sampler, look at its readings while it runs, end it and take them all.
 
-use crate::ring::Ring;
+use crate::appointments::now;
+use crate::ring::{Ring, Slept};
 use crate::watch::Watch;
-use model::reading::{Reading, Readings};
+use model::reading::{Look, Reading, Readings};
 use model::{Nanos, SECOND};
 use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A sampler process. It ends when this value is dropped, and by itself when this process dies.
 #[derive(Debug)]
 pub struct Sampler {
     ring: Ring,
-    child: Child,
+    pid: u32,
+    child: Mutex<Child>,
     taken: Mutex<Taken>,
 }
 
@@ -28,6 +31,28 @@ struct Taken {
     next: u64,
     /// Rows that were overwritten before they were taken.
     lost: u64,
+}
+
+/// What a follower of the readings has not seen yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct News {
+    /// The looks, in order.
+    pub looks: Vec<Look>,
+    /// From where on to ask next.
+    pub next: u64,
+    /// Looks that were overwritten before they were asked for; they are not among `looks`.
+    pub lost: u64,
+}
+
+/// What a wait for the next reading ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// There is one.
+    Look,
+    /// There is none yet: the time is over, or a signal came.
+    Nothing,
+    /// There will be none: the sampler has ended.
+    Ended,
 }
 
 /// Why there is no sampler.
@@ -42,6 +67,14 @@ pub enum MonitorError {
         period_ns: Nanos,
         /// What was asked for.
         capacity: usize,
+    },
+    /// The rate of a storm has no grid in common with that of the watch.
+    #[error("the period in a storm must be a whole part of {period_ns} ns and at least 1 ms, not {storm_period_ns} ns")]
+    StormPeriod {
+        /// The period of the watch.
+        period_ns: Nanos,
+        /// What was asked for.
+        storm_period_ns: Nanos,
     },
     /// Paths that are no text.
     #[error("a watch must be plain text to be handed to the sampler: {0}")]
@@ -73,22 +106,31 @@ pub enum MonitorError {
     End(std::io::Error),
 }
 
+/// The shortest period.
+const SHORTEST: Nanos = SECOND / 1000;
 /// How long the first reading may take.
 const READY: Duration = Duration::from_secs(10);
 /// How long a sampler may take to end before it is killed.
 const ENDING: Duration = Duration::from_secs(3);
+/// How long a wait for a reading goes on before it looks whether the sampler still lives: nobody rings the bell for a death.
+const LIFE: Nanos = SECOND;
 
 impl Sampler {
     /// Starts `exe @sampler` and waits until its first reading exists.
     pub fn start(exe: &Path, watch: &Watch) -> Result<Sampler, MonitorError> {
         let Watch { period_ns, capacity, .. } = *watch;
-        if period_ns < SECOND / 1000 || capacity < 2 {
+        if period_ns < SHORTEST || capacity < 2 {
             return Err(MonitorError::Watch { period_ns, capacity });
+        }
+        if let Some(storm_period_ns) = watch.storm_period_ns
+            && (storm_period_ns < SHORTEST || !period_ns.is_multiple_of(storm_period_ns))
+        {
+            return Err(MonitorError::StormPeriod { period_ns, storm_period_ns });
         }
         let orders = serde_json::to_string(watch)?;
         let memory = |source: rustix::io::Errno| MonitorError::Memory { capacity, source: source.into() };
-        let (ring, file) = Ring::create(capacity).map_err(memory)?;
-        let child = Command::new(exe)
+        let (ring, file) = Ring::create(watch.shape()).map_err(memory)?;
+        let mut child = Command::new(exe)
             .arg("@sampler")
             .arg(orders)
             .stdin(Stdio::piped())
@@ -98,8 +140,10 @@ impl Sampler {
             .process_group(0)
             .spawn()
             .map_err(|source| MonitorError::Start { exe: exe.to_owned(), source })?;
-        let mut sampler = Sampler { ring, child, taken: Mutex::default() };
-        let complaint = sampler.child.stderr.take().map(complaint).transpose()?.unwrap_or_default();
+        let stderr = child.stderr.take();
+        // From here on it is ended when this function gives up.
+        let sampler = Sampler { ring, pid: child.id(), child: Mutex::new(child), taken: Mutex::default() };
+        let complaint = stderr.map(complaint).transpose()?.unwrap_or_default();
         if sampler.ring.published() > 0 {
             return Ok(sampler);
         }
@@ -111,14 +155,30 @@ impl Sampler {
     /// The number of the sampler process.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
+    }
+
+    /// What the sampler was refused and what it could not open, one sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.ring.notes()
     }
 
     /// The newest reading.
     #[must_use]
     pub fn latest(&self) -> Option<Reading> {
+        self.newest(Ring::reading)
+    }
+
+    /// The newest look.
+    #[must_use]
+    pub fn latest_look(&self) -> Option<Look> {
+        self.newest(Ring::look)
+    }
+
+    fn newest<T>(&self, copy: impl Fn(&Ring, u64) -> Option<T>) -> Option<T> {
         // A row is gone only when the ring was written round while it was copied; then there is a newer one.
-        (0..3).find_map(|_| self.ring.row(self.ring.published().checked_sub(1)?))
+        (0..3).find_map(|_| copy(&self.ring, self.ring.published().checked_sub(1)?))
     }
 
     /// The readings taken after that instant, in order; for a look at a trial that is still running.
@@ -126,10 +186,49 @@ impl Sampler {
     pub fn rows_after(&self, at_ns: Nanos) -> Vec<Reading> {
         let ring = &self.ring;
         let published = ring.published();
-        let newest_first = (ring.earliest(published)..published).rev().map_while(|index| ring.row(index));
+        let newest_first = (ring.earliest(published)..published).rev().map_while(|index| ring.reading(index));
         let mut rows: Vec<_> = newest_first.take_while(|row| row.at_ns > at_ns).collect();
         rows.reverse();
         rows
+    }
+
+    /// The looks from the one with that number on; the first ever taken has number 0. Followers each keep their own `next`.
+    #[must_use]
+    pub fn looks_from(&self, next: u64) -> News {
+        let published = self.ring.published();
+        let looks: Vec<_> =
+            (self.ring.earliest(published).max(next)..published).filter_map(|index| self.ring.look(index)).collect();
+        let lost = published.saturating_sub(next) - looks.len() as u64;
+        News { looks, next: published.max(next), lost }
+    }
+
+    /// Sleeps until there is a look of that number, at most so long. It costs the sampler nothing but a call to the kernel; the
+    /// end of a sampler is noticed within a second.
+    #[must_use]
+    pub fn wait(&self, next: u64, timeout: Duration) -> Awaited {
+        let deadline = now().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            // In this order: what it published before its end is not to be overlooked.
+            let ended = self.has_ended();
+            if self.ring.published() > next {
+                return Awaited::Look;
+            }
+            if ended {
+                return Awaited::Ended;
+            }
+            let left = deadline.saturating_sub(now());
+            if left == 0 || self.ring.wait(next, left.min(LIFE)) == Slept::Interrupted {
+                return Awaited::Nothing;
+            }
+        }
+    }
+
+    /// Whether the process is gone; it is left to be reaped by `end`.
+    fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        // One that cannot be waited for has been reaped.
+        pid.is_none_or(|pid| !matches!(rustix::process::waitid(WaitId::Pid(pid), options), Ok(None)))
     }
 
     /// Takes what is new out of the ring, so that the ring need not hold a whole watch; call it well within the ring's length.
@@ -138,7 +237,7 @@ impl Sampler {
         let Taken { rows, next, lost } = &mut *guard;
         let published = self.ring.published();
         let kept = rows.len();
-        rows.extend((self.ring.earliest(published).max(*next)..published).filter_map(|index| self.ring.row(index)));
+        rows.extend((self.ring.earliest(published).max(*next)..published).filter_map(|index| self.ring.reading(index)));
         *lost += (published - *next) - (rows.len() - kept) as u64;
         *next = published;
     }
@@ -146,34 +245,46 @@ impl Sampler {
     /// Has one last reading taken, ends the sampler and returns every reading that was collected or that the ring still holds.
     ///
     /// A sampler that was killed is no error: what it read before is returned, with a note.
-    pub fn finish(mut self) -> Result<Readings, MonitorError> {
-        let early = self.child.try_wait().map_err(MonitorError::End)?;
-        let status = self.end().map_err(MonitorError::End)?;
+    pub fn finish(self) -> Result<Readings, MonitorError> {
+        let mut notes = self.stop()?;
         self.collect();
         let Taken { rows, lost, .. } = std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut notes = self.ring.notes();
-        if early.is_some() {
-            notes.push(format!("the sampler {} before it was told to: readings stop there", how_it_ended(status)));
-        } else if !status.success() {
-            notes.push(format!("the sampler {} when told to end: its last reading is missing", how_it_ended(status)));
-        }
         if lost > 0 {
             notes.push(format!("{lost} readings were overwritten before they were collected"));
         }
         Ok(Readings { rows, notes })
     }
 
+    /// Has one last reading taken and ends the sampler; what the ring holds can still be looked at. Returns its notes, with one
+    /// more when it did not end as it should have.
+    pub fn stop(&self) -> Result<Vec<String>, MonitorError> {
+        let early = self.child().try_wait().map_err(MonitorError::End)?;
+        let status = self.end().map_err(MonitorError::End)?;
+        let mut notes = self.ring.notes();
+        if early.is_some() {
+            notes.push(format!("the sampler {} before it was told to: readings stop there", how_it_ended(status)));
+        } else if !status.success() {
+            notes.push(format!("the sampler {} when told to end: its last reading is missing", how_it_ended(status)));
+        }
+        Ok(notes)
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes the life line and waits; kills a sampler that does not hear.
-    fn end(&mut self) -> std::io::Result<ExitStatus> {
-        drop(self.child.stdin.take());
+    fn end(&self) -> std::io::Result<ExitStatus> {
+        let mut child = self.child();
+        drop(child.stdin.take());
         let deadline = Instant::now() + ENDING;
         loop {
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
             if Instant::now() >= deadline {
-                self.child.kill()?;
-                return self.child.wait();
+                child.kill()?;
+                return child.wait();
             }
             std::thread::sleep(Duration::from_millis(1));
         }

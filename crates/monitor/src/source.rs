@@ -52,8 +52,67 @@ impl Source {
         Ok(Source { file })
     }
 
+    /// Gives its lines now to `take`, one after the other and without their line ends: for files longer than a buffer.
+    /// A line longer than the buffer is left out.
+    pub(crate) fn each_line(&self, buffer: &mut Buffer, mut take: impl FnMut(&[u8])) -> Result<(), Errno> {
+        let bytes = buffer.bytes();
+        let (mut kept, mut offset, mut overlong) = (0, 0, false);
+        loop {
+            let count = match rustix::io::pread(&self.file, &mut bytes[kept..], offset) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error),
+            };
+            offset += count as u64;
+            let filled = kept + count;
+            let mut begin = 0;
+            while let Some(length) = bytes[begin..filled].iter().position(|&byte| byte == b'\n') {
+                if !std::mem::take(&mut overlong) {
+                    take(&bytes[begin..begin + length]);
+                }
+                begin += length + 1;
+            }
+            kept = filled - begin;
+            bytes.copy_within(begin..filled, 0);
+            if kept == bytes.len() {
+                (kept, overlong) = (0, true);
+            }
+        }
+        if kept > 0 && !overlong {
+            take(&bytes[..kept]);
+        }
+        Ok(())
+    }
+
     /// Its text now.
     pub(crate) fn read<'b>(&self, buffer: &'b mut Buffer) -> Result<&'b [u8], Errno> {
         buffer.fill(&self.file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[usize]) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, text).unwrap();
+        let mut lengths = Vec::new();
+        Source::open(&path).unwrap().each_line(&mut Buffer::new(), |line| lengths.push(line.len())).unwrap();
+        assert_eq!(lengths, expected);
+    }
+
+    #[test]
+    fn lines_are_whole_wherever_the_buffer_ends() {
+        check("", &[]);
+        check("a\n\nbcd", &[1, 0, 3]);
+        let line = "x".repeat(1000);
+        check(&format!("{line}\n").repeat(500), &[1000; 500]);
+        let long = "y".repeat(BUFFER);
+        check(&format!("a\n{long}\nbb\n"), &[1, 2]);
+        check(&format!("{}\nbb\n", &long[1..]), &[BUFFER - 1, 2]);
+        check(&format!("{long}{long}z"), &[]);
     }
 }

@@ -2,8 +2,9 @@
 //! with `@`, it plays the sampler, a parent that dies, or a server with workers.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test program without the standard harness")]
 
+use model::device::{Device, DeviceKind, Roster};
 use model::reading::{Column, Reading, Readings};
-use monitor::{GroupDirs, MonitorError, Sampler, Watch};
+use monitor::{Awaited, GroupDirs, MonitorError, Sampler, Watch};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -23,6 +24,9 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_deaf_sampler_is_killed", a_deaf_sampler_is_killed),
     ("a_full_ring_says_what_it_lost", a_full_ring_says_what_it_lost),
     ("what_is_collected_in_time_is_all_there", what_is_collected_in_time_is_all_there),
+    ("a_follower_misses_no_look", a_follower_misses_no_look),
+    ("a_wait_ends_with_the_sampler", a_wait_ends_with_the_sampler),
+    ("a_storm_makes_it_hurry", a_storm_makes_it_hurry),
     ("privileges_are_had_or_noted", privileges_are_had_or_noted),
     ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
     ("a_start_that_fails_says_why", a_start_that_fails_says_why),
@@ -212,6 +216,72 @@ fn what_is_collected_in_time_is_all_there() {
     assert!(!readings.notes.iter().any(|note| note.contains("overwritten")), "{:?}", readings.notes);
 }
 
+fn a_follower_misses_no_look() {
+    let device = |kind, name: &str| Device { kind, name: name.to_owned() };
+    let devices = vec![device(DeviceKind::Interface, "no such"), device(DeviceKind::Cpu, "0")];
+    let roster = Roster { devices };
+    let sampler = start(&Watch { period_ns: PERIOD / 10, devices: roster.clone(), ..watch() });
+    let (mut looks, mut next) = (Vec::new(), 0);
+    while looks.len() < 20 {
+        assert_eq!(sampler.wait(next, Duration::from_secs(20)), Awaited::Look);
+        let news = sampler.looks_from(next);
+        assert!(news.next > next && news.lost == 0, "woken for {news:?} after {next}");
+        next = news.next;
+        looks.extend(news.looks);
+    }
+    assert_eq!(sampler.stop().unwrap(), sampler.notes());
+    let last = sampler.looks_from(next);
+    assert!(last.next > next, "there is a last look at the end");
+    looks.extend(last.looks);
+    let of_looks: Vec<_> = looks.iter().map(|look| look.reading.clone()).collect();
+    assert_eq!(of_looks, sampler.finish().unwrap().rows);
+    for look in looks {
+        let numbers = |kind, name| roster.of(kind, name, &look.devices).unwrap();
+        assert_eq!(numbers(DeviceKind::Interface, "no such"), [u64::MAX; 2]);
+        let (all, one) = (look.reading.get(Column::CpuSystem).unwrap(), numbers(DeviceKind::Cpu, "0")[2]);
+        assert!(one > 0 && one <= all + 100, "ticks of cpu0 {one}, of all {all}");
+    }
+}
+
+fn a_wait_ends_with_the_sampler() {
+    let sampler = start(&Watch { period_ns: 3600 * 1_000_000_000, ..watch() });
+    assert_eq!(sampler.wait(0, Duration::ZERO), Awaited::Look);
+    assert_eq!(sampler.wait(1, Duration::from_millis(5)), Awaited::Nothing);
+    signal(sampler.pid(), Signal::KILL);
+    assert_eq!(sampler.wait(1, Duration::from_secs(1000)), Awaited::Ended);
+    assert_eq!(sampler.wait(0, Duration::from_secs(1000)), Awaited::Look, "what it took stays");
+    assert_eq!(sampler.looks_from(5).next, 5);
+}
+
+/// Where pressure gives no trigger, the counters of a /proc of our own tell the storm.
+fn a_storm_makes_it_hurry() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = testkit::fake_proc::FakeTree::new(dir.path());
+    let swapped = |pages: u64| tree.file("vmstat", &format!("pswpin {pages}\npgmajfault {pages}\n"));
+    swapped(1000);
+    let storm_period_ns = Some(PERIOD / 20);
+    let proc_root = dir.path().to_owned();
+    // The counters are read although nobody asked for them.
+    let sampler = start(&Watch { storm_period_ns, proc_root, parts: Vec::new(), ..watch() });
+    let storm = |row: &Reading| row.get(Column::SamplerStorm).unwrap();
+    until_rows(&sampler, 3);
+    assert!(sampler.rows_after(0).iter().all(|row| (storm(row), row.get(Column::SamplerExtra)) == (0, Some(0))));
+    swapped(1_000_000);
+    let rows = until("readings between the appointments", || {
+        let rows = sampler.rows_after(0);
+        let extra = rows.iter().filter(|row| row.get(Column::SamplerExtra) == Some(1));
+        (extra.count() > 30).then_some(rows)
+    });
+    for row in rows.iter().filter(|row| row.get(Column::SamplerExtra) == Some(0)) {
+        assert_eq!((due(row) - due(&rows[0])) % PERIOD, 0, "an appointment of the watch");
+    }
+    assert!(storm(rows.last().unwrap()) == 1);
+    let notes = sampler.finish().unwrap().notes;
+    assert!(notes.iter().any(|note| note.contains("gives no trigger")), "{notes:?}");
+    let odd = Watch { storm_period_ns: Some(PERIOD / 3), ..watch() };
+    assert!(matches!(Sampler::start(&me(), &odd), Err(MonitorError::StormPeriod { .. })));
+}
+
 fn privileges_are_had_or_noted() {
     let sampler = start(&watch());
     let pid = sampler.pid();
@@ -302,6 +372,16 @@ fn play(role: &str, about: Option<&Path>) {
     children.iter_mut().for_each(|child| drop(child.wait()));
 }
 
+/// They are absent only while the host is short of memory.
+fn the_shares_are_known(sampler: &Sampler) {
+    let row = until("the shares", || sampler.latest().filter(|row| row.get(Column::TreePss).is_some()));
+    let of = |column| row.get(column).unwrap();
+    let (pss, uss) = (of(Column::TreePss), of(Column::TreeUss));
+    // RSS was counted at another moment: processes of a few hundred kilobytes may have grown meanwhile.
+    assert!(uss > 0 && uss <= pss && pss <= 2 * of(Column::TreeRss), "{uss} {pss} {}", of(Column::TreeRss));
+    assert!(of(Column::TreeSharesCostNs) > 0 && row.get(Column::TreeSharesAgeNs).is_some());
+}
+
 fn the_server_is_seen_at_work() {
     let dir = tempfile::tempdir().unwrap();
     let server = Cast::start("@server", &dir.path().join("lock"));
@@ -309,7 +389,8 @@ fn the_server_is_seen_at_work() {
     rustix::net::listen(&listener, 2).unwrap();
     let address = listener.local_addr().unwrap();
     let root_pid = Some(server.child.id());
-    let sampler = start(&Watch { root_pid, port: Some(address.port()), ..watch() });
+    let port = Some(address.port());
+    let sampler = start(&Watch { root_pid, port, shares_period_ns: Some(PERIOD), ..watch() });
     let seen = |column| sampler.latest().unwrap().get(column);
     until("root, four workers, one CGI", || (seen(Column::TreeProcesses) == Some(6)).then_some(()));
     until("one to wait for the lock", || (seen(Column::TreeLockWaiters) == Some(1)).then_some(()));
@@ -319,6 +400,11 @@ fn the_server_is_seen_at_work() {
     assert!(row.get(Column::TreeRss) > row.get(Column::TreeRssLargest));
     assert!(row.get(Column::TreeCpuTicks).is_some());
     assert_eq!((row.get(Column::AcceptQueue), row.get(Column::AcceptLimit)), (Some(0), Some(2)));
+    if Path::new("/proc/self/smaps_rollup").exists() {
+        the_shares_are_known(&sampler);
+    } else {
+        testkit::skip::not_here("no smaps_rollup (it came with Linux 4.14)");
+    }
     // The kernel lets in one more than the limit.
     let waiting: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     until("the accept queue to fill", || (seen(Column::AcceptQueue) == Some(3)).then_some(()));

@@ -12,10 +12,12 @@ pub mod json;
 mod language;
 pub mod load;
 pub mod markdown;
+pub mod openmetrics;
 pub mod screen;
 pub mod search;
 pub mod text;
 pub mod view;
+pub mod watch;
 
 pub use import::ImportView;
 pub use language::{Language, Sentence};

@@ -4,9 +4,10 @@
 //! a newer schema version would have refused the file before.
 
 use crate::columns::{self, Table};
+use model::device::Roster;
 use model::latency::{Latency, Packed};
 use model::load::{Counts, Failure, LoadInterval, LoadResult, OpenLoop, Sessions, Unanswered};
-use model::reading::{ABSENT, COLUMNS, Column, Reading, Readings};
+use model::reading::{ABSENT, COLUMNS, Column, Look, Reading, Readings};
 use model::trial::Trial;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -139,12 +140,54 @@ fn open_account(load: &mut LoadResult) -> Result<&mut OpenLoop, String> {
 }
 
 fn readings_table(readings: &Readings) -> Table {
-    let mut table = Table::new(readings.rows.len());
-    table.push(AT, readings.rows.iter().map(|row| Some(row.at_ns)));
+    table_of(readings.rows.len(), || readings.rows.iter())
+}
+
+/// A column for each column of the readings, of which there are `count`.
+fn table_of<'r, R: Iterator<Item = &'r Reading>>(count: usize, rows: impl Fn() -> R) -> Table {
+    let mut table = Table::new(count);
+    table.push(AT, rows().map(|row| Some(row.at_ns)));
     for &column in Column::ALL {
-        table.push(column.name(), readings.rows.iter().map(|row| row.get(column)));
+        table.push(column.name(), rows().map(|row| row.get(column)));
     }
     table
+}
+
+/// The packing of looks written today.
+pub(crate) const LOOKS_VERSION: i64 = 1;
+
+/// Looks as bytes. The numbers of devices have the device's kind, their position and its name, so that a kind may get more
+/// numbers later.
+pub(crate) fn pack_looks(roster: &Roster, looks: &[Look]) -> io::Result<Vec<u8>> {
+    let mut table = table_of(looks.len(), || looks.iter().map(|look| &look.reading));
+    for (name, at) in device_columns(roster) {
+        let value = |look: &Look| look.devices.get(at).copied().filter(|&value| value != ABSENT);
+        table.push(name, looks.iter().map(value));
+    }
+    table.pack()
+}
+
+/// The inverse of [`pack_looks`].
+pub(crate) fn looks(roster: &Roster, version: i64, data: &[u8]) -> Result<Vec<Look>, String> {
+    if version > LOOKS_VERSION {
+        return Err(format!("looks packed as version {version}, this webdyno knows {LOOKS_VERSION}"));
+    }
+    let table = Table::unpack(data)?;
+    let columns = table.by_name();
+    let known: Vec<_> = device_columns(roster).map(|(name, _)| columns.get(name.as_str()).copied()).collect();
+    let devices =
+        |row: usize| known.iter().map(|column| column.and_then(|column| column[row]).unwrap_or(ABSENT)).collect();
+    Ok((0..).zip(readings(&table)).map(|(row, reading)| Look { reading, devices: devices(row) }).collect())
+}
+
+/// The columns of the devices, with the place of each number in a look.
+fn device_columns(roster: &Roster) -> impl Iterator<Item = (String, usize)> {
+    roster.placed().flat_map(|(first, device)| {
+        (0..device.kind.numbers()).map(move |number| {
+            let kind = serde_json::to_value(device.kind).unwrap_or_default();
+            (format!("{}.{number}.{}", kind.as_str().unwrap_or_default(), device.name), first + number)
+        })
+    })
 }
 
 fn readings(table: &Table) -> Vec<Reading> {

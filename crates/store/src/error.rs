@@ -43,13 +43,19 @@ pub(crate) enum Problem {
     Ambiguous { wanted: String, ids: Vec<String> },
     #[error("`{0}` was imported, so it is no run of webdyno; `webdyno report {0}` shows it")]
     Imported(String),
+    #[error("`{0}` is a recording of a watch, no run; `webdyno watch --replay {0}` shows it")]
+    Recorded(String),
+    #[error("`{0}` is no recording of a watch; `webdyno report {0}` shows it")]
+    NotRecorded(String),
+    #[error("the store holds no recording yet; `webdyno watch --record` makes one")]
+    NoRecording,
     #[error("`{0}` is of a kind that this webdyno does not know; use a newer webdyno")]
     UnknownKind(String),
     #[error("a run `{0}` is already there")]
     Taken(String),
     #[error("what is stored cannot be read: {0}")]
     Damaged(String),
-    #[error("cannot pack a trial: {0}")]
+    #[error("cannot pack what is to be stored: {0}")]
     Pack(std::io::Error),
     #[error("{0}")]
     Sqlite(rusqlite::Error),

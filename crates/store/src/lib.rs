@@ -1,4 +1,5 @@
-//! Runs kept in one SQLite file: heads and trials as JSON, histograms and series as packed, versioned blobs; and imports.
+//! Runs kept in one SQLite file: heads and trials as JSON, histograms and series as packed, versioned blobs; and imports, and
+//! recordings of watches.
 //!
 //! The store holds what was observed, never a verdict: whoever loads a run judges it anew. A trial is one transaction, so a
 //! writer killed at any moment leaves every trial it had saved and nothing of the one under way. The store does not decide
@@ -8,13 +9,16 @@ mod blobs;
 mod columns;
 mod error;
 mod place;
+mod recordings;
 mod schema;
 
 pub use error::StoreError;
 pub use place::default_path;
+pub use recordings::{Piece, Recorded};
 
 use error::Problem;
 use model::import::Import;
+use model::recording::Extent;
 use model::run::{Anchor, Run, RunEnd, RunHead};
 use model::trial::Trial;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -49,6 +53,8 @@ pub struct RunSummary {
     pub trials: u64,
     /// Who measured it.
     pub kind: Kind,
+    /// How much was recorded; of a recording only.
+    pub recorded: Option<Extent>,
 }
 
 /// What is kept under an id.
@@ -58,6 +64,8 @@ pub enum Kind {
     Run,
     /// Texts of others.
     Import,
+    /// A recording of a watch.
+    Watch,
 }
 
 /// What an id stands for.
@@ -139,7 +147,7 @@ impl Store {
         self.save_import_within(import).map_err(|problem| self.fail(problem))
     }
 
-    /// Every run and every import, newest first.
+    /// Every run, import and recording, newest first.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -147,7 +155,7 @@ impl Store {
         self.runs_within().map_err(|problem| self.fail(problem))
     }
 
-    /// A run with its trials, by its id, a prefix that only one run has, or `latest`.
+    /// A run with its trials, by its id, a prefix that only one run has, or `latest`, which is never a recording.
     ///
     /// # Errors
     /// When no run or more than one fits, it is an import, or what is stored cannot be read.
@@ -231,15 +239,17 @@ impl Store {
 
     fn runs_within(&self) -> Result<Vec<RunSummary>, Problem> {
         let mut statement = self.connection.prepare(
-            "SELECT id, plan, anchor, \"end\", (SELECT count(*) FROM trial WHERE trial.run = run.key), kind \
+            "SELECT id, plan, anchor, \"end\", (SELECT count(*) FROM trial WHERE trial.run = run.key), kind, key \
              FROM run ORDER BY key DESC",
         )?;
         let mut rows = statement.query([])?;
         let mut runs = Vec::new();
         while let Some(row) = rows.next()? {
             let (id, anchor, end): (String, String, String) = (row.get(0)?, row.get(2)?, row.get(3)?);
+            let kind = kind(&row.get::<_, String>(5)?, &id)?;
             runs.push(RunSummary {
-                kind: kind(&row.get::<_, String>(5)?, &id)?,
+                kind,
+                recorded: if kind == Kind::Watch { Some(self.extent(row.get(6)?)?) } else { None },
                 id,
                 plan: row.get(1)?,
                 anchor: from_json(&anchor)?,
@@ -253,9 +263,18 @@ impl Store {
     /// The full id meant by an id, a unique prefix or `latest`.
     fn resolve(&self, wanted: &str) -> Result<String, Problem> {
         if wanted == LATEST {
-            let newest = "SELECT id FROM run ORDER BY key DESC LIMIT 1";
-            return self.connection.query_row(newest, [], |row| row.get(0)).optional()?.ok_or(Problem::Empty);
+            return self.newest("!=")?.ok_or(Problem::Empty);
         }
+        self.resolve_prefix(wanted)
+    }
+
+    /// The newest that is a recording (`=`), or that is none (`!=`).
+    fn newest(&self, recording: &str) -> Result<Option<String>, Problem> {
+        let newest = format!("SELECT id FROM run WHERE kind {recording} '{WATCH}' ORDER BY key DESC LIMIT 1");
+        Ok(self.connection.query_row(&newest, [], |row| row.get(0)).optional()?)
+    }
+
+    fn resolve_prefix(&self, wanted: &str) -> Result<String, Problem> {
         let mut statement = self.connection.prepare("SELECT id FROM run WHERE substr(id, 1, length(?1)) = ?1")?;
         let mut ids = statement.query_map([wanted], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
         match ids.len() {
@@ -280,6 +299,7 @@ impl Store {
             })?;
         match kind(&of, id)? {
             Kind::Import => Ok(Kept::Import(from_json(&head)?)),
+            Kind::Watch => Err(Problem::Recorded(id.to_owned())),
             Kind::Run => {
                 let head = RunHead { end: from_json(&end)?, ..from_json(&head)? };
                 Ok(Kept::Run(Box::new(Run { head, trials: self.trials(key)? })))
@@ -313,14 +333,16 @@ impl Store {
     }
 }
 
-/// How the two kinds are written.
+/// How the kinds are written.
 const RUN: &str = "run";
 const IMPORT: &str = "import";
+const WATCH: &str = "watch";
 
 fn kind(text: &str, id: &str) -> Result<Kind, Problem> {
     match text {
         RUN => Ok(Kind::Run),
         IMPORT => Ok(Kind::Import),
+        WATCH => Ok(Kind::Watch),
         _ => Err(Problem::UnknownKind(id.to_owned())),
     }
 }

@@ -55,6 +55,22 @@ const STEPS: &[&str] = &[
     -- Only: bounds of requests without an answer in loads of every kind (`latency.at_least`, which had been an open loop's alone,
     -- `latency.first_byte_at_least`, `latency.service_at_least`).
 ",
+    "
+    -- Besides: runs of the kind 'watch', whose head is a recording's, and which have chunks instead of trials.
+    CREATE TABLE chunk (
+        key INTEGER PRIMARY KEY,     -- ascending in the order of writing
+        run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        version INTEGER NOT NULL,    -- of the packing
+        looks INTEGER NOT NULL,
+        from_ns INTEGER NOT NULL,    -- the first look, on the monotonic clock
+        to_ns INTEGER NOT NULL,      -- the last
+        wall_ns INTEGER NOT NULL,    -- the first, since 1970
+        lost INTEGER NOT NULL,       -- looks before these that could not be written
+        notes TEXT NOT NULL,         -- JSON
+        data BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX chunk_of_run ON chunk (run);
+",
 ];
 
 /// The version this webdyno writes.
@@ -85,6 +101,8 @@ fn check_ours(connection: &Connection) -> Result<(), Problem> {
 }
 
 fn migrate(connection: &mut Connection) -> Result<(), Problem> {
+    // Only in a file without tables: a store made before recordings were kept gives room back with the first that is forgotten.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     // The journal mode is a property of the file and cannot change inside a transaction. Where WAL is impossible (some network
     // file systems) SQLite keeps its rollback journal, which is as safe and only makes readers wait.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;

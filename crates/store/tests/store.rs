@@ -6,6 +6,7 @@
     reason = "helpers of tests; clippy.toml excepts only test functions"
 )]
 
+mod recordings;
 mod trouble;
 
 use model::import::{Group, Import, Pick, Source};

@@ -7,7 +7,7 @@ pub struct ParseError {
     what: String,
 }
 
-const DURATION_UNITS: [(&str, u64); 8] = [
+const DURATION_UNITS: [(&str, u64); 9] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000),
@@ -16,6 +16,7 @@ const DURATION_UNITS: [(&str, u64); 8] = [
     ("min", 60_000_000_000),
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
 ];
 
 const BYTE_UNITS: [(&str, u64); 5] = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
@@ -28,7 +29,7 @@ pub fn duration_ns(text: &str) -> Result<u64, ParseError> {
     let (number, unit) = split(text);
     let Some(&(_, factor)) = DURATION_UNITS.iter().find(|(name, _)| *name == unit) else {
         return Err(fail(format!(
-            "`{text}` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"
+            "`{text}` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms"
         )));
     };
     scaled(text, number, factor)
@@ -107,7 +108,7 @@ mod tests {
         check(
             duration_ns,
             "5",
-            Err("`5` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"),
+            Err("`5` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms"),
         );
         check(duration_ns, "s", Err("`s` does not start with a number"));
         check(duration_ns, "99999999999min", Err("`99999999999min` is too large"));

@@ -1,5 +1,6 @@
 //! What is compared, and how good webdyno must be at it: data only.
 
+use super::report::Heading;
 use super::tools::{Page, Tool, Until, Work};
 
 /// Something to measure.
@@ -9,6 +10,12 @@ pub(super) struct Case {
     pub(super) about: &'static str,
     pub(super) kind: Kind,
     pub(super) goals: &'static [Goal],
+}
+
+impl Case {
+    pub(super) fn heading(&self) -> Heading {
+        Heading { name: self.name, about: self.about }
+    }
 }
 
 /// How it is measured.

@@ -29,7 +29,13 @@ pub(super) fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Resu
     let valgrind = need("valgrind", "cargo xtask setup --bench");
     let option = format!("--callgrind-out-file={}", file.display());
     let wrap = Wrap { words: vec!["valgrind".to_owned(), "-q".to_owned(), "--tool=callgrind".to_owned(), option] };
-    let mut section = Section { case, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
+    let mut section = Section {
+        heading: case.heading(),
+        body: Vec::new(),
+        judgements: Vec::new(),
+        commands: Vec::new(),
+        raw: Vec::new(),
+    };
     let mut rows = Vec::new();
     for (tool, threads) in WHOM {
         let name = if tool == Tool::Webdyno { format!("{tool} -t {threads}") } else { tool.to_string() };

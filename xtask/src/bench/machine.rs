@@ -1,6 +1,5 @@
 //! The machine that a benchmark ran on, as far as it matters to the numbers.
 
-use super::stand::Cpus;
 use crate::root;
 use std::fs;
 use std::process::Command;
@@ -21,8 +20,8 @@ impl Moment {
     }
 }
 
-/// Names and values. The commit is that of the checkout this program was built from.
-pub(super) fn facts(cpus: &Cpus, before: &Moment, after: &Moment) -> Vec<(String, String)> {
+/// Names and values; `placement` says who ran on which CPU. The commit is that of the checkout this program was built from.
+pub(super) fn facts(placement: &str, before: &Moment, after: &Moment) -> Vec<(String, String)> {
     let cpu_info = read("/proc/cpuinfo");
     let model = cpu_info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let count = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
@@ -35,7 +34,7 @@ pub(super) fn facts(cpus: &Cpus, before: &Moment, after: &Moment) -> Vec<(String
         ("memory", memory.unwrap_or_else(|| "unknown".to_owned())),
         ("kernel", read("/proc/sys/kernel/osrelease")),
         ("congestion control", read("/proc/sys/net/ipv4/tcp_congestion_control")),
-        ("placement", format!("nginx on CPU {}, the client on CPU {}", cpus.server, cpus.client)),
+        ("placement", placement.to_owned()),
         ("load average before", before.load_average.clone()),
         ("load average after", after.load_average.clone()),
         ("taken by the host", format!("{stolen:.1} % of CPU time")),

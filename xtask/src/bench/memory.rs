@@ -44,7 +44,13 @@ fn runs(extent: Extent) -> [(&'static str, Work); 6] {
 }
 
 pub(super) fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Result<Section> {
-    let mut section = Section { case, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
+    let mut section = Section {
+        heading: case.heading(),
+        body: Vec::new(),
+        judgements: Vec::new(),
+        commands: Vec::new(),
+        raw: Vec::new(),
+    };
     let runs = runs(extent);
     let mut rows = Vec::new();
     let mut remarks = Vec::new();

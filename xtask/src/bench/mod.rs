@@ -1,13 +1,15 @@
 //! `cargo xtask bench load`: `webdyno load` beside a bare loop in C and the load generators that people use.
+//! `cargo xtask bench monitor`: `webdyno watch` beside dstat and its kin.
 //!
 //! Every figure is of one batch on one machine: CPU time from the kernel, requests by the server's own count.
-//! It says what it could not measure, and judges only the goals in `cases`.
+//! It says what it could not measure, and judges only the goals in `cases` and `monitor`.
 
 mod cases;
 mod child;
 mod instructions;
 mod machine;
 mod memory;
+mod monitor;
 mod programs;
 mod report;
 mod rounds;
@@ -43,6 +45,8 @@ enum What {
     Load(LoadFlags),
     /// Judge thousands of simulated plans of known truth by our rules and those of benchstat and hyperfine
     Statistics(simulation::Flags),
+    /// Compare `webdyno watch` with dstat, dool, vmstat, sar and atop
+    Monitor(monitor::Flags),
 }
 
 #[derive(clap::Args)]
@@ -80,13 +84,14 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     match &flags.what {
         What::Load(flags) => load(flags),
         What::Statistics(flags) => simulation::run(flags, &programs::target()),
+        What::Monitor(flags) => monitor::run(flags),
     }
 }
 
 fn load(flags: &LoadFlags) -> anyhow::Result<()> {
     let extent = extent(flags);
     let cases = if flags.cases.is_empty() { CASES.to_vec() } else { flags.cases.clone() };
-    let files = Files::choose(flags.out.as_deref())?;
+    let files = Files::choose("load", "`webdyno load` and its peers", flags.out.as_deref())?;
     let webdyno = flags.webdyno.as_deref().map(fs::canonicalize).transpose().context("no such webdyno")?;
     let stand = Stand::set_up(webdyno.as_deref())?;
     let before = Moment::now();
@@ -95,7 +100,11 @@ fn load(flags: &LoadFlags) -> anyhow::Result<()> {
     for case in cases {
         sections.push(measure(&stand, case, extent)?);
         // After every case, so that an interrupted benchmark leaves what it found.
-        files.write(&stand, extent, &before, &versions, &sections)?;
+        let placement = format!("nginx on CPU {}, the client on CPU {}", stand.cpus.server, stand.cpus.client);
+        let mut facts = machine::facts(&placement, &before, &Moment::now());
+        facts.extend(method(extent));
+        facts.extend(versions.iter().cloned());
+        files.write(&facts, &warnings(extent), &sections)?;
     }
     println!("{}\n{}", files.markdown.display(), files.csv.display());
     Ok(())
@@ -125,29 +134,20 @@ struct Files {
 }
 
 impl Files {
-    fn choose(out: Option<&Path>) -> anyhow::Result<Files> {
+    /// Names for a result of `what`; `title` is the page's, without the day.
+    fn choose(what: &str, title: &str, out: Option<&Path>) -> anyhow::Result<Files> {
         let folder = out.map_or_else(|| programs::target().join("bench"), Path::to_owned);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
-        let name = |n: u32| if n == 1 { format!("{day}-load") } else { format!("{day}-load-{n}") };
+        let name = |n: u32| if n == 1 { format!("{day}-{what}") } else { format!("{day}-{what}-{n}") };
         let free = |n: &u32| !folder.join(name(*n)).with_extension("md").exists();
         let name = name((1..).find(free).unwrap_or(1));
         let at = |extension| folder.join(format!("{name}.{extension}"));
-        Ok(Files { title: format!("`webdyno load` and its peers, {day}"), markdown: at("md"), csv: at("csv") })
+        Ok(Files { title: format!("{title}, {day}"), markdown: at("md"), csv: at("csv") })
     }
 
-    fn write(
-        &self,
-        stand: &Stand,
-        extent: Extent,
-        before: &Moment,
-        versions: &[(String, String)],
-        sections: &[Section],
-    ) -> anyhow::Result<()> {
-        let mut facts = machine::facts(&stand.cpus, before, &Moment::now());
-        facts.extend(method(extent));
-        facts.extend(versions.iter().cloned());
-        let text = report::markdown(&self.title, &warnings(extent), &facts, sections);
+    fn write(&self, facts: &[(String, String)], warnings: &[String], sections: &[Section]) -> anyhow::Result<()> {
+        let text = report::markdown(&self.title, warnings, facts, sections);
         fs::write(&self.markdown, text).with_context(|| format!("cannot write {}", self.markdown.display()))?;
         let text = report::csv(sections);
         fs::write(&self.csv, text).with_context(|| format!("cannot write {}", self.csv.display()))
@@ -166,15 +166,7 @@ fn warnings(extent: Extent) -> Vec<String> {
 
 /// How the numbers came about.
 fn method(extent: Extent) -> Vec<(String, String)> {
-    let interval = match statistics::rank(extent.repeats) {
-        None => format!("none of {} repetitions: it takes 6", extent.repeats),
-        Some((rank, confidence)) => format!(
-            "of the median, whatever the distribution: from ratio {rank} to ratio {} of {} in order; {:.1} % confidence",
-            extent.repeats + 1 - rank,
-            extent.repeats,
-            confidence * 100.0
-        ),
-    };
+    let interval = interval(extent.repeats);
     let facts = [
         (
             "repetitions",
@@ -191,6 +183,18 @@ fn method(extent: Extent) -> Vec<(String, String)> {
         ("busy", "CPU time by wall time of the client from its start to its end".to_owned()),
     ];
     facts.map(|(name, value)| (name.to_owned(), value)).to_vec()
+}
+
+/// How an interval of so many repetitions came about.
+fn interval(repeats: usize) -> String {
+    match statistics::rank(repeats) {
+        None => format!("none of {repeats} repetitions: it takes 6"),
+        Some((rank, confidence)) => format!(
+            "of the median, whatever the distribution: from ratio {rank} to ratio {} of {repeats} in order; {:.1} % confidence",
+            repeats + 1 - rank,
+            confidence * 100.0
+        ),
+    }
 }
 
 #[cfg(test)]

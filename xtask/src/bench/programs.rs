@@ -98,7 +98,7 @@ fn package(tool: Tool) -> Option<&'static str> {
 }
 
 /// The first line that a program writes, on whichever output.
-fn output(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> String {
+pub(super) fn output(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> String {
     let Ok(output) = Command::new(program).args(args).stdin(Stdio::null()).output() else {
         return "does not say".to_owned();
     };
@@ -124,7 +124,7 @@ fn compile_bare(folder: &Path) -> Result<PathBuf, String> {
     }
 }
 
-fn build_webdyno() -> Result<PathBuf, String> {
+pub(super) fn build_webdyno() -> Result<PathBuf, String> {
     let built = cargo(&["build", "--release", "--bin", "webdyno"]).status();
     let program = target().join("release/webdyno");
     match built {

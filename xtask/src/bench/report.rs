@@ -1,12 +1,19 @@
 //! What was found, as Markdown and as CSV. Computes nothing but the shape of text.
 
-use super::cases::{Case, Limit};
+use super::cases::Limit;
 use super::statistics::Estimate;
 use std::fmt::Write as _;
 
+/// What a case is called, and what is measured in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Heading {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+}
+
 /// One case, measured.
 pub(super) struct Section {
-    pub(super) case: Case,
+    pub(super) heading: Heading,
     /// Paragraphs and tables.
     pub(super) body: Vec<String>,
     pub(super) judgements: Vec<Judgement>,
@@ -98,7 +105,7 @@ pub(super) fn markdown(title: &str, warnings: &[String], facts: &[(String, Strin
     let _ = writeln!(text, "{}\n", table(&["fact", "value"], &rows).replace("---:|", "---|"));
     let _ = writeln!(text, "## Goals\n\n{}\n", table(&["case", "met", "not met", "open"], &goals(sections)));
     for section in sections {
-        let Case { name, about, .. } = section.case;
+        let Heading { name, about } = section.heading;
         let _ = writeln!(text, "## {name}\n\n{about}.\n", about = capitalised(about));
         for paragraph in &section.body {
             let _ = writeln!(text, "{paragraph}\n");
@@ -117,7 +124,7 @@ pub(super) fn markdown(title: &str, warnings: &[String], facts: &[(String, Strin
 fn goals(sections: &[Section]) -> Vec<Vec<String>> {
     let count = |section: &Section, met| section.judgements.iter().filter(|it| it.met() == met).count().to_string();
     let rows = sections.iter().filter(|section| !section.judgements.is_empty());
-    rows.map(|it| vec![it.case.name.to_owned(), count(it, Some(true)), count(it, Some(false)), count(it, None)])
+    rows.map(|it| vec![it.heading.name.to_owned(), count(it, Some(true)), count(it, Some(false)), count(it, None)])
         .collect()
 }
 
@@ -132,7 +139,7 @@ pub(super) fn csv(sections: &[Section]) -> String {
     let mut text = "case,tool,repetition,position,measure,value\n".to_owned();
     for section in sections {
         for Raw { tool, repetition, position, measure, value } in &section.raw {
-            let _ = writeln!(text, "{},{tool},{repetition},{position},{measure},{value}", section.case.name);
+            let _ = writeln!(text, "{},{tool},{repetition},{position},{measure},{value}", section.heading.name);
         }
     }
     text
@@ -183,7 +190,7 @@ mod tests {
         let raw = Raw { tool: "bare".to_owned(), repetition: 1, position: 2, measure: "requests", value: 58552.0 };
         let rows = [vec!["bare".to_owned(), "5.35".to_owned()], vec!["hey".to_owned()]];
         let section = Section {
-            case: CASES[0],
+            heading: CASES[0].heading(),
             body: vec![table(&["tool", "us/request", "ratio"], &rows)],
             judgements: vec![judgement],
             commands: vec!["bare keep-alive 80 / 100 2".to_owned()],

@@ -49,7 +49,13 @@ fn not_measured(case: Case, why: &str) -> Section {
     eprintln!("{} {why}", case.name);
     let judgement = |goal| Judgement { found: Err(why.clone()), ..judge(goal, &[]) };
     let judgements = case.goals.iter().map(judgement).collect();
-    Section { case, body: vec![capitalised(&why)], judgements, commands: Vec::new(), raw: Vec::new() }
+    Section {
+        heading: case.heading(),
+        body: vec![capitalised(&why)],
+        judgements,
+        commands: Vec::new(),
+        raw: Vec::new(),
+    }
 }
 
 fn compare(stand: &Stand, case: Case, work: Work, extent: Extent, mut body: Vec<String>) -> anyhow::Result<Section> {
@@ -73,7 +79,7 @@ fn compare(stand: &Stand, case: Case, work: Work, extent: Extent, mut body: Vec<
     let judgements = case.goals.iter().map(|goal| judge(goal, &all)).collect();
     let ran = all.iter().filter(|turns| turns.runs.iter().any(Option::is_some));
     let commands = ran.filter_map(|turns| stand.shown(turns.tool, &work, &Wrap::default())).collect();
-    Ok(Section { case, body, judgements, commands, raw })
+    Ok(Section { heading: case.heading(), body, judgements, commands, raw })
 }
 
 /// One second of whatever runs, not counted: the first client of a case meets cold caches and new connections.

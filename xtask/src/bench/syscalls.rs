@@ -29,7 +29,13 @@ pub(super) fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Resu
     let strace = need("strace", "cargo xtask setup --bench");
     let words = ["strace", "-f", "-c", "-o"].map(str::to_owned).into_iter().chain([file.display().to_string()]);
     let wrap = Wrap { words: words.collect() };
-    let mut section = Section { case, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
+    let mut section = Section {
+        heading: case.heading(),
+        body: Vec::new(),
+        judgements: Vec::new(),
+        commands: Vec::new(),
+        raw: Vec::new(),
+    };
     let mut rows = Vec::new();
     let mut ours = Err("webdyno was not run".to_owned());
     for tool in Tool::GENERATORS {

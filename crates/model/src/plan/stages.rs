@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn what_is_not_a_stage_is_said() {
         check("30s", Err("`30s` is not a stage: write TIME:RATE, such as 30s:100/s, or TIME:RATE..RATE for a climb"));
-        check("30:5/s", Err("`30` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"));
+        check("30:5/s", Err("`30` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms"));
         check("30s:x", Err("`x` is not a rate: write a number and /s or /min, such as 500/s"));
         check(
             "30s:0,0s:5/s",

@@ -23,9 +23,22 @@ pub(super) fn open(probes: &mut Probes, port: Option<u16>) {
 }
 
 struct AcceptQueue {
-    kernel: OwnedFd,
+    kernel: ListenQuestions,
     port: u16,
+}
+
+/// A socket to the kernel that is asked for listening sockets.
+pub(super) struct ListenQuestions {
+    kernel: OwnedFd,
     sequence: u32,
+}
+
+/// A socket that listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Listening {
+    pub(super) port: u16,
+    pub(super) waiting: u64,
+    pub(super) limit: u64,
 }
 
 /// Summed over the sockets that listen on the port.
@@ -49,20 +62,38 @@ impl Probe for AcceptQueue {
 
 impl AcceptQueue {
     fn open(port: u16) -> Result<Self, Errno> {
+        Ok(AcceptQueue { kernel: ListenQuestions::open()?, port })
+    }
+
+    fn ask(&mut self, buffer: &mut Buffer) -> Result<Queues, Errno> {
+        let (mut queues, port) = (Queues::default(), self.port);
+        self.kernel.ask(port, buffer, &mut |socket| {
+            if socket.port == port {
+                queues.sockets += 1;
+                queues.waiting += socket.waiting;
+                queues.limit += socket.limit;
+            }
+        })?;
+        Ok(queues)
+    }
+}
+
+impl ListenQuestions {
+    pub(super) fn open() -> Result<Self, Errno> {
         let kernel = rustix::net::socket_with(
             AddressFamily::NETLINK,
             SocketType::RAW,
             SocketFlags::CLOEXEC,
             Some(netlink::SOCK_DIAG),
         )?;
-        Ok(AcceptQueue { kernel, port, sequence: 0 })
+        Ok(ListenQuestions { kernel, sequence: 0 })
     }
 
-    fn ask(&mut self, buffer: &mut Buffer) -> Result<Queues, Errno> {
-        let mut queues = Queues::default();
+    /// Has the kernel tell every socket that listens on a port, or on any if it is 0.
+    pub(super) fn ask(&mut self, port: u16, buffer: &mut Buffer, tell: &mut dyn FnMut(Listening)) -> Result<(), Errno> {
         for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
             self.sequence = self.sequence.wrapping_add(1);
-            rustix::net::send(&self.kernel, &request(family, self.port, self.sequence), SendFlags::empty())?;
+            rustix::net::send(&self.kernel, &request(family, port, self.sequence), SendFlags::empty())?;
             loop {
                 // An answer is ready as soon as the question was sent, so there is never anything to wait for.
                 let received = rustix::net::recv(&self.kernel, &mut *buffer.bytes(), RecvFlags::DONTWAIT);
@@ -70,12 +101,12 @@ impl AcceptQueue {
                     Err(Errno::INTR) => continue,
                     result => result?.1.min(buffer.bytes().len()),
                 };
-                if add(&buffer.bytes()[..length], self.port, self.sequence, &mut queues)? {
+                if walk(&buffer.bytes()[..length], self.sequence, tell)? {
                     break;
                 }
             }
         }
-        Ok(queues)
+        Ok(())
     }
 }
 
@@ -105,8 +136,8 @@ fn request(family: u8, port: u16, sequence: u32) -> [u8; REQUEST] {
     request
 }
 
-/// Adds the sockets of one datagram; true when it is the last of its answer.
-fn add(mut datagram: &[u8], port: u16, sequence: u32, queues: &mut Queues) -> Result<bool, Errno> {
+/// Tells the sockets of one datagram; true when it is the last of its answer.
+fn walk(mut datagram: &[u8], sequence: u32, tell: &mut dyn FnMut(Listening)) -> Result<bool, Errno> {
     while datagram.len() >= HEADER {
         let length = (word(datagram, 0) as usize).clamp(HEADER, datagram.len());
         let (message, rest) = datagram.split_at(length);
@@ -121,11 +152,11 @@ fn add(mut datagram: &[u8], port: u16, sequence: u32, queues: &mut Queues) -> Re
             TYPE_ERROR if body.len() >= 4 => {
                 return Err(Errno::from_raw_os_error((word(body, 0) as i32).wrapping_neg()));
             }
-            SOCK_DIAG_BY_FAMILY if body.len() >= WQUEUE + 4 && body[PORT..PORT + 2] == port.to_be_bytes() => {
-                queues.sockets += 1;
-                queues.waiting += u64::from(word(body, RQUEUE));
-                queues.limit += u64::from(word(body, WQUEUE));
-            }
+            SOCK_DIAG_BY_FAMILY if body.len() >= WQUEUE + 4 => tell(Listening {
+                port: u16::from_be_bytes([body[PORT], body[PORT + 1]]),
+                waiting: word(body, RQUEUE).into(),
+                limit: word(body, WQUEUE).into(),
+            }),
             _ => {}
         }
     }
@@ -193,9 +224,11 @@ mod tests {
         message[0..4].copy_from_slice(&(HEADER as u32 + 72).to_ne_bytes());
         message[HEADER + PORT..HEADER + PORT + 2].copy_from_slice(&80u16.to_be_bytes());
         for length in 0..=message.len() {
-            let mut queues = Queues::default();
-            let _ = add(&message[..length], 80, 1, &mut queues);
-            assert_eq!(queues.sockets, u32::from(length >= HEADER + WQUEUE + 4), "at {length}");
+            let mut told = Vec::new();
+            let _ = walk(&message[..length], 1, &mut |socket| told.push(socket));
+            let whole = Listening { port: 80, waiting: 0, limit: 0 };
+            let expected = if length >= HEADER + WQUEUE + 4 { vec![whole] } else { Vec::new() };
+            assert_eq!(told, expected, "at {length}");
         }
     }
 }

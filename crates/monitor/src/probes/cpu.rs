@@ -18,9 +18,13 @@ const TICKS: [Column; 8] = [
     Column::CpuSteal,
 ];
 
-/// Opens both files.
-pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
+/// Opens /proc/stat.
+pub(super) fn open_stat(probes: &mut Probes, proc_root: &Path) {
     probes.keep(&proc_root.join("stat"), stat);
+}
+
+/// Opens /proc/loadavg.
+pub(super) fn open_loadavg(probes: &mut Probes, proc_root: &Path) {
     probes.keep(&proc_root.join("loadavg"), loadavg);
 }
 
@@ -47,7 +51,7 @@ fn loadavg(text: &[u8], row: &mut Reading) {
 }
 
 /// "12.34" as 1234: the kernel always prints two decimals.
-fn hundredths(text: &[u8]) -> Option<u64> {
+pub(super) fn hundredths(text: &[u8]) -> Option<u64> {
     let point = text.iter().position(|&byte| byte == b'.')?;
     let (whole, decimals) = (number(&text[..point])?, &text[point + 1..]);
     if decimals.len() == 2 { whole.checked_mul(100)?.checked_add(number(decimals)?) } else { None }
@@ -57,6 +61,11 @@ fn hundredths(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::super::tests::check;
     use super::*;
+
+    fn open(probes: &mut Probes, proc_root: &Path) {
+        open_stat(probes, proc_root);
+        open_loadavg(probes, proc_root);
+    }
 
     const STAT: &str = "cpu  101 2 303 4004 55 6 77 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n\
         intr 9000 1 0 22\nctxt 123456\nbtime 1700000000\nprocesses 4711\nprocs_running 3\nprocs_blocked 2\nsoftirq 1 2\n";

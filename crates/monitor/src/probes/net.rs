@@ -7,18 +7,31 @@ use crate::text::{fields, lines, number};
 use model::reading::{Column, Reading};
 use std::path::Path;
 
-/// Opens the four files.
-pub(super) fn open(probes: &mut Probes, proc_root: &Path) {
+/// Opens /proc/net/dev.
+pub(super) fn open_dev(probes: &mut Probes, proc_root: &Path) {
+    probes.keep(&proc_root.join("net/dev"), dev);
+}
+
+/// Opens /proc/net/sockstat.
+pub(super) fn open_sockstat(probes: &mut Probes, proc_root: &Path) {
+    probes.keep(&proc_root.join("net/sockstat"), sockstat);
+}
+
+/// Opens /proc/net/snmp and netstat.
+pub(super) fn open_tcp(probes: &mut Probes, proc_root: &Path) {
     let net = proc_root.join("net");
-    probes.keep(&net.join("dev"), dev);
     probes.keep(&net.join("snmp"), |text, row| {
-        headed(text, b"Tcp:", &[("RetransSegs", Column::TcpRetransmits)], row);
+        let wanted = [
+            ("ActiveOpens", Column::TcpActiveOpens),
+            ("PassiveOpens", Column::TcpPassiveOpens),
+            ("RetransSegs", Column::TcpRetransmits),
+        ];
+        headed(text, b"Tcp:", &wanted, row);
     });
     probes.keep(&net.join("netstat"), |text, row| {
         let wanted = [("ListenOverflows", Column::TcpListenOverflows), ("ListenDrops", Column::TcpListenDrops)];
         headed(text, b"TcpExt:", &wanted, row);
     });
-    probes.keep(&net.join("sockstat"), sockstat);
 }
 
 const RX_BYTES: usize = 0;
@@ -61,14 +74,29 @@ fn headed(text: &[u8], prefix: &[u8], wanted: &[(&str, Column)], row: &mut Readi
     }
 }
 
+/// The first field of a line, the name of a number in it, and its column.
+const SOCKETS: [(&str, &str, Column); 6] = [
+    ("sockets:", "used", Column::SocketsUsed),
+    ("TCP:", "inuse", Column::SocketsTcp),
+    ("TCP:", "tw", Column::TcpTimeWait),
+    ("UDP:", "inuse", Column::SocketsUdp),
+    ("RAW:", "inuse", Column::SocketsRaw),
+    ("FRAG:", "inuse", Column::SocketsFrag),
+];
+
 /// `TCP: inuse 5 orphan 0 tw 3 alloc 8 mem 1`
 fn sockstat(text: &[u8], row: &mut Reading) {
-    let Some(tcp) = lines(text).find(|line| line.starts_with(b"TCP:")) else { return };
-    let mut fields = fields(tcp);
-    if fields.any(|field| field == b"tw")
-        && let Some(waiting) = fields.next().and_then(number)
-    {
-        row.set(Column::TcpTimeWait, waiting);
+    for line in lines(text) {
+        let mut fields = fields(line);
+        let Some(family) = fields.next() else { continue };
+        while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
+            let wanted = |(of, number, _): &&(&str, &str, Column)| of.as_bytes() == family && number.as_bytes() == name;
+            if let Some((_, _, column)) = SOCKETS.iter().find(wanted)
+                && let Some(value) = number(value)
+            {
+                row.set(*column, value);
+            }
+        }
     }
 }
 
@@ -76,6 +104,12 @@ fn sockstat(text: &[u8], row: &mut Reading) {
 mod tests {
     use super::super::tests::check;
     use super::*;
+
+    fn open(probes: &mut Probes, proc_root: &Path) {
+        open_dev(probes, proc_root);
+        open_tcp(probes, proc_root);
+        open_sockstat(probes, proc_root);
+    }
 
     #[test]
     fn loopback_apart_and_tcp_by_name() {
@@ -85,10 +119,10 @@ mod tests {
             lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n  \
             eth0: 1000 10 0 1 0 0 0 0 2000 20 0 2 0 0 0 0\n\
             wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n";
-        let snmp =
-            "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn RetransSegs InErrs\nTcp: 1 -1 42 0\n";
+        let snmp = "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 -1 5 6 42 0\n";
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
-        let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 0 mem 0\n";
+        let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 2 mem 0\n\
+            UDPLITE: inuse 9\nRAW: inuse 3\nFRAG: inuse 4 memory 0\n";
         check(
             &[("net/dev", dev), ("net/snmp", snmp), ("net/netstat", netstat), ("net/sockstat", sockstat)],
             open,
@@ -101,13 +135,20 @@ mod tests {
                 (TcpListenOverflows, 22),
                 (TcpListenDrops, 23),
                 (TcpTimeWait, 77),
+                (SocketsUsed, 15),
+                (SocketsTcp, 1),
+                (SocketsUdp, 2),
+                (SocketsRaw, 3),
+                (SocketsFrag, 4),
+                (TcpPassiveOpens, 6),
+                (TcpActiveOpens, 5),
             ],
         );
     }
 
     #[test]
     fn a_heading_without_numbers_fills_nothing() {
-        let files = [("net/snmp", "Tcp: RetransSegs\n"), ("net/netstat", ""), ("net/sockstat", "TCP: inuse 1 tw\n")];
+        let files = [("net/snmp", "Tcp: RetransSegs\n"), ("net/netstat", ""), ("net/sockstat", "TCP: inuse x tw\n")];
         check(&files, open, &[]);
     }
 }

@@ -3,7 +3,8 @@
 //! Descendants are found by the parent that every process names in its stat file. The kernel's `children` files would need a walk
 //! over all threads of all processes and are not reliable while children come and go, as those of a CGI server do. Instead every
 //! process of the host is looked at once, and after that only those that may belong to the server: a process of another tree
-//! cannot join ours. cmdline, smaps and io are never read: reading them can wait for the very process that is stuck.
+//! cannot join ours. And the host's processes are listed only when something was forked since the last time, because listing them
+//! is the dearest part. cmdline, smaps and io are never read: reading them can wait for the very process that is stuck.
 //!
 //! This opens files, and reading /proc/locks makes the kernel wait some milliseconds for its CPUs (a grace period,
 //! no CPU time), so it runs in a thread of its own: see `tree_thread`.
@@ -30,8 +31,12 @@ pub(super) const COLUMNS: [Column; 9] = [
     Column::TreeCpuTicks,
 ];
 
+/// Scans after which the host's processes are listed in any case, so that numbers which became free are forgotten before others
+/// can have them.
+const LIST_EVERY: u32 = 8;
+
 /// Processes for which there is room from the start.
-const ROOM: usize = 4096;
+pub(super) const ROOM: usize = 4096;
 
 /// The process tree under one root.
 pub(super) struct Tree {
@@ -47,6 +52,9 @@ pub(super) struct Tree {
     foreign: Vec<u32>,
     /// Those that belong to the server, and new ones of which it is not known yet, ascending.
     followed: Vec<Process>,
+    /// Forks on the host before the last listing, and scans since.
+    listed_at: Option<u64>,
+    scans: u32,
 }
 
 struct Process {
@@ -104,13 +112,20 @@ impl Tree {
             listed: Vec::with_capacity(ROOM),
             foreign: Vec::with_capacity(ROOM),
             followed: Vec::with_capacity(ROOM),
+            listed_at: None,
+            scans: 0,
         })
     }
 
-    /// Looks at the tree now and fills its columns; an error leaves them as they were.
-    pub(super) fn scan(&mut self, row: &mut Reading) -> Result<(), Errno> {
-        self.list()?;
-        self.follow_new()?;
+    /// Looks at the tree now and fills its columns; an error leaves them as they were. `forks` is how many the host has seen, if
+    /// that is known: counted before this call, it may only be too low.
+    pub(super) fn scan(&mut self, forks: Option<u64>, row: &mut Reading) -> Result<(), Errno> {
+        self.scans += 1;
+        if forks.is_none() || forks != self.listed_at || self.scans >= LIST_EVERY || self.unknown() {
+            self.list()?;
+            self.follow_new()?;
+            (self.listed_at, self.scans) = (forks, 0);
+        }
         self.read_followed();
         self.take_sides();
         self.forget_foreign();
@@ -118,6 +133,16 @@ impl Tree {
         let locks_known = self.find_lock_waiters();
         self.fill(row, locks_known);
         Ok(())
+    }
+
+    /// Whether there is a process of which the last scan could not tell whose it is.
+    fn unknown(&self) -> bool {
+        self.followed.iter().any(|process| process.side == Side::Unknown)
+    }
+
+    /// The processes of the tree at the last scan.
+    pub(super) fn members(&self) -> impl Iterator<Item = u32> {
+        self.followed.iter().filter(|process| process.counts()).map(|process| process.pid)
     }
 
     fn list(&mut self) -> Result<(), Errno> {
@@ -241,10 +266,10 @@ impl Tree {
         if locks_known {
             row.set(Column::TreeLockWaiters, count(&|process| process.waits_for_lock));
         }
-        let resident = || ours().map(|process| process.stat.resident_pages * self.page_size);
-        row.set(Column::TreeRss, resident().sum());
+        let resident = || ours().map(|process| process.stat.resident_pages.saturating_mul(self.page_size));
+        row.set(Column::TreeRss, resident().fold(0, u64::saturating_add));
         row.set(Column::TreeRssLargest, resident().max().unwrap_or(0));
-        row.set(Column::TreeCpuTicks, ours().map(|process| process.stat.ticks).sum());
+        row.set(Column::TreeCpuTicks, ours().map(|process| process.stat.ticks).fold(0, u64::saturating_add));
     }
 }
 
@@ -298,7 +323,7 @@ mod tests {
     fn check(tree: &mut Tree, expected: [u64; 9]) {
         tree.page_size = PAGE;
         let mut row = Reading::empty(0);
-        tree.scan(&mut row).unwrap();
+        tree.scan(None, &mut row).unwrap();
         let mut found = COLUMNS.map(|column| row.get(column).unwrap_or(u64::MAX));
         found[6] /= PAGE;
         found[7] /= PAGE;
@@ -375,6 +400,24 @@ mod tests {
         check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
         fake.process(process(299, 100, 'S'));
         check(&mut tree, [3, 1, 1, 0, 0, 0, 699, 300, 30]);
+    }
+
+    #[test]
+    fn the_host_is_listed_again_once_something_was_forked() {
+        let (_dir, fake, mut tree) = fake();
+        let mut processes = |forks| {
+            let mut row = Reading::empty(0);
+            tree.scan(forks, &mut row).unwrap();
+            row.get(Column::TreeProcesses).unwrap()
+        };
+        assert_eq!(processes(Some(7)), 1);
+        fake.process(process(101, 100, 'S'));
+        assert_eq!(processes(Some(7)), 1, "nothing was forked");
+        assert_eq!(processes(Some(8)), 2);
+        // And in any case after a while.
+        fake.process(process(102, 100, 'S'));
+        let looks = (0..LIST_EVERY).position(|_| processes(Some(8)) == 3);
+        assert!(looks.is_some(), "not listed in {LIST_EVERY} scans");
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! thread that keeps the appointments asks, waits a bounded time, and otherwise goes on without the tree: those columns are then
 //! absent in that row, and the rest of it is on time.
 
+use super::shares::{self, Members};
 use super::tree::{COLUMNS, Tree};
 use super::{Probe, Probes};
 use crate::appointments::{now, timespec};
 use crate::source::Buffer;
 use crate::watch::Watch;
 use model::Nanos;
-use model::reading::{ABSENT, Reading};
+use model::reading::{ABSENT, Column, Reading};
 use rustix::thread::futex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,15 +22,21 @@ const STACK: usize = 128 * 1024;
 /// Starts the thread, if there is a tree to look at.
 pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     let Some(root) = watch.root_pid else { return };
+    let members = shares::open(probes, watch);
     let handoff = Arc::new(Handoff::default());
     let tree = Tree::open(&watch.proc_root, root, &mut probes.notes).and_then(|mut tree| {
         // The first look is at every process of the host; the thread shall not begin with that.
-        tree.scan(&mut Reading::empty(0)).map(|()| tree)
+        tree.scan(None, &mut Reading::empty(0))?;
+        members.iter().for_each(|members| members.are(tree.members()));
+        Ok(tree)
     });
     let opened = tree.map_err(std::io::Error::from).and_then(|tree| {
         let theirs = Arc::clone(&handoff);
         // It lives as long as the process, which ends by returning from its main function.
-        std::thread::Builder::new().name("tree".to_owned()).stack_size(STACK).spawn(move || answer(tree, &theirs))
+        std::thread::Builder::new()
+            .name("tree".to_owned())
+            .stack_size(STACK)
+            .spawn(move || answer(tree, &theirs, members.as_ref()))
     });
     match opened {
         Ok(_) => probes.add(Asker { handoff, patience: watch.period_ns / 2 }),
@@ -44,6 +51,8 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
 struct Handoff {
     asked: AtomicU32,
     answered: AtomicU32,
+    /// Forks that the host has seen, a part of the question.
+    forks: AtomicU64,
     values: [AtomicU64; COLUMNS.len()],
 }
 
@@ -55,13 +64,14 @@ struct Asker {
 
 impl Probe for Asker {
     fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
-        let Handoff { asked, answered, values } = &*self.handoff;
+        let Handoff { asked, answered, forks, values } = &*self.handoff;
         let before = asked.load(Ordering::Relaxed);
         if answered.load(Ordering::Acquire) != before {
             // Still at an earlier question: its answer would be about another instant.
             return;
         }
         let question = before.wrapping_add(1);
+        forks.store(row.get(Column::Forks).unwrap_or(ABSENT), Ordering::Relaxed);
         asked.store(question, Ordering::Release);
         // Waking and waiting fail only by being interrupted or too late, and the loop looks for itself.
         let _ = futex::wake(asked, futex::Flags::PRIVATE, 1);
@@ -77,17 +87,19 @@ impl Probe for Asker {
     }
 }
 
-fn answer(mut tree: Tree, handoff: &Handoff) {
-    let Handoff { asked, answered, values } = handoff;
+fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
+    let Handoff { asked, answered, forks, values } = handoff;
     let mut answer = 0;
     loop {
         while asked.load(Ordering::Acquire) == answer {
             let _ = futex::wait(asked, futex::Flags::PRIVATE, answer, None);
         }
         let mut row = Reading::empty(0);
-        if tree.scan(&mut row).is_err() {
+        let forks = Some(forks.load(Ordering::Relaxed)).filter(|&forks| forks != ABSENT);
+        if tree.scan(forks, &mut row).is_err() {
             row = Reading::empty(0);
         }
+        members.into_iter().for_each(|members| members.are(tree.members()));
         for (value, &column) in values.iter().zip(&COLUMNS) {
             value.store(row.get(column).unwrap_or(ABSENT), Ordering::Relaxed);
         }

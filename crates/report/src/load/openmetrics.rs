@@ -5,9 +5,9 @@
 //! in a histogram: it is counted in `webdyno_unanswered`, and pages in `webdyno_pages_unanswered`.
 
 use super::{LoadView, ProbeView, TimesView};
+use crate::openmetrics::{Kind, Page, number};
 use model::load::{Counts, Failure};
 use model::statistic::Part;
-use std::fmt::Write as _;
 
 /// Upper bounds as the format writes such numbers, and in microseconds.
 const BOUNDS: [(&str, u64); 26] = [
@@ -42,7 +42,7 @@ const BOUNDS: [(&str, u64); 26] = [
 /// Draws a view as OpenMetrics text, its end mark included.
 #[must_use]
 pub fn render(view: &LoadView) -> String {
-    let mut page = Page { out: String::new() };
+    let mut page = Page::default();
     page.family("webdyno_load", Kind::Info, "", "Which load this is.");
     let labels = [("id", view.id.as_str()), ("target", &view.target), ("version", &view.version)];
     page.sample("webdyno_load_info", &labels, "1");
@@ -53,53 +53,11 @@ pub fn render(view: &LoadView) -> String {
     view.times.iter().for_each(|times| page.histogram("webdyno", times, help(times.part)));
     view.probe.iter().for_each(|probe| page.visitor(probe));
     page.thresholds(view);
-    page.out.push_str("# EOF\n");
-    page.out
+    page.end()
 }
 
-/// Kinds of families, by the name the format gives them.
-#[derive(Clone, Copy)]
-enum Kind {
-    Info,
-    Counter,
-    Gauge,
-    Histogram,
-}
-
-struct Page {
-    out: String,
-}
-
+/// The families of a load.
 impl Page {
-    /// The head of a family; `unit` is empty or the end of its name.
-    fn family(&mut self, name: &str, kind: Kind, unit: &str, help: &str) {
-        let kind = match kind {
-            Kind::Info => "info",
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        };
-        // Writing to memory does not fail, here and below.
-        let _ = writeln!(self.out, "# TYPE {name} {kind}");
-        if !unit.is_empty() {
-            let _ = writeln!(self.out, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(self.out, "# HELP {name} {help}");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: &str) {
-        let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.out, "{name}{labels} {value}");
-    }
-
-    /// A family of one sample without labels.
-    fn lone(&mut self, name: &str, kind: Kind, unit: &str, help: &str, value: &str) {
-        let end = if matches!(kind, Kind::Counter) { "_total" } else { "" };
-        self.family(name, kind, unit, help);
-        self.sample(&format!("{name}{end}"), &[], value);
-    }
-
     fn requests(&mut self, view: &LoadView) {
         self.ended("webdyno_requests", "Requests that ended, by how.", &view.counts);
         self.answered("webdyno_responses", "Complete answers by status.", &view.counts);
@@ -270,14 +228,4 @@ fn cause_name(cause: Failure) -> &'static str {
         Failure::Check => "check",
         Failure::Local => "local",
     }
-}
-
-/// A number with a point, as the format writes those that are not counts.
-fn number(value: f64) -> String {
-    format!("{value:?}")
-}
-
-/// A label's value: backslash, quote and line break are the only characters that mean something in it.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

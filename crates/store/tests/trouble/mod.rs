@@ -11,18 +11,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use store::Store;
 
-const CHILD: &str = "STORE_TEST_CHILD";
+pub(crate) const CHILD: &str = "STORE_TEST_CHILD";
 
 /// The store's file when this process is the one started for `test`.
-fn child_of(test: &str) -> Option<PathBuf> {
+pub(crate) fn child_of(test: &str) -> Option<PathBuf> {
     let value = std::env::var(CHILD).ok()?;
     let (name, path) = value.split_once('=')?;
     (name == test).then(|| PathBuf::from(path))
 }
 
 /// Shell words that start this binary again for `test` on `path`.
-fn again(test: &str, path: &Path) -> (PathBuf, [String; 3], String) {
-    let args = ["--exact".to_owned(), format!("trouble::{test}"), "--nocapture".to_owned()];
+pub(crate) fn again(test: &str, path: &Path) -> (PathBuf, [String; 3], String) {
+    let path_of = if test.contains("::") { test.to_owned() } else { format!("trouble::{test}") };
+    let args = ["--exact".to_owned(), path_of, "--nocapture".to_owned()];
     (std::env::current_exe().unwrap(), args, format!("{test}={}", path.display()))
 }
 
@@ -56,7 +57,7 @@ fn a_killed_writer_leaves_every_saved_trial() {
 
 /// Runs `test` again with a small tmpfs under its store, in a mount namespace of its own, so that nothing outlives it;
 /// where that is not allowed, says so instead.
-fn on_small_disk(test: &str, then: &str) {
+pub(crate) fn on_small_disk(test: &str, then: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mount = format!("mount -t tmpfs -o size=400k tmpfs '{}'", folder.path().display());
     let shell = |script: &str| {
@@ -158,7 +159,7 @@ fn check(script: &str, expected: &str) {
 fn files_that_are_not_ours_are_refused_untouched() {
     check(
         "PRAGMA application_id = 0x5744796E; PRAGMA user_version = 99; CREATE TABLE later (x)",
-        "the store has version 99, this webdyno knows 4; use a newer webdyno",
+        "the store has version 99, this webdyno knows 5; use a newer webdyno",
     );
     let not_ours = "not a webdyno store; give another file with --store FILE";
     check("CREATE TABLE bookmarks (x); PRAGMA user_version = 3", not_ours);

@@ -58,7 +58,7 @@ fn mistakes_name_file_line_and_key() {
     check(
         &SMALL.replace("1s", "1"),
         &expect![
-            "plans/t.toml:9: load.a.duration: `1` is not a duration: write a number and ns, us, ms, s, min or h, such as 500ms"
+            "plans/t.toml:9: load.a.duration: `1` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms"
         ],
     );
     check(

@@ -1,0 +1,130 @@
+//! Which look becomes which row: looks come once a period, rows once a delay, and between two rows the last one may be drawn anew.
+//!
+//! Knows times and no numbers. Looks that come between two appointments, as in a storm, are no rows. An appointment that was
+//! missed is made up for by the next look, however late: its row tells of all the time since the row before.
+
+use model::{Nanos, SECOND};
+
+/// The appointments of a watch, and how far it is.
+#[derive(Debug)]
+pub(super) struct Beat {
+    period_ns: Nanos,
+    /// Periods from row to row.
+    delay: u64,
+    /// The appointment of the last row; without end if `None`.
+    last: Option<u64>,
+    /// When the first look was due; `None` before it came.
+    start_ns: Option<Nanos>,
+    /// The appointment that is awaited.
+    next: u64,
+    /// The appointment at which the row is final.
+    next_final: u64,
+    /// The next look is the first of another clock, which ticks between the appointments.
+    shifted: bool,
+    done: bool,
+}
+
+/// What a look is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Moment {
+    /// The row will not change any more.
+    pub(super) fixed: bool,
+    /// How long after its appointment it came, in seconds, when that is worth telling.
+    pub(super) late_s: Option<f64>,
+}
+
+/// Later than this is late.
+const LATE: Nanos = SECOND / 2;
+
+impl Beat {
+    /// Rows every `delay` periods, the first at once and the last at the appointment `last`.
+    pub(super) fn new(period_ns: Nanos, delay: u64, last: Option<u64>) -> Beat {
+        Beat { period_ns, delay, last, start_ns: None, next: 0, next_final: 0, shifted: false, done: false }
+    }
+
+    /// What the look of that instant is; `None` when it is no row.
+    pub(super) fn take(&mut self, at_ns: Nanos) -> Option<Moment> {
+        let start = *self.start_ns.get_or_insert(at_ns);
+        // The sampler's clock and ours began a few microseconds apart.
+        let passed = at_ns.saturating_sub(start) + self.period_ns / 50;
+        let appointment = passed / self.period_ns;
+        if self.done || appointment < self.next {
+            return None;
+        }
+        let fixed = appointment >= self.next_final;
+        let late = at_ns.saturating_sub(start).saturating_sub(self.next_final * self.period_ns);
+        let late_s = (fixed && late >= LATE).then_some(late as f64 / SECOND as f64);
+        if std::mem::take(&mut self.shifted) {
+            self.start_ns = Some(at_ns.saturating_sub(appointment * self.period_ns));
+        }
+        self.next = appointment + 1;
+        if fixed {
+            self.next_final = (appointment / self.delay + 1) * self.delay;
+        }
+        self.done = self.last.is_some_and(|last| appointment >= last);
+        Some(Moment { fixed, late_s })
+    }
+
+    /// Another sampler goes on: its looks come at times of their own, and are not late for that.
+    pub(super) fn shift(&mut self) {
+        self.shifted = true;
+    }
+
+    /// There are no more rows.
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks at so many milliseconds, and what becomes of each: `.` nothing, `u` an update, `F` a final row, with its lateness.
+    fn check(delay: u64, last: Option<u64>, looks: &[u64], expected: &str) {
+        let mut beat = Beat::new(SECOND, delay, last);
+        let told = looks.iter().map(|at| match beat.take(7 * SECOND + at * 1_000_000) {
+            None => ".".to_owned(),
+            Some(Moment { fixed: false, .. }) => "u".to_owned(),
+            Some(Moment { late_s: None, .. }) => "F".to_owned(),
+            Some(Moment { late_s: Some(late), .. }) => format!("F{late:.1}"),
+        });
+        assert_eq!(told.collect::<Vec<_>>().join(" "), expected);
+    }
+
+    #[test]
+    fn a_row_a_second() {
+        check(1, None, &[0, 1000, 2001, 2999, 4000], "F F F F F");
+        check(1, Some(2), &[0, 1000, 2001, 2999, 4000], "F F F . .");
+    }
+
+    #[test]
+    fn another_sampler_sets_another_clock() {
+        let mut beat = Beat::new(SECOND, 1, None);
+        let mut late = |at: u64| beat.take(at * SECOND / 10).map(|moment| moment.late_s);
+        assert_eq!((late(70), late(80)), (Some(None), Some(None)));
+        beat.shift();
+        let mut late = |at: u64| beat.take(at * SECOND / 10).map(|moment| moment.late_s);
+        assert_eq!((late(97), late(107), late(116), late(117)), (Some(Some(0.7)), Some(None), None, Some(None)));
+    }
+
+    #[test]
+    fn updates_between_rows() {
+        check(3, Some(3), &[0, 1000, 2000, 3000, 4000], "F u u F .");
+    }
+
+    #[test]
+    fn looks_between_appointments_are_no_rows() {
+        check(1, None, &[0, 100, 500, 900, 1000, 1100, 1900, 2000], "F . . . F . . F");
+    }
+
+    #[test]
+    fn what_is_late_is_told_and_not_lost() {
+        check(1, None, &[0, 1000, 2400, 3000], "F F F F");
+        check(1, None, &[0, 1000, 2700, 3000], "F F F0.7 F");
+        check(1, None, &[0, 1000, 5200, 6000], "F F F3.2 F");
+        // The row of the third second comes in the fifth, and the next one is due in the sixth.
+        check(3, None, &[0, 1000, 5000, 6000, 7000], "F u F2.0 F u");
+        check(1, Some(3), &[0, 5000], "F F4.0");
+    }
+}

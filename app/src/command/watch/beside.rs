@@ -1,0 +1,97 @@
+//! What goes on beside the rows of a watch: a recording, and a port for metrics.
+
+use super::Asked;
+use super::feed::Feed;
+use super::metrics::{self, Served, Source};
+use super::record::{self, Keeping, Recording};
+use crate::command::report::store_path;
+use crate::command::run::{fresh_seed, now, run_id};
+use crate::flags::StoreFlag;
+use crate::flags::watch::extras::Extras;
+use crate::flags::watch::split;
+use crate::say::tell;
+use model::device::{Device, DeviceKind};
+use model::recording::RecordingHead;
+use monitor::{Part, Watch, present};
+use std::sync::Arc;
+
+/// CPUs of larger machines are recorded as their sum: each has eight numbers in every look.
+const CPUS: usize = 64;
+
+/// What goes on until it is dropped.
+pub(super) struct Beside {
+    _served: Option<Served>,
+    _recording: Option<Recording>,
+}
+
+/// Whoever records, collects or looks at everything is to find everything, whatever the rows show.
+pub(super) fn widen(watch: &mut Watch, extras: &Extras) {
+    if extras.record || extras.json || extras.screen || extras.metrics.is_some() {
+        watch.parts = Part::ALL.to_vec();
+        watch.listeners = true;
+    }
+    if !(extras.record || extras.metrics.is_some()) {
+        return;
+    }
+    for kind in [DeviceKind::Cpu, DeviceKind::Disk, DeviceKind::Interface, DeviceKind::Listener] {
+        let names = present(&watch.proc_root, kind);
+        let block = watch.sys_root.join("block");
+        let wanted = |name: &String| {
+            kind != DeviceKind::Disk || is_worth_it(name) && block.join(name.replace('/', "!")).exists()
+        };
+        if kind == DeviceKind::Cpu && names.len() > CPUS {
+            continue;
+        }
+        for name in names.into_iter().filter(wanted) {
+            let device = Device { kind, name };
+            if !watch.devices.devices.contains(&device) {
+                watch.devices.devices.push(device);
+            }
+        }
+    }
+}
+
+/// Most machines have many of these and use none.
+fn is_worth_it(disk: &str) -> bool {
+    !["loop", "ram", "zram", "fd", "sr"].iter().any(|kind| disk.starts_with(kind))
+}
+
+impl Beside {
+    /// Starts what is asked for, and says where it can be found.
+    pub(super) fn start(feed: &Arc<Feed>, asked: &Asked, watch: &Watch) -> anyhow::Result<Beside> {
+        let extras = &asked.extras;
+        let served = extras.metrics.as_ref().map(|typed| serve(feed, watch, typed)).transpose()?;
+        let recording = extras.record.then(|| start_recording(feed, asked, watch)).transpose()?;
+        Ok(Beside { _served: served, _recording: recording })
+    }
+}
+
+fn serve(feed: &Arc<Feed>, watch: &Watch, typed: &str) -> anyhow::Result<Served> {
+    let address = metrics::address(typed).map_err(anyhow::Error::msg)?;
+    let source = Source::new(Arc::clone(feed), watch.devices.clone());
+    let served = metrics::serve(address, move || source.text())?;
+    tell(format!("metrics are served on http://{}/metrics", served.address()));
+    Ok(served)
+}
+
+fn start_recording(feed: &Arc<Feed>, asked: &Asked, watch: &Watch) -> anyhow::Result<Recording> {
+    let Asked { extras, words, flags, .. } = asked;
+    let path = store_path(&StoreFlag { path: extras.store.clone() })?;
+    let anchor = now();
+    let head = RecordingHead {
+        id: run_id(anchor, fresh_seed()),
+        anchor,
+        host: host::facts(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        words: split(words).0.iter().cloned().chain([flags.delay.to_string()]).collect(),
+        period_ns: watch.period_ns,
+        page_bytes: rustix::param::page_size() as u64,
+        roster: watch.devices.clone(),
+        notes: feed.notes(),
+        continues: None,
+    };
+    let keeping = Keeping { retention: extras.retention, name: |anchor| run_id(anchor, fresh_seed()) };
+    let recording = record::start(feed.follow(), &path, head, keeping)?;
+    tell(format!("recording {} into {}; `webdyno watch --replay {0}` shows it", recording.id(), path.display()));
+    Ok(recording)
+}

@@ -1,0 +1,271 @@
+//! `webdyno watch`, and webdyno under the name of `dstat`: the machine's numbers, row by row, and no second lost.
+//!
+//! The sampler's process reads them into a ring; this one waits for each look, draws it as a row and writes it into the file.
+//! When a terminal takes no rows for a while, they are still in the ring and come later, each with its own numbers.
+
+mod about;
+mod beat;
+mod beside;
+mod csv_file;
+mod feed;
+mod full;
+mod lines;
+mod meant;
+mod metrics;
+mod place;
+mod record;
+mod replay;
+mod rows;
+mod said;
+
+#[cfg(test)]
+mod tests;
+
+use crate::exit::{self, Exit};
+use crate::flags::watch::extras::Extras;
+use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
+use crate::interrupt;
+use crate::say::{print, say, say_part, tell, with_causes};
+use beat::Beat;
+use beside::Beside;
+use csv_file::CsvFile;
+use feed::{Feed, Following, Heard};
+use lines::Lines;
+use meant::{Meant, meant};
+pub(crate) use metrics::Refusal as NoPort;
+use model::Nanos;
+use model::process::Processes;
+use model::reading::Look;
+use monitor::processes;
+use place::Clock;
+use report::watch::{Compat, csv};
+use rows::{Machine, Rows, Seen, Wall};
+use std::ffi::OsString;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// dstat's exit code when there is nothing that it could show.
+const NOTHING: Exit = Exit::Code(8);
+/// How long a wait for a look goes on before it is begun anew.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between a signal's arrival and the flag that tells of it.
+const SIGNAL: Duration = Duration::from_millis(5);
+
+/// Watches, as those words say behind that name.
+pub(crate) fn run(name: Name, words: &[OsString]) -> Exit {
+    let asked = words_of(name, words).and_then(|words| Asked::read(name, &words));
+    asked.map_or_else(
+        |refusal| said::say(name, &refusal),
+        |asked| {
+            let done = if asked.extras.replay.is_some() { replay::run(&asked) } else { watch(&asked) };
+            done.unwrap_or_else(|error| {
+                tell(with_causes(&error));
+                if name == Name::Dstat { Exit::Code(1) } else { exit::of(&error) }
+            })
+        },
+    )
+}
+
+/// What was asked for.
+struct Asked {
+    name: Name,
+    /// What dstat has, too.
+    flags: WatchFlags,
+    /// What it has not.
+    extras: Extras,
+    /// What was typed, without what dstat has not.
+    words: Vec<String>,
+}
+
+impl Asked {
+    fn read(name: Name, words: &[String]) -> Result<Asked, Refusal> {
+        let (extras, words) = Extras::take(words)?;
+        let mut flags = parse(name, &words)?;
+        if extras.screen {
+            flags.said = "";
+        }
+        if extras.json {
+            // Lines that are drawn anew are no lines; and a program asked, that is told nothing else.
+            (flags.updates, flags.said) = (Some(false), "");
+        }
+        Ok(Asked { name, flags, extras, words })
+    }
+}
+
+/// What was typed, behind what dstat's users have in the environment.
+fn words_of(name: Name, typed: &[OsString]) -> Result<Vec<String>, Refusal> {
+    let always = if name == Name::Dstat { std::env::var("DSTAT_OPTS").unwrap_or_default() } else { String::new() };
+    let plain = |word: &OsString| word.clone().into_string();
+    let typed: Result<Vec<String>, OsString> = typed.iter().map(plain).collect();
+    let typed = typed.map_err(|word| Refusal::Mistake(format!("{} is no plain text", word.display())))?;
+    Ok(always.split_whitespace().map(str::to_owned).chain(typed).collect())
+}
+
+fn watch(asked: &Asked) -> anyhow::Result<Exit> {
+    let Asked { name, flags, extras, .. } = asked;
+    let mut meant = meant(*name, flags, place::terminal(), Path::new("/proc"), Path::new("/sys"))?;
+    print(flags.said);
+    meant.notes.iter().for_each(tell);
+    if meant.shown.is_empty() && meant.layout != Layout::Vmstat {
+        say("None of the stats you selected are available.");
+        return Ok(NOTHING);
+    }
+    beside::widen(&mut meant.watch, extras);
+    let interrupted = interrupt::flag_of_a_watch()?;
+    if extras.screen {
+        return whole_screen(asked, &meant, &interrupted);
+    }
+    let mut follower = Follower::new(&meant, asked, rustix::param::page_size() as u64)?;
+    if flags.count == Some(0) && meant.layout != Layout::Modules(Compat::Dstat07) {
+        return Ok(Exit::Done);
+    }
+    let feed = Feed::start(&meant.watch)?;
+    let notes = feed.notes();
+    meant.concerning(&notes).for_each(tell);
+    let _beside = Beside::start(&feed, asked, &meant.watch)?;
+    follower.start(&notes);
+    follow(&mut feed.follow(), &mut follower, &interrupted)
+}
+
+/// The whole terminal instead of rows.
+fn whole_screen(asked: &Asked, meant: &Meant, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+    full::check()?;
+    let feed = Feed::start(&meant.watch)?;
+    let _beside = Beside::start(&feed, asked, &meant.watch)?;
+    full::live(&feed, asked, meant.watch.period_ns, interrupted)
+}
+
+/// Hands every look to the follower, until the last row, the user or the sampler's end.
+fn follow(following: &mut Following, follower: &mut Follower<'_>, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+    while !interrupted.load(Ordering::Relaxed) {
+        let since = Instant::now();
+        match following.hear(PATIENCE)? {
+            Heard::Looks { looks, lost } => {
+                if lost > 0 {
+                    tell(format!("{lost} readings were overwritten before they could be shown"));
+                }
+                for look in &looks {
+                    if follower.hear(look, place::epoch_of(look.at_ns())).is_break() {
+                        return Ok(Exit::Done);
+                    }
+                }
+            }
+            // What ended the wait early was a signal, whose flag is set by another thread.
+            Heard::Nothing if since.elapsed() < PATIENCE => std::thread::sleep(SIGNAL),
+            Heard::Nothing => {}
+            Heard::Anew => follower.beat.shift(),
+        }
+    }
+    follower.end();
+    Ok(Exit::Done)
+}
+
+/// Turns looks into rows, and rows into output.
+struct Follower<'a> {
+    meant: &'a Meant,
+    /// What is shown happens now: processes can be looked at.
+    live: bool,
+    beat: Beat,
+    rows: Rows<'a>,
+    /// JSON instead of rows.
+    lines: Option<Lines<'a>>,
+    clock: Clock,
+    csv: Option<CsvFile>,
+}
+
+impl<'a> Follower<'a> {
+    fn new(meant: &'a Meant, asked: &Asked, page_bytes: u64) -> anyhow::Result<Follower<'a>> {
+        let Asked { flags, words, extras, .. } = asked;
+        let clock = Clock::new(meant.layout);
+        let machine = Machine { page_bytes, ..place::machine() };
+        let rows = Rows::new(meant, machine, &clock.text(place::epoch()));
+        let csv = match &flags.output {
+            Some(path) => Some(begin_file(path, &rows, meant, words)?),
+            None => None,
+        };
+        let (periods, last) = appointments(meant, flags);
+        let lines = extras.json.then(|| Lines::new(&meant.watch.devices, page_bytes));
+        let beat = Beat::new(meant.watch.period_ns, periods, last);
+        Ok(Follower { meant, live: true, beat, rows, lines, clock, csv })
+    }
+
+    /// A row after so much time, and so many rows at most: a recording has looks of its own.
+    fn every(&mut self, period_ns: Nanos, count: Option<u32>) {
+        self.live = false;
+        self.beat = Beat::new(period_ns, 1, count.map(|count| u64::from(count).saturating_sub(1)));
+    }
+
+    /// What comes before the first row.
+    fn start(&mut self, notes: &[String]) {
+        match &mut self.lines {
+            Some(lines) => lines.note(notes),
+            None => print(self.rows.opening()),
+        }
+    }
+
+    /// Shows a look of that time, if it is a row; `Break` when it was the last one, or nobody is there to see more.
+    fn hear(&mut self, look: &Look, epoch: f64) -> ControlFlow<()> {
+        let Some(moment) = self.beat.take(look.at_ns()) else { return ControlFlow::Continue(()) };
+        let clock = self.clock.text(epoch);
+        let processes = self.read_processes();
+        let seen = Seen { look, processes: processes.as_ref() };
+        let drawn = self.rows.draw(seen, moment, Wall { epoch, clock: &clock }, place::terminal_size());
+        if drawn.trimmed && self.lines.is_none() {
+            say_part("Terminal width too small, trimming output.\n");
+        }
+        if let (Some(row), Some(file)) = (&drawn.csv, &mut self.csv) {
+            file.append(row).iter().for_each(tell);
+        }
+        let text = match &mut self.lines {
+            Some(lines) => lines.draw(look, moment, epoch),
+            None => drawn.text,
+        };
+        if !is_taken(&text) {
+            return ControlFlow::Break(());
+        }
+        if self.beat.is_done() {
+            self.end();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Every process but our own, as dstat leaves itself out.
+    fn read_processes(&self) -> Option<Processes> {
+        let files = self.meant.process_files.as_ref().filter(|_| self.live)?;
+        Some(processes(&self.meant.watch.proc_root, files, &[std::process::id()]))
+    }
+
+    fn end(&self) {
+        if self.lines.is_none() {
+            print(self.rows.ending());
+        }
+    }
+}
+
+/// Periods from row to row, and the appointment of the last row.
+fn appointments(meant: &Meant, flags: &WatchFlags) -> (u64, Option<u64>) {
+    let periods = if meant.updates { u64::from(flags.delay) } else { 1 };
+    // dstat 0.7.2 did not count the row of the time before.
+    let uncounted = u64::from(meant.layout == Layout::Modules(Compat::Dstat07));
+    let last = flags.count.map(|count| (u64::from(count) + uncounted).saturating_sub(1) * periods);
+    (periods, last)
+}
+
+/// Opens the file and writes what comes before its rows.
+fn begin_file(path: &str, rows: &Rows<'_>, meant: &Meant, words: &[String]) -> anyhow::Result<CsvFile> {
+    let (mut file, appended) = CsvFile::open(path)?;
+    let (host, user, date, words) = (place::host(), place::user(), place::date(), words.join(" "));
+    let origin = csv::Origin { host: &host, user: &user, words: &words, date: &date, appended };
+    file.append(&(csv::opening(meant.style.compat, &origin) + &rows.csv_headings())).iter().for_each(tell);
+    Ok(file)
+}
+
+/// Writes a row at once; false when the terminal or the pipe is gone.
+fn is_taken(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+}

@@ -1,0 +1,290 @@
+//! What is recorded when: looks become chunks, chunks are written as they are complete, and wait in memory when they cannot be.
+//!
+//! No thread and no clock of its own. What must be told comes back as lines.
+
+use model::reading::Look;
+use model::recording::{Chunk, RecordingHead, Retention};
+use model::run::{Anchor, RunEnd};
+use model::{Nanos, SECOND};
+use std::collections::VecDeque;
+use store::{Store, StoreError};
+
+/// A chunk has so many looks at most: with a look a second, a killed watch loses a minute at most.
+const LOOKS: usize = 64;
+/// A chunk covers so much time at most.
+const LENGTH: Nanos = 60 * SECOND;
+/// So many chunks wait for a disk without room; about 100 KB each.
+const WAITING: usize = 32;
+/// After so long a recording goes on as a new one, so that the beginning of a watch without end can be forgotten.
+const PART: Nanos = 86_400 * SECOND;
+/// Between two times of forgetting.
+const FORGETTING: Nanos = 4200 * SECOND;
+
+/// What is kept of recordings, and how new ones are called.
+#[derive(Clone, Copy)]
+pub(crate) struct Keeping {
+    /// What is kept.
+    pub(crate) retention: Retention,
+    /// An identifier for a recording that begins then.
+    pub(crate) name: fn(Anchor) -> String,
+}
+
+/// A recording that is being written.
+pub(crate) struct Tape {
+    store: Store,
+    head: RecordingHead,
+    keeping: Keeping,
+    clock: fn() -> Anchor,
+    /// Being filled.
+    open: Option<Chunk>,
+    /// Complete and not yet written.
+    full: VecDeque<Chunk>,
+    /// Looks lost since the last chunk that was begun.
+    lost: u64,
+    trouble: Option<Trouble>,
+    forgot: Nanos,
+}
+
+/// A time in which nothing can be written.
+struct Trouble {
+    why: String,
+    lost: u64,
+}
+
+impl Tape {
+    /// Enters the recording; recordings that are too old, or too much, go first. `clock` is both clocks now.
+    pub(crate) fn start(
+        mut store: Store,
+        head: RecordingHead,
+        keeping: Keeping,
+        clock: fn() -> Anchor,
+    ) -> Result<Tape, StoreError> {
+        store.forget(keeping.retention, head.anchor.wall_ns)?;
+        store.begin_recording(&head)?;
+        let forgot = head.anchor.mono_ns;
+        Ok(Tape { store, head, keeping, clock, open: None, full: VecDeque::new(), lost: 0, trouble: None, forgot })
+    }
+
+    /// Takes new looks, of which so many more were missed, and writes what is complete. Returns what must be told.
+    pub(crate) fn take(&mut self, looks: Vec<Look>, missed: u64) -> Vec<String> {
+        self.lost += missed;
+        let mut told = Vec::new();
+        for look in looks {
+            let at = look.at_ns();
+            if self.open.as_ref().is_some_and(|chunk| is_full(chunk, at)) {
+                self.close();
+                told.extend(self.write());
+                self.go_on(at);
+            }
+            let (lost, clock) = (&mut self.lost, self.clock);
+            let begin = || Chunk {
+                anchor: at_instant(clock(), at),
+                looks: Vec::new(),
+                lost: std::mem::take(lost),
+                notes: Vec::new(),
+            };
+            self.open.get_or_insert_with(begin).looks.push(look);
+        }
+        told
+    }
+
+    /// Writes what is left and notes that the recording is complete.
+    pub(crate) fn end(mut self) -> Vec<String> {
+        self.close();
+        let mut told: Vec<String> = self.write().into_iter().collect();
+        let waiting: usize = self.full.iter().map(|chunk| chunk.looks.len()).sum();
+        if waiting > 0 {
+            told.push(format!("the last {waiting} readings of recording {} could not be written", self.head.id));
+        } else if let Err(error) = self.store.finish(&self.head.id, &RunEnd::Complete) {
+            told.push(error.to_string());
+        }
+        told
+    }
+
+    fn close(&mut self) {
+        self.full.extend(self.open.take());
+    }
+
+    /// Writes every complete chunk, or as far as the disk takes them. A line when that begins to fail and when it works again.
+    fn write(&mut self) -> Option<String> {
+        while let Some(chunk) = self.full.front_mut() {
+            if let Some(trouble) = &self.trouble {
+                let note = format!("could not be written for a while: {}", trouble.why);
+                if !chunk.notes.contains(&note) {
+                    chunk.notes.push(note);
+                }
+            }
+            match self.store.append(&self.head, chunk) {
+                Ok(()) => drop(self.full.pop_front()),
+                Err(error) => return self.is_refused(&error),
+            }
+        }
+        let trouble = self.trouble.take()?;
+        Some(match trouble.lost {
+            0 => format!("recording {} goes on, with nothing missing", self.head.id),
+            lost => format!("recording {} goes on; {lost} readings are missing in it", self.head.id),
+        })
+    }
+
+    fn is_refused(&mut self, error: &StoreError) -> Option<String> {
+        let begins = self.trouble.is_none();
+        let trouble = self.trouble.get_or_insert_with(|| Trouble { why: error.to_string(), lost: 0 });
+        while self.full.len() > WAITING {
+            let Some(gone) = self.full.pop_front() else { break };
+            let looks = gone.looks.len() as u64;
+            trouble.lost += looks;
+            if let Some(next) = self.full.front_mut() {
+                next.lost += gone.lost + looks;
+            }
+        }
+        let id = &self.head.id;
+        begins.then(|| {
+            format!("recording {id} waits: {error}; the watch goes on, and readings are kept in memory meanwhile")
+        })
+    }
+
+    /// Forgets what has become too old, and goes on in a new part when this one is long enough; when that is refused, later.
+    fn go_on(&mut self, at_ns: Nanos) {
+        if self.trouble.is_some() {
+            return;
+        }
+        let now = at_instant((self.clock)(), at_ns);
+        if at_ns.saturating_sub(self.head.anchor.mono_ns) >= PART {
+            let before = self.head.id.clone();
+            let id = (self.keeping.name)(now);
+            let next = RecordingHead { id, anchor: now, continues: Some(before.clone()), ..self.head.clone() };
+            if self.store.begin_recording(&next).is_ok() {
+                self.head = next;
+                // Nothing depends on it: what is not marked as complete was killed, and can be replayed as well.
+                let _ = self.store.finish(&before, &RunEnd::Complete);
+            }
+        }
+        if at_ns.saturating_sub(self.forgot) >= FORGETTING {
+            self.forgot = at_ns;
+            // What is too much now can go an hour later.
+            let _ = self.store.forget(self.keeping.retention, now.wall_ns);
+        }
+    }
+}
+
+fn is_full(chunk: &Chunk, next_ns: Nanos) -> bool {
+    chunk.looks.len() >= LOOKS || next_ns.saturating_sub(chunk.anchor.mono_ns) >= LENGTH
+}
+
+/// The anchor of an instant that has just been.
+fn at_instant(now: Anchor, at_ns: Nanos) -> Anchor {
+    let since = i64::try_from(now.mono_ns.saturating_sub(at_ns)).unwrap_or_default();
+    Anchor { mono_ns: at_ns, wall_ns: now.wall_ns.saturating_sub(since) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::device::Roster;
+    use model::reading::Column;
+    use model::run::HostFacts;
+    use store::Recorded;
+
+    const WALL: i64 = 1_763_000_000_000_000_000;
+
+    fn clock() -> Anchor {
+        Anchor { mono_ns: 0, wall_ns: WALL }
+    }
+
+    fn name(anchor: Anchor) -> String {
+        format!("part-{}", anchor.mono_ns / PART)
+    }
+
+    fn head() -> RecordingHead {
+        RecordingHead {
+            id: "first".into(),
+            anchor: clock(),
+            host: HostFacts::default(),
+            version: "0".into(),
+            words: vec![],
+            period_ns: SECOND,
+            page_bytes: 4096,
+            roster: Roster::default(),
+            notes: vec![],
+            continues: None,
+        }
+    }
+
+    fn look(second: u64) -> Look {
+        let mut look = Look::empty(second * SECOND, 0);
+        look.reading.set(Column::Runnable, second);
+        look
+    }
+
+    fn tape(folder: &std::path::Path) -> Tape {
+        let store = Store::open(&folder.join("store.sqlite")).unwrap();
+        Tape::start(store, head(), Keeping { retention: Retention::default(), name }, clock).unwrap()
+    }
+
+    /// The seconds in a recording, and how many looks were lost before the chunks in which any were.
+    fn seconds(folder: &std::path::Path, id: &str) -> (Vec<u64>, Vec<u64>, Recorded) {
+        let store = Store::open(&folder.join("store.sqlite")).unwrap();
+        let recorded = store.recorded(id).unwrap();
+        let chunks: Vec<Chunk> = recorded.pieces.iter().map(|piece| store.chunk(&recorded, piece).unwrap()).collect();
+        let seconds = chunks.iter().flat_map(|chunk| &chunk.looks).map(|look| look.at_ns() / SECOND).collect();
+        (seconds, chunks.iter().map(|chunk| chunk.lost).filter(|&lost| lost > 0).collect(), recorded)
+    }
+
+    #[test]
+    fn a_minute_is_written_as_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = tape(folder.path());
+        assert!(tape.take((0..61).map(look).collect(), 0).is_empty());
+        // A reader, or a killed writer's heir, sees all but the chunk under way.
+        assert_eq!(seconds(folder.path(), "first").0, (0..60).collect::<Vec<_>>());
+        assert!(tape.take((65..70).map(look).collect(), 4).is_empty());
+        assert!(tape.end().is_empty());
+        let (found, lost, recorded) = seconds(folder.path(), "first");
+        assert_eq!(found, (0..61).chain(65..70).collect::<Vec<_>>());
+        assert_eq!((lost, recorded.end), (vec![], RunEnd::Complete));
+    }
+
+    #[test]
+    fn a_storm_is_written_by_the_number_of_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = tape(folder.path());
+        let fast = |at: u64| Look::empty(at * SECOND / 10, 0);
+        tape.take((0..200).map(fast).collect(), 0);
+        let pieces = seconds(folder.path(), "first").2.pieces;
+        assert_eq!(pieces.iter().map(|piece| piece.extent.looks).collect::<Vec<_>>(), [64, 64, 64]);
+    }
+
+    #[test]
+    fn a_long_watch_goes_on_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = tape(folder.path());
+        let day = PART / SECOND;
+        tape.take([0, 30, day - 1, day + 20, day + 100].map(look).to_vec(), 0);
+        tape.end();
+        assert_eq!(seconds(folder.path(), "first").0, [0, 30, day - 1, day + 20]);
+        let (found, _, second) = seconds(folder.path(), "part-1");
+        assert_eq!((found, second.head.continues.as_deref()), (vec![day + 100], Some("first")));
+        assert_eq!(second.head.anchor.wall_ns, WALL);
+    }
+
+    /// A trigger that refuses every chunk stands for a disk that takes nothing.
+    #[test]
+    fn a_refusal_is_told_once_and_the_gap_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = tape(folder.path());
+        tape.take((0..60).map(look).collect(), 0);
+        let broken = folder.path().join("store.sqlite");
+        let other = rusqlite::Connection::open(&broken).unwrap();
+        let trigger = "CREATE TRIGGER no BEFORE INSERT ON chunk BEGIN SELECT RAISE(ABORT, 'no room'); END";
+        other.execute_batch(trigger).unwrap();
+        let told = tape.take((60..60 * 40).map(look).collect(), 0);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("recording first waits: ") && told[0].contains(&broken.display().to_string()));
+        other.execute_batch("DROP TRIGGER no").unwrap();
+        let told = tape.take((2400..2461).map(look).collect(), 0);
+        assert_eq!(told, ["recording first goes on; 420 readings are missing in it"]);
+        assert!(tape.end().is_empty());
+        let (found, lost, _) = seconds(folder.path(), "first");
+        assert_eq!((found.len() as u64, lost), (2461 - 420, vec![420]));
+    }
+}

@@ -1,0 +1,143 @@
+//! `--replay ID`: a recording as rows, in any layout: at once into a pipe, as fast as it was on a terminal.
+
+use super::meant::{There, meant_of};
+use super::{Asked, Follower, NOTHING, full, place};
+use crate::command::report::store_path;
+use crate::exit::Exit;
+use crate::flags::StoreFlag;
+use crate::flags::watch::{Layout, parse, split};
+use crate::interrupt;
+use crate::say::{say, tell};
+use anyhow::Context;
+use model::reading::Look;
+use model::{Nanos, SECOND};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use store::{Recorded, Store};
+
+/// Nobody wants to wait for longer than this, whatever happened then.
+const LONGEST: Duration = Duration::from_secs(10);
+/// How long a signal waits for the flag to be looked at.
+const ROUND: Duration = Duration::from_millis(50);
+
+/// Shows a recording.
+pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
+    let path = store_path(&StoreFlag { path: asked.extras.store.clone() })?;
+    if asked.extras.screen {
+        full::check()?;
+        let interrupted = interrupt::flag_of_a_watch()?;
+        return full::recorded(&path, asked, &interrupted);
+    }
+    let store = Store::open_existing(&path)?;
+    let recorded = store.recorded(asked.extras.replay.as_deref().unwrap_or(store::LATEST))?;
+    let asked = as_recorded(asked, &recorded)?;
+    let roster = &recorded.head.roster;
+    let mut meant = meant_of(asked.name, &asked.flags, place::terminal(), &There::Recorded(roster))?;
+    meant.updates = false;
+    meant.watch.devices = roster.clone();
+    meant.watch.period_ns = recorded.head.period_ns;
+    introduce(&recorded);
+    meant.notes.iter().for_each(tell);
+    if meant.shown.is_empty() && meant.layout != Layout::Vmstat {
+        say("None of the stats you selected are available.");
+        return Ok(NOTHING);
+    }
+    let interrupted = interrupt::flag_of_a_watch()?;
+    let mut follower = Follower::new(&meant, &asked, recorded.head.page_bytes)?;
+    follower.every(recorded.head.period_ns.max(u64::from(asked.flags.delay) * SECOND), asked.flags.count);
+    follower.start(&recorded.head.notes);
+    let mut pace = Pace::new(asked.extras.speed, place::terminal_size().is_some());
+    for piece in &recorded.pieces {
+        let chunk = store.chunk(&recorded, piece)?;
+        if chunk.lost > 0 {
+            tell(format!("{} readings are missing here", chunk.lost));
+        }
+        chunk.notes.iter().for_each(tell);
+        for look in &chunk.looks {
+            if !pace.wait(look, &interrupted) || follower.hear(look, chunk.anchor.epoch_s(look.at_ns())).is_break() {
+                follower.end();
+                return Ok(Exit::Done);
+            }
+        }
+    }
+    follower.end();
+    Ok(Exit::Done)
+}
+
+/// What is shown when nothing is asked for: what was shown when it was recorded.
+fn as_recorded(asked: &Asked, recorded: &Recorded) -> anyhow::Result<Asked> {
+    let (options, times) = split(&asked.words);
+    let (their_options, their_times) = split(&recorded.head.words);
+    let words = match (options, times) {
+        ([], []) => [their_options, their_times].concat(),
+        ([], times) => [their_options, times].concat(),
+        _ => asked.words.clone(),
+    };
+    let mut flags = parse(asked.name, &words).ok().with_context(|| {
+        format!("recording {} was made by a webdyno with other options: say which modules to show", recorded.head.id)
+    })?;
+    flags.said = "";
+    if times.is_empty() && !options.is_empty() {
+        // As dense as it was, and not a row a second.
+        flags.delay = u32::try_from(recorded.head.period_ns / SECOND).unwrap_or(1).max(1);
+    }
+    Ok(Asked { name: asked.name, flags, extras: asked.extras.clone(), words })
+}
+
+fn introduce(recorded: &Recorded) {
+    let head = &recorded.head;
+    let began = place::date_of(head.anchor.wall_ns);
+    let looks: u64 = recorded.pieces.iter().map(|piece| piece.extent.looks).sum();
+    let after = head.continues.as_ref().map_or_else(String::new, |id| format!(", goes on from {id}"));
+    tell(format!(
+        "recording {} of {} (Linux {}), {looks} readings from {began} on{after}",
+        head.id, head.host.name, head.host.kernel
+    ));
+}
+
+/// How fast a recording goes by.
+struct Pace {
+    /// Times faster than it was; at once if `None`.
+    speed: Option<f64>,
+    last: Option<Nanos>,
+}
+
+impl Pace {
+    fn new(speed: Option<f64>, on_terminal: bool) -> Pace {
+        Pace { speed: speed.or(on_terminal.then_some(1.0)), last: None }
+    }
+
+    /// Waits until it is time for the look; false when the user wants to end.
+    fn wait(&mut self, look: &Look, interrupted: &AtomicBool) -> bool {
+        let since = self.last.replace(look.at_ns()).map_or(0, |last| look.at_ns().saturating_sub(last));
+        let length = self.speed.map_or(Duration::ZERO, |speed| after(since, speed));
+        let until = Instant::now() + length;
+        while !interrupted.load(Ordering::Relaxed) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(ROUND));
+        }
+        false
+    }
+}
+
+/// How long so much time of a recording takes.
+fn after(recorded_ns: Nanos, speed: f64) -> Duration {
+    Duration::try_from_secs_f64(recorded_ns as f64 / 1e9 / speed).unwrap_or(LONGEST).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_by_as_it_was_or_faster() {
+        let check = |ns, speed, expected| assert_eq!(after(ns, speed), Duration::from_millis(expected));
+        check(SECOND, 1.0, 1000);
+        check(SECOND, 4.0, 250);
+        check(3600 * SECOND, 1.0, 10_000);
+        check(SECOND, 1e-300, 10_000);
+    }
+}

@@ -1,0 +1,140 @@
+//! What `webdyno watch` takes and dstat has not: long options, by their full names alone, so that none stands in the way of what
+//! dstat's own may be shortened to. They may stand anywhere.
+
+use super::{Refusal, mistake};
+use crate::flags::Lang;
+use model::recording::Retention;
+use std::path::PathBuf;
+
+/// What was typed of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Extras {
+    /// Record into the store.
+    pub(crate) record: bool,
+    /// Which store.
+    pub(crate) store: Option<PathBuf>,
+    /// What is kept of recordings.
+    pub(crate) retention: Retention,
+    /// A recording to show instead of this machine.
+    pub(crate) replay: Option<String>,
+    /// How many times faster than it was; at once if `None` and there is no terminal.
+    pub(crate) speed: Option<f64>,
+    /// JSON lines.
+    pub(crate) json: bool,
+    /// Where metrics can be collected, as typed.
+    pub(crate) metrics: Option<String>,
+    /// The whole terminal instead of rows.
+    pub(crate) screen: bool,
+    /// The language of the whole terminal.
+    pub(crate) lang: Option<Lang>,
+}
+
+impl Extras {
+    /// Takes them out of the words; the others are left, in their order.
+    ///
+    /// # Errors
+    /// When one has no value, or none that makes sense, or two do not go together.
+    pub(crate) fn take(words: &[String]) -> Result<(Extras, Vec<String>), Refusal> {
+        let (mut extras, mut others) = (Extras::default(), Vec::new());
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let (name, attached) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (word.as_str(), None),
+            };
+            let plain = attached.is_none();
+            let mut value = || {
+                let next = attached.clone().or_else(|| words.next().cloned());
+                next.ok_or_else(|| mistake(&format!("option {name} requires argument")))
+            };
+            match name {
+                "--record" if plain => extras.record = true,
+                "--json" if plain => extras.json = true,
+                "--screen" if plain => extras.screen = true,
+                "--store" => extras.store = Some(value()?.into()),
+                "--keep" => extras.retention.age_ns = quantity(name, &value()?, units::duration_ns)?,
+                "--keep-size" => extras.retention.bytes = quantity(name, &value()?, units::bytes)?,
+                "--replay" => extras.replay = Some(value()?),
+                "--speed" => extras.speed = Some(speed(&value()?)?),
+                "--metrics" => extras.metrics = Some(value()?),
+                "--lang" => extras.lang = Some(lang(&value()?)?),
+                _ => others.push(word.clone()),
+            }
+        }
+        extras.check()?;
+        Ok((extras, others))
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        let wrong = if self.replay.is_some() && (self.record || self.metrics.is_some()) {
+            "--replay shows what was recorded; it goes with neither --record nor --metrics"
+        } else if self.json && self.screen {
+            "--json and --screen are mutual exclusive"
+        } else if self.speed.is_some() && self.replay.is_none() {
+            "--speed goes with --replay alone"
+        } else {
+            return Ok(());
+        };
+        Err(mistake(wrong))
+    }
+}
+
+fn quantity(name: &str, text: &str, parse: fn(&str) -> Result<u64, units::ParseError>) -> Result<u64, Refusal> {
+    parse(text).map_err(|error| mistake(&format!("{name}: {error}")))
+}
+
+fn speed(text: &str) -> Result<f64, Refusal> {
+    let speed = text.trim_end_matches('x').parse::<f64>().ok().filter(|speed| speed.is_finite() && *speed > 0.0);
+    speed.ok_or_else(|| mistake(&format!("--speed takes a number above 0, such as 10, not {text:?}")))
+}
+
+fn lang(text: &str) -> Result<Lang, Refusal> {
+    match text {
+        "en" => Ok(Lang::En),
+        "ja" => Ok(Lang::Ja),
+        _ => Err(mistake(&format!("--lang takes en or ja, not {text:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(typed: &str) -> Result<(Extras, String), Refusal> {
+        let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
+        Extras::take(&words).map(|(extras, others)| (extras, others.join(" ")))
+    }
+
+    fn check(typed: &str, expected: Extras, others: &str) {
+        assert_eq!(take(typed), Ok((expected, others.to_owned())), "{typed}");
+    }
+
+    #[test]
+    fn they_stand_anywhere_and_leave_the_rest() {
+        let none = Extras::default;
+        check("-cd 1 5", none(), "-cd 1 5");
+        check("-cd --json 1 5 --record", Extras { json: true, record: true, ..none() }, "-cd 1 5");
+        check("--replay=abc -l", Extras { replay: Some("abc".into()), ..none() }, "-l");
+        check("--replay abc --speed 2.5x", Extras { replay: Some("abc".into()), speed: Some(2.5), ..none() }, "");
+        check("--metrics 9150 -m", Extras { metrics: Some("9150".into()), ..none() }, "-m");
+        let retention = Retention { age_ns: 7 * 86_400_000_000_000, bytes: 200 << 20 };
+        check("--keep 7d --keep-size=200M", Extras { retention, ..none() }, "");
+        // Shortened, they are dstat's.
+        check("--rec --so", none(), "--rec --so");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let check = |typed: &str, expected: &str| assert_eq!(take(typed).unwrap_err(), mistake(expected), "{typed}");
+        check("--replay", "option --replay requires argument");
+        check("--replay x --record", "--replay shows what was recorded; it goes with neither --record nor --metrics");
+        check("--speed 2", "--speed goes with --replay alone");
+        check("--replay x --speed 0", "--speed takes a number above 0, such as 10, not \"0\"");
+        check("--json --screen", "--json and --screen are mutual exclusive");
+        check("--lang de", "--lang takes en or ja, not \"de\"");
+        check(
+            "--keep soon",
+            "--keep: `soon` is not a duration: write a number and ns, us, ms, s, min, h or d, such as 500ms",
+        );
+    }
+}
