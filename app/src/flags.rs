@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Runs(RunsFlags),
     /// Put back what a killed run left behind
     Restore(RestoreFlags),
+    /// Say what this machine allows, and how to allow the rest
+    Doctor(DoctorFlags),
     /// Webdyno's own small server, with honest workloads
     #[command(disable_help_flag = true)]
     Serve(ServeFlags),
@@ -131,6 +133,16 @@ pub(crate) struct RestoreFlags {
     /// Say what would be put back, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// `webdyno doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorFlags {
+    /// JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreFlag,
 }
 
 /// `webdyno serve`: its arguments are the server's own.

@@ -79,6 +79,7 @@ fn run(args: &[OsString]) -> Exit {
         Command::Import(flags) => command::import::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore(flags) => command::restore::run(&flags),
+        Command::Doctor(flags) => command::doctor::run(&flags),
         Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),
     };
     result.unwrap_or_else(|error| {

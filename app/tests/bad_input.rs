@@ -68,6 +68,25 @@ fn apache_is_here() -> bool {
 }
 
 #[test]
+fn a_doctor_says_what_is_missing_and_what_to_do() {
+    let tool = Tool::new();
+    let told = tool.run(&["doctor", "--json"]);
+    assert_eq!(told.code, 0, "{}", told.err);
+    let findings: serde_json::Value = serde_json::from_str(&told.out).expect("JSON");
+    let states: Vec<_> = findings.as_array().expect("a list").iter().map(|it| it["state"].as_str().expect("a state")).collect();
+    assert!(states.len() > 10 && states.iter().all(|state| ["ok", "limited", "missing"].contains(state)), "{}", told.out);
+    // Nothing was made by asking.
+    assert!(!tool.path("store.sqlite").exists() && !tool.path("state").exists());
+    if rustix::process::geteuid().is_root() {
+        let told = tool.run_as_nobody(&["doctor"]);
+        assert_eq!(told.code, 0, "{}", told.err);
+        assert!(told.out.contains("missing  groups       only root may confine a server"), "{}", told.out);
+        let store = told.out.lines().find(|line| line.contains(" store ")).unwrap_or_default();
+        assert!(store.starts_with("ok"), "a home of its own: {}", told.out);
+    }
+}
+
+#[test]
 fn a_plan_with_a_mistake() {
     check(
         &EMBEDDED.replace("connections", "conections"),

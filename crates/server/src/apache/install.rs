@@ -70,6 +70,13 @@ impl Install {
         Ok(Install { program, modules, built_in })
     }
 
+    /// The processing modules there are.
+    pub(crate) fn mpms(&self) -> Vec<&'static str> {
+        let names = [Mpm::Prefork, Mpm::Worker, Mpm::Event].map(mpm_name);
+        let there = |name: &&str| self.built_in.contains(*name) || self.module(&format!("mpm_{name}")).is_ok();
+        names.into_iter().filter(there).collect()
+    }
+
     /// The modules to load for a plan, each once and in order; built-in ones need no loading.
     pub(crate) fn load(&self, spec: &Apache) -> Result<Vec<Module>, ServerError> {
         let cgi = spec.scripts.as_ref().map(|_| if spec.mpm == Mpm::Prefork { "cgi" } else { "cgid" });

@@ -10,6 +10,7 @@ mod refuse;
 mod render;
 mod settings;
 
+pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
 
 use std::os::unix::process::CommandExt;
@@ -21,7 +22,7 @@ pub(crate) const SERVER: &str = "Apache";
 
 /// A short call of Apache's program, to ask it something. In a process group of its own: Ctrl-C at the terminal is for us, and would
 /// make a half answer of it.
-fn asking(program: &Path) -> Command {
+pub(crate) fn asking(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C").process_group(0);
     command

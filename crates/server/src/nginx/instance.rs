@@ -146,9 +146,7 @@ impl Prepared<'_> {
 
     /// What the plan set, as nginx read it. It has no limit of requests that it works on at once: a worker never waits for one.
     fn settings(&self, rendered: &Rendered) -> Result<EffectiveSettings, ServerError> {
-        let output = asking(&self.program).arg("-v").output().map_err(ServerError::io("run", &self.program))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let server = said.trim().strip_prefix("nginx version: ").unwrap_or(said.trim()).to_owned();
+        let server = version(&self.program)?;
         let value = |text: &str| {
             let (name, value) = text.trim().trim_end_matches(';').split_once(char::is_whitespace)?;
             (!text.contains(['{', '}'])).then(|| (name.to_owned(), value.trim().to_owned()))
@@ -159,7 +157,7 @@ impl Prepared<'_> {
 }
 
 /// Finds the program: the one given, else by name along `path` (as in `$PATH`) and in the usual folders.
-fn find(program: Option<&Path>, path: &std::ffi::OsStr) -> Result<PathBuf, ServerError> {
+pub(crate) fn find(program: Option<&Path>, path: &std::ffi::OsStr) -> Result<PathBuf, ServerError> {
     let is_program =
         |path: &Path| path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0);
     let missing = |why: String| ServerError::NoNginx(why);
@@ -174,6 +172,13 @@ fn find(program: Option<&Path>, path: &std::ffi::OsStr) -> Result<PathBuf, Serve
                 .ok_or_else(|| missing("it is not in PATH or /usr/sbin".to_owned()))
         }
     }
+}
+
+/// Its own name and version, such as `nginx/1.22.1`.
+pub(crate) fn version(program: &Path) -> Result<String, ServerError> {
+    let output = asking(program).arg("-v").output().map_err(ServerError::io("run", program))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    Ok(said.trim().strip_prefix("nginx version: ").unwrap_or(said.trim()).to_owned())
 }
 
 fn few_types(dir: &Path) -> Result<PathBuf, ServerError> {

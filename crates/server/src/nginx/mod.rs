@@ -7,7 +7,7 @@ mod check;
 mod instance;
 mod render;
 
-pub(crate) use instance::NginxControl;
+pub(crate) use instance::{NginxControl, find, version};
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;

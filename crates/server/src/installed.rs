@@ -1,0 +1,39 @@
+//! Which servers this machine has for private instances, and what can be said of each without starting it.
+
+use crate::ServerError;
+use crate::apache::Install;
+use crate::nginx;
+use std::path::PathBuf;
+
+/// A server that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Its own name and version, as it says them.
+    pub version: String,
+    /// The program.
+    pub program: PathBuf,
+    /// What it can be told to use: Apache's processing modules, by their name in a plan.
+    pub mpms: Vec<&'static str>,
+}
+
+/// The machine's Apache.
+///
+/// # Errors
+/// When there is none, and what to install.
+pub fn installed_apache() -> Result<Installed, ServerError> {
+    let install = Install::find(None, &std::env::var_os("PATH").unwrap_or_default())?;
+    let said =
+        crate::apache::asking(&install.program).arg("-v").output().map_err(ServerError::io("run", &install.program))?;
+    let said = String::from_utf8_lossy(&said.stdout);
+    let version = said.lines().find_map(|line| line.strip_prefix("Server version: ")).unwrap_or("unknown version");
+    Ok(Installed { version: version.trim().to_owned(), mpms: install.mpms(), program: install.program })
+}
+
+/// The machine's nginx.
+///
+/// # Errors
+/// When there is none, and what to install.
+pub fn installed_nginx() -> Result<Installed, ServerError> {
+    let program = nginx::find(None, &std::env::var_os("PATH").unwrap_or_default())?;
+    Ok(Installed { version: nginx::version(&program)?, program, mpms: Vec::new() })
+}
