@@ -84,7 +84,9 @@ pub(crate) fn has_screen() -> bool {
 fn seen(plan: &Plan) -> Seen {
     let (target, here) = match &plan.server {
         ServerSpec::Url(url) => (&url.url, url.is_here()),
-        ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Embedded(_) => (&plan.name, true),
+        ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => {
+            (&plan.name, true)
+        }
     };
     Seen::new(target, plan.load(plan.baseline()), here, monotonic_ns())
 }

@@ -73,8 +73,13 @@ fn a_doctor_says_what_is_missing_and_what_to_do() {
     let told = tool.run(&["doctor", "--json"]);
     assert_eq!(told.code, 0, "{}", told.err);
     let findings: serde_json::Value = serde_json::from_str(&told.out).expect("JSON");
-    let states: Vec<_> = findings.as_array().expect("a list").iter().map(|it| it["state"].as_str().expect("a state")).collect();
-    assert!(states.len() > 10 && states.iter().all(|state| ["ok", "limited", "missing"].contains(state)), "{}", told.out);
+    let states: Vec<_> =
+        findings.as_array().expect("a list").iter().map(|it| it["state"].as_str().expect("a state")).collect();
+    assert!(
+        states.len() > 10 && states.iter().all(|state| ["ok", "limited", "missing"].contains(state)),
+        "{}",
+        told.out
+    );
     // Nothing was made by asking.
     assert!(!tool.path("store.sqlite").exists() && !tool.path("state").exists());
     if rustix::process::geteuid().is_root() {

@@ -3,6 +3,7 @@
 //! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
 
 use crate::apache::ApacheControl;
+use crate::command::CommandControl;
 use crate::embedded::EmbeddedControl;
 use crate::nginx::NginxControl;
 use crate::probe::{Ask, ProbeError, get_while};
@@ -83,6 +84,7 @@ pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
     match spec {
         ServerSpec::Apache(apache) => Some(Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() })),
         ServerSpec::Nginx(nginx) => Some(Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() })),
+        ServerSpec::Command(command) => Some(Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() })),
         ServerSpec::Embedded(embedded) => {
             Some(Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }))
         }

@@ -85,6 +85,14 @@ pub enum ServerError {
         /// Where it was looked for.
         folder: PathBuf,
     },
+    /// The command of a server of the user's own cannot be run.
+    #[error("{at}: {why}")]
+    Command {
+        /// What names it.
+        at: PlanKey,
+        /// What is wrong and what to do.
+        why: String,
+    },
     /// nginx is not installed.
     #[error("no nginx here ({0}); install the package nginx")]
     NoNginx(String),

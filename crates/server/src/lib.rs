@@ -8,6 +8,7 @@
 
 mod account;
 mod apache;
+mod command;
 mod control;
 mod embedded;
 mod error;

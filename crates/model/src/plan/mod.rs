@@ -100,6 +100,8 @@ pub enum ServerSpec {
     Apache(Apache),
     /// A private instance of the system's nginx.
     Nginx(Nginx),
+    /// Any server that a command starts.
+    Command(CommandServer),
     /// webdyno's own small server, as a child process.
     Embedded(Embedded),
     /// A server that is there and that webdyno does not control.
@@ -265,6 +267,31 @@ impl Apache {
     }
 }
 
+/// A server that a command starts in the foreground.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandServer {
+    /// Program and arguments, with `${port}` where it is told its port and `${NAME}` for its settings.
+    pub command: Vec<String>,
+    /// Folder to run it in.
+    #[serde(serialize_with = "as_text")]
+    pub directory: PathBuf,
+    /// Settings of every variant, `NAME=value`, before the variant's own.
+    pub directives: Vec<Directive>,
+    /// Path of the GET that must answer 2xx before the server counts as ready.
+    pub ready: String,
+    /// Lines in the plan of the keys that can turn out wrong later, for messages.
+    #[serde(default)]
+    pub lines: BTreeMap<String, usize>,
+}
+
+impl CommandServer {
+    /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
+    #[must_use]
+    pub fn line(&self, key: &str) -> usize {
+        self.lines.get(key).or_else(|| self.lines.get("kind")).copied().unwrap_or(1)
+    }
+}
+
 impl Nginx {
     /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
     #[must_use]
@@ -303,6 +330,11 @@ impl Plan {
             ServerSpec::Nginx(nginx) => {
                 nginx.document_root = nginx.document_root.as_ref().map(path);
                 directives(&mut nginx.directives);
+            }
+            ServerSpec::Command(server) => {
+                server.command.iter_mut().for_each(|word| *word = text(word));
+                server.directory = path(&server.directory);
+                directives(&mut server.directives);
             }
             ServerSpec::Embedded(embedded) => directives(&mut embedded.directives),
             ServerSpec::Url(_) => {}

@@ -14,8 +14,8 @@ use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
 use self::source::Source;
 use super::{
-    Apache, Build, Cell, Confinement, Embedded, Guards, LoadSpec, Mpm, Nginx, Plan, Role, SECRET, ServerSpec, Variant,
-    Warmup,
+    Apache, Build, Cell, CommandServer, Confinement, Embedded, Guards, LoadSpec, Mpm, Nginx, Plan, Role, SECRET,
+    ServerSpec, Variant, Warmup,
 };
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
@@ -152,6 +152,7 @@ struct BuildText {
 enum ServerKind {
     Apache,
     Nginx,
+    Command,
     Embedded,
 }
 
@@ -164,6 +165,8 @@ struct ServerText {
     modules: Option<Spanned<Vec<String>>>,
     document_root: Option<Spanned<PathBuf>>,
     scripts: Option<Spanned<PathBuf>>,
+    command: Option<Spanned<Vec<String>>>,
+    directory: Option<Spanned<PathBuf>>,
     directives: Option<Spanned<String>>,
     ready: Option<Spanned<String>>,
 }
@@ -430,6 +433,15 @@ fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, P
     let ready = server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?;
     let (program, document_root) = (path(server.program), path(server.document_root));
     Ok(match kind {
+        ServerKind::Command => {
+            let at = |span: Range<usize>| source.at(span, "server.command", "give the program and its arguments");
+            let command = server.command.ok_or_else(|| at(server.kind.span()))?;
+            if command.get_ref().is_empty() {
+                return Err(at(command.span()));
+            }
+            let directory = server.directory.map_or_else(|| source.folder(), |path| source.path(path.get_ref()));
+            ServerSpec::Command(CommandServer { command: command.into_inner(), directory, directives, ready, lines })
+        }
         ServerKind::Nginx => ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines }),
         ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
             program,
@@ -448,7 +460,9 @@ impl ServerText {
     /// The first key that a server of this kind has not: where it stands, its name, and whose it is.
     fn foreign(&self, kind: &ServerKind) -> Option<(Range<usize>, &'static str, &'static str)> {
         const APACHE: &str = "`kind = \"apache\"`";
+        const COMMAND: &str = "`kind = \"command\"`";
         const BOTH: &str = "`kind = \"apache\"` or `kind = \"nginx\"`";
+        const ALL: &str = "a server that is not embedded";
         let span = |place: Option<Range<usize>>, key, kinds| Some((place?, key, kinds));
         let of_apache = [
             span(self.mpm.as_ref().map(Spanned::span), "mpm", APACHE),
@@ -458,12 +472,19 @@ impl ServerText {
         let of_both = [
             span(self.program.as_ref().map(Spanned::span), "program", BOTH),
             span(self.document_root.as_ref().map(Spanned::span), "document_root", BOTH),
-            span(self.ready.as_ref().map(Spanned::span), "ready", BOTH),
         ];
+        let of_command = [
+            span(self.command.as_ref().map(Spanned::span), "command", COMMAND),
+            span(self.directory.as_ref().map(Spanned::span), "directory", COMMAND),
+        ];
+        let of_all = [span(self.ready.as_ref().map(Spanned::span), "ready", ALL)];
         let mut foreign: Vec<_> = match kind {
-            ServerKind::Apache => return None,
-            ServerKind::Nginx => of_apache.into_iter().flatten().collect(),
-            ServerKind::Embedded => of_apache.into_iter().chain(of_both).flatten().collect(),
+            ServerKind::Apache => of_command.into_iter().flatten().collect(),
+            ServerKind::Nginx => of_apache.into_iter().chain(of_command).flatten().collect(),
+            ServerKind::Command => of_apache.into_iter().chain(of_both).flatten().collect(),
+            ServerKind::Embedded => {
+                of_apache.into_iter().chain(of_both).chain(of_command).chain(of_all).flatten().collect()
+            }
         };
         foreign.sort_by_key(|(span, ..)| span.start);
         foreign.into_iter().next()
@@ -475,6 +496,7 @@ impl ServerText {
             (Some(self.kind.span()), "kind"),
             (self.document_root.as_ref().map(Spanned::span), "document_root"),
             (self.scripts.as_ref().map(Spanned::span), "scripts"),
+            (self.command.as_ref().map(Spanned::span), "command"),
             (self.ready.as_ref().map(Spanned::span), "ready"),
         ];
         let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));

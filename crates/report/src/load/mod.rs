@@ -260,7 +260,9 @@ impl LoadView {
         let words = Catalogue::of(language);
         let (target, here) = match &run.head.plan.server {
             ServerSpec::Url(url) => (&url.url, url.is_here()),
-            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Embedded(_) => (&run.head.plan.name, true),
+            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => {
+                (&run.head.plan.name, true)
+            }
         };
         // Of a server elsewhere the readings say nothing.
         let watched = here && !trial.readings.rows.is_empty();

@@ -79,7 +79,9 @@ impl SearchView {
         let views: Vec<StepView> = steps.iter().map(|step| step_view(step, &words)).collect();
         let target = match &run.head.plan.server {
             ServerSpec::Url(url) => &url.url,
-            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Embedded(_) => &run.head.plan.name,
+            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => {
+                &run.head.plan.name
+            }
         };
         Some(SearchView {
             language,

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
 mod apache;
+mod command;
 mod embedded;
 mod nginx;
 mod stage;
@@ -19,6 +20,6 @@ fn main() -> ExitCode {
         Some("@guardian") => ExitCode::from(host::guardian_main(&args[1..])),
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("serve") => ExitCode::from(server::serve_main(&args[1..])),
-        _ => testkit::suite::run(&[embedded::TESTS, apache::TESTS, nginx::TESTS].concat(), &args),
+        _ => testkit::suite::run(&[embedded::TESTS, apache::TESTS, nginx::TESTS, command::TESTS].concat(), &args),
     }
 }
