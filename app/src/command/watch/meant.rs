@@ -119,6 +119,7 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         bits: flags.bits.unwrap_or(compat == Compat::Dool),
         force: flags.force,
         colour: flags.colour.unwrap_or(terminal.colour),
+        few_colours: flags.few_colours,
         white_background: flags.white_background,
         ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)

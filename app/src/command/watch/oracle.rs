@@ -147,6 +147,12 @@ fn dool_itself_prints_what_was_recorded() {
 }
 
 #[test]
+fn dool_itself_prints_the_colours_that_were_recorded() {
+    let Some(dool) = dool() else { return };
+    check(&Program { resets: false, ..dool }, "dool-colour");
+}
+
+#[test]
 fn dool_itself_writes_the_csv_file_that_was_recorded() {
     let Some(dool) = dool() else { return };
     let folder = tempfile::tempdir().unwrap();
