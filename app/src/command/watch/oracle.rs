@@ -11,6 +11,8 @@ use std::process::{ChildStdout, Command, Stdio};
 /// Cases at a time: each waits for a second to pass, and takes a tenth of one.
 const AT_ONCE: usize = 4;
 
+const TRIES: usize = 2;
+
 /// A real program.
 struct Program {
     words: Vec<String>,
@@ -62,8 +64,13 @@ fn can_mount() -> bool {
     can
 }
 
-/// What a program prints.
+/// What a program prints when it finds the time to: a machine that stands still for a second makes it leave out a row.
 fn print(program: &Program, words: &str, more: &[&str]) -> String {
+    let printed = || print_once(program, words, more);
+    (0..TRIES).map(|_| printed()).find(|text| !text.contains("missed ")).unwrap_or_else(printed)
+}
+
+fn print_once(program: &Program, words: &str, more: &[&str]) -> String {
     let fake = Fake::new();
     let mut child = Command::new("unshare")
         .args(["-m", "sh", "-c", "mount --bind \"$0\" /proc && exec \"$@\""])
