@@ -3,7 +3,7 @@
 //! The files lie over /proc in a mount namespace, and are replaced as soon as a program's first row has come out of its pipe:
 //! it looks at them for that row, and again a second later.
 
-use super::{Fake, fixtures, recorded};
+use super::{Fake, fixtures, printed, recorded};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -145,6 +145,32 @@ fn dstat_itself_prints_the_processes_that_were_recorded() {
         return;
     }
     check(&dstat, "dstat-0.8-top");
+}
+
+#[test]
+fn vmstat_itself_prints_our_rows() {
+    if !can_mount() {
+        return;
+    }
+    // Older ones read other files, and round in other ways.
+    let version = Command::new("vmstat").arg("-V").output().map(|output| output.stdout).unwrap_or_default();
+    if !version.starts_with(b"vmstat from procps-ng 4") {
+        testkit::skip::not_here("vmstat is not that of procps-ng 4");
+        return;
+    }
+    let vmstat = Program { words: vec!["vmstat".to_owned()], resets: false };
+    let (real, ours) = (print(&vmstat, "", &[]), printed("vmstat", ""));
+    let (real, ours): (Vec<_>, Vec<_>) = (real.lines().collect(), ours.lines().collect());
+    assert_eq!(real[..2], ours[..2]);
+    // Its first row divides by the time of all CPUs together: see docs/compatibility/dstat.md.
+    let levels = |row: &str| row.split_whitespace().take(6).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(levels(real[2]), levels(ours[2]));
+    // It does not look at the memory again within what it takes for the same second.
+    let all_but_memory = |row: &str| {
+        let fields: Vec<_> = row.split_whitespace().map(str::to_owned).collect();
+        [&fields[..2], &fields[6..]].concat()
+    };
+    assert_eq!(all_but_memory(real[3]), all_but_memory(ours[3]));
 }
 
 #[test]
