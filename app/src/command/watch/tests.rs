@@ -136,7 +136,14 @@ fn recorded(compat: &str) -> Vec<(String, String)> {
     // Version 0.7.2 asks every pipe not to wrap its lines.
     cases
         .map(|(words, text)| {
-            (words.to_owned(), if text.contains("\x1b[1;") || text.contains("\x1b[38;") { text.to_owned() } else { text.replace("\x1b[7l", "") })
+            (
+                words.to_owned(),
+                if text.contains("\x1b[1;") || text.contains("\x1b[38;") {
+                    text.to_owned()
+                } else {
+                    text.replace("\x1b[7l", "")
+                },
+            )
         })
         .collect()
 }
