@@ -70,7 +70,12 @@ struct Still<'a> {
 }
 
 /// Watches this machine until the user ends it, or until so many looks have come.
-pub(super) fn live(feed: &Arc<Feed>, asked: &Asked, period_ns: Nanos, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+pub(super) fn live(
+    feed: &Arc<Feed>,
+    asked: &Asked,
+    period_ns: Nanos,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Exit> {
     show(Live::new(feed, period_ns, asked.flags.count), asked, interrupted)
 }
 
@@ -96,7 +101,8 @@ fn show(film: impl Film + 'static, asked: &Asked, interrupted: &AtomicBool) -> a
     give_back_on_panic();
     hold();
     let draw = move || Player::new(film, language).run(&theirs, &told);
-    let drawing = std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("cannot start the screen")?;
+    let drawing =
+        std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("cannot start the screen")?;
     while !interrupted.load(Ordering::Relaxed) && !drawing.is_finished() {
         std::thread::sleep(PAUSE);
     }

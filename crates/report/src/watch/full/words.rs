@@ -90,7 +90,9 @@ impl Teller<'_> {
     fn state(&self) -> String {
         let state = match self.scene.state {
             State::Live => self.word("watch-live"),
-            State::Back(by) => format!("{}, {}", self.word("watch-paused"), self.say("watch-back", "length", length(by))),
+            State::Back(by) => {
+                format!("{}, {}", self.word("watch-paused"), self.say("watch-back", "length", length(by)))
+            }
             State::Playing(speed) => self.say("watch-playing", "speed", format!("{speed}")),
             State::Stopped => self.word("watch-stopped"),
             State::Over => self.word("watch-over"),
@@ -173,10 +175,13 @@ impl Teller<'_> {
 
     fn cpu(&self) -> PanelView {
         let shares = self.span().and_then(|span| span.cpu());
-        let part = |id, of: fn(model::reading::CpuShares) -> f64| shares.map(|cpu| self.say(id, "share", percent(of(cpu))));
-        let steal = shares.filter(|cpu| cpu.steal >= 0.005).map(|cpu| self.say("watch-steal", "share", percent(cpu.steal)));
+        let part =
+            |id, of: fn(model::reading::CpuShares) -> f64| shares.map(|cpu| self.say(id, "share", percent(of(cpu))));
+        let steal =
+            shares.filter(|cpu| cpu.steal >= 0.005).map(|cpu| self.say("watch-steal", "share", percent(cpu.steal)));
         let load = [C::Load1, C::Load5, C::Load15].map(|column| self.now().and_then(|now| now.get(column)));
-        let load = load.iter().flatten().map(|&load| format!("{:.2}", load as f64 / 100.0)).collect::<Vec<_>>().join(" ");
+        let load =
+            load.iter().flatten().map(|&load| format!("{:.2}", load as f64 / 100.0)).collect::<Vec<_>>().join(" ");
         let load = (!load.is_empty()).then(|| self.say("watch-load", "load", load));
         self.panel(
             "watch-cpu",
@@ -202,11 +207,16 @@ impl Teller<'_> {
             Some([total, total.saturating_sub(available), available.saturating_sub(free), available])
         };
         let now = self.now().and_then(parts);
-        let size = |id, at: usize| now.map(|parts| self.say(id, "size", units::short_bytes(parts[at].saturating_mul(1024))));
+        let size =
+            |id, at: usize| now.map(|parts| self.say(id, "size", units::short_bytes(parts[at].saturating_mul(1024))));
         self.panel(
             "watch-memory",
             Height::Whole,
-            |span| parts(span.to).map(|[total, used, cache, _]| [used as f64 / total.max(1) as f64, cache as f64 / total.max(1) as f64]),
+            |span| {
+                parts(span.to).map(|[total, used, cache, _]| {
+                    [used as f64 / total.max(1) as f64, cache as f64 / total.max(1) as f64]
+                })
+            },
             vec![size("watch-used", 1), size("watch-cache", 2)],
             vec![size("watch-available", 3), size("watch-of", 0)],
         )
@@ -298,7 +308,10 @@ impl Teller<'_> {
         let limit = now.get(C::GroupLimit);
         // Without a limit a group may have the whole machine.
         let whole = limit.or(now.get(C::MemTotal).map(|kib| kib.saturating_mul(1024))).unwrap_or(usage).max(1) as f64;
-        let cpu = self.span().and_then(|span| span.rate(C::GroupCpuNs)).map(|ns| self.say("watch-on-cpu", "share", percent(ns / 1e9)));
+        let cpu = self
+            .span()
+            .and_then(|span| span.rate(C::GroupCpuNs))
+            .map(|ns| self.say("watch-on-cpu", "share", percent(ns / 1e9)));
         let mut panel = self.panel(
             "watch-group",
             Height::Whole,
@@ -313,8 +326,8 @@ impl Teller<'_> {
                 cpu,
             ],
         );
-        let grew = |column| self.span().and_then(|span| span.delta(column)).is_some_and(|grown| grown > 0);
-        panel.alarm = grew(C::GroupOomKills);
+        let killed = self.span().and_then(|span| span.delta(C::GroupOomKills));
+        panel.alarm = killed.is_some_and(|killed| killed > 0);
         Some(panel)
     }
 
