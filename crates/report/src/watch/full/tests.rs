@@ -96,7 +96,7 @@ fn drawn(scene: &Scene<'_>, language: Language, columns: u16, rows: u16) -> Stri
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal.draw(|frame| frame.render_widget(&view, frame.area())).unwrap();
     let text = terminal.backend().to_string();
-    let lines: Vec<&str> = text.lines().map(|line| plain(line)).collect();
+    let lines: Vec<&str> = text.lines().map(plain).collect();
     lines.join("\n")
 }
 
