@@ -4,6 +4,7 @@
 //! When a terminal takes no rows for a while, they are still in the ring and come later, each with its own numbers.
 
 mod about;
+mod alias;
 mod beat;
 mod beside;
 mod csv_file;

@@ -196,17 +196,26 @@ pub(super) fn of_device(kind: DeviceKind) -> Vec<(&'static str, Unit, bool)> {
         DeviceKind::Swap => vec![("size", KIB, false), ("used", KIB, false)],
         DeviceKind::Interrupt => vec![("interrupts", Unit::Count, true)],
         DeviceKind::Listener => vec![("queue", Unit::Count, false), ("limit", Unit::Count, false)],
+        DeviceKind::Group => vec![
+            ("memory", Unit::Bytes(1), false),
+            ("limit", Unit::Bytes(1), false),
+            ("swap", Unit::Bytes(1), false),
+            ("cpu", NANOSECONDS, true),
+            ("memory_full", MICROSECONDS, true),
+            ("io_full", MICROSECONDS, true),
+        ],
     }
 }
 
 /// Every kind of device, in the order in which they are told.
-pub(super) const KINDS: [DeviceKind; 6] = [
+pub(super) const KINDS: [DeviceKind; 7] = [
     DeviceKind::Cpu,
     DeviceKind::Disk,
     DeviceKind::Interface,
     DeviceKind::Swap,
     DeviceKind::Interrupt,
     DeviceKind::Listener,
+    DeviceKind::Group,
 ];
 
 /// What a kind of device is called.
@@ -218,6 +227,7 @@ pub(super) fn kind_name(kind: DeviceKind) -> &'static str {
         DeviceKind::Swap => "swap",
         DeviceKind::Interrupt => "interrupt",
         DeviceKind::Listener => "port",
+        DeviceKind::Group => "group",
     }
 }
 
