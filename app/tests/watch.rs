@@ -76,11 +76,11 @@ fn on_a_terminal(tool: &Tool, columns: u16, args: &[&str]) -> (String, Option<i3
 #[test]
 fn on_a_terminal_rows_change_until_they_are_final_and_fit() {
     let tool = Tool::new();
-    let (sent, code) = on_a_terminal(&tool, 40, &["watch", "-l", "-y", "-m", "2", "2"]);
+    let (sent, code) = on_a_terminal(&tool, 40, &["watch", "-l", "-y", "-m", "4", "2"]);
     assert_eq!(code, Some(0), "{sent:?}");
-    // One update and the final row of the second line, both over what was there.
+    // The second line is begun once; updates and the final row come over it, how many of them is a matter of the machine's load.
     assert_eq!(sent.matches("\x1b[s").count(), 1, "{sent:?}");
-    assert_eq!(sent.matches("\x1b[u").count(), 1, "{sent:?}");
+    assert!(sent.contains("\x1b[u"), "{sent:?}");
     assert!(sent.contains("\x1b[1;31m") && sent.contains("load-avg") && sent.contains("csw"), "{sent:?}");
     assert!(!sent.contains("used") && sent.contains('>'), "{sent:?}");
     assert!(sent.ends_with("\n\x1b[0;0m"), "{sent:?}");

@@ -1,6 +1,7 @@
 //! What the flags of a watch mean on this machine: which modules of which devices are drawn how, and what must be read for them.
 
 use super::about;
+use super::alias;
 use super::place::Terminal;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
@@ -83,6 +84,15 @@ impl There<'_> {
         }
     }
 
+    /// What the kernel calls a device that is named in another way.
+    fn kernels_name(&self, kind: DeviceKind, typed: &str) -> String {
+        match (self, kind) {
+            (There::Machine { .. }, DeviceKind::Disk) => alias::disk(typed),
+            (There::Machine { proc_root, .. }, DeviceKind::Interrupt) => alias::interrupt(typed, proc_root),
+            _ => typed.to_owned(),
+        }
+    }
+
     fn tells_pressure(&self) -> bool {
         match self {
             There::Machine { proc_root, .. } => std::fs::read(proc_root.join("pressure/cpu")).is_ok(),
@@ -119,6 +129,7 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         bits: flags.bits.unwrap_or(compat == Compat::Dool),
         force: flags.force,
         colour: flags.colour.unwrap_or(terminal.colour),
+        few_colours: flags.few_colours,
         white_background: flags.white_background,
         ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
@@ -216,6 +227,8 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -
         DeviceKind::Group => return about(&flags.groups),
     };
     let (present, whole) = there.of(kind);
+    let named: Option<Vec<String>> =
+        named.as_ref().map(|names| names.iter().map(|name| there.kernels_name(kind, name)).collect());
     let wish = Wish { named: named.as_deref(), full: flags.full };
     let devices = choice::devices(module, compat, wish, &present, &whole);
     (!devices.is_empty()).then_some(Shown { module, devices })

@@ -34,6 +34,8 @@ pub(crate) struct WatchFlags {
     pub(crate) force: Option<Force>,
     /// `--color`, `--nocolor`.
     pub(crate) colour: Option<bool>,
+    /// No more than sixteen colours (`--color16`).
+    pub(crate) few_colours: bool,
     /// For a white background (`--bw`).
     pub(crate) white_background: bool,
     /// Frames of ASCII where dool has others (`--ascii`).
@@ -96,7 +98,7 @@ pub(crate) enum Name {
 const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:L:N:S:V";
 
 /// Long options that are no modules.
-const LONGS: [&str; 20] = [
+const LONGS: [&str; 22] = [
     "all",
     "ascii",
     "bits",
@@ -104,7 +106,9 @@ const LONGS: [&str; 20] = [
     "bw",
     "bytes",
     "color",
+    "color16",
     "compat=",
+    "display",
     "filesystem",
     "float",
     "full",
@@ -186,6 +190,7 @@ impl WatchFlags {
             bits: None,
             force: None,
             colour: None,
+            few_colours: false,
             white_background: false,
             ascii: false,
             headers: true,
@@ -213,6 +218,9 @@ impl WatchFlags {
             "bw" | "black-on-white" => self.white_background = true,
             "ascii" => self.ascii = true,
             "color" => (self.colour, self.updates) = (Some(true), Some(true)),
+            "color16" => (self.colour, self.few_colours, self.updates) = (Some(true), true, Some(true)),
+            // dool shows nothing beside its file without it; we always do.
+            "display" => {}
             "nocolor" => self.colour = Some(false),
             "float" => forced[0] = true,
             "integer" => forced[1] = true,

@@ -162,6 +162,7 @@ fn seconds(seen: &mut Seen, readings: &Table, watch: &Rows, rows: &Rows) {
     let cost = readings.column("sampler.cost_ns").into_iter().max().unwrap_or(0);
     seen.say("| | rows | seconds without a row |\n|---|---|---|");
     seen.say(format!("| webdyno's sampler | {} | {} |", readings.len(), readings.missing()));
+    seen.say(format!("| `webdyno watch` | {} | {} ({} rows marked late) |", watch.rows, watch.gaps, watch.late));
     seen.say(format!(
         "| Debian's dstat | {} | {} (it owns up to {} missed ticks) |",
         rows.rows, rows.gaps, rows.missed

@@ -112,15 +112,23 @@ fn show(film: impl Film + 'static, asked: &Asked, interrupted: &AtomicBool) -> a
     while !drawing.is_finished() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
-    if !give_back() {
-        let _ = std::io::stdout().write_all(LEAVE);
-    }
-    let_go();
+    OWED.store(!give_back(), Ordering::Relaxed);
     if drawing.is_finished() {
         // A panic was told by its own words.
         drawing.join().unwrap_or(Ok(()))?;
     }
     Ok(Exit::Done)
+}
+
+/// Whether the terminal took nothing when it was to be given back.
+static OWED: AtomicBool = AtomicBool::new(false);
+
+/// Says what was kept back, when all is kept: this may wait for the terminal.
+pub(super) fn part() {
+    if OWED.swap(false, Ordering::Relaxed) {
+        let _ = std::io::stdout().write_all(LEAVE);
+    }
+    let_go();
 }
 
 /// Draws a film and does what keys say.
