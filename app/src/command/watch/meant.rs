@@ -134,6 +134,8 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         group: named(&flags.group).map_or_else(|| Ok(GroupDirs::default()), |group| about::group(&group, proc_root))?,
         root_pid: named(&flags.tree).map(|tree| about::tree(&tree, proc_root)).transpose()?,
         shares_period_ns: flags.tree.is_some().then_some(SHARES),
+        // No module shows them.
+        lock_waiters: false,
         listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
         devices: roster(&shown),
