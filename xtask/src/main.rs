@@ -1,4 +1,4 @@
-//! Project automation: `cargo xtask setup | test | golden | bench`.
+//! Project automation: `cargo xtask setup | test | golden | bench | vm`.
 //!
 //! Uses none of the project's crates, so that it works while they do not compile.
 
@@ -11,6 +11,7 @@ mod signals;
 mod summary;
 mod test;
 mod tidy;
+mod vm;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -34,6 +35,8 @@ enum Command {
     Golden,
     /// Measure webdyno beside other tools; `cargo xtask setup --bench` installs them
     Bench(bench::Flags),
+    /// A virtual machine of 1 GB and one CPU, for what may starve a whole machine; `cargo xtask setup --vm` installs what it needs
+    Vm(vm::Flags),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Test(flags) => test::run(&flags),
         Command::Golden => golden::run(),
         Command::Bench(flags) => bench::run(&flags).map(|()| ExitCode::SUCCESS),
+        Command::Vm(flags) => vm::run(&flags),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -20,6 +20,9 @@ pub(crate) struct Flags {
     /// Also install oha, which cargo builds from its source: about a quarter of an hour
     #[arg(long)]
     oha: bool,
+    /// Also install what `cargo xtask vm` builds and runs its virtual machine with: QEMU, mmdebstrap
+    #[arg(long)]
+    vm: bool,
 }
 
 /// One thing that is needed.
@@ -60,9 +63,18 @@ const BENCH: [Need; 11] = [
     Need { packages: &["atop"], for_what: "benchmarks of the monitor" },
 ];
 
+const VM: [Need; 5] = [
+    Need { packages: &["qemu-system-x86"], for_what: "the virtual machine" },
+    Need { packages: &["mmdebstrap"], for_what: "the virtual machine" },
+    Need { packages: &["e2fsprogs"], for_what: "the virtual machine" },
+    Need { packages: &["openssh-client"], for_what: "the virtual machine" },
+    Need { packages: &["binutils"], for_what: "the virtual machine (strip)" },
+];
+
 /// Installs what is missing, or says why it cannot.
 pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
-    let needs = || TESTS.iter().chain(if flags.bench { BENCH.as_slice() } else { &[] });
+    let wanted = |wanted: bool, needs: &'static [Need]| if wanted { needs } else { &[] };
+    let needs = || TESTS.iter().chain(wanted(flags.bench, &BENCH)).chain(wanted(flags.vm, &VM));
     if !has_dpkg() {
         let names: Vec<&str> = needs().map(|need| need.packages[0]).collect();
         bail!("this is not Debian or Ubuntu; install by hand what they call: {}", names.join(" "));

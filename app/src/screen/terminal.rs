@@ -268,7 +268,10 @@ fn meaning(typed: &[u8]) -> Vec<Key> {
                 rest = left;
                 key
             }
-            letter => letter.is_ascii_graphic().then_some(Key::Letter(*letter)).or((*letter == b' ').then_some(Key::Letter(b' '))),
+            letter => letter
+                .is_ascii_graphic()
+                .then_some(Key::Letter(*letter))
+                .or((*letter == b' ').then_some(Key::Letter(b' '))),
         });
     }
     keys

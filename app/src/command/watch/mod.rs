@@ -4,6 +4,7 @@
 //! When a terminal takes no rows for a while, they are still in the ring and come later, each with its own numbers.
 
 mod about;
+mod alias;
 mod beat;
 mod beside;
 mod csv_file;
@@ -134,8 +135,11 @@ fn watch(asked: &Asked) -> anyhow::Result<Exit> {
 fn whole_screen(asked: &Asked, meant: &Meant, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
     full::check()?;
     let feed = Feed::start(&meant.watch)?;
-    let _beside = Beside::start(&feed, asked, &meant.watch)?;
-    full::live(&feed, asked, meant.watch.period_ns, interrupted)
+    let beside = Beside::start(&feed, asked, &meant.watch)?;
+    let done = full::live(&feed, asked, meant.watch.period_ns, interrupted);
+    drop(beside);
+    full::part();
+    done
 }
 
 /// Hands every look to the follower, until the last row, the user or the sampler's end.

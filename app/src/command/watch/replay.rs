@@ -26,7 +26,9 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
     if asked.extras.screen {
         full::check()?;
         let interrupted = interrupt::flag_of_a_watch()?;
-        return full::recorded(&path, asked, &interrupted);
+        let done = full::recorded(&path, asked, &interrupted);
+        full::part();
+        return done;
     }
     let store = Store::open_existing(&path)?;
     let recorded = store.recorded(asked.extras.replay.as_deref().unwrap_or(store::LATEST))?;

@@ -10,7 +10,7 @@ use super::feed::Feed;
 use crate::command::report::language;
 use crate::exit::Exit;
 use crate::flags::LangFlag;
-use crate::say::{hold, kept_back, let_go};
+use crate::say::{hold, kept_back, let_go, without_numbers};
 use crate::screen::{Heard, Key, LEAVE, Terminal, give_back, give_back_on_panic, has_screen};
 use anyhow::{Context, bail};
 use live::Live;
@@ -70,7 +70,12 @@ struct Still<'a> {
 }
 
 /// Watches this machine until the user ends it, or until so many looks have come.
-pub(super) fn live(feed: &Arc<Feed>, asked: &Asked, period_ns: Nanos, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+pub(super) fn live(
+    feed: &Arc<Feed>,
+    asked: &Asked,
+    period_ns: Nanos,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Exit> {
     show(Live::new(feed, period_ns, asked.flags.count), asked, interrupted)
 }
 
@@ -96,7 +101,8 @@ fn show(film: impl Film + 'static, asked: &Asked, interrupted: &AtomicBool) -> a
     give_back_on_panic();
     hold();
     let draw = move || Player::new(film, language).run(&theirs, &told);
-    let drawing = std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("cannot start the screen")?;
+    let drawing =
+        std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("cannot start the screen")?;
     while !interrupted.load(Ordering::Relaxed) && !drawing.is_finished() {
         std::thread::sleep(PAUSE);
     }
@@ -106,15 +112,23 @@ fn show(film: impl Film + 'static, asked: &Asked, interrupted: &AtomicBool) -> a
     while !drawing.is_finished() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
-    if !give_back() {
-        let _ = std::io::stdout().write_all(LEAVE);
-    }
-    let_go();
+    OWED.store(!give_back(), Ordering::Relaxed);
     if drawing.is_finished() {
         // A panic was told by its own words.
         drawing.join().unwrap_or(Ok(()))?;
     }
     Ok(Exit::Done)
+}
+
+/// Whether the terminal took nothing when it was to be given back.
+static OWED: AtomicBool = AtomicBool::new(false);
+
+/// Says what was kept back, when all is kept: this may wait for the terminal.
+pub(super) fn part() {
+    if OWED.swap(false, Ordering::Relaxed) {
+        let _ = std::io::stdout().write_all(LEAVE);
+    }
+    let_go();
 }
 
 /// Draws a film and does what keys say.
@@ -198,6 +212,6 @@ impl<F: Film> Player<F> {
 fn with_news(notes: &[String]) -> Vec<String> {
     let mut all = kept_back();
     all.reverse();
-    all.extend_from_slice(notes);
+    all.extend(notes.iter().map(|note| without_numbers(note)));
     all
 }

@@ -69,7 +69,9 @@ impl Tape {
     fn pass_over(&mut self) {
         let here = self.piece_at(self.at_ns);
         let (ended, next) = (&self.recorded.pieces[here], self.recorded.pieces.get(here + 1));
-        if let Some(next) = next.filter(|next| next.extent.from_ns > self.at_ns + GAP && self.at_ns > ended.extent.to_ns) {
+        if let Some(next) =
+            next.filter(|next| next.extent.from_ns > self.at_ns + GAP && self.at_ns > ended.extent.to_ns)
+        {
             self.at_ns = next.extent.from_ns;
         }
     }

@@ -93,7 +93,7 @@ fn drawn(scene: &Scene<'_>, language: Language, columns: u16, rows: u16) -> Stri
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal.draw(|frame| frame.render_widget(&view, frame.area())).unwrap();
     let text = terminal.backend().to_string();
-    let lines: Vec<&str> = text.lines().map(|line| plain(line)).collect();
+    let lines: Vec<&str> = text.lines().map(plain).collect();
     lines.join("\n")
 }
 
@@ -113,7 +113,7 @@ fn on_a_terminal_of_80_by_24() {
         web1, Linux 6.1.0-18-amd64, CPUs: 2              a column is 2 s  14:03:21  live
         CPU ───────────────────────────── 100 %  Disks ─────────────────────── 200 MiB/s
         busy 20 %  waiting for disks 80 %        read 40.0 MiB/s  written 90.0 MiB/s
-        load 0.12 0.20 0.05  runnable 2          50 op/s  under way 9.0
+        load 0.12 0.20 0.05  runnable 2          operations 50/s  under way 9.0
         blocked 12
                                 ███████████████                          ▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂
         ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃                          ███████████████
@@ -138,7 +138,7 @@ fn on_a_terminal_of_80_by_24() {
         web1、Linux 6.1.0-18-amd64、CPU 2 個                1 列は 2 s  14:03:21  表示中
         CPU ───────────────────────────── 100 %  ディスク ──────────────────── 200 MiB/s
         使用 20 %  ディスク待ち 80 %             読み込み 40.0 MiB/s
-        ロードアベレージ 0.12 0.20 0.05          書き込み 90.0 MiB/s  50 op/s
+        ロードアベレージ 0.12 0.20 0.05          書き込み 90.0 MiB/s  操作 50/s
         実行可能 2  待機 12                      処理中 9.0
                                 ███████████████
         ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃                          ▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅
@@ -181,8 +181,8 @@ fn a_server_and_its_group_are_panels_too() {
     check(&scene(&looks, &host), English, 100, 30, &expect![[r#"
         web1, Linux 6.1.0-18-amd64, CPUs: 2                                  a column is 2 s  14:03:21  live
         CPU ─────────────────────────────────────── 100 %  Disks ───────────────────────────────── 200 MiB/s
-        busy 20 %  waiting for disks 80 %                  read 40.0 MiB/s  written 90.0 MiB/s  50 op/s
-        load 0.12 0.20 0.05  runnable 2  blocked 12        under way 9.0
+        busy 20 %  waiting for disks 80 %                  read 40.0 MiB/s  written 90.0 MiB/s
+        load 0.12 0.20 0.05  runnable 2  blocked 12        operations 50/s  under way 9.0
                                           ███████████████
             ▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂███████████████                                    ▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅
             ██████████████████████████████▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅                                    ███████████████
@@ -223,7 +223,7 @@ fn back_in_the_storm_when_looks_were_missed() {
         busy 20 %  waiting for disks 80 %  load 0.12 0.20 0.05
         ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▂▂▂▂▂▂▂▂▂▂▂▂▂▂
         Disks ──────────────────────────────────────────── 200 MiB/s
-        read 40.0 MiB/s  written 90.0 MiB/s  50 op/s  under way 9.0
+        read 40.0 MiB/s  written 90.0 MiB/s  operations 50/s
         ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▅▅▅▅▅▅▅▅▅▅▅▅▅▅
         Memory ─────────────────────────────────────────────── 100 %
         used 995 MiB  cache 9.77 MiB  to be had 29.3 MiB
@@ -244,7 +244,7 @@ fn help_explains_the_keys() {
     let (looks, host) = (looks(), host());
     let shown = Scene { help: true, state: State::Playing(10.0), notes: &["no PSI".to_owned()], ..scene(&looks, &host) };
     check(&shown, English, 60, 16, &expect![[r#"
-        web…  a column is 2 s  14:03:21  recording, 10 times as fast
+        web1, Linux 6.1.…  a column is 2 s  14:03:21  recording, 10x
         no PSI
         Keys ───────────────────────────────────────────────────────
         q: end
@@ -276,7 +276,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_size_and_any_numbers_are_drawn(
-        columns in 0..200_u16,
+        // The backend of these tests cannot tell lines without columns.
+        columns in 1..200_u16,
         rows in 0..60_u16,
         values in prop::collection::vec(any::<u64>(), 0..12),
         zoom in 0..ZOOMS.len(),

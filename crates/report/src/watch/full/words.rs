@@ -90,7 +90,9 @@ impl Teller<'_> {
     fn state(&self) -> String {
         let state = match self.scene.state {
             State::Live => self.word("watch-live"),
-            State::Back(by) => format!("{}, {}", self.word("watch-paused"), self.say("watch-back", "length", length(by))),
+            State::Back(by) => {
+                format!("{}, {}", self.word("watch-paused"), self.say("watch-back", "length", length(by)))
+            }
             State::Playing(speed) => self.say("watch-playing", "speed", format!("{speed}")),
             State::Stopped => self.word("watch-stopped"),
             State::Over => self.word("watch-over"),
@@ -173,10 +175,13 @@ impl Teller<'_> {
 
     fn cpu(&self) -> PanelView {
         let shares = self.span().and_then(|span| span.cpu());
-        let part = |id, of: fn(model::reading::CpuShares) -> f64| shares.map(|cpu| self.say(id, "share", percent(of(cpu))));
-        let steal = shares.filter(|cpu| cpu.steal >= 0.005).map(|cpu| self.say("watch-steal", "share", percent(cpu.steal)));
+        let part =
+            |id, of: fn(model::reading::CpuShares) -> f64| shares.map(|cpu| self.say(id, "share", percent(of(cpu))));
+        let steal =
+            shares.filter(|cpu| cpu.steal >= 0.005).map(|cpu| self.say("watch-steal", "share", percent(cpu.steal)));
         let load = [C::Load1, C::Load5, C::Load15].map(|column| self.now().and_then(|now| now.get(column)));
-        let load = load.iter().flatten().map(|&load| format!("{:.2}", load as f64 / 100.0)).collect::<Vec<_>>().join(" ");
+        let load =
+            load.iter().flatten().map(|&load| format!("{:.2}", load as f64 / 100.0)).collect::<Vec<_>>().join(" ");
         let load = (!load.is_empty()).then(|| self.say("watch-load", "load", load));
         self.panel(
             "watch-cpu",
@@ -202,11 +207,16 @@ impl Teller<'_> {
             Some([total, total.saturating_sub(available), available.saturating_sub(free), available])
         };
         let now = self.now().and_then(parts);
-        let size = |id, at: usize| now.map(|parts| self.say(id, "size", units::short_bytes(parts[at].saturating_mul(1024))));
+        let size =
+            |id, at: usize| now.map(|parts| self.say(id, "size", units::short_bytes(parts[at].saturating_mul(1024))));
         self.panel(
             "watch-memory",
             Height::Whole,
-            |span| parts(span.to).map(|[total, used, cache, _]| [used as f64 / total.max(1) as f64, cache as f64 / total.max(1) as f64]),
+            |span| {
+                parts(span.to).map(|[total, used, cache, _]| {
+                    [used as f64 / total.max(1) as f64, cache as f64 / total.max(1) as f64]
+                })
+            },
             vec![size("watch-used", 1), size("watch-cache", 2)],
             vec![size("watch-available", 3), size("watch-of", 0)],
         )
@@ -298,7 +308,10 @@ impl Teller<'_> {
         let limit = now.get(C::GroupLimit);
         // Without a limit a group may have the whole machine.
         let whole = limit.or(now.get(C::MemTotal).map(|kib| kib.saturating_mul(1024))).unwrap_or(usage).max(1) as f64;
-        let cpu = self.span().and_then(|span| span.rate(C::GroupCpuNs)).map(|ns| self.say("watch-on-cpu", "share", percent(ns / 1e9)));
+        let cpu = self
+            .span()
+            .and_then(|span| span.rate(C::GroupCpuNs))
+            .map(|ns| self.say("watch-on-cpu", "share", percent(ns / 1e9)));
         let mut panel = self.panel(
             "watch-group",
             Height::Whole,
@@ -313,8 +326,8 @@ impl Teller<'_> {
                 cpu,
             ],
         );
-        let grew = |column| self.span().and_then(|span| span.delta(column)).is_some_and(|grown| grown > 0);
-        panel.alarm = grew(C::GroupOomKills);
+        let killed = self.span().and_then(|span| span.delta(C::GroupOomKills));
+        panel.alarm = killed.is_some_and(|killed| killed > 0);
         Some(panel)
     }
 
@@ -385,10 +398,11 @@ fn round_up(bytes: f64) -> f64 {
 
 /// A length of time, short: `1.5 s`, `50 s`, `3:20`, `1:02:03`.
 fn length(ns: Nanos) -> String {
-    let seconds = ns / SECOND;
+    let tenths = (ns + SECOND / 20) / (SECOND / 10);
+    let seconds = tenths / 10;
     match seconds {
-        0..60 if ns.is_multiple_of(SECOND) => format!("{seconds} s"),
-        0..60 => format!("{:.1} s", ns as f64 / SECOND as f64),
+        0..60 if tenths.is_multiple_of(10) => format!("{seconds} s"),
+        0..60 => format!("{seconds}.{} s", tenths % 10),
         60..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
         _ => format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60),
     }
@@ -421,6 +435,7 @@ mod tests {
         let check = |ns, expected: &str| assert_eq!(length(ns), expected);
         check(5 * SECOND, "5 s");
         check(SECOND / 10 * 32, "3.2 s");
+        check(SECOND * 11 + 400_000, "11 s");
         check(200 * SECOND, "3:20");
         check(3723 * SECOND, "1:02:03");
     }
