@@ -11,8 +11,8 @@ use crate::flags::watch::extras::Extras;
 use crate::flags::watch::split;
 use crate::say::tell;
 use model::device::{Device, DeviceKind};
-use model::{Nanos, SECOND};
 use model::recording::RecordingHead;
+use model::{Nanos, SECOND};
 use monitor::{Part, Watch, present};
 use std::sync::Arc;
 

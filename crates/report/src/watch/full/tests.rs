@@ -39,7 +39,10 @@ fn looks() -> Vec<Look> {
         let storm = second >= 60;
         let mut add = |column, more: u64| look.reading.values[column as usize] += more;
         let ticks = if storm { [20, 20, 0, 160] } else { [60, 20, 118, 2] };
-        [C::CpuUser, C::CpuSystem, C::CpuIdle, C::CpuIowait].into_iter().zip(ticks).for_each(|(column, n)| add(column, n));
+        [C::CpuUser, C::CpuSystem, C::CpuIdle, C::CpuIowait]
+            .into_iter()
+            .zip(ticks)
+            .for_each(|(column, n)| add(column, n));
         add(C::DiskReadSectors, if storm { 40 * MIB / 512 } else { 0 });
         add(C::DiskWriteSectors, if storm { 90 * MIB / 512 } else { 2000 });
         add(C::DiskWrites, 50);
@@ -109,7 +112,12 @@ fn check(scene: &Scene<'_>, language: Language, columns: u16, rows: u16, expecte
 #[test]
 fn on_a_terminal_of_80_by_24() {
     let (looks, host) = (looks(), host());
-    check(&scene(&looks, &host), English, 80, 24, &expect![[r#"
+    check(
+        &scene(&looks, &host),
+        English,
+        80,
+        24,
+        &expect![[r#"
         web1, Linux 6.1.0-18-amd64, CPUs: 2              a column is 2 s  14:03:21  live
         CPU ───────────────────────────── 100 %  Disks ─────────────────────── 200 MiB/s
         busy 20 %  waiting for disks 80 %        read 40.0 MiB/s  written 90.0 MiB/s
@@ -133,8 +141,14 @@ fn on_a_terminal_of_80_by_24() {
         everybody on memory 40 %                                         ███████████████
         everybody on I/O 0 %                                             ███████████████
                                 ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇                          ███████████████
-        q end  p pause  ←→ look back  +- zoom  ? help"#]]);
-    check(&scene(&looks, &host), Japanese, 80, 24, &expect![[r#"
+        q end  p pause  ←→ look back  +- zoom  ? help"#]],
+    );
+    check(
+        &scene(&looks, &host),
+        Japanese,
+        80,
+        24,
+        &expect![[r#"
         web1、Linux 6.1.0-18-amd64、CPU 2 個                1 列は 2 s  14:03:21  表示中
         CPU ───────────────────────────── 100 %  ディスク ──────────────────── 200 MiB/s
         使用 20 %  ディスク待ち 80 %             読み込み 40.0 MiB/s
@@ -158,7 +172,8 @@ fn on_a_terminal_of_80_by_24() {
         全タスクがメモリー待ち 40 %                                      ███████████████
         全タスクが I/O 待ち 0 %                                          ███████████████
                                 ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇                          ███████████████
-        q 終了  p 停止  ←→ 戻る・進む  +- 拡大・縮小  ? ヘルプ"#]]);
+        q 終了  p 停止  ←→ 戻る・進む  +- 拡大・縮小  ? ヘルプ"#]],
+    );
 }
 
 #[test]
@@ -178,7 +193,12 @@ fn a_server_and_its_group_are_panels_too() {
         ];
         levels.iter().for_each(|&(column, value)| look.reading.set(column, value));
     }
-    check(&scene(&looks, &host), English, 100, 30, &expect![[r#"
+    check(
+        &scene(&looks, &host),
+        English,
+        100,
+        30,
+        &expect![[r#"
         web1, Linux 6.1.0-18-amd64, CPUs: 2                                  a column is 2 s  14:03:21  live
         CPU ─────────────────────────────────────── 100 %  Disks ───────────────────────────────── 200 MiB/s
         busy 20 %  waiting for disks 80 %                  read 40.0 MiB/s  written 90.0 MiB/s
@@ -208,7 +228,8 @@ fn a_server_and_its_group_are_panels_too() {
         swap 70.0 MiB  CPU 0 %                                 █████████████████████████████████████████████
             ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇      █████████████████████████████████████████████
             █████████████████████████████████████████████      █████████████████████████████████████████████
-        q end  p pause  ←→ look back  +- zoom  ? help"#]]);
+        q end  p pause  ←→ look back  +- zoom  ? help"#]],
+    );
 }
 
 #[test]
@@ -216,7 +237,12 @@ fn back_in_the_storm_when_looks_were_missed() {
     let (looks, host) = (looks(), host());
     let until = looks.iter().position(|look| look.at_ns() == 1073 * SECOND).unwrap();
     let shown = Scene { state: State::Back(16 * SECOND), column_ns: SECOND, ..scene(&looks[..=until], &host) };
-    check(&shown, English, 60, 20, &expect![[r#"
+    check(
+        &shown,
+        English,
+        60,
+        20,
+        &expect![[r#"
         web1, Linux 6…  a column is 1 s  14:03:21  paused, 16 s back
         between the last two readings passed 4 s
         CPU ────────────────────────────────────────────────── 100 %
@@ -236,14 +262,21 @@ fn back_in_the_storm_when_looks_were_missed() {
         waiting 512  room for 511  refused 3/s  sent again 0/s
         Pressure (PSI) ─────────────────────────────────────── 100 %
         memory 70 %  I/O 20 %  CPU 0 %  everybody on memory 40 %
-        q end  p pause  ←→ look back  +- zoom  ? help"#]]);
+        q end  p pause  ←→ look back  +- zoom  ? help"#]],
+    );
 }
 
 #[test]
 fn help_explains_the_keys() {
     let (looks, host) = (looks(), host());
-    let shown = Scene { help: true, state: State::Playing(10.0), notes: &["no PSI".to_owned()], ..scene(&looks, &host) };
-    check(&shown, English, 60, 16, &expect![[r#"
+    let shown =
+        Scene { help: true, state: State::Playing(10.0), notes: &["no PSI".to_owned()], ..scene(&looks, &host) };
+    check(
+        &shown,
+        English,
+        60,
+        16,
+        &expect![[r#"
         web1, Linux 6.1.…  a column is 2 s  14:03:21  recording, 10x
         no PSI
         Keys ───────────────────────────────────────────────────────
@@ -259,7 +292,8 @@ fn help_explains_the_keys() {
 
 
 
-        q end  p pause  ←→ look back  +- zoom  ? help"#]]);
+        q end  p pause  ←→ look back  +- zoom  ? help"#]],
+    );
 }
 
 #[test]
