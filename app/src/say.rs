@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One line for the user.
 pub(crate) fn say(line: &str) {
@@ -21,7 +22,34 @@ pub(crate) fn print(text: &str) {
 
 /// One line in the name of webdyno, without the numbers that the standard library puts behind the kernel's words.
 pub(crate) fn tell(what: impl Display) {
-    say(&format!("webdyno: {}", without_numbers(&what.to_string())));
+    let line = without_numbers(&what.to_string());
+    match &mut *held() {
+        Some(lines) => lines.push(line),
+        None => say(&format!("webdyno: {line}")),
+    }
+}
+
+/// Lines that wait until a full screen is no longer in their way.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+fn held() -> MutexGuard<'static, Option<Vec<String>>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on lines are kept back: they would stand in the middle of a screen.
+pub(crate) fn hold() {
+    held().get_or_insert_default();
+}
+
+/// What was kept back so far.
+pub(crate) fn kept_back() -> Vec<String> {
+    held().clone().unwrap_or_default()
+}
+
+/// Says what was kept back, and from now on everything at once.
+pub(crate) fn let_go() {
+    let lines = held().take().unwrap_or_default();
+    lines.iter().for_each(tell);
 }
 
 /// An error and its causes in one line, each once: some say their cause themselves.

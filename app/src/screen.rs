@@ -5,7 +5,7 @@
 
 mod terminal;
 
-pub(crate) use terminal::give_back;
+pub(crate) use terminal::{Heard, Key, LEAVE, Terminal, give_back};
 
 use crate::command::report::language;
 use crate::flags::load::LoadFlags;
@@ -26,7 +26,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use terminal::{Heard, Terminal};
 
 /// Between two drawings.
 const ROUND: Duration = Duration::from_millis(200);
@@ -75,7 +74,8 @@ impl Shown {
     }
 }
 
-fn has_screen() -> bool {
+/// Whether there is a terminal that can show more than lines.
+pub(crate) fn has_screen() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let stdout = std::io::stdout();
     !dumb && stdout.is_terminal() && std::io::stderr().is_terminal() && terminal::in_front(stdout.as_fd())
@@ -177,7 +177,8 @@ impl Drop for Screen {
     }
 }
 
-fn give_back_on_panic() {
+/// A panic gives the terminal back before it says what it has to say.
+pub(crate) fn give_back_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let others = std::panic::take_hook();
@@ -229,15 +230,16 @@ fn draw(shared: &Shared, language: Language) -> std::io::Result<()> {
             }
         }
         match terminal.listen(&shared.wake, ROUND, in_front) {
-            Heard::Quit(times) => {
-                (0..times).for_each(|_| interrupt::heed(&shared.interrupted));
-                shared.news().fresh = true;
+            Heard::Keys(keys) => {
+                for key in keys {
+                    match key {
+                        Key::Quit => interrupt::heed(&shared.interrupted),
+                        Key::Redraw => terminal.redraw()?,
+                        _ => continue,
+                    }
+                    shared.news().fresh = true;
+                }
             }
-            Heard::Redraw => {
-                terminal.redraw()?;
-                shared.news().fresh = true;
-            }
-            Heard::Nothing => {}
             Heard::Gone => return Ok(()),
         }
     }

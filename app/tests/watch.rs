@@ -3,6 +3,9 @@
 mod tool;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -49,6 +52,40 @@ impl Watching {
         self.child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
         (self.child.wait().expect("our own child").code(), rest, said)
     }
+}
+
+/// What a terminal of that width is sent, until the watch on it ends, and its exit code.
+fn on_a_terminal(tool: &Tool, columns: u16, args: &[&str]) -> (String, Option<i32>) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&master).expect("our own terminal");
+    unlockpt(&master).expect("our own terminal");
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).expect("our own terminal");
+    let name = ptsname(&master, Vec::new()).expect("a name").into_string().expect("plain text");
+    let slave = File::options().read(true).write(true).open(name).expect("our own terminal");
+    let mut command = tool.command(args);
+    let mut child = command.env("TERM", "xterm").stdout(slave).stderr(Stdio::null()).spawn().expect("webdyno starts");
+    // Ours, or the terminal would never be left by everybody.
+    drop(command);
+    let (mut master, mut sent) = (File::from(master), Vec::new());
+    // The end of a terminal is an error.
+    let _ = master.read_to_end(&mut sent);
+    (String::from_utf8(sent).expect("text"), child.wait().expect("our own child").code())
+}
+
+#[test]
+fn on_a_terminal_rows_change_until_they_are_final_and_fit() {
+    let tool = Tool::new();
+    let (sent, code) = on_a_terminal(&tool, 40, &["watch", "-l", "-y", "-m", "4", "2"]);
+    assert_eq!(code, Some(0), "{sent:?}");
+    // The second line is begun once; updates and the final row come over it, how many of them is a matter of the machine's load.
+    assert_eq!(sent.matches("\x1b[s").count(), 1, "{sent:?}");
+    assert!(sent.contains("\x1b[u"), "{sent:?}");
+    assert!(sent.contains("\x1b[1;31m") && sent.contains("load-avg") && sent.contains("csw"), "{sent:?}");
+    assert!(!sent.contains("used") && sent.contains('>'), "{sent:?}");
+    assert!(sent.ends_with("\n\x1b[0;0m"), "{sent:?}");
+    let (sent, code) = on_a_terminal(&tool, 80, &["watch", "-l", "--nocolor", "--noupdate", "1", "2"]);
+    assert_eq!((code, sent.contains('\x1b'), sent.lines().count()), (Some(0), false, 4), "{sent:?}");
 }
 
 #[test]

@@ -5,8 +5,8 @@
 
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
 use ratatui::{TerminalOptions, Viewport};
-use report::screen::LiveView;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// To the alternate screen, without a cursor.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
 /// Plain letters, a cursor, and back to what was there before.
-pub(super) const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
+pub(crate) const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 /// How long giving back waits for a terminal that takes nothing.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Disables a key that would send a signal.
@@ -79,20 +79,33 @@ pub(super) fn pause(wake: &OwnedFd, longest: Duration) -> io::Result<()> {
 }
 
 /// What came from the terminal, or did not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
-    /// Nothing to act upon.
-    Nothing,
-    /// The user wants to end, so many times over.
-    Quit(usize),
-    /// The user wants everything drawn anew.
-    Redraw,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// Keys, if any.
+    Keys(Vec<Key>),
     /// Nobody is there any more.
     Gone,
 }
 
+/// A key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// The user wants to end.
+    Quit,
+    /// The user wants everything drawn anew.
+    Redraw,
+    /// A letter, digit or sign.
+    Letter(u8),
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+}
+
 /// A terminal that was taken.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     tty: Arc<OwnedFd>,
     grid: ratatui::Terminal<CrosstermBackend<Sheet>>,
     sheet: Sheet,
@@ -101,7 +114,7 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// Takes the terminal that this process was started on.
-    pub(super) fn take() -> io::Result<Terminal> {
+    pub(crate) fn take() -> io::Result<Terminal> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let tty = Arc::new(rustix::fs::open("/dev/tty", flags, Mode::empty())?);
         let before = tcgetattr(&tty)?;
@@ -115,7 +128,7 @@ impl Terminal {
     }
 
     /// Whether it may be drawn on and listened to; what somebody else did to it meanwhile is put right.
-    pub(super) fn is_in_front(&mut self) -> io::Result<bool> {
+    pub(crate) fn is_in_front(&mut self) -> io::Result<bool> {
         if !in_front(self.tty.as_fd()) {
             return Ok(false);
         }
@@ -129,18 +142,21 @@ impl Terminal {
     }
 
     /// Everything is sent again with the next drawing.
-    pub(super) fn redraw(&mut self) -> io::Result<()> {
+    pub(crate) fn redraw(&mut self) -> io::Result<()> {
         self.grid.backend_mut().clear()?;
         self.grid.resize(self.size)
     }
 
     /// Whether its size is another one than when it was last drawn on.
-    pub(super) fn is_resized(&self) -> bool {
+    pub(crate) fn is_resized(&self) -> bool {
         size(&self.tty).is_ok_and(|size| size != self.size)
     }
 
     /// Draws. Waits for the terminal to take it, unless `wake` tells not to.
-    pub(super) fn paint(&mut self, view: &LiveView, wake: &OwnedFd) -> io::Result<()> {
+    pub(crate) fn paint<V>(&mut self, view: &V, wake: &OwnedFd) -> io::Result<()>
+    where
+        for<'v> &'v V: Widget,
+    {
         let size = size(&self.tty)?;
         if size != self.size {
             self.size = size;
@@ -164,7 +180,7 @@ impl Terminal {
     }
 
     /// Waits for keys, for so long at most; `wake` ends it, too. Without `keys` they are left for others.
-    pub(super) fn listen(&self, wake: &OwnedFd, longest: Duration, keys: bool) -> Heard {
+    pub(crate) fn listen(&self, wake: &OwnedFd, longest: Duration, keys: bool) -> Heard {
         let wanted = if keys { PollFlags::IN } else { PollFlags::empty() };
         let mut ready = [PollFd::new(&*self.tty, wanted), PollFd::new(wake, PollFlags::IN)];
         if wait(&mut ready, Some(longest)).is_err() {
@@ -174,15 +190,15 @@ impl Terminal {
         if came.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Heard::Gone;
         }
-        if came.contains(PollFlags::IN) { self.keys() } else { Heard::Nothing }
+        if came.contains(PollFlags::IN) { self.keys() } else { Heard::Keys(Vec::new()) }
     }
 
     fn keys(&self) -> Heard {
         let mut typed = [0; 64];
         match rustix::io::read(&*self.tty, &mut typed) {
             Ok(0) => Heard::Gone,
-            Ok(count) => meaning(&typed[..count]),
-            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+            Ok(count) => Heard::Keys(meaning(&typed[..count])),
+            Err(Errno::AGAIN | Errno::INTR) => Heard::Keys(Vec::new()),
             Err(_) => Heard::Gone,
         }
     }
@@ -237,16 +253,47 @@ impl io::Write for Sheet {
     }
 }
 
-/// What keys mean. Those that send more than one letter begin with an escape and mean nothing here.
-fn meaning(typed: &[u8]) -> Heard {
-    let end = typed.iter().position(|&key| key == 0x1b).unwrap_or(typed.len());
-    let typed = &typed[..end];
-    // Ctrl-C is a signal, unless somebody made it a letter.
-    match typed.iter().filter(|&&key| matches!(key, b'q' | b'Q' | 0x03)).count() {
-        0 if typed.contains(&0x0c) => Heard::Redraw,
-        0 => Heard::Nothing,
-        times => Heard::Quit(times),
+/// What keys mean. Those that send more than one letter begin with an escape; what else begins so is skipped.
+fn meaning(typed: &[u8]) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut rest = typed;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        keys.extend(match first {
+            // Ctrl-C is a signal, unless somebody made it a letter.
+            b'q' | b'Q' | 0x03 => Some(Key::Quit),
+            0x0c => Some(Key::Redraw),
+            0x1b => {
+                let (key, left) = escaped(after);
+                rest = left;
+                key
+            }
+            letter => letter
+                .is_ascii_graphic()
+                .then_some(Key::Letter(*letter))
+                .or((*letter == b' ').then_some(Key::Letter(b' '))),
+        });
     }
+    keys
+}
+
+/// The key behind an escape, and what follows it.
+fn escaped(after: &[u8]) -> (Option<Key>, &[u8]) {
+    let [b'[' | b'O', sequence @ ..] = after else {
+        // What a terminal says of itself has no end that is known here.
+        return (None, &[]);
+    };
+    let Some(end) = sequence.iter().position(|byte| (0x40..=0x7e).contains(byte)) else { return (None, &[]) };
+    let key = match &sequence[..=end] {
+        b"C" => Some(Key::Right),
+        b"D" => Some(Key::Left),
+        b"H" | b"1~" | b"7~" => Some(Key::Home),
+        b"F" | b"4~" | b"8~" => Some(Key::End),
+        b"5~" => Some(Key::PageUp),
+        b"6~" => Some(Key::PageDown),
+        _ => None,
+    };
+    (key, &sequence[end + 1..])
 }
 
 /// One row and column where the terminal does not say how large it is.
@@ -273,12 +320,16 @@ mod tests {
 
     #[test]
     fn keys_have_a_meaning() {
-        let check = |typed: &[u8], expected| assert_eq!(meaning(typed), expected, "{typed:?}");
-        check(b"q", Heard::Quit(1));
-        check(b"Q\x03", Heard::Quit(2));
-        check(b"x\x0c", Heard::Redraw);
-        check(b"abc", Heard::Nothing);
-        check(b"\x1b[A", Heard::Nothing);
-        check(b"\x1b]11;q", Heard::Nothing);
+        let check = |typed: &[u8], expected: &[Key]| assert_eq!(meaning(typed), expected, "{typed:?}");
+        check(b"q", &[Key::Quit]);
+        check(b"Q\x03", &[Key::Quit, Key::Quit]);
+        check(b"x\x0c", &[Key::Letter(b'x'), Key::Redraw]);
+        check(b"p \r", &[Key::Letter(b'p'), Key::Letter(b' ')]);
+        check(b"\x1b[A", &[]);
+        check(b"\x1b[D\x1bOC\x1b[5~\x1b[6~+", &[Key::Left, Key::Right, Key::PageUp, Key::PageDown, Key::Letter(b'+')]);
+        check(b"\x1b[1;5C\x1b[H\x1b[4~", &[Key::Home, Key::End]);
+        check(b"\x1b]11;q", &[]);
+        check(b"\x1b", &[]);
+        check(b"\x1b[", &[]);
     }
 }

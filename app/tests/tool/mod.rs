@@ -1,6 +1,8 @@
 //! The whole tool in a folder of its own: its store, its journals, its plans.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub(crate) mod terminal;
+
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -23,6 +23,9 @@ pub enum DeviceKind {
     Interrupt,
     /// One TCP port that is listened on: connections waiting to be accepted, and how many may.
     Listener,
+    /// One control group beyond the server's: memory used, its limit and swap, bytes; CPU time, ns; time in which all of it waited
+    /// for memory and for disks, us.
+    Group,
 }
 
 impl DeviceKind {
@@ -32,6 +35,7 @@ impl DeviceKind {
         match self {
             DeviceKind::Cpu | DeviceKind::Disk => 8,
             DeviceKind::Interface | DeviceKind::Swap | DeviceKind::Listener => 2,
+            DeviceKind::Group => 6,
             DeviceKind::Interrupt => 1,
         }
     }

@@ -29,4 +29,4 @@ pub use processes::{ProcessFile, processes};
 pub use reader::Reader;
 pub use roots::{Known, RootError, root_of};
 pub use sampler::{Awaited, MonitorError, News, Sampler};
-pub use watch::{GroupDirs, Part, Table, Watch};
+pub use watch::{GroupDirs, NamedGroup, Part, Table, Watch};

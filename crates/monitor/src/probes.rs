@@ -8,6 +8,7 @@ mod cpu;
 mod devices;
 mod disk;
 mod group;
+mod groups;
 mod itself;
 mod kernel;
 mod listeners;
@@ -22,6 +23,7 @@ mod tree_thread;
 use crate::source::{Buffer, Source};
 use crate::watch::{Part, Watch};
 pub use devices::present;
+use groups::Group;
 use listeners::Listeners;
 use model::reading::{Look, Reading};
 use std::path::{Path, PathBuf};
@@ -37,6 +39,7 @@ pub(crate) struct Probes {
     files: Vec<Kept>,
     others: Vec<Box<dyn Probe>>,
     listeners: Option<Listeners>,
+    groups: Vec<Group>,
     buffer: Buffer,
     /// One sentence for each source that is missing.
     pub(crate) notes: Vec<String>,
@@ -64,6 +67,7 @@ impl Probes {
         }
         devices::open(&mut probes, proc_root, &watch.devices);
         group::open(&mut probes, &watch.group);
+        groups::open(&mut probes, watch);
         accept::open(&mut probes, watch.port);
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
@@ -78,6 +82,9 @@ impl Probes {
         for file in &mut self.files {
             file.read(look, &mut self.buffer);
         }
+        for group in &mut self.groups {
+            group.read(look, &mut self.buffer);
+        }
         if let Some(listeners) = &mut self.listeners {
             listeners.read(look, &mut self.buffer);
         }
@@ -87,7 +94,14 @@ impl Probes {
     }
 
     fn none() -> Self {
-        Probes { files: Vec::new(), others: Vec::new(), listeners: None, buffer: Buffer::new(), notes: Vec::new() }
+        Probes {
+            files: Vec::new(),
+            others: Vec::new(),
+            listeners: None,
+            groups: Vec::new(),
+            buffer: Buffer::new(),
+            notes: Vec::new(),
+        }
     }
 
     fn add(&mut self, probe: impl Probe + 'static) {

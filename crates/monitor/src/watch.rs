@@ -25,6 +25,9 @@ pub struct Watch {
     pub parts: Vec<Part>,
     /// The control group of the server.
     pub group: GroupDirs,
+    /// Groups that the roster names, and where they are.
+    #[serde(default)]
+    pub groups: Vec<NamedGroup>,
     /// The root of the server's process tree.
     pub root_pid: Option<u32>,
     /// How often the memory that the processes of the tree share is looked at, in nanoseconds; `None` for never. It is dear, some
@@ -113,6 +116,15 @@ pub enum Table {
     Ipc,
 }
 
+/// A control group by the name that a roster has for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedGroup {
+    /// The name.
+    pub name: String,
+    /// Its directories.
+    pub dirs: GroupDirs,
+}
+
 /// The directories of one control group; one that is `None` leaves its columns absent. Under cgroup v2 all that are given name
 /// the same directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,6 +155,7 @@ impl Default for Watch {
             capacity: 3600,
             parts: all_parts(),
             group: GroupDirs::default(),
+            groups: Vec::new(),
             root_pid: None,
             shares_period_ns: None,
             port: None,

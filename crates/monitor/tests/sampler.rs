@@ -220,7 +220,7 @@ fn a_follower_misses_no_look() {
     let device = |kind, name: &str| Device { kind, name: name.to_owned() };
     let devices = vec![device(DeviceKind::Interface, "no such"), device(DeviceKind::Cpu, "0")];
     let roster = Roster { devices };
-    let mut sampler = start(&Watch { period_ns: PERIOD / 10, devices: roster.clone(), ..watch() });
+    let sampler = start(&Watch { period_ns: PERIOD / 10, devices: roster.clone(), ..watch() });
     let (mut looks, mut next) = (Vec::new(), 0);
     while looks.len() < 20 {
         assert_eq!(sampler.wait(next, Duration::from_secs(20)), Awaited::Look);

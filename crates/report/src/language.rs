@@ -203,6 +203,7 @@ mod tests {
             include_str!("view/series.rs"),
             include_str!("view/table.rs"),
             include_str!("view/trouble.rs"),
+            include_str!("watch/full/words.rs"),
         ];
         let used = |id: &str| {
             let advised = id.strip_suffix("-advice").is_some_and(|id| needed.contains(id));

@@ -86,19 +86,6 @@ impl Child {
         self.reap()
     }
 
-    /// Waits for the end of it and of all that it left behind in its process group, whom we must have adopted; the cost is of all.
-    pub(super) fn wait_for_group(self, limit: Duration, signals: &HeldSignals) -> anyhow::Result<Cost> {
-        let (pid, group) = (self.pid, self.pid.as_raw_nonzero().get());
-        let mut cost = self.wait(limit, signals, None)?;
-        // Fails when nobody is left.
-        let _ = kill_process_group(pid, Signal::TERM);
-        while let Some((_, usage)) = wait4(-group)? {
-            cost.user += time(usage.ru_utime);
-            cost.system += time(usage.ru_stime);
-        }
-        Ok(cost)
-    }
-
     fn ended_within(&self, pause: Duration) -> anyhow::Result<bool> {
         let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
         match poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&pause)) {
@@ -109,11 +96,19 @@ impl Child {
     }
 
     fn reap(&mut self) -> anyhow::Result<Cost> {
-        let Some((status, usage)) = wait4(self.pid.as_raw_nonzero().get())? else {
-            bail!("a child ended unseen");
-        };
+        let mut status = 0;
+        // SAFETY: numbers only, for which zero is a value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers are to locals of the right type, and nobody else waits for this child.
+        while unsafe { libc::wait4(self.pid.as_raw_nonzero().get(), &raw mut status, 0, &raw mut usage) } < 0 {
+            let error = std::io::Error::last_os_error();
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                return Err(error).context("cannot wait for a child");
+            }
+        }
         let wall = self.started.elapsed();
         self.runs = false;
+        let time = |it: libc::timeval| Duration::new(it.tv_sec as u64, it.tv_usec as u32 * 1000);
         Ok(Cost {
             status: ExitStatus::from_raw(status),
             user: time(usage.ru_utime),
@@ -132,27 +127,6 @@ impl Drop for Child {
             let _ = self.reap();
         }
     }
-}
-
-/// Waits for one child, or for any of a process group when the number is negative; none when there is no such child.
-fn wait4(pid: i32) -> anyhow::Result<Option<(i32, libc::rusage)>> {
-    let mut status = 0;
-    // SAFETY: numbers only, for which zero is a value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to locals of the right type, and nobody else waits for this child.
-    while unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) } < 0 {
-        let error = std::io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => {}
-            Some(libc::ECHILD) => return Ok(None),
-            _ => return Err(error).context("cannot wait for a child"),
-        }
-    }
-    Ok(Some((status, usage)))
-}
-
-fn time(it: libc::timeval) -> Duration {
-    Duration::new(it.tv_sec as u64, it.tv_usec as u32 * 1000)
 }
 
 #[cfg(test)]

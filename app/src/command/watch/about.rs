@@ -33,6 +33,14 @@ pub(super) fn group(typed: &str, proc_root: &Path) -> anyhow::Result<GroupDirs> 
     Ok(dirs)
 }
 
+/// One sentence about what a group does not tell, because it is not in every hierarchy.
+pub(super) fn lacks(typed: &str, dirs: &GroupDirs) -> Option<String> {
+    let parts = [(&dirs.memory, "memory"), (&dirs.cpuacct, "CPU time"), (&dirs.unified, "pressure")];
+    let missing: Vec<_> = parts.iter().filter(|(dir, _)| dir.is_none()).map(|(_, what)| *what).collect();
+    (!missing.is_empty())
+        .then(|| format!("--cgroup {typed}: no such group in the hierarchy of {}: dashes", missing.join(", of ")))
+}
+
 /// A hierarchy of groups.
 struct Mount {
     point: PathBuf,
@@ -133,6 +141,10 @@ mod tests {
             cpu: Some(cpu.clone()),
             unified: None,
         };
+        assert_eq!(
+            lacks("a/b", &expected).as_deref(),
+            Some("--cgroup a/b: no such group in the hierarchy of pressure: dashes")
+        );
         for typed in ["a/b".to_owned(), memory.display().to_string(), cpu.display().to_string()] {
             assert_eq!(group(&typed, &dir.path().join("proc")).unwrap(), expected, "{typed}");
         }

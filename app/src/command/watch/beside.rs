@@ -12,11 +12,17 @@ use crate::flags::watch::split;
 use crate::say::tell;
 use model::device::{Device, DeviceKind};
 use model::recording::RecordingHead;
+use model::{Nanos, SECOND};
 use monitor::{Part, Watch, present};
 use std::sync::Arc;
 
 /// CPUs of larger machines are recorded as their sum: each has eight numbers in every look.
 const CPUS: usize = 64;
+
+/// Time between two readings while memory is short.
+const STORM: Nanos = SECOND / 10;
+/// Readings that are kept while this process cannot run: five minutes of a storm.
+const ROOM: usize = 3000;
 
 /// What goes on until it is dropped.
 pub(super) struct Beside {
@@ -29,6 +35,11 @@ pub(super) fn widen(watch: &mut Watch, extras: &Extras) {
     if extras.record || extras.json || extras.screen || extras.metrics.is_some() {
         watch.parts = Part::ALL.to_vec();
         watch.listeners = true;
+    }
+    if extras.record || extras.screen {
+        // What a storm is like shows between the seconds.
+        watch.storm_period_ns = Some(STORM);
+        watch.capacity = watch.capacity.max(ROOM);
     }
     if !(extras.record || extras.metrics.is_some()) {
         return;

@@ -1,11 +1,12 @@
 //! What the flags of a watch mean on this machine: which modules of which devices are drawn how, and what must be read for them.
 
 use super::about;
+use super::alias;
 use super::place::Terminal;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
 use model::{Nanos, SECOND};
-use monitor::{GroupDirs, Part, ProcessFile, Table, Watch, present};
+use monitor::{NamedGroup, Part, ProcessFile, Table, Watch, present};
 use report::watch::choice::{self, Wish};
 use report::watch::{Compat, Module, Shown, Style, TOTAL, Top};
 use std::path::Path;
@@ -83,6 +84,15 @@ impl There<'_> {
         }
     }
 
+    /// What the kernel calls a device that is named in another way.
+    fn kernels_name(&self, kind: DeviceKind, typed: &str) -> String {
+        match (self, kind) {
+            (There::Machine { .. }, DeviceKind::Disk) => alias::disk(typed),
+            (There::Machine { proc_root, .. }, DeviceKind::Interrupt) => alias::interrupt(typed, proc_root),
+            _ => typed.to_owned(),
+        }
+    }
+
     fn tells_pressure(&self) -> bool {
         match self {
             There::Machine { proc_root, .. } => std::fs::read(proc_root.join("pressure/cpu")).is_ok(),
@@ -119,20 +129,26 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         bits: flags.bits.unwrap_or(compat == Compat::Dool),
         force: flags.force,
         colour: flags.colour.unwrap_or(terminal.colour),
+        few_colours: flags.few_colours,
         white_background: flags.white_background,
         ascii: flags.ascii || compat != Compat::Dool,
         ..Style::of(compat)
     };
     let (proc_root, sys_root) = there.roots();
     // What was recorded need not be there any more.
-    let named = |what: &'_ Option<String>| what.clone().filter(|_| matches!(there, There::Machine { .. }));
+    let is_here = matches!(there, There::Machine { .. });
+    let tree = flags.tree.as_deref().filter(|_| is_here);
+    let named = |name: &String| Ok(NamedGroup { name: name.clone(), dirs: about::group(name, proc_root)? });
+    let groups: Vec<_> = flags.groups.iter().filter(|_| is_here).map(named).collect::<anyhow::Result<_>>()?;
+    notes.extend(groups.iter().filter_map(|group| about::lacks(&group.name, &group.dirs)));
     let updates = layout != Layout::Vmstat && flags.updates.unwrap_or(terminal.updates);
     let watch = Watch {
         period_ns: if updates { SECOND } else { SECOND * Nanos::from(flags.delay) },
         capacity: ROOM,
         parts: parts(layout, &shown),
-        group: named(&flags.group).map_or_else(|| Ok(GroupDirs::default()), |group| about::group(&group, proc_root))?,
-        root_pid: named(&flags.tree).map(|tree| about::tree(&tree, proc_root)).transpose()?,
+        group: groups.first().map(|named| named.dirs.clone()).unwrap_or_default(),
+        groups: groups.into_iter().skip(1).collect(),
+        root_pid: tree.map(|tree| about::tree(tree, proc_root)).transpose()?,
         shares_period_ns: flags.tree.is_some().then_some(SHARES),
         listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
@@ -189,11 +205,11 @@ fn files(module: Module) -> &'static [&'static str] {
 }
 
 fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -> Option<Shown> {
-    let about = |what: &Option<String>| Some(Shown { module, devices: what.iter().cloned().collect() });
+    let about = |what: &[String]| Some(Shown { module, devices: what.to_vec() });
     let Some(kind) = kind(module) else {
         return match module {
-            Module::Cgroup => about(&flags.group),
-            Module::Tree => about(&flags.tree),
+            Module::Cgroup => about(&flags.groups),
+            Module::Tree => about(flags.tree.as_slice()),
             // Compiled in and switched off, as distributions have it, is not there.
             Module::Psi if flags.unasked && !there.tells_pressure() => None,
             _ => Some(Shown::total(module)),
@@ -207,8 +223,12 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -
         DeviceKind::Interrupt => &lists.interrupts,
         DeviceKind::Swap => &lists.swaps,
         DeviceKind::Listener => &lists.ports,
+        // Told above.
+        DeviceKind::Group => return about(&flags.groups),
     };
     let (present, whole) = there.of(kind);
+    let named: Option<Vec<String>> =
+        named.as_ref().map(|names| names.iter().map(|name| there.kernels_name(kind, name)).collect());
     let wish = Wish { named: named.as_deref(), full: flags.full };
     let devices = choice::devices(module, compat, wish, &present, &whole);
     (!devices.is_empty()).then_some(Shown { module, devices })
@@ -236,7 +256,12 @@ fn whole_disks(sys_root: &Path, present: &[String]) -> Vec<String> {
 fn roster(shown: &[Shown]) -> Roster {
     let mut devices: Vec<Device> = Vec::new();
     for Shown { module, devices: names } in shown {
-        let Some(kind) = kind(*module) else { continue };
+        let (kind, names) = match (kind(*module), names.as_slice()) {
+            (Some(kind), names) => (kind, names),
+            // The first one is the server's, which has columns.
+            (None, [_, others @ ..]) if *module == Module::Cgroup => (DeviceKind::Group, others),
+            _ => continue,
+        };
         for name in names.iter().filter(|name| *name != TOTAL) {
             let device = Device { kind, name: name.clone() };
             if !devices.contains(&device) {

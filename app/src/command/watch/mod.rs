@@ -4,10 +4,12 @@
 //! When a terminal takes no rows for a while, they are still in the ring and come later, each with its own numbers.
 
 mod about;
+mod alias;
 mod beat;
 mod beside;
 mod csv_file;
 mod feed;
+mod full;
 mod lines;
 mod meant;
 mod metrics;
@@ -83,6 +85,9 @@ impl Asked {
     fn read(name: Name, words: &[String]) -> Result<Asked, Refusal> {
         let (extras, words) = Extras::take(words)?;
         let mut flags = parse(name, &words)?;
+        if extras.screen {
+            flags.said = "";
+        }
         if extras.json {
             // Lines that are drawn anew are no lines; and a program asked, that is told nothing else.
             (flags.updates, flags.said) = (Some(false), "");
@@ -111,6 +116,9 @@ fn watch(asked: &Asked) -> anyhow::Result<Exit> {
     }
     beside::widen(&mut meant.watch, extras);
     let interrupted = interrupt::flag_of_a_watch()?;
+    if extras.screen {
+        return whole_screen(asked, &meant, &interrupted);
+    }
     let mut follower = Follower::new(&meant, asked, rustix::param::page_size() as u64)?;
     if flags.count == Some(0) && meant.layout != Layout::Modules(Compat::Dstat07) {
         return Ok(Exit::Done);
@@ -121,6 +129,17 @@ fn watch(asked: &Asked) -> anyhow::Result<Exit> {
     let _beside = Beside::start(&feed, asked, &meant.watch)?;
     follower.start(&notes);
     follow(&mut feed.follow(), &mut follower, &interrupted)
+}
+
+/// The whole terminal instead of rows.
+fn whole_screen(asked: &Asked, meant: &Meant, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
+    full::check()?;
+    let feed = Feed::start(&meant.watch)?;
+    let beside = Beside::start(&feed, asked, &meant.watch)?;
+    let done = full::live(&feed, asked, meant.watch.period_ns, interrupted);
+    drop(beside);
+    full::part();
+    done
 }
 
 /// Hands every look to the follower, until the last row, the user or the sampler's end.

@@ -99,6 +99,12 @@ pub(super) fn date() -> String {
     Zoned::now().strftime("%d %b %Y %H:%M:%S %Z").to_string()
 }
 
+/// Seconds since 1970 as a time of day here.
+pub(super) fn time_of(epoch: f64) -> String {
+    let time = Timestamp::from_millisecond((epoch * 1000.0) as i64).unwrap_or_default();
+    time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
+}
+
 /// Nanoseconds since 1970 as a date and a time of day here.
 pub(super) fn date_of(wall_ns: i64) -> String {
     let time = Timestamp::from_nanosecond(i128::from(wall_ns)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `--replay ID`: a recording as rows, in any layout: at once into a pipe, as fast as it was on a terminal.
 
 use super::meant::{There, meant_of};
-use super::{Asked, Follower, NOTHING, place};
+use super::{Asked, Follower, NOTHING, full, place};
 use crate::command::report::store_path;
 use crate::exit::Exit;
 use crate::flags::StoreFlag;
@@ -23,6 +23,13 @@ const ROUND: Duration = Duration::from_millis(50);
 /// Shows a recording.
 pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
     let path = store_path(&StoreFlag { path: asked.extras.store.clone() })?;
+    if asked.extras.screen {
+        full::check()?;
+        let interrupted = interrupt::flag_of_a_watch()?;
+        let done = full::recorded(&path, asked, &interrupted);
+        full::part();
+        return done;
+    }
     let store = Store::open_existing(&path)?;
     let recorded = store.recorded(asked.extras.replay.as_deref().unwrap_or(store::LATEST))?;
     let asked = as_recorded(asked, &recorded)?;

@@ -22,8 +22,8 @@ pub(crate) struct WatchFlags {
     pub(crate) said: &'static str,
     /// Devices by name (`-C`, `-D`, `-I`, `-L`, `-N`, `-S`).
     pub(crate) devices: Devices,
-    /// What `--cgroup` is about.
-    pub(crate) group: Option<String>,
+    /// What `--cgroup` is about, which can be given several times.
+    pub(crate) groups: Vec<String>,
     /// What `--tree` is about.
     pub(crate) tree: Option<String>,
     /// All devices where none are named (`-f`).
@@ -34,6 +34,8 @@ pub(crate) struct WatchFlags {
     pub(crate) force: Option<Force>,
     /// `--color`, `--nocolor`.
     pub(crate) colour: Option<bool>,
+    /// No more than sixteen colours (`--color16`).
+    pub(crate) few_colours: bool,
     /// For a white background (`--bw`).
     pub(crate) white_background: bool,
     /// Frames of ASCII where dool has others (`--ascii`).
@@ -96,7 +98,7 @@ pub(crate) enum Name {
 const SHORTS: &str = "acdfghilmno:prstTvyC:D:I:L:N:S:V";
 
 /// Long options that are no modules.
-const LONGS: [&str; 20] = [
+const LONGS: [&str; 22] = [
     "all",
     "ascii",
     "bits",
@@ -104,7 +106,9 @@ const LONGS: [&str; 20] = [
     "bw",
     "bytes",
     "color",
+    "color16",
     "compat=",
+    "display",
     "filesystem",
     "float",
     "full",
@@ -180,12 +184,13 @@ impl WatchFlags {
             unasked: false,
             said: "",
             devices: Devices::default(),
-            group: None,
+            groups: Vec::new(),
             tree: None,
             full: false,
             bits: None,
             force: None,
             colour: None,
+            few_colours: false,
             white_background: false,
             ascii: false,
             headers: true,
@@ -213,6 +218,9 @@ impl WatchFlags {
             "bw" | "black-on-white" => self.white_background = true,
             "ascii" => self.ascii = true,
             "color" => (self.colour, self.updates) = (Some(true), Some(true)),
+            "color16" => (self.colour, self.few_colours, self.updates) = (Some(true), true, Some(true)),
+            // dool shows nothing beside its file without it; we always do.
+            "display" => {}
             "nocolor" => self.colour = Some(false),
             "float" => forced[0] = true,
             "integer" => forced[1] = true,
@@ -223,8 +231,21 @@ impl WatchFlags {
             "list" => return Err(Refusal::List),
             "h" | "help" => return Err(Refusal::Help),
             "V" | "version" => return Err(Refusal::Version),
-            "cgroup" => once(&mut self.group, option, Module::Cgroup, asked)?,
-            "tree" => once(&mut self.tree, option, Module::Tree, asked)?,
+            "cgroup" => {
+                // All of them stand together, where the first one was named.
+                if self.groups.is_empty() {
+                    asked.push(Asked::One(Module::Cgroup));
+                }
+                if !self.groups.iter().any(|group| group == option.value) {
+                    self.groups.push(option.value.to_owned());
+                }
+            }
+            "tree" => {
+                if self.tree.replace(option.value.to_owned()).is_some() {
+                    return Err(mistake("option --tree can be given once"));
+                }
+                asked.push(Asked::One(Module::Tree));
+            }
             name => asked.extend(module(name).map(Asked::One)),
         }
         Ok(())
@@ -282,15 +303,6 @@ impl WatchFlags {
 /// The long option of a module; one that must be told what it is about takes a value.
 fn long(module: Module) -> String {
     format!("{}{}", module.name(), if module.is_named() { "=" } else { "" })
-}
-
-/// A module about one thing, of which there can be one.
-fn once(place: &mut Option<String>, option: &Opt<'_>, module: Module, asked: &mut Vec<Asked>) -> Result<(), Refusal> {
-    if place.replace(option.value.to_owned()).is_some() {
-        return Err(mistake(&format!("option --{} can be given once", option.name)));
-    }
-    asked.push(Asked::One(module));
-    Ok(())
 }
 
 /// The module of a short or long option.

@@ -21,10 +21,10 @@ fn modules_come_in_the_order_given() {
     check("-cmsdlnr", &flags(&[Cpu, Mem, Swap, Disk, Load, Net, Io]));
     check("-r --tcp -c --vm --filesystem -t", &flags(&[Io, Tcp, Cpu, Vm, Fs, Time]));
     check(
-        "--tree apache --listen -L 80,443 --cgroup=web",
+        "--tree apache --listen -L 80,443 --cgroup=web --cgroup db --cgroup web",
         &WatchFlags {
             tree: Some("apache".to_owned()),
-            group: Some("web".to_owned()),
+            groups: vec!["web".to_owned(), "db".to_owned()],
             devices: Devices { ports: Some(vec!["80".to_owned(), "443".to_owned()]), ..Devices::default() },
             ..flags(&[Tree, Listen, Cgroup])
         },
@@ -87,7 +87,7 @@ fn refusals_are_those_of_dstat() {
     check("-c 99999999999", "incorrect argument, try dstat -h for the correct syntax");
     check("-c 0", "delay must be an integer, greater than zero");
     check("--compat sar", "--compat takes dstat-0.7.2, dstat-0.8, dool or vmstat, not \"sar\"");
-    check("--cgroup a --cgroup b", "option --cgroup can be given once");
+    check("--tree a --tree b", "option --tree can be given once");
     check("--tree", "option --tree requires argument, try dstat -h for a list of all the options");
     check("--compat vmstat -c", "--compat vmstat goes with no modules and no --output");
     check("--compat vmstat --output a", "--compat vmstat goes with no modules and no --output");

@@ -59,8 +59,8 @@ pub fn present(proc_root: &Path, kind: DeviceKind) -> Vec<String> {
                 .map(|(at, _)| at.to_string())
                 .collect()
         }
-        // Told above; no file has them.
-        DeviceKind::Listener => Vec::new(),
+        // Told above; and groups are named, not found.
+        DeviceKind::Listener | DeviceKind::Group => Vec::new(),
     }
 }
 

@@ -67,7 +67,7 @@ impl Disks {
         }
         SUMS.iter().zip(sums).for_each(|(&(_, column), sum)| row.set(column, sum));
         // Interval by interval: a disk that was busy for long before must not hide the one that is busy now.
-        self.busiest_ms += busiest;
+        self.busiest_ms = self.busiest_ms.saturating_add(busiest);
         row.set(Column::DiskIoMs, self.busiest_ms);
     }
 }

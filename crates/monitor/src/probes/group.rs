@@ -66,6 +66,8 @@ fn memory_v2(probes: &mut Probes, dir: &Path) {
         key("anon", Column::GroupAnon),
         key("file", Column::GroupFile),
         key("pgmajfault", Column::GroupMajorFaults),
+        // Before 5.9 there is one number, of files.
+        key("workingset_refault", Column::GroupRefaultFile),
         key("workingset_refault_anon", Column::GroupRefaultAnon),
         key("workingset_refault_file", Column::GroupRefaultFile),
     ];

@@ -35,22 +35,40 @@ pub(super) fn open_vmstat(probes: &mut Probes, proc_root: &Path) {
         key("pgpgin", Column::PagedIn),
         key("pgpgout", Column::PagedOut),
         key("pgscan_direct", Column::ScanDirect),
+        // Before 5.9 there is one number for refaults, of files.
+        key("workingset_refault", Column::RefaultFile),
         key("workingset_refault_anon", Column::RefaultAnon),
         key("workingset_refault_file", Column::RefaultFile),
         key("oom_kill", Column::OomKills),
     ];
     probes.keep(&proc_root.join("vmstat"), move |text, row| {
+        zones(text, row);
         key_numbers(text, &vmstat, row);
-        allocations(text, row);
     });
 }
 
-/// Pages are allocated from zones, and which ones there are depends on the machine: `pgalloc_dma32`, `pgalloc_normal` ...
-fn allocations(text: &[u8], row: &mut Reading) {
-    let zone = |line: &[u8]| fields(line).next().is_some_and(|name| name.starts_with(b"pgalloc_"));
-    let pages = lines(text).filter(|line| zone(line)).filter_map(|line| fields(line).nth(1).and_then(number));
-    if let Some(sum) = pages.reduce(u64::saturating_add) {
-        row.set(Column::PageAllocations, sum);
+/// The names of zones, as a kernel may have them.
+const ZONES: [&[u8]; 6] = [b"dma", b"dma32", b"normal", b"high", b"movable", b"device"];
+
+/// What is told for each zone of memory, of which a machine has some: `pgalloc_dma32`, `pgalloc_normal` ... Before 4.8
+/// direct scans are told so, too.
+const BY_ZONE: [(&[u8], Column); 2] = [(b"pgalloc_", Column::PageAllocations), (b"pgscan_direct_", Column::ScanDirect)];
+
+fn zones(text: &[u8], row: &mut Reading) {
+    let mut sums = [None; BY_ZONE.len()];
+    for line in lines(text).filter(|line| line.starts_with(b"pg")) {
+        for (sum, (prefix, _)) in sums.iter_mut().zip(BY_ZONE) {
+            let mut fields = fields(line);
+            let zone = fields.next().and_then(|name| name.strip_prefix(prefix));
+            if zone.is_some_and(|zone| ZONES.contains(&zone))
+                && let Some(pages) = fields.next().and_then(number)
+            {
+                *sum = Some(sum.map_or(pages, |sum: u64| sum.saturating_add(pages)));
+            }
+        }
+    }
+    for (sum, (_, column)) in sums.into_iter().zip(BY_ZONE) {
+        sum.into_iter().for_each(|sum| row.set(column, sum));
     }
 }
 

@@ -119,8 +119,7 @@ mod tests {
             lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n  \
             eth0: 1000 10 0 1 0 0 0 0 2000 20 0 2 0 0 0 0\n\
             wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n";
-        let snmp =
-            "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 -1 5 6 42 0\n";
+        let snmp = "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 -1 5 6 42 0\n";
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
         let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 2 mem 0\n\
             UDPLITE: inuse 9\nRAW: inuse 3\nFRAG: inuse 4 memory 0\n";

@@ -164,8 +164,11 @@ impl Looker {
 
     fn look(&mut self, pids: &[u32]) -> Found {
         self.shares(pids).unwrap_or_else(|| {
-            let swap = pids.iter().filter_map(|&pid| self.kib(pid, "status", &[b"VmSwap:"])).map(|[swap]| swap * 1024);
-            Found { shares: None, swap: swap.sum() }
+            let swap = pids
+                .iter()
+                .filter_map(|&pid| self.kib(pid, "status", &[b"VmSwap:"]))
+                .map(|[swap]| swap.saturating_mul(1024));
+            Found { shares: None, swap: swap.fold(0, u64::saturating_add) }
         })
     }
 
@@ -180,8 +183,8 @@ impl Looker {
             // One that has ended meanwhile has nothing any more.
             if let Some([pss, clean, dirty, swap]) = self.kib(pid, "smaps_rollup", &names) {
                 seen = true;
-                for (sum, kib) in sums.iter_mut().zip([pss, clean + dirty, swap]) {
-                    *sum += kib * 1024;
+                for (sum, kib) in sums.iter_mut().zip([pss, clean.saturating_add(dirty), swap]) {
+                    *sum = sum.saturating_add(kib.saturating_mul(1024));
                 }
             }
         }

@@ -266,10 +266,10 @@ impl Tree {
         if locks_known {
             row.set(Column::TreeLockWaiters, count(&|process| process.waits_for_lock));
         }
-        let resident = || ours().map(|process| process.stat.resident_pages * self.page_size);
-        row.set(Column::TreeRss, resident().sum());
+        let resident = || ours().map(|process| process.stat.resident_pages.saturating_mul(self.page_size));
+        row.set(Column::TreeRss, resident().fold(0, u64::saturating_add));
         row.set(Column::TreeRssLargest, resident().max().unwrap_or(0));
-        row.set(Column::TreeCpuTicks, ours().map(|process| process.stat.ticks).sum());
+        row.set(Column::TreeCpuTicks, ours().map(|process| process.stat.ticks).fold(0, u64::saturating_add));
     }
 }
 

@@ -20,11 +20,11 @@ const LOW: u16 = 6;
 /// Failures, steps and notes that are shown before anything else gets more room.
 const FEW: u16 = 4;
 
-const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
-const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
-const WARNING: Style = Style::new().fg(Color::Yellow);
+pub(crate) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+pub(crate) const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
+pub(crate) const WARNING: Style = Style::new().fg(Color::Yellow);
 // Blue, as most colour-blind readers tell it from red.
-const BAR: Style = Style::new().fg(Color::Blue);
+pub(crate) const BAR: Style = Style::new().fg(Color::Blue);
 const BAD: Style = Style::new().fg(Color::Red);
 
 impl Widget for &LiveView {
@@ -178,7 +178,7 @@ fn stack(parts: &[Part<'_>], area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn heading(title: &str, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn heading(title: &str, area: Rect, buffer: &mut Buffer) {
     let taken = (width(title) as u16 + 1).min(area.width);
     put(title, area, STRONG, buffer);
     put(
@@ -269,20 +269,20 @@ fn draw_facts(facts: &[FactView], mut area: Rect, buffer: &mut Buffer) {
 }
 
 /// Takes the first row; one without height when there is none.
-fn row(area: &mut Rect) -> Rect {
+pub(crate) fn row(area: &mut Rect) -> Rect {
     let first = Rect { height: area.height.min(1), ..*area };
     *area = Rect { y: first.bottom(), height: area.height - first.height, ..*area };
     first
 }
 
 /// A text on one row; what does not fit is cut, and that shows.
-fn put(text: &str, area: Rect, style: Style, buffer: &mut Buffer) {
+pub(crate) fn put(text: &str, area: Rect, style: Style, buffer: &mut Buffer) {
     if !area.intersection(buffer.area).is_empty() {
         buffer.set_stringn(area.x, area.y, clipped(text, area.width.into()), area.width.into(), style);
     }
 }
 
-fn clipped(text: &str, columns: usize) -> String {
+pub(crate) fn clipped(text: &str, columns: usize) -> String {
     if width(text.trim_end()) <= columns {
         return text.to_owned();
     }

@@ -11,7 +11,7 @@
 //! - `draw`: the view on a grid of letters.
 //! - `fit`: which parts there is room for.
 
-mod draw;
+pub(crate) mod draw;
 mod fit;
 mod machine;
 mod seen;

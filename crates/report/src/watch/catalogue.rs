@@ -74,6 +74,8 @@ pub(super) fn quantity(column: Column) -> Quantity {
         Some(better) => better,
         None => (long(group), name),
     };
+    // The unit is told apart from the name, and it is another one.
+    let name = name.strip_suffix("_ns").unwrap_or(name);
     Quantity { group: group.to_owned(), name: name.replace('.', "_"), unit: unit(column) }
 }
 
@@ -159,6 +161,7 @@ fn unit(column: Column) -> Unit {
         (" ms:", MILLISECONDS),
         (", bytes", Unit::Bytes(1)),
         ("Resident bytes", Unit::Bytes(1)),
+        ("Bytes of", Unit::Bytes(1)),
     ];
     match column {
         Column::Uptime => Unit::Seconds(100),
@@ -193,17 +196,26 @@ pub(super) fn of_device(kind: DeviceKind) -> Vec<(&'static str, Unit, bool)> {
         DeviceKind::Swap => vec![("size", KIB, false), ("used", KIB, false)],
         DeviceKind::Interrupt => vec![("interrupts", Unit::Count, true)],
         DeviceKind::Listener => vec![("queue", Unit::Count, false), ("limit", Unit::Count, false)],
+        DeviceKind::Group => vec![
+            ("memory", Unit::Bytes(1), false),
+            ("limit", Unit::Bytes(1), false),
+            ("swap", Unit::Bytes(1), false),
+            ("cpu", NANOSECONDS, true),
+            ("memory_full", MICROSECONDS, true),
+            ("io_full", MICROSECONDS, true),
+        ],
     }
 }
 
 /// Every kind of device, in the order in which they are told.
-pub(super) const KINDS: [DeviceKind; 6] = [
+pub(super) const KINDS: [DeviceKind; 7] = [
     DeviceKind::Cpu,
     DeviceKind::Disk,
     DeviceKind::Interface,
     DeviceKind::Swap,
     DeviceKind::Interrupt,
     DeviceKind::Listener,
+    DeviceKind::Group,
 ];
 
 /// What a kind of device is called.
@@ -215,6 +227,7 @@ pub(super) fn kind_name(kind: DeviceKind) -> &'static str {
         DeviceKind::Swap => "swap",
         DeviceKind::Interrupt => "interrupt",
         DeviceKind::Listener => "port",
+        DeviceKind::Group => "group",
     }
 }
 
@@ -241,6 +254,8 @@ mod tests {
         check(Column::GroupUsage, "cgroup memory Bytes(1)");
         check(Column::GroupThrottledNs, "cgroup throttled Seconds(1000000000)");
         check(Column::TreeRss, "tree rss Bytes(1)");
+        check(Column::TreeSwap, "tree swap Bytes(1)");
+        check(Column::TreeSharesAgeNs, "tree shares_age Seconds(1000000000)");
         check(Column::SamplerLateNs, "sampler late Seconds(1000000000)");
         check(Column::PagedIn, "vm paged_in Bytes(1024)");
         check(Column::Forks, "system forks Count");

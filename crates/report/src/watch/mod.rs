@@ -10,6 +10,7 @@ pub mod choice;
 pub mod csv;
 mod draw;
 mod figures;
+pub mod full;
 pub mod json;
 mod module;
 mod number;
@@ -55,6 +56,8 @@ pub struct Style {
     pub force: Option<Force>,
     /// With colours.
     pub colour: bool,
+    /// No more than sixteen of them, where dool has 256 (`--color16`).
+    pub few_colours: bool,
     /// The background is white (`--bw`).
     pub white_background: bool,
     /// Frames of ASCII; dool alone has others.
@@ -65,10 +68,22 @@ impl Style {
     /// Without colours, in bytes, in ASCII.
     #[must_use]
     pub fn of(compat: Compat) -> Style {
-        Style { compat, bits: false, force: None, colour: false, white_background: false, ascii: true }
+        Style {
+            compat,
+            bits: false,
+            force: None,
+            colour: false,
+            few_colours: false,
+            white_background: false,
+            ascii: true,
+        }
     }
 
     fn theme(&self) -> theme::Theme {
-        if self.colour { theme::Theme::coloured(self.compat, self.white_background) } else { theme::Theme::plain() }
+        if self.colour {
+            theme::Theme::coloured(self.compat, self.white_background, self.few_colours)
+        } else {
+            theme::Theme::plain()
+        }
     }
 }

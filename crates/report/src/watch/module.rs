@@ -160,8 +160,8 @@ impl Module {
     /// Whether it has devices of its own.
     #[must_use]
     pub fn has_devices(self) -> bool {
-        use Module::{Cpu, Disk, DiskQueue, Int, Io, Listen, Net, Swap};
-        matches!(self, Cpu | Disk | DiskQueue | Int | Io | Listen | Net | Swap)
+        use Module::{Cgroup, Cpu, Disk, DiskQueue, Int, Io, Listen, Net, Swap};
+        matches!(self, Cgroup | Cpu | Disk | DiskQueue | Int | Io | Listen | Net | Swap)
     }
 
     /// Whether it is about one thing that must be named: its option takes a value.

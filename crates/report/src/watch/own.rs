@@ -80,7 +80,7 @@ pub(super) fn of_machine(tick: &Tick<'_>, module: Module) -> Numbers {
             gauge(C::GroupUsage),
             gauge(C::GroupLimit),
             gauge(C::GroupSwap),
-            since_the_row_before(tick, C::GroupCpuNs).map(|ns| ns / 1e9 * 100.0),
+            since_the_row_before(tick, C::GroupCpuNs).map(percent_of_a_cpu),
             since_the_row_before(tick, C::GroupPsiMemFull).map(percent_of_time),
             since_the_row_before(tick, C::GroupPsiIoFull).map(percent_of_time),
         ],
@@ -117,8 +117,28 @@ pub(super) fn of_device(tick: &Tick<'_>, module: Module, device: &str) -> Number
         Module::DiskQueue => disk_queue(tick, device),
         Module::Listen if device == TOTAL => vec![tick.gauge(C::ListenQueue), tick.gauge(C::ListenLimit)],
         Module::Listen => [0, 1].map(|at| tick.device_gauge(DeviceKind::Listener, device, at)).to_vec(),
+        Module::Cgroup if tick.roster.of(DeviceKind::Group, device, tick.to.devices).is_some() => group(tick, device),
+        // The first group is the server's, which has columns.
         _ => of_machine(tick, module),
     }
+}
+
+fn group(tick: &Tick<'_>, name: &str) -> Numbers {
+    let gauge = |number| tick.device_gauge(DeviceKind::Group, name, number);
+    let rate = |number| tick.device_rate(DeviceKind::Group, name, number).filter(|_| tick.from.is_some());
+    vec![
+        gauge(0),
+        gauge(1),
+        gauge(2),
+        rate(3).map(percent_of_a_cpu),
+        rate(4).map(percent_of_time),
+        rate(5).map(percent_of_time),
+    ]
+}
+
+/// Of a counter of nanoseconds a second.
+fn percent_of_a_cpu(ns_per_second: f64) -> f64 {
+    ns_per_second / 1e7
 }
 
 /// USER_HZ, which is the same on every architecture that Linux servers have.
@@ -167,11 +187,15 @@ mod tests {
     use super::*;
     use model::SECOND;
     use model::device::{Device, Roster};
-    use model::reading::Look;
+    use model::reading::{ABSENT, Look};
 
     /// The headings and the row of a module, for columns and numbers of a device that had these two values two seconds apart.
     fn check(module: Module, device: &str, columns: &[(C, u64, u64)], numbers: [&[u64]; 2], expected: [&str; 3]) {
-        let kind = if module == Module::Listen { DeviceKind::Listener } else { DeviceKind::Disk };
+        let kind = match module {
+            Module::Listen => DeviceKind::Listener,
+            Module::Cgroup => DeviceKind::Group,
+            _ => DeviceKind::Disk,
+        };
         let named = !numbers[0].is_empty();
         let roster = Roster { devices: if named { vec![Device { kind, name: device.to_owned() }] } else { vec![] } };
         let mut looks = numbers.map(|numbers| Look { devices: numbers.to_vec(), ..Look::empty(0, 0) });
@@ -243,6 +267,8 @@ mod tests {
         let expected =
             ["----------group-web-----------", " mem  limit  swap cpu  mfl ifl", " 800M    -  69.0M  150  25   -"];
         check(Module::Cgroup, "/sys/fs/cgroup/web", &columns, [&[], &[]], expected);
+        let second: [u64; 6] = [800 << 20, ABSENT, 69 << 20, 3_000_000_000, 500_000, ABSENT];
+        check(Module::Cgroup, "web", &[], [&[0; 6], &second], expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The colours of dstat's screen, as escape sequences: none, its own sixteen, or dool's.
+//! The colours of dstat's screen, as escape sequences: none, its own sixteen, or dool's 256.
 //!
 //! A row that is not final yet, because the delay has not passed, is drawn in darker ones.
 
@@ -46,74 +46,118 @@ const PLAIN: Theme = Theme {
     passing: NO_SHADES,
 };
 
-/// Sixteen colours by name; `DARK_` is the normal intensity.
-mod sixteen {
-    pub(super) const BLACK: &str = "\x1b[0;30m";
-    pub(super) const DARK_RED: &str = "\x1b[0;31m";
-    pub(super) const DARK_GREEN: &str = "\x1b[0;32m";
-    pub(super) const DARK_YELLOW: &str = "\x1b[0;33m";
-    pub(super) const DARK_BLUE: &str = "\x1b[0;34m";
-    pub(super) const DARK_MAGENTA: &str = "\x1b[0;35m";
-    pub(super) const DARK_CYAN: &str = "\x1b[0;36m";
-    pub(super) const GRAY: &str = "\x1b[0;37m";
-    pub(super) const DARK_GRAY: &str = "\x1b[1;30m";
-    pub(super) const RED: &str = "\x1b[1;31m";
-    pub(super) const GREEN: &str = "\x1b[1;32m";
-    pub(super) const YELLOW: &str = "\x1b[1;33m";
-    pub(super) const BLUE: &str = "\x1b[1;34m";
-    pub(super) const MAGENTA: &str = "\x1b[1;35m";
-    pub(super) const CYAN: &str = "\x1b[1;36m";
-    pub(super) const WHITE: &str = "\x1b[1;37m";
+/// Escape sequences by the names that dstat has for them; `dark_` is the normal intensity.
+struct Palette {
+    black: &'static str,
+    white: &'static str,
+    red: &'static str,
+    dark_red: &'static str,
+    blue: &'static str,
+    dark_blue: &'static str,
+    /// The same, underlined.
+    blue_underlined: &'static str,
+    green: &'static str,
+    dark_green: &'static str,
+    yellow: &'static str,
+    dark_yellow: &'static str,
+    gray: &'static str,
+    dark_gray: &'static str,
+    magenta: &'static str,
+    dark_magenta: &'static str,
+    cyan: &'static str,
+    dark_cyan: &'static str,
+    dark_cyan_underlined: &'static str,
+    white_on_red: &'static str,
 }
+
+/// What every terminal with colours has.
+const SIXTEEN: Palette = Palette {
+    black: "\x1b[0;30m",
+    white: "\x1b[1;37m",
+    red: "\x1b[1;31m",
+    dark_red: "\x1b[0;31m",
+    blue: "\x1b[1;34m",
+    dark_blue: "\x1b[0;34m",
+    blue_underlined: "\x1b[1;34m\x1b[4m",
+    green: "\x1b[1;32m",
+    dark_green: "\x1b[0;32m",
+    yellow: "\x1b[1;33m",
+    dark_yellow: "\x1b[0;33m",
+    gray: "\x1b[0;37m",
+    dark_gray: "\x1b[1;30m",
+    magenta: "\x1b[1;35m",
+    dark_magenta: "\x1b[0;35m",
+    cyan: "\x1b[1;36m",
+    dark_cyan: "\x1b[0;36m",
+    dark_cyan_underlined: "\x1b[0;36m\x1b[4m",
+    white_on_red: "\x1b[1;37m\x1b[41m",
+};
+
+/// Those that dool takes of 256; its dark cyan is a magenta.
+const MANY: Palette = Palette {
+    black: "\x1b[38;5;0m",
+    white: "\x1b[38;5;15m",
+    red: "\x1b[38;5;9m",
+    dark_red: "\x1b[38;5;88m",
+    blue: "\x1b[38;5;51m",
+    dark_blue: "\x1b[38;5;39m",
+    blue_underlined: "\x1b[38;5;51m\x1b[4m",
+    green: "\x1b[38;5;83m",
+    dark_green: "\x1b[38;5;28m",
+    yellow: "\x1b[38;5;227m",
+    dark_yellow: "\x1b[38;5;214m",
+    gray: "\x1b[38;5;7m",
+    dark_gray: "\x1b[38;5;239m",
+    magenta: "\x1b[38;5;13m",
+    dark_magenta: "\x1b[38;5;5m",
+    cyan: "\x1b[38;5;14m",
+    dark_cyan: "\x1b[38;5;5m",
+    dark_cyan_underlined: "\x1b[38;5;5m\x1b[4m",
+    white_on_red: "\x1b[38;5;15m\x1b[41m",
+};
 
 const RESET: &str = "\x1b[0;0m";
 
-fn on_dark() -> Theme {
-    use sixteen::{
-        BLUE, CYAN, DARK_BLUE, DARK_CYAN, DARK_GRAY, DARK_GREEN, DARK_RED, DARK_YELLOW, GRAY, GREEN, RED, WHITE, YELLOW,
-    };
+fn on_dark(of: &Palette) -> Theme {
     Theme {
-        title: DARK_BLUE,
-        subtitle: "\x1b[1;34m\x1b[4m",
-        frame: DARK_BLUE,
-        subframe: DARK_BLUE,
-        error: "\x1b[1;37m\x1b[41m",
-        input: DARK_GRAY,
+        title: of.dark_blue,
+        subtitle: of.blue_underlined,
+        frame: of.dark_blue,
+        subframe: of.dark_blue,
+        error: of.white_on_red,
+        input: of.dark_gray,
         reset: RESET,
         fixed: Shades {
-            sizes: [RED, YELLOW, GREEN, BLUE, CYAN, WHITE, DARK_RED, DARK_GREEN],
-            text: GRAY,
-            unit: DARK_GRAY,
-            done: WHITE,
+            sizes: [of.red, of.yellow, of.green, of.blue, of.cyan, of.white, of.dark_red, of.dark_green],
+            text: of.gray,
+            unit: of.dark_gray,
+            done: of.white,
         },
         passing: Shades {
-            sizes: [DARK_RED, DARK_YELLOW, DARK_GREEN, DARK_BLUE, DARK_CYAN, GRAY, RED, GREEN],
-            text: DARK_GRAY,
-            unit: DARK_GRAY,
-            done: GRAY,
+            sizes: [of.dark_red, of.dark_yellow, of.dark_green, of.dark_blue, of.dark_cyan, of.gray, of.red, of.green],
+            text: of.dark_gray,
+            unit: of.dark_gray,
+            done: of.gray,
         },
     }
 }
 
-fn on_white(sixth: &'static str, sixth_passing: &'static str) -> Theme {
-    use sixteen::{
-        BLACK, BLUE, CYAN, DARK_BLUE, DARK_CYAN, DARK_GRAY, DARK_GREEN, DARK_MAGENTA, DARK_RED, GREEN, MAGENTA, RED,
-    };
+fn on_white(of: &Palette, sixth: &'static str, sixth_passing: &'static str) -> Theme {
     Theme {
-        subtitle: "\x1b[0;36m\x1b[4m",
+        subtitle: of.dark_cyan_underlined,
         fixed: Shades {
-            sizes: [DARK_RED, DARK_MAGENTA, DARK_GREEN, DARK_BLUE, DARK_CYAN, sixth, RED, GREEN],
-            text: BLACK,
-            unit: BLACK,
-            done: BLACK,
+            sizes: [of.dark_red, of.dark_magenta, of.dark_green, of.dark_blue, of.dark_cyan, sixth, of.red, of.green],
+            text: of.black,
+            unit: of.black,
+            done: of.black,
         },
         passing: Shades {
-            sizes: [RED, MAGENTA, GREEN, BLUE, CYAN, sixth_passing, DARK_RED, DARK_GREEN],
-            text: DARK_GRAY,
-            unit: DARK_GRAY,
-            done: DARK_GRAY,
+            sizes: [of.red, of.magenta, of.green, of.blue, of.cyan, sixth_passing, of.dark_red, of.dark_green],
+            text: of.dark_gray,
+            unit: of.dark_gray,
+            done: of.dark_gray,
         },
-        ..on_dark()
+        ..on_dark(of)
     }
 }
 
@@ -123,17 +167,17 @@ impl Theme {
         PLAIN
     }
 
-    /// What a version of dstat draws on a dark or a white background.
-    pub(super) fn coloured(compat: Compat, white_background: bool) -> Theme {
+    /// What a version of dstat draws on a dark or a white background; `few` for dool with no more than sixteen colours.
+    pub(super) fn coloured(compat: Compat, white_background: bool, few: bool) -> Theme {
+        let of = if compat == Compat::Dool && !few { &MANY } else { &SIXTEEN };
         match (compat, white_background) {
-            (Compat::Dstat07 | Compat::Dstat08, false) => on_dark(),
-            (Compat::Dstat07, true) => on_white(sixteen::GRAY, sixteen::WHITE),
-            (Compat::Dstat08, true) => on_white(sixteen::BLACK, sixteen::DARK_GRAY),
-            (Compat::Dool, true) => Theme { subframe: sixteen::DARK_CYAN, ..Theme::coloured(Compat::Dstat08, true) },
-            // dool's sixteen colours; its 256 are one more theme of the same shape.
+            (Compat::Dstat07 | Compat::Dstat08, false) => on_dark(of),
+            (Compat::Dstat07, true) => on_white(of, of.gray, of.white),
+            (Compat::Dstat08, true) => on_white(of, of.black, of.dark_gray),
+            (Compat::Dool, true) => Theme { subframe: of.dark_cyan, ..on_white(of, of.black, of.dark_gray) },
             (Compat::Dool, false) => {
-                let dark = on_dark();
-                Theme { subframe: sixteen::BLUE, fixed: Shades { unit: sixteen::GRAY, ..dark.fixed.clone() }, ..dark }
+                let dark = on_dark(of);
+                Theme { subframe: of.blue, fixed: Shades { unit: of.gray, ..dark.fixed.clone() }, ..dark }
             }
         }
     }

@@ -1,7 +1,9 @@
 //! `cargo xtask bench monitor`: what a second of watching costs `webdyno watch`, dstat, dool, vmstat, sar and atop.
 //!
-//! A tick costs the CPU time of a long run less that of a short one, by the ticks between them: starting up cancels out. In a
-//! repetition all programs watch the same seconds, each at another moment of them, so that no two work at the same time.
+//! A tick costs the CPU time that a program, its threads and its children have had at a late moment less what they had at an early
+//! one, by the ticks between them; both moments lie in the middle between two ticks. Starting up is not in it: that takes a Python
+//! program a hundred times as long as a tick, and varies by more than all ticks. In a repetition all programs watch the same
+//! seconds, each at another moment of them, so that no two work at the same time.
 
 mod tools;
 
@@ -20,12 +22,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tools::{Case, Watcher, Watchers};
 
-/// Ticks of the short run; the first ones of a program are dearer than the others.
-const SHORT: u32 = 2;
+/// When a program is looked at first: its first ticks are dearer than the others.
+const EARLY: Duration = Duration::from_millis(2500);
 /// Between the starts of two programs.
 const STAGGER: Duration = Duration::from_millis(70);
-/// How much longer than its ticks a program may take.
-const GRACE: Duration = Duration::from_secs(30);
+/// Ticks that a program is asked for beyond those that are measured, so that it still runs when it is looked at last.
+const BEYOND: u32 = 5;
 /// How long a tree of processes may take to be there.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -38,8 +40,8 @@ pub(super) struct Flags {
     /// Repetitions, at least 7 for a published result [default: 7, with --quick 2]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     repeats: Option<u64>,
-    /// Ticks of a long run, a second each [default: 12, with --quick 4]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(3..))]
+    /// Ticks in a repetition, a second each [default: 12, with --quick 4]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     ticks: Option<u32>,
     /// Only see that everything works
     #[arg(long)]
@@ -60,8 +62,6 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     let webdyno = flags.webdyno.as_deref().map(fs::canonicalize).transpose().context("no such webdyno")?;
     let stand =
         Stand { watchers: Watchers::find(webdyno.as_deref()), folder: Folder::make()?, signals: HeldSignals::begin()? };
-    // sar leaves a child behind, whose work is sar's.
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
     let before = Moment::now();
     let mut sections = Vec::new();
     for case in cases {
@@ -92,8 +92,8 @@ fn method(extent: Extent) -> Vec<(String, String)> {
         (
             "CPU per tick",
             format!(
-                "user + system time, children included, of {seconds} ticks less that of {SHORT}, by {}",
-                seconds - SHORT
+                "by the scheduler's count (schedstat), threads and children included, over {seconds} ticks from {:.1} s after the start on",
+                EARLY.as_secs_f64()
             ),
         ),
         ("ratio", "median of the ratios within each repetition".to_owned()),
@@ -114,7 +114,7 @@ struct Stand {
 struct Seen {
     /// Microseconds of CPU time per tick.
     tick: f64,
-    /// Milliseconds of CPU time to start, with the ticks of a short run.
+    /// Milliseconds of CPU time until it is looked at first.
     start: f64,
     /// Largest resident memory in KiB: of the sampler for webdyno.
     kib: Option<u64>,
@@ -153,7 +153,7 @@ fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Result<Section>
     Ok(Section { heading: case.heading, body: vec![summary(&all)], judgements, commands, raw })
 }
 
-/// Lets every program run long and short, all in the same seconds.
+/// Lets every program run, all in the same seconds.
 fn one_repetition(
     stand: &Stand,
     all: &[Turns],
@@ -161,75 +161,74 @@ fn one_repetition(
     backwards: bool,
     words: &dyn Fn(Watcher, u32) -> Vec<String>,
 ) -> anyhow::Result<Vec<Result<Seen, String>>> {
-    let mut order: Vec<(usize, u32)> = (0..all.len()).flat_map(|at| [(at, ticks), (at, SHORT)]).collect();
+    let mut order: Vec<usize> = (0..all.len()).collect();
     if backwards {
         order.reverse();
     }
     let begun = Instant::now();
-    let mut running = Vec::new();
-    for (turn, (at, ticks)) in order.into_iter().enumerate() {
-        sleep((STAGGER * turn as u32).saturating_sub(begun.elapsed()));
-        let watcher = all[at].watcher;
-        let child = stand.watchers.command(watcher, &words(watcher, ticks)).map(|mut command| {
-            command.current_dir(stand.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            Child::start(&mut command, None)
-        });
-        running.push((at, ticks, child));
+    let mut running: Vec<Result<Running, String>> = all.iter().map(|_| Err("not run".to_owned())).collect();
+    for (turn, &at) in order.iter().enumerate() {
+        sleep_until(begun + STAGGER * turn as u32, &stand.signals)?;
+        running[at] = Running::start(stand, all[at].watcher, &words(all[at].watcher, ticks + BEYOND));
     }
-    // Late in the long run, when all memory that will be touched has been.
-    sleep(Duration::from_secs(u64::from(ticks) * 3 / 4).saturating_sub(begun.elapsed()));
-    let kib: Vec<Option<u64>> = running
-        .iter()
-        .map(|(at, length, child)| {
-            let pid = child.as_ref().ok()?.as_ref().ok()?.pid().as_raw_nonzero().get();
-            (*length == ticks).then(|| tools::resident_kib(all[*at].watcher, pid)).flatten()
-        })
-        .collect();
-    let mut found: Vec<Found> = all.iter().map(|_| Found::default()).collect();
-    let limit = Duration::from_secs(ticks.into()) + GRACE;
-    for ((at, length, child), kib) in running.into_iter().zip(kib) {
-        let cost = child.and_then(|child| ended(child, limit, &stand.signals));
-        if stand.signals.came() {
+    for &at in &order {
+        if let Ok(running) = &mut running[at] {
+            sleep_until(running.started + EARLY, &stand.signals)?;
+            running.early = tools::cpu_seconds(running.pid());
+        }
+    }
+    let mut seen: Vec<Result<Seen, String>> = Vec::new();
+    seen.resize(all.len(), Err(String::new()));
+    for &at in &order {
+        seen[at] = match &running[at] {
+            Err(why) => Err(why.clone()),
+            Ok(running) => {
+                sleep_until(running.started + EARLY + Duration::from_secs(ticks.into()), &stand.signals)?;
+                running.seen(ticks).ok_or_else(|| "it ended too early".to_owned())
+            }
+        };
+    }
+    Ok(seen)
+}
+
+/// A program under way; it is ended when this is dropped.
+struct Running {
+    watcher: Watcher,
+    child: Child,
+    started: Instant,
+    early: Option<f64>,
+}
+
+impl Running {
+    fn start(stand: &Stand, watcher: Watcher, words: &[String]) -> Result<Running, String> {
+        let mut command = stand.watchers.command(watcher, words)?;
+        command.current_dir(stand.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let started = Instant::now();
+        let child = Child::start(&mut command, None).map_err(|error| format!("{error:#}"))?;
+        Ok(Running { watcher, child, started, early: None })
+    }
+
+    fn pid(&self) -> i32 {
+        self.child.pid().as_raw_nonzero().get()
+    }
+
+    fn seen(&self, ticks: u32) -> Option<Seen> {
+        let (early, late) = (self.early?, tools::cpu_seconds(self.pid())?);
+        let kib = tools::resident_kib(self.watcher, self.pid());
+        Some(Seen { tick: (late - early) * 1e6 / f64::from(ticks), start: early * 1e3, kib })
+    }
+}
+
+fn sleep_until(moment: Instant, signals: &HeldSignals) -> anyhow::Result<()> {
+    loop {
+        if signals.came() {
             bail!("interrupted");
         }
-        let found = &mut found[at];
-        found.kib = found.kib.or(kib);
-        let slot = if length == SHORT { &mut found.short } else { &mut found.long };
-        match cost {
-            Ok(cost) => *slot = Some(cost),
-            Err(why) => found.failure = Some(why),
+        let left = moment.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
         }
-    }
-    Ok(found.into_iter().map(|found| found.seen(ticks)).collect())
-}
-
-/// CPU seconds of a program from its start to its end.
-fn ended(child: anyhow::Result<Child>, limit: Duration, signals: &HeldSignals) -> Result<f64, String> {
-    match child.and_then(|child| child.wait_for_group(limit, signals)) {
-        Err(error) => Err(format!("{error:#}")),
-        Ok(cost) if !cost.status.success() => Err(cost.status.to_string()),
-        Ok(cost) => Ok((cost.user + cost.system).as_secs_f64()),
-    }
-}
-
-/// What came of both runs of a program.
-#[derive(Default)]
-struct Found {
-    long: Option<f64>,
-    short: Option<f64>,
-    kib: Option<u64>,
-    failure: Option<String>,
-}
-
-impl Found {
-    fn seen(self, ticks: u32) -> Result<Seen, String> {
-        match (self.long, self.short) {
-            (Some(long), Some(short)) => {
-                let tick = (long - short) * 1e6 / f64::from(ticks - SHORT);
-                Ok(Seen { tick, start: short * 1e3, kib: self.kib })
-            }
-            _ => Err(self.failure.unwrap_or_else(|| "not run".to_owned())),
-        }
+        sleep(left.min(Duration::from_millis(250)));
     }
 }
 

@@ -70,7 +70,7 @@ const fn at_most(what: What, limit: f64) -> Goal {
 const RESIDENT: Goal = Goal { what: What::Resident, limit: Limit::Below(12.0) };
 
 const COLUMNS: &str = "-cmsdlnr";
-const EVERYTHING: &str = "-cmsdlnr --psi --tcp --cgroup /";
+const EVERYTHING: &str = "-cmsdlnr --psi --tcp-trouble --listen --cgroup /";
 
 pub(super) const CASES: [Case; 3] = [
     Case {
@@ -198,6 +198,19 @@ pub(super) fn resident_kib(watcher: Watcher, pid: i32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// CPU time that a program has had, its threads and its children included; none when it has ended.
+pub(super) fn cpu_seconds(pid: i32) -> Option<f64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let nanoseconds = threads.flatten().filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    // A zombie has no time any more, but every program that runs has.
+    let own = nanoseconds.sum::<u64>() as f64 / 1e9;
+    let children = children(pid).into_iter().filter_map(cpu_seconds).sum::<f64>();
+    (own > 0.0).then_some(own + children)
+}
+
 /// The processes whose parent that is.
 pub(super) fn children(parent: i32) -> Vec<i32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -223,7 +236,7 @@ mod tests {
         check(Watcher::Webdyno, 0, None, "watch -cmsdlnr 1 9");
         check(Watcher::Dool, 0, None, "-cmsdlnr 1 9");
         check(Watcher::Vmstat, 0, None, "1 10");
-        check(Watcher::Webdyno, 1, Some(77), "watch -cmsdlnr --psi --tcp --cgroup / --tree 77 1 9");
+        check(Watcher::Webdyno, 1, Some(77), "watch -cmsdlnr --psi --tcp-trouble --listen --cgroup / --tree 77 1 9");
     }
 
     #[test]
