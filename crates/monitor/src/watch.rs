@@ -30,6 +30,10 @@ pub struct Watch {
     pub groups: Vec<NamedGroup>,
     /// The root of the server's process tree.
     pub root_pid: Option<u32>,
+    /// Whether those of the tree that wait for a file lock are counted. The kernel makes whoever reads its table of locks wait for
+    /// some milliseconds.
+    #[serde(default = "yes")]
+    pub lock_waiters: bool,
     /// How often the memory that the processes of the tree share is looked at, in nanoseconds; `None` for never. It is dear, some
     /// milliseconds for a large process, and holds up its page faults meanwhile: ten seconds is often enough.
     #[serde(default)]
@@ -92,6 +96,10 @@ impl Part {
         Part::Files,
         Part::Pressure,
     ];
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn all_parts() -> Vec<Part> {
@@ -157,6 +165,7 @@ impl Default for Watch {
             group: GroupDirs::default(),
             groups: Vec::new(),
             root_pid: None,
+            lock_waiters: true,
             shares_period_ns: None,
             port: None,
             listeners: false,

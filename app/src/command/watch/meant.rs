@@ -150,6 +150,8 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         groups: groups.into_iter().skip(1).collect(),
         root_pid: tree.map(|tree| about::tree(tree, proc_root)).transpose()?,
         shares_period_ns: flags.tree.is_some().then_some(SHARES),
+        // No module shows them.
+        lock_waiters: false,
         listeners: shown.iter().any(|shown| shown.module == Module::Listen),
         tables: tables(&shown),
         devices: roster(&shown),

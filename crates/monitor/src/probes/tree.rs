@@ -92,16 +92,21 @@ impl Process {
 }
 
 impl Tree {
-    /// Opens the directory of processes and the table of locks; a missing table is told as a note.
-    pub(super) fn open(proc_root: &Path, root: u32, notes: &mut Vec<String>) -> Result<Self, Errno> {
+    /// Opens the directory of processes and, if lock waiters are wanted, the table of locks; a missing table is told as a note.
+    pub(super) fn open(
+        proc_root: &Path,
+        root: u32,
+        lock_waiters: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let locks = proc_root.join("locks");
         let proc = rustix::fs::open(proc_root, flags, Mode::empty())?;
-        let locks = Source::open(&locks)
-            .inspect_err(|error| {
-                notes.push(format!("{} cannot be read ({error}): lock waiters are absent", locks.display()));
-            })
-            .ok();
+        let mut open_locks = || {
+            let note = |error: &Errno| format!("{} cannot be read ({error}): lock waiters are absent", locks.display());
+            Source::open(&locks).inspect_err(|error| notes.push(note(error))).ok()
+        };
+        let locks = if lock_waiters { open_locks() } else { None };
         Ok(Tree {
             root,
             proc,
@@ -344,7 +349,7 @@ mod tests {
         fake.process(process(50, 1, 'R'));
         fake.process(process(100, 50, 'S'));
         let mut notes = Vec::new();
-        let tree = Tree::open(dir.path(), 100, &mut notes).unwrap();
+        let tree = Tree::open(dir.path(), 100, true, &mut notes).unwrap();
         assert!(notes.is_empty());
         (dir, fake, tree)
     }
@@ -436,8 +441,11 @@ mod tests {
         let fake = FakeTree::new(dir.path());
         fake.process(process(100, 0, 'R'));
         let mut notes = Vec::new();
-        let mut tree = Tree::open(dir.path(), 100, &mut notes).unwrap();
+        let mut tree = Tree::open(dir.path(), 100, true, &mut notes).unwrap();
         check(&mut tree, [1, 0, 0, 1, 0, u64::MAX, 100, 100, 10]);
         assert_eq!(notes.len(), 1, "{notes:?}");
+        let mut tree = Tree::open(dir.path(), 100, false, &mut notes).unwrap();
+        check(&mut tree, [1, 0, 0, 1, 0, u64::MAX, 100, 100, 10]);
+        assert_eq!(notes.len(), 1, "nobody asked for it: {notes:?}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     let Some(root) = watch.root_pid else { return };
     let members = shares::open(probes, watch);
     let handoff = Arc::new(Handoff::default());
-    let tree = Tree::open(&watch.proc_root, root, &mut probes.notes).and_then(|mut tree| {
+    let tree = Tree::open(&watch.proc_root, root, watch.lock_waiters, &mut probes.notes).and_then(|mut tree| {
         // The first look is at every process of the host; the thread shall not begin with that.
         tree.scan(None, &mut Reading::empty(0))?;
         members.iter().for_each(|members| members.are(tree.members()));

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use tools::{Case, Watcher, Watchers};
+use tools::{Case, Cpu, Watcher, Watchers};
 
 /// When a program is looked at first: its first ticks are dearer than the others.
 const EARLY: Duration = Duration::from_millis(2500);
@@ -116,6 +116,8 @@ struct Seen {
     tick: f64,
     /// Milliseconds of CPU time until it is looked at first.
     start: f64,
+    /// Milliseconds of CPU time for PSS and USS since the start, which are not in the ticks.
+    shares: Option<f64>,
     /// Largest resident memory in KiB: of the sampler for webdyno.
     kib: Option<u64>,
 }
@@ -150,7 +152,12 @@ fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Result<Section>
     let commands = all.iter().filter(|turns| turns.seen.iter().any(Option::is_some));
     let commands = commands.map(|turns| tools::shown(turns.watcher, &words(turns.watcher, extent.seconds))).collect();
     let judgements = case.goals.iter().map(|goal| judge(goal, &all)).collect();
-    Ok(Section { heading: case.heading, body: vec![summary(&all)], judgements, commands, raw })
+    let shares = all.iter().find_map(|turns| typical(turns, |seen| seen.shares));
+    let shares = shares.map(|ms| {
+        format!("PSS and USS apart: {ms:.2} ms of CPU time since the start; they are looked at every ten seconds.")
+    });
+    let body = [Some(summary(&all)), shares].into_iter().flatten().collect();
+    Ok(Section { heading: case.heading, body, judgements, commands, raw })
 }
 
 /// Lets every program run, all in the same seconds.
@@ -174,7 +181,7 @@ fn one_repetition(
     for &at in &order {
         if let Ok(running) = &mut running[at] {
             sleep_until(running.started + EARLY, &stand.signals)?;
-            running.early = tools::cpu_seconds(running.pid());
+            running.early = tools::cpu(running.pid());
         }
     }
     let mut seen: Vec<Result<Seen, String>> = Vec::new();
@@ -196,7 +203,7 @@ struct Running {
     watcher: Watcher,
     child: Child,
     started: Instant,
-    early: Option<f64>,
+    early: Option<Cpu>,
 }
 
 impl Running {
@@ -213,9 +220,11 @@ impl Running {
     }
 
     fn seen(&self, ticks: u32) -> Option<Seen> {
-        let (early, late) = (self.early?, tools::cpu_seconds(self.pid())?);
+        let (early, late) = (self.early?, tools::cpu(self.pid())?);
         let kib = tools::resident_kib(self.watcher, self.pid());
-        Some(Seen { tick: (late - early) * 1e6 / f64::from(ticks), start: early * 1e3, kib })
+        // A look at PSS every ten seconds is one or none within a repetition: all since the start are counted.
+        let shares = (late.shares > 0.0).then_some(late.shares * 1e3);
+        Some(Seen { tick: (late.ticks - early.ticks) * 1e6 / f64::from(ticks), start: early.ticks * 1e3, shares, kib })
     }
 }
 
@@ -241,6 +250,7 @@ fn line(watcher: Watcher, seen: Result<&Seen, &String>) -> String {
 
 fn raw_of(watcher: Watcher, repetition: usize, position: usize, seen: &Seen) -> Vec<Raw> {
     let mut values = vec![("tick_us", seen.tick), ("start_ms", seen.start)];
+    values.extend(seen.shares.map(|shares| ("pss_ms", shares)));
     values.extend(seen.kib.map(|kib| ("resident_kib", kib as f64)));
     let raw = |(measure, value)| Raw { tool: watcher.name().to_owned(), repetition, position, measure, value };
     values.into_iter().map(raw).collect()
@@ -334,7 +344,7 @@ mod tests {
     use expect_test::expect;
 
     fn turns(watcher: Watcher, ticks: &[f64]) -> Turns {
-        let seen = |&tick: &f64| (tick > 0.0).then_some(Seen { tick, start: 58.0, kib: Some(6144) });
+        let seen = |&tick: &f64| (tick > 0.0).then_some(Seen { tick, start: 58.0, shares: None, kib: Some(6144) });
         Turns { watcher, seen: ticks.iter().map(seen).collect(), failure: Some("exit status: 2".to_owned()) }
     }
 

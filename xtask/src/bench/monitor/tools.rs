@@ -198,17 +198,31 @@ pub(super) fn resident_kib(watcher: Watcher, pid: i32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// CPU time that a program has had, its threads and its children included; none when it has ended.
-pub(super) fn cpu_seconds(pid: i32) -> Option<f64> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let nanoseconds = threads.flatten().filter_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    });
+/// CPU seconds that a program has had, its threads and its children included.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cpu {
+    /// What is shown for every tick.
+    pub(super) ticks: f64,
+    /// Of webdyno's thread that looks at PSS and USS now and then.
+    pub(super) shares: f64,
+}
+
+/// The CPU time of a program until now; none when it has ended.
+pub(super) fn cpu(pid: i32) -> Option<Cpu> {
+    let mut sum = Cpu::default();
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+        let nanoseconds = read("schedstat").split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        let part = if read("comm").trim() == "shares" { &mut sum.shares } else { &mut sum.ticks };
+        *part += nanoseconds.unwrap_or(0) as f64 / 1e9;
+    }
     // A zombie has no time any more, but every program that runs has.
-    let own = nanoseconds.sum::<u64>() as f64 / 1e9;
-    let children = children(pid).into_iter().filter_map(cpu_seconds).sum::<f64>();
-    (own > 0.0).then_some(own + children)
+    (sum.ticks > 0.0).then(|| {
+        children(pid)
+            .into_iter()
+            .filter_map(cpu)
+            .fold(sum, |sum, child| Cpu { ticks: sum.ticks + child.ticks, shares: sum.shares + child.shares })
+    })
 }
 
 /// The processes whose parent that is.
