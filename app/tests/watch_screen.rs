@@ -41,7 +41,7 @@ fn one_looks_back_and_returns() {
     terminal.press(b"p");
     terminal.shows("paused");
     terminal.press(b"?");
-    terminal.shows("Page Up");
+    terminal.shows("slower");
     terminal.press(b"?\x1b[F+");
     terminal.shows("a column is 2 s").until("live");
     resize(&terminal.master, 120, 40);

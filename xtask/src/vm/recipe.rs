@@ -10,11 +10,6 @@ pub(super) const SWAP_MIB: u64 = 2048;
 /// MiB of the root disk, of which about a third is in use.
 pub(super) const DISK_MIB: u64 = 3072;
 
-/// What each disk can do in a second, as that of the first document's server: its host's memory would make a disk that no page waits for.
-pub(super) const OPERATIONS: u32 = 1000;
-/// MiB a second, likewise: the document's dstat shows 50 to 250.
-pub(super) const THROUGHPUT_MIB: u32 = 150;
-
 /// What apt puts in, beside the essential packages. Recommended ones stay out.
 pub(super) const PACKAGES: [&str; 24] = [
     "apache2",

@@ -1,5 +1,8 @@
 //! The first document's storm, whole and in its own sizes: ten CGI programs of 200 MB at once in 1 GB, for two minutes, under Apache
-//! with MaxRequestWorkers 256. The sampler and `webdyno watch` must lose no second, and totals must be the kernel's; dstat runs beside them.
+//! with MaxRequestWorkers 256.
+//!
+//! The sampler and `webdyno watch` must lose no second, and totals must be the kernel's. Debian's dstat runs beside them; there are up to
+//! three storms, until it has lost something, and when it has not the page says so.
 
 use super::dstat::{self, Rows};
 use super::table::{Table, diskstats, vmstat};
@@ -11,6 +14,8 @@ use std::time::Duration;
 
 /// Seconds of load.
 const STORM: u64 = 120;
+/// How many storms there are at most: dstat does not lose seconds in each.
+const STORMS: usize = 3;
 /// Seconds the sampler watches: the storm, and calm before and after it.
 const WATCHED: u64 = 220;
 /// What a machine that thrashes may take for it.
@@ -31,7 +36,8 @@ ab -q -n 1 -s 300 http://127.0.0.1/cgi-bin/memhog | grep -q 'Complete requests: 
 ";
 
 const STORM_SCRIPT: &str = "\
-mkdir -p /root/storm
+rm -rf /root/storm
+mkdir /root/storm
 cd /root/storm
 counters() { cat /proc/vmstat > $1.vmstat; cat /proc/diskstats > $1.diskstats; cat /proc/pressure/memory > $1.pressure; }
 dstat -T -d -c -m -s -l -n -r -g -p 1 > dstat.txt 2> dstat.err &
@@ -44,7 +50,7 @@ until grep -q . notes.txt; do sleep 0.2; done
 sleep 5
 counters before
 date +%s > began
-ab -q -c 10 -t STORM -n 1000000 -s 600 http://127.0.0.1/cgi-bin/memhog > ab.txt 2>&1
+timeout -s INT STORM ab -q -c 10 -n 1000000 -s 600 http://127.0.0.1/cgi-bin/memhog > ab.txt 2>&1
 date +%s > ended
 systemctl kill -s KILL apache2
 systemctl stop apache2
@@ -63,22 +69,36 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
         let script = script.replace("OURS", OURS).replace("WATCHED", &WATCHED.to_string());
         script.replace("STORM", &STORM.to_string())
     };
-    guest.sh(&fill(PREPARE), SHORT)?;
-    guest.sh(&fill(STORM_SCRIPT), PATIENCE)?;
     let mut seen =
         Seen::titled("A storm of the whole machine, two minutes: ten CGI programs of 200 MB at once in 1 GB");
-    let readings = Table::parse(&file(&guest, "readings.csv")?)?;
-    let watch = dstat::parse(&file(&guest, "watch.txt")?);
-    let rows = dstat::parse(&file(&guest, "dstat.txt")?);
-    let kernel = Kernel::of(&guest)?;
-    setting(&mut seen, &guest, &kernel)?;
-    seconds(&mut seen, &readings, &watch, &rows);
-    totals(&mut seen, &readings, &watch, &rows, &kernel);
-    let notes = file(&guest, "notes.txt")?;
-    seen.say(format!("\nNotes of the sampler:\n\n```\n{}```", notes.replace("ready\n", "")));
-    let watched = file(&guest, "watched").is_ok();
-    seen.expect(watched, || format!("the sampler's {WATCHED} s were over before the storm was"));
+    for n in 1..=STORMS {
+        guest.sh(&fill(PREPARE), SHORT)?;
+        guest.sh(&fill(STORM_SCRIPT), PATIENCE)?;
+        seen.say(format!("\n## Storm {n}"));
+        if judge(&mut seen, &guest)? {
+            return Ok(seen);
+        }
+    }
+    seen.say(format!("\nIn {STORMS} storms dstat lost nothing either."));
     Ok(seen)
+}
+
+/// Writes down one storm; whether dstat lost something in it.
+fn judge(seen: &mut Seen, guest: &Guest) -> anyhow::Result<bool> {
+    let readings = Table::parse(&file(guest, "readings.csv")?)?;
+    let watch = dstat::parse(&file(guest, "watch.txt")?);
+    let rows = dstat::parse(&file(guest, "dstat.txt")?);
+    let kernel = Kernel::of(guest)?;
+    setting(seen, guest, &kernel)?;
+    seconds(seen, &readings, &watch, &rows);
+    totals(seen, &readings, &watch, &rows, &kernel);
+    let notes = file(guest, "notes.txt")?.replace("ready\n", "");
+    if !notes.is_empty() {
+        seen.say(format!("\nNotes of the sampler:\n\n```\n{notes}```"));
+    }
+    let watched = file(guest, "watched").is_ok();
+    seen.expect(watched, || format!("the sampler's {WATCHED} s were over before the storm was"));
+    Ok(rows.gaps + rows.missed > 0)
 }
 
 fn file(guest: &Guest, name: &str) -> anyhow::Result<String> {
@@ -147,7 +167,7 @@ fn setting(seen: &mut Seen, guest: &Guest, kernel: &Kernel) -> anyhow::Result<()
         kernel.major_faults,
         kernel.oom_kills,
     ));
-    seen.expect(kernel.seconds >= STORM, || format!("the storm lasted only {} s", kernel.seconds));
+    seen.expect(kernel.seconds + 1 >= STORM, || format!("the storm lasted only {} s", kernel.seconds));
     seen.expect(kernel.swap_in > 0 && share >= 10.0, || {
         "there was no storm: nothing was read back from swap".to_owned()
     });
@@ -178,7 +198,6 @@ fn seconds(seen: &mut Seen, readings: &Table, watch: &Rows, rows: &Rows) {
     ));
     seen.expect(readings.missing() == 0, || format!("the sampler lost {} seconds", readings.missing()));
     seen.expect(watch.gaps == 0 && watch.rows > 0, || format!("webdyno watch lost {} seconds", watch.gaps));
-    seen.expect(rows.gaps + rows.missed > 0, || "dstat lost nothing: this storm shows no difference".to_owned());
 }
 
 fn totals(seen: &mut Seen, readings: &Table, watch: &Rows, rows: &Rows, kernel: &Kernel) {
