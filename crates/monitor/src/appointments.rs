@@ -27,7 +27,7 @@ pub(crate) struct Appointments {
 /// An appointment that has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// When: of those that are missed together, the earliest.
+    /// When: of those that are missed together, the earliest of the watch.
     pub(crate) at: Nanos,
     /// Whether it lies between the appointments of the watch, with no other missed.
     pub(crate) extra: bool,
@@ -98,9 +98,9 @@ impl Appointments {
                 Err(Errno::INTR) => continue,
                 result => result?,
             };
-            let at = self.next;
+            let missed = self.next;
             self.next += u64::from_ne_bytes(expirations) * self.step;
-            return Ok(Come::Due(Due { at, extra: !on_grid_between(self.start, self.period, at, self.next) }));
+            return Ok(Come::Due(due(self.start, self.period, missed, self.next)));
         }
     }
 }
@@ -110,9 +110,10 @@ fn following(start: Nanos, step: Nanos, now: Nanos) -> Nanos {
     start + (now.saturating_sub(start) / step + 1) * step
 }
 
-/// Whether a grid has a point from `from` on and before `to`.
-fn on_grid_between(start: Nanos, period: Nanos, from: Nanos, to: Nanos) -> bool {
-    following(start, period, from.saturating_sub(1)) < to
+/// What is due of the appointments from `from` on and before `to`: the earliest of the watch, whose period that is, else the earliest.
+fn due(start: Nanos, period: Nanos, from: Nanos, to: Nanos) -> Due {
+    let of_watch = following(start, period, from.saturating_sub(1));
+    if of_watch < to { Due { at: of_watch, extra: false } } else { Due { at: from, extra: true } }
 }
 
 /// Nanoseconds as the kernel wants them.
@@ -132,12 +133,12 @@ mod tests {
         check(1099, 1100);
         check(1100, 1200);
         check(3, 1100);
-        let check = |from, to, expected| assert_eq!(on_grid_between(1000, 100, from, to), expected, "{from} {to}");
-        check(1100, 1110, true);
-        check(1110, 1120, false);
-        check(1110, 1200, false);
-        check(1190, 1210, true);
-        check(1110, 1400, true);
+        let check = |from, to, at, extra| assert_eq!(due(1000, 100, from, to), Due { at, extra }, "{from} {to}");
+        check(1100, 1110, 1100, false);
+        check(1110, 1120, 1110, true);
+        check(1110, 1200, 1110, true);
+        check(1190, 1210, 1200, false);
+        check(1110, 1400, 1200, false);
     }
 
     #[test]
@@ -145,19 +146,19 @@ mod tests {
         let (life, _other) = rustix::pipe::pipe().unwrap();
         let mut appointments = Appointments::every(20_000_000, now()).unwrap();
         let begun = appointments.start;
-        let due = |appointments: &mut Appointments| match appointments.wait(life.as_fd(), None).unwrap() {
+        let next = |appointments: &mut Appointments| match appointments.wait(life.as_fd(), None).unwrap() {
             Come::Due(due) => due,
             come => panic!("{come:?}"),
         };
-        assert!(!due(&mut appointments).extra);
+        assert!(!next(&mut appointments).extra);
         appointments.step(2_000_000, now()).unwrap();
-        let fast: Vec<Due> = (0..20).map(|_| due(&mut appointments)).collect();
+        let fast: Vec<Due> = (0..20).map(|_| next(&mut appointments)).collect();
         for due in &fast {
             assert_eq!((due.at - begun) % 2_000_000, 0);
         }
         assert!(fast.iter().any(|due| due.extra) && fast.iter().any(|due| !due.extra), "{fast:?}");
         appointments.step(20_000_000, now()).unwrap();
-        let slow = due(&mut appointments);
+        let slow = next(&mut appointments);
         assert_eq!(((slow.at - begun) % 20_000_000, slow.extra), (0, false));
     }
 }

@@ -374,7 +374,9 @@ fn play(role: &str, about: Option<&Path>) {
 
 /// They are absent only while the host is short of memory.
 fn the_shares_are_known(sampler: &Sampler) {
-    let row = until("the shares", || sampler.latest().filter(|row| row.get(Column::TreePss).is_some()));
+    // On a busy machine a reading may have been taken without waiting for the tree.
+    let both = |row: &Reading| row.get(Column::TreePss).is_some() && row.get(Column::TreeRss).is_some();
+    let row = until("the shares", || sampler.latest().filter(both));
     let of = |column| row.get(column).unwrap();
     let (pss, uss) = (of(Column::TreePss), of(Column::TreeUss));
     // RSS was counted at another moment: processes of a few hundred kilobytes may have grown meanwhile.
@@ -395,7 +397,7 @@ fn the_server_is_seen_at_work() {
     until("root, four workers, one CGI", || (seen(Column::TreeProcesses) == Some(6)).then_some(()));
     until("one to wait for the lock", || (seen(Column::TreeLockWaiters) == Some(1)).then_some(()));
     until("the worker with a CGI alone to be busy", || (seen(Column::TreeBusyWorkers) == Some(1)).then_some(()));
-    let row = sampler.latest().unwrap();
+    let row = until("the tree", || sampler.latest().filter(|row| row.get(Column::TreeProcesses).is_some()));
     assert_eq!(row.get(Column::TreeWorkers), Some(4));
     assert!(row.get(Column::TreeRss) > row.get(Column::TreeRssLargest));
     assert!(row.get(Column::TreeCpuTicks).is_some());

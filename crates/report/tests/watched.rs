@@ -1,5 +1,7 @@
 //! A watch for programs: JSON lines and OpenMetrics text, against what their formats promise.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests; clippy.toml excepts only test functions")]
+
 use expect_test::{expect, expect_file};
 use model::SECOND;
 use model::device::{Device, DeviceKind, Roster};
