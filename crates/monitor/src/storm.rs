@@ -25,6 +25,9 @@ const CALM: Nanos = 10 * SECOND;
 /// Looks out for storms.
 pub(crate) struct Lookout {
     trigger: Option<OwnedFd>,
+    /// Whether the trigger's next event is to be believed. Its first one counts all that was waited for since the kernel last had a
+    /// trigger, which may be hours of small delays; in a storm another one follows within the window.
+    tried: bool,
     /// The counters at the reading before.
     before: Option<Counters>,
     /// When the storm is over, unless there is another sign.
@@ -50,7 +53,7 @@ impl Lookout {
                 ));
             })
             .ok();
-        Lookout { trigger, before: None, until: 0 }
+        Lookout { trigger, tried: false, before: None, until: 0 }
     }
 
     /// What has an event when memory is short.
@@ -65,7 +68,9 @@ impl Lookout {
 
     /// The alarm had an event.
     pub(crate) fn alarmed(&mut self, now: Nanos) {
-        self.until = now + CALM;
+        if std::mem::replace(&mut self.tried, true) {
+            self.until = now + CALM;
+        }
     }
 
     /// The alarm will have no more events.
@@ -129,7 +134,7 @@ mod tests {
     use testkit::fake_proc::FakeTree;
 
     fn lookout() -> Lookout {
-        Lookout { trigger: None, before: None, until: 0 }
+        Lookout { trigger: None, tried: false, before: None, until: 0 }
     }
 
     fn row(at_s: u64, swap_ins: u64, major_faults: u64) -> Reading {
@@ -168,8 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_is_a_storm() {
+    fn an_alarm_is_a_storm_but_for_the_first() {
         let mut lookout = lookout();
+        lookout.alarmed(SECOND / 2);
+        assert!(!lookout.storm(SECOND));
         lookout.alarmed(SECOND);
         assert!(lookout.storm(10 * SECOND) && !lookout.storm(11 * SECOND));
     }
