@@ -134,6 +134,8 @@ fn renamed(column: Column) -> Option<(&'static str, &'static str)> {
         C::GroupPsiIoSome => ("cgroup", "pressure_io_some"),
         C::GroupPsiIoFull => ("cgroup", "pressure_io_full"),
         C::TreeCpuTicks => ("tree", "cpu"),
+        C::TreeSharesAgeNs => ("tree", "shares_age"),
+        C::TreeSharesCostNs => ("tree", "shares_cost"),
         C::AcceptQueue => ("accept_queue", "length"),
         C::SamplerLateNs => ("sampler", "late"),
         C::SamplerCostNs => ("sampler", "cost"),
@@ -159,6 +161,7 @@ fn unit(column: Column) -> Unit {
         (" ms:", MILLISECONDS),
         (", bytes", Unit::Bytes(1)),
         ("Resident bytes", Unit::Bytes(1)),
+        ("Bytes of", Unit::Bytes(1)),
     ];
     match column {
         Column::Uptime => Unit::Seconds(100),
@@ -251,6 +254,7 @@ mod tests {
         check(Column::GroupUsage, "cgroup memory Bytes(1)");
         check(Column::GroupThrottledNs, "cgroup throttled Seconds(1000000000)");
         check(Column::TreeRss, "tree rss Bytes(1)");
+        check(Column::TreeSwap, "tree swap Bytes(1)");
         check(Column::SamplerLateNs, "sampler late Seconds(1000000000)");
         check(Column::PagedIn, "vm paged_in Bytes(1024)");
         check(Column::Forks, "system forks Count");
@@ -265,7 +269,7 @@ mod tests {
         for &column in Column::ALL {
             let Quantity { group, name, .. } = quantity(column);
             let plain = |text: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-            assert!(plain(&group) && plain(&name), "{group}.{name}");
+            assert!(plain(&group) && plain(&name) && !name.ends_with("_ns"), "{group}.{name}");
             assert!(seen.insert((group, name)), "{}", column.name());
         }
     }
