@@ -35,6 +35,19 @@ fn a_replay_shows_the_same_rows() {
 }
 
 #[test]
+fn a_replay_knows_what_was_named_and_writes_no_file() {
+    let tool = Tool::new();
+    let (own, file) = (std::process::id().to_string(), tool.path("rows.csv"));
+    let name = file.to_str().expect("a path");
+    let done = tool.run(&["watch", "--record", "-m", "--tree", &own, "-l", "--output", name, "1", "2"]);
+    assert_eq!((done.code, done.out.lines().count()), (0, 4), "{done:?}");
+    let written = std::fs::read_to_string(&file).expect("the file");
+    let replayed = tool.run(&["watch", "--replay", "latest"]);
+    assert_eq!((replayed.code, replayed.out.as_str()), (0, done.out.as_str()), "{}", replayed.err);
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), written);
+}
+
+#[test]
 fn a_replay_of_nothing_is_one_line() {
     let tool = Tool::new();
     let check = |args: &[&str], code: i32, expected: &str| {

@@ -94,9 +94,9 @@ columns! {
     DiskInFlight "disk.in_flight" Gauge "/proc/diskstats, operations under way.";
     DiskIoMs "disk.io_ms" Counter "/proc/diskstats io_ticks, ms: what the busiest device of each interval between readings grew by, summed.";
     DiskWeightedMs "disk.weighted_ms" Counter "/proc/diskstats, ms times operations.";
-    NetRxBytes "net.rx_bytes" Counter "/proc/net/dev, all interfaces but lo.";
-    NetTxBytes "net.tx_bytes" Counter "/proc/net/dev, all interfaces but lo.";
-    NetDrops "net.drops" Counter "/proc/net/dev, both directions, all interfaces but lo.";
+    NetRxBytes "net.rx_bytes" Counter "/proc/net/dev, all interfaces but lo, bonds and VLANs.";
+    NetTxBytes "net.tx_bytes" Counter "/proc/net/dev, all interfaces but lo, bonds and VLANs.";
+    NetDrops "net.drops" Counter "/proc/net/dev, both directions, all interfaces but lo, bonds and VLANs.";
     LoopbackBytes "net.lo_bytes" Counter "/proc/net/dev, lo, received.";
     TcpRetransmits "tcp.retransmits" Counter "/proc/net/snmp RetransSegs.";
     TcpListenOverflows "tcp.listen_overflows" Counter "/proc/net/netstat ListenOverflows.";

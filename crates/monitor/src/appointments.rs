@@ -22,6 +22,8 @@ pub(crate) struct Appointments {
     period: Nanos,
     /// Between those that are kept now: the period, or a whole part of it.
     step: Nanos,
+    /// What came together with the last appointment, and is still to be told: an event that was polled does not come again.
+    besides: Option<Come>,
 }
 
 /// An appointment that has come.
@@ -56,15 +58,16 @@ impl Appointments {
     /// One every `period` after `start`.
     pub(crate) fn every(period: Nanos, start: Nanos) -> Result<Self, Errno> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-        let appointments = Appointments { timer, start, next: start + period, period, step: period };
+        let appointments = Appointments { timer, start, next: start + period, period, step: period, besides: None };
         appointments.arm()?;
         Ok(appointments)
     }
 
-    /// From `now` on one every `step`, on a grid that has those of the watch in it.
+    /// From `now` on one every `step`, on a grid that has those of the watch in it. An appointment that has come since it was last
+    /// waited for is not forgotten for that.
     pub(crate) fn step(&mut self, step: Nanos, now: Nanos) -> Result<(), Errno> {
         self.step = step;
-        self.next = following(self.start, step, now);
+        self.next = following(self.start, step, now.min(self.next - 1));
         self.arm()
     }
 
@@ -75,6 +78,9 @@ impl Appointments {
 
     /// Waits for the next appointment, for the closing of the other end of `life`, or for an event of `alarm`.
     pub(crate) fn wait(&mut self, life: BorrowedFd<'_>, alarm: Option<BorrowedFd<'_>>) -> Result<Come, Errno> {
+        if let Some(come) = self.besides.take() {
+            return Ok(come);
+        }
         loop {
             // No event is asked for on `life`: a closed other end is always told, and nothing else can happen to it.
             let fds = &mut [
@@ -89,10 +95,15 @@ impl Appointments {
             if !fds[1].revents().is_empty() {
                 return Ok(Come::End);
             }
-            let alarm = fds[2].revents();
+            let alarm = match fds[2].revents() {
+                none if none.is_empty() => None,
+                PollFlags::PRI => Some(Come::Alarm),
+                _ => Some(Come::Deaf),
+            };
             if fds[0].revents().is_empty() {
-                return Ok(if alarm == PollFlags::PRI { Come::Alarm } else { Come::Deaf });
+                return Ok(alarm.unwrap_or(Come::Deaf));
             }
+            self.besides = alarm;
             let mut expirations = [0; 8];
             match rustix::io::read(&self.timer, &mut expirations) {
                 Err(Errno::INTR) => continue,
@@ -139,6 +150,42 @@ mod tests {
         check(1110, 1200, 1110, true);
         check(1190, 1210, 1200, false);
         check(1110, 1400, 1200, false);
+    }
+
+    #[test]
+    fn an_appointment_that_comes_while_the_step_changes_is_kept() {
+        let (life, _other) = rustix::pipe::pipe().unwrap();
+        let check = |before: Nanos, step: Nanos, late: Nanos| {
+            let start = now();
+            let mut appointments = Appointments::every(100_000_000, start).unwrap();
+            appointments.step(before, start).unwrap();
+            // It was due, and nobody has waited for it yet.
+            appointments.step(step, start + 100_000_000 + late).unwrap();
+            match appointments.wait(life.as_fd(), None).unwrap() {
+                Come::Due(due) => assert_eq!((due.at - start, due.extra), (100_000_000, false), "{before} {step}"),
+                come => panic!("{come:?}"),
+            }
+        };
+        check(100_000_000, 10_000_000, 1_000_000);
+        check(100_000_000, 10_000_000, 25_000_000);
+        check(50_000_000, 100_000_000, 1_000_000);
+    }
+
+    #[test]
+    fn an_alarm_that_comes_with_an_appointment_is_told_after_it() {
+        let (life, _other) = rustix::pipe::pipe().unwrap();
+        // Urgent data has the event that a pressure trigger has.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (from, _) = listener.accept().unwrap();
+        rustix::net::send(&to, b"!", rustix::net::SendFlags::OOB).unwrap();
+        let mut appointments = Appointments::every(20_000_000, now() - 19_000_000).unwrap();
+        // Long enough for both.
+        rustix::event::poll(&mut [PollFd::new(&appointments.timer, PollFlags::IN)], None).unwrap();
+        rustix::event::poll(&mut [PollFd::new(&from, PollFlags::PRI)], None).unwrap();
+        assert!(matches!(appointments.wait(life.as_fd(), Some(from.as_fd())).unwrap(), Come::Due(_)));
+        // The kernel tells a pressure trigger's event to one poll only.
+        assert_eq!(appointments.wait(life.as_fd(), None).unwrap(), Come::Alarm);
     }
 
     #[test]

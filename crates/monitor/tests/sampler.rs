@@ -372,11 +372,12 @@ fn play(role: &str, about: Option<&Path>) {
     children.iter_mut().for_each(|child| drop(child.wait()));
 }
 
-/// They are absent only while the host is short of memory.
+/// They are absent only while the host is short of memory; the tree, too, while it is too busy to be looked at in time.
 fn the_shares_are_known(sampler: &Sampler) {
-    // On a busy machine a reading may have been taken without waiting for the tree.
-    let both = |row: &Reading| row.get(Column::TreePss).is_some() && row.get(Column::TreeRss).is_some();
-    let row = until("the shares", || sampler.latest().filter(both));
+    let known = |row: &Reading| {
+        [Column::TreePss, Column::TreeSharesAgeNs, Column::TreeRss].iter().all(|&column| row.get(column).is_some())
+    };
+    let row = until("the shares", || sampler.latest().filter(known));
     let of = |column| row.get(column).unwrap();
     let (pss, uss) = (of(Column::TreePss), of(Column::TreeUss));
     // RSS was counted at another moment: processes of a few hundred kilobytes may have grown meanwhile.

@@ -15,6 +15,9 @@ use rusqlite::{OptionalExtension, TransactionBehavior, params};
 /// A recording whose last look is younger than this may still be written: it is never forgotten, whatever its size.
 const UNDER_WAY: Nanos = 3600 * model::SECOND;
 
+/// The same in looks, where they are rare: the last one is written when the next one comes.
+const LOOKS_UNDER_WAY: Nanos = 3;
+
 /// `auto_vacuum` of a file that gives pages back when it is told to.
 const INCREMENTAL: i64 = 2;
 
@@ -216,12 +219,14 @@ struct Old {
     id: String,
     last_wall_ns: i64,
     bytes: u64,
+    /// It may still be written while its last look is younger than this.
+    under_way_ns: Nanos,
 }
 
 fn oldest_first(connection: &rusqlite::Connection) -> Result<Vec<Old>, Problem> {
     let mut statement = connection.prepare(
         "SELECT run.key, run.id, run.anchor, max(chunk.wall_ns + chunk.to_ns - chunk.from_ns), \
-         ifnull(sum(length(chunk.data)), 0) \
+         ifnull(sum(length(chunk.data)), 0), run.head \
          FROM run LEFT JOIN chunk ON chunk.run = run.key WHERE kind = ?1 GROUP BY run.key ORDER BY run.key",
     )?;
     let mut rows = statement.query([WATCH])?;
@@ -229,11 +234,13 @@ fn oldest_first(connection: &rusqlite::Connection) -> Result<Vec<Old>, Problem> 
     while let Some(row) = rows.next()? {
         let (anchor, last): (String, Option<i64>) = (row.get(2)?, row.get(3)?);
         let began: Anchor = from_json(&anchor)?;
+        let head: RecordingHead = from_json(&row.get::<_, String>(5)?)?;
         old.push(Old {
             key: row.get(0)?,
             id: row.get(1)?,
             last_wall_ns: last.unwrap_or(began.wall_ns),
             bytes: row.get::<_, i64>(4)?.unsigned_abs(),
+            under_way_ns: UNDER_WAY.max(head.period_ns.saturating_mul(LOOKS_UNDER_WAY)),
         });
     }
     old.sort_by_key(|recording| recording.last_wall_ns);
@@ -247,7 +254,7 @@ fn to_forget(old: &[Old], retention: Retention, now_wall_ns: i64) -> Vec<&Old> {
         .filter(|recording| {
             // A clock that was set back makes what is written now lie in the future: that is not old.
             let age = u64::try_from(now_wall_ns.saturating_sub(recording.last_wall_ns)).unwrap_or(0);
-            let go = age >= UNDER_WAY && (age > retention.age_ns || bytes > retention.bytes);
+            let go = age >= recording.under_way_ns && (age > retention.age_ns || bytes > retention.bytes);
             if go {
                 bytes -= recording.bytes;
             }
@@ -278,6 +285,7 @@ mod tests {
                 id: String::new(),
                 last_wall_ns: (now - hours * HOUR).cast_signed(),
                 bytes,
+                under_way_ns: UNDER_WAY,
             })
             .collect();
         let retention = Retention { age_ns: retention.0 * HOUR, bytes: retention.1 };
@@ -297,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_forgets_nothing() {
-        let old = [Old { key: 1, id: String::new(), last_wall_ns: i64::MAX, bytes: 9 }];
+        let old = [Old { key: 1, id: String::new(), last_wall_ns: i64::MAX, bytes: 9, under_way_ns: UNDER_WAY }];
         assert!(to_forget(&old, Retention { age_ns: 0, bytes: 0 }, 5).is_empty());
     }
 }

@@ -4,7 +4,7 @@
 
 use anyhow::{Context, bail, ensure};
 use monitor::{GroupDirs, Known, root_of};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The directories of a group, named by its path below a hierarchy (`system.slice/apache2.service`) or by a whole path into one.
 pub(super) fn group(typed: &str, proc_root: &Path) -> anyhow::Result<GroupDirs> {
@@ -15,9 +15,11 @@ pub(super) fn group(typed: &str, proc_root: &Path) -> anyhow::Result<GroupDirs> 
     // The longest mount point is the one meant: others may be above it.
     let name = below.min_by_key(|rest| rest.as_os_str().len());
     let name = name.unwrap_or_else(|| Path::new(typed.trim_start_matches('/')));
+    // A way up leads to directories that are no groups.
+    let is_below = !name.components().any(|part| part == Component::ParentDir);
     let of = |has: &dyn Fn(&Mount) -> bool| {
         let dir = mounts.iter().find(|mount| has(mount))?.point.join(name);
-        dir.is_dir().then_some(dir)
+        (is_below && dir.is_dir()).then_some(dir)
     };
     let unified = of(&|mount| mount.unified);
     // What no v1 hierarchy has is v2's.
@@ -148,7 +150,11 @@ mod tests {
         for typed in ["a/b".to_owned(), memory.display().to_string(), cpu.display().to_string()] {
             assert_eq!(group(&typed, &dir.path().join("proc")).unwrap(), expected, "{typed}");
         }
-        let error = group("c", &dir.path().join("proc")).unwrap_err().to_string();
-        assert!(error.starts_with("--cgroup c: there is no such group; groups are directories below "), "{error}");
+        let (above, outside) = (format!("{}/../..", memory.display()), "../../proc");
+        for typed in ["c", outside, &format!("{above}/../../proc")] {
+            let error = group(typed, &dir.path().join("proc")).unwrap_err().to_string();
+            let expected = format!("--cgroup {typed}: there is no such group; groups are directories below ");
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 }

@@ -42,9 +42,11 @@ impl Beat {
         Beat { period_ns, delay, last, start_ns: None, next: 0, next_final: 0, shifted: false, done: false }
     }
 
-    /// What the look of that instant is; `None` when it is no row.
-    pub(super) fn take(&mut self, at_ns: Nanos) -> Option<Moment> {
-        let start = *self.start_ns.get_or_insert(at_ns);
+    /// What the look of that instant is, which came so long after it was due; `None` when it is no row.
+    pub(super) fn take(&mut self, at_ns: Nanos, late_ns: Nanos) -> Option<Moment> {
+        // Where the first look was late, the next ones come sooner than a period after each other.
+        let due_ns = at_ns.saturating_sub(late_ns);
+        let start = *self.start_ns.get_or_insert(due_ns);
         // The sampler's clock and ours began a few microseconds apart.
         let passed = at_ns.saturating_sub(start) + self.period_ns / 50;
         let appointment = passed / self.period_ns;
@@ -55,7 +57,7 @@ impl Beat {
         let late = at_ns.saturating_sub(start).saturating_sub(self.next_final * self.period_ns);
         let late_s = (fixed && late >= LATE).then_some(late as f64 / SECOND as f64);
         if std::mem::take(&mut self.shifted) {
-            self.start_ns = Some(at_ns.saturating_sub(appointment * self.period_ns));
+            self.start_ns = Some(due_ns.saturating_sub(appointment * self.period_ns));
         }
         self.next = appointment + 1;
         if fixed {
@@ -83,7 +85,7 @@ mod tests {
     /// Looks at so many milliseconds, and what becomes of each: `.` nothing, `u` an update, `F` a final row, with its lateness.
     fn check(delay: u64, last: Option<u64>, looks: &[u64], expected: &str) {
         let mut beat = Beat::new(SECOND, delay, last);
-        let told = looks.iter().map(|at| match beat.take(7 * SECOND + at * 1_000_000) {
+        let told = looks.iter().map(|at| match beat.take(7 * SECOND + at * 1_000_000, 0) {
             None => ".".to_owned(),
             Some(Moment { fixed: false, .. }) => "u".to_owned(),
             Some(Moment { late_s: None, .. }) => "F".to_owned(),
@@ -101,11 +103,24 @@ mod tests {
     #[test]
     fn another_sampler_sets_another_clock() {
         let mut beat = Beat::new(SECOND, 1, None);
-        let mut late = |at: u64| beat.take(at * SECOND / 10).map(|moment| moment.late_s);
+        let mut late = |at: u64| beat.take(at * SECOND / 10, 0).map(|moment| moment.late_s);
         assert_eq!((late(70), late(80)), (Some(None), Some(None)));
         beat.shift();
-        let mut late = |at: u64| beat.take(at * SECOND / 10).map(|moment| moment.late_s);
+        let mut late = |at: u64| beat.take(at * SECOND / 10, 0).map(|moment| moment.late_s);
         assert_eq!((late(97), late(107), late(116), late(117)), (Some(Some(0.7)), Some(None), None, Some(None)));
+    }
+
+    #[test]
+    fn a_first_look_that_was_late_makes_no_later_one_early() {
+        let mut beat = Beat::new(SECOND, 1, None);
+        let mut is_row =
+            |at_ms: u64, late_ms: u64| beat.take(7 * SECOND + at_ms * 1_000_000, late_ms * 1_000_000).is_some();
+        assert!(is_row(300, 300) && is_row(1000, 0) && is_row(2400, 400) && is_row(3000, 0));
+        // Neither does that of another sampler.
+        beat.shift();
+        let mut is_row =
+            |at_ms: u64, late_ms: u64| beat.take(7 * SECOND + at_ms * 1_000_000, late_ms * 1_000_000).is_some();
+        assert!(is_row(4700, 300) && is_row(5400, 0) && is_row(6800, 400) && is_row(7400, 0));
     }
 
     #[test]

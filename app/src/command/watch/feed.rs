@@ -7,10 +7,11 @@ use model::reading::Look;
 use monitor::{Awaited, Sampler, Watch};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// A sampler that ended before so many looks will not do better the next time.
+/// A sampler that ended before so many looks, and as soon as this, will not do better the next time.
 const HOPEFUL: u64 = 3;
+const BRIEF: Duration = Duration::from_secs(5);
 
 /// The sampler of a watch.
 pub(super) struct Feed {
@@ -24,6 +25,13 @@ pub(super) struct Feed {
 struct Current {
     number: u64,
     sampler: Arc<Sampler>,
+    since: Instant,
+}
+
+impl Current {
+    fn new(number: u64, sampler: Sampler) -> Current {
+        Current { number, sampler: Arc::new(sampler), since: Instant::now() }
+    }
 }
 
 /// How far somebody is who follows.
@@ -53,8 +61,7 @@ impl Feed {
     /// Starts the sampler.
     pub(super) fn start(watch: &Watch) -> anyhow::Result<Arc<Feed>> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let sampler = Arc::new(start(&program, watch)?);
-        let current = Mutex::new(Current { number: 0, sampler });
+        let current = Mutex::new(Current::new(0, start(&program, watch)?));
         Ok(Arc::new(Feed { watch: watch.clone(), program, current }))
     }
 
@@ -80,11 +87,11 @@ impl Feed {
         if current.number == ended.number {
             let why = ended.sampler.stop().ok().and_then(|mut notes| notes.pop());
             let why = why.unwrap_or_else(|| "the sampler has ended".to_owned());
-            if looks < HOPEFUL {
+            if is_hopeless(looks, ended.since.elapsed()) {
                 return Err(std::io::Error::other(why).into());
             }
             tell(format!("{why}; another one goes on"));
-            *current = Current { number: ended.number + 1, sampler: Arc::new(start(&self.program, &self.watch)?) };
+            *current = Current::new(ended.number + 1, start(&self.program, &self.watch)?);
         }
         Ok(current.clone())
     }
@@ -119,4 +126,23 @@ impl Following {
 fn start(program: &Path, watch: &Watch) -> anyhow::Result<Sampler> {
     // What keeps it from starting is the environment's fault, and so tells the exit code.
     Sampler::start(program, watch).map_err(|error| std::io::Error::other(error).into())
+}
+
+/// Whether there is no sense in another sampler. With a row a minute, one that had a minute was no failure for want of looks.
+fn is_hopeless(looks: u64, lived: Duration) -> bool {
+    looks < HOPEFUL && lived < BRIEF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sampler_that_lived_for_a_while_is_replaced() {
+        let check = |looks, seconds, expected| assert_eq!(is_hopeless(looks, Duration::from_secs(seconds)), expected);
+        check(1, 0, true);
+        check(2, 2, true);
+        check(3, 3, false);
+        check(1, 50, false);
+    }
 }

@@ -36,7 +36,7 @@ use meant::{Meant, meant};
 pub(crate) use metrics::Refusal as NoPort;
 use model::Nanos;
 use model::process::Processes;
-use model::reading::Look;
+use model::reading::{Column, Look};
 use monitor::processes;
 use place::Clock;
 use report::watch::{Compat, csv};
@@ -212,7 +212,8 @@ impl<'a> Follower<'a> {
 
     /// Shows a look of that time, if it is a row; `Break` when it was the last one, or nobody is there to see more.
     fn hear(&mut self, look: &Look, epoch: f64) -> ControlFlow<()> {
-        let Some(moment) = self.beat.take(look.at_ns()) else { return ControlFlow::Continue(()) };
+        let late_ns = look.reading.get(Column::SamplerLateNs).unwrap_or(0);
+        let Some(moment) = self.beat.take(look.at_ns(), late_ns) else { return ControlFlow::Continue(()) };
         let clock = self.clock.text(epoch);
         let processes = self.read_processes();
         let seen = Seen { look, processes: processes.as_ref() };

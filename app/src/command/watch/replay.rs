@@ -79,6 +79,10 @@ fn as_recorded(asked: &Asked, recorded: &Recorded) -> anyhow::Result<Asked> {
         format!("recording {} was made by a webdyno with other options: say which modules to show", recorded.head.id)
     })?;
     flags.said = "";
+    if options.is_empty() {
+        // The file that was written then has its rows.
+        flags.output = None;
+    }
     if times.is_empty() && !options.is_empty() {
         // As dense as it was, and not a row a second.
         flags.delay = u32::try_from(recorded.head.period_ns / SECOND).unwrap_or(1).max(1);

@@ -171,7 +171,8 @@ pub(crate) fn parse(name: Name, words: &[String]) -> Result<WatchFlags, Refusal>
 
 /// Splits words that [`parse`] takes into options and what follows them: delay and count.
 pub(crate) fn split(words: &[String]) -> (&[String], &[String]) {
-    let longs: Vec<&str> = LONGS.into_iter().chain(Module::all().map(Module::name)).collect();
+    let modules: Vec<String> = Module::all().map(long).collect();
+    let longs: Vec<&str> = LONGS.into_iter().chain(modules.iter().map(String::as_str)).collect();
     let left = getopt(words, SHORTS, &longs).map_or(0, |(_, left)| left.len());
     words.split_at(words.len() - left)
 }

@@ -47,6 +47,17 @@ fn no_module_is_the_usual_ones_and_a_word_about_it() {
 }
 
 #[test]
+fn words_are_options_or_times() {
+    let check = |typed: &str, options: usize| {
+        let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(split(&words), words.split_at(options), "{typed}");
+    };
+    check("-c 2 10", 1);
+    check("-L 80,443 --listen", 3);
+    check("-cmg --tree apache --cgroup=web --cgroup db -l 10", 7);
+}
+
+#[test]
 fn delay_and_count() {
     let base = || flags(&[Module::Cpu]);
     check("-c 2 10", &WatchFlags { delay: 2, count: Some(10), ..base() });

@@ -50,7 +50,7 @@ fn dev(text: &[u8], row: &mut Reading) {
         }
         if line[..colon].trim_ascii() == b"lo" {
             row.set(Column::LoopbackBytes, numbers[RX_BYTES]);
-        } else {
+        } else if !lies_on_others(line[..colon].trim_ascii(), text) {
             rx = rx.saturating_add(numbers[RX_BYTES]);
             tx = tx.saturating_add(numbers[TX_BYTES]);
             drops = drops.saturating_add(numbers[RX_DROPS]).saturating_add(numbers[TX_DROPS]);
@@ -59,6 +59,20 @@ fn dev(text: &[u8], row: &mut Reading) {
     row.set(Column::NetRxBytes, rx);
     row.set(Column::NetTxBytes, tx);
     row.set(Column::NetDrops, drops);
+}
+
+/// Bonds and VLANs, by their names as dstat does it: their traffic is that of interfaces which are counted, too. A VLAN that was
+/// moved into a container without the interface below it is all that there is.
+fn lies_on_others(name: &[u8], text: &[u8]) -> bool {
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let is_bond = name.strip_prefix(b"bond").is_some_and(is_number);
+    let below = name.iter().rposition(|&byte| byte == b'.').filter(|&point| is_number(&name[point + 1..]));
+    is_bond || below.is_some_and(|point| lines(text).any(|line| name_of(line) == Some(&name[..point])))
+}
+
+fn name_of(line: &[u8]) -> Option<&[u8]> {
+    let colon = line.iter().rposition(|&byte| byte == b':')?;
+    Some(line[..colon].trim_ascii())
 }
 
 /// Files that name their columns in one line and give the numbers in the next, both with the same first field.
@@ -118,7 +132,9 @@ mod tests {
             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
             lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n  \
             eth0: 1000 10 0 1 0 0 0 0 2000 20 0 2 0 0 0 0\n\
-            wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n";
+            wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n\
+            bond0: 90000 9 0 9 0 0 0 0 90000 9 0 9 0 0 0 0\neth0.12: 90000 9 0 9 0 0 0 0 90000 9 0 9 0 0 0 0\n\
+            eth7.3: 100 9 0 0 0 0 0 0 100 9 0 0 0 0 0 0\n";
         let snmp = "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 -1 5 6 42 0\n";
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
         let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 2 mem 0\n\
@@ -127,8 +143,8 @@ mod tests {
             &[("net/dev", dev), ("net/snmp", snmp), ("net/netstat", netstat), ("net/sockstat", sockstat)],
             open,
             &[
-                (NetRxBytes, 8000),
-                (NetTxBytes, 10_000),
+                (NetRxBytes, 8100),
+                (NetTxBytes, 10_100),
                 (NetDrops, 7),
                 (LoopbackBytes, 500),
                 (TcpRetransmits, 42),

@@ -41,6 +41,8 @@ pub(super) const ROOM: usize = 4096;
 /// The process tree under one root.
 pub(super) struct Tree {
     root: u32,
+    /// It was there, and has gone: another process may have its number by now.
+    root_has_gone: bool,
     proc: OwnedFd,
     locks: Option<Source>,
     page_size: u64,
@@ -109,6 +111,7 @@ impl Tree {
         let locks = if lock_waiters { open_locks() } else { None };
         Ok(Tree {
             root,
+            root_has_gone: false,
             proc,
             locks,
             page_size: rustix::param::page_size() as u64,
@@ -126,12 +129,14 @@ impl Tree {
     /// that is known: counted before this call, it may only be too low.
     pub(super) fn scan(&mut self, forks: Option<u64>, row: &mut Reading) -> Result<(), Errno> {
         self.scans += 1;
+        let had_root = find(&self.followed, self.root).is_some();
         if forks.is_none() || forks != self.listed_at || self.scans >= LIST_EVERY || self.unknown() {
             self.list()?;
             self.follow_new()?;
             (self.listed_at, self.scans) = (forks, 0);
         }
         self.read_followed();
+        self.root_has_gone |= had_root && find(&self.followed, self.root).is_none();
         self.take_sides();
         self.forget_foreign();
         self.find_parents();
@@ -182,9 +187,10 @@ impl Tree {
                     has_child: false,
                     waits_for_lock: false,
                 }),
-                // It has gone since the listing.
-                Err(Errno::NOENT | Errno::SRCH) => {}
-                Err(error) => return Err(error),
+                // We are short of something, and could not open those of the server either.
+                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(error),
+                // It has gone since the listing, or is not ours to be seen (/proc with `hidepid`).
+                Err(_) => {}
             }
         }
         self.followed.sort_unstable_by_key(|process| process.pid);
@@ -221,7 +227,7 @@ impl Tree {
 
     fn side_of(&self, process: &Process) -> Side {
         let parent = process.stat.parent;
-        if process.pid == self.root {
+        if process.pid == self.root && !self.root_has_gone {
             Side::Ours
         } else if parent == 0 || self.foreign.binary_search(&parent).is_ok() {
             Side::Foreign
@@ -433,6 +439,20 @@ mod tests {
         fake.remove(100);
         fake.process(process(101, 1, 'S'));
         check(&mut tree, [0; 9]);
+        // Much later its number is given to somebody else, who has children, too.
+        fake.process(process(100, 50, 'S'));
+        fake.process(process(102, 100, 'S'));
+        check(&mut tree, [0; 9]);
+        check(&mut tree, [0; 9]);
+    }
+
+    #[test]
+    fn one_that_cannot_be_opened_is_in_nobodys_way() {
+        let (_dir, fake, mut tree) = fake();
+        // A file instead of a folder stands for a refusal, which root never meets.
+        fake.file("200", "");
+        fake.process(process(201, 100, 'S'));
+        check(&mut tree, [2, 1, 0, 0, 0, 0, 301, 201, 20]);
     }
 
     #[test]

@@ -181,6 +181,20 @@ fn forgets(path: &Path, count: i64) -> (u64, u64) {
 }
 
 #[test]
+fn a_watch_with_rare_looks_is_not_forgotten_between_two_of_them() {
+    let (_folder, mut store) = new_store();
+    let now = 1000 * HOUR;
+    let slow = RecordingHead { period_ns: 2 * HOUR.unsigned_abs(), ..head("slow", now) };
+    store.begin_recording(&slow).unwrap();
+    store.append(&slow, &chunk(0..1, now)).unwrap();
+    let retention = Retention { age_ns: u64::MAX, bytes: 0 };
+    // The next look was two hours later, and is written when the one after it comes.
+    assert!(store.forget(retention, now + 4 * HOUR).unwrap().is_empty());
+    store.append(&slow, &chunk(7200..7201, now + 2 * HOUR)).unwrap();
+    assert_eq!(store.forget(retention, now + 9 * HOUR).unwrap(), ["slow"]);
+}
+
+#[test]
 fn what_is_forgotten_gives_its_room_back() {
     let folder = tempfile::tempdir().unwrap();
     let (before, after) = forgets(&folder.path().join("new.sqlite"), 8);
