@@ -101,7 +101,7 @@ fn a_plan_with_a_mistake() {
     check(&EMBEDDED.replace("= 10", "= \"ten\""), 2, &["plan.toml:8", "load.a.requests", "must be a whole number"]);
     let duration = EMBEDDED.replace("requests = 10", "duration = 300");
     check(&duration, 2, &["plan.toml:8", "load.a.duration", "\"300s\""]);
-    check(&EMBEDDED.replace("\"embedded\"", "\"nginx\""), 2, &["plan.toml:3", "unknown value `nginx`", "`apache`"]);
+    check(&EMBEDDED.replace("\"embedded\"", "\"iis\""), 2, &["plan.toml:3", "unknown value `iis`", "`apache`"]);
     check(&EMBEDDED.replace("Workers 2", "Wrokers 2"), 2, &["plan.toml:4", "Wrokers"]);
     check(&EMBEDDED.replace("Workers 2", "Workers many"), 2, &["plan.toml:4", "Workers"]);
 }

@@ -134,7 +134,7 @@ columns! {
     TreeLockWaiters "tree.lock_waiters" Gauge "Processes of the server that wait for a file lock, from /proc/locks.";
     TreeRss "tree.rss" Gauge "Resident bytes summed over the server's processes; shared pages are counted more than once.";
     TreeRssLargest "tree.rss_largest" Gauge "Resident bytes of the largest process.";
-    TreeCpuTicks "tree.cpu_ticks" Gauge "User and system clock ticks of the processes alive now and of their waited-for children; falls when one leaves.";
+    TreeCpuTicks "tree.cpu_ticks" Gauge "User and system clock ticks of the processes, dead ones included until they are waited for, and of their waited-for children; falls when one leaves for good.";
     AcceptQueue "accept.queue" Gauge "Connections waiting to be accepted on the server's port.";
     AcceptLimit "accept.limit" Gauge "The most that may wait there.";
     SamplerLateNs "sampler.late_ns" Gauge "How long after its appointed time this reading began, ns.";

@@ -12,6 +12,8 @@ pub(super) struct CsvFile {
     file: File,
     /// Its length after the last whole row; `None` for what has no length, such as a pipe.
     whole: Option<u64>,
+    /// What goes before the next row, because it has not been written yet.
+    headings: String,
     /// Rows that could not be written since the last one that could.
     missing: u64,
 }
@@ -24,14 +26,21 @@ impl CsvFile {
         let file = File::options().append(true).create(true).open(path).with_context(why)?;
         let kind = file.metadata().with_context(why)?;
         let whole = kind.is_file().then_some(kind.len());
-        Ok((CsvFile { path: path.to_owned(), file, whole, missing: 0 }, was_there))
+        Ok((CsvFile { path: path.to_owned(), file, whole, headings: String::new(), missing: 0 }, was_there))
+    }
+
+    /// Headings, to be written with the first row for which there is room: without them nobody knows what the rows tell.
+    pub(super) fn head(&mut self, headings: String) {
+        self.headings = headings;
     }
 
     /// Appends whole rows. What must be said about it is returned: once when rows begin to be missing, once when they no longer are.
     pub(super) fn append(&mut self, rows: &str) -> Option<String> {
-        match self.file.write_all(rows.as_bytes()) {
+        let text = self.headings.clone() + rows;
+        match self.file.write_all(text.as_bytes()) {
             Ok(()) => {
-                self.whole = self.whole.map(|whole| whole + rows.len() as u64);
+                self.headings.clear();
+                self.whole = self.whole.map(|whole| whole + text.len() as u64);
                 let missing = std::mem::take(&mut self.missing);
                 (missing > 0).then(|| format!("{} is written again; {missing} rows are missing in it", self.path))
             }
@@ -65,6 +74,20 @@ mod tests {
         assert_eq!(full.append("5,6\n").as_deref(), Some(said));
         assert_eq!(full.append("7,8\n"), None);
         assert_eq!(std::fs::read_to_string(room).unwrap(), "5,6\n7,8\n");
+    }
+
+    #[test]
+    fn headings_wait_for_room_as_well() {
+        let (mut full, _) = CsvFile::open("/dev/full").unwrap();
+        full.head("\"a\",\"b\"\n".to_owned());
+        assert!(full.append("1,2\n").is_some());
+        let folder = tempfile::tempdir().unwrap();
+        let room = folder.path().join("room.csv");
+        full.file = File::create(&room).unwrap();
+        let said = "/dev/full is written again; 1 rows are missing in it";
+        assert_eq!(full.append("3,4\n").as_deref(), Some(said));
+        assert_eq!(full.append("5,6\n"), None);
+        assert_eq!(std::fs::read_to_string(room).unwrap(), "\"a\",\"b\"\n3,4\n5,6\n");
     }
 
     #[test]

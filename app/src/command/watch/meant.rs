@@ -125,6 +125,7 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
             None => notes.push(format!("no {} is there to be shown", module.name())),
         }
     }
+    notes.extend(silent_ports(&shown, there));
     let style = Style {
         bits: flags.bits.unwrap_or(compat == Compat::Dool),
         force: flags.force,
@@ -228,12 +229,28 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -
         // Told above.
         DeviceKind::Group => return about(&flags.groups),
     };
-    let (present, whole) = there.of(kind);
+    let (mut present, whole) = there.of(kind);
+    if matches!((module, there), (Module::Listen, There::Machine { .. })) {
+        present.extend(ports_to_come(lists.ports.as_deref().unwrap_or_default(), &present));
+    }
     let named: Option<Vec<String>> =
         named.as_ref().map(|names| names.iter().map(|name| there.kernels_name(kind, name)).collect());
     let wish = Wish { named: named.as_deref(), full: flags.full };
     let devices = choice::devices(module, compat, wish, &present, &whole);
     (!devices.is_empty()).then_some(Shown { module, devices })
+}
+
+/// What is said about ports that are shown although nobody listens there.
+fn silent_ports(shown: &[Shown], there: &There<'_>) -> Vec<String> {
+    let Some(listen) = shown.iter().find(|shown| shown.module == Module::Listen) else { return Vec::new() };
+    let (present, _) = there.of(DeviceKind::Listener);
+    let silent = listen.devices.iter().filter(|port| *port != TOTAL && !present.contains(port));
+    silent.map(|port| format!("nobody listens on port {port} yet: dashes until then")).collect()
+}
+
+/// Ports that were named and on which nobody listens yet: a server may be started, or started again, while it is watched.
+fn ports_to_come(named: &[String], present: &[String]) -> Vec<String> {
+    named.iter().filter(|name| name.parse::<u16>().is_ok() && !present.contains(name)).cloned().collect()
 }
 
 fn kind(module: Module) -> Option<DeviceKind> {

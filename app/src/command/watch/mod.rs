@@ -260,12 +260,12 @@ fn appointments(meant: &Meant, flags: &WatchFlags) -> (u64, Option<u64>) {
     (periods, last)
 }
 
-/// Opens the file and writes what comes before its rows.
+/// Opens the file; what comes before its rows is written with the first one.
 fn begin_file(path: &str, rows: &Rows<'_>, meant: &Meant, words: &[String]) -> anyhow::Result<CsvFile> {
     let (mut file, appended) = CsvFile::open(path)?;
     let (host, user, date, words) = (place::host(), place::user(), place::date(), words.join(" "));
     let origin = csv::Origin { host: &host, user: &user, words: &words, date: &date, appended };
-    file.append(&(csv::opening(meant.style.compat, &origin) + &rows.csv_headings())).iter().for_each(tell);
+    file.head(csv::opening(meant.style.compat, &origin) + &rows.csv_headings());
     Ok(file)
 }
 

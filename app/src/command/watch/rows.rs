@@ -107,7 +107,7 @@ impl<'a> Rows<'a> {
     /// Draws a look; `size` is that of the terminal, if there is one.
     pub(super) fn draw(&mut self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>, size: Option<Size>) -> Drawn {
         let refitted = self.fit(size);
-        let text = self.lead(size, refitted) + &self.row(seen, moment, wall);
+        let text = self.lead(size, refitted, moment.fixed) + &self.row(seen, moment, wall);
         let csv = moment.fixed.then(|| csv::row(&self.screen, &self.tick(seen, wall), self.meant.csv_epoch));
         let trimmed = self.from.is_none() && self.screen.is_trimmed();
         self.open = !moment.fixed;
@@ -131,7 +131,7 @@ impl<'a> Rows<'a> {
     }
 
     /// What goes before a row: a new line or the way back to the beginning of this one, and headings when they are due.
-    fn lead(&self, size: Option<Size>, refitted: bool) -> String {
+    fn lead(&self, size: Option<Size>, refitted: bool, fixed: bool) -> String {
         let first = self.from.is_none();
         let lines = size.map_or(0, |size| size.lines) as u64;
         if self.is_vmstat() {
@@ -146,7 +146,11 @@ impl<'a> Rows<'a> {
         };
         let again = !self.open && Screen::headings_due(self.finished, lines, self.meant.updates);
         let due = first || (self.meant.headers && (again || (refitted && lines > 0)));
-        if due { start + &self.screen.headings(first, !self.open) } else { start }
+        if !due {
+            return start;
+        }
+        let mark = if first || fixed { "" } else { self.screen.mark() };
+        start + &self.screen.headings(first, !self.open) + mark
     }
 
     fn row(&self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>) -> String {

@@ -267,6 +267,31 @@ fn headings_return_and_follow_the_width() {
 }
 
 #[test]
+fn headings_over_a_row_that_still_changes_are_not_drawn_over() {
+    let (_fake, meant) = meant_by(Name::Dstat, &["-l", "3"], Terminal { updates: true, colour: false });
+    let look = Reader::open(&meant.watch).read();
+    let mut rows = Rows::new(&meant, MACHINE, "");
+    let open = Moment { fixed: false, late_s: None };
+    let mut draw = |moment, columns| rows.draw(seen(&look, None), moment, WALL, Some(Size { lines: 24, columns })).text;
+    draw(FINAL, 80);
+    // Another width as a row begins, and while one changes.
+    for columns in [70, 60] {
+        let refitted = draw(open, columns);
+        let (headings, row) = refitted.rsplit_once('\n').unwrap();
+        assert!(headings.contains("load-avg") && row.starts_with("\x1b[2K\x1b[s"), "{refitted:?}");
+        assert!(draw(open, columns).starts_with("\x1b[u"));
+    }
+}
+
+#[test]
+fn a_port_on_which_nobody_listens_yet_is_shown() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let (_fake, meant) = meant_by(Name::Webdyno, &["--listen", "-L", &format!("{free},total,x")], PIPE);
+    assert_eq!(meant.shown[0].devices, [free.as_str(), "total"]);
+    assert_eq!(meant.notes, [format!("nobody listens on port {free} yet: dashes until then")]);
+}
+
+#[test]
 fn what_is_late_is_marked() {
     let size = Size { lines: 24, columns: 80 };
     let late = Moment { fixed: true, late_s: Some(3.04) };

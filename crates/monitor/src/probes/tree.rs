@@ -280,7 +280,9 @@ impl Tree {
         let resident = || ours().map(|process| process.stat.resident_pages.saturating_mul(self.page_size));
         row.set(Column::TreeRss, resident().fold(0, u64::saturating_add));
         row.set(Column::TreeRssLargest, resident().max().unwrap_or(0));
-        row.set(Column::TreeCpuTicks, ours().map(|process| process.stat.ticks).fold(0, u64::saturating_add));
+        // With the dead: what they used is their parent's only once they are reaped, and a sum without them would fall and then jump.
+        let all_ours = self.followed.iter().filter(|process| process.side == Side::Ours);
+        row.set(Column::TreeCpuTicks, all_ours.map(|process| process.stat.ticks).fold(0, u64::saturating_add));
     }
 }
 
@@ -375,6 +377,18 @@ mod tests {
         fake.remove(60);
         fake.process(process(61, 1, 'Z'));
         check(&mut tree, [5, 4, 2, 1, 1, 0, 100 + 101 + 102 + 103 + 104, 104, 50]);
+    }
+
+    #[test]
+    fn cpu_time_of_the_dead_is_kept_until_their_parent_has_it() {
+        let (_dir, fake, mut tree) = fake();
+        fake.process(FakeProcess { ticks: [6000, 70, 0, 0], ..process(101, 100, 'R') });
+        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 6080]);
+        fake.process(FakeProcess { ticks: [6000, 75, 0, 0], resident_pages: 0, ..process(101, 100, 'Z') });
+        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 6085]);
+        fake.remove(101);
+        fake.process(FakeProcess { ticks: [1, 2, 3 + 6000, 4 + 75], ..process(100, 50, 'S') });
+        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 6085]);
     }
 
     #[test]

@@ -120,6 +120,16 @@ impl Screen {
         }
     }
 
+    /// What goes between headings that were drawn over a row and that row, so that the next one is drawn over it and not over them.
+    #[must_use]
+    pub fn mark(&self) -> &'static str {
+        match self.style.compat {
+            Compat::Dstat07 => "\x1b[2K\x1b7",
+            Compat::Dstat08 => "\x1b[2K\x1b[s",
+            Compat::Dool => "",
+        }
+    }
+
     /// Every module, hidden or not.
     pub(super) fn blocks(&self) -> &[Block] {
         &self.blocks
