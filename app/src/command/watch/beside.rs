@@ -6,6 +6,7 @@ use super::metrics::{self, Served, Source};
 use super::record::{self, Keeping, Recording};
 use crate::command::report::store_path;
 use crate::command::run::{fresh_seed, now, run_id};
+use crate::exit::Exit;
 use crate::flags::StoreFlag;
 use crate::flags::watch::extras::Extras;
 use crate::flags::watch::split;
@@ -27,7 +28,7 @@ const ROOM: usize = 3000;
 /// What goes on until it is dropped.
 pub(super) struct Beside {
     _served: Option<Served>,
-    _recording: Option<Recording>,
+    recording: Option<Recording>,
 }
 
 /// Whoever records, collects or looks at everything is to find everything, whatever the rows show.
@@ -73,7 +74,13 @@ impl Beside {
         let extras = &asked.extras;
         let served = extras.metrics.as_ref().map(|typed| serve(feed, watch, typed)).transpose()?;
         let recording = extras.record.then(|| start_recording(feed, asked, watch)).transpose()?;
-        Ok(Beside { _served: served, _recording: recording })
+        Ok(Beside { _served: served, recording })
+    }
+
+    /// Ends it. Returns how the watch ends, which came to `done` by itself: a recording without its end is a failure of the store.
+    pub(super) fn finish(mut self, done: Exit) -> Exit {
+        let whole = self.recording.as_mut().is_none_or(Recording::finish);
+        if whole { done } else { Exit::Store }
     }
 }
 

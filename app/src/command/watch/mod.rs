@@ -126,9 +126,10 @@ fn watch(asked: &Asked) -> anyhow::Result<Exit> {
     let feed = Feed::start(&meant.watch)?;
     let notes = feed.notes();
     meant.concerning(&notes).for_each(tell);
-    let _beside = Beside::start(&feed, asked, &meant.watch)?;
+    let beside = Beside::start(&feed, asked, &meant.watch)?;
     follower.start(&notes);
-    follow(&mut feed.follow(), &mut follower, &interrupted)
+    let done = follow(&mut feed.follow(), &mut follower, &interrupted)?;
+    Ok(beside.finish(done))
 }
 
 /// The whole terminal instead of rows.
@@ -137,7 +138,7 @@ fn whole_screen(asked: &Asked, meant: &Meant, interrupted: &AtomicBool) -> anyho
     let feed = Feed::start(&meant.watch)?;
     let beside = Beside::start(&feed, asked, &meant.watch)?;
     let done = full::live(&feed, asked, meant.watch.period_ns, interrupted);
-    drop(beside);
+    let done = done.map(|done| beside.finish(done));
     full::part();
     done
 }

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Recording {
     id: String,
     over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<bool>>,
 }
 
 /// Begins to record what the sampler sees from now on, and says where; the old recordings that are to be forgotten go first.
@@ -54,7 +54,9 @@ pub(super) fn start(
                 break;
             }
         }
-        tape.end().iter().for_each(tell);
+        let (told, has_its_end) = tape.end();
+        told.iter().for_each(tell);
+        has_its_end
     };
     let thread = std::thread::Builder::new()
         .name("recorder".to_owned())
@@ -69,9 +71,9 @@ impl Recording {
         &self.id
     }
 
-    /// Writes what is left, and waits for it, but not for ever.
-    pub(crate) fn finish(&mut self) {
-        let Some(thread) = self.thread.take() else { return };
+    /// Writes what is left, and waits for it, but not for ever. Returns whether the recording has its end.
+    pub(crate) fn finish(&mut self) -> bool {
+        let Some(thread) = self.thread.take() else { return true };
         self.over.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + PATIENCE;
         while !thread.is_finished() && Instant::now() < deadline {
@@ -79,7 +81,9 @@ impl Recording {
         }
         if !thread.is_finished() {
             tell(format!("the disk takes nothing: the last minute of recording {} may be missing", self.id));
+            return false;
         }
+        thread.join().unwrap_or(false)
     }
 }
 

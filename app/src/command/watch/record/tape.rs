@@ -88,17 +88,18 @@ impl Tape {
         told
     }
 
-    /// Writes what is left and notes that the recording is complete.
-    pub(crate) fn end(mut self) -> Vec<String> {
+    /// Writes what is left and notes that the recording is complete. Returns what must be told, and whether it has its end.
+    pub(crate) fn end(mut self) -> (Vec<String>, bool) {
         self.close();
         let mut told: Vec<String> = self.write().into_iter().collect();
         let waiting: usize = self.full.iter().map(|chunk| chunk.looks.len()).sum();
+        let id = &self.head.id;
         if waiting > 0 {
-            told.push(format!("the last {waiting} readings of recording {} could not be written", self.head.id));
-        } else if let Err(error) = self.store.finish(&self.head.id, &RunEnd::Complete) {
-            told.push(error.to_string());
+            told.push(format!("the last {waiting} readings of recording {id} could not be written"));
+        } else if let Err(error) = self.store.finish(id, &RunEnd::Complete) {
+            told.push(format!("every reading of recording {id} is saved, but not that it is complete: {error}"));
         }
-        told
+        (told, waiting == 0)
     }
 
     fn close(&mut self) {
@@ -238,7 +239,7 @@ mod tests {
         // A reader, or a killed writer's heir, sees all but the chunk under way.
         assert_eq!(seconds(folder.path(), "first").0, (0..60).collect::<Vec<_>>());
         assert!(tape.take((65..70).map(look).collect(), 4).is_empty());
-        assert!(tape.end().is_empty());
+        assert_eq!(tape.end(), (vec![], true));
         let (found, lost, recorded) = seconds(folder.path(), "first");
         assert_eq!(found, (0..61).chain(65..70).collect::<Vec<_>>());
         assert_eq!((lost, recorded.end), (vec![], RunEnd::Complete));
@@ -283,8 +284,25 @@ mod tests {
         other.execute_batch("DROP TRIGGER no").unwrap();
         let told = tape.take((2400..2461).map(look).collect(), 0);
         assert_eq!(told, ["recording first goes on; 420 readings are missing in it"]);
-        assert!(tape.end().is_empty());
+        assert_eq!(tape.end(), (vec![], true));
         let (found, lost, _) = seconds(folder.path(), "first");
         assert_eq!((found.len() as u64, lost), (2461 - 420, vec![420]));
+    }
+
+    #[test]
+    fn an_end_that_cannot_be_written_is_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = tape(folder.path());
+        tape.take((0..3).map(look).collect(), 0);
+        let other = rusqlite::Connection::open(folder.path().join("store.sqlite")).unwrap();
+        other
+            .execute_batch("CREATE TRIGGER no BEFORE INSERT ON chunk BEGIN SELECT RAISE(ABORT, 'no room'); END")
+            .unwrap();
+        let (told, has_its_end) = tape.end();
+        assert_eq!(
+            told.last().map(String::as_str),
+            Some("the last 3 readings of recording first could not be written")
+        );
+        assert!(!has_its_end);
     }
 }
