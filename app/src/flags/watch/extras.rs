@@ -66,7 +66,11 @@ impl Extras {
     }
 
     fn check(&self) -> Result<(), Refusal> {
-        let wrong = if self.replay.is_some() && (self.record || self.metrics.is_some()) {
+        let wrong = if self.retention != Retention::default() && !self.record {
+            "--keep and --keep-size are about recordings; they go with --record alone"
+        } else if self.store.is_some() && !self.record && self.replay.is_none() {
+            "--store goes with --record or --replay"
+        } else if self.replay.is_some() && (self.record || self.metrics.is_some()) {
             "--replay shows what was recorded; it goes with neither --record nor --metrics"
         } else if self.json && self.screen {
             "--json and --screen are mutual exclusive"
@@ -118,7 +122,7 @@ mod tests {
         check("--replay abc --speed 2.5x", Extras { replay: Some("abc".into()), speed: Some(2.5), ..none() }, "");
         check("--metrics 9150 -m", Extras { metrics: Some("9150".into()), ..none() }, "-m");
         let retention = Retention { age_ns: 7 * 86_400_000_000_000, bytes: 200 << 20 };
-        check("--keep 7d --keep-size=200M", Extras { retention, ..none() }, "");
+        check("--record --keep 7d --keep-size=200M", Extras { record: true, retention, ..none() }, "");
         // Shortened, they are dstat's.
         check("--rec --so", none(), "--rec --so");
     }
@@ -130,6 +134,8 @@ mod tests {
         check("--replay x --record", "--replay shows what was recorded; it goes with neither --record nor --metrics");
         check("--speed 2", "--speed goes with --replay alone");
         check("--replay x --speed 0", "--speed takes a number above 0, such as 10, not \"0\"");
+        check("--store x -c", "--store goes with --record or --replay");
+        check("--keep 7d", "--keep and --keep-size are about recordings; they go with --record alone");
         check("--json --screen", "--json and --screen are mutual exclusive");
         check("--lang de", "--lang takes en or ja, not \"de\"");
         check(

@@ -165,7 +165,7 @@ pub(crate) fn parse(name: Name, words: &[String]) -> Result<WatchFlags, Refusal>
         [false, false] => None,
     };
     flags.choose(name, &asked)?;
-    flags.times(left)?;
+    flags.times(name, left)?;
     Ok(flags)
 }
 
@@ -279,23 +279,28 @@ impl WatchFlags {
     }
 
     /// Delay and count.
-    fn times(&mut self, left: &[String]) -> Result<(), Refusal> {
-        let incorrect = || mistake("incorrect argument, try dstat -h for the correct syntax");
-        let number = |word: &String| word.trim().parse::<i64>().map_err(|_| incorrect());
+    fn times(&mut self, name: Name, left: &[String]) -> Result<(), Refusal> {
+        let incorrect = |word: &String| match name {
+            Name::Dstat => mistake("incorrect argument, try dstat -h for the correct syntax"),
+            Name::Webdyno => mistake(&format!(
+                "`{word}` is neither a delay in whole seconds nor a count; options come first, then [delay [count]]"
+            )),
+        };
+        let number = |word: &String| word.trim().parse::<i64>().map_err(|_| incorrect(word));
         // dstat takes no notice of what follows; an option there would be lost without a word.
         let (delay, count) = match left {
             [] => (1, -1),
             [delay] => (number(delay)?, -1),
             [delay, count] => (number(delay)?, number(count)?),
-            _ => return Err(incorrect()),
+            [_, _, word, ..] => return Err(incorrect(word)),
         };
         if delay <= 0 {
             return Err(mistake("delay must be an integer, greater than zero"));
         }
-        self.delay = u32::try_from(delay).map_err(|_| incorrect())?;
+        self.delay = u32::try_from(delay).map_err(|_| incorrect(&left[0]))?;
         self.count = match count {
             -1 => None,
-            count => Some(u32::try_from(count.max(0)).map_err(|_| incorrect())?),
+            count => Some(u32::try_from(count.max(0)).map_err(|_| incorrect(&left[1]))?),
         };
         Ok(())
     }

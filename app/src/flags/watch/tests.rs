@@ -84,6 +84,21 @@ fn devices_and_looks() {
 }
 
 #[test]
+fn words_that_make_no_sense_are_named_by_us() {
+    let check = |typed: &str, word: &str| {
+        let words: Vec<String> = typed.split_whitespace().map(str::to_owned).collect();
+        let expected = format!(
+            "`{word}` is neither a delay in whole seconds nor a count; options come first, then [delay [count]]"
+        );
+        assert_eq!(parse(Name::Webdyno, &words), Err(Refusal::Mistake(expected)), "{typed}");
+    };
+    check("-c x", "x");
+    check("-c 1.5", "1.5");
+    check("-c 1 2 3", "3");
+    check("-c 1 99999999999", "99999999999");
+}
+
+#[test]
 fn refusals_are_those_of_dstat() {
     let check = |typed: &str, expected: &str| {
         assert_eq!(parsed(typed), Err(Refusal::Mistake(expected.to_owned())), "{typed}");
