@@ -14,6 +14,10 @@ use std::path::Path;
 /// Stall and window in microseconds. The second is for those without privileges, who may only have windows of two seconds.
 const TRIGGERS: [&[u8]; 2] = [b"some 150000 1000000\0", b"some 300000 2000000\0"];
 
+/// A trigger's stall, and how long after it was asked for it is not to be believed without that: two windows and a little.
+const STALL_US: u64 = 150_000;
+const SETTLING: Nanos = 5 * SECOND;
+
 /// Pages read back from swap per second that make a storm.
 const SWAP_INS: f64 = 50.0;
 /// Major faults per second that make a storm: programs that are started read their files by such faults, too, but not as many.
@@ -25,9 +29,8 @@ const CALM: Nanos = 10 * SECOND;
 /// Looks out for storms.
 pub(crate) struct Lookout {
     trigger: Option<OwnedFd>,
-    /// Whether the trigger's next event is to be believed. Its first one counts all that was waited for since the kernel last had a
-    /// trigger, which may be hours of small delays; in a storm another one follows within the window.
-    tried: bool,
+    /// When the trigger was asked for, and how long somebody had waited for memory until then, in microseconds.
+    asked: (Nanos, u64),
     /// The counters at the reading before.
     before: Option<Counters>,
     /// When the storm is over, unless there is another sign.
@@ -45,6 +48,7 @@ impl Lookout {
     /// Asks the kernel for a trigger; without one there is a note, and the counters must be read.
     pub(crate) fn open(proc_root: &Path, notes: &mut Vec<String>) -> Self {
         let path = proc_root.join("pressure/memory");
+        let now = crate::appointments::now();
         let trigger = trigger(&path)
             .inspect_err(|error| {
                 notes.push(format!(
@@ -53,7 +57,8 @@ impl Lookout {
                 ));
             })
             .ok();
-        Lookout { trigger, tried: false, before: None, until: 0 }
+        let asked = (now, trigger.as_ref().and_then(waited_us).unwrap_or(0));
+        Lookout { trigger, asked, before: None, until: 0 }
     }
 
     /// What has an event when memory is short.
@@ -68,7 +73,8 @@ impl Lookout {
 
     /// The alarm had an event.
     pub(crate) fn alarmed(&mut self, now: Nanos) {
-        if std::mem::replace(&mut self.tried, true) {
+        let waited = self.trigger.as_ref().and_then(waited_us);
+        if is_credible(now, waited, self.asked) {
             self.until = now + CALM;
         }
     }
@@ -97,6 +103,22 @@ impl Lookout {
     pub(crate) fn storm(&self, now: Nanos) -> bool {
         now < self.until
     }
+}
+
+/// Whether an event means what it says. A new trigger counts all that was waited for since the machine was started, and for one more window
+/// a part of that: it has an event at once and another one a window later, whatever memory is like (Linux 6.18). Until it has settled, the
+/// time waited since it was asked for must be of a storm's size.
+fn is_credible(now: Nanos, waited_us: Option<u64>, (asked, before_us): (Nanos, u64)) -> bool {
+    let has_settled = now.saturating_sub(asked) >= SETTLING;
+    has_settled || waited_us.is_none_or(|us| us.saturating_sub(before_us) >= STALL_US)
+}
+
+/// How long somebody waited for memory since the machine was started, microseconds; `None` if the kernel does not tell.
+fn waited_us(trigger: &OwnedFd) -> Option<u64> {
+    let mut text = [0; 256];
+    let length = rustix::io::pread(trigger, &mut text, 0).ok()?;
+    let (_, total) = std::str::from_utf8(&text[..length]).ok()?.split_once("total=")?;
+    total.split_whitespace().next()?.parse().ok()
 }
 
 fn is_storm(from: Counters, to: Counters) -> bool {
@@ -134,7 +156,7 @@ mod tests {
     use testkit::fake_proc::FakeTree;
 
     fn lookout() -> Lookout {
-        Lookout { trigger: None, tried: false, before: None, until: 0 }
+        Lookout { trigger: None, asked: (0, 0), before: None, until: 0 }
     }
 
     fn row(at_s: u64, swap_ins: u64, major_faults: u64) -> Reading {
@@ -173,10 +195,23 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_is_a_storm_but_for_the_first() {
+    fn a_new_trigger_is_not_believed_without_a_reason() {
+        let asked = (SECOND, 2_375_444_897);
+        let check = |at_s: u64, waited: Option<u64>, expected| {
+            let waited = waited.map(|more| asked.1 + more);
+            assert_eq!(is_credible(at_s * SECOND, waited, asked), expected, "{at_s} s, {waited:?}");
+        };
+        // As seen on an idle machine: events after 0.3 and 2.3 s, and no more than a millisecond was waited.
+        check(1, Some(0), false);
+        check(3, Some(1025), false);
+        check(3, Some(150_000), true);
+        check(6, Some(1025), true);
+        check(1, None, true);
+    }
+
+    #[test]
+    fn an_alarm_is_a_storm() {
         let mut lookout = lookout();
-        lookout.alarmed(SECOND / 2);
-        assert!(!lookout.storm(SECOND));
         lookout.alarmed(SECOND);
         assert!(lookout.storm(10 * SECOND) && !lookout.storm(11 * SECOND));
     }
