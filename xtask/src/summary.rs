@@ -5,7 +5,7 @@
 pub(crate) struct Counts {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
-    /// Tests nobody ran, which no `#[ignore]` may cause: see `skip.rs` of testkit.
+    /// Tests that the harness left out. No attribute may cause that: see `skip.rs` of testkit.
     pub(crate) ignored: u64,
 }
 

@@ -207,7 +207,11 @@ fn sampler() -> Vec<Finding> {
             )]
         }
         Ok(notes) => {
-            let remedy = "run as root, or with CAP_IPC_LOCK, CAP_SYS_NICE and CAP_SYS_RESOURCE, outside a container";
+            let remedy = if rustix::process::geteuid().is_root() {
+                "this root is not given everything: run outside the container or service that limits it"
+            } else {
+                "run as root, or with CAP_IPC_LOCK, CAP_SYS_NICE and CAP_SYS_RESOURCE"
+            };
             notes.iter().map(|note| Finding::limited("sampler", without_numbers(note), remedy)).collect()
         }
         Err(error) => vec![Finding::missing("sampler", error, "nothing can be watched until this is mended")],

@@ -27,6 +27,18 @@ macro_rules! columns {
         pub enum Column { $(#[doc = $about] $variant),* }
 
         impl Column {
+            /// Where CPU time goes, in the order of /proc/stat.
+            pub const CPU_TIME: [Column; 8] = [
+                Column::CpuUser,
+                Column::CpuNice,
+                Column::CpuSystem,
+                Column::CpuIdle,
+                Column::CpuIowait,
+                Column::CpuIrq,
+                Column::CpuSoftirq,
+                Column::CpuSteal,
+            ];
+
             /// Every column, in the order of a reading's values.
             pub const ALL: &'static [Column] = &[$(Column::$variant),*];
 

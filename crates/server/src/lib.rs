@@ -16,6 +16,7 @@ mod installed;
 mod nginx;
 mod port;
 mod probe;
+mod program;
 mod site;
 
 pub use control::{Control, Place, Running, control};

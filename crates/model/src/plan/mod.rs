@@ -259,11 +259,15 @@ pub struct Guards {
     pub host_memory: f64,
 }
 
+fn line_of(lines: &BTreeMap<String, usize>, key: &str) -> usize {
+    lines.get(key).or_else(|| lines.get("kind")).copied().unwrap_or(1)
+}
+
 impl Apache {
     /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
     #[must_use]
     pub fn line(&self, key: &str) -> usize {
-        self.lines.get(key).or_else(|| self.lines.get("kind")).copied().unwrap_or(1)
+        line_of(&self.lines, key)
     }
 }
 
@@ -288,7 +292,7 @@ impl CommandServer {
     /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
     #[must_use]
     pub fn line(&self, key: &str) -> usize {
-        self.lines.get(key).or_else(|| self.lines.get("kind")).copied().unwrap_or(1)
+        line_of(&self.lines, key)
     }
 }
 
@@ -296,7 +300,7 @@ impl Nginx {
     /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
     #[must_use]
     pub fn line(&self, key: &str) -> usize {
-        self.lines.get(key).or_else(|| self.lines.get("kind")).copied().unwrap_or(1)
+        line_of(&self.lines, key)
     }
 }
 

@@ -7,17 +7,6 @@ use crate::text::{fields, key, key_numbers, lines, number};
 use model::reading::{Column, Reading};
 use std::path::Path;
 
-const TICKS: [Column; 8] = [
-    Column::CpuUser,
-    Column::CpuNice,
-    Column::CpuSystem,
-    Column::CpuIdle,
-    Column::CpuIowait,
-    Column::CpuIrq,
-    Column::CpuSoftirq,
-    Column::CpuSteal,
-];
-
 /// Opens /proc/stat.
 pub(super) fn open_stat(probes: &mut Probes, proc_root: &Path) {
     probes.keep(&proc_root.join("stat"), stat);
@@ -30,7 +19,7 @@ pub(super) fn open_loadavg(probes: &mut Probes, proc_root: &Path) {
 
 fn stat(text: &[u8], row: &mut Reading) {
     let Some(all) = lines(text).find(|line| line.starts_with(b"cpu ")) else { return };
-    for (column, ticks) in TICKS.into_iter().zip(fields(all).skip(1)) {
+    for (column, ticks) in Column::CPU_TIME.into_iter().zip(fields(all).skip(1)) {
         number(ticks).into_iter().for_each(|ticks| row.set(column, ticks));
     }
     // The line of interrupts goes on with one number per interrupt; the first is their sum.

@@ -35,17 +35,6 @@ pub struct Tick<'a> {
     pub processes: Option<ProcessSpan<'a>>,
 }
 
-const TICKS: [Column; 8] = [
-    Column::CpuUser,
-    Column::CpuNice,
-    Column::CpuSystem,
-    Column::CpuIdle,
-    Column::CpuIowait,
-    Column::CpuIrq,
-    Column::CpuSoftirq,
-    Column::CpuSteal,
-];
-
 /// Bytes of a sector in the kernel's statistics, whatever the disk calls one.
 const SECTOR: f64 = 512.0;
 const KIB: f64 = 1024.0;
@@ -152,7 +141,7 @@ impl Tick<'_> {
 
     fn cpu(&self, device: &str, compat: Compat) -> Numbers {
         let ticks: [Option<f64>; 8] = std::array::from_fn(|at| match device {
-            TOTAL => self.growth(TICKS[at]),
+            TOTAL => self.growth(Column::CPU_TIME[at]),
             _ => self.device_growth(DeviceKind::Cpu, device, at),
         });
         // Kernels before 2.6.11 have no steal; what is absent took no time, unless everything is absent.

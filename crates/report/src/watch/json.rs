@@ -99,8 +99,8 @@ fn value(tick: &Tick<'_>, column: Column) -> Option<f64> {
     // Averages since the machine started are no rates of a row.
     tick.from?;
     let grown = |column| tick.growth(column).filter(|&grown| grown >= 0.0);
-    if CPU.contains(&column) {
-        return share(grown(column)?, CPU.iter().filter_map(|&column| grown(column)));
+    if Column::CPU_TIME.contains(&column) {
+        return share(grown(column)?, Column::CPU_TIME.iter().filter_map(|&column| grown(column)));
     }
     let rate = unit.of(tick.rate(column).filter(|&rate| rate >= 0.0)?, tick.page_bytes);
     Some(match unit {
@@ -108,17 +108,6 @@ fn value(tick: &Tick<'_>, column: Column) -> Option<f64> {
         _ => rate,
     })
 }
-
-const CPU: [Column; 8] = [
-    Column::CpuUser,
-    Column::CpuNice,
-    Column::CpuSystem,
-    Column::CpuIdle,
-    Column::CpuIowait,
-    Column::CpuIrq,
-    Column::CpuSoftirq,
-    Column::CpuSteal,
-];
 
 /// A part of a sum in percent.
 fn share(part: f64, parts: impl Iterator<Item = f64>) -> Option<f64> {
@@ -214,7 +203,7 @@ pub fn schema() -> Value {
 fn description(column: Column) -> String {
     let source = column.about();
     match quantity(column).unit {
-        _ if CPU.contains(&column) => format!("Percent of all CPU time. Source: {source}"),
+        _ if Column::CPU_TIME.contains(&column) => format!("Percent of all CPU time. Source: {source}"),
         Unit::Seconds(_) if field(column).1.ends_with("_queue") => {
             format!("Operations under way, on average. Source: {source}")
         }

@@ -2,12 +2,13 @@
 //!
 //! Exit code 0 is not enough: `MaxRequestWorkers four` is only a warning, and `Timeout four` is taken without a word.
 
+use super::SERVER;
 use super::install::Install;
 use super::refuse::refused;
 use super::render::Rendered;
-use super::{SERVER, asking};
 use crate::ServerError;
 use crate::control::blame;
+use crate::program::asking;
 use model::plan::{Directive, Variant};
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! What the machine has of Apache: the program, its folder of modules, and the modules that are built in.
 
 use crate::ServerError;
+use crate::program::{asking, find, is_program};
 use model::plan::{Apache, Mpm};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Names of the program, by distribution.
@@ -47,13 +47,9 @@ impl Install {
         let program = match program {
             Some(program) if is_program(program) => program.to_owned(),
             Some(program) => return Err(ServerError::NoProgram(format!("{} is not a program", program.display()))),
-            None => std::env::split_paths(path)
-                .chain(FOLDERS.map(PathBuf::from))
-                .flat_map(|folder| PROGRAMS.map(|name| folder.join(name)))
-                .find(|program| is_program(program))
-                .ok_or_else(|| {
-                    ServerError::NoProgram("neither apache2 nor httpd is in PATH or /usr/sbin".to_owned())
-                })?,
+            None => find(&PROGRAMS, path, &FOLDERS).ok_or_else(|| {
+                ServerError::NoProgram("neither apache2 nor httpd is in PATH or /usr/sbin".to_owned())
+            })?,
         };
         // An installation under a prefix of its own keeps its modules beside its programs.
         let own = program.parent().and_then(Path::parent).map(|prefix| prefix.join("modules"));
@@ -62,7 +58,7 @@ impl Install {
             .chain(MODULES.map(PathBuf::from))
             .find(|folder| folder.join("mod_mime.so").exists())
             .ok_or_else(|| ServerError::NoProgram(format!("{} has no folder of modules", program.display())))?;
-        let listed = super::asking(&program).arg("-l").output().map_err(ServerError::io("run", &program))?;
+        let listed = asking(&program).arg("-l").output().map_err(ServerError::io("run", &program))?;
         let built_in = built_in(&String::from_utf8_lossy(&listed.stdout));
         if !built_in.contains("core") {
             return Err(ServerError::NoProgram(format!("{} -l does not list Apache's modules", program.display())));
@@ -124,14 +120,11 @@ fn built_in(listed: &str) -> BTreeSet<String> {
     files.map(|file| file.strip_prefix("mod_").unwrap_or(file).to_owned()).collect()
 }
 
-fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     /// An imitation of an installation below a prefix: a program that answers `-l`, and files that only have names.
     fn prefix(built_in: &[&str], files: &[&str]) -> (tempfile::TempDir, Install) {

@@ -8,7 +8,7 @@ use super::settings::{Told, ask, ask_status};
 use crate::account::{Account, OF_APACHE};
 use crate::control::{Logs, POLL, Starting, blame};
 use crate::port::with_free_port;
-use crate::site::{closed_to, folder, served, small_site};
+use crate::site::Grounds;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Apache, Mpm, Variant};
@@ -65,30 +65,12 @@ impl ApacheControl {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let install = Install::find(self.spec.program.as_deref(), &path)?;
         let modules = install.load(&self.spec)?;
-        // Only root can choose, and root must.
-        let (account, worker) = if rustix::process::geteuid().is_root() {
-            let account = Account::first_of(&OF_APACHE, Path::new("/etc"))
-                .map_err(ServerError::io("read accounts of", Path::new("/etc")))?;
-            let account = account.ok_or(ServerError::NoAccount { server: SERVER, names: &OF_APACHE })?;
-            (Some(account.clone()), account)
-        } else {
-            (None, Account::own())
-        };
-        folder(dir, 0o711)?;
-        // As Apache will name it, too: its configuration's path is how an instance is recognised.
-        let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
-        for name in ["conf", "run", "logs"] {
-            folder(&dir.join(name), 0o711)?;
-        }
-        let document_root = match &self.spec.document_root {
-            Some(folder) => served(self.key("document_root"), folder, &worker)?,
-            None => small_site(&dir)?,
-        };
+        let grounds = Grounds::prepare(dir, &["conf", "run", "logs"], SERVER, &OF_APACHE)?;
+        let document_root = grounds.document_root(self.key("document_root"), self.spec.document_root.as_deref())?;
         let scripts =
-            self.spec.scripts.as_ref().map(|folder| served(self.key("scripts"), folder, &worker)).transpose()?;
-        if let Some(closed) = closed_to(&worker, &dir)? {
-            return Err(ServerError::OwnFolder(closed));
-        }
+            self.spec.scripts.as_ref().map(|folder| grounds.served(self.key("scripts"), folder)).transpose()?;
+        grounds.check()?;
+        let Grounds { dir, account, .. } = grounds;
         if scripts.is_some() && self.spec.mpm != Mpm::Prefork && dir.as_os_str().as_bytes().len() > SOCKET_ROOM {
             return Err(ServerError::LongPath { folder: dir, most: SOCKET_ROOM });
         }

@@ -5,6 +5,7 @@
 
 use crate::control::{Logs, Starting, blame};
 use crate::port::with_free_port;
+use crate::program::{self, is_program};
 use crate::site::folder;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
@@ -135,18 +136,13 @@ fn filled(word: &str, settings: &Settings, port: u16) -> Result<String, String> 
 }
 
 /// A program by its path, from the plan's folder, or by its name along `$PATH`.
-fn find(program: &str, directory: &Path) -> Option<String> {
-    use std::os::unix::fs::PermissionsExt;
-    let is_program =
-        |path: &PathBuf| path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut candidates: Vec<PathBuf> = if program.contains('/') {
-        vec![directory.join(program)]
+fn find(name: &str, directory: &Path) -> Option<String> {
+    let found = if name.contains('/') {
+        Some(directory.join(name)).filter(|path| is_program(path))
     } else {
-        std::env::split_paths(&path).map(|dir| dir.join(program)).collect()
+        program::find(&[name], &std::env::var_os("PATH").unwrap_or_default(), &[])
     };
-    candidates.retain(is_program);
-    candidates.first().map(|path| path.to_string_lossy().into_owned())
+    found.map(|path| path.to_string_lossy().into_owned())
 }
 
 /// What of our own environment a server may need to find its things; the rest could make two runs differ.

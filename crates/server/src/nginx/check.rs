@@ -1,9 +1,10 @@
 //! nginx's own test of a configuration, and which line of the plan a complaint is about.
 
+use super::SERVER;
 use super::render::Rendered;
-use super::{SERVER, asking};
 use crate::ServerError;
 use crate::control::blame;
+use crate::program::asking;
 use model::plan::Variant;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;

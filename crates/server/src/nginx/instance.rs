@@ -1,19 +1,19 @@
 //! A private instance from a plan and a folder: prepared, tested by nginx itself, started, and read back.
 
+use super::SERVER;
 use super::check::check;
 use super::render::{Parts, Rendered, render};
-use super::{SERVER, asking};
 use crate::account::{Account, OF_NGINX};
 use crate::control::{Logs, Starting, blame};
 use crate::port::with_free_port;
-use crate::site::{closed_to, folder, served, small_site};
+use crate::program::{self, asking, is_program};
+use crate::site::Grounds;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Nginx, Variant};
 use model::trial::EffectiveSettings;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -58,26 +58,10 @@ impl NginxControl {
     /// Looks at the machine and makes the folders; everything that can be wrong before nginx is asked.
     fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let program = find(self.spec.program.as_deref(), &std::env::var_os("PATH").unwrap_or_default())?;
-        let (account, worker) = if rustix::process::geteuid().is_root() {
-            let account = Account::first_of(&OF_NGINX, Path::new("/etc"))
-                .map_err(ServerError::io("read accounts of", Path::new("/etc")))?;
-            let account = account.ok_or(ServerError::NoAccount { server: SERVER, names: &OF_NGINX })?;
-            (Some(account.clone()), account)
-        } else {
-            (None, Account::own())
-        };
-        folder(dir, 0o711)?;
-        let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
-        for name in ["run", "logs"] {
-            folder(&dir.join(name), 0o711)?;
-        }
-        let document_root = match &self.spec.document_root {
-            Some(folder) => served(self.key("document_root"), folder, &worker)?,
-            None => small_site(&dir)?,
-        };
-        if let Some(closed) = closed_to(&worker, &dir)? {
-            return Err(ServerError::OwnFolder(closed));
-        }
+        let grounds = Grounds::prepare(dir, &["run", "logs"], SERVER, &OF_NGINX)?;
+        let document_root = grounds.document_root(self.key("document_root"), self.spec.document_root.as_deref())?;
+        grounds.check()?;
+        let Grounds { dir, account, .. } = grounds;
         let types = TYPES.iter().map(PathBuf::from).find(|types| types.exists());
         let types = types.map_or_else(|| few_types(&dir), Ok)?;
         Ok(Prepared { control: self, variant, program, account, dir, types, document_root })
@@ -158,19 +142,11 @@ impl Prepared<'_> {
 
 /// Finds the program: the one given, else by name along `path` (as in `$PATH`) and in the usual folders.
 pub(crate) fn find(program: Option<&Path>, path: &std::ffi::OsStr) -> Result<PathBuf, ServerError> {
-    let is_program =
-        |path: &Path| path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0);
-    let missing = |why: String| ServerError::NoNginx(why);
     match program {
         Some(program) if is_program(program) => Ok(program.to_owned()),
-        Some(program) => Err(missing(format!("{} is not a program", program.display()))),
-        None => {
-            let folders = std::env::split_paths(path).chain(FOLDERS.map(PathBuf::from));
-            let mut programs = folders.map(|folder| folder.join("nginx"));
-            programs
-                .find(|program| is_program(program))
-                .ok_or_else(|| missing("it is not in PATH or /usr/sbin".to_owned()))
-        }
+        Some(program) => Err(ServerError::NoNginx(format!("{} is not a program", program.display()))),
+        None => program::find(&["nginx"], path, &FOLDERS)
+            .ok_or_else(|| ServerError::NoNginx("it is not in PATH or /usr/sbin".to_owned())),
     }
 }
 

@@ -9,16 +9,5 @@ mod render;
 
 pub(crate) use instance::{NginxControl, find, version};
 
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::Command;
-
 /// nginx's name in messages.
 pub(crate) const SERVER: &str = "nginx";
-
-/// A short call of nginx's program, to ask it something. In a process group of its own, as with Apache.
-fn asking(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LC_ALL", "C").process_group(0);
-    command
-}
