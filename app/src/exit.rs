@@ -82,6 +82,7 @@ fn of_server(error: &ServerError) -> Exit {
     match error {
         ServerError::Directive { .. }
         | ServerError::Configuration { .. }
+        | ServerError::Machine { .. }
         | ServerError::NoFolder { .. }
         | ServerError::Unreadable { .. }
         | ServerError::WrongReady { .. } => Exit::Usage,

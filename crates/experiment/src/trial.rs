@@ -11,7 +11,7 @@ use crate::single::empty;
 use host::{Group, Host};
 use load::{LoadError, Target};
 use model::load::LoadResult;
-use model::plan::{Cell, Plan};
+use model::plan::{Cell, LoadSpec, Plan, TlsSpec, Verify};
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use server::{Control, Place, Running, ServerError};
@@ -151,9 +151,8 @@ impl Bench<'_> {
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<(LoadResult, Option<Stop>), LoadError> {
-        let address = stage.running.address;
-        let target = Target::new(address, &address.to_string());
-        let spec = self.plan.load(cell);
+        let target = stage.target();
+        let spec = &stage.spoken(self.plan.load(cell));
         let post = Post {
             target: &target,
             cpus: &self.placement.load,
@@ -186,6 +185,26 @@ impl Stage {
             port: Some(self.running.address.port()),
             ..Watch::default()
         }
+    }
+
+    /// Where the load goes, and whom it asks for.
+    fn target(&self) -> Target {
+        let address = self.running.address;
+        Target::new(address, self.running.host.as_ref().unwrap_or(&address.to_string()))
+    }
+
+    /// The load as the server wants it spoken: through TLS where it does so. Nobody's certificate is doubted on loopback.
+    fn spoken(&self, spec: &LoadSpec) -> LoadSpec {
+        let server_name = || self.running.host.clone().unwrap_or_else(|| "localhost".to_owned());
+        let tls = self.running.tls.then(|| TlsSpec {
+            server_name: server_name(),
+            verify: Verify::Nothing,
+            version: None,
+            suites: Vec::new(),
+            client: None,
+            resume: true,
+        });
+        LoadSpec { tls: tls.or_else(|| spec.tls.clone()), ..spec.clone() }
     }
 
     fn stop(self) -> Result<(), ExperimentError> {

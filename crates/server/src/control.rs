@@ -2,7 +2,7 @@
 //!
 //! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
 
-use crate::apache::ApacheControl;
+use crate::apache::{ApacheControl, DerivedControl};
 use crate::command::CommandControl;
 use crate::embedded::EmbeddedControl;
 use crate::nginx::NginxControl;
@@ -67,6 +67,10 @@ pub struct Place<'a> {
 pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
+    /// The name to ask for, which chooses among virtual hosts; the address when absent.
+    pub host: Option<String>,
+    /// Whether it speaks TLS there.
+    pub tls: bool,
     /// Its root process.
     pub pid: u32,
     /// What is in force, as the server tells it.
@@ -82,7 +86,14 @@ pub struct Running {
 #[must_use]
 pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
     match spec {
-        ServerSpec::Apache(apache) => Some(Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() })),
+        ServerSpec::Apache(apache) => Some(match &apache.existing {
+            None => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
+            Some(existing) => Box::new(DerivedControl {
+                spec: apache.clone(),
+                existing: existing.clone(),
+                plan: plan.to_owned(),
+            }),
+        }),
         ServerSpec::Nginx(nginx) => Some(Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() })),
         ServerSpec::Command(command) => Some(Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() })),
         ServerSpec::Embedded(embedded) => {
@@ -127,6 +138,8 @@ impl Drop for Running {
 pub(crate) struct Starting {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
+    /// The name to ask for, when it is not the address.
+    pub(crate) host: Option<String>,
     pub(crate) logs: Logs,
     pub(crate) server: &'static str,
     pub(crate) since: Instant,
@@ -142,7 +155,7 @@ impl Starting {
         loop {
             self.still_alive()?;
             let patience = self.left().min(whole_try);
-            match get_while(self.address, path, Ask::Once, patience, &mut || self.child.is_alive()) {
+            match get_while(self.address, self.host.as_deref(), path, Ask::Once, patience, &mut || self.child.is_alive()) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) => {
                     why = Some(format!("status {}", reply.status));
@@ -185,8 +198,8 @@ impl Starting {
 
     /// It is ready, and this is in force.
     pub(crate) fn running(self, settings: EffectiveSettings, notes: Vec<String>) -> Running {
-        let Starting { child, address, logs, .. } = self;
-        Running { address, pid: child.pid, settings, notes, child: Some(child), logs }
+        let Starting { child, address, host, logs, .. } = self;
+        Running { address, host, tls: false, pid: child.pid, settings, notes, child: Some(child), logs }
     }
 
     fn not_ready(&self, path: &str, why: String) -> ServerError {

@@ -85,6 +85,14 @@ pub enum ServerError {
         /// Where it was looked for.
         folder: PathBuf,
     },
+    /// The machine's own configuration cannot be used.
+    #[error("{at}: {why}")]
+    Machine {
+        /// What names it.
+        at: PlanKey,
+        /// What is wrong and what to do.
+        why: String,
+    },
     /// The command of a server of the user's own cannot be run.
     #[error("{at}: {why}")]
     Command {

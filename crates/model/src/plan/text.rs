@@ -3,6 +3,7 @@
 //! Here is what may be written and what it means, in `load` that of loads. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
 //! the user's words, `parameters` fills in `${name}` before anything else, and `measure` is text with a unit.
 
+mod changes;
 mod complaint;
 mod load;
 mod measure;
@@ -10,11 +11,12 @@ mod parameters;
 mod source;
 
 pub use self::load::parse_mix;
+use self::changes::{FilesText, changes_meant};
 use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
 use self::source::Source;
 use super::{
-    Apache, Build, Cell, CommandServer, Confinement, Embedded, Guards, LoadSpec, Mpm, Nginx, Plan, Role, SECRET,
+    Apache, Build, Cell, Changes, CommandServer, Confinement, Embedded, Existing, Guards, LoadSpec, Mpm, Nginx, Plan, Role, SECRET,
     ServerSpec, Variant, Warmup,
 };
 use crate::{Nanos, SECOND};
@@ -169,6 +171,14 @@ struct ServerText {
     directory: Option<Spanned<PathBuf>>,
     directives: Option<Spanned<String>>,
     ready: Option<Spanned<String>>,
+    from: Option<Spanned<PathBuf>>,
+    in_place: Option<Spanned<bool>>,
+    port: Option<Spanned<u16>>,
+    host: Option<Spanned<String>>,
+    #[serde(default)]
+    files: Vec<Spanned<FilesText>>,
+    #[serde(default)]
+    sysctl: BTreeMap<String, Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -197,6 +207,10 @@ struct VariantText {
     directives: Option<Spanned<String>>,
     #[serde(default)]
     allow_warnings: Vec<String>,
+    #[serde(default)]
+    files: Vec<Spanned<FilesText>>,
+    #[serde(default)]
+    sysctl: BTreeMap<String, Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -235,11 +249,13 @@ fn yes() -> bool {
 
 // ---- what it means --------------------------------------------------------------------------------------------------
 
-fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Plan, PlanError> {
+fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result<Plan, PlanError> {
     let name = written.name.unwrap_or_else(|| {
         source.file.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
     });
-    let variants = variants(source, written.variant);
+    let variants = variants(source, written.variant)?;
+    let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
+    let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let mut loads = Vec::new();
     for (name, load) in in_order(written.load.into_inner()) {
@@ -261,7 +277,8 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         about: written.about,
         file: source.file.to_owned(),
         build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
-        server: server_meant(source, written.server)?,
+        server: server_meant(source, written.server, written.confine.as_ref())?,
+        changes,
         confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
         split: written.placement.split,
         variants: variants.into_iter().map(|(variant, _)| variant).collect(),
@@ -300,15 +317,20 @@ fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decid
 }
 
 /// The variants, each with its place in the text.
-fn variants(source: &Source<'_>, written: BTreeMap<String, Spanned<VariantText>>) -> Vec<(Variant, Range<usize>)> {
+fn variants(
+    source: &Source<'_>,
+    written: BTreeMap<String, Spanned<VariantText>>,
+) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
-        return vec![(Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![] }, 0..0)];
+        let changes = Changes::default();
+        return Ok(vec![(Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![], changes }, 0..0)]);
     }
     in_order(written)
         .map(|(name, text)| {
             let (place, text) = (text.span(), text.into_inner());
             let directives = source.directives(text.directives.as_ref());
-            (Variant { name, directives, allow_warnings: text.allow_warnings }, place)
+            let changes = changes_meant(source, text.files, text.sysctl)?;
+            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes }, place))
         })
         .collect()
 }
@@ -419,7 +441,11 @@ fn build_meant(source: &Source<'_>, build: Spanned<BuildText>) -> Result<Build, 
     Ok(Build { command: build.into_inner().command, directory: source.folder(), line })
 }
 
-fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, PlanError> {
+fn server_meant(
+    source: &Source<'_>,
+    server: ServerText,
+    confine: Option<&ConfineText>,
+) -> Result<ServerSpec, PlanError> {
     let kind = server.kind.get_ref();
     if let Some((span, key, kinds)) = server.foreign(kind) {
         return Err(source.at(span, &format!("server.{key}"), &format!("only {kinds} has it; remove the line")));
@@ -428,6 +454,7 @@ fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, P
     if matches!(kind, ServerKind::Embedded) {
         return Ok(ServerSpec::Embedded(Embedded { directives }));
     }
+    let existing = existing_meant(source, &server, confine)?;
     let lines = server.lines(source);
     let path = |path: Option<Spanned<PathBuf>>| path.map(|path| source.path(path.get_ref()));
     let ready = server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?;
@@ -452,8 +479,54 @@ fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, P
             directives,
             ready,
             lines,
+            existing,
         }),
     })
+}
+
+/// The machine's own configuration, when the plan is about it.
+fn existing_meant(
+    source: &Source<'_>,
+    server: &ServerText,
+    confine: Option<&ConfineText>,
+) -> Result<Option<Existing>, PlanError> {
+    let in_place = server.in_place.as_ref().is_some_and(|wanted| *wanted.get_ref());
+    let at = |span: Range<usize>, key: &str, what: &str| Err(source.at(span, &format!("server.{key}"), what));
+    if server.from.is_none() && !in_place {
+        let needs = "is for the machine's own configuration; add `from` or `in_place`, or remove the line";
+        return match (&server.port, &server.host) {
+            (Some(port), _) => at(port.span(), "port", needs),
+            (_, Some(host)) => at(host.span(), "host", needs),
+            (None, None) => Ok(None),
+        };
+    }
+    let told = "the machine's own configuration says it; remove the line";
+    let spans = [
+        (server.mpm.as_ref().map(Spanned::span), "mpm"),
+        (server.modules.as_ref().map(Spanned::span), "modules"),
+        (server.document_root.as_ref().map(Spanned::span), "document_root"),
+        (server.scripts.as_ref().map(Spanned::span), "scripts"),
+    ];
+    if let Some((span, key)) = spans.into_iter().find_map(|(span, key)| Some((span?, key))) {
+        return at(span, key, told);
+    }
+    if let (true, Some(confine)) = (in_place, confine) {
+        let what = "the machine's own server stays where it is; remove [confine], or use `from` without `in_place`";
+        return Err(source.at(confine.memory.span(), "confine", what));
+    }
+    if let Some(port) = server.port.as_ref().filter(|port| *port.get_ref() == 0) {
+        return at(port.span(), "port", "must be a port that the server listens on");
+    }
+    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+    if let Some(host) = server.host.as_ref().filter(|host| host.get_ref().is_empty() || host.get_ref().contains(bad)) {
+        return at(host.span(), "host", "must be a name as in URLs, such as www.example.com");
+    }
+    Ok(Some(Existing {
+        main: server.from.as_ref().map(|main| source.path(main.get_ref())),
+        in_place,
+        port: server.port.as_ref().map(|port| *port.get_ref()),
+        host: server.host.as_ref().map(|host| host.get_ref().clone()),
+    }))
 }
 
 impl ServerText {
@@ -468,6 +541,10 @@ impl ServerText {
             span(self.mpm.as_ref().map(Spanned::span), "mpm", APACHE),
             span(self.modules.as_ref().map(Spanned::span), "modules", APACHE),
             span(self.scripts.as_ref().map(Spanned::span), "scripts", APACHE),
+            span(self.from.as_ref().map(Spanned::span), "from", APACHE),
+            span(self.in_place.as_ref().map(Spanned::span), "in_place", APACHE),
+            span(self.port.as_ref().map(Spanned::span), "port", APACHE),
+            span(self.host.as_ref().map(Spanned::span), "host", APACHE),
         ];
         let of_both = [
             span(self.program.as_ref().map(Spanned::span), "program", BOTH),
@@ -498,6 +575,10 @@ impl ServerText {
             (self.scripts.as_ref().map(Spanned::span), "scripts"),
             (self.command.as_ref().map(Spanned::span), "command"),
             (self.ready.as_ref().map(Spanned::span), "ready"),
+            (self.from.as_ref().map(Spanned::span), "from"),
+            (self.in_place.as_ref().map(Spanned::span), "in_place"),
+            (self.port.as_ref().map(Spanned::span), "port"),
+            (self.host.as_ref().map(Spanned::span), "host"),
         ];
         let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
         keys.into_iter().filter_map(line).collect()

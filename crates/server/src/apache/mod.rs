@@ -4,12 +4,18 @@
 //! configuration, `refuse` and `check` judge it, the latter by asking Apache, `instance` starts it, `settings` reads back what runs.
 
 mod check;
+mod crew;
+mod derived;
 mod install;
 mod instance;
+mod machine;
+mod overridden;
+mod pages;
 mod refuse;
 mod render;
 mod settings;
 
+pub(crate) use derived::DerivedControl;
 pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
 

@@ -31,7 +31,8 @@ pub(crate) struct Told {
 /// mod_status' page for machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
-    mpm: String,
+    /// Name of its processing module.
+    pub(crate) mpm: String,
     /// Workers Apache may have.
     pub(crate) slots: u64,
     taken: u64,
@@ -67,26 +68,44 @@ pub(crate) struct Crew {
     pub(crate) kept: u64,
 }
 
-/// Asks a running instance; four requests, each with `patience`.
-pub(crate) fn ask(address: SocketAddr, patience: Duration) -> Result<Told, String> {
-    let page = |path: &str, ask| {
-        let failed = |error: ProbeError| format!("GET {path}: {error}");
-        let reply = get(address, path, ask, patience).map_err(failed)?;
-        if reply.status == 200 { Ok(reply) } else { Err(format!("GET {path}: status {}", reply.status)) }
-    };
-    let stays_open = page(&format!("{STATUS}?auto"), Ask::ToStay)?.stays_open;
-    Told::parse(
-        &page(&format!("{STATUS}?auto"), Ask::Once)?.body,
-        &page(&format!("{INFO}?server"), Ask::Once)?.body,
-        &page(&format!("{INFO}?config"), Ask::Once)?.body,
-        stays_open,
-    )
+/// Where a server tells of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pages {
+    pub(crate) address: SocketAddr,
+    /// Path of mod_status.
+    pub(crate) status: String,
+    /// Path of mod_info.
+    pub(crate) info: String,
 }
 
-/// Asks only how many workers there are.
-pub(crate) fn ask_status(address: SocketAddr, patience: Duration) -> Result<Status, String> {
-    let reply = get(address, &format!("{STATUS}?auto"), Ask::Once, patience).map_err(|error| error.to_string())?;
-    Status::parse(&reply.body)
+impl Pages {
+    /// Those of an instance whose configuration we wrote.
+    pub(crate) fn usual(address: SocketAddr) -> Pages {
+        Pages { address, status: STATUS.to_owned(), info: INFO.to_owned() }
+    }
+
+    /// Asks a running instance; four requests, each with `patience`.
+    pub(crate) fn ask(&self, patience: Duration) -> Result<Told, String> {
+        let page = |path: &str, ask| {
+            let failed = |error: ProbeError| format!("GET {path}: {error}");
+            let reply = get(self.address, path, ask, patience).map_err(failed)?;
+            if reply.status == 200 { Ok(reply) } else { Err(format!("GET {path}: status {}", reply.status)) }
+        };
+        let (status, info) = (format!("{}?auto", self.status), &self.info);
+        let stays_open = page(&status, Ask::ToStay)?.stays_open;
+        Told::parse(
+            &page(&status, Ask::Once)?.body,
+            &page(&format!("{info}?server"), Ask::Once)?.body,
+            &page(&format!("{info}?config"), Ask::Once)?.body,
+            stays_open,
+        )
+    }
+
+    /// Asks only how many workers there are.
+    pub(crate) fn ask_status(&self, patience: Duration) -> Result<Status, String> {
+        let reply = get(self.address, &format!("{}?auto", self.status), Ask::Once, patience);
+        Status::parse(&reply.map_err(|error| error.to_string())?.body)
+    }
 }
 
 impl Told {

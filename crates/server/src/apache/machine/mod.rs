@@ -1,0 +1,189 @@
+//! The machine's own Apache: which configuration it has, as Apache itself reads it. Nothing is changed here.
+
+pub(crate) mod environment;
+pub(crate) mod ports;
+pub(crate) mod tree;
+
+use super::check::warnings;
+use super::install::{Install, Module};
+use crate::program::asking;
+use crate::{PlanKey, ServerError};
+use environment::environment;
+use model::plan::{Existing, Mpm};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tree::{Line, words};
+
+/// Where main files are, by distribution.
+const MAIN_FILES: [&str; 4] = [
+    "/etc/apache2/apache2.conf",
+    "/etc/httpd/conf/httpd.conf",
+    "/usr/local/apache2/conf/httpd.conf",
+    "/etc/apache2/httpd.conf",
+];
+
+/// A configuration and what reads it.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    pub(crate) install: Install,
+    /// The main file.
+    pub(crate) main: PathBuf,
+    /// What the server is started with.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// `-d` and its folder, where Debian's control script gives them.
+    folder: Option<PathBuf>,
+    pub(crate) server_root: PathBuf,
+    pub(crate) pid_file: PathBuf,
+    /// All files that are read, the main one first.
+    pub(crate) files: Vec<PathBuf>,
+    /// Files of code and modules to load, in order.
+    pub(crate) load_files: Vec<PathBuf>,
+    pub(crate) modules: Vec<Module>,
+    /// Names of all modules there are, built in or loaded.
+    pub(crate) has: BTreeSet<String>,
+    pub(crate) mpm: Mpm,
+    pub(crate) lines: Vec<Line>,
+    /// What Apache warns about in it.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Machine {
+    /// Has Apache read the configuration.
+    pub(crate) fn read(program: Option<&Path>, existing: &Existing, at: &PlanKey) -> Result<Machine, ServerError> {
+        let unfit = |why: String| ServerError::Machine { at: at.clone(), why };
+        let install = Install::find(program, &std::env::var_os("PATH").unwrap_or_default())?;
+        let main = match &existing.main {
+            Some(main) => main.canonicalize().map_err(|error| unfit(format!("cannot read {}: {error}", main.display())))?,
+            None => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
+                unfit(format!("the machine's configuration is not where it usually is ({}); name it: from = \"FILE\"", MAIN_FILES.join(", ")))
+            })?,
+        };
+        let above = main.parent().unwrap_or(Path::new("/")).to_owned();
+        let environment = environment(&above)?;
+        let mut machine = Machine {
+            // Debian's script passes it whenever the folder is not the usual one, and then it is what is built in.
+            folder: above.join("envvars").exists().then_some(above),
+            install,
+            main,
+            environment,
+            server_root: PathBuf::new(),
+            pid_file: PathBuf::new(),
+            files: Vec::new(),
+            load_files: Vec::new(),
+            modules: Vec::new(),
+            has: BTreeSet::new(),
+            mpm: Mpm::Event,
+            lines: Vec::new(),
+            warnings: Vec::new(),
+        };
+        machine.ask(&unfit)?;
+        Ok(machine)
+    }
+
+    /// A call of the program with the machine's own environment and configuration.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = asking(&self.install.program);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value))).env("LC_ALL", "C");
+        command.args(self.folder.iter().flat_map(|folder| ["-d".as_ref(), folder.as_os_str()])).arg("-f").arg(&self.main);
+        command
+    }
+
+    fn ask(&mut self, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
+        let info = self.install.module("info")?;
+        let program = self.install.program.clone();
+        let output = |command: &mut Command| command.output().map_err(ServerError::io("run", &program));
+        let run = output(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        if !run.status.success() {
+            let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let hint = if said.iter().any(|line| line.contains("ermission denied")) {
+                "; run webdyno as root, who may read it"
+            } else {
+                ""
+            };
+            return Err(unfit(format!("Apache refuses {}: {}{hint}", self.main.display(), said.join(" "))));
+        }
+        self.warnings = warnings(&said);
+        let told = String::from_utf8_lossy(&run.stdout);
+        let quoted = |label: &str| {
+            let value = told.lines().find_map(|line| line.strip_prefix(label))?;
+            Some(PathBuf::from(value.trim().trim_matches('"')))
+        };
+        let missing = |what: &str| unfit(format!("Apache does not tell its {what}"));
+        self.server_root = quoted("ServerRoot: ").ok_or_else(|| missing("ServerRoot"))?;
+        self.pid_file = quoted("PidFile: ").ok_or_else(|| missing("PidFile"))?;
+        self.files = included(&told);
+        if self.files.is_empty() {
+            self.files.push(self.main.clone());
+        }
+        self.loaded(&told, unfit)?;
+        let mut dump = self.command();
+        if !self.has.contains("info_module") {
+            dump.arg("-C").arg(format!("LoadModule info_module \"{}\"", info.file.display()));
+        }
+        let dump = output(dump.args(["-t", "-D", "DUMP_CONFIG"]))?;
+        self.lines = tree::parse(&String::from_utf8_lossy(&dump.stdout));
+        if self.lines.is_empty() {
+            return Err(unfit("Apache does not print its configuration (-D DUMP_CONFIG); is mod_info complete?".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The modules, their files as the configuration names them.
+    fn loaded(&mut self, told: &str, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
+        let (mut known, mut load_files): (Vec<Module>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+        for file in &self.files {
+            let text = std::fs::read(file).map_err(ServerError::io("read", file))?;
+            for line in String::from_utf8_lossy(&text).lines().map(words) {
+                let path = |word: &String| self.server_root.join(self.filled(word));
+                match line.as_slice() {
+                    [name, symbol, file] if name.eq_ignore_ascii_case("LoadModule") => {
+                        known.push(Module { symbol: symbol.clone(), file: path(file) });
+                    }
+                    [name, files @ ..] if name.eq_ignore_ascii_case("LoadFile") => {
+                        load_files.extend(files.iter().map(path));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.load_files = load_files;
+        for line in told.lines() {
+            let Some((symbol, how)) = line.trim().split_once(' ').filter(|(symbol, _)| symbol.ends_with("_module")) else {
+                continue;
+            };
+            self.has.insert(symbol.to_owned());
+            if how == "(shared)" {
+                let module = known.iter().rfind(|module| module.symbol == symbol).cloned();
+                self.modules.push(module.ok_or_else(|| unfit(format!("it is not clear which file {symbol} is in")))?);
+            }
+        }
+        let mpms = [("mpm_prefork_module", Mpm::Prefork), ("mpm_worker_module", Mpm::Worker), ("mpm_event_module", Mpm::Event)];
+        let mpm = mpms.into_iter().find(|(symbol, _)| self.has.contains(*symbol));
+        self.mpm = mpm.ok_or_else(|| unfit("it has none of the processing modules prefork, worker and event".to_owned()))?.1;
+        Ok(())
+    }
+
+    /// With the environment's variables filled in.
+    fn filled(&self, word: &str) -> String {
+        self.environment.iter().fold(word.to_owned(), |word, (name, value)| {
+            word.replace(&format!("${{{}}}", name.to_string_lossy()), &value.to_string_lossy())
+        })
+    }
+}
+
+/// The files of `DUMP_INCLUDES`: `  (*) /main`, `    (146) /other`.
+fn included(told: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for line in told.lines().map(str::trim_start).filter(|line| line.starts_with('(')) {
+        if let Some((_, path)) = line.split_once(") /") {
+            let path = PathBuf::from(format!("/{path}"));
+            if !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
