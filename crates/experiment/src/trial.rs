@@ -2,6 +2,7 @@
 //! store and the environment, a load that cannot be started included, end the run.
 
 use crate::ExperimentError;
+use crate::changes::{self, Changer};
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
 use crate::placement::Placement;
@@ -35,6 +36,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) directory: PathBuf,
     pub(crate) placement: &'a Placement,
     pub(crate) interrupted: &'a AtomicBool,
+    /// Files and settings of the machine; `None` when nothing is to be changed.
+    pub(crate) changer: Option<Changer<'a>>,
 }
 
 /// A started server in its group, if it has one.
@@ -59,6 +62,7 @@ impl Bench<'_> {
 
     /// Asks the server what it thinks of every variant without starting it.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
+        changes::check(self.plan)?;
         for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
             let name = format!("check{number}");
             self.control.check(&self.folder(&name)?, self.plan.variant(cell))?;
@@ -77,6 +81,7 @@ impl Bench<'_> {
         let name = format!("trial{}", slot.number);
         let mut stage = match self.start(&name, cell)? {
             Ok(stage) => stage,
+            Err(error) if error.ends_the_run() => return Err(error.into()),
             Err(error) => {
                 trial.outcome = Outcome::Invalid(error.to_string());
                 return Ok(trial);
@@ -110,6 +115,10 @@ impl Bench<'_> {
     fn start(&self, name: &str, cell: &Cell) -> Result<Result<Stage, ServerError>, ExperimentError> {
         let group = self.plan.confine.as_ref().map(|confine| self.host.group(name, confine)).transpose()?;
         let directory = self.folder(name)?;
+        let variant = self.plan.variant(cell);
+        if let Some(changer) = &self.changer {
+            changer.apply(self.plan, variant)?;
+        }
         let place = Place {
             host: self.host,
             group: group.as_ref(),
@@ -118,7 +127,7 @@ impl Bench<'_> {
             exe: self.exe,
             ready_timeout: READY_TIMEOUT,
         };
-        Ok(match self.control.start(&place, self.plan.variant(cell)) {
+        Ok(match self.control.start(&place, variant) {
             Ok(running) => Ok(Stage { running, group }),
             Err(error) => {
                 if let Some(group) = group {

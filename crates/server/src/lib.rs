@@ -19,6 +19,7 @@ mod probe;
 mod program;
 mod site;
 
+pub use apache::main_file;
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};

@@ -16,7 +16,7 @@ const ALIASES: [(&str, &str); 2] =
     [("MaxClients", "MaxRequestWorkers"), ("MaxRequestsPerChild", "MaxConnectionsPerChild")];
 
 /// Directives whose whole argument is a number. Apache reads the digits it finds, and 0 when there are none.
-const NUMBERS: [&str; 15] = [
+pub(crate) const NUMBERS: [&str; 15] = [
     "ListenBacklog",
     "MaxClients",
     "MaxConnectionsPerChild",
@@ -34,26 +34,32 @@ const NUMBERS: [&str; 15] = [
     "Timeout",
 ];
 
-/// Looks at the plan's directives for an instance in `dir`, and lets Apache read the configuration at `file` by `test`, a call of it.
-pub(crate) fn check(
-    mut test: Command,
-    dir: &Path,
-    file: &Path,
-    rendered: &Rendered,
-    variant: &str,
-    allow_warnings: &[String],
-    plan: &Path,
-) -> Result<(), ServerError> {
+/// A configuration to be tested.
+pub(crate) struct Test<'a> {
+    /// A call of Apache that reads it.
+    pub(crate) command: Command,
+    /// The folder that nothing may be written outside of.
+    pub(crate) dir: &'a Path,
+    /// Whether it is the machine's own server that will read it.
+    pub(crate) in_place: bool,
+    /// The file with the plan's directives.
+    pub(crate) file: &'a Path,
+    pub(crate) rendered: &'a Rendered,
+}
+
+/// Looks at the plan's directives, and lets Apache read them.
+pub(crate) fn check(test: Test<'_>, variant: &str, allow_warnings: &[String], plan: &Path) -> Result<(), ServerError> {
+    let Test { mut command, dir, in_place, file, rendered } = test;
     let blamed = |directive: Option<&Directive>, message: String| match directive {
         Some(directive) => blame(plan, directive, message, SERVER),
         None => {
             ServerError::Configuration { plan: plan.to_owned(), variant: variant.to_owned(), message, server: SERVER }
         }
     };
-    if let Some((directive, why)) = refused(&rendered.planned, dir) {
+    if let Some((directive, why)) = refused(&rendered.planned, dir, in_place) {
         return Err(blamed(Some(directive), why));
     }
-    let output = test.output().map_err(ServerError::io("run", Path::new(test.get_program())))?;
+    let output = command.output().map_err(ServerError::io("run", Path::new(command.get_program())))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if let Some(complaint) = complaint(&said, output.status.success(), allow_warnings) {
         let directive = match complaint.line_in(file) {

@@ -1,7 +1,7 @@
 //! A private instance from a plan and a folder: prepared, tested by Apache itself, started, and read back.
 
 use super::SERVER;
-use super::check::check;
+use super::check::{Test, check};
 use super::install::{Install, Module};
 use super::render::{Parts, Rendered, render};
 use super::crew::Muster;
@@ -104,10 +104,11 @@ impl Prepared<'_> {
         });
         let file = self.dir.join("conf/httpd.conf");
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
-        let mut test = asking(&self.install.program);
-        test.args(["-t", "-f"]).arg(&file);
+        let mut command = asking(&self.install.program);
+        command.args(["-t", "-f"]).arg(&file);
         let Variant { name, allow_warnings, .. } = self.variant;
-        check(test, &self.dir, &file, &rendered, name, allow_warnings, &self.control.plan)?;
+        let test = Test { command, dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
+        check(test, name, allow_warnings, &self.control.plan)?;
         Ok((file, rendered))
     }
 

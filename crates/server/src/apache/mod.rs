@@ -6,6 +6,7 @@
 mod check;
 mod crew;
 mod derived;
+mod in_place;
 mod install;
 mod instance;
 mod machine;
@@ -16,7 +17,9 @@ mod render;
 mod settings;
 
 pub(crate) use derived::DerivedControl;
+pub(crate) use in_place::{InPlaceControl, Watch};
 pub(crate) use install::Install;
+pub use machine::main_file;
 pub(crate) use instance::ApacheControl;
 
 /// Apache's name in messages.

@@ -1,8 +1,9 @@
-//! Directives of a plan that the virtual host which answers has for itself: outside of it they change nothing for the load.
+//! Directives of a plan that something else has the last word on: the virtual host which answers, or a file that is read later.
 
 use super::check::canonical;
-use super::machine::tree::VirtualHost;
+use super::machine::tree::{Line, VirtualHost};
 use model::plan::Directive;
+use std::path::Path;
 
 /// Directives of which a virtual host's own is the only one in force in it.
 const SINGLE: [&str; 21] = [
@@ -41,5 +42,20 @@ pub(crate) fn overridden<'a>(
         }
         let own = host?.lines.iter().rfind(|line| canonical(line.name()).eq_ignore_ascii_case(name))?;
         Some((directive, format!("the virtual host that answers has its own at {}: {}; change it there", own.place, own.text)))
+    })
+}
+
+/// The plan's directives, in the file `own`, that a later file says otherwise, each with a sentence.
+pub(crate) fn overridden_later<'a>(
+    planned: &'a [Directive],
+    lines: &'a [Line],
+    own: &'a Path,
+) -> impl Iterator<Item = (&'a Directive, String)> {
+    planned.iter().filter_map(move |directive| {
+        let name = canonical(directive.text.split_whitespace().next()?);
+        let single = SINGLE.iter().chain(&super::check::NUMBERS).any(|single| single.eq_ignore_ascii_case(name));
+        let same = |line: &&Line| line.depth == 0 && canonical(line.name()).eq_ignore_ascii_case(name);
+        let last = lines.iter().rfind(same).filter(|last| single && last.place.file != own)?;
+        Some((directive, format!("{} is read later and says {}; change it there", last.place, last.text)))
     })
 }

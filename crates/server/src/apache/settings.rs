@@ -117,7 +117,8 @@ impl Told {
             Some(digits.to_owned()).filter(|digits| !digits.is_empty())
         };
         let missing = |what: &str| format!("{INFO}?server has no {what}");
-        Ok(Told {
+        let daemons = number("Max Daemons:").and_then(|digits| digits.parse::<u64>().ok());
+        let mut told = Told {
             status: Status::parse(status)?,
             version: after("Server Version:")
                 .and_then(|rest| rest.lines().next())
@@ -127,7 +128,12 @@ impl Told {
             keep_alive_timeout: number("keep-alive:").ok_or_else(|| missing("keep-alive timeout"))?,
             keep_alive,
             directives: directives(config),
-        })
+        };
+        let prefork = told.status.mpm.eq_ignore_ascii_case("prefork");
+        let threads = told.threads(if prefork { Mpm::Prefork } else { Mpm::Event });
+        // After a graceful restart with a lower limit the scoreboard still shows places above it.
+        told.status.slots = told.status.slots.min(daemons.map_or(u64::MAX, |daemons| daemons * threads));
+        Ok(told)
     }
 
     /// Whether it is the instance with this configuration that answers, and not another Apache.
@@ -232,7 +238,8 @@ impl Status {
         Ok(Status {
             mpm: value("ServerMPM")?.to_owned(),
             slots: scoreboard.len() as u64,
-            taken: scoreboard.bytes().filter(|&slot| slot != b'.').count() as u64,
+            // Those that end after a graceful restart, or ended then and keep their place, are no longer counted.
+            taken: scoreboard.bytes().filter(|slot| !b".G".contains(slot)).count() as u64,
             alive: number("BusyWorkers")? + number("IdleWorkers")?,
             processes: number("Processes").ok(),
         })

@@ -3,7 +3,7 @@
 mod rewrite;
 
 use super::SERVER;
-use super::check::{check, complaint_of};
+use super::check::{Test, check, complaint_of};
 use super::crew::Muster;
 use super::instance::{complaints, no_settings, port_in_use};
 use super::machine::Machine;
@@ -118,8 +118,8 @@ impl Prepared<'_> {
         let rendered = Rendered::of(made.text, &self.control.spec.directives, &self.variant.directives);
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
         let allowed: Vec<String> = self.variant.allow_warnings.iter().chain(&known).cloned().collect();
-        let test = self.test(&file);
-        check(test, &self.dir, &file, &rendered, &self.variant.name, &allowed, &self.control.plan)?;
+        let test = Test { command: self.test(&file), dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
+        check(test, &self.variant.name, &allowed, &self.control.plan)?;
         let mut notes: Vec<String> = known.iter().map(|warning| format!("Apache warns of the machine's configuration: {warning}")).collect();
         match made.piped {
             0 => {}

@@ -36,6 +36,7 @@ pub(crate) struct Machine {
     folder: Option<PathBuf>,
     pub(crate) server_root: PathBuf,
     pub(crate) pid_file: PathBuf,
+    pub(crate) error_log: PathBuf,
     /// All files that are read, the main one first.
     pub(crate) files: Vec<PathBuf>,
     /// Files of code and modules to load, in order.
@@ -54,12 +55,7 @@ impl Machine {
     pub(crate) fn read(program: Option<&Path>, existing: &Existing, at: &PlanKey) -> Result<Machine, ServerError> {
         let unfit = |why: String| ServerError::Machine { at: at.clone(), why };
         let install = Install::find(program, &std::env::var_os("PATH").unwrap_or_default())?;
-        let main = match &existing.main {
-            Some(main) => main.canonicalize().map_err(|error| unfit(format!("cannot read {}: {error}", main.display())))?,
-            None => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
-                unfit(format!("the machine's configuration is not where it usually is ({}); name it: from = \"FILE\"", MAIN_FILES.join(", ")))
-            })?,
-        };
+        let main = found(existing).map_err(unfit)?;
         let above = main.parent().unwrap_or(Path::new("/")).to_owned();
         let environment = environment(&above)?;
         let mut machine = Machine {
@@ -70,6 +66,7 @@ impl Machine {
             environment,
             server_root: PathBuf::new(),
             pid_file: PathBuf::new(),
+            error_log: PathBuf::new(),
             files: Vec::new(),
             load_files: Vec::new(),
             modules: Vec::new(),
@@ -78,20 +75,54 @@ impl Machine {
             lines: Vec::new(),
             warnings: Vec::new(),
         };
-        machine.ask(&unfit)?;
+        machine.ask(&|why| ServerError::Machine { at: at.clone(), why })?;
         Ok(machine)
     }
 
     /// A call of the program with the machine's own environment and configuration.
     pub(crate) fn command(&self) -> Command {
+        self.command_of(&self.main)
+    }
+
+    /// The same with another main file.
+    pub(crate) fn command_of(&self, main: &Path) -> Command {
         let mut command = asking(&self.install.program);
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value))).env("LC_ALL", "C");
-        command.args(self.folder.iter().flat_map(|folder| ["-d".as_ref(), folder.as_os_str()])).arg("-f").arg(&self.main);
+        command.args(self.arguments_for(main));
         command
     }
 
-    fn ask(&mut self, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
+    /// What names its configuration to the program.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        self.arguments_for(&self.main)
+    }
+
+    fn arguments_for(&self, main: &Path) -> Vec<OsString> {
+        let folder = self.folder.iter().flat_map(|folder| ["-d".into(), folder.into()]);
+        folder.chain(["-f".into(), main.into()]).collect()
+    }
+
+    /// All files that are read now, the main one first.
+    pub(crate) fn includes(&self) -> Result<Vec<PathBuf>, ServerError> {
+        let output = self.command().args(["-t", "-D", "DUMP_INCLUDES"]).output();
+        let output = output.map_err(ServerError::io("run", &self.install.program))?;
+        let files = included(&String::from_utf8_lossy(&output.stdout));
+        Ok(if files.is_empty() { vec![self.main.clone()] } else { files })
+    }
+
+    /// The configuration as it is read now, as [`tree::parse`] takes it.
+    pub(crate) fn dump(&self) -> Result<String, ServerError> {
         let info = self.install.module("info")?;
+        let mut dump = self.command();
+        if !self.has.contains("info_module") {
+            dump.arg("-C").arg(format!("LoadModule info_module \"{}\"", info.file.display()));
+        }
+        let output = dump.args(["-t", "-D", "DUMP_CONFIG"]).output();
+        let output = output.map_err(ServerError::io("run", &self.install.program))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn ask(&mut self, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
         let program = self.install.program.clone();
         let output = |command: &mut Command| command.output().map_err(ServerError::io("run", &program));
         let run = output(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
@@ -114,17 +145,14 @@ impl Machine {
         let missing = |what: &str| unfit(format!("Apache does not tell its {what}"));
         self.server_root = quoted("ServerRoot: ").ok_or_else(|| missing("ServerRoot"))?;
         self.pid_file = quoted("PidFile: ").ok_or_else(|| missing("PidFile"))?;
+        // One that goes to a program or to the system is no file to look into.
+        self.error_log = quoted("Main ErrorLog: ").unwrap_or_default();
         self.files = included(&told);
         if self.files.is_empty() {
             self.files.push(self.main.clone());
         }
         self.loaded(&told, unfit)?;
-        let mut dump = self.command();
-        if !self.has.contains("info_module") {
-            dump.arg("-C").arg(format!("LoadModule info_module \"{}\"", info.file.display()));
-        }
-        let dump = output(dump.args(["-t", "-D", "DUMP_CONFIG"]))?;
-        self.lines = tree::parse(&String::from_utf8_lossy(&dump.stdout));
+        self.lines = tree::parse(&self.dump()?);
         if self.lines.is_empty() {
             return Err(unfit("Apache does not print its configuration (-D DUMP_CONFIG); is mod_info complete?".to_owned()));
         }
@@ -172,6 +200,25 @@ impl Machine {
             word.replace(&format!("${{{}}}", name.to_string_lossy()), &value.to_string_lossy())
         })
     }
+}
+
+/// The main file of a configuration that a plan means, canonical.
+///
+/// # Errors
+/// When it is not there.
+pub fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
+    found(existing).map_err(ServerError::NoProgram)
+}
+
+fn found(existing: &Existing) -> Result<PathBuf, String> {
+    let main = match &existing.main {
+        Some(main) => main.clone(),
+        None => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
+            let usual = MAIN_FILES.join(", ");
+            format!("the machine's configuration is not where it usually is ({usual}); name it: from = \"FILE\"")
+        })?,
+    };
+    main.canonicalize().map_err(|error| format!("cannot read {}: {error}", main.display()))
 }
 
 /// The files of `DUMP_INCLUDES`: `  (*) /main`, `    (146) /other`.
