@@ -171,7 +171,7 @@ impl Service {
             }
             Some(Start::Command { words, env, dir, limits }) => {
                 let mut command = call(Path::new("/bin/sh"));
-                let script = "ulimit -n \"$1\" 2>/dev/null; umask \"$2\"; { echo \"$3\" >/proc/self/oom_score_adj; } 2>/dev/null; \
+                let script = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n \"$1\" 2>/dev/null; umask \"$2\"; { echo \"$3\" >/proc/self/oom_score_adj; } 2>/dev/null; \
                               shift 3; exec \"$@\"";
                 command.args(["-c", script, "sh"]).args(limits).args(words).env_clear().current_dir(dir);
                 command.envs(env.iter().map(|(name, value)| (name, value)));

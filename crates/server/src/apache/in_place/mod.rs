@@ -14,7 +14,7 @@ use super::machine::tree::{parse, virtual_hosts};
 use super::overridden::{overridden, overridden_later};
 use super::pages::telling;
 use super::render::Rendered;
-use super::settings::{Pages, Told};
+use super::settings::Told;
 use crate::control::{Hold, Logs, POLL, blame};
 use crate::probe::{Ask, get_while};
 use crate::{Control, Place, PlanKey, Running, ServerError};
