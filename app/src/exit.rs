@@ -89,8 +89,8 @@ fn of_server(error: &ServerError) -> Exit {
         ServerError::PortInUse { .. }
         | ServerError::OwnFolder(_)
         | ServerError::Changed { .. }
-        | ServerError::Io { .. }
-        | ServerError::Host(_) => Exit::Environment,
+        | ServerError::Io { .. } => Exit::Environment,
+        ServerError::Host(error) if !matches!(error, HostError::Service(_)) => Exit::Environment,
         _ => Exit::Server,
     }
 }

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Child;
@@ -94,13 +94,22 @@ impl Scene {
             let text = fs::read_to_string(path).unwrap_or_default();
             self.tool.run_ids().iter().any(|id| text.starts_with(id.as_str()))
         };
-        found.extend(claims.map(|entry| entry.path()).filter(of_this).map(|path| format!("{} is there", path.display())));
+        found.extend(
+            claims.map(|entry| entry.path()).filter(of_this).map(|path| format!("{} is there", path.display())),
+        );
         found
     }
 
     #[track_caller]
     fn check_given_back(&self) {
-        assert_eq!(self.left(), Vec::<String>::new());
+        let ended = Instant::now();
+        let mut left = self.left();
+        // A worker of before may answer once more.
+        while !left.is_empty() && ended.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(20));
+            left = self.left();
+        }
+        assert_eq!(left, Vec::<String>::new());
         assert_eq!(remains(&self.tool), Vec::<String>::new());
     }
 }
@@ -152,7 +161,11 @@ fn a_run_in_place_gives_everything_back() {
     scene.check_given_back();
     assert_ne!(scene.debian.pid(), pid, "ServerLimit needed a full restart");
     // Said once, it is remembered.
-    let again = scene.tool.run(&["run", &scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\""), "--plain"]);
+    let again = scene.tool.run(&[
+        "run",
+        &scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\""),
+        "--plain",
+    ]);
     assert!([0, 1, 3].contains(&again.code), "{}{}", again.out, again.err);
     let pid = scene.debian.pid();
     scene.check_given_back();
@@ -164,7 +177,8 @@ fn a_main_file_without_folders_gets_a_line_and_loses_it() {
     let prepare = |debian: &Debian| {
         let text = fs::read_to_string(debian.main()).expect("a file");
         let one = |text: &str, name: &str| {
-            let mut files: Vec<_> = fs::read_dir(debian.etc().join(name)).expect("a folder").flatten().map(|entry| entry.path()).collect();
+            let mut files: Vec<_> =
+                fs::read_dir(debian.etc().join(name)).expect("a folder").flatten().map(|entry| entry.path()).collect();
             files.sort();
             let lines: Vec<String> = files.iter().map(|file| format!("Include {}", file.display())).collect();
             let (before, after) = text.split_once(&format!("IncludeOptional {name}/*.conf")).expect("Debian's line");
@@ -184,11 +198,9 @@ fn a_main_file_without_folders_gets_a_line_and_loses_it() {
 #[test]
 fn what_does_not_come_into_force_ends_the_run_in_place() {
     let Some(scene) = Scene::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n")) else { return };
-    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let taken = taken.local_addr().expect("an address").port();
-    let _held = TcpListener::bind((Ipv4Addr::LOCALHOST, taken));
     let check = |directives: &str, code: i32, why: &str| {
-        let plan = scene.plan("in_place = true", &format!("[variant.as-is]\n[variant.x]\ndirectives = '''\n{directives}\n'''"));
+        let plan = scene
+            .plan("in_place = true", &format!("[variant.as-is]\n[variant.x]\ndirectives = '''\n{directives}\n'''"));
         let ended = scene.run(&plan);
         assert_eq!(ended.code, code, "{}{}", ended.out, ended.err);
         assert!(ended.err.lines().last().is_some_and(|line| line.contains(why)), "{}", ended.err);
@@ -201,20 +213,32 @@ fn what_does_not_come_into_force_ends_the_run_in_place() {
     check("PidFile x", 2, "is the machine's own, by which it is controlled; remove the line");
     check("CustomLog /var/log/apache2/webdyno-test common", 2, "would leave a file behind; write to ${run}/other.log");
     // Apache accepts it and cannot start with it.
-    check(&format!("Listen 127.0.0.1:{}", scene.debian.port), 4, "");
+    check(&format!("Listen 127.0.0.1:{}", scene.debian.port), 4, "could not bind to address 127.0.0.1:");
 }
 
 #[test]
 fn two_runs_do_not_meet_on_one_server() {
     let Some(scene) = Scene::new() else { return };
     let long = scene.plan("in_place = true", variants()).replace("plan.toml", "long.toml");
-    fs::write(&long, fs::read_to_string(scene.tool.path("plan.toml")).expect("a plan").replace("requests = 50", "duration = \"60s\"")).expect("a plan");
+    fs::write(
+        &long,
+        fs::read_to_string(scene.tool.path("plan.toml"))
+            .expect("a plan")
+            .replace("requests = 50", "duration = \"60s\""),
+    )
+    .expect("a plan");
     let mut first = scene.spawn(&long);
     let mut lines = BufReader::new(first.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
     let other = Tool::new();
     let main = scene.debian.main();
-    let second = other.run(&["run", &scene.tool.plan(&fs::read_to_string(&long).expect("a plan")), "--plain", "--i-operate", &main.to_string_lossy()]);
+    let second = other.run(&[
+        "run",
+        &scene.tool.plan(&fs::read_to_string(&long).expect("a plan")),
+        "--plain",
+        "--i-operate",
+        &main.to_string_lossy(),
+    ]);
     assert_eq!(second.code, 5, "{}{}", second.out, second.err);
     assert!(second.err.contains("works on the server of") && second.err.contains("let it end first"), "{}", second.err);
     kill_process(Pid::from_child(&first), Signal::INT).expect("our own child");
@@ -227,7 +251,10 @@ fn two_runs_do_not_meet_on_one_server() {
 fn who_changes_the_configuration_meanwhile_keeps_the_change() {
     let Some(mut scene) = Scene::new() else { return };
     let plan = scene.plan("in_place = true", variants());
-    let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"300ms\"").replace("blocks = 2", "blocks = 50");
+    let text = fs::read_to_string(&plan)
+        .expect("a plan")
+        .replace("requests = 50", "duration = \"300ms\"")
+        .replace("blocks = 2", "blocks = 50");
     fs::write(&plan, text).expect("a plan");
     let mut child = scene.spawn(&plan);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
@@ -260,11 +287,26 @@ fn files_and_settings_are_part_of_a_variant() {
     let facts = |path: &PathBuf| {
         use std::os::unix::fs::MetadataExt;
         let facts = fs::metadata(path).expect("a file");
-        (facts.ino(), facts.mode(), facts.uid(), facts.gid(), facts.mtime(), facts.mtime_nsec(), fs::read_to_string(path).expect("a file"))
+        (
+            facts.ino(),
+            facts.mode(),
+            facts.uid(),
+            facts.gid(),
+            facts.mtime(),
+            facts.mtime_nsec(),
+            fs::read_to_string(path).expect("a file"),
+        )
     };
     let as_it_was = facts(&ini);
     let seen = tool.path("seen");
-    let script = format!("cat '{0}' '{1}' /proc/sys/{2} >> '{3}' 2>/dev/null; exec {4} serve --listen 127.0.0.1:$PORT", ini.display(), new.display(), SETTING.replace('.', "/"), seen.display(), env!("CARGO_BIN_EXE_webdyno"));
+    let script = format!(
+        "cat '{0}' '{1}' /proc/sys/{2} >> '{3}' 2>/dev/null; exec {4} serve --listen 127.0.0.1:$PORT",
+        ini.display(),
+        new.display(),
+        SETTING.replace('.', "/"),
+        seen.display(),
+        env!("CARGO_BIN_EXE_webdyno")
+    );
     let plan = tool.plan(&format!(
         "blocks = 2\naa = false\n[server]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"\"\"{script}\"\"\"]\n\
          [variant.as-is]\n[[variant.more.files]]\npath = \"{}\"\nreplace = {{ \"64M\" = \"128M\" }}\nappend = \"; more\\n\"\n\
@@ -351,7 +393,11 @@ fn guardians(scene: &Scene) -> Vec<Pid> {
         let command = String::from_utf8_lossy(&command).into_owned();
         command.contains("@guardian") && command.contains(&state)
     };
-    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(ours).filter_map(Pid::from_raw).collect()
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(ours)
+        .filter_map(Pid::from_raw)
+        .collect()
 }
 
 fn random_moment(below_ms: u64) -> Duration {
@@ -362,7 +408,9 @@ fn random_moment(below_ms: u64) -> Duration {
 
 /// So many kills, as a table, and how many of them left something.
 fn kills(title: &str, scene: &Scene, plan: &str, count: u32) -> (String, usize) {
-    let mut page = format!("# {title}\n\n| # | after | guardian | all given back within | left 5 s later |\n|---|---|---|---|---|\n");
+    let mut page = format!(
+        "# {title}\n\n| # | after | guardian | all given back within | left 5 s later |\n|---|---|---|---|---|\n"
+    );
     let mut bad = 0;
     for number in 1..=count {
         // Most of what can go wrong goes wrong while the server begins anew.
@@ -403,7 +451,8 @@ fn long_check_kills_in_place() {
     let Some(scene) = Scene::new() else { return };
     let _alone = alone();
     let before = setting();
-    let (page, bad) = kills("100 runs in place, each killed with -9 at a random moment", &scene, &plan_in_place(&scene), 100);
+    let (page, bad) =
+        kills("100 runs in place, each killed with -9 at a random moment", &scene, &plan_in_place(&scene), 100);
     fs::write(results.join("kills-in-place.md"), &page).expect("the results");
     assert_eq!((bad, setting()), (0, before), "{page}");
 }
@@ -412,7 +461,8 @@ fn long_check_kills_in_place() {
 fn long_check_kills_private() {
     let Some(results) = long_results() else { return };
     let Some(scene) = Scene::new() else { return };
-    let (page, bad) = kills("300 private runs, each killed with -9 at a random moment", &scene, &scene.plan("", variants()), 300);
+    let (page, bad) =
+        kills("300 private runs, each killed with -9 at a random moment", &scene, &scene.plan("", variants()), 300);
     fs::write(results.join("kills-private.md"), &page).expect("the results");
     assert_eq!(bad, 0, "{page}");
 }

@@ -179,8 +179,11 @@ fn outline(orders: &Orders) -> String {
         line(format!("a temporary swap file of {}", units::short_bytes(bytes)));
     }
     if let Some(existing) = plan.in_place() {
-        let main = server::main_file(existing).map_or_else(|_| "the machine".to_owned(), |main| main.display().to_string());
-        line(format!("in place: the running server of {main} gets a drop-in, restarts for every trial, and has everything back at the end"));
+        let main =
+            server::main_file(existing).map_or_else(|_| "the machine".to_owned(), |main| main.display().to_string());
+        line(format!(
+            "in place: the running server of {main} gets a drop-in, restarts for every trial, and has everything back at the end"
+        ));
     }
     for step in &plan.build {
         line(format!("builds: {}", step.command.join(" ")));

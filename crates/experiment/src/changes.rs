@@ -38,7 +38,8 @@ impl<'a> Changer<'a> {
             let contents: Vec<Vec<u8>> = file.contents.values().cloned().collect();
             files.push((host.borrow_file(&file.path, Some(&contents))?, file));
         }
-        let names: BTreeSet<String> = plan.variants.iter().flat_map(|variant| of(plan, variant).sysctl.into_keys()).collect();
+        let names: BTreeSet<String> =
+            plan.variants.iter().flat_map(|variant| of(plan, variant).sysctl.into_keys()).collect();
         let borrow = |name: String| Ok((name.clone(), host.borrow_sysctl(&name)?));
         let sysctl = names.into_iter().map(borrow).collect::<Result<_, ExperimentError>>()?;
         Ok(Changer { host, files, sysctl, now: Mutex::new(None) })

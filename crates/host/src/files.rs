@@ -293,7 +293,8 @@ mod tests {
         step(&lent);
         let foreseen = foresee(&lent);
         for expected in [said.map(str::to_owned), None] {
-            let got = give_back(&lent, &head()).unwrap().map(|said| said.replace(&*dir.path().to_string_lossy(), "DIR"));
+            let got =
+                give_back(&lent, &head()).unwrap().map(|said| said.replace(&*dir.path().to_string_lossy(), "DIR"));
             assert_eq!(got, expected, "and nothing the second time");
         }
         assert_eq!(foreseen.is_some(), said.is_some());
@@ -316,12 +317,48 @@ mod tests {
         let back = Some("gave back the file DIR/php.ini");
         check(|_| {}, None, "before");
         check(link, None, "before");
-        check(|lent| { link(lent); fs::write(&lent.fresh, "ou").unwrap() }, None, "before");
-        check(|lent| { link(lent); put(lent, "ours") }, back, "before");
-        check(|lent| { link(lent); put(lent, "also ours"); fs::write(&lent.fresh, "x").unwrap() }, back, "before");
-        check(|lent| { link(lent); fs::remove_file(&lent.path).unwrap() }, back, "before");
+        check(
+            |lent| {
+                link(lent);
+                fs::write(&lent.fresh, "ou").unwrap()
+            },
+            None,
+            "before",
+        );
+        check(
+            |lent| {
+                link(lent);
+                put(lent, "ours")
+            },
+            back,
+            "before",
+        );
+        check(
+            |lent| {
+                link(lent);
+                put(lent, "also ours");
+                fs::write(&lent.fresh, "x").unwrap()
+            },
+            back,
+            "before",
+        );
+        check(
+            |lent| {
+                link(lent);
+                fs::remove_file(&lent.path).unwrap()
+            },
+            back,
+            "before",
+        );
         let others = "DIR/php.ini was changed by somebody else and stays so; what it was before is in DIR/php.ini.before-webdyno";
-        check(|lent| { link(lent); put(lent, "ours, and more") }, Some(others), "ours, and more");
+        check(
+            |lent| {
+                link(lent);
+                put(lent, "ours, and more")
+            },
+            Some(others),
+            "ours, and more",
+        );
     }
 
     #[test]

@@ -6,10 +6,12 @@
 
 use crate::launch::reset_signals;
 use crate::process::Identity;
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const END: Duration = Duration::from_secs(10);
 /// How long it may take to come up.
 const START: Duration = Duration::from_secs(10);
+/// How long after a graceful restart workers may take to come.
+const NEW_WORKERS: Duration = Duration::from_secs(2);
 
 /// A running server of the machine's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +83,11 @@ impl Service {
         let (name, program, pid_file) = (name.to_owned(), program.to_owned(), pid_file.to_owned());
         let mut service = Service { name, program, args, env, pid_file, start: None };
         let pid = service.pid().ok_or_else(|| {
-            format!("no server runs with {} (by its pid file {}); start it first", service.name, service.pid_file.display())
+            format!(
+                "no server runs with {} (by its pid file {}); start it first",
+                service.name,
+                service.pid_file.display()
+            )
         })?;
         service.start = start_of(pid);
         Ok(service)
@@ -98,6 +106,12 @@ impl Service {
         (exe.strip_suffix(" (deleted)").unwrap_or(&exe) == program.to_string_lossy()).then_some(pid)
     }
 
+    /// Its processes but the main one; none where the kernel does not list them.
+    #[must_use]
+    pub fn workers(&self) -> Vec<u32> {
+        self.pid().map(workers).unwrap_or_default()
+    }
+
     /// Whether a full restart is possible, else why not.
     ///
     /// # Errors
@@ -106,7 +120,10 @@ impl Service {
         if self.start.is_some() {
             return Ok(());
         }
-        Err(format!("the server of {} runs in the foreground of whoever started it, who alone can start it again", self.name))
+        Err(format!(
+            "the server of {} runs in the foreground of whoever started it, who alone can start it again",
+            self.name
+        ))
     }
 
     /// Tests the configuration.
@@ -134,7 +151,7 @@ impl Service {
     /// When it does not run afterwards.
     pub fn restart(&self, how: Restart) -> Result<(), String> {
         match (self.pid(), how) {
-            (Some(pid), Restart::Graceful) => signal(pid, Signal::USR1),
+            (Some(pid), Restart::Graceful) => begin_workers(pid),
             (Some(_), Restart::Full) if matches!(self.start, Some(Start::Unit(_))) => self.begin(),
             (Some(pid), Restart::Full) => {
                 self.can_start()?;
@@ -186,12 +203,15 @@ impl Service {
                 Ok(())
             });
         }
-        // Its output is not kept: a server in the background holds a pipe open for ever.
-        let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
         let failed = |why: String| format!("the server of {} does not start: {why}", self.name);
+        // What it says goes into memory and not into a pipe, which a server in the background would hold open.
+        let said =
+            memfd_create("said", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
+        let stderr = said.try_clone().map_err(|error| failed(error.to_string()))?;
+        let status = command.stdout(Stdio::null()).stderr(stderr).status();
         let status = status.map_err(|error| failed(error.to_string()))?;
         if !status.success() {
-            return Err(failed(self.test().err().unwrap_or_else(|| format!("it ended with {status}; its log says why"))));
+            return Err(failed(format!("{} ({status})", in_one_line(said))));
         }
         let deadline = Instant::now() + START;
         while self.pid().is_none() {
@@ -224,6 +244,34 @@ fn signal(pid: u32, signal: Signal) -> Result<(), String> {
     kill_process(target, signal).map_err(|error| format!("process {pid} cannot be told to begin anew: {error}"))
 }
 
+/// What was written to a file, in one line.
+fn in_one_line(mut file: File) -> String {
+    let mut text = Vec::new();
+    // What cannot be read is not said.
+    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() { "its log says why".to_owned() } else { lines.join(" ") }
+}
+
+/// Tells it to read its configuration, and waits until it has: until it has workers that it had not. That none come is no failure; it
+/// may have none.
+fn begin_workers(pid: u32) -> Result<(), String> {
+    let before = workers(pid);
+    signal(pid, Signal::USR1)?;
+    let deadline = Instant::now() + NEW_WORKERS;
+    while workers(pid).iter().all(|worker| before.contains(worker)) && Instant::now() < deadline {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+/// Its processes but the main one; none where the kernel does not list them.
+fn workers(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
 /// Nobody but a container's first process may be slow to collect it.
 fn is_zombie(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -239,16 +287,23 @@ fn call(program: &Path) -> Command {
 
 fn start_of(pid: u32) -> Option<Start> {
     let proc = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-    if let Some(unit) = unit_in(&String::from_utf8_lossy(&proc("cgroup"))).filter(|_| Path::new("/run/systemd/system").exists()) {
+    if let Some(unit) =
+        unit_in(&String::from_utf8_lossy(&proc("cgroup"))).filter(|_| Path::new("/run/systemd/system").exists())
+    {
         return Some(Start::Unit(unit));
     }
     let pieces = |bytes: Vec<u8>| -> Vec<OsString> {
-        bytes.split(|&byte| byte == 0).filter(|piece| !piece.is_empty()).map(|piece| OsString::from_vec(piece.to_vec())).collect()
+        bytes
+            .split(|&byte| byte == 0)
+            .filter(|piece| !piece.is_empty())
+            .map(|piece| OsString::from_vec(piece.to_vec()))
+            .collect()
     };
     let words = pieces(proc("cmdline"));
     let in_foreground = |word: &OsString| {
         let word = word.to_string_lossy();
-        matches!(word.strip_prefix("-D").unwrap_or(&word), "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS") || word == "-X"
+        matches!(word.strip_prefix("-D").unwrap_or(&word), "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS")
+            || word == "-X"
     };
     if words.is_empty() || words.iter().any(in_foreground) {
         return None;
@@ -261,9 +316,15 @@ fn start_of(pid: u32) -> Option<Start> {
     let env = pieces(proc("environ")).into_iter().filter_map(pair).collect();
     let dir = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
     let text = |name: &str| String::from_utf8_lossy(&proc(name)).into_owned();
-    let files = text("limits").lines().find_map(|line| Some(line.strip_prefix("Max open files")?.split_whitespace().next()?.to_owned()));
+    let files = text("limits")
+        .lines()
+        .find_map(|line| Some(line.strip_prefix("Max open files")?.split_whitespace().next()?.to_owned()));
     let umask = text("status").lines().find_map(|line| Some(line.strip_prefix("Umask:")?.trim().to_owned()));
-    let limits = [files.unwrap_or_default(), umask.unwrap_or_else(|| "0022".to_owned()), text("oom_score_adj").trim().to_owned()];
+    let limits = [
+        files.unwrap_or_default(),
+        umask.unwrap_or_else(|| "0022".to_owned()),
+        text("oom_score_adj").trim().to_owned(),
+    ];
     Some(Start::Command { words, env, dir, limits })
 }
 
@@ -279,8 +340,14 @@ mod tests {
 
     #[test]
     fn the_service_is_read_from_its_group() {
-        assert_eq!(unit_in("12:pids:/\n1:name=systemd:/system.slice/apache2.service\n").as_deref(), Some("apache2.service"));
-        assert_eq!(unit_in("0::/system.slice/system-httpd.slice/httpd@a.service\n").as_deref(), Some("httpd@a.service"));
+        assert_eq!(
+            unit_in("12:pids:/\n1:name=systemd:/system.slice/apache2.service\n").as_deref(),
+            Some("apache2.service")
+        );
+        assert_eq!(
+            unit_in("0::/system.slice/system-httpd.slice/httpd@a.service\n").as_deref(),
+            Some("httpd@a.service")
+        );
         assert_eq!(unit_in("0::/user.slice/session-1.scope\n"), None);
     }
 

@@ -58,7 +58,8 @@ fn same(one: &str, other: &str) -> bool {
 }
 
 fn place(name: &str) -> Result<PathBuf, String> {
-    let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let plain =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
     if !name.split('.').all(plain) {
         return Err("no such setting".to_owned());
     }

@@ -104,11 +104,9 @@ pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
         ServerSpec::Apache(apache) => Some(match &apache.existing {
             None => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
             Some(existing) if existing.in_place => Box::new(InPlaceControl::new(apache, existing, plan)),
-            Some(existing) => Box::new(DerivedControl {
-                spec: apache.clone(),
-                existing: existing.clone(),
-                plan: plan.to_owned(),
-            }),
+            Some(existing) => {
+                Box::new(DerivedControl { spec: apache.clone(), existing: existing.clone(), plan: plan.to_owned() })
+            }
         }),
         ServerSpec::Nginx(nginx) => Some(Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() })),
         ServerSpec::Command(command) => Some(Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() })),
@@ -190,7 +188,9 @@ impl Starting {
         loop {
             self.still_alive()?;
             let patience = self.left().min(whole_try);
-            match get_while(self.address, self.host.as_deref(), path, Ask::Once, patience, &mut || self.child.is_alive()) {
+            match get_while(self.address, self.host.as_deref(), path, Ask::Once, patience, &mut || {
+                self.child.is_alive()
+            }) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) => {
                     why = Some(format!("status {}", reply.status));

@@ -29,7 +29,9 @@ pub(crate) fn with_free_ports<T>(
         let mut ports = vec![first];
         ports.extend(all().filter(|&port| port != first && listen(port).is_ok()).take(count.saturating_sub(1)));
         if ports.len() < count {
-            return Err(ServerError::io("find so many free ports on", Path::new("127.0.0.1"))(io::ErrorKind::AddrInUse.into()));
+            return Err(ServerError::io("find so many free ports on", Path::new("127.0.0.1"))(
+                io::ErrorKind::AddrInUse.into(),
+            ));
         }
         match start(&ports) {
             // Whichever of them was taken, all of them are chosen anew.

@@ -178,12 +178,19 @@ impl Drop for Debian {
 /// What of a configuration is not as it was, one sentence each.
 #[must_use]
 pub fn changed(before: &Snapshot, after: &Snapshot) -> Vec<String> {
-    let gone = before.keys().filter(|path| !after.contains_key(*path)).map(|path| format!("{} is gone", path.display()));
+    let gone =
+        before.keys().filter(|path| !after.contains_key(*path)).map(|path| format!("{} is gone", path.display()));
     let other = after.iter().filter_map(|(path, now)| {
         let name = path.display();
         let Some(then) = before.get(path) else { return Some(format!("{name} is new")) };
         let what = if then.4 != now.4 { "content" } else { "mode, owner or time" };
-        (then != now).then(|| format!("{name} has another {what}: {:?} {:?}", (then.0, then.1, then.2, then.3), (now.0, now.1, now.2, now.3)))
+        (then != now).then(|| {
+            format!(
+                "{name} has another {what}: {:?} {:?}",
+                (then.0, then.1, then.2, then.3),
+                (now.0, now.1, now.2, now.3)
+            )
+        })
     });
     gone.chain(other).collect()
 }

@@ -10,14 +10,14 @@ mod measure;
 mod parameters;
 mod source;
 
-pub use self::load::parse_mix;
 use self::changes::{FilesText, changes_meant};
+pub use self::load::parse_mix;
 use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
 use self::source::Source;
 use super::{
-    Apache, Build, Cell, Changes, CommandServer, Confinement, Embedded, Existing, Guards, LoadSpec, Mpm, Nginx, Plan, Role, SECRET,
-    ServerSpec, Variant, Warmup,
+    Apache, Build, Cell, Changes, CommandServer, Confinement, Embedded, Existing, Guards, LoadSpec, Mpm, Nginx, Plan,
+    Role, SECRET, ServerSpec, Variant, Warmup,
 };
 use crate::{Nanos, SECOND};
 use serde::Deserialize;

@@ -2,9 +2,9 @@
 
 use super::SERVER;
 use super::check::{Test, check};
+use super::crew::Muster;
 use super::install::{Install, Module};
 use super::render::{Parts, Rendered, render};
-use super::crew::Muster;
 use super::settings::{Pages, Told};
 use crate::account::{Account, OF_APACHE};
 use crate::control::{Logs, Starting, blame};
@@ -128,8 +128,11 @@ impl Prepared<'_> {
         let (timeout, mpm) = (starting.timeout, self.control.spec.mpm);
         let since = starting.since;
         let logs = starting.logs.clone();
-        let processes = Muster { pages: &pages, mpm, since, timeout, logs: &logs }
-            .wait(&told, &mut || starting.still_alive(), &mut notes)?;
+        let processes = Muster { pages: &pages, mpm, since, timeout, logs: &logs }.wait(
+            &told,
+            &mut || starting.still_alive(),
+            &mut notes,
+        )?;
         notes.extend(complaints(&starting.logs.tail())?);
         Ok(starting.running(told.settings(processes), notes))
     }

@@ -19,8 +19,8 @@ mod settings;
 pub(crate) use derived::DerivedControl;
 pub(crate) use in_place::{InPlaceControl, Watch};
 pub(crate) use install::Install;
-pub use machine::main_file;
 pub(crate) use instance::ApacheControl;
+pub use machine::main_file;
 
 /// Apache's name in messages.
 pub(crate) const SERVER: &str = "Apache";

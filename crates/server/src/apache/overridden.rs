@@ -41,7 +41,10 @@ pub(crate) fn overridden<'a>(
             return None;
         }
         let own = host?.lines.iter().rfind(|line| canonical(line.name()).eq_ignore_ascii_case(name))?;
-        Some((directive, format!("the virtual host that answers has its own at {}: {}; change it there", own.place, own.text)))
+        Some((
+            directive,
+            format!("the virtual host that answers has its own at {}: {}; change it there", own.place, own.text),
+        ))
     })
 }
 

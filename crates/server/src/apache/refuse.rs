@@ -17,11 +17,7 @@ const STREAMS: [&str; 3] = ["/dev/null", "/dev/stdout", "/dev/stderr"];
 
 /// The first of the directives, in the order of the configuration, that an instance in `dir` must not have, and why;
 /// in place that is the machine's own server, and `dir` the run's folder.
-pub(crate) fn refused<'a>(
-    planned: &'a [Directive],
-    dir: &Path,
-    in_place: bool,
-) -> Option<(&'a Directive, String)> {
+pub(crate) fn refused<'a>(planned: &'a [Directive], dir: &Path, in_place: bool) -> Option<(&'a Directive, String)> {
     let mut rest = planned.iter();
     while let Some(first) = rest.next() {
         // A line that ends with a backslash goes on in the next one.
@@ -43,7 +39,8 @@ fn objection(text: &str, dir: &Path, in_place: bool) -> Option<String> {
     let is = |known: &str| known.eq_ignore_ascii_case(name);
     let value = first_word(rest.trim_start());
     // A relative path would begin in the machine's own folder.
-    let leaves = |value: &str| !stays_in(dir, value) || in_place && Path::new(value).is_relative() && !value.starts_with('|');
+    let leaves =
+        |value: &str| !stays_in(dir, value) || in_place && Path::new(value).is_relative() && !value.starts_with('|');
     if in_place && OURS.iter().any(|known| is(known)) {
         Some("is the machine's own, by which it is controlled; remove the line".to_owned())
     } else if in_place && FILES.iter().any(|known| is(known)) && leaves(value) {

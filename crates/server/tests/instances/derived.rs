@@ -88,7 +88,11 @@ fn derived_serves_the_same() {
     drop(running);
     check(&format!("port = {second}"), "site b\n");
     let running = check(&format!("port = {second}\nhost = \"c.example\""), "site c\n");
-    assert!(running.notes.iter().any(|note| note.contains("pipes to a program (1) are files here")), "{:?}", running.notes);
+    assert!(
+        running.notes.iter().any(|note| note.contains("pipes to a program (1) are files here")),
+        "{:?}",
+        running.notes
+    );
 }
 
 fn derived_touches_nothing_of_the_machines() {
@@ -121,7 +125,8 @@ fn derived_variants_have_the_last_word() {
     let running = start("directives = \"MaxRequestWorkers 50\"").unwrap();
     assert_eq!(running.settings.values["MaxRequestWorkers"], "50");
     let own = if running.settings.values["MPM"] == "prefork" { "mpm_prefork_module" } else { "mpm_event_module" };
-    let running = start(&format!("directives = \"\"\"\n<IfModule {own}>\nMaxRequestWorkers 75\n</IfModule>\n\"\"\"")).unwrap();
+    let running =
+        start(&format!("directives = \"\"\"\n<IfModule {own}>\nMaxRequestWorkers 75\n</IfModule>\n\"\"\"")).unwrap();
     assert_eq!(running.settings.values["MaxRequestWorkers"], "75");
     drop(running);
     debian.site(debian.port, "www", "KeepAlive On\n");
@@ -132,7 +137,11 @@ fn derived_variants_have_the_last_word() {
          MACHINE/apache2/sites-enabled/000-default.conf:8: KeepAlive On; change it there (Apache)"
     );
     let running = start("directives = \"KeepAlive Off\"\nallow_warnings = [\"KeepAlive Off\"]").unwrap();
-    assert!(running.notes.iter().any(|note| note.starts_with("KeepAlive Off: the virtual host")), "{:?}", running.notes);
+    assert!(
+        running.notes.iter().any(|note| note.starts_with("KeepAlive Off: the virtual host")),
+        "{:?}",
+        running.notes
+    );
     assert_eq!(
         told(&start("directives = \"MaxRequestWorkers four\"").unwrap_err()),
         "DIR/plan.toml:10: MaxRequestWorkers four: AH00182: WARNING: MaxRequestWorkers of 0 not allowed, increasing to 1. (Apache)"
@@ -150,8 +159,10 @@ fn derived_keeps_tls() {
         let _ = symlink(format!("../mods-available/{name}"), debian.etc().join("mods-enabled").join(name));
     }
     let (secure, www) = (free_port(), debian.folder().join("www"));
-    let certificates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../app/tests/certificates").canonicalize().unwrap();
-    debian.write("ports.conf", &format!("<IfModule ssl_module>\nListen {secure}\n</IfModule>\nListen {}\n", debian.port));
+    let certificates =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../app/tests/certificates").canonicalize().unwrap();
+    debian
+        .write("ports.conf", &format!("<IfModule ssl_module>\nListen {secure}\n</IfModule>\nListen {}\n", debian.port));
     debian.write(
         "sites-enabled/tls.conf",
         &format!(
@@ -171,11 +182,14 @@ fn derived_keeps_tls() {
     let output = std::process::Command::new("openssl")
         .args(client)
         .arg(running.address.to_string())
-        .stdin(fs::File::open({
-            let request = stage.dir.path().join("request");
-            fs::write(&request, "GET / HTTP/1.0\r\n\r\n").unwrap();
-            request
-        }).unwrap())
+        .stdin(
+            fs::File::open({
+                let request = stage.dir.path().join("request");
+                fs::write(&request, "GET / HTTP/1.0\r\n\r\n").unwrap();
+                request
+            })
+            .unwrap(),
+        )
         .output();
     let Ok(output) = output else { return skipped("there is no openssl") };
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -209,7 +223,11 @@ fn derived_names_what_is_wrong() {
     debian.write("conf-enabled/warns.conf", "MaxRequestWorkers 4000\nServerLimit 100\n");
     let plan = stage.plan("apache", &keys(debian, ""), "directives = \"KeepAliveTimeout 3\"");
     let running = stage.start(&plan, &[]).unwrap();
-    assert!(running.notes.iter().any(|note| note.starts_with("Apache warns of the machine's configuration: AH")), "{:?}", running.notes);
+    assert!(
+        running.notes.iter().any(|note| note.starts_with("Apache warns of the machine's configuration: AH")),
+        "{:?}",
+        running.notes
+    );
     assert_eq!(running.settings.values["KeepAliveTimeout"], "3");
 }
 
@@ -220,7 +238,8 @@ fn derived_loads_what_is_missing() {
     for name in ["status.load", "status.conf", "info.load", "info.conf"] {
         let _ = fs::remove_file(debian.etc().join("mods-enabled").join(name));
     }
-    let running = stage.start(&stage.plan("apache", &keys(debian, ""), "directives = \"MaxRequestWorkers 60\""), &[]).unwrap();
+    let running =
+        stage.start(&stage.plan("apache", &keys(debian, ""), "directives = \"MaxRequestWorkers 60\""), &[]).unwrap();
     assert_eq!((running.settings.worker_limit, running.settings.values["ExtendedStatus"].as_str()), (Some(60), "Off"));
     // The site's own paths are its own.
     assert!(ask(running.address, "GET /server-status").starts_with("HTTP/1.1 404 "));

@@ -79,7 +79,8 @@ impl DerivedControl {
         let machine = Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("from"))?;
         let doors = doors(&machine.lines);
         let door = chosen(&doors, self.existing.port).ok_or_else(|| {
-            let ports: Vec<String> = doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
+            let ports: Vec<String> =
+                doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
             let why = format!("{} listens on no such port; there is {}", machine.main.display(), ports.join(", "));
             ServerError::Machine { at: self.key("port"), why }
         })?;
@@ -118,9 +119,11 @@ impl Prepared<'_> {
         let rendered = Rendered::of(made.text, &self.control.spec.directives, &self.variant.directives);
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
         let allowed: Vec<String> = self.variant.allow_warnings.iter().chain(&known).cloned().collect();
-        let test = Test { command: self.test(&file), dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
+        let test =
+            Test { command: self.test(&file), dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
         check(test, &self.variant.name, &allowed, &self.control.plan)?;
-        let mut notes: Vec<String> = known.iter().map(|warning| format!("Apache warns of the machine's configuration: {warning}")).collect();
+        let mut notes: Vec<String> =
+            known.iter().map(|warning| format!("Apache warns of the machine's configuration: {warning}")).collect();
         match made.piped {
             0 => {}
             piped => notes.push(format!("logs that the machine's server pipes to a program ({piped}) are files here")),
@@ -150,7 +153,8 @@ impl Prepared<'_> {
     /// The machine's, with our own places.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let ours = |(name, value): &(OsString, OsString)| {
-            let own = PLACES.iter().find(|(place, _)| name == place).map(|(_, own)| self.dir.join(own).into_os_string());
+            let own =
+                PLACES.iter().find(|(place, _)| name == place).map(|(_, own)| self.dir.join(own).into_os_string());
             (name.clone(), own.unwrap_or_else(|| value.clone()))
         };
         let environment = self.machine.environment.iter().map(ours);
@@ -162,11 +166,15 @@ impl Prepared<'_> {
         let Configured { file, rendered, pages, .. } = &configured;
         let mut starting = self.launch(place, &configured)?;
         let tls = self.doors[self.door].tls;
-        let ready = if tls { self.wait_for_pages(&mut starting, pages) } else {
+        let ready = if tls {
+            self.wait_for_pages(&mut starting, pages)
+        } else {
             starting.wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready")))
         };
         ready.map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
-        let told = pages.ask(starting.timeout).map_err(|why| port_in_use(&starting.logs).unwrap_or_else(|| no_settings(why)))?;
+        let told = pages
+            .ask(starting.timeout)
+            .map_err(|why| port_in_use(&starting.logs).unwrap_or_else(|| no_settings(why)))?;
         if !told.is_of(file) {
             return Err(ServerError::PortInUse(pages.address));
         }
@@ -214,7 +222,13 @@ impl Prepared<'_> {
 
     /// A directive of the plan's that runs with another value is an error, or a note when the variant allows this very difference; one of
     /// the machine's own is a note.
-    fn compare(&self, told: &Told, file: &Path, rendered: &Rendered, notes: &mut Vec<String>) -> Result<(), ServerError> {
+    fn compare(
+        &self,
+        told: &Told,
+        file: &Path,
+        rendered: &Rendered,
+        notes: &mut Vec<String>,
+    ) -> Result<(), ServerError> {
         let hosts = virtual_hosts(&self.machine.lines);
         let answering = answers(&hosts, &self.doors[self.door], self.control.existing.host.as_deref());
         let mut found: Vec<_> = overridden(&rendered.planned, answering).collect();
@@ -223,7 +237,9 @@ impl Prepared<'_> {
             let sentence = format!("{} {} is in force instead", asked.name, difference.effective);
             match rendered.planned_at(asked.line).filter(|_| asked.file == file) {
                 Some(directive) => found.push((directive, sentence)),
-                None => notes.push(format!("{} {} of the machine's configuration: {sentence}", asked.name, asked.value)),
+                None => {
+                    notes.push(format!("{} {} of the machine's configuration: {sentence}", asked.name, asked.value))
+                }
             }
         }
         for (directive, sentence) in found {

@@ -174,7 +174,8 @@ impl Rewritten {
             _ => name.to_ascii_lowercase(),
         };
         // The one that is looked into when something goes wrong.
-        let main = name.eq_ignore_ascii_case("ErrorLog") && !self.logs.iter().any(|(_, own)| own.ends_with("error.log"));
+        let main =
+            name.eq_ignore_ascii_case("ErrorLog") && !self.logs.iter().any(|(_, own)| own.ends_with("error.log"));
         let own = dir.join("logs").join(if main { "error.log".to_owned() } else { format!("{number}-{end}") });
         self.logs.push((log.to_owned(), own.clone()));
         own.to_string_lossy().into_owned()
@@ -221,7 +222,9 @@ mod tests {
 
     #[test]
     fn what_is_shared_is_replaced() {
-        let check = |text: &str, expected: &str| assert_eq!(moved_shared(text, text.starts_with("file:"), Path::new("/d")), expected);
+        let check = |text: &str, expected: &str| {
+            assert_eq!(moved_shared(text, text.starts_with("file:"), Path::new("/d")), expected)
+        };
         check("shmcb:/var/run/ssl_scache(512000)", "shmcb:/d/run/ssl_scache(512000)");
         check("shmcb", "shmcb");
         check("memcache:localhost", "memcache:localhost");
@@ -234,7 +237,8 @@ mod tests {
     #[test]
     fn logs_are_kept_apart() {
         let mut made = Rewritten::default();
-        let mut check = |name: &str, log: &str, expected: &str| assert_eq!(made.log(name, log, Path::new("/d")), expected);
+        let mut check =
+            |name: &str, log: &str, expected: &str| assert_eq!(made.log(name, log, Path::new("/d")), expected);
         check("CustomLog", "/var/log/access.log", "/d/logs/0-access.log");
         check("ErrorLog", "/var/log/error.log", "/d/logs/error.log");
         check("ErrorLog", "/var/log/shop/error.log", "/d/logs/2-error.log");

@@ -57,7 +57,8 @@ impl DropIn {
         let Some(folder) = folder else {
             let path = machine.main.with_file_name(file);
             let own = host.borrow_file(&path, None)?;
-            let with = format!("{}\nIncludeOptional \"{}\"\n", text.trim_end_matches('\n'), path.display()).into_bytes();
+            let with =
+                format!("{}\nIncludeOptional \"{}\"\n", text.trim_end_matches('\n'), path.display()).into_bytes();
             let main = host.borrow_file(&machine.main, Some(std::slice::from_ref(&with)))?;
             own.put(Some(b""))?;
             main.put(Some(&with))?;
@@ -90,12 +91,16 @@ fn folder_in(main: &str, root: &Path) -> Option<PathBuf> {
             continue;
         }
         let path = root.join(pattern);
-        let (Some(folder), Some("*.conf" | "*")) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        let (Some(folder), Some("*.conf" | "*")) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
+        else {
             continue;
         };
         // Sites and modules are listed by the system's own tools, which would wonder.
         let of_others = |known: &PathBuf| known.ends_with("conf-enabled");
-        if folder.is_dir() && !folder.to_string_lossy().contains(['*', '?', '[']) && !found.as_ref().is_some_and(of_others) {
+        if folder.is_dir()
+            && !folder.to_string_lossy().contains(['*', '?', '['])
+            && !found.as_ref().is_some_and(of_others)
+        {
             found = Some(folder.to_owned());
         }
     }
@@ -104,7 +109,8 @@ fn folder_in(main: &str, root: &Path) -> Option<PathBuf> {
 
 /// What is in it. Without the marker it counts for nothing: after a crash of the machine the server starts as if it were not there.
 pub(super) fn text(control: &str, marker: &Path, common: &[Directive], variant: &[Directive]) -> Rendered {
-    let head = format!("# Made by webdyno for a run, and removed at its end.\n<IfFile \"{}\">\n{control}", marker.display());
+    let head =
+        format!("# Made by webdyno for a run, and removed at its end.\n<IfFile \"{}\">\n{control}", marker.display());
     let mut rendered = Rendered::of(head, common, variant);
     rendered.text += "</IfFile>\n";
     rendered
@@ -147,7 +153,10 @@ mod tests {
         let check = |main: &str, expected: Option<&str>| {
             assert_eq!(folder_in(main, root.path()), expected.map(|name| root.path().join(name)), "{main}");
         };
-        check("IncludeOptional mods-enabled/*.conf\n IncludeOptional conf-enabled/*.conf\nIncludeOptional sites-enabled/*.conf\n", Some("conf-enabled"));
+        check(
+            "IncludeOptional mods-enabled/*.conf\n IncludeOptional conf-enabled/*.conf\nIncludeOptional sites-enabled/*.conf\n",
+            Some("conf-enabled"),
+        );
         check("Include conf.d/*.conf\n", Some("conf.d"));
         check("IncludeOptional none.d/*.conf\n#Include conf.d/*.conf\nInclude conf.d/one.conf\n", None);
         check("", None);
@@ -156,7 +165,10 @@ mod tests {
     #[test]
     fn some_directives_need_a_full_restart() {
         let of = |text: &str| -> Vec<Directive> {
-            text.split(';').filter(|text| !text.is_empty()).map(|text| Directive { text: text.to_owned(), line: 1 }).collect()
+            text.split(';')
+                .filter(|text| !text.is_empty())
+                .map(|text| Directive { text: text.to_owned(), line: 1 })
+                .collect()
         };
         let check = |before: &str, after: &str, expected: Option<&str>| {
             let (before, after) = (of(before), of(after));

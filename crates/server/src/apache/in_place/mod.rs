@@ -113,14 +113,21 @@ impl InPlaceControl {
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
         let Machine { main, install, environment, pid_file, .. } = machine;
-        Service::of_running(&main.display().to_string(), &install.program, machine.arguments(), environment.clone(), pid_file)
-            .map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
+        Service::of_running(
+            &main.display().to_string(),
+            &install.program,
+            machine.arguments(),
+            environment.clone(),
+            pid_file,
+        )
+        .map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
     }
 
     fn door(&self, machine: &Machine) -> Result<Door, ServerError> {
         let mut doors = doors(&machine.lines);
         let index = chosen(&doors, self.existing.port).ok_or_else(|| {
-            let ports: Vec<String> = doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
+            let ports: Vec<String> =
+                doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
             let why = format!("{} listens on no such port; there is {}", machine.main.display(), ports.join(", "));
             ServerError::Machine { at: self.key("port"), why }
         })?;
@@ -186,7 +193,7 @@ impl InPlaceControl {
         let (planned, before) = (rendered.planned.clone(), std::mem::take(&mut held.planned));
         let how = if needs_full(&before, &planned).is_some() { Restart::Full } else { Restart::Graceful };
         (held.planned, held.told) = (planned, true);
-        let (workers, since) = (held.children(), Instant::now());
+        let (workers, since) = (held.service.workers(), Instant::now());
         place.host.restart(&held.service, how)?;
         let wait = Wait { held, since, timeout: place.ready_timeout, logs: Logs(vec![held.machine.error_log.clone()]) };
         wait.until_answered(pages.address, None, &format!("{}?auto", pages.status))?;
@@ -239,7 +246,9 @@ impl InPlaceControl {
             let sentence = format!("{} {} is in force instead", asked.name, difference.effective);
             match rendered.planned_at(asked.line).filter(|_| asked.file == own) {
                 Some(directive) => found.push((directive, sentence)),
-                None => notes.push(format!("{} {} of the machine's configuration: {sentence}", asked.name, asked.value)),
+                None => {
+                    notes.push(format!("{} {} of the machine's configuration: {sentence}", asked.name, asked.value))
+                }
             }
         }
         for (directive, sentence) in found {
@@ -262,12 +271,6 @@ impl Held {
         }
         let why = format!("{} does not include {}", self.machine.main.display(), own.display());
         Err(ServerError::NoSettings { server: SERVER, why })
-    }
-
-    /// Its processes but the main one; none where the kernel does not list them.
-    fn children(&self) -> Vec<u32> {
-        let listed = self.service.pid().and_then(|pid| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok());
-        listed.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     }
 
     /// Where the load goes: loopback, or the one address of this machine that it listens on.
@@ -312,7 +315,7 @@ impl Wait<'_> {
     fn until_gone(&self, before: &[u32], notes: &mut Vec<String>) {
         let end = Instant::now() + TRY;
         loop {
-            let now = self.held.children();
+            let now = self.held.service.workers();
             let left = before.iter().filter(|pid| now.contains(pid)).count();
             if left == 0 {
                 return;

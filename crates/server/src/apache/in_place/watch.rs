@@ -16,8 +16,10 @@ pub(crate) struct Watch {
 impl Watch {
     /// Remembers the files as they are now, all but the one of ours.
     pub(super) fn begin(machine: &Machine, own: &Path) -> Result<Watch, ServerError> {
-        let content = |file: PathBuf| fs::read(&file).map(|bytes| (file.clone(), bytes)).map_err(ServerError::io("read", &file));
-        let files = machine.includes()?.into_iter().filter(|file| file != own).map(content).collect::<Result<_, _>>()?;
+        let content =
+            |file: PathBuf| fs::read(&file).map(|bytes| (file.clone(), bytes)).map_err(ServerError::io("read", &file));
+        let files =
+            machine.includes()?.into_iter().filter(|file| file != own).map(content).collect::<Result<_, _>>()?;
         Ok(Watch { machine: machine.clone(), own: own.to_owned(), files })
     }
 

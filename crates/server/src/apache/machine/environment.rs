@@ -51,7 +51,8 @@ mod tests {
     #[test]
     fn envvars_are_read_as_a_shell_does() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("envvars"), "unset HOME\nX=1\nexport LOGS=/l/${APACHE_CONFDIR##*/} X\n").unwrap();
+        std::fs::write(folder.path().join("envvars"), "unset HOME\nX=1\nexport LOGS=/l/${APACHE_CONFDIR##*/} X\n")
+            .unwrap();
         let found = environment(folder.path()).unwrap();
         let get = |name: &str| found.iter().find(|(n, _)| n == name).map(|(_, v)| v.to_string_lossy().into_owned());
         assert_eq!(get("X").as_deref(), Some("1"));

@@ -125,7 +125,8 @@ impl Machine {
     fn ask(&mut self, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
         let program = self.install.program.clone();
         let output = |command: &mut Command| command.output().map_err(ServerError::io("run", &program));
-        let run = output(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
+        let run =
+            output(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
         let said = String::from_utf8_lossy(&run.stderr).into_owned();
         if !run.status.success() {
             let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -154,7 +155,9 @@ impl Machine {
         self.loaded(&told, unfit)?;
         self.lines = tree::parse(&self.dump()?);
         if self.lines.is_empty() {
-            return Err(unfit("Apache does not print its configuration (-D DUMP_CONFIG); is mod_info complete?".to_owned()));
+            return Err(unfit(
+                "Apache does not print its configuration (-D DUMP_CONFIG); is mod_info complete?".to_owned(),
+            ));
         }
         Ok(())
     }
@@ -179,7 +182,8 @@ impl Machine {
         }
         self.load_files = load_files;
         for line in told.lines() {
-            let Some((symbol, how)) = line.trim().split_once(' ').filter(|(symbol, _)| symbol.ends_with("_module")) else {
+            let Some((symbol, how)) = line.trim().split_once(' ').filter(|(symbol, _)| symbol.ends_with("_module"))
+            else {
                 continue;
             };
             self.has.insert(symbol.to_owned());
@@ -188,9 +192,14 @@ impl Machine {
                 self.modules.push(module.ok_or_else(|| unfit(format!("it is not clear which file {symbol} is in")))?);
             }
         }
-        let mpms = [("mpm_prefork_module", Mpm::Prefork), ("mpm_worker_module", Mpm::Worker), ("mpm_event_module", Mpm::Event)];
+        let mpms = [
+            ("mpm_prefork_module", Mpm::Prefork),
+            ("mpm_worker_module", Mpm::Worker),
+            ("mpm_event_module", Mpm::Event),
+        ];
         let mpm = mpms.into_iter().find(|(symbol, _)| self.has.contains(*symbol));
-        self.mpm = mpm.ok_or_else(|| unfit("it has none of the processing modules prefork, worker and event".to_owned()))?.1;
+        self.mpm =
+            mpm.ok_or_else(|| unfit("it has none of the processing modules prefork, worker and event".to_owned()))?.1;
         Ok(())
     }
 

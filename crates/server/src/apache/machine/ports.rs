@@ -75,9 +75,10 @@ pub(crate) fn behind<'a, 'b>(
     door: &'b Door,
 ) -> impl Iterator<Item = &'b VirtualHost<'a>> + use<'a, 'b> {
     let at = move |host: &VirtualHost<'_>, address: Option<&String>| {
-        host.addresses.iter().map(|text| Written::parse(text)).any(|written| {
-            written.address.as_ref() == address && written.port.is_none_or(|port| port == door.port)
-        })
+        host.addresses
+            .iter()
+            .map(|text| Written::parse(text))
+            .any(|written| written.address.as_ref() == address && written.port.is_none_or(|port| port == door.port))
     };
     let own = door.address.is_some() && hosts.iter().any(|host| at(host, door.address.as_ref()));
     hosts.iter().filter(move |host| at(host, if own { door.address.as_ref() } else { None }))
@@ -87,7 +88,9 @@ pub(crate) fn behind<'a, 'b>(
 pub(crate) fn chosen(doors: &[Door], port: Option<u16>) -> Option<usize> {
     let first = |wanted: &dyn Fn(&Door) -> bool| doors.iter().position(|door| door.listed && wanted(door));
     match port {
-        Some(port) => first(&|door| door.port == port && door.address.is_none()).or_else(|| first(&|door| door.port == port)),
+        Some(port) => {
+            first(&|door| door.port == port && door.address.is_none()).or_else(|| first(&|door| door.port == port))
+        }
         None => first(&|door| !door.tls).or_else(|| first(&|_| true)),
     }
 }
@@ -111,7 +114,8 @@ pub(crate) fn moved(text: &str, doors: &[Door], ports: &[u16]) -> Vec<String> {
         (None, None) => return vec!["*".to_owned()],
         (None, Some(port)) => at("*", all().filter(|(door, _)| door.port == port).map(|(_, new)| *new).collect()),
         (Some(address), port) => {
-            let here = |door: &Door| door.address.as_ref() == Some(address) && port.is_none_or(|port| port == door.port);
+            let here =
+                |door: &Door| door.address.as_ref() == Some(address) && port.is_none_or(|port| port == door.port);
             at("127.0.0.1", all().filter(|(door, _)| here(door)).map(|(_, new)| *new).collect())
         }
     };
@@ -147,22 +151,22 @@ mod tests {
 
     #[test]
     fn doors_are_found_and_moved() {
-        check("Listen 80\nListen 0.0.0.0:80\nListen [::]:443 https", &["*:80", "*:443 tls"], &[
-            ("*:80", "*:1"),
-            ("_default_:443", "*:2"),
-            ("*", "*"),
-            ("*:8080", "*:8080"),
-        ]);
+        check(
+            "Listen 80\nListen 0.0.0.0:80\nListen [::]:443 https",
+            &["*:80", "*:443 tls"],
+            &[("*:80", "*:1"), ("_default_:443", "*:2"), ("*", "*"), ("*:8080", "*:8080")],
+        );
         let two = "Listen 80\nListen 8080\n<VirtualHost 10.0.0.1:80>\nSSLEngine on\n</VirtualHost>\n<VirtualHost 10.0.0.2>\n</VirtualHost>";
         check(
             two,
             &["*:80", "*:8080", "10.0.0.1:80 for a host tls", "10.0.0.2:80 for a host", "10.0.0.2:8080 for a host"],
             &[("10.0.0.1:80", "127.0.0.1:3"), ("10.0.0.2", "127.0.0.1:4 127.0.0.1:5"), ("*:80", "*:1 *:3 *:4")],
         );
-        check("Listen 10.0.0.1:80\nListen [FE80::1]:80\n<VirtualHost *:80>\n</VirtualHost>", &["10.0.0.1:80", "fe80::1:80"], &[
-            ("*:80", "*:1 *:2"),
-            ("[fe80::1]:80", "127.0.0.1:2"),
-        ]);
+        check(
+            "Listen 10.0.0.1:80\nListen [FE80::1]:80\n<VirtualHost *:80>\n</VirtualHost>",
+            &["10.0.0.1:80", "fe80::1:80"],
+            &[("*:80", "*:1 *:2"), ("[fe80::1]:80", "127.0.0.1:2")],
+        );
     }
 
     #[test]
@@ -174,6 +178,9 @@ mod tests {
             assert_eq!(chosen(&doors, port), expected, "{port:?}");
         }
         let who = |door: usize, name| answers(&hosts, &doors[door], name).map(|host| host.lines[0].argument());
-        assert_eq!((who(1, None), who(1, Some("b")), who(1, Some("c")), who(0, None)), (Some("a".into()), Some("b".into()), Some("a".into()), None));
+        assert_eq!(
+            (who(1, None), who(1, Some("b")), who(1, Some("c")), who(0, None)),
+            (Some("a".into()), Some("b".into()), Some("a".into()), None)
+        );
     }
 }

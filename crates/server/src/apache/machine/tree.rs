@@ -97,7 +97,8 @@ pub(crate) fn parse(dump: &str) -> Vec<Line> {
     for text in dump.lines().map(str::trim).filter(|text| !text.is_empty()) {
         if let Some(file) = text.strip_prefix("# In file: ") {
             place.file = Path::new(file).to_owned();
-        } else if let Some(number) = text.strip_prefix('#').and_then(|rest| rest.trim().strip_suffix(':')?.parse().ok()) {
+        } else if let Some(number) = text.strip_prefix('#').and_then(|rest| rest.trim().strip_suffix(':')?.parse().ok())
+        {
             place.line = number;
         } else {
             if text.starts_with("</") {
@@ -119,7 +120,8 @@ pub(crate) fn virtual_hosts(lines: &[Line]) -> Vec<VirtualHost<'_>> {
     for line in lines {
         if line.is("<VirtualHost") && line.depth == 0 {
             inside = true;
-            let addresses = line.arguments().trim_end_matches('>').split_whitespace().map(|word| word.trim_matches('"'));
+            let addresses =
+                line.arguments().trim_end_matches('>').split_whitespace().map(|word| word.trim_matches('"'));
             found.push(VirtualHost { addresses: addresses.collect(), lines: Vec::new() });
         } else if inside && line.depth == 0 {
             inside = false;
@@ -165,10 +167,14 @@ Require all denied\n  </Directory>\n  #  12:\n  SSLEngine off\n  #  13:\n  SSLEn
     #[test]
     fn a_dump_is_read() {
         let lines = parse(DUMP);
-        let shown: Vec<String> = lines.iter().map(|line| format!("{} {} {}", line.place, line.depth, line.text)).collect();
+        let shown: Vec<String> =
+            lines.iter().map(|line| format!("{} {} {}", line.place, line.depth, line.text)).collect();
         assert_eq!(shown[0], "/a.conf:2 0 Listen 80");
         assert_eq!(shown[2], "/b.conf:1 0 <VirtualHost *:80 [::1]:81>");
-        assert_eq!(shown[5..8], ["/b.conf:4 1 <Directory />", "/b.conf:5 2 Require all denied", "/b.conf:5 1 </Directory>"]);
+        assert_eq!(
+            shown[5..8],
+            ["/b.conf:4 1 <Directory />", "/b.conf:5 2 Require all denied", "/b.conf:5 1 </Directory>"]
+        );
         assert_eq!(shown.last().unwrap(), "/b.conf:20 0 KeepAlive On");
         let hosts = virtual_hosts(&lines);
         assert_eq!((hosts.len(), hosts[0].addresses.clone()), (1, vec!["*:80", "[::1]:81"]));
