@@ -150,7 +150,7 @@ impl Host {
     /// # Errors
     /// When it does not run afterwards.
     pub fn restart(&self, service: &Service, how: Restart) -> Result<(), HostError> {
-        let again = |how| Undo::Restart { service: service.clone(), how };
+        let again = |how| Undo::Restart { service: Box::new(service.clone()), how };
         if !self.is_pending(&again(Restart::Full)) && !self.is_pending(&again(how)) {
             let weaker = self.pending(&again(Restart::Graceful));
             self.record(again(how))?;

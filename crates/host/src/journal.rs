@@ -68,7 +68,7 @@ pub(crate) enum Undo {
     /// After that, have a server of the machine's run with its own configuration.
     Restart {
         /// The server.
-        service: Service,
+        service: Box<Service>,
         /// How much of it begins anew.
         how: Restart,
     },

@@ -9,11 +9,11 @@ use super::instance::{complaints, no_settings, port_in_use};
 use super::machine::Machine;
 use super::machine::ports::{Door, answers, chosen, doors};
 use super::machine::tree::virtual_hosts;
-use super::overridden::overridden;
+use super::overridden::{accept, different, overridden};
 use super::pages::telling;
 use super::render::Rendered;
 use super::settings::{Pages, Told};
-use crate::control::{Logs, Starting, blame};
+use crate::control::{Logs, Starting};
 use crate::port::with_free_ports;
 use crate::site::folder;
 use crate::{Control, Place, PlanKey, Running, ServerError};
@@ -232,23 +232,7 @@ impl Prepared<'_> {
         let hosts = virtual_hosts(&self.machine.lines);
         let answering = answers(&hosts, &self.doors[self.door], self.control.existing.host.as_deref());
         let mut found: Vec<_> = overridden(&rendered.planned, answering).collect();
-        for difference in told.differences() {
-            let asked = difference.asked;
-            let sentence = format!("{} {} is in force instead", asked.name, difference.effective);
-            match rendered.planned_at(asked.line).filter(|_| asked.file == file) {
-                Some(directive) => found.push((directive, sentence)),
-                None => {
-                    notes.push(format!("{} {} of the machine's configuration: {sentence}", asked.name, asked.value))
-                }
-            }
-        }
-        for (directive, sentence) in found {
-            let note = format!("{}: {sentence}", directive.text.trim());
-            if !self.variant.allow_warnings.iter().any(|allowed| note.contains(allowed.as_str())) {
-                return Err(blame(&self.control.plan, directive, sentence, SERVER));
-            }
-            notes.push(note);
-        }
-        Ok(())
+        found.extend(different(told, rendered, file, notes));
+        accept(found, self.variant, &self.control.plan, notes)
     }
 }

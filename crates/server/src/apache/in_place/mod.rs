@@ -11,7 +11,7 @@ use super::instance::no_settings;
 use super::machine::Machine;
 use super::machine::ports::{Door, answers, chosen, doors};
 use super::machine::tree::{parse, virtual_hosts};
-use super::overridden::{overridden, overridden_later};
+use super::overridden::{accept, different, overridden, overridden_later};
 use super::pages::telling;
 use super::render::Rendered;
 use super::settings::Told;
@@ -241,24 +241,8 @@ impl InPlaceControl {
         let answering = answers(&hosts, &held.door, self.existing.host.as_deref());
         let mut found: Vec<_> = overridden(&rendered.planned, answering).collect();
         found.extend(overridden_later(&rendered.planned, &lines, own));
-        for difference in told.differences() {
-            let asked = difference.asked;
-            let sentence = format!("{} {} is in force instead", asked.name, difference.effective);
-            match rendered.planned_at(asked.line).filter(|_| asked.file == own) {
-                Some(directive) => found.push((directive, sentence)),
-                None => {
-                    notes.push(format!("{} {} of the machine's configuration: {sentence}", asked.name, asked.value))
-                }
-            }
-        }
-        for (directive, sentence) in found {
-            let note = format!("{}: {sentence}", directive.text.trim());
-            if !variant.allow_warnings.iter().any(|allowed| note.contains(allowed.as_str())) {
-                return Err(blame(&self.plan, directive, sentence, SERVER));
-            }
-            notes.push(note);
-        }
-        Ok(())
+        found.extend(different(told, rendered, own, notes));
+        accept(found, variant, &self.plan, notes)
     }
 }
 
