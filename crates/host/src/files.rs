@@ -320,7 +320,7 @@ mod tests {
         check(
             |lent| {
                 link(lent);
-                fs::write(&lent.fresh, "ou").unwrap()
+                fs::write(&lent.fresh, "ou").unwrap();
             },
             None,
             "before",
@@ -328,7 +328,7 @@ mod tests {
         check(
             |lent| {
                 link(lent);
-                put(lent, "ours")
+                put(lent, "ours");
             },
             back,
             "before",
@@ -337,7 +337,7 @@ mod tests {
             |lent| {
                 link(lent);
                 put(lent, "also ours");
-                fs::write(&lent.fresh, "x").unwrap()
+                fs::write(&lent.fresh, "x").unwrap();
             },
             back,
             "before",
@@ -345,7 +345,7 @@ mod tests {
         check(
             |lent| {
                 link(lent);
-                fs::remove_file(&lent.path).unwrap()
+                fs::remove_file(&lent.path).unwrap();
             },
             back,
             "before",
@@ -354,7 +354,7 @@ mod tests {
         check(
             |lent| {
                 link(lent);
-                put(lent, "ours, and more")
+                put(lent, "ours, and more");
             },
             Some(others),
             "ours, and more",

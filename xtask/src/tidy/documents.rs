@@ -128,7 +128,7 @@ fn keys(code: &str) -> Vec<(String, String, usize)> {
         let table = name.strip_suffix("Text").map(str::to_lowercase).unwrap_or_default();
         let mut renamed = None;
         for (index, text) in code[open..end].lines().enumerate() {
-            let text = text.trim();
+            let text = text.trim().trim_start_matches("pub(super) ");
             if let Some((_, rest)) = text.split_once("rename = \"") {
                 renamed = rest.split('"').next();
             } else if let Some((field, kind)) = text.strip_suffix(',').and_then(|text| text.split_once(": ")) {

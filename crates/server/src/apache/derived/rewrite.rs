@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_shared_is_replaced() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(moved_shared(text, text.starts_with("file:"), Path::new("/d")), expected)
+            assert_eq!(moved_shared(text, text.starts_with("file:"), Path::new("/d")), expected);
         };
         check("shmcb:/var/run/ssl_scache(512000)", "shmcb:/d/run/ssl_scache(512000)");
         check("shmcb", "shmcb");
