@@ -207,3 +207,67 @@ fn files_and_settings_are_part_of_a_variant() {
     wrong("\"64M\" =", "\"65M\" =", "does not say `65M`; nothing would be replaced");
     wrong(SETTING, "net.ipv4.no_such", "net.ipv4.no_such: this kernel has no such setting");
 }
+
+/// A boot empties /run: what the drop-in says then counts for nothing, and the next start gives back the rest.
+#[test]
+fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
+    let Some(scene) = Scene::new() else { return };
+    let plan = scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\"");
+    let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"60s\"");
+    fs::write(&plan, text).expect("a plan");
+    let mut child = scene.spawn(&plan);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
+    scene.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+    let drop_in = || {
+        let files = fs::read_dir(scene.debian.etc().join("conf-enabled"))
+            .expect("a folder")
+            .flatten()
+            .map(|entry| entry.path());
+        files.filter(|path| path.to_string_lossy().contains("/zz-webdyno-")).count()
+    };
+    assert_eq!(drop_in(), 1);
+    // What a boot does to the server, to /run, and to what the journal knows of processes.
+    scene.debian.stop();
+    for claim in scene.claims() {
+        fs::remove_file(claim).expect("root may");
+    }
+    let journal = fs::read_dir(scene.tool.path("state")).expect("a folder").flatten().next().expect("a journal").path();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    assert!(text.contains(boot.trim()));
+    fs::write(&journal, text.replace(boot.trim(), "another boot")).expect("our own file");
+    scene.debian.start();
+    assert!(
+        scene.answer().contains("the first site") && !scene.answer().contains("Connection: close"),
+        "{}",
+        scene.answer()
+    );
+    let foreseen = scene.tool.run(&["restore", "--dry-run"]);
+    assert!(foreseen.out.contains("would delete the file") && drop_in() == 1, "{}{}", foreseen.out, foreseen.err);
+    let restored = scene.tool.run(&["restore"]);
+    assert!(restored.out.contains("deleted the file") && restored.code == 0, "{}{}", restored.out, restored.err);
+    scene.check_given_back();
+}
+
+/// An ordinary user may derive an instance of what they can read, and is told in one line what they cannot.
+#[test]
+fn an_ordinary_user_derives_what_they_can_read() {
+    let Some(scene) = Scene::new() else { return };
+    let plan = scene.plan("", "[variant.close]\ndirectives = \"KeepAlive Off\"");
+    for path in [scene.tool.path(""), plan.clone().into()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own");
+    }
+    let ended = scene.tool.run_as_nobody(&["run", &plan, "--plain"]);
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("Apache/2"), "{}", ended.out);
+    scene.check_given_back();
+    let ports = scene.debian.etc().join("ports.conf");
+    fs::set_permissions(&ports, fs::Permissions::from_mode(0o600)).expect("our own");
+    let refused = scene.tool.run_as_nobody(&["run", &plan, "--plain"]);
+    assert_eq!(refused.code, 2, "{}{}", refused.out, refused.err);
+    let said = refused.err.lines().last().expect("a line");
+    assert!(said.contains("ports.conf") && said.ends_with("run webdyno as root, who may read it"), "{said}");
+}

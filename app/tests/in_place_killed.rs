@@ -3,7 +3,7 @@
 
 mod tool;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use std::fmt::Write as _;
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,7 +34,7 @@ fn kill(scene: &Scene, plan: &str, below_ms: u64, both: bool) -> Killed {
     // The moment itself is what is tested, so here time is waited for and not an event.
     std::thread::sleep(after);
     if both {
-        for pid in guardians(scene) {
+        for pid in scene.guardians() {
             // One that has ended is dead, too.
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -56,21 +56,6 @@ fn kill(scene: &Scene, plan: &str, below_ms: u64, both: bool) -> Killed {
         left = found();
     }
     Killed { after, both, gone: killed.elapsed(), left }
-}
-
-fn guardians(scene: &Scene) -> Vec<Pid> {
-    let state = scene.tool.path("state").to_string_lossy().into_owned();
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let ours = |pid: &i32| {
-        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).into_owned();
-        command.contains("@guardian") && command.contains(&state)
-    };
-    processes
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(ours)
-        .filter_map(Pid::from_raw)
-        .collect()
 }
 
 fn random_moment(below_ms: u64) -> Duration {

@@ -1,6 +1,7 @@
 //! An Apache that is there already, in a folder of a test's own, laid out and started as Debian does; and a tool to point at it.
 
 use super::{Finished, Tool, is_root, remains};
+use rustix::process::Pid;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -76,16 +77,38 @@ impl Scene {
             Some(answer) if answer.contains("the first site") && !answer.contains("Connection: close") => {}
             answer => found.push(format!("the server answers {answer:?}")),
         }
+        found.extend(self.claims().iter().map(|path| format!("{} is there", path.display())));
+        found
+    }
+
+    /// What keeps other runs from its server.
+    pub(crate) fn claims(&self) -> Vec<PathBuf> {
+        let ids = self.tool.run_ids();
         let claims = fs::read_dir("/run").into_iter().flatten().flatten();
         let claims = claims.filter(|entry| entry.file_name().to_string_lossy().starts_with("webdyno-in-place-"));
         let of_this = |path: &PathBuf| {
             let text = fs::read_to_string(path).unwrap_or_default();
-            self.tool.run_ids().iter().any(|id| text.starts_with(id.as_str()))
+            ids.iter().any(|id| text.starts_with(id.as_str()))
         };
-        found.extend(
-            claims.map(|entry| entry.path()).filter(of_this).map(|path| format!("{} is there", path.display())),
-        );
-        found
+        claims.map(|entry| entry.path()).filter(of_this).collect()
+    }
+
+    /// What the site answers to a request that would keep the connection.
+    pub(crate) fn answer(&self) -> String {
+        answer(self.debian.port).unwrap_or_default()
+    }
+
+    /// Guardians of the tool's runs.
+    pub(crate) fn guardians(&self) -> Vec<Pid> {
+        let state = self.tool.path("state").to_string_lossy().into_owned();
+        let processes = fs::read_dir("/proc").expect("/proc").flatten();
+        let ours = |pid: &i32| {
+            let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).into_owned();
+            command.contains("@guardian") && command.contains(&state)
+        };
+        let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.filter(ours).filter_map(Pid::from_raw).collect()
     }
 
     #[track_caller]

@@ -116,6 +116,18 @@ impl Debian {
         self.eventually("it listens", || self.is_alive() && listens() && log().contains("resuming normal operations"));
     }
 
+    /// Stops it, if it runs.
+    pub fn stop(&self) {
+        if !self.is_alive() {
+            return;
+        }
+        self.control("stop");
+        let end = Instant::now() + PATIENCE;
+        while self.is_alive() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// The pid that it wrote down.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
@@ -164,14 +176,7 @@ impl Debian {
 
 impl Drop for Debian {
     fn drop(&mut self) {
-        if !self.is_alive() {
-            return;
-        }
-        self.control("stop");
-        let end = Instant::now() + PATIENCE;
-        while self.is_alive() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        self.stop();
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) use in_place::{InPlaceControl, Watch};
 pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
 pub use machine::main_file;
+pub(crate) use machine::own;
 
 /// Apache's name in messages.
 pub(crate) const SERVER: &str = "Apache";

@@ -129,10 +129,11 @@ impl Told {
             keep_alive,
             directives: directives(config),
         };
-        let prefork = told.status.mpm.eq_ignore_ascii_case("prefork");
-        let threads = told.threads(if prefork { Mpm::Prefork } else { Mpm::Event });
-        // After a graceful restart with a lower limit the scoreboard still shows places above it.
-        told.status.slots = told.status.slots.min(daemons.map_or(u64::MAX, |daemons| daemons * threads));
+        if told.status.mpm.eq_ignore_ascii_case("prefork") {
+            // After a graceful restart with a lower limit the scoreboard still shows places above it. Where there are threads, this counts
+            // the processes that run.
+            told.status.slots = told.status.slots.min(daemons.unwrap_or(u64::MAX));
+        }
         Ok(told)
     }
 

@@ -112,15 +112,7 @@ impl InPlaceControl {
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
-        let Machine { main, install, environment, pid_file, .. } = machine;
-        Service::of_running(
-            &main.display().to_string(),
-            &install.program,
-            machine.arguments(),
-            environment.clone(),
-            pid_file,
-        )
-        .map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
+        machine.service().map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
     }
 
     fn door(&self, machine: &Machine) -> Result<Door, ServerError> {

@@ -7,8 +7,9 @@ pub(crate) mod tree;
 use super::check::warnings;
 use super::install::{Install, Module};
 use crate::program::asking;
-use crate::{PlanKey, ServerError};
+use crate::{OwnApache, PlanKey, ServerError};
 use environment::environment;
+use host::Service;
 use model::plan::{Existing, Mpm};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -92,9 +93,10 @@ impl Machine {
         command
     }
 
-    /// What names its configuration to the program.
-    pub(crate) fn arguments(&self) -> Vec<OsString> {
-        self.arguments_for(&self.main)
+    /// The server that runs with it, or why there is none.
+    pub(crate) fn service(&self) -> Result<Service, String> {
+        let (name, program) = (self.main.display().to_string(), &self.install.program);
+        Service::of_running(&name, program, self.arguments_for(&self.main), self.environment.clone(), &self.pid_file)
     }
 
     fn arguments_for(&self, main: &Path) -> Vec<OsString> {
@@ -217,6 +219,22 @@ impl Machine {
 /// When it is not there.
 pub fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
     found(existing).map_err(ServerError::NoProgram)
+}
+
+/// The machine's own, as far as it can be read.
+pub(crate) fn own() -> Result<OwnApache, ServerError> {
+    let existing = Existing::default();
+    let main = main_file(&existing)?;
+    let at = PlanKey { plan: main, line: 1, key: "from" };
+    let machine = Machine::read(None, &existing, &at).map_err(|error| match error {
+        // There is no plan to blame.
+        ServerError::Machine { why, .. } => ServerError::NoProgram(why),
+        other => other,
+    })?;
+    let mut ports: Vec<u16> = ports::doors(&machine.lines).iter().map(|door| door.port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(OwnApache { is_running: machine.service().is_ok(), ports, main: machine.main })
 }
 
 fn found(existing: &Existing) -> Result<PathBuf, String> {
