@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use testkit::skip::long_results;
-use tool::remains_of;
+use tool::remains;
 use tool::scene::{GRACE, SETTING, Scene, setting, variants};
 
 /// Tests that change the kernel's setting do so one after another.
@@ -47,7 +47,7 @@ fn kill(scene: &Scene, plan: &str, below_ms: u64, both: bool) -> Killed {
     }
     let found = || {
         let mut found = scene.left();
-        found.extend(remains_of(&scene.tool, &["20".to_owned()]));
+        found.extend(remains(&scene.tool));
         found
     };
     let mut left = found();
