@@ -73,6 +73,7 @@ fn sample(watch: &Watch) -> Result<(), Refusal> {
         let come = appointments.wait(std::io::stdin().as_fd(), alarm).map_err(environment("lost its timer"))?;
         match come {
             Come::Due(due) => {
+                eyes.probes.follow(ring.root_order());
                 eyes.look(Some(due));
                 ring.publish(&eyes.look);
             }

@@ -6,7 +6,7 @@ use super::place::Terminal;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
 use model::{Nanos, SECOND};
-use monitor::{NamedGroup, Part, ProcessFile, Table, Watch, present};
+use monitor::{Known, NamedGroup, Part, ProcessFile, Table, Watch, present};
 use report::watch::choice::{self, Wish};
 use report::watch::{Compat, Module, Shown, Style, TOTAL, Top};
 use std::path::Path;
@@ -28,6 +28,8 @@ pub(super) struct Meant {
     pub(super) csv_epoch: bool,
     /// What to read of every process, when a module asks for one of them.
     pub(super) process_files: Option<Vec<ProcessFile>>,
+    /// The server of the process tree, when it was named: it may be started again, as another process.
+    pub(super) server: Option<Known>,
     /// What to read.
     pub(super) watch: Watch,
     /// One sentence for each module that has nothing.
@@ -139,6 +141,10 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     // What was recorded need not be there any more.
     let is_here = matches!(there, There::Machine { .. });
     let tree = flags.tree.as_deref().filter(|_| is_here);
+    let tree = tree.map(|tree| about::tree(tree, proc_root)).transpose()?.unwrap_or_default();
+    if let (None, Some(name)) = (tree.root, tree.server.map(Known::name)) {
+        notes.push(format!("--tree {name}: no {name} runs here yet; dashes until one does"));
+    }
     let named = |name: &String| Ok(NamedGroup { name: name.clone(), dirs: about::group(name, proc_root)? });
     let groups: Vec<_> = flags.groups.iter().filter(|_| is_here).map(named).collect::<anyhow::Result<_>>()?;
     notes.extend(groups.iter().filter_map(|group| about::lacks(&group.name, &group.dirs)));
@@ -149,7 +155,8 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         parts: parts(layout, &shown),
         group: groups.first().map(|named| named.dirs.clone()).unwrap_or_default(),
         groups: groups.into_iter().skip(1).collect(),
-        root_pid: tree.map(|tree| about::tree(tree, proc_root)).transpose()?,
+        root_pid: tree.root,
+        root_may_change: tree.server.is_some(),
         shares_period_ns: flags.tree.is_some().then_some(SHARES),
         // No module shows them.
         lock_waiters: false,
@@ -162,7 +169,8 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     };
     let csv_epoch = name == Name::Webdyno;
     let process_files = process_files(&shown);
-    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, process_files, watch, notes })
+    let (headers, server) = (flags.headers, tree.server);
+    Ok(Meant { layout, shown, style, updates, headers, csv_epoch, process_files, server, watch, notes })
 }
 
 impl Meant {

@@ -18,6 +18,7 @@ mod record;
 mod replay;
 mod rows;
 mod said;
+mod seek;
 
 #[cfg(test)]
 mod tests;
@@ -41,10 +42,12 @@ use monitor::processes;
 use place::Clock;
 use report::watch::{Compat, csv};
 use rows::{Machine, Rows, Seen, Wall};
+use seek::Seeker;
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -127,9 +130,16 @@ fn watch(asked: &Asked) -> anyhow::Result<Exit> {
     let notes = feed.notes();
     meant.concerning(&notes).for_each(tell);
     let beside = Beside::start(&feed, asked, &meant.watch)?;
+    let _seeker = seek(&feed, &meant)?;
     follower.start(&notes);
     let done = follow(&mut feed.follow(), &mut follower, &interrupted)?;
     Ok(beside.finish(done))
+}
+
+/// Looks for the server of the tree, if it was named.
+fn seek(feed: &Arc<Feed>, meant: &Meant) -> anyhow::Result<Option<Seeker>> {
+    let watch = &meant.watch;
+    meant.server.map(|server| Seeker::start(feed, server, watch.root_pid, &watch.proc_root)).transpose()
 }
 
 /// The whole terminal instead of rows.
@@ -137,6 +147,7 @@ fn whole_screen(asked: &Asked, meant: &Meant, interrupted: &AtomicBool) -> anyho
     full::check()?;
     let feed = Feed::start(&meant.watch)?;
     let beside = Beside::start(&feed, asked, &meant.watch)?;
+    let _seeker = seek(&feed, meant)?;
     let done = full::live(&feed, asked, meant.watch.period_ns, interrupted);
     let done = done.map(|done| beside.finish(done));
     full::part();

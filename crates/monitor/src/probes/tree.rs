@@ -19,7 +19,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// What a scan fills.
-pub(super) const COLUMNS: [Column; 9] = [
+pub(super) const COLUMNS: [Column; 10] = [
+    Column::TreeRoot,
     Column::TreeProcesses,
     Column::TreeWorkers,
     Column::TreeBusyWorkers,
@@ -40,9 +41,11 @@ pub(super) const ROOM: usize = 4096;
 
 /// The process tree under one root.
 pub(super) struct Tree {
-    root: u32,
+    root: Option<u32>,
     /// It was there, and has gone: another process may have its number by now.
     root_has_gone: bool,
+    /// Another root may be named later.
+    root_may_change: bool,
     proc: OwnedFd,
     locks: Option<Source>,
     page_size: u64,
@@ -57,6 +60,15 @@ pub(super) struct Tree {
     /// Forks on the host before the last listing, and scans since.
     listed_at: Option<u64>,
     scans: u32,
+}
+
+/// The first process of a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Root {
+    /// Its number, if it is there already.
+    pub(super) pid: Option<u32>,
+    /// Whether there may be another one later: [`Tree::follow`].
+    pub(super) may_change: bool,
 }
 
 struct Process {
@@ -87,9 +99,14 @@ enum Side {
 }
 
 impl Process {
-    /// Whether it is one of ours and still runs: a dead one that waits to be reaped does nothing.
+    /// Whether it is one of ours and still runs.
     fn counts(&self) -> bool {
-        self.side == Side::Ours && !matches!(self.stat.state, b'Z' | b'X')
+        self.side == Side::Ours && self.runs()
+    }
+
+    /// A dead one that waits to be reaped does nothing.
+    fn runs(&self) -> bool {
+        !matches!(self.stat.state, b'Z' | b'X')
     }
 }
 
@@ -97,7 +114,7 @@ impl Tree {
     /// Opens the directory of processes and, if lock waiters are wanted, the table of locks; a missing table is told as a note.
     pub(super) fn open(
         proc_root: &Path,
-        root: u32,
+        root: Root,
         lock_waiters: bool,
         notes: &mut Vec<String>,
     ) -> Result<Self, Errno> {
@@ -110,8 +127,9 @@ impl Tree {
         };
         let locks = if lock_waiters { open_locks() } else { None };
         Ok(Tree {
-            root,
+            root: root.pid,
             root_has_gone: false,
+            root_may_change: root.may_change,
             proc,
             locks,
             page_size: rustix::param::page_size() as u64,
@@ -125,24 +143,51 @@ impl Tree {
         })
     }
 
+    /// Looks at the tree below that process from now on; at none if `None`. A number that was the root's before is a new one's.
+    pub(super) fn follow(&mut self, root: Option<u32>) {
+        (self.root, self.root_has_gone) = (root, false);
+        // Whose child a process is says nothing about which tree it is of any more.
+        self.followed.clear();
+        self.foreign.clear();
+        self.listed_at = None;
+        self.scans = LIST_EVERY;
+    }
+
     /// Looks at the tree now and fills its columns; an error leaves them as they were. `forks` is how many the host has seen, if
     /// that is known: counted before this call, it may only be too low.
     pub(super) fn scan(&mut self, forks: Option<u64>, row: &mut Reading) -> Result<(), Errno> {
+        if self.root_may_change && (self.root.is_none() || self.root_has_gone) {
+            return Ok(());
+        }
         self.scans += 1;
-        let had_root = find(&self.followed, self.root).is_some();
+        let had_root = self.find_root().is_some();
         if forks.is_none() || forks != self.listed_at || self.scans >= LIST_EVERY || self.unknown() {
             self.list()?;
             self.follow_new()?;
             (self.listed_at, self.scans) = (forks, 0);
         }
         self.read_followed();
-        self.root_has_gone |= had_root && find(&self.followed, self.root).is_none();
+        self.root_has_gone |= had_root && self.find_root().is_none();
+        if self.root_may_change && !self.root_runs() {
+            self.root_has_gone = true;
+            self.followed.clear();
+            return Ok(());
+        }
         self.take_sides();
         self.forget_foreign();
         self.find_parents();
         let locks_known = self.find_lock_waiters();
         self.fill(row, locks_known);
         Ok(())
+    }
+
+    fn find_root(&self) -> Option<&Process> {
+        find(&self.followed, self.root?).map(|index| &self.followed[index])
+    }
+
+    /// Whether the root is there, and not only waits to be reaped.
+    fn root_runs(&self) -> bool {
+        !self.root_has_gone && self.find_root().is_some_and(Process::runs)
     }
 
     /// Whether there is a process of which the last scan could not tell whose it is.
@@ -227,7 +272,7 @@ impl Tree {
 
     fn side_of(&self, process: &Process) -> Side {
         let parent = process.stat.parent;
-        if process.pid == self.root && !self.root_has_gone {
+        if Some(process.pid) == self.root && !self.root_has_gone {
             Side::Ours
         } else if parent == 0 || self.foreign.binary_search(&parent).is_ok() {
             Side::Foreign
@@ -267,8 +312,11 @@ impl Tree {
     fn fill(&self, row: &mut Reading, locks_known: bool) {
         let ours = || self.followed.iter().filter(|process| process.counts());
         let count = |is: &dyn Fn(&Process) -> bool| ours().filter(|process| is(process)).count() as u64;
-        let worker = |process: &Process| process.stat.parent == self.root;
+        let worker = |process: &Process| Some(process.stat.parent) == self.root;
         let occupied = |process: &Process| process.has_child || matches!(process.stat.state, b'R' | b'D');
+        if let Some(root) = self.root.filter(|_| self.root_runs()) {
+            row.set(Column::TreeRoot, root.into());
+        }
         row.set(Column::TreeProcesses, count(&|_| true));
         row.set(Column::TreeWorkers, count(&worker));
         row.set(Column::TreeBusyWorkers, count(&|process| worker(process) && occupied(process)));
@@ -331,13 +379,25 @@ mod tests {
     use testkit::fake_proc::{FakeProcess, FakeTree};
 
     const PAGE: u64 = 4096;
+    const NUMBERS: [Column; 9] = [
+        Column::TreeProcesses,
+        Column::TreeWorkers,
+        Column::TreeBusyWorkers,
+        Column::TreeRunning,
+        Column::TreeDiskSleep,
+        Column::TreeLockWaiters,
+        Column::TreeRss,
+        Column::TreeRssLargest,
+        Column::TreeCpuTicks,
+    ];
+    const ROOT: Root = Root { pid: Some(100), may_change: false };
 
     /// What one more scan finds: processes, workers, busy, running, disk sleep, lock waiters, resident pages, largest, ticks.
     fn check(tree: &mut Tree, expected: [u64; 9]) {
         tree.page_size = PAGE;
         let mut row = Reading::empty(0);
         tree.scan(None, &mut row).unwrap();
-        let mut found = COLUMNS.map(|column| row.get(column).unwrap_or(u64::MAX));
+        let mut found = NUMBERS.map(|column| row.get(column).unwrap_or(u64::MAX));
         found[6] /= PAGE;
         found[7] /= PAGE;
         assert_eq!(found, expected);
@@ -357,7 +417,7 @@ mod tests {
         fake.process(process(50, 1, 'R'));
         fake.process(process(100, 50, 'S'));
         let mut notes = Vec::new();
-        let tree = Tree::open(dir.path(), 100, true, &mut notes).unwrap();
+        let tree = Tree::open(dir.path(), ROOT, true, &mut notes).unwrap();
         assert!(notes.is_empty());
         (dir, fake, tree)
     }
@@ -460,6 +520,41 @@ mod tests {
         check(&mut tree, [0; 9]);
     }
 
+    /// What a scan says of the root, of how many processes there are, and of their CPU time.
+    fn of_changing(tree: &mut Tree, forks: u64) -> [Option<u64>; 3] {
+        let mut row = Reading::empty(0);
+        tree.scan(Some(forks), &mut row).unwrap();
+        [Column::TreeRoot, Column::TreeProcesses, Column::TreeCpuTicks].map(|column| row.get(column))
+    }
+
+    #[test]
+    fn another_root_is_followed_from_its_first_process_on() {
+        let (dir, fake, _) = fake();
+        let mut notes = Vec::new();
+        let mut tree = Tree::open(dir.path(), Root { may_change: true, ..ROOT }, false, &mut notes).unwrap();
+        fake.process(FakeProcess { ticks: [5000, 0, 0, 0], ..process(101, 100, 'S') });
+        assert_eq!(of_changing(&mut tree, 1), [Some(100), Some(2), Some(5010)]);
+        // A new server is started; its processes are seen as foreign, and while the old one ends nothing is told.
+        fake.process(process(200, 1, 'S'));
+        fake.process(process(201, 200, 'S'));
+        assert_eq!(of_changing(&mut tree, 2), [Some(100), Some(2), Some(5010)]);
+        fake.process(process(100, 50, 'Z'));
+        assert_eq!(of_changing(&mut tree, 2), [None; 3]);
+        fake.remove(100);
+        assert_eq!(of_changing(&mut tree, 2), [None; 3]);
+        tree.follow(Some(200));
+        assert_eq!(of_changing(&mut tree, 2), [Some(200), Some(2), Some(20)]);
+        // The number of a root that has gone may be that of the next one.
+        [200, 201].into_iter().for_each(|pid| fake.remove(pid));
+        assert_eq!(of_changing(&mut tree, 2), [None; 3]);
+        fake.process(process(200, 1, 'S'));
+        assert_eq!(of_changing(&mut tree, 3), [None; 3], "nobody has said that it is the server");
+        tree.follow(Some(200));
+        assert_eq!(of_changing(&mut tree, 3), [Some(200), Some(1), Some(10)]);
+        tree.follow(None);
+        assert_eq!(of_changing(&mut tree, 4), [None; 3]);
+    }
+
     #[test]
     fn one_that_cannot_be_opened_is_in_nobodys_way() {
         let (_dir, fake, mut tree) = fake();
@@ -475,10 +570,10 @@ mod tests {
         let fake = FakeTree::new(dir.path());
         fake.process(process(100, 0, 'R'));
         let mut notes = Vec::new();
-        let mut tree = Tree::open(dir.path(), 100, true, &mut notes).unwrap();
+        let mut tree = Tree::open(dir.path(), ROOT, true, &mut notes).unwrap();
         check(&mut tree, [1, 0, 0, 1, 0, u64::MAX, 100, 100, 10]);
         assert_eq!(notes.len(), 1, "{notes:?}");
-        let mut tree = Tree::open(dir.path(), 100, false, &mut notes).unwrap();
+        let mut tree = Tree::open(dir.path(), ROOT, false, &mut notes).unwrap();
         check(&mut tree, [1, 0, 0, 1, 0, u64::MAX, 100, 100, 10]);
         assert_eq!(notes.len(), 1, "nobody asked for it: {notes:?}");
     }

@@ -5,9 +5,10 @@
 //! absent in that row, and the rest of it is on time.
 
 use super::shares::{self, Members};
-use super::tree::{COLUMNS, Tree};
+use super::tree::{COLUMNS, Root, Tree};
 use super::{Probe, Probes};
 use crate::appointments::{now, timespec};
+use crate::ring::RootOrder;
 use crate::source::Buffer;
 use crate::watch::Watch;
 use model::Nanos;
@@ -21,12 +22,22 @@ const STACK: usize = 128 * 1024;
 
 /// Starts the thread, if there is a tree to look at.
 pub(super) fn open(probes: &mut Probes, watch: &Watch) {
-    let Some(root) = watch.root_pid else { return };
+    let root = Root { pid: watch.root_pid, may_change: watch.root_may_change };
+    if root.pid.is_none() && !root.may_change {
+        return;
+    }
     let members = shares::open(probes, watch);
     let handoff = Arc::new(Handoff::default());
     let tree = Tree::open(&watch.proc_root, root, watch.lock_waiters, &mut probes.notes).and_then(|mut tree| {
-        // The first look is at every process of the host; the thread shall not begin with that.
+        // The first look is at every process of the host; the thread shall not begin with that. Where there is no server yet, it is
+        // at our own tree, so that all the room that the server's will need has been touched.
+        if root.pid.is_none() {
+            tree.follow(Some(std::process::id()));
+        }
         tree.scan(None, &mut Reading::empty(0))?;
+        if root.pid.is_none() {
+            tree.follow(None);
+        }
         members.iter().for_each(|members| members.are(tree.members()));
         Ok(tree)
     });
@@ -39,7 +50,7 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
             .spawn(move || answer(tree, &theirs, members.as_ref()))
     });
     match opened {
-        Ok(_) => probes.add(Asker { handoff, patience: watch.period_ns / 2 }),
+        Ok(_) => probes.tree = Some(Asker { handoff, patience: watch.period_ns / 2 }),
         Err(error) => {
             probes.notes.push(format!("the process tree cannot be watched ({error}): its columns are absent"));
         }
@@ -53,18 +64,27 @@ struct Handoff {
     answered: AtomicU32,
     /// Forks that the host has seen, a part of the question.
     forks: AtomicU64,
+    /// Who is to be followed, as the parent says it.
+    root: AtomicU64,
     values: [AtomicU64; COLUMNS.len()],
 }
 
-struct Asker {
+pub(super) struct Asker {
     handoff: Arc<Handoff>,
     /// How long a reading waits for the tree.
     patience: Nanos,
 }
 
+impl Asker {
+    /// Takes over who is to be followed.
+    pub(super) fn follow(&self, order: RootOrder) {
+        self.handoff.root.store(order.0, Ordering::Relaxed);
+    }
+}
+
 impl Probe for Asker {
     fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
-        let Handoff { asked, answered, forks, values } = &*self.handoff;
+        let Handoff { asked, answered, forks, values, .. } = &*self.handoff;
         let before = asked.load(Ordering::Relaxed);
         if answered.load(Ordering::Acquire) != before {
             // Still at an earlier question: its answer would be about another instant.
@@ -88,11 +108,18 @@ impl Probe for Asker {
 }
 
 fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
-    let Handoff { asked, answered, forks, values } = handoff;
+    let Handoff { asked, answered, forks, root, values } = handoff;
     let mut answer = 0;
+    let mut followed = RootOrder::default();
     loop {
         while asked.load(Ordering::Acquire) == answer {
             let _ = futex::wait(asked, futex::Flags::PRIVATE, answer, None);
+        }
+        let order = RootOrder(root.load(Ordering::Relaxed));
+        if order != followed {
+            followed = order;
+            tree.follow(order.pid());
+            members.into_iter().for_each(Members::begin_anew);
         }
         let mut row = Reading::empty(0);
         let forks = Some(forks.load(Ordering::Relaxed)).filter(|&forks| forks != ABSENT);
