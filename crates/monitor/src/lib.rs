@@ -23,6 +23,7 @@ mod storm;
 mod text;
 mod watch;
 
+pub use privileges::is_refusal;
 pub use probes::present;
 pub use process::sampler_main;
 pub use processes::{ProcessFile, processes};

@@ -3,10 +3,11 @@
 use super::about;
 use super::alias;
 use super::place::Terminal;
+use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
 use model::{Nanos, SECOND};
-use monitor::{Known, NamedGroup, Part, ProcessFile, Table, Watch, present};
+use monitor::{Known, NamedGroup, Part, ProcessFile, Table, Watch, is_refusal, present};
 use report::watch::choice::{self, Wish};
 use report::watch::{Compat, Module, Shown, Style, TOTAL, Top};
 use std::path::Path;
@@ -174,17 +175,26 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
 }
 
 impl Meant {
-    /// Those of the sampler's notes that concern what is shown, or the sampler itself.
-    pub(super) fn concerning<'n>(&self, notes: &'n [String]) -> impl Iterator<Item = &'n String> {
+    /// Those of the sampler's notes that concern what is shown, and those that will once something has come of it: what the sampler was
+    /// refused for itself makes no number wrong, and whoever looks at a few rows shall not read it each time. Whoever has it watched
+    /// for a long time shall know.
+    pub(super) fn concerning<'n>(&self, notes: &'n [String], extras: &Extras) -> (Vec<&'n String>, Vec<String>) {
+        let stays = extras.record || extras.screen || extras.metrics.is_some();
+        let (refused, others): (Vec<_>, Vec<_>) = notes.iter().partition(|note| is_refusal(note) && !stays);
+        (self.about_what_is_shown(others), refused.into_iter().cloned().collect())
+    }
+
+    fn about_what_is_shown<'n>(&self, notes: Vec<&'n String>) -> Vec<&'n String> {
         let files: Vec<&str> = match self.layout {
             Layout::Vmstat => vec!["stat", "meminfo", "vmstat"],
             Layout::Modules(_) => self.shown.iter().flat_map(|shown| files(shown.module)).copied().collect(),
         };
         let proc_root = self.watch.proc_root.display().to_string();
-        notes.iter().filter(move |note| {
+        let concerns = |note: &&String| {
             let file = note.strip_prefix(&proc_root).and_then(|rest| rest.trim_start_matches('/').split(' ').next());
             file.is_none_or(|file| files.contains(&file))
-        })
+        };
+        notes.into_iter().filter(concerns).collect()
     }
 }
 
