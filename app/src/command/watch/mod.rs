@@ -284,7 +284,8 @@ impl<'a> Follower<'a> {
         if !self.live {
             let before = self.recorded.partition_point(|(at, _)| *at < look_ns);
             drop(self.recorded.drain(..before));
-            return self.recorded.pop_front_if(|(at, _)| *at == look_ns).map(|(_, processes)| processes);
+            let is_here = self.recorded.front().is_some_and(|(at, _)| *at == look_ns);
+            return is_here.then(|| self.recorded.pop_front()).flatten().map(|(_, processes)| processes);
         }
         let found = processes(&self.meant.watch.proc_root, files, &[std::process::id()]);
         if let Some(seen) = &self.seen {
