@@ -376,6 +376,7 @@ fn lock_waiter(line: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocations;
     use testkit::fake_proc::{FakeProcess, FakeTree};
 
     const PAGE: u64 = 4096;
@@ -542,8 +543,10 @@ mod tests {
         assert_eq!(of_changing(&mut tree, 2), [None; 3]);
         fake.remove(100);
         assert_eq!(of_changing(&mut tree, 2), [None; 3]);
+        let before = allocations::so_far();
         tree.follow(Some(200));
         assert_eq!(of_changing(&mut tree, 2), [Some(200), Some(2), Some(20)]);
+        assert_eq!(allocations::so_far() - before, 0, "another tree takes the room of the one before");
         // The number of a root that has gone may be that of the next one.
         [200, 201].into_iter().for_each(|pid| fake.remove(pid));
         assert_eq!(of_changing(&mut tree, 2), [None; 3]);
