@@ -22,7 +22,8 @@ const FIFO_LIMIT_US: u64 = 500_000;
 const STACK: usize = 64 * 1024;
 
 /// How the sentences about refusals begin.
-const REFUSALS: [&str; 3] = ["real-time priority ", "locked memory ", "protection from the out-of-memory killer "];
+const REFUSALS: [&str; 3] =
+    ["real-time priority", "locked memory was refused", "protection from the out-of-memory killer was refused"];
 
 /// Whether a note of a sampler is about something that it was refused for itself: no number is wrong for that, but some may be late.
 #[must_use]
@@ -42,11 +43,10 @@ pub(crate) fn priority(notes: &mut Vec<String>) {
     let limit = Rlimit { current: Some(FIFO_LIMIT_US), maximum: Some(FIFO_LIMIT_US) };
     let Err(error) = rustix::process::setrlimit(Resource::Rttime, limit).and_then(|()| set_fifo()) else { return };
     let instead = match rustix::process::setpriority_process(None, -20) {
-        Ok(()) => "was refused, the sampler runs at nice -20",
-        Err(_) => "and nice -20 were refused",
+        Ok(()) => "real-time priority was refused, the sampler runs at nice -20",
+        Err(_) => "real-time priority and nice -20 were refused",
     };
-    let [priority, ..] = REFUSALS;
-    notes.push(format!("{priority}{instead} ({error}): readings may be late when every CPU is busy"));
+    notes.push(format!("{instead} ({error}): readings may be late when every CPU is busy"));
 }
 
 /// Locks in memory what has been touched and what will be.
@@ -54,9 +54,8 @@ pub(crate) fn lock_memory(notes: &mut Vec<String>) {
     touch_stack();
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     if let Err(error) = rustix::mm::mlockall(flags) {
-        let [_, memory, _] = REFUSALS;
         notes.push(format!(
-            "{memory}was refused ({error}; it needs root or a higher `ulimit -l`): readings may be late when memory is short"
+            "locked memory was refused ({error}; it needs root or a higher `ulimit -l`): readings may be late when memory is short"
         ));
     }
 }
@@ -64,8 +63,8 @@ pub(crate) fn lock_memory(notes: &mut Vec<String>) {
 /// Asks not to be killed when memory runs out.
 pub(crate) fn survive_oom(proc_root: &Path, notes: &mut Vec<String>) {
     if let Err(error) = std::fs::write(proc_root.join("self/oom_score_adj"), "-1000") {
-        let [.., protection] = REFUSALS;
-        notes.push(format!("{protection}was refused ({error}): the sampler may be killed"));
+        notes
+            .push(format!("protection from the out-of-memory killer was refused ({error}): the sampler may be killed"));
     }
 }
 

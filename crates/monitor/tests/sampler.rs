@@ -293,6 +293,7 @@ fn privileges_are_had_or_noted() {
     let oom = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
     let notes = sampler.finish().unwrap().notes;
     let noted = |word: &str| notes.iter().any(|note| note.contains(word));
+    assert!(notes.iter().all(|note| monitor::is_refusal(note) == note.contains(" refused")), "{notes:?}");
     assert_ne!(policy == "1", noted("real-time priority"), "{policy} {notes:?}");
     assert_ne!(locked > 0, noted("locked memory"), "{locked} {notes:?}");
     assert_ne!(oom.trim() == "-1000", noted("out-of-memory"), "{oom} {notes:?}");

@@ -250,6 +250,27 @@ mod tests {
     }
 
     #[test]
+    fn counters_that_wrap_or_go_backwards_are_dashes_and_make_nothing_larger() {
+        let columns = [(C::TcpListenOverflows, u64::from(u32::MAX), 3), (C::TcpListenDrops, u64::MAX - 1, 0)];
+        let row = "   -     -     -     - ";
+        let expected = ["------tcp-trouble------", " ovf   drp   rtx   tim ", row];
+        check(Module::TcpTrouble, "", &columns, [&[], &[]], expected);
+        let columns = [
+            (C::CpuUser, 0, 10),
+            (C::CpuSystem, 0, 10),
+            (C::CpuIdle, 0, 80),
+            (C::CpuIowait, 5000, 4950),
+            (C::CpuIrq, 9, 1),
+        ];
+        let expected = ["--total-cpu-usage--", "usr sys idl wai stl", " 10  10  80   -   0"];
+        check(Module::Cpu, TOTAL, &columns, [&[], &[]], expected);
+        let columns = [(C::NetRxBytes, u64::from(u32::MAX), 5), (C::NetTxBytes, 0, 4000)];
+        check(Module::Net, TOTAL, &columns, [&[], &[]], ["-net/total-", " recv  send", "   -  2000B"]);
+        let numbers: [&[u64]; 2] = [&[9, 9, 9, 9, 9, 9, 9, 9], &[ABSENT; 8]];
+        check(Module::Disk, "loop9", &[], numbers, ["-dsk/loop9-", " read  writ", "   -     - "]);
+    }
+
+    #[test]
     fn disks_that_wait() {
         let columns = [
             (C::DiskReads, 0, 10),
