@@ -12,7 +12,7 @@ use crate::ring::RootOrder;
 use crate::source::Buffer;
 use crate::watch::Watch;
 use model::Nanos;
-use model::reading::{ABSENT, Column, Reading};
+use model::reading::{ABSENT, Reading};
 use rustix::thread::futex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -32,11 +32,11 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
         // The first look is at every process of the host; the thread shall not begin with that. Where there is no server yet, it is
         // at our own tree, so that all the room that the server's will need has been touched.
         if root.pid.is_none() {
-            tree.follow(Some(std::process::id()));
+            tree.follow_root(Some(std::process::id()));
         }
-        tree.scan(None, &mut Reading::empty(0))?;
+        tree.scan(&mut Reading::empty(0))?;
         if root.pid.is_none() {
-            tree.follow(None);
+            tree.follow_root(None);
         }
         members.iter().for_each(|members| members.are(tree.members()));
         Ok(tree)
@@ -62,8 +62,6 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
 struct Handoff {
     asked: AtomicU32,
     answered: AtomicU32,
-    /// Forks that the host has seen, a part of the question.
-    forks: AtomicU64,
     /// Who is to be followed, as the parent says it.
     root: AtomicU64,
     values: [AtomicU64; COLUMNS.len()],
@@ -84,14 +82,13 @@ impl Asker {
 
 impl Probe for Asker {
     fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
-        let Handoff { asked, answered, forks, values, .. } = &*self.handoff;
+        let Handoff { asked, answered, values, .. } = &*self.handoff;
         let before = asked.load(Ordering::Relaxed);
         if answered.load(Ordering::Acquire) != before {
             // Still at an earlier question: its answer would be about another instant.
             return;
         }
         let question = before.wrapping_add(1);
-        forks.store(row.get(Column::Forks).unwrap_or(ABSENT), Ordering::Relaxed);
         asked.store(question, Ordering::Release);
         // Waking and waiting fail only by being interrupted or too late, and the loop looks for itself.
         let _ = futex::wake(asked, futex::Flags::PRIVATE, 1);
@@ -108,7 +105,7 @@ impl Probe for Asker {
 }
 
 fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
-    let Handoff { asked, answered, forks, root, values } = handoff;
+    let Handoff { asked, answered, root, values } = handoff;
     let mut answer = 0;
     let mut followed = RootOrder::default();
     loop {
@@ -118,12 +115,11 @@ fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
         let order = RootOrder(root.load(Ordering::Relaxed));
         if order != followed {
             followed = order;
-            tree.follow(order.pid());
+            tree.follow_root(order.pid());
             members.into_iter().for_each(Members::begin_anew);
         }
         let mut row = Reading::empty(0);
-        let forks = Some(forks.load(Ordering::Relaxed)).filter(|&forks| forks != ABSENT);
-        if tree.scan(forks, &mut row).is_err() {
+        if tree.scan(&mut row).is_err() {
             row = Reading::empty(0);
         }
         members.into_iter().for_each(|members| members.are(tree.members()));

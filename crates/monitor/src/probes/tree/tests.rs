@@ -22,7 +22,7 @@ const ROOT: Root = Root { pid: Some(100), may_change: false };
 fn check(tree: &mut Tree, expected: [u64; 9]) {
     tree.page_size = PAGE;
     let mut row = Reading::empty(0);
-    tree.scan(None, &mut row).unwrap();
+    tree.scan(&mut row).unwrap();
     let mut found = NUMBERS.map(|column| row.get(column).unwrap_or(u64::MAX));
     found[6] /= PAGE;
     found[7] /= PAGE;
@@ -114,21 +114,34 @@ fn a_child_seen_before_its_parent_is_not_lost() {
 }
 
 #[test]
-fn the_host_is_listed_again_once_something_was_forked() {
-    let (_dir, fake, mut tree) = fake();
-    let mut processes = |forks| {
-        let mut row = Reading::empty(0);
-        tree.scan(forks, &mut row).unwrap();
-        row.get(Column::TreeProcesses).unwrap()
-    };
-    assert_eq!(processes(Some(7)), 1);
-    fake.process(process(101, 100, 'S'));
-    assert_eq!(processes(Some(7)), 1, "nothing was forked");
-    assert_eq!(processes(Some(8)), 2);
-    // And in any case after a while.
-    fake.process(process(102, 100, 'S'));
-    let looks = (0..LIST_EVERY).position(|_| processes(Some(8)) == 3);
-    assert!(looks.is_some(), "not listed in {LIST_EVERY} scans");
+fn new_ones_are_found_by_their_numbers() {
+    let (dir, fake, _) = fake();
+    std::os::unix::fs::symlink(std::process::id().to_string(), dir.path().join("own")).unwrap();
+    std::fs::remove_dir_all(dir.path().join("self")).unwrap();
+    std::fs::rename(dir.path().join("own"), dir.path().join("self")).unwrap();
+    let last = |number: u32| fake.file("loadavg", &format!("0.52 1.00 12.34 1/79 {number}\n"));
+    let is = |pid: u32, group: u32| fake.file(&format!("{pid}/status"), &format!("Name:\tx\nTgid:\t{group}\n"));
+    last(100);
+    let mut tree = Tree::open(dir.path(), ROOT, true, &mut Vec::new()).unwrap();
+    check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
+    // One of ours, a thread of ours, one of another tree; and one that nobody was given a number for is not looked for.
+    [(101, 101), (102, 101), (103, 103)].into_iter().for_each(|(pid, group)| is(pid, group));
+    [process(101, 100, 'R'), process(102, 100, 'R'), process(103, 50, 'S'), process(200, 100, 'S')]
+        .into_iter()
+        .for_each(|process| fake.process(process));
+    last(103);
+    check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+    check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+    // A number is used again, by one of ours; and one is not seen before the scan after. A listing tells of no threads.
+    fake.process(process(103, 100, 'S'));
+    [102, 200].into_iter().for_each(|pid| fake.remove(pid));
+    last(102);
+    check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+    last(104);
+    check(&mut tree, [3, 2, 1, 1, 0, 0, 304, 103, 30]);
+    fake.process(process(104, 100, 'S'));
+    is(104, 104);
+    check(&mut tree, [4, 3, 1, 1, 0, 0, 408, 104, 40]);
 }
 
 #[test]
@@ -147,9 +160,9 @@ fn a_dead_root_leaves_nothing() {
 }
 
 /// What a scan says of the root, of how many processes there are, and of their CPU time.
-fn of_changing(tree: &mut Tree, forks: u64) -> [Option<u64>; 3] {
+fn of_changing(tree: &mut Tree) -> [Option<u64>; 3] {
     let mut row = Reading::empty(0);
-    tree.scan(Some(forks), &mut row).unwrap();
+    tree.scan(&mut row).unwrap();
     [Column::TreeRoot, Column::TreeProcesses, Column::TreeCpuTicks].map(|column| row.get(column))
 }
 
@@ -159,28 +172,28 @@ fn another_root_is_followed_from_its_first_process_on() {
     let mut notes = Vec::new();
     let mut tree = Tree::open(dir.path(), Root { may_change: true, ..ROOT }, false, &mut notes).unwrap();
     fake.process(FakeProcess { ticks: [5000, 0, 0, 0], ..process(101, 100, 'S') });
-    assert_eq!(of_changing(&mut tree, 1), [Some(100), Some(2), Some(5010)]);
+    assert_eq!(of_changing(&mut tree), [Some(100), Some(2), Some(5010)]);
     // A new server is started; its processes are seen as foreign, and while the old one ends nothing is told.
     fake.process(process(200, 1, 'S'));
     fake.process(process(201, 200, 'S'));
-    assert_eq!(of_changing(&mut tree, 2), [Some(100), Some(2), Some(5010)]);
+    assert_eq!(of_changing(&mut tree), [Some(100), Some(2), Some(5010)]);
     fake.process(process(100, 50, 'Z'));
-    assert_eq!(of_changing(&mut tree, 2), [None; 3]);
+    assert_eq!(of_changing(&mut tree), [None; 3]);
     fake.remove(100);
-    assert_eq!(of_changing(&mut tree, 2), [None; 3]);
+    assert_eq!(of_changing(&mut tree), [None; 3]);
     let before = allocations::so_far();
-    tree.follow(Some(200));
-    assert_eq!(of_changing(&mut tree, 2), [Some(200), Some(2), Some(20)]);
+    tree.follow_root(Some(200));
+    assert_eq!(of_changing(&mut tree), [Some(200), Some(2), Some(20)]);
     assert_eq!(allocations::so_far() - before, 0, "another tree takes the room of the one before");
     // The number of a root that has gone may be that of the next one.
     [200, 201].into_iter().for_each(|pid| fake.remove(pid));
-    assert_eq!(of_changing(&mut tree, 2), [None; 3]);
+    assert_eq!(of_changing(&mut tree), [None; 3]);
     fake.process(process(200, 1, 'S'));
-    assert_eq!(of_changing(&mut tree, 3), [None; 3], "nobody has said that it is the server");
-    tree.follow(Some(200));
-    assert_eq!(of_changing(&mut tree, 3), [Some(200), Some(1), Some(10)]);
-    tree.follow(None);
-    assert_eq!(of_changing(&mut tree, 4), [None; 3]);
+    assert_eq!(of_changing(&mut tree), [None; 3], "nobody has said that it is the server");
+    tree.follow_root(Some(200));
+    assert_eq!(of_changing(&mut tree), [Some(200), Some(1), Some(10)]);
+    tree.follow_root(None);
+    assert_eq!(of_changing(&mut tree), [None; 3]);
 }
 
 #[test]
