@@ -4,8 +4,8 @@
 //! that the process cannot fault. So it is done rarely, in a thread of its own at ordinary priority, and not at all while memory
 //! is short; then only the swap is told, by status files, which take no such lock.
 
+use super::Probes;
 use super::tree::ROOM;
-use super::{Probe, Probes};
 use crate::appointments::now;
 use crate::source::{Buffer, Source};
 use crate::text::{fields, lines, number};
@@ -112,10 +112,7 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) -> Option<Members> {
     let theirs = members.clone();
     let thread = std::thread::Builder::new().name("shares".to_owned()).stack_size(STACK);
     match thread.spawn(move || look_every(every, looker, &theirs)) {
-        Ok(_) => {
-            probes.add(Teller { members: members.clone() });
-            Some(members)
-        }
+        Ok(_) => Some(members),
         Err(error) => {
             probes.notes.push(format!("shared memory cannot be watched ({error}): its columns are absent"));
             None
@@ -147,14 +144,10 @@ impl Known {
     }
 }
 
-/// Puts what is known into a row.
-struct Teller {
-    members: Members,
-}
-
-impl Probe for Teller {
-    fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
-        let Known { pss, uss, swap, at, cost } = &self.members.0.known;
+impl Members {
+    /// Puts what is known into a row.
+    pub(super) fn tell(&self, row: &mut Reading) {
+        let Known { pss, uss, swap, at, cost } = &self.0.known;
         let at = at.load(Ordering::Acquire);
         for (column, value) in
             [(Column::TreePss, pss), (Column::TreeUss, uss), (Column::TreeSwap, swap), (Column::TreeSharesCostNs, cost)]
@@ -350,10 +343,9 @@ mod tests {
     #[test]
     fn what_was_found_of_a_tree_ends_with_it() {
         let members = Members::new();
-        let mut teller = Teller { members: members.clone() };
-        let mut swap = || {
+        let swap = || {
             let mut row = Reading::empty(0);
-            teller.read(&mut row, &mut Buffer::new());
+            members.tell(&mut row);
             row.get(Column::TreeSwap)
         };
         members.are([7].into_iter());

@@ -12,7 +12,7 @@ use crate::ring::RootOrder;
 use crate::source::Buffer;
 use crate::watch::Watch;
 use model::Nanos;
-use model::reading::{ABSENT, Reading};
+use model::reading::{ABSENT, Column, Reading};
 use rustix::thread::futex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -27,6 +27,7 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
         return;
     }
     let members = shares::open(probes, watch);
+    let shares = members.clone();
     let handoff = Arc::new(Handoff::default());
     let tree = Tree::open(&watch.proc_root, root, watch.lock_waiters, &mut probes.notes).and_then(|mut tree| {
         // The first look is at every process of the host; the thread shall not begin with that. Where there is no server yet, it is
@@ -50,7 +51,7 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
             .spawn(move || answer(tree, &theirs, members.as_ref()))
     });
     match opened {
-        Ok(_) => probes.tree = Some(Asker { handoff, patience: watch.period_ns / 2 }),
+        Ok(_) => probes.tree = Some(Asker { handoff, patience: watch.period_ns / 2, shares }),
         Err(error) => {
             probes.notes.push(format!("the process tree cannot be watched ({error}): its columns are absent"));
         }
@@ -71,6 +72,7 @@ pub(super) struct Asker {
     handoff: Arc<Handoff>,
     /// How long a reading waits for the tree.
     patience: Nanos,
+    shares: Option<Members>,
 }
 
 impl Asker {
@@ -78,15 +80,14 @@ impl Asker {
     pub(super) fn follow(&self, order: RootOrder) {
         self.handoff.root.store(order.0, Ordering::Relaxed);
     }
-}
 
-impl Probe for Asker {
-    fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
+    /// False when there was no answer in time.
+    fn ask(&self, row: &mut Reading) -> bool {
         let Handoff { asked, answered, values, .. } = &*self.handoff;
         let before = asked.load(Ordering::Relaxed);
         if answered.load(Ordering::Acquire) != before {
             // Still at an earlier question: its answer would be about another instant.
-            return;
+            return false;
         }
         let question = before.wrapping_add(1);
         asked.store(question, Ordering::Release);
@@ -96,11 +97,21 @@ impl Probe for Asker {
         while answered.load(Ordering::Acquire) != question {
             let left = deadline.saturating_sub(now());
             if left == 0 {
-                return;
+                return false;
             }
             let _ = futex::wait(answered, futex::Flags::PRIVATE, before, Some(&timespec(left)));
         }
         COLUMNS.iter().zip(values).for_each(|(&column, value)| row.set(column, value.load(Ordering::Relaxed)));
+        true
+    }
+}
+
+impl Probe for Asker {
+    fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
+        let has_ended = self.ask(row) && row.get(Column::TreeProcesses).is_none();
+        if let Some(shares) = self.shares.as_ref().filter(|_| !has_ended) {
+            shares.tell(row);
+        }
     }
 }
 
@@ -129,5 +140,44 @@ fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
         answer = answer.wrapping_add(1);
         answered.store(answer, Ordering::Release);
         let _ = futex::wake(answered, futex::Flags::PRIVATE, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::read;
+    use super::*;
+    use model::SECOND;
+    use std::time::{Duration, Instant};
+    use testkit::fake_proc::{FakeProcess, FakeTree};
+
+    #[test]
+    fn a_tree_that_ends_leaves_nothing_of_what_was_shared_in_the_same_row() {
+        let dir = tempfile::tempdir().unwrap();
+        let fake = FakeTree::new(dir.path());
+        fake.process(FakeProcess { pid: 100, parent: 1, name: "httpd", state: 'S', ticks: [1; 4], resident_pages: 9 });
+        fake.file("100/smaps_rollup", "Pss:  500 kB\nPrivate_Clean: 30 kB\nPrivate_Dirty: 200 kB\nSwap: 50 kB\n");
+        let watch = Watch {
+            // Nothing in this test waits for so long.
+            period_ns: 1000 * SECOND,
+            parts: Vec::new(),
+            root_pid: Some(100),
+            root_may_change: true,
+            shares_period_ns: Some(1000 * SECOND),
+            proc_root: dir.path().to_owned(),
+            ..Watch::default()
+        };
+        let mut probes = Probes::open(&watch);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while read(&mut probes).get(Column::TreePss) != Some(500 << 10) {
+            assert!(Instant::now() < deadline, "{:?}", probes.notes);
+            std::thread::yield_now();
+        }
+        assert_eq!(read(&mut probes).get(Column::TreeRoot), Some(100));
+        fake.remove(100);
+        let row = read(&mut probes);
+        let of_tree = Column::ALL.iter().filter(|column| column.name().starts_with("tree."));
+        let told: Vec<_> = of_tree.filter(|&&column| row.get(column).is_some()).collect();
+        assert!(told.is_empty(), "{told:?}");
     }
 }
