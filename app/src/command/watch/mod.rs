@@ -194,6 +194,8 @@ struct Follower<'a> {
     meant: &'a Meant,
     /// What is shown happens now: processes can be looked at.
     live: bool,
+    /// It has a size, which may change.
+    on_terminal: bool,
     /// Processes at looks that are still to come, where it does not.
     recorded: VecDeque<(Nanos, Processes)>,
     /// Who records the processes that are shown.
@@ -220,9 +222,11 @@ impl<'a> Follower<'a> {
         let (periods, last) = appointments(meant, flags);
         let lines = extras.json.then(|| Lines::new(&meant.watch.devices, machine.page_bytes));
         let beat = Beat::new(meant.watch.period_ns, periods, last);
+        let on_terminal = place::terminal_size().is_some();
         Ok(Follower {
             meant,
             live: true,
+            on_terminal,
             recorded: VecDeque::new(),
             seen: None,
             held_back: Vec::new(),
@@ -268,7 +272,8 @@ impl<'a> Follower<'a> {
                 lines.draw(look, moment, epoch)
             }
             None => {
-                let drawn = self.rows.draw(seen, moment, wall, place::terminal_size());
+                let size = if self.on_terminal { place::terminal_size() } else { None };
+                let drawn = self.rows.draw(seen, moment, wall, size);
                 if drawn.trimmed {
                     say_part("Terminal width too small, trimming output.\n");
                 }
