@@ -22,11 +22,11 @@ mod summary;
 mod unpaired;
 mod usl;
 
-pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all};
+pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all, compare_each};
 pub use criteria::{Better, Criteria};
 pub use error::StatsError;
 pub use looks::{LOOKS, PILOT, is_decided, next_look, resolvable};
-pub use noise::{against_noise, noise_floor};
+pub use noise::{against_noise, against_noise_of, noise_floor};
 pub use quantile::{normal_quantile, t_quantile};
 pub use signed_rank::signed_rank_p;
 pub use steady::{Steadiness, steadiness};
