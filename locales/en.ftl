@@ -24,6 +24,7 @@ metric-p99 = p99 ({ $unit })
 metric-cpu-per-answer = CPU ({ $unit })
 metric-memory-peak = memory
 metrics-note = Geometric means of the trials: median and p99 of the latency, the server's CPU time for an answer, the largest memory of the server's own. Less is better. Each is a question of its own: its intervals hold together over the cells, not over these four.
+metrics-alone-note = Geometric means of the trials: median and p99 of the latency, the server's CPU time for an answer, the largest memory of the server's own.
 row-verdict = verdict
 role-baseline = baseline
 role-again = A/A
@@ -70,6 +71,72 @@ judged-undecided = After { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
     }, the most there can be, not everything is decided.
+
+# ---- the plan's own questions ----
+section-contrasts = What the plan asks
+contrast-sides = { $of } against { $against }
+contrast-compared = { $ratio } times the requests per second ({ $confidence } % interval { $low } to { $high }, { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    })
+contrast-once = { $ratio } times the requests per second (no interval from a single block)
+contrast-unanswered = no good answer at all from one of its cells in { $blocks ->
+        [one] the one block
+       *[other] { $blocks } blocks
+    } in which the other side gave some: { $ratio } times its requests per second
+contrast-none = no block has a good answer from all of its cells, so nothing can be said.
+interaction-compared = together they give { $ratio } times what each alone would lead to expect ({ $confidence } % interval { $low } to { $high }, { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    })
+interaction-once = together they give { $ratio } times what each alone would lead to expect (no interval from a single block)
+interaction-unanswered = one of its cells gave no good answer at all in { $blocks ->
+        [one] the one block
+       *[other] { $blocks } blocks
+    }: { $ratio } is no ratio of anything
+interaction-more = more together
+interaction-less = less together
+interaction-independent = independent
+interaction-independent-long = independent, what they do together is smaller than { $margin } %
+effect-levels = { $from } → { $to }
+effect-aliases = Cannot be told from: { $effects }.
+alias-reversed = { $effect } the other way round
+design-full = Factors: { $factors }. Every combination of their levels is a cell: { $cells }.
+design-fraction = Factors: { $factors }. Of all combinations of their levels ({ $all }) the plan has { $cells }: { $made }.
+design-resolution-3 = Resolution III: what one factor does cannot be told from what two others do together. Confirm what you find with a plan of its own.
+design-resolution-4 = Resolution IV: what one factor does is told from what two others do together, but not one such pair from another.
+design-resolution-5 = Resolution { $resolution }: what one factor does and what two do together is mixed up only with what more of them do together.
+design-effects = What one factor does is the mean over all levels of the others. What several do together is how far they are from independent.
+contrasts-note = Ratios of geometric means. For all but requests per second less is better; each metric is a question of its own.
+ratio-p50 = median
+ratio-p99 = p99
+ratio-cpu-per-answer = CPU per answer
+ratio-memory-peak = memory
+
+# ---- a sweep over a number ----
+section-sweep = Throughput against the number
+row-law = r/s by the law
+row-left-out = left out
+sweep-note = r/s are geometric means of the trials, each with an interval of its own. The law is fitted to their logarithms by least squares (Levenberg and Marquardt), its intervals come from drawing whole blocks anew.
+sweep-axes = r/s against { $over }
+sweep-measured = measured
+sweep-by-law = by the law
+sweep-law = The law (USL; values: { $points }, blocks: { $blocks }): { $lambda } per second for one; waiting for what only one can have (sigma) costs { $sigma } % ({ $slow } to { $shigh } %), agreeing with each other (kappa) { $kappa } % ({ $klow } to { $khigh } %).
+sweep-law-alone = The law (USL; values: { $points }, blocks: { $blocks }): { $lambda } per second for one; waiting for what only one can have (sigma) costs { $sigma } %, agreeing with each other (kappa) { $kappa } %.
+sweep-few-blocks = { $blocks ->
+        [one] { $blocks } block is too little
+       *[other] { $blocks } blocks are too few
+    } to say where these numbers and a peak lie; four are needed.
+sweep-peak = Most throughput at { $over } { $peak } ({ $low } to { $high }): { $rate } per second by the law.
+sweep-no-peak = No peak was seen up to { $over } { $most }: throughput still grows there, or stays as it is.
+sweep-knee = The knee is at connections { $knee }: up to there throughput gains more than latency loses (throughput over latency is largest).
+sweep-miss = The law misses the measurements by { $miss } % typically: something else bends the curve, such as a limit of workers. Read the table, not the law.
+sweep-cliff = A cliff: from { $over } { $before } to { $behind } throughput falls to { $left } %, as no such law does. What limited the cell behind it stands below; the law is fitted to what lies before.
+sweep-no-law = No law is fitted: it needs four values with good answers and without failures or swapping.
+sweep-left-silent = no answers
+sweep-left-failed = failures
+sweep-left-swapped = swapped
+sweep-left-behind = behind the cliff
 
 # ---- warnings ----
 warn-incomplete = The run is not complete: it made { $made } of { $planned ->

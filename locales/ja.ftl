@@ -24,6 +24,7 @@ metric-p99 = p99 ({ $unit })
 metric-cpu-per-answer = CPU ({ $unit })
 metric-memory-peak = メモリ
 metrics-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大で、小さいほど良い値です。指標ごとに別の問いで、区間はセル全体では同時に成り立ちますが、指標どうしでは別々です。
+metrics-alone-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大です。
 row-verdict = 判定
 role-baseline = 基準
 role-again = A/A
@@ -54,6 +55,57 @@ judged-looks = 全部決着したところで終わる測定で、途中で { $l
 judged-decided = { $blocks } ブロックで全部決着しました。
 judged-early = { $blocks } ブロックで時間がなくなり、まだ決着していない比較があります。
 judged-undecided = 上限の { $blocks } ブロックでも、まだ決着していない比較があります。
+
+# ---- 計画の問い ----
+section-contrasts = 計画の問いへの答え
+contrast-sides = { $against } に対する { $of }
+contrast-compared = 1 秒あたりのリクエスト数は { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
+contrast-once = 1 秒あたりのリクエスト数は { $ratio } 倍（1 ブロックのみのため信頼区間なし）
+contrast-unanswered = 相手側が応答した { $blocks } ブロックのすべてで正常な応答のまったくないセルがあり、1 秒あたりのリクエスト数は { $ratio } 倍
+contrast-none = すべてのセルに正常な応答のあるブロックがないため、何も言えません。
+interaction-compared = 合わせると、それぞれの効果から予想される値の { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
+interaction-once = 合わせると、それぞれの効果から予想される値の { $ratio } 倍（1 ブロックのみのため信頼区間なし）
+interaction-unanswered = { $blocks } ブロックのすべてで正常な応答のまったくないセルがあり、比 { $ratio } に意味はありません
+interaction-more = 相乗
+interaction-less = 相殺
+interaction-independent = 独立
+interaction-independent-long = 独立（組み合わせの効果は { $margin } % 未満）
+effect-levels = { $from } → { $to }
+effect-aliases = 次の効果と区別できません: { $effects }。
+alias-reversed = { $effect }（逆向き）
+design-full = 因子: { $factors }。水準のすべての組み合わせをセルにしています（{ $cells } 個）。
+design-fraction = 因子: { $factors }。水準の組み合わせ { $all } 通りのうち { $cells } 通りを測っています: { $made }。
+design-resolution-3 = 分解能 III: 1 因子の効果を、ほかの 2 因子の組み合わせの効果と区別できません。見つかった効果は別の計画で確かめてください。
+design-resolution-4 = 分解能 IV: 1 因子の効果は 2 因子の組み合わせの効果と区別できますが、2 因子の組み合わせどうしは区別できません。
+design-resolution-5 = 分解能 { $resolution }: 1 因子の効果と 2 因子の組み合わせの効果は、より多くの因子の組み合わせとだけ混ざります。
+design-effects = 1 因子の効果は、ほかの因子の全水準にわたる平均です。組み合わせの効果は、因子どうしが独立な場合からのずれです。
+contrasts-note = 幾何平均の比です。1 秒あたりのリクエスト数以外は小さいほど良い値で、指標ごとに別の問いです。
+ratio-p50 = 中央値
+ratio-p99 = p99
+ratio-cpu-per-answer = 1 応答の CPU
+ratio-memory-peak = メモリ
+
+# ---- 数値を変えた測定 ----
+section-sweep = 数値とスループット
+row-law = 法則による r/s
+row-left-out = 除外
+sweep-note = r/s は試行の幾何平均で、区間は値ごとのものです。法則は対数の最小二乗（レーベンバーグ・マーカート法）で当てはめ、その区間はブロック単位の再抽出によります。
+sweep-axes = { $over } に対する r/s
+sweep-measured = 実測
+sweep-by-law = 法則
+sweep-law = 法則（USL、{ $points } 個の値、{ $blocks } ブロック）: 1 のとき { $lambda } r/s。順番待ち（σ）の損失が { $sigma } %（{ $slow }〜{ $shigh } %）、互いの調整（κ）の損失が { $kappa } %（{ $klow }〜{ $khigh } %）。
+sweep-law-alone = 法則（USL、{ $points } 個の値、{ $blocks } ブロック）: 1 のとき { $lambda } r/s。順番待ち（σ）の損失が { $sigma } %、互いの調整（κ）の損失が { $kappa } %。
+sweep-few-blocks = { $blocks } ブロックでは、これらの数値と頂点の範囲を示せません。4 ブロック必要です。
+sweep-peak = 最大のスループットは { $over } { $peak }（{ $low }〜{ $high }）のときで、法則では { $rate } r/s です。
+sweep-no-peak = { $over } { $most } までに頂点はなく、スループットはまだ増えているか、横ばいです。
+sweep-knee = { $knee } 接続までは、スループットの増加が応答時間の悪化を上回ります（スループット÷応答時間が最大になる膝の位置）。
+sweep-miss = 法則と実測は典型的に { $miss } % ずれています。ワーカー数の上限など、別の要因で曲線が曲がっています。法則ではなく表を見てください。
+sweep-cliff = 崖: { $over } { $before } から { $behind } の間でスループットが { $left } % に落ちます。この種の法則ではありえない落ち方です。その先のセルで何が限界だったかは下に示し、法則は手前の値にだけ当てはめます。
+sweep-no-law = 法則は当てはめていません。失敗もスワップもなく応答した値が 4 個必要です。
+sweep-left-silent = 応答なし
+sweep-left-failed = 失敗あり
+sweep-left-swapped = スワップ
+sweep-left-behind = 崖の先
 
 # ---- 注意 ----
 warn-incomplete = この測定は最後まで終わっていません（{ $planned } 試行のうち { $made } 試行のみ）。

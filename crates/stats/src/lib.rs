@@ -10,6 +10,7 @@
 //! What it deliberately does not do: treat requests as samples, bootstrap (at 10 blocks or fewer a nominal 95 % percentile
 //! interval covers 76 to 90 %), or say "no difference" without having tested for equivalence.
 
+mod cliff;
 mod comparison;
 mod criteria;
 mod error;
@@ -22,6 +23,7 @@ mod summary;
 mod unpaired;
 mod usl;
 
+pub use cliff::cliff;
 pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all, compare_each};
 pub use criteria::{Better, Criteria};
 pub use error::StatsError;
@@ -32,4 +34,4 @@ pub use signed_rank::signed_rank_p;
 pub use steady::{Steadiness, steadiness};
 pub use summary::{Summary, summarize};
 pub use unpaired::{Spread, Unpaired, unpaired};
-pub use usl::{Fit, Point, Usl, cliff, fit_usl};
+pub use usl::{Fit, Point, Usl, fit_usl};

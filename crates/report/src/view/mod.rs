@@ -3,15 +3,19 @@
 //! Field names carry their unit, since [`crate::json`] shows a view as it is.
 
 pub(crate) mod cells;
+mod compared;
+mod contrasts;
 pub(crate) mod doubts;
 mod judged;
 mod metrics;
 pub(crate) mod run;
 pub(crate) mod sent;
 pub(crate) mod series;
+mod sweep;
 pub(crate) mod table;
 pub(crate) mod trouble;
 
+pub use sweep::{CliffView, LawView, SweepPointView, SweepView};
 pub use table::{Row, RowKind, Table};
 
 use crate::language::{Catalogue, Language, Sentence};
@@ -28,6 +32,12 @@ pub struct View {
     pub run: RunView,
     /// The cells in the plan's order.
     pub cells: Vec<CellView>,
+    /// The answers to the plan's questions, when these are others than how each cell compares with the baseline.
+    pub contrasts: Vec<ContrastView>,
+    /// The factors that the cells are combinations of, if they are.
+    pub design: Option<DesignView>,
+    /// Throughput against a number that grows from cell to cell, if one does.
+    pub sweep: Option<SweepView>,
     /// What the second copy of the baseline says about noise; `None` without such a cell.
     pub noise_floor: Option<Sentence>,
     /// How the comparisons were judged, where that is more than one interval each.
@@ -49,6 +59,9 @@ pub struct View {
     /// Where the time of a request goes, cell by cell, printed.
     #[serde(skip)]
     pub phases: Table,
+    /// The contrasts as a table, printed.
+    #[serde(skip)]
+    pub answers: Table,
 }
 
 /// Something that did not go as planned, or that webdyno noted.
@@ -246,6 +259,56 @@ pub struct MetricView {
     pub verdict: Option<Sentence>,
 }
 
+/// The answer to a question of the plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContrastView {
+    /// Its name.
+    pub name: String,
+    /// Whether it is what several factors do together, of which no side is better.
+    pub is_interaction: bool,
+    /// What is compared with what.
+    pub sides: Option<Sentence>,
+    /// The cells on the one side.
+    pub of: Vec<String>,
+    /// The cells on the other.
+    pub against: Vec<String>,
+    /// Differences smaller than this are of no interest.
+    pub margin: f64,
+    /// The effects that cannot be told from it.
+    pub aliases: Option<Sentence>,
+    /// Throughput as a ratio; `None` when no block has all of its cells.
+    pub comparison: Option<ComparisonView>,
+    /// The other metrics as ratios.
+    pub metrics: Vec<RatioView>,
+}
+
+/// A metric of a contrast as a ratio.
+#[derive(Debug, Clone, Serialize)]
+pub struct RatioView {
+    /// Which: `p50`, `p99`, `cpu-per-answer`, `memory-peak`.
+    pub metric: &'static str,
+    /// The ratio.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Blocks compared.
+    pub blocks: usize,
+    /// One word; less is better.
+    pub verdict: Sentence,
+}
+
+/// How factors are combined.
+#[derive(Debug, Clone, Serialize)]
+pub struct DesignView {
+    /// The factors, the generators, the resolution.
+    #[serde(flatten)]
+    pub design: model::plan::Design,
+    /// The same in words, with what cannot be told apart.
+    pub sentences: Vec<Sentence>,
+}
+
 /// What limited a cell.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiagnosisView {
@@ -377,7 +440,9 @@ impl View {
     pub fn of(run: &Run, language: Language) -> View {
         let words = Catalogue::of(language);
         let judged = judged::Judged::of(run);
-        let cells = cells::views(run, &judged, &words);
+        let others = metrics::Others::of(run);
+        let cells = cells::views(run, &judged, &others, &words);
+        let contrasts = contrasts::views(run, &judged, &others, &words);
         View {
             language,
             run: run::view(run, &words),
@@ -387,10 +452,14 @@ impl View {
             settings: run::settings(run),
             trouble: trouble::trouble(run, &judged, &cells, &words),
             trials: series::trials(run, &judged, &words),
-            table: table::of(&cells, run.head.plan.confidence, &words),
-            metrics: metrics::table(&cells, run.head.plan.confidence, &words),
+            sweep: sweep::view(run, &words),
+            design: contrasts::design(&run.head.plan, &words),
+            answers: contrasts::table(&contrasts, run.head.plan.confidence, &words),
+            table: table::of(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
+            metrics: metrics::table(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
             phases: table::phases(&cells, &words),
             cells,
+            contrasts,
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn made(
             return Ok((
                 variant.clone(),
                 LoadSpec { name, connections, ..load.clone() },
-                format!("{value} {CONNECTIONS}"),
+                format!("{CONNECTIONS} {value}"),
             ));
         }
         let mut changed = variant.clone();

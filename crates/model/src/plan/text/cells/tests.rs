@@ -196,10 +196,10 @@ fn sweeps_have_a_cell_for_each_value() {
     check(
         "[sweep]\nover = \"connections\"\nvalues = [4, 1, 16]\n",
         &expect![[r#"
-        1 connections: ; 1 connections Baseline
-        4 connections: ; 4 connections Candidate
-        16 connections: ; 16 connections Candidate
-    "#]],
+            connections 1: ; 1 connections Baseline
+            connections 4: ; 4 connections Candidate
+            connections 16: ; 16 connections Candidate
+        "#]],
     );
     check(
         "[sweep]\nover = \"Workers\"\nfrom = 1\nto = 32\nsteps = 6\n",
