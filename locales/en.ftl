@@ -57,6 +57,12 @@ compared-unanswered = no good answer at all in { $blocks ->
 compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
+noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
+noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of the other { $restart } %.
+noise-of-requests = More requests in a window would lessen it most: longer windows.
+noise-of-windows = Longer windows would lessen it most.
+noise-of-either = Longer windows would tell whether they lessen it; more blocks always do.
+noise-of-restarts = More blocks would lessen it; longer windows would not.
 judged-together = All intervals ({ $n }) hold together with { $confidence } % confidence: each is wider than it would be alone, and differences are shown by Holm's procedure.
 judged-looks = The run was to end when everything is decided, and could be looked at { $looks } times: intervals and verdicts hold with { $confidence } % confidence over all looks.
 judged-decided = Everything was decided after { $blocks ->
@@ -168,7 +174,7 @@ doubt-little = Little's law is off in { $trials ->
         [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    }: on average { $achieved } were in flight, rate times latency of good answers gives { $computed }. Time may have gone into requests that did not count.
+    }: on average { $achieved } were in flight, rate times latency of good answers gives { $computed }, { $deviation } %. Time may have gone into requests that did not count.
 doubt-concurrency = Fewer requests were in flight than asked for in { $trials ->
         [0] this load
         [one] the only trial
@@ -179,6 +185,16 @@ doubt-generator = The load generator was at its own limit in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
     } ({ $share } % of its CPU time): the server may be able to do more.
+doubt-warm-up = The window began before the server was warm in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: its first { $seconds } s moved throughput by { $pull } %. Warm up for that much longer.
+doubt-drift = Throughput was not steady in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: it changed by up to { $drift } % within the window. Warm up longer and measure longer, and look for what grows or fills meanwhile.
 doubt-few-waves = Few requests per connection in { $trials ->
         [0] this load
         [one] the only trial

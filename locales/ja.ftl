@@ -50,6 +50,12 @@ compared-once = 1 秒あたりのリクエスト数は基準の { $ratio } 倍�
 compared-unanswered = 基準が応答した { $blocks } ブロックのすべてで正常な応答がまったくなく、1 秒あたりのリクエスト数は基準の { $ratio } 倍
 compared-and-judged = { $compared }。判定: { $judgement }。
 noise-floor = A/A: 同じ設定のまま基準をもう一度測ると { $ratio } 倍（{ $low }〜{ $high }）でした。何も変えていないので、この測定では { $floor } 倍までの差をノイズと区別できません。
+noise-split = 同じセルでも試行ごとにスループットは { $sd } % ばらつきます（ブロックに共通の変動を除いた標準偏差）。その分散の { $restart } % はサーバーの起動ごと、{ $window } % は測定時間内の秒ごと、{ $request } % は個々のリクエストによるものです。
+noise-split-short = 同じセルでも試行ごとにスループットは { $sd } % ばらつきます（ブロックに共通の変動を除いた標準偏差）。その分散の { $request } % は個々のリクエストによるものです。5 秒未満の測定では、残りの { $restart } % のうちサーバーの起動ごとの分を区別できません。
+noise-of-requests = ばらつきを減らすには、測定時間を延ばしてリクエストを増やすのが最も有効です。
+noise-of-windows = ばらつきを減らすには、測定時間を延ばすのが最も有効です。
+noise-of-either = 測定時間を延ばせば、それでばらつきが減るかどうかが分かります。ブロックを増やせば必ず減ります。
+noise-of-restarts = ばらつきを減らすにはブロックを増やします。測定時間を延ばしても減りません。
 judged-together = { $n } 個の区間は、全部まとめて { $confidence } % の信頼度で成り立ちます。そのため一つだけのときより広く、差はHolmの方法で判定しています。
 judged-looks = 全部決着したところで終わる測定で、途中で { $looks } 回まで判定できます。区間と判定は、全回を通して { $confidence } % の信頼度で成り立ちます。
 judged-decided = { $blocks } ブロックで全部決着しました。
@@ -130,7 +136,7 @@ warn-generator-share = 負荷生成側がサーバーと同じ CPU を使い、�
 doubt-little = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
-    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
+    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed }（{ $deviation } %）です。集計されないリクエストに時間が使われた可能性があります。
 doubt-concurrency = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
@@ -139,6 +145,14 @@ doubt-generator = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
     }、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
+doubt-warm-up = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、サーバーが温まる前に測定が始まっています。最初の { $seconds } 秒でスループットが { $pull } % 動きました。その分だけ準備運転を長くしてください。
+doubt-drift = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、スループットが安定していません。測定時間内に最大 { $drift } % 変わりました。準備運転と測定時間を長くし、その間に増え続けるものやたまるものがないか調べてください。
 doubt-few-waves = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で

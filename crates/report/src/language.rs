@@ -204,6 +204,7 @@ mod tests {
             include_str!("view/doubts.rs"),
             include_str!("view/judged.rs"),
             include_str!("view/metrics.rs"),
+            include_str!("view/noise.rs"),
             include_str!("view/run.rs"),
             include_str!("view/sent.rs"),
             include_str!("view/series.rs"),

@@ -101,7 +101,7 @@ impl Page {
             return;
         }
         let design = view.design.iter().flat_map(|design| &design.sentences);
-        let told = design.chain(&view.noise_floor).chain(&view.judging);
+        let told = design.chain(view.about_comparisons());
         items.extend(told.map(|sentence| Markdown(&sentence.text).to_string()));
         self.list("section-contrasts", items.into_iter());
         if view.answers.rows.len() > 3 {
@@ -193,6 +193,6 @@ fn comparisons(view: &View) -> Vec<String> {
         items.push(format!("**{}**: {}", Markdown(&cell.name), Markdown(&comparison.sentence.text)));
         items.extend(comparison.warnings.iter().map(|warning| format!("⚠ {}", Markdown(&warning.text))));
     }
-    items.extend(view.noise_floor.iter().chain(&view.judging).map(|sentence| Markdown(&sentence.text).to_string()));
+    items.extend(view.about_comparisons().map(|sentence| Markdown(&sentence.text).to_string()));
     items
 }

@@ -5,9 +5,13 @@
 
 mod metric;
 mod question;
+mod spread;
+mod steady;
 mod sweep;
 
 pub use metric::Metric;
+pub use spread::{Spread, spread};
+pub use steady::{Unsteady, unsteady};
 pub use sweep::{Curve, CurvePoint, LeftOut, curve};
 
 use model::plan::{Cell, Contrast, Plan, Role};

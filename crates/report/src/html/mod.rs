@@ -164,7 +164,7 @@ impl Page<'_> {
             out.push_str("</li>");
         }
         out.push_str("</ul>");
-        out.push_str(&captions(self.view.noise_floor.iter().chain(&self.view.judging)));
+        out.push_str(&captions(self.view.about_comparisons()));
         out
     }
 
@@ -193,7 +193,7 @@ impl Page<'_> {
         }
         out.push_str("</ul>");
         let design = view.design.iter().flat_map(|design| &design.sentences);
-        out.push_str(&captions(design.chain(&view.noise_floor).chain(&view.judging)));
+        out.push_str(&captions(design.chain(view.about_comparisons())));
         if view.answers.rows.len() > 3 {
             out.push_str(&self.table(&view.answers, &[]));
         }

@@ -83,7 +83,7 @@ impl Page {
     }
 
     fn judging(&mut self, view: &View) {
-        for sentence in view.noise_floor.iter().chain(&view.judging) {
+        for sentence in view.about_comparisons() {
             self.paragraph("  ", Tone::Quiet, &sentence.text);
         }
     }

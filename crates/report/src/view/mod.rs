@@ -8,6 +8,7 @@ mod contrasts;
 pub(crate) mod doubts;
 mod judged;
 mod metrics;
+mod noise;
 pub(crate) mod run;
 pub(crate) mod sent;
 pub(crate) mod series;
@@ -38,6 +39,8 @@ pub struct View {
     pub design: Option<DesignView>,
     /// Throughput against a number that grows from cell to cell, if one does.
     pub sweep: Option<SweepView>,
+    /// How much trials of a cell differ, and what makes them; `None` when it cannot be told.
+    pub noise: Option<NoiseView>,
     /// What the second copy of the baseline says about noise; `None` without such a cell.
     pub noise_floor: Option<Sentence>,
     /// How the comparisons were judged, where that is more than one interval each.
@@ -299,6 +302,21 @@ pub struct RatioView {
     pub verdict: Sentence,
 }
 
+/// Where the noise of a run comes from.
+#[derive(Debug, Clone, Serialize)]
+pub struct NoiseView {
+    /// Standard deviation of ln throughput from trial to trial of a cell, what the blocks share taken out.
+    pub sd: f64,
+    /// The share of its variance that starting the server anew makes; with that of the seconds when `window` is `null`.
+    pub restart: f64,
+    /// The share of the seconds within a window; `null` when windows are too short to tell.
+    pub window: Option<f64>,
+    /// The share of single requests.
+    pub request: f64,
+    /// The same in words, and what to do for less noise.
+    pub sentences: Vec<Sentence>,
+}
+
 /// How factors are combined.
 #[derive(Debug, Clone, Serialize)]
 pub struct DesignView {
@@ -435,6 +453,12 @@ pub struct SeriesView {
 }
 
 impl View {
+    /// What is said below the comparisons: the noise, how they were judged, and where the noise comes from.
+    pub fn about_comparisons(&self) -> impl Iterator<Item = &Sentence> {
+        let noise = self.noise.iter().flat_map(|noise| &noise.sentences);
+        self.noise_floor.iter().chain(&self.judging).chain(noise)
+    }
+
     /// Judges a run and words it.
     #[must_use]
     pub fn of(run: &Run, language: Language) -> View {
@@ -452,6 +476,7 @@ impl View {
             settings: run::settings(run),
             trouble: trouble::trouble(run, &judged, &cells, &words),
             trials: series::trials(run, &judged, &words),
+            noise: noise::view(run, &words),
             sweep: sweep::view(run, &words),
             design: contrasts::design(&run.head.plan, &words),
             answers: contrasts::table(&contrasts, run.head.plan.confidence, &words),
