@@ -113,6 +113,30 @@ sweep-left-failed = 失敗あり
 sweep-left-swapped = スワップ
 sweep-left-behind = 崖の先
 
+# ---- 別々の測定の比較 ----
+section-between = A に対する B
+between-first = A
+between-second = B
+between-not-interleaved = これらの測定は交互に行われていません。開始時刻は { $gap } 離れており、その間にマシンに起きた変化も以下の差に含まれます。
+between-rule = そのため区間は 1 回の測定内より広くしてあります。続けて測った場合の { $trials } 試行の間に、1 試行あたり { $walk } % のランダムウォークと { $trend } % の傾向を見込み、それだけで { $allowance } % の差になりえます。測定の間の長い時間に起きた変化は見込んでいません。
+between-own-walk = ランダムウォークの大きさは、これらの測定自体のブロック間の変動によります（最低でも { $usual } % を見込みます）。
+between-better = より小さな差を見るには、両方の設定を 1 つの計画に入れてください。
+between-compared = 1 秒あたりのリクエスト数は { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、試行数 { $first } と { $second }）
+between-alone = 1 秒あたりのリクエスト数は { $ratio } 倍（試行が 1 回、またはすべて同じ値のため信頼区間なし、試行数 { $first } と { $second }）
+between-nothing = 正常な応答のない側があるため、何も言えません。
+between-note = 幾何平均の比（A に対する B）です。1 秒あたりのリクエスト数以外は小さいほど良い値で、指標ごとに別の問いです。
+between-machine = マシンが同じではありません: { $first } / { $second }。差はマシンの違いかもしれません。
+between-load = 「{ $cell }」の負荷が違います: { $first } / { $second }。別の問いへの答えです。
+between-host = ホスト名が同じではありません: { $first } / { $second }。
+between-kernel = カーネルが同じではありません: { $first } / { $second }。
+between-version = webdyno のバージョンが同じではありません: { $first } / { $second }。
+between-server = サーバーのバージョンが同じではありません: { $first } / { $second }。
+between-placement = サーバーと負荷生成の CPU の割り当てが違います（サーバー、負荷）: { $first } / { $second }。
+between-confinement = サーバーの制限（メモリー、スワップ）が違います: { $first } / { $second }。
+between-warmup = 準備運転が違います: { $first } / { $second }。
+between-settings = 「{ $cell }」のディレクティブが違います: { $first } / { $second }。
+between-only = 片方にしかないセル: { $cells }。
+
 # ---- 注意 ----
 warn-incomplete = この測定は最後まで終わっていません（{ $planned } 試行のうち { $made } 試行のみ）。
 warn-no-baseline = 基準「{ $cell }」には正常な応答のあった有効な試行がないため、比較できません。

@@ -30,7 +30,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
 }
 
 /// An id that fits no run, or several, is a mistake in what was typed; what fails after this is the store's.
-fn exactly_one(store: &Store, id: &str) -> anyhow::Result<()> {
+pub(crate) fn exactly_one(store: &Store, id: &str) -> anyhow::Result<()> {
     let runs = store.runs()?;
     let fit: Vec<&str> = runs.iter().map(|run| run.id.as_str()).filter(|run| run.starts_with(id)).collect();
     match fit.as_slice() {

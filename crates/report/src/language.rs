@@ -178,6 +178,8 @@ mod tests {
         assert!(missing.is_empty(), "no words for {missing:?}");
         let sources = [
             include_str!("ab/verdict.rs"),
+            include_str!("between/mod.rs"),
+            include_str!("between/text.rs"),
             include_str!("html/mod.rs"),
             include_str!("html/charts.rs"),
             include_str!("import/compared.rs"),

@@ -10,6 +10,7 @@
 //! What it deliberately does not do: treat requests as samples, bootstrap (at 10 blocks or fewer a nominal 95 % percentile
 //! interval covers 76 to 90 %), or say "no difference" without having tested for equivalence.
 
+mod apart;
 mod cliff;
 mod comparison;
 mod criteria;
@@ -23,6 +24,7 @@ mod summary;
 mod unpaired;
 mod usl;
 
+pub use apart::{Drift, TREND, WALK, compare_apart};
 pub use cliff::cliff;
 pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all, compare_each};
 pub use criteria::{Better, Criteria};

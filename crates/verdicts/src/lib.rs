@@ -3,12 +3,14 @@
 //! The run that decides whether to go on and the report that is drawn years later ask the same question, so the answer lives here,
 //! computed from the run alone. No words, no files; the arithmetic is `stats`.
 
+mod between;
 mod metric;
 mod question;
 mod spread;
 mod steady;
 mod sweep;
 
+pub use between::{Apart, Between, Difference, Differs, Shared, Side, between};
 pub use metric::Metric;
 pub use spread::{Spread, spread};
 pub use steady::{Unsteady, unsteady};
@@ -17,6 +19,7 @@ pub use sweep::{Curve, CurvePoint, LeftOut, curve};
 use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
 use question::Paired;
+use spread::cell_residual;
 use stats::{Comparison, Criteria, LOOKS, StatsError, Verdict, against_noise_of};
 use std::collections::BTreeMap;
 

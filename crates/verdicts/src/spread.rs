@@ -38,7 +38,7 @@ pub fn spread(run: &Run) -> Option<Spread> {
     if !plan.loads.iter().all(|load| load.pace == Pace::WhenFree && load.session.is_none()) {
         return None;
     }
-    let total = residual(run)?;
+    let (total, _) = cell_residual(run, Metric::Goodput)?;
     let loads: Vec<&LoadResult> = run.trials.iter().filter_map(|trial| trial.measured()).collect();
     let mean = |values: Vec<f64>| stats::summarize(&values).ok().map(|summary| summary.mean);
     let request = mean(loads.iter().filter_map(|load| of_requests(load)).collect())?;
@@ -54,13 +54,13 @@ pub fn spread(run: &Run) -> Option<Spread> {
     })
 }
 
-/// The variance of the two-way table, over the blocks that have a number for every cell.
-fn residual(run: &Run) -> Option<f64> {
+/// The variance of the two-way table and the mean of each block, over the blocks that have a number for every cell.
+pub(crate) fn cell_residual(run: &Run, metric: Metric) -> Option<(f64, Vec<f64>)> {
     let cells = &run.head.plan.cells;
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for cell in cells {
         for (trial, load) in run.measured(&cell.name) {
-            blocks.entry(trial.block).or_default().extend(Metric::Goodput.of(trial, load).map(f64::ln));
+            blocks.entry(trial.block).or_default().extend(metric.of(trial, load).map(f64::ln));
         }
     }
     let rows: Vec<Vec<f64>> = blocks.into_values().filter(|row| row.len() == cells.len()).collect();
@@ -77,7 +77,8 @@ fn residual(run: &Run) -> Option<f64> {
         let shared = shared(row);
         row.iter().zip(&means).map(move |(value, mean)| (value - mean - shared).powi(2))
     });
-    Some(left.sum::<f64>() / ((k - 1.0).max(1.0) * (n - 1.0)))
+    let variance = left.sum::<f64>() / ((k - 1.0).max(1.0) * (n - 1.0));
+    Some((variance, rows.iter().map(|row| row.iter().sum::<f64>() / k).collect()))
 }
 
 /// The relative variance that seconds give the throughput of a window.
