@@ -9,8 +9,14 @@ use std::path::Path;
 const DEPENDENCIES: &str = "docs/decisions/dependencies.md";
 const PLAN_REFERENCE: &str = "docs/plan-reference.md";
 const PLAN_TEXT: &str = "crates/model/src/plan/text.rs";
-/// The part of it that reads loads.
-const LOAD_TEXT: &str = "crates/model/src/plan/text/load.rs";
+/// The parts of it that know keys of their own.
+const PLAN_PARTS: [&str; 5] = [
+    "crates/model/src/plan/text/cells.rs",
+    "crates/model/src/plan/text/contrasts.rs",
+    "crates/model/src/plan/text/factors.rs",
+    "crates/model/src/plan/text/load.rs",
+    "crates/model/src/plan/text/sweep.rs",
+];
 const DIAGNOSIS: &str = "docs/diagnosis.md";
 const CAUSES: &str = "crates/diagnosis/src/cause.rs";
 
@@ -61,7 +67,7 @@ pub(super) fn plan_keys(tree: &Tree) -> Vec<Violation> {
         .flat_map(|row| markdown::code_words(row.cells[0]).map(|key| (table(row.heading), key, row.line)))
         .collect();
     let mut known: Vec<_> = keys(code).into_iter().map(|key| (source, key)).collect();
-    if let Some((source, code)) = tree.file(LOAD_TEXT) {
+    for (source, code) in PLAN_PARTS.iter().filter_map(|part| tree.file(part)) {
         known.extend(keys(code).into_iter().map(|key| (source, key)));
     }
     let mut found = Vec::new();

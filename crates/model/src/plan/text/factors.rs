@@ -23,17 +23,18 @@ const MOST: usize = 64;
 const MOST_FACTORS: usize = 12;
 
 /// The levels of a factor.
-pub(super) type FactorText = BTreeMap<String, Spanned<LevelText>>;
+pub(super) type FactorText = BTreeMap<String, Spanned<Written>>;
 
 /// What a level is: directives, if it is no table.
-pub(super) struct LevelText {
+pub(super) struct Written {
     directives: Option<String>,
-    table: LevelTable,
+    table: FactorsText,
 }
 
+/// A level of `[factors.NAME]`, written as a table.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct LevelTable {
+struct FactorsText {
     directives: Option<Spanned<String>>,
     variant: Option<Spanned<String>>,
     load: Option<Spanned<String>>,
@@ -49,23 +50,23 @@ pub(super) struct DesignText {
     load: Option<Spanned<String>>,
 }
 
-impl<'de> Deserialize<'de> for LevelText {
+impl<'de> Deserialize<'de> for Written {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Level;
         impl<'de> Visitor<'de> for Level {
-            type Value = LevelText;
+            type Value = Written;
 
             fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
                 f.write_str("the directives of a level, or a table")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<LevelText, E> {
-                Ok(LevelText { directives: Some(text.to_owned()), table: LevelTable::default() })
+            fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
+                Ok(Written { directives: Some(text.to_owned()), table: FactorsText::default() })
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LevelText, A::Error> {
-                let table = LevelTable::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(LevelText { directives: None, table })
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Written, A::Error> {
+                let table = FactorsText::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Written { directives: None, table })
             }
         }
         deserializer.deserialize_any(Level)
@@ -171,12 +172,12 @@ fn level_meant(
     source: &Source<'_>,
     factor: &str,
     name: String,
-    text: Spanned<LevelText>,
+    text: Spanned<Written>,
     variants: &[Placed<Variant>],
     loads: &[LoadSpec],
 ) -> Result<Level, PlanError> {
     let place = text.span();
-    let LevelText { directives, table } = text.into_inner();
+    let Written { directives, table } = text.into_inner();
     let key = |key: &str| format!("factors.{factor}.{name}.{key}");
     let directives = directives.map(|text| Spanned::new(place, text)).or(table.directives);
     let mut change = Variant { directives: source.directives(directives.as_ref()), ..empty(&name) };
