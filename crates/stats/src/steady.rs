@@ -41,7 +41,7 @@ impl Steadiness {
     #[must_use]
     pub fn is_steady(&self) -> bool {
         let moves = self.drift.abs() >= TOLERANCE || self.step.abs() >= TOLERANCE;
-        !self.is_warming_up() && !(moves && self.chance < CHANCE)
+        !(self.is_warming_up() || moves && self.chance < CHANCE)
     }
 
     /// What MSER-5 takes for warm-up moves the mean of the window by 2 % or more.
