@@ -1,14 +1,65 @@
 //! The questions that a plan asks by name, or by its factors: their answers, and which effects cannot be told apart.
 
 use crate::language::{Catalogue, Sentence};
+use crate::view::ComparisonView;
 use crate::view::compared::{of_contrast, verdict_of_contrast};
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::table::{NOTHING, Row, RowKind, Table, percent, ratio};
-use crate::view::{ContrastView, DesignView, RatioView};
 use model::plan::{Alias, Contrast, Design, Plan};
 use model::run::Run;
+use serde::Serialize;
 use verdicts::Metric;
+
+/// The answer to a question of the plan.
+#[derive(Debug, Clone, Serialize)]
+pub struct ContrastView {
+    /// Its name.
+    pub name: String,
+    /// Whether it is what several factors do together, of which no side is better.
+    pub is_interaction: bool,
+    /// What is compared with what.
+    pub sides: Option<Sentence>,
+    /// The cells on the one side.
+    pub of: Vec<String>,
+    /// The cells on the other.
+    pub against: Vec<String>,
+    /// Differences smaller than this are of no interest.
+    pub margin: f64,
+    /// The effects that cannot be told from it.
+    pub aliases: Option<Sentence>,
+    /// Throughput as a ratio; `None` when no block has all of its cells.
+    pub comparison: Option<ComparisonView>,
+    /// The other metrics as ratios.
+    pub metrics: Vec<RatioView>,
+}
+
+/// A metric of a contrast as a ratio.
+#[derive(Debug, Clone, Serialize)]
+pub struct RatioView {
+    /// Which: `p50`, `p99`, `cpu-per-answer`, `memory-peak`.
+    pub metric: &'static str,
+    /// The ratio.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Blocks compared.
+    pub blocks: usize,
+    /// One word; less is better.
+    pub verdict: Sentence,
+}
+
+/// How factors are combined.
+#[derive(Debug, Clone, Serialize)]
+pub struct DesignView {
+    /// The factors, the generators, the resolution.
+    #[serde(flatten)]
+    pub design: Design,
+    /// The same in words, with what cannot be told apart.
+    pub sentences: Vec<Sentence>,
+}
 
 pub(crate) fn views(run: &Run, judged: &Judged, others: &Others, words: &Catalogue) -> Vec<ContrastView> {
     run.head.plan.contrasts.iter().map(|contrast| view(run, contrast, judged, others, words)).collect()

@@ -16,6 +16,8 @@ mod sweep;
 pub(crate) mod table;
 pub(crate) mod trouble;
 
+pub use contrasts::{ContrastView, DesignView, RatioView};
+pub use noise::NoiseView;
 pub use sweep::{CliffView, LawView, SweepPointView, SweepView};
 pub use table::{Row, RowKind, Table};
 
@@ -260,71 +262,6 @@ pub struct MetricView {
     pub blocks: usize,
     /// One word; less is better.
     pub verdict: Option<Sentence>,
-}
-
-/// The answer to a question of the plan.
-#[derive(Debug, Clone, Serialize)]
-pub struct ContrastView {
-    /// Its name.
-    pub name: String,
-    /// Whether it is what several factors do together, of which no side is better.
-    pub is_interaction: bool,
-    /// What is compared with what.
-    pub sides: Option<Sentence>,
-    /// The cells on the one side.
-    pub of: Vec<String>,
-    /// The cells on the other.
-    pub against: Vec<String>,
-    /// Differences smaller than this are of no interest.
-    pub margin: f64,
-    /// The effects that cannot be told from it.
-    pub aliases: Option<Sentence>,
-    /// Throughput as a ratio; `None` when no block has all of its cells.
-    pub comparison: Option<ComparisonView>,
-    /// The other metrics as ratios.
-    pub metrics: Vec<RatioView>,
-}
-
-/// A metric of a contrast as a ratio.
-#[derive(Debug, Clone, Serialize)]
-pub struct RatioView {
-    /// Which: `p50`, `p99`, `cpu-per-answer`, `memory-peak`.
-    pub metric: &'static str,
-    /// The ratio.
-    pub ratio: f64,
-    /// Lower end of its interval.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Blocks compared.
-    pub blocks: usize,
-    /// One word; less is better.
-    pub verdict: Sentence,
-}
-
-/// Where the noise of a run comes from.
-#[derive(Debug, Clone, Serialize)]
-pub struct NoiseView {
-    /// Standard deviation of ln throughput from trial to trial of a cell, what the blocks share taken out.
-    pub sd: f64,
-    /// The share of its variance that starting the server anew makes; with that of the seconds when `window` is `null`.
-    pub restart: f64,
-    /// The share of the seconds within a window; `null` when windows are too short to tell.
-    pub window: Option<f64>,
-    /// The share of single requests.
-    pub request: f64,
-    /// The same in words, and what to do for less noise.
-    pub sentences: Vec<Sentence>,
-}
-
-/// How factors are combined.
-#[derive(Debug, Clone, Serialize)]
-pub struct DesignView {
-    /// The factors, the generators, the resolution.
-    #[serde(flatten)]
-    pub design: model::plan::Design,
-    /// The same in words, with what cannot be told apart.
-    pub sentences: Vec<Sentence>,
 }
 
 /// What limited a cell.

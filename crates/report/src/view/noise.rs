@@ -1,9 +1,24 @@
 //! The noise of a run, and what makes it: what to do for less of it.
 
 use crate::language::{Catalogue, Sentence};
-use crate::view::NoiseView;
 use model::run::Run;
+use serde::Serialize;
 use verdicts::{Spread, spread};
+
+/// Where the noise of a run comes from.
+#[derive(Debug, Clone, Serialize)]
+pub struct NoiseView {
+    /// Standard deviation of ln throughput from trial to trial of a cell, what the blocks share taken out.
+    pub sd: f64,
+    /// The share of its variance that starting the server anew makes; with that of the seconds when `window` is `null`.
+    pub restart: f64,
+    /// The share of the seconds within a window; `null` when windows are too short to tell.
+    pub window: Option<f64>,
+    /// The share of single requests.
+    pub request: f64,
+    /// The same in words, and what to do for less noise.
+    pub sentences: Vec<Sentence>,
+}
 
 /// Where the noise comes from; `None` when it cannot be told.
 pub(crate) fn view(run: &Run, words: &Catalogue) -> Option<NoiseView> {
