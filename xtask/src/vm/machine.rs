@@ -91,6 +91,18 @@ impl Machine {
         self.await_boot(boots + 1)
     }
 
+    /// Stops the guest's processor for so long, as a host does that is short of its own: nothing in the guest is told.
+    pub(super) fn hold(&mut self, length: Duration) -> anyhow::Result<()> {
+        self.qmp.stop()?;
+        thread::sleep(length);
+        self.qmp.go_on()
+    }
+
+    /// Wakes a guest that has been suspended to its memory.
+    pub(super) fn wake(&mut self) -> anyhow::Result<()> {
+        self.qmp.wake()
+    }
+
     /// Ends it.
     pub(super) fn stop(mut self) {
         let _ = self.qmp.quit();

@@ -58,7 +58,7 @@ enum Action {
     },
     /// Run the long checks that need a machine of their own, or those that are named
     Check {
-        /// storm, confinement, reboot, unit
+        /// storm, confinement, reboot, unit, clock
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(check::names()))]
         names: Vec<String>,
     },

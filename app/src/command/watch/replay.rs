@@ -56,7 +56,9 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
         }
         chunk.notes.iter().for_each(tell);
         for look in &chunk.looks {
-            if !pace.wait(look, &interrupted) || follower.hear(look, chunk.anchor.epoch_s(look.at_ns())).is_break() {
+            let at_ns = look.at_ns();
+            let epoch = chunk.anchor_at(at_ns).epoch_s(at_ns);
+            if !pace.wait(look, &interrupted) || follower.hear(look, epoch).is_break() {
                 follower.end();
                 return Ok(Exit::Done);
             }

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask vm check NAME` runs one by hand, `cargo xtask test --long` all of them; nothing else does.
 
+mod clock;
 mod confinement;
 mod dstat;
 mod reboot;
@@ -50,11 +51,12 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
     Check { name: "reboot", run: reboot::run },
     Check { name: "unit", run: unit::run },
+    Check { name: "clock", run: clock::run },
 ];
 
 /// The names of all checks.
@@ -177,5 +179,10 @@ mod tests {
     #[test]
     fn long_check_vm_unit() {
         check("unit");
+    }
+
+    #[test]
+    fn long_check_vm_clock() {
+        check("clock");
     }
 }

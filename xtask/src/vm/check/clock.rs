@@ -1,0 +1,214 @@
+//! Time itself goes wrong in the guest while it is watched: its clock is set by an hour and back, the whole machine is stopped from outside,
+//! and it is suspended, as a laptop is.
+//!
+//! Something that starts a process fifty times a second runs meanwhile, so that a rate over the wrong time would show.
+
+use super::{OURS, SHORT, Seen};
+use crate::vm::guest::Guest;
+use crate::vm::machine::Machine;
+use anyhow::Context;
+use serde_json::Value;
+use std::thread;
+use std::time::Duration;
+
+/// Starts the work, the watches, and tells when both have rows.
+const BEGIN: &str = "\
+cd /root
+setsid sh -c 'while [ ! -e over ]; do /bin/true; sleep 0.02; done' > /dev/null 2>&1 < /dev/null &
+setsid OURS/webdyno watch --record --store clock.sqlite --json 1 > rows.json 2> json.txt < /dev/null &
+echo $! > json.pid
+setsid OURS/webdyno watch -cyT --output rows.csv 1 > rows.txt 2> rows.err < /dev/null &
+echo $! > rows.pid
+for n in $(seq 600); do
+  if [ $(wc -l < rows.json) -ge 3 ] && [ $(wc -l < rows.txt) -ge 5 ]; then exit 0; fi
+  sleep 0.1
+done
+cat json.txt rows.err
+exit 1
+";
+
+/// Ends the watches and shows the recording again.
+const END: &str = "\
+cd /root
+kill -INT $(cat json.pid rows.pid)
+while kill -0 $(cat json.pid) 2> /dev/null || kill -0 $(cat rows.pid) 2> /dev/null; do sleep 0.1; done
+touch over
+OURS/webdyno watch --replay latest --store clock.sqlite --json > replay.json
+";
+
+/// Waits for so many more rows.
+const MORE: &str = "\
+cd /root
+n=$(wc -l < rows.json)
+while [ $(wc -l < rows.json) -lt $((n + 4)) ]; do sleep 0.1; done
+";
+
+/// How long the machine is stopped, or suspended.
+const AWAY: Duration = Duration::from_secs(20);
+
+/// One thing that becomes of time.
+struct Turn {
+    what: String,
+    /// Rows before it, and rows when all was well again.
+    rows: (usize, usize),
+    /// What the rows must say of it; none if the guest cannot know.
+    says: Option<&'static str>,
+    /// Whether it said so.
+    said: Vec<String>,
+}
+
+pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
+    let guest = machine.guest();
+    guest.sh(&BEGIN.replace("OURS", OURS), SHORT * 2)?;
+    let mut turns = vec![
+        turn(&guest, "`date -s '+1 hour'`", Some("clock set by +36"), || set(&guest, "+1 hour"))?,
+        turn(&guest, "`date -s '-1 hour'`", Some("clock set by -36"), || set(&guest, "-1 hour"))?,
+        turn(&guest, "QEMU's `stop`, 20 s, `cont`", None, || machine.hold(AWAY))?,
+    ];
+    // `freeze` is known to the kernel as well, but nothing of this machine wakes it from that.
+    turns.push(turn(&guest, "suspended to memory for 20 s", Some("suspended "), || suspend(machine, &guest))?);
+    guest.sh(&END.replace("OURS", OURS), SHORT * 2)?;
+    let rows = Rows::parse(&guest.sh("cat /root/rows.json", SHORT)?)?;
+    let replayed = Rows::parse(&guest.sh("cat /root/replay.json", SHORT)?)?;
+    let text = guest.sh("cat /root/rows.txt", SHORT)?;
+    for turn in &mut turns {
+        turn.said = rows.said(turn.rows);
+    }
+    Ok(judge(&turns, &rows, &replayed, &text))
+}
+
+fn turn(
+    guest: &Guest,
+    what: &str,
+    says: Option<&'static str>,
+    happen: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<Turn> {
+    guest.sh(MORE, SHORT)?;
+    let before = count(guest)?;
+    happen().with_context(|| what.to_owned())?;
+    guest.sh(MORE, SHORT)?;
+    Ok(Turn { what: what.to_owned(), rows: (before, count(guest)?), says, said: Vec::new() })
+}
+
+fn count(guest: &Guest) -> anyhow::Result<usize> {
+    guest.sh("wc -l < /root/rows.json", SHORT)?.trim().parse().context("wc tells a number")
+}
+
+fn set(guest: &Guest, by: &str) -> anyhow::Result<()> {
+    guest.sh(&format!("date -s '{by}'"), SHORT).map(|_| ())
+}
+
+/// Sends it to sleep, and presses the button that wakes it. Its hardware clock tells it how long it slept.
+fn suspend(machine: &mut Machine, guest: &Guest) -> anyhow::Result<()> {
+    // By a process of its own: ssh would sleep along.
+    let sleep = "setsid sh -c 'sleep 1; rtcwake -m mem -s 600' > /root/rtcwake.txt 2>&1 < /dev/null &";
+    guest.sh(sleep, SHORT)?;
+    thread::sleep(AWAY + Duration::from_secs(1));
+    machine.wake()
+}
+
+/// The rows of a watch as JSON.
+struct Rows(Vec<Value>);
+
+impl Rows {
+    fn parse(text: &str) -> anyhow::Result<Rows> {
+        let rows: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+        Ok(Rows(rows.context("a row is no JSON")?))
+    }
+
+    fn numbers(&self, path: &str) -> Vec<f64> {
+        self.0.iter().filter_map(|row| row.pointer(path)?.as_f64()).collect()
+    }
+
+    fn said(&self, (from, to): (usize, usize)) -> Vec<String> {
+        let rows = self.0.get(from..to.min(self.0.len())).unwrap_or_default();
+        let notes = rows.iter().filter_map(|row| row["notes"].as_array()).flatten();
+        notes.filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Seconds of the watch that have no row, and how many rows came sooner than half a second after the one before.
+    fn lost_and_doubled(&self) -> (u64, u64) {
+        let times = self.numbers("/monotonic_s");
+        let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+        gaps.fold((0, 0), |(lost, doubled), gap| (lost + (gap - 0.5).max(0.0) as u64, doubled + u64::from(gap < 0.5)))
+    }
+}
+
+fn judge(turns: &[Turn], rows: &Rows, replayed: &Rows, text: &str) -> Seen {
+    let mut seen = Seen::titled("Clock steps, a stopped machine, suspension");
+    let (lost, doubled) = rows.lost_and_doubled();
+    seen.say(format!(
+        "\n{} rows a second apart by the clock that is never set; {lost} missing, {doubled} too many.\n",
+        rows.0.len()
+    ));
+    seen.expect(lost == 0 && doubled == 0, || format!("{lost} rows are missing and {doubled} too many"));
+    seen.say("| what happened | rows meanwhile | what they said | most forks per second in them |\n|---|---|---|---|");
+    let forks = rows.numbers("/system/forks_per_s");
+    let usual = median(&forks);
+    for turn in turns {
+        // The first row has no rates.
+        let forks = forks.get(turn.rows.0 - 1..turn.rows.1 - 1).unwrap_or_default();
+        let most = forks.iter().copied().fold(0.0, f64::max);
+        let said = if turn.said.is_empty() { "nothing".to_owned() } else { turn.said.join("; ") };
+        seen.say(format!("| {} | {} | {said} | {most:.1} |", turn.what, turn.rows.1 - turn.rows.0));
+        match turn.says {
+            Some(words) => seen.expect(turn.said.len() == 1 && turn.said[0].starts_with(words), || {
+                format!("{}: it says {said}", turn.what)
+            }),
+            None => seen.expect(turn.said.is_empty(), || format!("{}: it says {said}", turn.what)),
+        }
+        seen.expect(most < 2.0 * usual, || {
+            format!("{}: {most:.1} forks per second, where {usual:.1} are usual", turn.what)
+        });
+    }
+    seen.say(format!("\nIn all rows {usual:.1} forks per second were usual."));
+    let times = |rows: &Rows| ["/monotonic_s", "/elapsed_s", "/epoch_s"].map(|path| rows.numbers(path));
+    let same = times(rows) == times(replayed);
+    seen.say(format!(
+        "The recording shows {} rows again, {}.",
+        replayed.0.len(),
+        if same { "each with its own times" } else { "with other times" }
+    ));
+    seen.expect(same, || "the recording does not show the times of the rows".to_owned());
+    let marked: Vec<&str> =
+        text.lines().filter(|line| line.contains("suspended") || line.contains("clock set")).collect();
+    seen.say("\nOn the screen:\n\n```");
+    text.lines().take(2).chain(marked.iter().copied()).for_each(|line| seen.say(line));
+    seen.say("```");
+    let expected = turns.iter().filter(|turn| turn.says.is_some()).count();
+    seen.expect(marked.len() == expected, || {
+        format!("{} rows of the screen are marked, and {expected} should be", marked.len())
+    });
+    seen
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_missing_or_too_many() {
+        let check = |times: &[f64], expected| {
+            let text: Vec<String> = times.iter().map(|at| format!("{{\"monotonic_s\":{at}}}")).collect();
+            assert_eq!(Rows::parse(&text.join("\n")).unwrap().lost_and_doubled(), expected, "{times:?}");
+        };
+        check(&[5.0, 6.001, 7.3, 8.0], (0, 0));
+        check(&[5.0, 7.9, 8.0, 9.0], (2, 1));
+        check(&[5.0, 6.0, 26.0], (19, 0));
+    }
+
+    #[test]
+    fn what_was_said_in_some_rows() {
+        let rows = Rows::parse("{\"notes\":[\"a\"]}\n{\"notes\":[]}\n{\"notes\":[\"b\",\"c\"]}").unwrap();
+        assert_eq!(
+            (rows.said((0, 2)), rows.said((2, 9)), rows.said((7, 9))),
+            (vec!["a".into()], vec!["b".into(), "c".into()], vec![])
+        );
+    }
+}
