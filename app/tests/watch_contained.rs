@@ -3,7 +3,7 @@
 mod tool;
 
 use serde_json::{Value, json};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -109,6 +109,8 @@ impl Container {
         for name in ["usr", "proc", "sys", "dev", "tmp", "etc", "opt"] {
             std::fs::create_dir_all(root.join(name)).expect("a folder");
         }
+        // runc gives what is mounted there the same.
+        std::fs::set_permissions(root.join("tmp"), PermissionsExt::from_mode(0o1777)).expect("our own folder");
         for name in ["bin", "sbin", "lib", "lib64"] {
             symlink(format!("usr/{name}"), root.join(name)).expect("a link");
         }
@@ -196,7 +198,7 @@ const SCRIPT: &str = "\
     server=$!
     (while :; do :; done) &
     loop=$!
-    until [ -n \"$(awk '$4 == \"0A\"' /proc/net/tcp)\" ]; do :; done
+    until grep -q ' 0A ' /proc/net/tcp; do kill -0 $server || exit 9; done
     /opt/webdyno watch --json --record -cmsdlnrgpyt --cgroup . --tree $server --listen -L 8080 1 3
     echo code $?
     /opt/webdyno watch --replay latest --json

@@ -64,12 +64,16 @@ const BENCH: [Need; 11] = [
     Need { packages: &["atop"], for_what: "benchmarks of the monitor" },
 ];
 
-const VM: [Need; 5] = [
+const VM: [Need; 9] = [
     Need { packages: &["qemu-system-x86"], for_what: "the virtual machine" },
     Need { packages: &["mmdebstrap"], for_what: "the virtual machine" },
     Need { packages: &["e2fsprogs"], for_what: "the virtual machine" },
     Need { packages: &["openssh-client"], for_what: "the virtual machine" },
     Need { packages: &["binutils"], for_what: "the virtual machine (strip)" },
+    Need { packages: &["busybox-static"], for_what: "other kernels in the virtual machine" },
+    Need { packages: &["kmod"], for_what: "other kernels in the virtual machine (depmod)" },
+    Need { packages: &["xz-utils"], for_what: "other kernels in the virtual machine" },
+    Need { packages: &["zstd"], for_what: "other kernels in the virtual machine" },
 ];
 
 /// Installs what is missing, or says why it cannot.

@@ -30,7 +30,7 @@ exit 1
 /// Ends the watches and shows the recording again.
 const END: &str = "\
 cd /root
-kill -INT $(cat json.pid rows.pid)
+kill -TERM $(cat json.pid rows.pid)
 while kill -0 $(cat json.pid) 2> /dev/null || kill -0 $(cat rows.pid) 2> /dev/null; do sleep 0.1; done
 touch over
 OURS/webdyno watch --replay latest --store clock.sqlite --json > replay.json
