@@ -120,7 +120,7 @@ impl Probes {
         }
         // Read once now: some files open well and refuse to be read, such as pressure switched off at boot.
         let source = Source::open(path).and_then(|source| {
-            let length = source.read(&mut self.buffer)?.len();
+            let length = source.fit(&mut self.buffer)?;
             Ok((source, length))
         });
         match source {

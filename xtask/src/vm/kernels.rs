@@ -165,7 +165,10 @@ fn in_order(dependencies: &str) -> Vec<&str> {
     let mut order: Vec<&str> = Vec::new();
     for wanted in WANTED {
         let is_it = |file: &str| {
-            file.rsplit('/').next().and_then(|name| name.split('.').next()).is_some_and(|name| name == wanted)
+            file.rsplit('/')
+                .next()
+                .and_then(|name| name.split('.').next())
+                .is_some_and(|name| name.replace('-', "_") == wanted)
         };
         let lines = dependencies.lines().filter_map(|line| line.split_once(':'));
         for (file, needs) in lines.filter(|(file, _)| is_it(file)) {
