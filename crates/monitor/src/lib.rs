@@ -9,6 +9,8 @@
 //! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
+#[cfg(test)]
+mod allocations;
 mod appointments;
 mod privileges;
 mod probes;

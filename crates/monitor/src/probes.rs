@@ -14,6 +14,7 @@ mod kernel;
 mod listeners;
 mod memory;
 mod net;
+mod newcomers;
 mod psi;
 mod shares;
 mod tables;
@@ -66,7 +67,7 @@ impl Probes {
             }
         }
         devices::open(&mut probes, proc_root, &watch.devices);
-        group::open(&mut probes, &watch.group);
+        group::open(&mut probes, &watch.group, &|_| true);
         groups::open(&mut probes, watch);
         accept::open(&mut probes, watch.port);
         listeners::open(&mut probes, watch);

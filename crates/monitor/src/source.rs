@@ -104,6 +104,11 @@ impl Source {
         buffer.fit(&self.file)
     }
 
+    /// Whether it lies on a file system of that kind (`f_type` of statfs(2)).
+    pub(crate) fn lies_on(&self, kind: i64) -> bool {
+        rustix::fs::fstatfs(&self.file).is_ok_and(|system| system.f_type == kind)
+    }
+
     /// Its text now.
     pub(crate) fn read<'b>(&self, buffer: &'b mut Buffer) -> Result<&'b [u8], Errno> {
         buffer.fill(&self.file)

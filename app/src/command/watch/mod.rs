@@ -50,8 +50,9 @@ use std::time::{Duration, Instant};
 
 /// dstat's exit code when there is nothing that it could show.
 const NOTHING: Exit = Exit::Code(8);
-/// How long a wait for a look goes on before it is begun anew.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a wait for a look goes on before it is begun anew: longer than the second between two of them, so that it is not
+/// begun anew for each.
+const PATIENCE: Duration = Duration::from_millis(1500);
 /// Between a signal's arrival and the flag that tells of it.
 const SIGNAL: Duration = Duration::from_millis(5);
 
@@ -215,19 +216,25 @@ impl<'a> Follower<'a> {
     fn hear(&mut self, look: &Look, epoch: f64) -> ControlFlow<()> {
         let late_ns = look.reading.get(Column::SamplerLateNs).unwrap_or(0);
         let Some(moment) = self.beat.take(look.at_ns(), late_ns) else { return ControlFlow::Continue(()) };
-        let clock = self.clock.text(epoch);
+        // What nobody will see is not made: it would be a good part of what a second of watching costs.
+        let clock = if self.rows.show_the_clock() { self.clock.text(epoch) } else { String::new() };
         let processes = self.read_processes();
-        let seen = Seen { look, processes: processes.as_ref() };
-        let drawn = self.rows.draw(seen, moment, Wall { epoch, clock: &clock }, place::terminal_size());
-        if drawn.trimmed && self.lines.is_none() {
-            say_part("Terminal width too small, trimming output.\n");
-        }
-        if let (Some(row), Some(file)) = (&drawn.csv, &mut self.csv) {
-            file.append(row).iter().for_each(tell);
+        let (seen, wall) = (Seen { look, processes: processes.as_ref() }, Wall { epoch, clock: &clock });
+        if let Some(file) = self.csv.as_mut().filter(|_| moment.fixed) {
+            file.append(&self.rows.csv_line(seen, wall)).iter().for_each(tell);
         }
         let text = match &mut self.lines {
-            Some(lines) => lines.draw(look, moment, epoch),
-            None => drawn.text,
+            Some(lines) => {
+                self.rows.pass(seen, moment);
+                lines.draw(look, moment, epoch)
+            }
+            None => {
+                let drawn = self.rows.draw(seen, moment, wall, place::terminal_size());
+                if drawn.trimmed {
+                    say_part("Terminal width too small, trimming output.\n");
+                }
+                drawn.text
+            }
         };
         if !is_taken(&text) {
             return ControlFlow::Break(());

@@ -3,12 +3,14 @@
 //! Descendants are found by the parent that every process names in its stat file. The kernel's `children` files would need a walk
 //! over all threads of all processes and are not reliable while children come and go, as those of a CGI server do. Instead every
 //! process of the host is looked at once, and after that only those that may belong to the server: a process of another tree
-//! cannot join ours. And the host's processes are listed only when something was forked since the last time, because listing them
-//! is the dearest part. cmdline, smaps and io are never read: reading them can wait for the very process that is stuck.
+//! cannot join ours. Listing the host's processes is the dearest part; new ones are found without it, by the numbers that were
+//! given out since the last time: see `newcomers`. cmdline, smaps and io are never read: reading them can wait for the very process
+//! that is stuck.
 //!
 //! This opens files, and reading /proc/locks makes the kernel wait some milliseconds for its CPUs (a grace period,
 //! no CPU time), so it runs in a thread of its own: see `tree_thread`.
 
+use super::newcomers::Newcomers;
 use crate::source::{Buffer, Source};
 use crate::text::{fields, lines, number};
 use model::reading::{Column, Reading};
@@ -31,10 +33,6 @@ pub(super) const COLUMNS: [Column; 9] = [
     Column::TreeCpuTicks,
 ];
 
-/// Scans after which the host's processes are listed in any case, so that numbers which became free are forgotten before others
-/// can have them.
-const LIST_EVERY: u32 = 8;
-
 /// Processes for which there is room from the start.
 pub(super) const ROOM: usize = 4096;
 
@@ -54,9 +52,7 @@ pub(super) struct Tree {
     foreign: Vec<u32>,
     /// Those that belong to the server, and new ones of which it is not known yet, ascending.
     followed: Vec<Process>,
-    /// Forks on the host before the last listing, and scans since.
-    listed_at: Option<u64>,
-    scans: u32,
+    newcomers: Newcomers,
 }
 
 struct Process {
@@ -67,6 +63,8 @@ struct Process {
     side: Side,
     has_child: bool,
     waits_for_lock: bool,
+    /// It was found by its number, not in the listing: it may be a mere thread.
+    is_guess: bool,
 }
 
 /// What of a stat file is used.
@@ -120,25 +118,25 @@ impl Tree {
             listed: Vec::with_capacity(ROOM),
             foreign: Vec::with_capacity(ROOM),
             followed: Vec::with_capacity(ROOM),
-            listed_at: None,
-            scans: 0,
+            newcomers: Newcomers::open(proc_root),
         })
     }
 
-    /// Looks at the tree now and fills its columns; an error leaves them as they were. `forks` is how many the host has seen, if
-    /// that is known: counted before this call, it may only be too low.
-    pub(super) fn scan(&mut self, forks: Option<u64>, row: &mut Reading) -> Result<(), Errno> {
-        self.scans += 1;
+    /// Looks at the tree now and fills its columns; an error leaves them as they were.
+    pub(super) fn scan(&mut self, row: &mut Reading) -> Result<(), Errno> {
         let had_root = find(&self.followed, self.root).is_some();
-        if forks.is_none() || forks != self.listed_at || self.scans >= LIST_EVERY || self.unknown() {
+        let unknown = self.unknown();
+        if self.newcomers.begin(&mut self.buffer, unknown) {
+            self.follow_numbers()?;
+        } else {
             self.list()?;
-            self.follow_new()?;
-            (self.listed_at, self.scans) = (forks, 0);
+            self.follow_listed()?;
         }
         self.read_followed();
         self.root_has_gone |= had_root && find(&self.followed, self.root).is_none();
         self.take_sides();
         self.forget_foreign();
+        self.forget_threads();
         self.find_parents();
         let locks_known = self.find_lock_waiters();
         self.fill(row, locks_known);
@@ -171,29 +169,54 @@ impl Tree {
         Ok(())
     }
 
-    fn follow_new(&mut self) -> Result<(), Errno> {
+    /// Looks at the processes that were listed and are not known.
+    fn follow_listed(&mut self) -> Result<(), Errno> {
         let known = self.followed.len();
         for index in 0..self.listed.len() {
             let pid = self.listed[index];
-            if self.foreign.binary_search(&pid).is_ok() || find(&self.followed[..known], pid).is_some() {
-                continue;
-            }
-            match open_stat(&self.proc, pid) {
-                Ok(file) => self.followed.push(Process {
-                    pid,
-                    file,
-                    stat: Stat::default(),
-                    side: Side::Unknown,
-                    has_child: false,
-                    waits_for_lock: false,
-                }),
-                // We are short of something, and could not open those of the server either.
-                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(error),
-                // It has gone since the listing, or is not ours to be seen (/proc with `hidepid`).
-                Err(_) => {}
+            if self.foreign.binary_search(&pid).is_err() && find(&self.followed[..known], pid).is_none() {
+                self.follow(pid, false)?;
             }
         }
         self.followed.sort_unstable_by_key(|process| process.pid);
+        let listed = &self.listed;
+        self.newcomers.end(|pid| listed.binary_search(&pid).is_err());
+        Ok(())
+    }
+
+    /// Looks at the numbers that were given out since the last scan. Whoever had one before has gone.
+    fn follow_numbers(&mut self) -> Result<(), Errno> {
+        for index in 0..self.newcomers.numbers().len() {
+            let pid = self.newcomers.numbers()[index];
+            if let Ok(index) = self.foreign.binary_search(&pid) {
+                self.foreign.remove(index);
+            }
+            self.followed.retain(|process| process.pid != pid);
+            self.follow(pid, true)?;
+        }
+        self.followed.sort_unstable_by_key(|process| process.pid);
+        let followed = &self.followed;
+        self.newcomers.end(|pid| find(followed, pid).is_none());
+        Ok(())
+    }
+
+    /// Opens the stat file of a process and follows it at the end of the list.
+    fn follow(&mut self, pid: u32, is_guess: bool) -> Result<(), Errno> {
+        match open_file(&self.proc, pid, "stat") {
+            Ok(file) => self.followed.push(Process {
+                pid,
+                file,
+                stat: Stat::default(),
+                side: Side::Unknown,
+                has_child: false,
+                waits_for_lock: false,
+                is_guess,
+            }),
+            // We are short of something, and could not open those of the server either.
+            Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(error),
+            // It has gone, or is not ours to be seen (/proc with `hidepid`).
+            Err(_) => {}
+        }
         Ok(())
     }
 
@@ -243,6 +266,15 @@ impl Tree {
         followed.retain(|process| process.side != Side::Foreign);
     }
 
+    /// A number may be that of a thread, whose files look like those of a process: those that seem to be ours are asked, once.
+    fn forget_threads(&mut self) {
+        let Tree { proc, followed, buffer, .. } = self;
+        followed.retain_mut(|process| {
+            let is_asked = std::mem::take(&mut process.is_guess);
+            !is_asked || is_process(proc, process.pid, buffer)
+        });
+    }
+
     fn find_parents(&mut self) {
         for index in 0..self.followed.len() {
             if self.followed[index].counts()
@@ -290,15 +322,23 @@ fn find(processes: &[Process], pid: u32) -> Option<usize> {
     processes.binary_search_by_key(&pid, |process| process.pid).ok()
 }
 
-fn open_stat(proc: &OwnedFd, pid: u32) -> Result<OwnedFd, Errno> {
+fn open_file(proc: &OwnedFd, pid: u32, name: &str) -> Result<OwnedFd, Errno> {
     let mut path = [0u8; 24];
     let length = {
         let mut rest = &mut path[..];
-        // Ten digits and five letters always fit.
-        std::io::Write::write_fmt(&mut rest, format_args!("{pid}/stat")).map_err(|_| Errno::NAMETOOLONG)?;
+        // Ten digits and the names in use always fit.
+        std::io::Write::write_fmt(&mut rest, format_args!("{pid}/{name}")).map_err(|_| Errno::NAMETOOLONG)?;
         24 - rest.len()
     };
     rustix::fs::openat(proc, &path[..length], OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Whether that number is a process's and not one of its threads'.
+fn is_process(proc: &OwnedFd, pid: u32, buffer: &mut Buffer) -> bool {
+    let Ok(file) = open_file(proc, pid, "status") else { return false };
+    let Ok(text) = buffer.fill(&file) else { return false };
+    let group = lines(text).find_map(|line| line.strip_prefix(b"Tgid:"));
+    group.and_then(|number_of| number(number_of.trim_ascii())) == Some(pid.into())
 }
 
 /// `pid (name) state parent ...`; the name may hold blanks and parentheses, so fields count from the last `)`.
@@ -336,7 +376,7 @@ mod tests {
     fn check(tree: &mut Tree, expected: [u64; 9]) {
         tree.page_size = PAGE;
         let mut row = Reading::empty(0);
-        tree.scan(None, &mut row).unwrap();
+        tree.scan(&mut row).unwrap();
         let mut found = COLUMNS.map(|column| row.get(column).unwrap_or(u64::MAX));
         found[6] /= PAGE;
         found[7] /= PAGE;
@@ -428,21 +468,34 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_listed_again_once_something_was_forked() {
-        let (_dir, fake, mut tree) = fake();
-        let mut processes = |forks| {
-            let mut row = Reading::empty(0);
-            tree.scan(forks, &mut row).unwrap();
-            row.get(Column::TreeProcesses).unwrap()
-        };
-        assert_eq!(processes(Some(7)), 1);
-        fake.process(process(101, 100, 'S'));
-        assert_eq!(processes(Some(7)), 1, "nothing was forked");
-        assert_eq!(processes(Some(8)), 2);
-        // And in any case after a while.
-        fake.process(process(102, 100, 'S'));
-        let looks = (0..LIST_EVERY).position(|_| processes(Some(8)) == 3);
-        assert!(looks.is_some(), "not listed in {LIST_EVERY} scans");
+    fn new_ones_are_found_by_their_numbers() {
+        let (dir, fake, _) = fake();
+        std::os::unix::fs::symlink(std::process::id().to_string(), dir.path().join("own")).unwrap();
+        std::fs::remove_dir_all(dir.path().join("self")).unwrap();
+        std::fs::rename(dir.path().join("own"), dir.path().join("self")).unwrap();
+        let last = |number: u32| fake.file("loadavg", &format!("0.52 1.00 12.34 1/79 {number}\n"));
+        let is = |pid: u32, group: u32| fake.file(&format!("{pid}/status"), &format!("Name:\tx\nTgid:\t{group}\n"));
+        last(100);
+        let mut tree = Tree::open(dir.path(), 100, true, &mut Vec::new()).unwrap();
+        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
+        // One of ours, a thread of ours, one of another tree; and one that nobody was given a number for is not looked for.
+        [(101, 101), (102, 101), (103, 103)].into_iter().for_each(|(pid, group)| is(pid, group));
+        [process(101, 100, 'R'), process(102, 100, 'R'), process(103, 50, 'S'), process(200, 100, 'S')]
+            .into_iter()
+            .for_each(|process| fake.process(process));
+        last(103);
+        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+        // A number is used again, by one of ours; and one is not seen before the scan after. A listing tells of no threads.
+        fake.process(process(103, 100, 'S'));
+        [102, 200].into_iter().for_each(|pid| fake.remove(pid));
+        last(102);
+        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+        last(104);
+        check(&mut tree, [3, 2, 1, 1, 0, 0, 304, 103, 30]);
+        fake.process(process(104, 100, 'S'));
+        is(104, 104);
+        check(&mut tree, [4, 3, 1, 1, 0, 0, 408, 104, 40]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::appointments::{now, timespec};
 use crate::source::Buffer;
 use crate::watch::Watch;
 use model::Nanos;
-use model::reading::{ABSENT, Column, Reading};
+use model::reading::{ABSENT, Reading};
 use rustix::thread::futex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,7 +26,7 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     let handoff = Arc::new(Handoff::default());
     let tree = Tree::open(&watch.proc_root, root, watch.lock_waiters, &mut probes.notes).and_then(|mut tree| {
         // The first look is at every process of the host; the thread shall not begin with that.
-        tree.scan(None, &mut Reading::empty(0))?;
+        tree.scan(&mut Reading::empty(0))?;
         members.iter().for_each(|members| members.are(tree.members()));
         Ok(tree)
     });
@@ -51,8 +51,6 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
 struct Handoff {
     asked: AtomicU32,
     answered: AtomicU32,
-    /// Forks that the host has seen, a part of the question.
-    forks: AtomicU64,
     values: [AtomicU64; COLUMNS.len()],
 }
 
@@ -64,14 +62,13 @@ struct Asker {
 
 impl Probe for Asker {
     fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
-        let Handoff { asked, answered, forks, values } = &*self.handoff;
+        let Handoff { asked, answered, values } = &*self.handoff;
         let before = asked.load(Ordering::Relaxed);
         if answered.load(Ordering::Acquire) != before {
             // Still at an earlier question: its answer would be about another instant.
             return;
         }
         let question = before.wrapping_add(1);
-        forks.store(row.get(Column::Forks).unwrap_or(ABSENT), Ordering::Relaxed);
         asked.store(question, Ordering::Release);
         // Waking and waiting fail only by being interrupted or too late, and the loop looks for itself.
         let _ = futex::wake(asked, futex::Flags::PRIVATE, 1);
@@ -88,15 +85,14 @@ impl Probe for Asker {
 }
 
 fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
-    let Handoff { asked, answered, forks, values } = handoff;
+    let Handoff { asked, answered, values } = handoff;
     let mut answer = 0;
     loop {
         while asked.load(Ordering::Acquire) == answer {
             let _ = futex::wait(asked, futex::Flags::PRIVATE, answer, None);
         }
         let mut row = Reading::empty(0);
-        let forks = Some(forks.load(Ordering::Relaxed)).filter(|&forks| forks != ABSENT);
-        if tree.scan(forks, &mut row).is_err() {
+        if tree.scan(&mut row).is_err() {
             row = Reading::empty(0);
         }
         members.into_iter().for_each(|members| members.are(tree.members()));

@@ -66,9 +66,14 @@ fn divide_until(value: f64, base: f64, fits: impl Fn(f64) -> Option<String>) -> 
     }
 }
 
+/// A whole number as text.
 fn integer(rounded: f64) -> String {
-    format!("{rounded:.0}")
+    // The exact writing of floating-point numbers takes far more code, which a second of watching finds in no cache.
+    if rounded.abs() < EXACT { (rounded as i64).to_string() } else { format!("{rounded:.0}") }
 }
+
+/// Below this every whole number is a floating-point number, and fits into an integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
 mod tests {
