@@ -5,7 +5,9 @@ use expect_test::expect;
 
 #[test]
 fn ubuntu_16() {
-    check_kernel("ubuntu16-4.4", &expect![[r#"
+    check_kernel(
+        "ubuntu16-4.4",
+        &expect![[r#"
         cpu.user=294 cpu.nice=0 cpu.system=1645 cpu.idle=9500 cpu.iowait=179
         cpu.irq=0 cpu.softirq=139 cpu.steal=0 sys.interrupts=15526 sys.context_switches=35304
         sys.forks=3973 sys.runnable=2 sys.blocked=0 load.1m=26 load.5m=10
@@ -25,12 +27,16 @@ fn ubuntu_16() {
         tcp.state.time_wait=6 tcp.state.closing=0 udp.listening=0 udp.connected=0 raw.sockets=0
         unix.datagram=0 unix.stream=0 unix.listening=0 unix.connected=0 disk.read_ms=8368
         disk.write_ms=188 tcp.passive_opens=958 tcp.active_opens=958
-    "#]], &["pressure/memory cannot be read"]);
+    "#]],
+        &["pressure/memory cannot be read"],
+    );
 }
 
 #[test]
 fn ubuntu_18() {
-    check_kernel("ubuntu18-4.15", &expect![[r#"
+    check_kernel(
+        "ubuntu18-4.15",
+        &expect![[r#"
         cpu.user=187 cpu.nice=0 cpu.system=420 cpu.idle=422 cpu.iowait=60
         cpu.irq=0 cpu.softirq=73 cpu.steal=0 sys.interrupts=2472 sys.context_switches=5243
         sys.forks=426 sys.runnable=1 sys.blocked=0 load.1m=18 load.5m=5
@@ -50,12 +56,16 @@ fn ubuntu_18() {
         tcp.state.established=0 tcp.state.handshake=0 tcp.state.time_wait=13 tcp.state.closing=0 udp.listening=0
         udp.connected=0 raw.sockets=0 unix.datagram=0 unix.stream=0 unix.listening=0
         unix.connected=0 disk.read_ms=3368 disk.write_ms=16 tcp.passive_opens=66 tcp.active_opens=66
-    "#]], &["pressure/cpu cannot be read"]);
+    "#]],
+        &["pressure/cpu cannot be read"],
+    );
 }
 
 #[test]
 fn ubuntu_20() {
-    check_kernel("ubuntu20-5.4", &expect![[r#"
+    check_kernel(
+        "ubuntu20-5.4",
+        &expect![[r#"
         cpu.user=114 cpu.nice=0 cpu.system=356 cpu.idle=494 cpu.iowait=13
         cpu.irq=0 cpu.softirq=35 cpu.steal=0 sys.interrupts=2116 sys.context_switches=5114
         sys.forks=493 sys.runnable=1 sys.blocked=0 load.1m=36 load.5m=8
@@ -76,12 +86,16 @@ fn ubuntu_20() {
         tcp.state.established=0 tcp.state.handshake=0 tcp.state.time_wait=13 tcp.state.closing=0 udp.listening=0
         udp.connected=0 raw.sockets=0 unix.datagram=0 unix.stream=0 unix.listening=0
         unix.connected=0 disk.read_ms=1408 disk.write_ms=45 tcp.passive_opens=69 tcp.active_opens=69
-    "#]], &[]);
+    "#]],
+        &[],
+    );
 }
 
 #[test]
 fn debian_11() {
-    check_kernel("debian11-5.10.0-32", &expect![[r#"
+    check_kernel(
+        "debian11-5.10.0-32",
+        &expect![[r#"
         cpu.user=135 cpu.nice=0 cpu.system=535 cpu.idle=162 cpu.iowait=24
         cpu.irq=0 cpu.softirq=29 cpu.steal=0 sys.interrupts=2475 sys.context_switches=4416
         sys.forks=357 sys.runnable=2 sys.blocked=0 load.1m=48 load.5m=11
@@ -105,12 +119,16 @@ fn debian_11() {
         udp.listening=0 udp.connected=0 raw.sockets=0 unix.datagram=0 unix.stream=0
         unix.listening=0 unix.connected=0 disk.read_ms=4249 disk.write_ms=312 tcp.passive_opens=60
         tcp.active_opens=60
-    "#]], &[]);
+    "#]],
+        &[],
+    );
 }
 
 #[test]
 fn ubuntu_22() {
-    check_kernel("ubuntu22-5.15", &expect![[r#"
+    check_kernel(
+        "ubuntu22-5.15",
+        &expect![[r#"
         cpu.user=115 cpu.nice=0 cpu.system=421 cpu.idle=332 cpu.iowait=13
         cpu.irq=0 cpu.softirq=18 cpu.steal=0 sys.interrupts=2282 sys.context_switches=3934
         sys.forks=341 sys.runnable=1 sys.blocked=0 load.1m=23 load.5m=5
@@ -134,12 +152,16 @@ fn ubuntu_22() {
         udp.listening=0 udp.connected=0 raw.sockets=0 unix.datagram=0 unix.stream=0
         unix.listening=0 unix.connected=0 disk.read_ms=714 disk.write_ms=250 tcp.passive_opens=45
         tcp.active_opens=45
-    "#]], &[]);
+    "#]],
+        &[],
+    );
 }
 
 #[test]
 fn debian_12() {
-    check_kernel("debian12-6.1.0-56", &expect![[r#"
+    check_kernel(
+        "debian12-6.1.0-56",
+        &expect![[r#"
         cpu.user=132 cpu.nice=0 cpu.system=604 cpu.idle=114 cpu.iowait=12
         cpu.irq=0 cpu.softirq=48 cpu.steal=0 sys.interrupts=2621 sys.context_switches=4228
         sys.forks=283 sys.runnable=1 sys.blocked=0 load.1m=82 load.5m=19
@@ -163,12 +185,16 @@ fn debian_12() {
         udp.listening=0 udp.connected=0 raw.sockets=0 unix.datagram=0 unix.stream=0
         unix.listening=0 unix.connected=0 disk.read_ms=2778 disk.write_ms=412 tcp.passive_opens=39
         tcp.active_opens=39
-    "#]], &[]);
+    "#]],
+        &[],
+    );
 }
 
 #[test]
 fn debian_13() {
-    check_kernel("debian13-6.12", &expect![[r#"
+    check_kernel(
+        "debian13-6.12",
+        &expect![[r#"
         cpu.user=105 cpu.nice=0 cpu.system=576 cpu.idle=219 cpu.iowait=41
         cpu.irq=0 cpu.softirq=104 cpu.steal=0 sys.interrupts=2662 sys.context_switches=4370
         sys.forks=348 sys.runnable=3 sys.blocked=0 load.1m=60 load.5m=14
@@ -192,12 +218,16 @@ fn debian_13() {
         udp.listening=0 udp.connected=0 raw.sockets=0 unix.datagram=0 unix.stream=0
         unix.listening=0 unix.connected=0 disk.read_ms=1659 disk.write_ms=215 tcp.passive_opens=43
         tcp.active_opens=43
-    "#]], &[]);
+    "#]],
+        &[],
+    );
 }
 
 #[test]
 fn debian_unstable() {
-    check_kernel("debian-sid-7.2", &expect![[r#"
+    check_kernel(
+        "debian-sid-7.2",
+        &expect![[r#"
         cpu.user=116 cpu.nice=0 cpu.system=639 cpu.idle=409 cpu.iowait=3
         cpu.irq=0 cpu.softirq=26 cpu.steal=0 sys.interrupts=5821 sys.context_switches=5536
         sys.forks=320 sys.runnable=2 sys.blocked=0 load.1m=37 load.5m=8
@@ -221,5 +251,7 @@ fn debian_unstable() {
         udp.listening=0 udp.connected=0 raw.sockets=0 unix.datagram=0 unix.stream=0
         unix.listening=0 unix.connected=0 disk.read_ms=253 disk.write_ms=29 tcp.passive_opens=44
         tcp.active_opens=44
-    "#]], &[]);
+    "#]],
+        &[],
+    );
 }

@@ -4,6 +4,7 @@
 
 mod clock;
 mod confinement;
+mod container;
 mod dstat;
 mod reboot;
 mod storm;
@@ -51,12 +52,13 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
     Check { name: "reboot", run: reboot::run },
     Check { name: "unit", run: unit::run },
     Check { name: "clock", run: clock::run },
+    Check { name: "container", run: container::run },
 ];
 
 /// The names of all checks.
@@ -184,5 +186,10 @@ mod tests {
     #[test]
     fn long_check_vm_clock() {
         check("clock");
+    }
+
+    #[test]
+    fn long_check_vm_container() {
+        check("container");
     }
 }
