@@ -60,7 +60,8 @@ fn start(watch: &Watch) -> Sampler {
 
 /// Waits until something is the case, and fails loudly when that takes too long.
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    // Long, because what is awaited may be held back while other tests make the host wait for memory.
+    let deadline = Instant::now() + Duration::from_secs(100);
     loop {
         if let Some(found) = look() {
             return found;

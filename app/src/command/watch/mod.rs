@@ -174,6 +174,8 @@ struct Follower<'a> {
     meant: &'a Meant,
     /// What is shown happens now: processes can be looked at.
     live: bool,
+    /// It has a size, which may change.
+    on_terminal: bool,
     beat: Beat,
     rows: Rows<'a>,
     /// JSON instead of rows.
@@ -195,7 +197,8 @@ impl<'a> Follower<'a> {
         let (periods, last) = appointments(meant, flags);
         let lines = extras.json.then(|| Lines::new(&meant.watch.devices, page_bytes));
         let beat = Beat::new(meant.watch.period_ns, periods, last);
-        Ok(Follower { meant, live: true, beat, rows, lines, clock, csv })
+        let on_terminal = place::terminal_size().is_some();
+        Ok(Follower { meant, live: true, on_terminal, beat, rows, lines, clock, csv })
     }
 
     /// A row after so much time, and so many rows at most: a recording has looks of its own.
@@ -229,7 +232,8 @@ impl<'a> Follower<'a> {
                 lines.draw(look, moment, epoch)
             }
             None => {
-                let drawn = self.rows.draw(seen, moment, wall, place::terminal_size());
+                let size = if self.on_terminal { place::terminal_size() } else { None };
+                let drawn = self.rows.draw(seen, moment, wall, size);
                 if drawn.trimmed {
                     say_part("Terminal width too small, trimming output.\n");
                 }
