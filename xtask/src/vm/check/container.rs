@@ -28,7 +28,7 @@ rm -rf WHERE; mkdir -m 777 WHERE
 cat > WHERE/inside
 systemd-run --quiet --pipe --wait -p MemoryMax=LIMITM -p MemorySwapMax=0 -p CPUQuota=50% \
     unshare -m -p -n -i -C --fork --mount-proc \
-    sh -c 'mount -t cgroup2 -o ro cgroup2 /sys/fs/cgroup; exec setpriv WHO --no-new-privs --bounding-set=-all --inh-caps=-all sh WHERE/inside'
+    sh -c 'umount -l /sys/fs/cgroup; mount -t cgroup2 -o ro cgroup2 /sys/fs/cgroup; exec setpriv WHO --no-new-privs --bounding-set=-all --inh-caps=-all sh WHERE/inside'
 ";
 
 const WHERE: &str = "/var/tmp/container";
