@@ -254,9 +254,10 @@ fn questions(plan: &Plan, line: &mut impl FnMut(String)) {
 /// A seed nobody chose; 32 bits, so that it can be typed again.
 pub(super) fn fresh_seed() -> u64 {
     let mut bytes = [0; 4];
-    match rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty()) {
+    // Kernels before 5.6 may have no random numbers for minutes after their start; a watch began to show its rows when they had (4.4).
+    match rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::NONBLOCK) {
         Ok(_) => u64::from(u32::from_ne_bytes(bytes)),
-        Err(_) => u64::from(std::process::id()),
+        Err(_) => (u64::from(std::process::id()) << 20 ^ load::monotonic_ns()) & 0xffff_ffff,
     }
 }
 
