@@ -117,6 +117,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         preflight: None,
         load: None,
         probe: None,
+        door: None,
         readings: Readings::default(),
         notes: Vec::new(),
         log_tail: String::new(),

@@ -17,9 +17,11 @@ mod nginx;
 mod port;
 mod probe;
 mod program;
+mod running;
 mod site;
 
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{Installed, installed_apache, installed_nginx};
+pub use running::{look, memory_of, pool_ticks};

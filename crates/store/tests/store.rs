@@ -35,6 +35,7 @@ fn head(id: &str) -> RunHead {
         end: RunEnd::Unfinished,
         server_cpus: vec![0],
         load_cpus: vec![1],
+        check: None,
     }
 }
 

@@ -110,10 +110,12 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
             end: RunEnd::Unfinished,
             server_cpus: Vec::new(),
             load_cpus: Vec::new(),
+            check: None,
         },
         target,
         preflight: 0,
         probe: None,
+        door: None,
         exe: &exe,
         interrupted: &interrupted,
     };

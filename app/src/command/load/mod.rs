@@ -57,6 +57,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
             end: RunEnd::Unfinished,
             server_cpus: Vec::new(),
             load_cpus: flags.cpus.clone(),
+            check: None,
         },
         target: &meant.target,
         preflight: flags.preflight.min(flags.requests.unwrap_or(u64::MAX)),

@@ -132,6 +132,7 @@ impl Scene {
             load: Some(self.load_result(&load)),
             rate: None,
             probe: None,
+            door: None,
             readings,
             notes: vec![],
             log_tail: String::new(),
@@ -212,6 +213,7 @@ impl Scene {
             end: RunEnd::Complete,
             server_cpus: (0..self.server_cpus).collect(),
             load_cpus: (self.server_cpus..self.cpus).filter(|_| self.server_cpus > 0).collect(),
+            check: None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod refuse;
 mod render;
 mod settings;
 
+pub(crate) use check::canonical;
 pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
 
