@@ -4,6 +4,7 @@
 //! Progress leaves as [`Event`] values; what to show of them is the caller's affair.
 
 mod build;
+mod check;
 mod error;
 mod event;
 mod find;
@@ -20,6 +21,7 @@ mod search;
 mod single;
 mod trial;
 
+pub use check::{CheckEvent, CheckOrders, HOLD, TOP, check as check_running};
 pub use error::ExperimentError;
 pub use event::{Event, Phase};
 pub use page::{PageError, page_assets};

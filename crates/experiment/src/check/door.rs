@@ -1,0 +1,105 @@
+//! Who else is connected to the server while something is sent: looked at again and again beside the load.
+
+use model::check::{Door, Running};
+use monitor::Connections;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// A connection on which nothing moved for so long is idle.
+const QUIET_MS: u32 = 200;
+/// The kernel is asked no more often.
+const PAUSE: Duration = Duration::from_millis(40);
+
+/// One look.
+#[derive(Debug, Default)]
+struct Look {
+    accepted: BTreeSet<SocketAddr>,
+    idle: u64,
+}
+
+/// What is there at one moment.
+pub(super) fn now(port: u16) -> Option<Door> {
+    let look = look(&mut Connections::open().ok()?, port)?;
+    Some(Door { others: look.accepted.len() as u64, idle: look.idle, ..Door::default() })
+}
+
+fn look(kernel: &mut Connections, port: u16) -> Option<Look> {
+    let mut found = Look::default();
+    for other in kernel.of_others(port).ok()?.into_iter().filter(|other| other.accepted) {
+        found.accepted.insert(other.peer);
+        found.idle += u64::from(other.quiet_ms.is_some_and(|quiet| quiet >= QUIET_MS));
+    }
+    Some(found)
+}
+
+/// Does `work` with somebody at the door, whom the kernel tells who comes.
+pub(super) fn beside<T>(port: Option<u16>, running: &Running, work: impl FnOnce() -> T) -> (T, Option<Door>) {
+    let kernel = port.and_then(|port| Some((port, Connections::open().ok()?)));
+    let Some((port, mut kernel)) = kernel else { return (work(), None) };
+    let before = server::pool_ticks(running);
+    let leave = AtomicBool::new(false);
+    let (done, looks) = thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut looks = Vec::new();
+            while !leave.load(Ordering::Relaxed) {
+                looks.extend(look(&mut kernel, port));
+                thread::sleep(PAUSE);
+            }
+            looks
+        });
+        let done = Ending(&leave).after(work);
+        // A look that went wrong is none; the load counts without it.
+        (done, watching.join().unwrap_or_default())
+    });
+    let pool_ticks = server::pool_ticks(running).saturating_sub(before);
+    (done, summary(&looks).map(|door| Door { pool_ticks, ..door }))
+}
+
+/// Sends the watcher home, also when the work panics.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Ending<'_> {
+    fn after<T>(self, work: impl FnOnce() -> T) -> T {
+        work()
+    }
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A connection counts that was there twice: what comes and goes between two questions may be ours.
+fn summary(looks: &[Look]) -> Option<Door> {
+    let mut seen: BTreeMap<SocketAddr, u64> = BTreeMap::new();
+    looks.iter().flat_map(|look| &look.accepted).for_each(|&peer| *seen.entry(peer).or_default() += 1);
+    let stayed = |peer: &&SocketAddr| seen.get(*peer).is_some_and(|&times| times > 1);
+    let counts = looks.iter().map(|look| look.accepted.iter().filter(stayed).count() as u64);
+    let first = looks.first()?;
+    let new = seen.iter().filter(|&(peer, &times)| times > 1 && !first.accepted.contains(peer)).count();
+    Some(Door {
+        others: counts.max()?,
+        idle: looks.iter().map(|look| look.idle).min()?,
+        others_opened: new as u64,
+        pool_ticks: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_there_only_once_may_have_been_ours() {
+        let peer = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let look = |ports: &[u16], idle: u64| Look { accepted: ports.iter().map(|&port| peer(port)).collect(), idle };
+        let looks = [look(&[1, 2], 2), look(&[1, 3], 1), look(&[1, 2, 4, 5], 2), look(&[1, 4], 1)];
+        let expected = Door { others: 3, idle: 1, others_opened: 1, pool_ticks: 0 };
+        assert_eq!(summary(&looks), Some(expected));
+        assert_eq!(summary(&[]), None);
+    }
+}
