@@ -157,6 +157,8 @@ pub struct Workers {
     pub overflows: Option<u64>,
     /// Processes waiting for a file lock, median.
     pub lock_waiters: Option<f64>,
+    /// Workers held by idle connections of others, median; only where somebody looked and a connection holds one.
+    pub held: Option<f64>,
 }
 
 impl Evidence {
@@ -335,7 +337,14 @@ impl Workers {
             queue_limit: window.most(Column::AcceptLimit),
             overflows: window.delta(Column::TcpListenOverflows),
             lock_waiters: window.median(Column::TreeLockWaiters),
+            held: None,
         }
+    }
+
+    /// Requests it works on at once at most beside those workers that idle connections hold.
+    #[must_use]
+    pub fn free_limit(&self) -> Option<f64> {
+        self.limit.map(|limit| (limit - self.held.unwrap_or(0.0)).max(0.0))
     }
 
     fn in_work(&self, offered: &Offered) -> f64 {
@@ -347,6 +356,7 @@ impl Workers {
     pub fn numbers(&self) -> Numbers {
         Numbers::default()
             .with(Quantity::WorkerLimit, self.limit)
+            .with(Quantity::HeldWorkers, self.held.filter(|&held| held > 0.0))
             .with(Quantity::Workers, self.most.filter(|&workers| workers > 0.0))
             .with(Quantity::BusyWorkers, self.busy.filter(|_| self.most.is_some_and(|workers| workers > 0.0)))
             .with(Quantity::AcceptQueue, self.queue)

@@ -237,12 +237,12 @@ pub struct Page {
 pub struct Door {
     /// Connections that somebody else has and the server accepted, the most seen at once.
     pub others: u64,
-    /// Those of them on which nothing had moved for a while, the fewest seen at once.
+    /// Those of them on which nothing had moved for a while, the median of all looks.
     pub idle: u64,
     /// Connections that came in on this host and were not ours.
     pub others_opened: u64,
-    /// Clock ticks that PHP-FPM used.
-    pub pool_ticks: u64,
+    /// Clock ticks that the server and PHP-FPM behind it used, where their processes are known.
+    pub ticks: Option<u64>,
 }
 
 /// How many requests are worked on at once, and what says so.

@@ -24,4 +24,4 @@ pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{Installed, installed_apache, installed_nginx};
-pub use running::{look, memory_of, pool_ticks};
+pub use running::{look, memory_of, ticks};

@@ -115,7 +115,6 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
         target,
         preflight: 0,
         probe: None,
-        door: None,
         exe: &exe,
         interrupted: &interrupted,
     };

@@ -2,6 +2,7 @@
 
 pub(crate) mod meant;
 pub(crate) mod operated;
+pub(crate) mod plain;
 mod replay;
 pub(crate) mod search;
 pub(crate) mod secret;

@@ -20,10 +20,18 @@ struct Look {
     idle: u64,
 }
 
-/// What is there at one moment.
-pub(super) fn now(port: u16) -> Option<Door> {
-    let look = look(&mut Connections::open().ok()?, port)?;
-    Some(Door { others: look.accepted.len() as u64, idle: look.idle, ..Door::default() })
+/// Looks before anything is sent.
+const LOOKS: usize = 6;
+
+/// Who is there before anything is sent.
+pub(super) fn before(port: u16) -> Option<Door> {
+    let mut kernel = Connections::open().ok()?;
+    let one = |_| {
+        let look = look(&mut kernel, port);
+        thread::sleep(PAUSE);
+        look
+    };
+    summary(&(0..LOOKS).filter_map(one).collect::<Vec<_>>())
 }
 
 fn look(kernel: &mut Connections, port: u16) -> Option<Look> {
@@ -39,7 +47,7 @@ fn look(kernel: &mut Connections, port: u16) -> Option<Look> {
 pub(super) fn beside<T>(port: Option<u16>, running: &Running, work: impl FnOnce() -> T) -> (T, Option<Door>) {
     let kernel = port.and_then(|port| Some((port, Connections::open().ok()?)));
     let Some((port, mut kernel)) = kernel else { return (work(), None) };
-    let before = server::pool_ticks(running);
+    let before = server::ticks(running);
     let leave = AtomicBool::new(false);
     let (done, looks) = thread::scope(|scope| {
         let watching = scope.spawn(|| {
@@ -54,8 +62,8 @@ pub(super) fn beside<T>(port: Option<u16>, running: &Running, work: impl FnOnce(
         // A look that went wrong is none; the load counts without it.
         (done, watching.join().unwrap_or_default())
     });
-    let pool_ticks = server::pool_ticks(running).saturating_sub(before);
-    (done, summary(&looks).map(|door| Door { pool_ticks, ..door }))
+    let ticks = server::ticks(running).zip(before).map(|(after, before)| after.saturating_sub(before));
+    (done, summary(&looks).map(|door| Door { ticks, ..door }))
 }
 
 /// Sends the watcher home, also when the work panics.
@@ -73,6 +81,12 @@ impl Drop for Ending<'_> {
     }
 }
 
+/// The lower one of the two in the middle of an even number.
+fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}
+
 /// A connection counts that was there twice: what comes and goes between two questions may be ours.
 fn summary(looks: &[Look]) -> Option<Door> {
     let mut seen: BTreeMap<SocketAddr, u64> = BTreeMap::new();
@@ -83,9 +97,9 @@ fn summary(looks: &[Look]) -> Option<Door> {
     let new = seen.iter().filter(|&(peer, &times)| times > 1 && !first.accepted.contains(peer)).count();
     Some(Door {
         others: counts.max()?,
-        idle: looks.iter().map(|look| look.idle).min()?,
+        idle: median(looks.iter().map(|look| look.idle).collect()),
         others_opened: new as u64,
-        pool_ticks: 0,
+        ticks: None,
     })
 }
 
@@ -98,7 +112,7 @@ mod tests {
         let peer = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let look = |ports: &[u16], idle: u64| Look { accepted: ports.iter().map(|&port| peer(port)).collect(), idle };
         let looks = [look(&[1, 2], 2), look(&[1, 3], 1), look(&[1, 2, 4, 5], 2), look(&[1, 4], 1)];
-        let expected = Door { others: 3, idle: 1, others_opened: 1, pool_ticks: 0 };
+        let expected = Door { others: 3, idle: 1, others_opened: 1, ticks: None };
         assert_eq!(summary(&looks), Some(expected));
         assert_eq!(summary(&[]), None);
     }

@@ -93,7 +93,7 @@ pub fn check(
         Path::new("/proc"),
     )?;
     let port = local_port(&orders.target.address);
-    let before = port.and_then(door::now);
+    let before = port.and_then(door::before);
     let looked = look(orders, &spec)?;
     let running = found(orders, looked.software().as_deref());
     tell(&CheckEvent::Found(&running));
@@ -261,7 +261,8 @@ impl Checker<'_, '_> {
     /// One request, answered or not: what the last window left in the server's queues is not the next one's affair.
     fn settle(&self) {
         if !self.trials.is_empty() {
-            let one = one_at_a_time(&self.spec, 1);
+            let timeout_ns = self.spec.timeout_ns.min(self.lengths.climb);
+            let one = LoadSpec { timeout_ns, ..one_at_a_time(&self.spec, 1) };
             // Whether it was answered the window itself will tell.
             let _ = load::records(&one, self.orders.target, &self.orders.head.load_cpus, self.orders.interrupted);
         }

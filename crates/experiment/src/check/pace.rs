@@ -13,6 +13,8 @@ const SHORTEST: Nanos = SECOND / 5;
 pub(super) const HOLDS: u32 = 5;
 /// So many times a page must be answered in a window, one after the other.
 const ANSWERS: u64 = 3;
+/// However slow a page is, so many windows fit.
+const LEAST_PARTS: u64 = 8;
 /// Readings in a window, and the least time between two.
 const READINGS: u64 = 10;
 const CLOSEST: Nanos = SECOND / 50;
@@ -27,7 +29,7 @@ pub(super) struct Lengths {
 
 impl Lengths {
     pub(super) fn of(budget: Nanos, page: Nanos) -> Lengths {
-        let least = (page * ANSWERS).max(SHORTEST);
+        let least = (page * ANSWERS).min(budget / LEAST_PARTS).max(SHORTEST);
         let part = |parts: u64| (budget / parts).clamp(SHORTEST, LONGEST).max(least);
         let climb = part(CLIMB_PART);
         Lengths { climb, hold: part(HOLD_PART), reading: (climb / READINGS).clamp(CLOSEST, SECOND / 5) }
@@ -55,5 +57,6 @@ mod tests {
         check(60, 500, 12);
         check(5, 1, 12);
         check(60, 2000, 3);
+        assert_eq!(Lengths::of(8 * SECOND, 5 * SECOND).hold, SECOND);
     }
 }

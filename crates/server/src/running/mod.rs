@@ -75,16 +75,12 @@ pub fn memory_of(running: &Running) -> Vec<(String, WorkerMemory)> {
     own.into_iter().chain(running.pools.iter().filter_map(of_pool)).collect()
 }
 
-/// Clock ticks that the processes of its pools have used so far; 0 without any.
+/// Clock ticks that its processes and those of its pools have used so far; `None` when they are not known.
 #[must_use]
-pub fn pool_ticks(running: &Running) -> u64 {
-    let proc_root = Path::new(PROC);
-    let roots: BTreeSet<u32> = running.pools.iter().map(|pool| pool.root).collect();
-    if roots.is_empty() {
-        return 0;
-    }
-    let everybody = all(proc_root);
-    roots.iter().flat_map(|&root| tree(&everybody, root)).map(|process| process.ticks).sum()
+pub fn ticks(running: &Running) -> Option<u64> {
+    let roots: BTreeSet<u32> = running.pools.iter().map(|pool| pool.root).chain([running.root?]).collect();
+    let everybody = all(Path::new(PROC));
+    Some(roots.iter().flat_map(|&root| tree(&everybody, root)).map(|process| process.ticks).sum())
 }
 
 fn is_here(address: SocketAddr) -> bool {
