@@ -18,7 +18,8 @@ pub struct Check {
     pub page: Option<Page>,
     /// Who was connected before anything was sent; `None` where the kernel does not tell or the server is elsewhere.
     pub before: Option<Door>,
-    /// What workers hold after the load: the server's own, and those of each pool by its name.
+    /// What workers hold after the load, and the most that one of them held at work: the server's own under no name, and those of
+    /// each pool by its own.
     pub after: Vec<(String, WorkerMemory)>,
     /// Why the climb went no higher.
     pub summit: Summit,
@@ -73,8 +74,6 @@ pub struct Running {
     pub workers: Option<WorkerMemory>,
     /// Pools of PHP-FPM that it passes requests to.
     pub pools: Vec<Pool>,
-    /// How many connections may wait to be accepted, as the kernel has it.
-    pub backlog: Option<u64>,
     /// The memory group it lives in, if that has a limit.
     pub group: Option<MemoryGroup>,
     /// What could not be seen.

@@ -17,6 +17,10 @@ use model::trial::{Outcome, Trial};
 
 /// Part of the memory that is left alone when workers are counted.
 const SPARE: f64 = 0.1;
+/// How far from a limit the number of requests worked on at once may be to be that limit.
+const ABOUT: f64 = 0.25;
+/// Part of a limit that is worked on at once at least where it holds something back.
+const WORKED_ON: f64 = 0.5;
 /// Clock ticks per second in /proc, the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 /// Bytes in a KiB of /proc/meminfo.
@@ -33,6 +37,8 @@ pub struct Checked {
     pub others: Vec<Advice>,
     /// What a worker takes and how many fit, for those that were seen.
     pub fits: Vec<Fit>,
+    /// CPUs that neither the server nor the generator kept busy, but somebody did.
+    pub other_cores: Option<f64>,
 }
 
 /// How many workers memory holds.
@@ -77,21 +83,23 @@ pub fn windows<'a>(run: &'a Run, cell: &'a str) -> impl Iterator<Item = (&'a Tri
 pub fn check(run: &Run) -> Option<Checked> {
     let check = run.head.check.as_deref()?;
     let fits = fits(run, check);
-    let evidence = pressed(run).map(|(trial, load)| evidence(run, trial, load, &fits));
+    let alone = alone(run, check);
+    let evidence = pressed(run).map(|(trial, load)| evidence(run, trial, load, &fits, alone));
     let diagnosis = evidence.as_ref().map(judge);
+    let other_cores = evidence.as_ref().and_then(|e| e.cpu.other_cores);
     let seen = Seen {
         run,
         check,
         evidence,
         diagnosis: diagnosis.as_ref(),
         fits: &fits,
-        alone: alone(run, check),
+        alone,
         cpus: u64::from(run.head.host.cpus.max(1)),
     };
     let mut found = steps::found(&seen);
     let step = found.remove(0);
     let others = found.into_iter().filter(|other| other.is_fault).collect();
-    Some(Checked { diagnosis, step, others, fits })
+    Some(Checked { diagnosis, step, others, fits, other_cores })
 }
 
 /// The window in which most was asked of the server and most of it was answered: the last of them.
@@ -102,7 +110,7 @@ fn pressed(run: &Run) -> Option<(&Trial, &LoadResult)> {
 }
 
 /// The evidence of one window of a check, with what only a check knows.
-fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit]) -> Evidence {
+fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Option<f64>) -> Evidence {
     let cell = run.head.plan.cell(&trial.cell).unwrap_or_else(|| run.head.plan.baseline());
     let mut e = Evidence::of(&run.head, cell, trial, load);
     let check = run.head.check.as_deref();
@@ -123,7 +131,38 @@ fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit]) -> Eviden
         e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
         e.memory.limit = Some(fit.memory);
     }
+    let at_once = alone.map(|alone| alone * load.goodput());
+    let kind = check.map_or(Kind::Other, |check| check.running.kind);
+    if !is_plausible(&e, kind, at_once) {
+        e.workers.limit = None;
+    }
+    if let Some((fit, limit)) = fits.iter().find_map(|fit| pool_at_limit(fit, at_once?)) {
+        // Those who wait for PHP-FPM do not stand at the server's own door.
+        e.workers.limit = Some(limit);
+        (e.workers.busy, e.workers.queue) = (None, None);
+        e.memory.cost = Some(fit.cost);
+        e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
+    }
     e
+}
+
+/// Whether a limit can be what holds it back: it has as many processes as are allowed, and works on about as many requests. A server
+/// that still starts processes, or gets no CPU for those it has, has a queue at its door as well.
+fn is_plausible(e: &Evidence, kind: Kind, at_once: Option<f64>) -> bool {
+    let Some((limit, free)) = e.workers.limit.zip(e.workers.free_limit()) else { return true };
+    let all = kind != Kind::ApachePrefork || e.workers.most.is_none_or(|most| most >= limit);
+    all && at_once.is_none_or(|at_once| at_once >= free * WORKED_ON)
+}
+
+/// A pool that works on about as many requests at once as it may.
+fn pool_at_limit(fit: &Fit, at_once: f64) -> Option<(&Fit, f64)> {
+    let limit = fit.limit.as_ref().filter(|_| !fit.pool.is_empty())?.value as f64;
+    is_about(at_once, limit).then_some((fit, limit))
+}
+
+/// Whether so many requests at once are what a limit allows.
+pub(crate) fn is_about(found: f64, limit: f64) -> bool {
+    (found / limit - 1.0).abs() <= ABOUT
 }
 
 fn held(door: Door) -> f64 {

@@ -2,7 +2,7 @@
 //!
 //! First what does harm or hides everything else, then what a setting holds back, then what no setting helps against.
 
-use super::{Fit, Seen, guarded};
+use super::{Fit, Seen, guarded, is_about};
 use crate::cause::Cause;
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
@@ -48,8 +48,8 @@ pub struct Advice {
 
 /// A queue at the door that holds no more than this is too short for any burst.
 const SHORT_QUEUE: f64 = 64.0;
-/// How far from a limit the number of requests worked on at once may be to be that limit.
-const ABOUT: f64 = 0.25;
+/// Part of the CPUs that other programs keep busy, from which the server is not seen for itself.
+const OTHERS: f64 = 0.5;
 /// A limit is raised by no more than this at once.
 const MOST_RAISED: f64 = 4.0;
 
@@ -77,6 +77,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-limit-right", is_fault: false, when: limit_right },
     Step { id: "step-time", is_fault: false, when: time },
     Step { id: "step-ceiling", is_fault: false, when: ceiling },
+    Step { id: "step-others", is_fault: false, when: others },
     Step { id: "step-not-found", is_fault: false, when: not_found },
 ];
 
@@ -269,6 +270,13 @@ fn ceiling(seen: &Seen<'_>) -> Option<Change> {
     (seen.check.summit == Summit::Ceiling).then(|| seen.asked())
 }
 
+/// Nobody can tell what a server could do that is not let.
+fn others(seen: &Seen<'_>) -> Option<Change> {
+    let e = seen.evidence.as_ref()?;
+    let share = e.cpu.other_cores? / e.cpu.host_cpus;
+    (share >= OTHERS).then(|| seen.asked())
+}
+
 fn not_found(seen: &Seen<'_>) -> Option<Change> {
     Some(seen.asked())
 }
@@ -400,10 +408,6 @@ fn raised(limit: &Limit, cpu: f64, fit: Option<&Fit>) -> Option<u64> {
 fn rounded(value: f64) -> u64 {
     let step = 10_f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
     ((value / step).floor() * step).max(1.0) as u64
-}
-
-fn is_about(found: f64, limit: f64) -> bool {
-    (found / limit - 1.0).abs() <= ABOUT
 }
 
 fn holds(seen: &Seen<'_>, door: Door) -> bool {

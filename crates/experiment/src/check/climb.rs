@@ -11,6 +11,8 @@ pub(super) const CEILING: u32 = 512;
 const GAIN: f64 = 0.05;
 /// So many steps without a gain are enough.
 const WITHOUT_GAIN: usize = 2;
+/// Below so many connections nothing is said yet: a server that waits for something has room for more than it has CPUs.
+const LEAST: u32 = 16;
 /// A step below this part of the best so far is a cliff.
 const CLIFF: f64 = 0.6;
 /// Failed requests, of all, from which a step is the last.
@@ -60,10 +62,11 @@ impl Climb {
             return Next::Try(last.connections);
         }
         let best = self.best_before(last.connections);
-        if last.goodput < best * CLIFF {
-            return Next::Done(Summit::Cliff);
+        if self.of(last.connections) < best * CLIFF {
+            // Once is bad luck.
+            return if same < 2 { Next::Try(last.connections) } else { Next::Done(Summit::Cliff) };
         }
-        if self.without_gain() >= WITHOUT_GAIN {
+        if self.without_gain() >= WITHOUT_GAIN && last.connections >= LEAST {
             return Next::Done(Summit::Plateau);
         }
         if last.connections >= CEILING { Next::Done(Summit::Ceiling) } else { Next::Try(last.connections * 2) }
@@ -137,7 +140,7 @@ mod tests {
     fn a_cliff_and_failures_end_it_at_once() {
         check(
             |_, c| (if c > 4 { 50.0 } else { f64::from(c) * 100.0 }, 0.0, false),
-            (&[1, 2, 4, 8], Summit::Cliff, Some(4)),
+            (&[1, 2, 4, 8, 8], Summit::Cliff, Some(4)),
         );
         check(
             |_, c| (f64::from(c) * 9.0, if c > 2 { 0.3 } else { 0.0 }, false),
@@ -150,6 +153,6 @@ mod tests {
     fn a_server_that_starts_workers_gets_its_time() {
         let slow = |n: usize, c: u32| (f64::from(c.min(if n > 3 { 4 } else { 2 })) * 10.0, 0.0, c == 4 && n <= 3);
         check(slow, (&[1, 2, 4, 4, 4, 8, 16], Summit::Plateau, Some(4)));
-        check(|_, c| (10.0, 0.0, c == 2), (&[1, 2, 2, 2, 2, 2, 4], Summit::Plateau, Some(1)));
+        check(|_, c| (10.0, 0.0, c == 2), (&[1, 2, 2, 2, 2, 2, 4, 8, 16], Summit::Plateau, Some(1)));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A connection on which nothing moved for so long is idle.
 const QUIET_MS: u32 = 200;
@@ -20,6 +20,8 @@ struct Look {
     idle: u64,
 }
 
+/// Memory is looked at in one part of so many of the time.
+const SPARING: u32 = 20;
 /// Looks before anything is sent.
 const LOOKS: usize = 6;
 
@@ -43,27 +45,59 @@ fn look(kernel: &mut Connections, port: u16) -> Option<Look> {
     Some(found)
 }
 
-/// Does `work` with somebody at the door, whom the kernel tells who comes.
-pub(super) fn beside<T>(port: Option<u16>, running: &Running, work: impl FnOnce() -> T) -> (T, Option<Door>) {
+/// What was seen beside a load.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    /// Who was at the door.
+    pub(super) door: Option<Door>,
+    /// The most bytes that a worker held, by pool.
+    pub(super) largest: Largest,
+}
+
+/// The most bytes of a worker, by pool; the server's own stand under no name.
+pub(super) type Largest = BTreeMap<String, u64>;
+
+/// Takes over what is larger.
+pub(super) fn grow(largest: &mut Largest, more: impl IntoIterator<Item = (String, u64)>) {
+    for (pool, bytes) in more {
+        let known = largest.entry(pool).or_default();
+        *known = bytes.max(*known);
+    }
+}
+
+/// What workers hold while they work: afterwards much of it is given back.
+fn held(running: &Running) -> impl Iterator<Item = (String, u64)> {
+    server::memory_of(running).into_iter().map(|(pool, held)| (pool, held.largest))
+}
+
+/// Does `work` with somebody at the door, whom the kernel tells who comes and what workers hold.
+pub(super) fn beside<T>(port: Option<u16>, running: &Running, work: impl FnOnce() -> T) -> (T, Beside) {
     let kernel = port.and_then(|port| Some((port, Connections::open().ok()?)));
-    let Some((port, mut kernel)) = kernel else { return (work(), None) };
+    let Some((port, mut kernel)) = kernel else { return (work(), Beside::default()) };
     let before = server::ticks(running);
     let leave = AtomicBool::new(false);
-    let (done, looks) = thread::scope(|scope| {
+    let (done, (looks, largest)) = thread::scope(|scope| {
         let watching = scope.spawn(|| {
-            let mut looks = Vec::new();
+            let (mut looks, mut largest, mut rest) = (Vec::new(), Largest::new(), Duration::ZERO);
             while !leave.load(Ordering::Relaxed) {
                 looks.extend(look(&mut kernel, port));
+                let began = Instant::now();
+                if rest.is_zero() {
+                    grow(&mut largest, held(running));
+                    // It holds up the page faults of those it looks at.
+                    rest = began.elapsed() * SPARING;
+                }
                 thread::sleep(PAUSE);
+                rest = rest.saturating_sub(began.elapsed());
             }
-            looks
+            (looks, largest)
         });
         let done = Ending(&leave).after(work);
         // A look that went wrong is none; the load counts without it.
         (done, watching.join().unwrap_or_default())
     });
     let ticks = server::ticks(running).zip(before).map(|(after, before)| after.saturating_sub(before));
-    (done, summary(&looks).map(|door| Door { ticks, ..door }))
+    (done, Beside { door: summary(&looks).map(|door| Door { ticks, ..door }), largest })
 }
 
 /// Sends the watcher home, also when the work panics.

@@ -116,6 +116,7 @@ pub fn check(
         running: &running,
         climb: Climb::default(),
         trials: Vec::new(),
+        largest: door::Largest::new(),
     };
     let (summit, readings) =
         if page.is_some() { checker.measure(tell)? } else { (Summit::NoAnswer, Readings::default()) };
@@ -158,6 +159,7 @@ struct Checker<'a, 'b> {
     running: &'a Running,
     climb: Climb,
     trials: Vec<(Trial, u32)>,
+    largest: door::Largest,
 }
 
 /// What is known when all is measured.
@@ -241,7 +243,7 @@ impl Checker<'_, '_> {
             interrupted: self.orders.interrupted,
         };
         let mut trial = empty(&slot);
-        let (measured, door) = door::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
+        let (measured, beside) = door::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
         let (load, stop) = measured?;
         sampler.collect();
         tell(&CheckEvent::Window { cell, connections, load: &load });
@@ -251,7 +253,8 @@ impl Checker<'_, '_> {
             let starting = is_starting(&sampler.rows_after(load.started_ns));
             self.climb.tell(Step { connections, goodput: load.goodput(), failed, starting });
         }
-        trial.door = door;
+        trial.door = beside.door;
+        door::grow(&mut self.largest, beside.largest);
         trial.load = Some(load);
         trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
         self.trials.push((trial, connections));
@@ -277,9 +280,17 @@ impl Checker<'_, '_> {
     /// Whether memory holds what so many connections could bring about, with some to spare; yes when nothing is known.
     fn fits(&self, connections: u32, latest: Option<&Reading>) -> bool {
         let Some((free, whole)) = latest.and_then(|reading| room(self.running, reading)) else { return true };
-        let more: u64 =
-            server::memory_of(self.running).iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
+        let more: u64 = self.held().iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
         more as f64 <= free - whole * SPARE
+    }
+
+    /// What workers hold now, and the most that one of them held at work.
+    fn held(&self) -> Vec<(String, WorkerMemory)> {
+        let mut held = server::memory_of(self.running);
+        for (pool, held) in &mut held {
+            held.largest = held.largest.max(self.largest.get(pool).copied().unwrap_or(0));
+        }
+        held
     }
 
     /// Bytes that workers could take beyond what they have when so many connections are served.
@@ -330,6 +341,7 @@ impl Checker<'_, '_> {
             worker_limit: self.running.limit(cpus).filter(|_| self.running.kind.is_apache()).map(|limit| limit.value),
         };
         let climb = steps(&self.trials);
+        let after = self.held();
         let plan = plan(&self.orders.head.plan, &self.spec, &self.trials);
         let mut trials: Vec<Trial> = self.trials.into_iter().map(|(trial, _)| trial).collect();
         if trials.is_empty() {
@@ -347,7 +359,7 @@ impl Checker<'_, '_> {
             running: self.running.clone(),
             page,
             before,
-            after: server::memory_of(self.running),
+            after,
             summit,
             climb,
         };

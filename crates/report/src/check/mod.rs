@@ -22,6 +22,8 @@ use serde::Serialize;
 
 /// A window's generator takes so much of the machine that the server could have done clearly more alone.
 const GENERATOR_SHARE: f64 = 0.2;
+/// Other programs take so much of the machine that the server could have done clearly more without them.
+const OTHERS_SHARE: f64 = 0.2;
 /// Connections that came in and were not ours, of ours, from which they count.
 const FOREIGN: f64 = 0.05;
 /// An interval wider than this part of its middle is wide.
@@ -123,7 +125,7 @@ impl CheckView {
             end: run::end(&run.head.end, &words),
             version: run.head.version.clone(),
             host: run::host(&run.head.host),
-            server: server::sentences(&facts.running, &checked.fits, cpus, &words),
+            server: server::sentences(&facts.running, &checked.fits, backlog(run), cpus, &words),
             unseen: server::unseen(&facts.running, &words),
             page: server::page(facts.page.as_ref(), &words),
             takes: takes(answer.as_ref(), facts.summit, &words),
@@ -147,7 +149,9 @@ impl CheckView {
     /// Whether it can be told at all what limits it.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.answer.is_none() || matches!(self.facts.summit, Summit::Guard | Summit::Interrupted)
+        self.answer.is_none()
+            || self.step.sentence.id == "step-others"
+            || matches!(self.facts.summit, Summit::Guard | Summit::Interrupted)
     }
 }
 
@@ -166,6 +170,12 @@ fn window(trial: &Trial) -> Option<WindowView> {
     })
 }
 
+/// How many connections may wait to be accepted, as the kernel has it.
+fn backlog(run: &Run) -> Option<u64> {
+    let rows = run.trials.iter().flat_map(|trial| &trial.readings.rows);
+    rows.filter_map(|row| row.get(Column::AcceptLimit)).max()
+}
+
 fn takes(answer: Option<&Answer>, summit: Summit, words: &Catalogue) -> Vec<Sentence> {
     let mut told = Vec::new();
     if let Some(answer) = answer {
@@ -178,9 +188,8 @@ fn takes(answer: Option<&Answer>, summit: Summit, words: &Catalogue) -> Vec<Sent
         let id = if answer.low.is_some() { "check-takes" } else { "check-takes-once" };
         told.push(words.say(id, &arguments));
         let time = |us: Option<u64>| us.map_or_else(nothing, |us| units::short_duration(us as f64 * 1e3));
-        told.push(
-            words.say("check-latency", &[("p50", time(answer.p50_us).into()), ("p99", time(answer.p99_us).into())]),
-        );
+        let id = if answer.p99_us.is_some() { "check-latency" } else { "check-latency-few" };
+        told.push(words.say(id, &[("p50", time(answer.p50_us).into()), ("p99", time(answer.p99_us).into())]));
     }
     let id = match summit {
         Summit::Plateau => "check-summit-plateau",
@@ -226,6 +235,9 @@ fn doubts(run: &Run, answer: Option<&Answer>, checked: &Checked, words: &Catalog
     let most = loads().map(share).fold(0.0, f64::max);
     if most >= GENERATOR_SHARE {
         doubts.push(words.say("check-generator", &[("percent", format!("{:.0}", most * 100.0).into())]));
+    }
+    if let Some(share) = checked.other_cores.map(|cores| cores / cpus).filter(|&share| share >= OTHERS_SHARE) {
+        doubts.push(words.say("check-others", &[("percent", format!("{:.0}", share * 100.0).into())]));
     }
     let door =
         |of: fn(&model::check::Door) -> u64| run.trials.iter().filter_map(|trial| trial.door.as_ref().map(of)).max();

@@ -8,15 +8,26 @@ use model::check::{Found, Kind, Limit, Measure, Page, Pool, Running, Setting, Un
 /// What is said of files that could not be read: no more than so many.
 const MOST_FILES: usize = 3;
 
-pub(super) fn sentences(running: &Running, fits: &[Fit], cpus: u64, words: &Catalogue) -> Vec<Sentence> {
+pub(super) fn sentences(
+    running: &Running,
+    fits: &[Fit],
+    backlog: Option<u64>,
+    cpus: u64,
+    words: &Catalogue,
+) -> Vec<Sentence> {
     let mut told = vec![who(running, words)];
     if let Some(file) = &running.file {
         told.push(words.say("check-file", &[("file", file.display().to_string().into())]));
     }
-    let limits = running.limit(cpus).into_iter().chain(running.pools.iter().filter_map(Pool::limit));
+    if running.kind == Kind::Nginx && running.is_read() {
+        let own = [("worker_processes", "1"), ("worker_connections", "512")];
+        told.extend(own.map(|(name, default)| directive(running, name, default, words)));
+    }
+    let own = running.limit(cpus).filter(|_| running.kind != Kind::Nginx);
+    let limits = own.into_iter().chain(running.pools.iter().filter_map(Pool::limit));
     told.extend(limits.map(|limit| limited(&limit, words)));
     told.extend(keep_alive(running, words));
-    told.extend(running.backlog.map(|backlog| words.say("check-backlog", &[("n", backlog.into())])));
+    told.extend(backlog.map(|backlog| words.say("check-backlog", &[("n", backlog.into())])));
     if let Some(group) = &running.group {
         told.push(words.say("check-group", &[("limit", units::short_bytes(group.limit).into())]));
     }
@@ -76,10 +87,15 @@ fn keep_alive(running: &Running, words: &Catalogue) -> Option<Sentence> {
         kind if kind.is_apache() => ("KeepAlive", "Off"),
         _ => return None,
     };
+    Some(directive(running, name, default, words))
+}
+
+/// A directive as it is written, else its default.
+fn directive(running: &Running, name: &str, default: &str, words: &Catalogue) -> Sentence {
     let setting = running.setting(name);
     let value = setting.map_or_else(|| default.to_owned(), |setting| setting.value.clone());
     let place = setting.map_or_else(|| words.word("check-default"), Setting::place);
-    Some(words.say("check-limit", &[("name", name.into()), ("value", value.into()), ("place", place.into())]))
+    words.say("check-limit", &[("name", name.to_owned().into()), ("value", value.into()), ("place", place.into())])
 }
 
 fn fitting(fit: &Fit, words: &Catalogue) -> Sentence {

@@ -4,6 +4,8 @@ use super::{CheckView, StepView};
 use crate::text::page::Page;
 use crate::text::paint::Tone;
 use crate::text::{Look, layout};
+use crate::view::DiagnosisView;
+use diagnosis::Cause;
 
 /// Draws a view for a terminal; every line ends with a line break.
 #[must_use]
@@ -21,7 +23,9 @@ pub fn render(view: &CheckView, look: Look) -> String {
     for (index, sentence) in view.takes.iter().enumerate() {
         page.paragraph("  ", if index == 0 { Tone::Strong } else { Tone::Plain }, &sentence.text);
     }
-    if let Some(limit) = &view.limit {
+    // That nothing was used up the next step says better.
+    let used_up = |limit: &&DiagnosisView| limit.primary.title.id != Cause::OfferedConcurrency.id();
+    if let Some(limit) = view.limit.as_ref().filter(used_up) {
         page.section("section-limit");
         page.paragraph("  ", Tone::Plain, &limit.headline.text);
         for finding in &limit.contributing {

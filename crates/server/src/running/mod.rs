@@ -48,7 +48,7 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     let owners = socket::owners(proc_root, &sockets, &everybody);
     (running.root, running.found) = match owners[..] {
         [owner, ..] => (Some(owner), Found::Socket),
-        [] => match by_name(&everybody, says) {
+        [] => match by_name(&everybody, says, address.port(), proc_root) {
             Some(root) => (Some(root), Found::Name),
             None => (None, Found::Not),
         },
@@ -88,8 +88,9 @@ fn is_here(address: SocketAddr) -> bool {
     address.ip().is_loopback() || std::net::UdpSocket::bind((address.ip(), 0)).is_ok()
 }
 
-/// The one master of the server that the answers name.
-fn by_name(everybody: &[Process], says: Option<&str>) -> Option<u32> {
+/// The one master of the server that the answers name whose configuration listens on that port; of a single one whose
+/// configuration cannot be read the name is enough.
+fn by_name(everybody: &[Process], says: Option<&str>, port: u16, proc_root: &Path) -> Option<u32> {
     let says = says?.to_ascii_lowercase();
     let names: &[&str] = match () {
         () if says.starts_with("apache") => &["apache2", "httpd"],
@@ -97,10 +98,25 @@ fn by_name(everybody: &[Process], says: Option<&str>) -> Option<u32> {
         () => return None,
     };
     let named = everybody.iter().filter(|process| names.contains(&process.name.as_str())).map(|process| process.pid);
-    match processes::roots(everybody, &named.collect())[..] {
-        [only] => Some(only),
+    let masters = processes::roots(everybody, &named.collect());
+    let read = |&root: &u32| {
+        let mut running = Running::default();
+        describe(&mut running, root, everybody, proc_root);
+        running
+    };
+    let listening: Vec<u32> = masters.iter().copied().filter(|root| listens(&read(root), port)).collect();
+    match (&listening[..], &masters[..]) {
+        ([one], _) => Some(*one),
+        ([], [only]) if !read(only).is_read() => Some(*only),
         _ => None,
     }
+}
+
+/// Whether a configuration says that the server listens there: `Listen 127.0.0.1:80`, `Listen 80 http`, `listen [::]:80 backlog=5`.
+fn listens(running: &Running, port: u16) -> bool {
+    let said = running.settings.iter().filter(|setting| setting.name.eq_ignore_ascii_case("listen"));
+    let port_of = |value: &str| value.split_ascii_whitespace().next()?.rsplit(':').next()?.parse::<u16>().ok();
+    said.filter_map(|setting| port_of(&setting.value)).any(|said| said == port)
 }
 
 fn workers(everybody: &[Process], root: u32) -> Vec<u32> {

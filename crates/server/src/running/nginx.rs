@@ -97,6 +97,7 @@ impl Reader<'_> {
             self.read.fcgi.extend(values.first().map(|value| value.trim_start_matches("unix:").to_owned()));
         } else if name == "listen" {
             let backlog = values.iter().find_map(|value| value.strip_prefix("backlog="));
+            self.setting(name, &values.join(" "), path, line);
             if let Some(backlog) = backlog {
                 self.setting("backlog", backlog, path, line);
             }
@@ -192,6 +193,7 @@ mod tests {
             "worker_processes=auto@nginx.conf:2",
             "worker_connections=768@nginx.conf:5",
             "keepalive_timeout=65@nginx.conf:8",
+            "listen=80 default_server backlog=4@sites/default:2 server",
             "backlog=4@sites/default:2 server",
             "keepalive_timeout=0@sites/default:6 server / location ~ .php$",
         ];
