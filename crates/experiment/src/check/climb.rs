@@ -11,7 +11,7 @@ pub(super) const CEILING: u32 = 512;
 const GAIN: f64 = 0.05;
 /// So many steps without a gain are enough.
 const WITHOUT_GAIN: usize = 2;
-/// Below so many connections nothing is said yet: a server that waits for something has room for more than it has CPUs.
+/// With fewer connections no climb ends for want of a gain: chance decides too much, and short queues do not fill.
 const LEAST: u32 = 16;
 /// A step below this part of the best so far is a cliff.
 const CLIFF: f64 = 0.6;
@@ -62,7 +62,7 @@ impl Climb {
             return Next::Try(last.connections);
         }
         let best = self.best_before(last.connections);
-        if self.of(last.connections) < best * CLIFF {
+        if self.of(last.connections) < best * CLIFF && last.connections >= LEAST {
             // Once is bad luck.
             return if same < 2 { Next::Try(last.connections) } else { Next::Done(Summit::Cliff) };
         }
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn a_cliff_and_failures_end_it_at_once() {
         check(
-            |_, c| (if c > 4 { 50.0 } else { f64::from(c) * 100.0 }, 0.0, false),
-            (&[1, 2, 4, 8, 8], Summit::Cliff, Some(4)),
+            |_, c| (if c > 8 { 50.0 } else { f64::from(c) * 100.0 }, 0.0, false),
+            (&[1, 2, 4, 8, 16, 16], Summit::Cliff, Some(8)),
         );
         check(
             |_, c| (f64::from(c) * 9.0, if c > 2 { 0.3 } else { 0.0 }, false),

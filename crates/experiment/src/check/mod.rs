@@ -106,6 +106,8 @@ pub fn check(
     if page.is_none() && !summary.failed.contains_key(&Failure::Timeout) && !is_set(orders.interrupted) {
         return Err(no_answer(orders.target, &summary));
     }
+    // Who keeps it from answering is there now.
+    let before = if page.is_none() { port.and_then(door::before) } else { before };
     let page_ns = page.as_ref().map_or(0, |page| page.time_us * 1000);
     let mut checker = Checker {
         orders,
@@ -264,7 +266,7 @@ impl Checker<'_, '_> {
     /// One request, answered or not: what the last window left in the server's queues is not the next one's affair.
     fn settle(&self) {
         if !self.trials.is_empty() {
-            let timeout_ns = self.spec.timeout_ns.min(self.lengths.climb);
+            let timeout_ns = self.spec.timeout_ns.min(self.orders.budget_ns / 8);
             let one = LoadSpec { timeout_ns, ..one_at_a_time(&self.spec, 1) };
             // Whether it was answered the window itself will tell.
             let _ = load::records(&one, self.orders.target, &self.orders.head.load_cpus, self.orders.interrupted);
