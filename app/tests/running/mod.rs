@@ -159,7 +159,7 @@ impl Running {
              http {{\n\tkeepalive_timeout 65;\n\taccess_log {folder}/access.log;\n{temporary}{COMPRESSING}\tinclude {folder}/sites-enabled/*;\n}}\n"
         );
         running.put("nginx.conf", &main);
-        let lines: String = (0..20_000_u64).map(|n| format!("{} line\n", n * 2_654_435_761 % 4_294_967_296)).collect();
+        let lines: String = (0..5_000_u64).map(|n| format!("{} line\n", n * 2_654_435_761 % 4_294_967_296)).collect();
         running.put("www/long.txt", &lines);
         let site = format!("server {{\n\tlisten 127.0.0.1:{port} {listen};\n\troot {folder}/www;\n}}\n");
         running.put("sites-enabled/default", &site);

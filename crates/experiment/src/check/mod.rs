@@ -23,7 +23,7 @@ use model::reading::{Column, Reading, Readings};
 use model::run::{Run, RunEnd, RunHead};
 use model::trial::{EffectiveSettings, Outcome, Preflight, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
-use pace::{HOLDS, Lengths};
+use pace::{HOLDS, LEAST_HOLDS, Lengths};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
@@ -214,8 +214,10 @@ impl Checker<'_, '_> {
         let windows = (0..HOLDS).map(|_| (HOLD, enough)).chain(top.map(|top| (TOP, top)));
         for (cell, connections) in windows {
             // However long a page takes, two windows are needed for an interval, and no promise is broken for a third.
-            let held = self.trials.iter().filter(|(trial, _)| trial.cell == HOLD).count();
-            if is_set(self.orders.interrupted) || (held >= 2 && monotonic_ns() + self.lengths.hold > self.ends_ns) {
+            let held = self.trials.iter().filter(|(trial, _)| trial.cell == HOLD).count() as u64;
+            if is_set(self.orders.interrupted)
+                || (held >= u64::from(LEAST_HOLDS) && monotonic_ns() + self.lengths.hold > self.ends_ns)
+            {
                 break;
             }
             if self.window(cell, connections, self.lengths.hold, sampler, tell)?.is_some() {

@@ -11,6 +11,8 @@ const LONGEST: Nanos = 3 * SECOND;
 const SHORTEST: Nanos = SECOND / 5;
 /// So many windows the answer rests on.
 pub(super) const HOLDS: u32 = 5;
+/// So many it rests on at least: an interval needs two.
+pub(super) const LEAST_HOLDS: u32 = 2;
 /// So many times a page must be answered in a window, one after the other.
 const ANSWERS: u64 = 3;
 /// However slow a page is, so many windows fit.
@@ -35,9 +37,9 @@ impl Lengths {
         Lengths { climb, hold: part(HOLD_PART), reading: (climb / READINGS).clamp(CLOSEST, SECOND / 5) }
     }
 
-    /// What the windows after the climb take: those that are kept, and one above them.
+    /// What the windows after the climb take at least: two that are kept, and one above them.
     pub(super) fn after(&self) -> Nanos {
-        self.hold * u64::from(HOLDS + 1)
+        self.hold * u64::from(LEAST_HOLDS + 1)
     }
 }
 
@@ -50,7 +52,8 @@ mod tests {
         let check = |budget_s: u64, page_ms: u64, steps: u64| {
             let budget = budget_s * SECOND;
             let lengths = Lengths::of(budget, page_ms * 1_000_000);
-            assert!(lengths.climb * steps + lengths.after() <= budget, "{lengths:?}");
+            let after = if steps > 3 { lengths.hold * u64::from(HOLDS + 1) } else { lengths.after() };
+            assert!(lengths.climb * steps + after <= budget, "{lengths:?}");
             assert!(lengths.climb >= 3 * page_ms * 1_000_000 && lengths.reading * 5 <= lengths.climb);
         };
         check(60, 1, 12);
