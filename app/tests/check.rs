@@ -304,3 +304,37 @@ fn long_check_check_names_every_fault() {
     std::fs::write(results.join("check.md"), page).expect("room for the result");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Of a server that nobody knows only the answers are told, the requests bear our name, and the store shows it again.
+#[test]
+fn a_server_that_nobody_knows() {
+    let _turn = turn();
+    let server = testkit::scripted::Scripted::always(vec![testkit::scripted::Step::Send(
+        b"HTTP/1.1 200 OK\r\nServer: own/1\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+    )]);
+    let (tool, url) = (Tool::new(), format!("http://{}/", server.address()));
+    let finished = tool.run(&["check", &url, "--budget", "2s"]);
+    assert!(finished.out.contains("own/1") && finished.out.contains("The next step"), "{finished:?}");
+    assert_eq!(tool.run(&["report"]).out, finished.out, "kept in the store");
+    let japanese = tool.run(&["report", "--lang", "ja"]);
+    assert!(japanese.out.contains("次にすること"), "{japanese:?}");
+    assert_eq!(tool.run(&["report", "--markdown"]).code, 2);
+    let dry = tool.run(&["check", &url, "--dry-run"]);
+    assert!(dry.code == 0 && dry.out.contains("within 60.0 s"), "{dry:?}");
+}
+
+/// What cannot be done is one line and an exit code.
+#[test]
+fn what_cannot_be_checked() {
+    let tool = Tool::new();
+    let refused = |args: &[&str], code: i32, says: &str| {
+        let finished = tool.run(&[&["check"], args].concat());
+        assert_eq!((finished.code, finished.err.lines().count(), finished.out.as_str()), (code, 1, ""), "{finished:?}");
+        assert!(finished.err.contains(says), "{finished:?}");
+    };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    refused(&[&format!("127.0.0.1:{port}")], 4, "nobody listens there");
+    refused(&["http://192.0.2.1/"], 2, "--i-operate 192.0.2.1");
+    refused(&["http://localhost/", "--budget", "1s"], 2, "not a time from 2s to 10m");
+    refused(&["ftp://localhost/"], 2, "not ftp");
+}

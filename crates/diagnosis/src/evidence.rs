@@ -181,7 +181,9 @@ impl Evidence {
         };
         let load_ns = load.ended_ns.saturating_sub(load.started_ns);
         let generator_cores = if load_ns == 0 { 0.0 } else { load.generator.cpu_ns as f64 / load_ns as f64 };
-        let workers = Workers::of(&window, trial.settings.worker_limit);
+        let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
+        let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
+        let workers = Workers { held, ..Workers::of(&window, trial.settings.worker_limit) };
         let memory = Memory::of(head, &window, &offered, &workers);
         let disk = Disks::of(&window, memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written));
         Evidence {

@@ -9,7 +9,7 @@ pub use steps::{Advice, STEPS, Step};
 
 use crate::evidence::{Evidence, Size, Whose};
 use crate::{Diagnosis, judge};
-use model::check::{Check, Door, Kind, Limit, Pool, WorkerMemory};
+use model::check::{Check, Kind, Limit, Pool, WorkerMemory};
 use model::load::{LoadResult, Quantile};
 use model::reading::{Column, Reading};
 use model::run::Run;
@@ -124,7 +124,6 @@ fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Op
     }
     if let Some(check) = check {
         e.grouped |= check.running.group.is_some();
-        e.workers.held = check.running.kind.holds_workers().then(|| held(door));
     }
     if let Some(fit) = fits.iter().find(|fit| fit.pool.is_empty()) {
         e.memory.cost = Some(fit.cost);
@@ -163,10 +162,6 @@ fn pool_at_limit(fit: &Fit, at_once: f64) -> Option<(&Fit, f64)> {
 /// Whether so many requests at once are what a limit allows.
 pub(crate) fn is_about(found: f64, limit: f64) -> bool {
     (found / limit - 1.0).abs() <= ABOUT
-}
-
-fn held(door: Door) -> f64 {
-    door.idle.min(door.others) as f64
 }
 
 /// Seconds that a request takes when it is alone.
@@ -221,6 +216,3 @@ fn in_use(check: &Check, reading: &Reading) -> Option<(f64, Size)> {
 pub(crate) fn guarded(run: &Run) -> bool {
     run.trials.iter().any(|trial| matches!(trial.outcome, Outcome::EndedEarly(_)))
 }
-
-#[cfg(test)]
-mod tests;
