@@ -9,6 +9,8 @@
 //! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
+#[cfg(test)]
+mod allocations;
 mod appointments;
 mod connections;
 mod privileges;
@@ -25,10 +27,11 @@ mod text;
 mod watch;
 
 pub use connections::{Connection, Connections};
+pub use privileges::is_refusal;
 pub use probes::present;
 pub use process::sampler_main;
 pub use processes::{ProcessFile, processes};
 pub use reader::Reader;
-pub use roots::{Known, RootError, root_of};
+pub use roots::{Known, RootError, root_of, started, ticks_since_boot};
 pub use sampler::{Awaited, MonitorError, News, Sampler};
 pub use watch::{GroupDirs, NamedGroup, Part, Table, Watch};

@@ -112,8 +112,9 @@ const SHORTEST: Nanos = SECOND / 1000;
 const READY: Duration = Duration::from_secs(10);
 /// How long a sampler may take to end before it is killed.
 const ENDING: Duration = Duration::from_secs(3);
-/// How long a wait for a reading goes on before it looks whether the sampler still lives: nobody rings the bell for a death.
-const LIFE: Nanos = SECOND;
+/// How long a wait for a reading goes on before it looks whether the sampler still lives: nobody rings the bell for a death. More
+/// than the second between two readings, so that whoever waits for the next one is not woken just before it.
+const LIFE: Nanos = SECOND * 5 / 4;
 
 impl Sampler {
     /// Starts `exe @sampler` and waits until its first reading exists.
@@ -150,6 +151,12 @@ impl Sampler {
         let status = sampler.end().map_err(MonitorError::End)?;
         let said = complaint.trim();
         Err(MonitorError::GaveUp(if said.is_empty() { how_it_ended(status) } else { said.to_owned() }))
+    }
+
+    /// From its next reading on it looks at the process tree below that root instead of the one before; at none if `None`. For a
+    /// watch whose [`root_may_change`](Watch::root_may_change).
+    pub fn follow(&self, root: Option<u32>) {
+        self.ring.order_root(root);
     }
 
     /// The number of the sampler process.
@@ -203,21 +210,24 @@ impl Sampler {
     }
 
     /// Sleeps until there is a look of that number, at most so long. It costs the sampler nothing but a call to the kernel; the
-    /// end of a sampler is noticed within a second.
+    /// end of a sampler is noticed within 1.25 s, or at the end of the wait.
     #[must_use]
     pub fn wait(&self, next: u64, timeout: Duration) -> Awaited {
         let deadline = now().saturating_add(u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
         loop {
-            // In this order: what it published before its end is not to be overlooked.
-            let ended = self.has_ended();
             if self.ring.published() > next {
                 return Awaited::Look;
             }
-            if ended {
+            let left = deadline.saturating_sub(now());
+            let slept = self.ring.wait(next, left.min(LIFE));
+            if self.ring.published() > next {
+                return Awaited::Look;
+            }
+            // Asked after the wait, and the ring once more after that: what it published before its end is not to be overlooked.
+            if self.has_ended() && self.ring.published() <= next {
                 return Awaited::Ended;
             }
-            let left = deadline.saturating_sub(now());
-            if left == 0 || self.ring.wait(next, left.min(LIFE)) == Slept::Interrupted {
+            if left == 0 || slept == Slept::Interrupted {
                 return Awaited::Nothing;
             }
         }

@@ -7,7 +7,7 @@ use super::meant::Meant;
 use crate::flags::watch::Layout;
 use model::process::Processes;
 use model::reading::{Column, Look};
-use report::watch::{Compat, ProcessSpan, Screen, Sight, Start, Tick, csv, vmstat};
+use report::watch::{Compat, Module, ProcessSpan, Screen, Sight, Start, Tick, csv, vmstat};
 
 /// Draws rows.
 #[derive(Debug)]
@@ -63,8 +63,6 @@ pub(super) struct Wall<'a> {
 pub(super) struct Drawn {
     /// For the screen.
     pub(super) text: String,
-    /// For the file: a line, when the row is final.
-    pub(super) csv: Option<String>,
     /// Modules had to be left out, which nobody has been told yet.
     pub(super) trimmed: bool,
 }
@@ -104,19 +102,33 @@ impl<'a> Rows<'a> {
         csv::headings(&self.screen, self.meant.csv_epoch)
     }
 
+    /// The line of the file for a final look that is about to be drawn.
+    pub(super) fn csv_line(&self, seen: Seen<'_>, wall: Wall<'_>) -> String {
+        csv::row(&self.screen, &self.tick(seen, wall), self.meant.csv_epoch)
+    }
+
+    /// Whether the time of day is among what is shown.
+    pub(super) fn show_the_clock(&self) -> bool {
+        self.meant.shown.iter().any(|shown| shown.module == Module::Time)
+    }
+
     /// Draws a look; `size` is that of the terminal, if there is one.
     pub(super) fn draw(&mut self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>, size: Option<Size>) -> Drawn {
         let refitted = self.fit(size);
         let text = self.lead(size, refitted, moment.fixed) + &self.row(seen, moment, wall);
-        let csv = moment.fixed.then(|| csv::row(&self.screen, &self.tick(seen, wall), self.meant.csv_epoch));
         let trimmed = self.from.is_none() && self.screen.is_trimmed();
+        self.pass(seen, moment);
+        Drawn { text, trimmed }
+    }
+
+    /// Goes on from a look: when it is final, the rates of the next one begin here.
+    pub(super) fn pass(&mut self, seen: Seen<'_>, moment: Moment) {
         self.open = !moment.fixed;
         if moment.fixed {
             self.finished += 1;
             self.from = Some(seen.look.clone());
             self.from_processes = seen.processes.cloned();
         }
-        Drawn { text, csv, trimmed }
     }
 
     /// Leaves out what does not fit; true when the terminal's width is another than before.

@@ -11,37 +11,41 @@ use std::path::Path;
 /// v1 says "no limit" by a number just below 2^63.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Opens the files of every directory that was given.
-pub(super) fn open(probes: &mut Probes, dirs: &GroupDirs) {
+/// Whether a column is wanted.
+pub(super) type Wants<'a> = &'a dyn Fn(Column) -> bool;
+
+/// Opens the files of every directory that was given, as far as they tell of a column that is wanted.
+pub(super) fn open(probes: &mut Probes, dirs: &GroupDirs, wants: Wants<'_>) {
+    let mut files = Files { probes, wants };
     match dirs.memory.as_deref() {
-        Some(dir) if is_v2(dir) => memory_v2(probes, dir),
-        Some(dir) => memory_v1(probes, dir),
+        Some(dir) if is_v2(dir) => memory_v2(&mut files, dir),
+        Some(dir) => memory_v1(&mut files, dir),
         None => {}
     }
     match dirs.cpuacct.as_deref().filter(|dir| !is_v2(dir)) {
         Some(dir) => {
-            single(probes, &dir.join("cpuacct.usage"), Column::GroupCpuNs);
-            single(probes, &dir.join("cpuacct.usage_user"), Column::GroupCpuUserNs);
-            single(probes, &dir.join("cpuacct.usage_sys"), Column::GroupCpuSystemNs);
+            files.single(&dir.join("cpuacct.usage"), Column::GroupCpuNs);
+            files.single(&dir.join("cpuacct.usage_user"), Column::GroupCpuUserNs);
+            files.single(&dir.join("cpuacct.usage_sys"), Column::GroupCpuSystemNs);
         }
-        None => cpu_time_v2(probes, dirs),
+        None => cpu_time_v2(&mut files, dirs),
     }
     match dirs.cpu.as_deref() {
         Some(dir) if is_v2(dir) => {
             let key = Key { name: "throttled_usec", column: Column::GroupThrottledNs, times: 1000 };
-            table(probes, &dir.join("cpu.stat"), [key]);
+            files.table(&dir.join("cpu.stat"), [key]);
         }
-        Some(dir) => table(probes, &dir.join("cpu.stat"), [key("throttled_time", Column::GroupThrottledNs)]),
+        Some(dir) => files.table(&dir.join("cpu.stat"), [key("throttled_time", Column::GroupThrottledNs)]),
         None => {}
     }
     if let Some(dir) = &dirs.unified {
-        psi::open_group(probes, dir);
+        psi::open_group(files.probes, dir, wants);
     }
 }
 
-fn memory_v1(probes: &mut Probes, dir: &Path) {
-    single(probes, &dir.join("memory.usage_in_bytes"), Column::GroupUsage);
-    probes.keep(&dir.join("memory.limit_in_bytes"), |text, row| {
+fn memory_v1(files: &mut Files<'_>, dir: &Path) {
+    files.single(&dir.join("memory.usage_in_bytes"), Column::GroupUsage);
+    files.keep(&dir.join("memory.limit_in_bytes"), &[Column::GroupLimit], |text, row| {
         let limit = number(text.trim_ascii()).filter(|&limit| limit < UNLIMITED);
         limit.into_iter().for_each(|limit| row.set(Column::GroupLimit, limit));
     });
@@ -53,15 +57,15 @@ fn memory_v1(probes: &mut Probes, dir: &Path) {
         key("total_workingset_refault_anon", Column::GroupRefaultAnon),
         key("total_workingset_refault_file", Column::GroupRefaultFile),
     ];
-    table(probes, &dir.join("memory.stat"), stat);
-    single(probes, &dir.join("memory.failcnt"), Column::GroupLimitHits);
-    table(probes, &dir.join("memory.oom_control"), [key("oom_kill", Column::GroupOomKills)]);
+    files.table(&dir.join("memory.stat"), stat);
+    files.single(&dir.join("memory.failcnt"), Column::GroupLimitHits);
+    files.table(&dir.join("memory.oom_control"), [key("oom_kill", Column::GroupOomKills)]);
 }
 
-fn memory_v2(probes: &mut Probes, dir: &Path) {
-    single(probes, &dir.join("memory.current"), Column::GroupUsage);
+fn memory_v2(files: &mut Files<'_>, dir: &Path) {
+    files.single(&dir.join("memory.current"), Column::GroupUsage);
     // "max" is no number, so an unlimited group has no limit.
-    single(probes, &dir.join("memory.max"), Column::GroupLimit);
+    files.single(&dir.join("memory.max"), Column::GroupLimit);
     let stat = [
         key("anon", Column::GroupAnon),
         key("file", Column::GroupFile),
@@ -71,14 +75,14 @@ fn memory_v2(probes: &mut Probes, dir: &Path) {
         key("workingset_refault_anon", Column::GroupRefaultAnon),
         key("workingset_refault_file", Column::GroupRefaultFile),
     ];
-    table(probes, &dir.join("memory.stat"), stat);
-    single(probes, &dir.join("memory.swap.current"), Column::GroupSwap);
+    files.table(&dir.join("memory.stat"), stat);
+    files.single(&dir.join("memory.swap.current"), Column::GroupSwap);
     let events = [key("max", Column::GroupLimitHits), key("oom_kill", Column::GroupOomKills)];
-    table(probes, &dir.join("memory.events"), events);
+    files.table(&dir.join("memory.events"), events);
 }
 
 /// Every v2 directory tells CPU time, even beside v1 controllers.
-fn cpu_time_v2(probes: &mut Probes, dirs: &GroupDirs) {
+fn cpu_time_v2(files: &mut Files<'_>, dirs: &GroupDirs) {
     let candidates = [&dirs.cpuacct, &dirs.cpu, &dirs.unified, &dirs.memory];
     let Some(dir) = candidates.into_iter().flatten().find(|dir| is_v2(dir)) else { return };
     let usec = |name, column| Key { name, column, times: 1000 };
@@ -87,22 +91,38 @@ fn cpu_time_v2(probes: &mut Probes, dirs: &GroupDirs) {
         usec("user_usec", Column::GroupCpuUserNs),
         usec("system_usec", Column::GroupCpuSystemNs),
     ];
-    table(probes, &dir.join("cpu.stat"), stat);
+    files.table(&dir.join("cpu.stat"), stat);
 }
 
 fn is_v2(dir: &Path) -> bool {
     dir.join("cgroup.controllers").exists()
 }
 
-fn table<const N: usize>(probes: &mut Probes, path: &Path, keys: [Key; N]) {
-    probes.keep(path, move |text, row| key_numbers(text, &keys, row));
+/// The files of a group that tell of a column that is wanted.
+struct Files<'a> {
+    probes: &'a mut Probes,
+    wants: Wants<'a>,
 }
 
-/// A file that is one number.
-fn single(probes: &mut Probes, path: &Path, column: Column) {
-    probes.keep(path, move |text: &[u8], row: &mut Reading| {
-        number(text.trim_ascii()).into_iter().for_each(|value| row.set(column, value));
-    });
+impl Files<'_> {
+    /// A file with a number for each of several names.
+    fn table<const N: usize>(&mut self, path: &Path, keys: [Key; N]) {
+        let columns: Vec<_> = keys.iter().map(|key| key.column).collect();
+        self.keep(path, &columns, move |text, row| key_numbers(text, &keys, row));
+    }
+
+    /// A file that holds one number.
+    fn single(&mut self, path: &Path, column: Column) {
+        self.keep(path, &[column], move |text, row| {
+            number(text.trim_ascii()).into_iter().for_each(|value| row.set(column, value));
+        });
+    }
+
+    fn keep(&mut self, path: &Path, columns: &[Column], parse: impl FnMut(&[u8], &mut Reading) + 'static) {
+        if columns.iter().any(|&column| (self.wants)(column)) {
+            self.probes.keep(path, parse);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -137,7 +157,7 @@ mod tests {
         use Column::*;
         check(
             &V1,
-            |probes, root| open(probes, &dirs(root, "m", "a", "c", "")),
+            |probes, root| open(probes, &dirs(root, "m", "a", "c", ""), &|_| true),
             &[
                 (GroupUsage, 1000),
                 (GroupLimit, 209_715_200),
@@ -160,7 +180,7 @@ mod tests {
     #[test]
     fn v1_without_a_limit_has_none() {
         let files = [("m/memory.limit_in_bytes", "9223372036854771712\n")];
-        check(&files, |probes, root| open(probes, &dirs(root, "m", "", "", "")), &[]);
+        check(&files, |probes, root| open(probes, &dirs(root, "m", "", "", ""), &|_| true), &[]);
     }
 
     #[test]
@@ -180,7 +200,7 @@ mod tests {
         ];
         check(
             &files,
-            |probes, root| open(probes, &dirs(root, "g", "", "g", "g")),
+            |probes, root| open(probes, &dirs(root, "g", "", "g", "g"), &|_| true),
             &[
                 (GroupUsage, 1000),
                 (GroupAnon, 80),
@@ -204,8 +224,23 @@ mod tests {
         let files = [("u/cgroup.controllers", ""), ("u/cpu.stat", "usage_usec 3\nuser_usec 2\nsystem_usec 1\n")];
         check(
             &files,
-            |probes, root| open(probes, &dirs(root, "", "", "", "u")),
+            |probes, root| open(probes, &dirs(root, "", "", "", "u"), &|_| true),
             &[(Column::GroupCpuNs, 3000), (Column::GroupCpuUserNs, 2000), (Column::GroupCpuSystemNs, 1000)],
         );
+    }
+
+    #[test]
+    fn only_what_is_wanted_is_read() {
+        use Column::*;
+        let open = |probes: &mut Probes, root: &Path| {
+            open(probes, &dirs(root, "m", "a", "c", ""), &|column| {
+                matches!(column, GroupUsage | GroupSwap | GroupCpuNs)
+            });
+            let names: Vec<_> = probes.files.iter().filter_map(|file| file.path.file_name()?.to_str()).collect();
+            assert_eq!(names, ["memory.usage_in_bytes", "memory.stat", "cpuacct.usage"]);
+        };
+        let of_stat = [(GroupAnon, 80), (GroupFile, 70), (GroupSwap, 60)];
+        let later = [(GroupMajorFaults, 5), (GroupRefaultAnon, 41), (GroupRefaultFile, 42), (GroupCpuNs, 300)];
+        check(&V1, open, &[&[(GroupUsage, 1000)][..], &of_stat, &later].concat());
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     for (at, device) in watch.devices.placed().filter(|(_, device)| device.kind == DeviceKind::Group) {
         let Some(named) = watch.groups.iter().find(|named| named.name == device.name) else { continue };
         let mut own = Probes::none();
-        group::open(&mut own, &named.dirs);
+        group::open(&mut own, &named.dirs, &|column| NUMBERS.contains(&column));
         probes.notes.append(&mut own.notes);
         probes.groups.push(Group { at, files: own.files, row: Look::empty(0, 0) });
     }

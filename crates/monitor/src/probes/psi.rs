@@ -3,6 +3,7 @@
 //! Only the totals, in microseconds: the kernel's averages are over ten seconds and more, and would smear over trials.
 
 use super::Probes;
+use super::group::Wants;
 use crate::text::{fields, lines, number};
 use model::reading::{Column, Reading};
 use std::path::Path;
@@ -16,10 +17,15 @@ pub(super) fn open_host(probes: &mut Probes, proc_root: &Path) {
 }
 
 /// Opens the pressure of a group of the unified tree.
-pub(super) fn open_group(probes: &mut Probes, unified: &Path) {
-    keep(probes, &unified.join("cpu.pressure"), Column::GroupPsiCpuSome, None);
-    keep(probes, &unified.join("memory.pressure"), Column::GroupPsiMemSome, Some(Column::GroupPsiMemFull));
-    keep(probes, &unified.join("io.pressure"), Column::GroupPsiIoSome, Some(Column::GroupPsiIoFull));
+pub(super) fn open_group(probes: &mut Probes, unified: &Path, wants: Wants<'_>) {
+    let files = [
+        ("cpu.pressure", Column::GroupPsiCpuSome, None),
+        ("memory.pressure", Column::GroupPsiMemSome, Some(Column::GroupPsiMemFull)),
+        ("io.pressure", Column::GroupPsiIoSome, Some(Column::GroupPsiIoFull)),
+    ];
+    for (name, some, full) in files.into_iter().filter(|&(_, some, full)| wants(some) || full.is_some_and(wants)) {
+        keep(probes, &unified.join(name), some, full);
+    }
 }
 
 fn keep(probes: &mut Probes, path: &Path, some: Column, full: Option<Column>) {
@@ -66,7 +72,7 @@ mod tests {
         use Column::*;
         check(
             &[("cpu.pressure", CPU), ("memory.pressure", MEMORY), ("io.pressure", IO)],
-            open_group,
+            |probes, root| open_group(probes, root, &|_| true),
             &[
                 (GroupPsiCpuSome, 18_991_413),
                 (GroupPsiMemSome, 20),
