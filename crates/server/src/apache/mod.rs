@@ -16,6 +16,7 @@ mod refuse;
 mod render;
 mod settings;
 
+pub(crate) use check::canonical;
 pub(crate) use derived::DerivedControl;
 pub(crate) use in_place::{InPlaceControl, Watch};
 pub(crate) use install::Install;
