@@ -200,6 +200,7 @@ columns! {
     TcpActiveOpens "tcp.active_opens" Counter "/proc/net/snmp ActiveOpens: connections that went out.";
     WallNs "sampler.wall_ns" Gauge "CLOCK_REALTIME when this reading began: ns since 1970.";
     BootNs "sampler.boot_ns" Gauge "CLOCK_BOOTTIME when this reading began, ns: it goes on while the machine is suspended, when the clock of readings stands still.";
+    TreeRoot "tree.root" Gauge "Number of the server's first process; two readings with different ones are of two servers. Absent while there is none.";
 }
 
 /// How many columns a reading has.

@@ -2,6 +2,7 @@
 
 use crate::Nanos;
 use crate::device::Roster;
+use crate::process::Processes;
 use crate::reading::Look;
 use crate::run::{Anchor, HostFacts};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,8 @@ pub struct Chunk {
     pub anchor: Anchor,
     /// The looks, ascending in time.
     pub looks: Vec<Look>,
+    /// Every process at some of these looks, and at which: ascending, and none unless one of them was to be shown.
+    pub processes: Vec<(Nanos, Processes)>,
     /// Looks before these that nobody could write.
     pub lost: u64,
     /// What was to be said meanwhile, one sentence each.
@@ -115,8 +118,13 @@ mod tests {
     #[test]
     fn within_a_chunk_the_clock_may_be_set() {
         let anchor = Anchor { mono_ns: 10, wall_ns: 1000 };
-        let mut chunk =
-            Chunk { anchor, looks: vec![Look::empty(10, 0), Look::empty(20, 0)], lost: 0, notes: Vec::new() };
+        let mut chunk = Chunk {
+            anchor,
+            looks: vec![Look::empty(10, 0), Look::empty(20, 0)],
+            lost: 0,
+            notes: Vec::new(),
+            processes: Vec::new(),
+        };
         assert_eq!(chunk.anchor_at(25), anchor);
         for (look, wall) in chunk.looks.iter_mut().zip([1000, 77]) {
             look.reading.set(Column::WallNs, wall);

@@ -11,6 +11,10 @@ const PLAN_REFERENCE: &str = "docs/plan-reference.md";
 const PLAN_TEXT: &str = "crates/model/src/plan/text.rs";
 /// The part of it that reads loads.
 const LOAD_TEXT: &str = "crates/model/src/plan/text/load.rs";
+/// The part of it that reads servers.
+const SERVER_TEXT: &str = "crates/model/src/plan/text/server.rs";
+/// The part of it that reads changes to files.
+const CHANGES_TEXT: &str = "crates/model/src/plan/text/changes.rs";
 const DIAGNOSIS: &str = "docs/diagnosis.md";
 const CAUSES: &str = "crates/diagnosis/src/cause.rs";
 
@@ -61,7 +65,7 @@ pub(super) fn plan_keys(tree: &Tree) -> Vec<Violation> {
         .flat_map(|row| markdown::code_words(row.cells[0]).map(|key| (table(row.heading), key, row.line)))
         .collect();
     let mut known: Vec<_> = keys(code).into_iter().map(|key| (source, key)).collect();
-    if let Some((source, code)) = tree.file(LOAD_TEXT) {
+    for (source, code) in [SERVER_TEXT, LOAD_TEXT, CHANGES_TEXT].into_iter().filter_map(|part| tree.file(part)) {
         known.extend(keys(code).into_iter().map(|key| (source, key)));
     }
     let mut found = Vec::new();
@@ -124,7 +128,7 @@ fn keys(code: &str) -> Vec<(String, String, usize)> {
         let table = name.strip_suffix("Text").map(str::to_lowercase).unwrap_or_default();
         let mut renamed = None;
         for (index, text) in code[open..end].lines().enumerate() {
-            let text = text.trim();
+            let text = text.trim().trim_start_matches("pub(super) ");
             if let Some((_, rest)) = text.split_once("rename = \"") {
                 renamed = rest.split('"').next();
             } else if let Some((field, kind)) = text.strip_suffix(',').and_then(|text| text.split_once(": ")) {

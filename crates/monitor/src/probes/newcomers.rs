@@ -65,6 +65,11 @@ impl Newcomers {
         }
     }
 
+    /// The next scan lists the host's processes, whatever came since.
+    pub(super) fn list_next(&mut self) {
+        self.last = None;
+    }
+
     /// The numbers to be looked at.
     pub(super) fn numbers(&self) -> &[u32] {
         &self.numbers

@@ -30,7 +30,9 @@ impl Halves {
 
 /// A whole number in at most `digits` characters.
 pub(super) fn whole(value: f64, digits: usize, base: f64, halves: Halves) -> Option<Written> {
-    divide_until(value, base, |value| Some(integer(halves.round(value))).filter(|text| text.len() <= digits))
+    let limit = 10f64.powi(digits as i32);
+    let fits = |rounded: f64| rounded < limit && (rounded >= 0.0 || integer(rounded).len() <= digits);
+    divide_until(value, base, |value| Some(halves.round(value)).filter(|&rounded| fits(rounded)).map(integer))
 }
 
 /// A number in at most `digits` characters, with as many decimals as fit; zero has none.
@@ -38,6 +40,9 @@ pub(super) fn decimal(value: f64, digits: usize, base: f64, halves: Halves) -> O
     divide_until(value, base, |value| {
         if value == 0.0 {
             return Some("0".to_owned());
+        }
+        if value >= 10f64.powi(digits as i32) {
+            return None;
         }
         // The whole part of the number rounded to so many decimals, not the rounded number: 99.97 is tried as 99 first.
         let rounded = fixed(value, digits);
