@@ -24,6 +24,7 @@ metric-p99 = p99 ({ $unit })
 metric-cpu-per-answer = CPU ({ $unit })
 metric-memory-peak = メモリ
 metrics-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大で、小さいほど良い値です。指標ごとに別の問いで、区間はセル全体では同時に成り立ちますが、指標どうしでは別々です。
+metrics-alone-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大です。
 row-verdict = 判定
 role-baseline = 基準
 role-again = A/A
@@ -49,11 +50,92 @@ compared-once = 1 秒あたりのリクエスト数は基準の { $ratio } 倍�
 compared-unanswered = 基準が応答した { $blocks } ブロックのすべてで正常な応答がまったくなく、1 秒あたりのリクエスト数は基準の { $ratio } 倍
 compared-and-judged = { $compared }。判定: { $judgement }。
 noise-floor = A/A: 同じ設定のまま基準をもう一度測ると { $ratio } 倍（{ $low }〜{ $high }）でした。何も変えていないので、この測定では { $floor } 倍までの差をノイズと区別できません。
+noise-split = 同じセルでも試行ごとにスループットは { $sd } % ばらつきます（ブロックに共通の変動を除いた標準偏差）。その分散の { $restart } % はサーバーの起動ごと、{ $window } % は測定時間内の秒ごと、{ $request } % は個々のリクエストによるものです。
+noise-split-short = 同じセルでも試行ごとにスループットは { $sd } % ばらつきます（ブロックに共通の変動を除いた標準偏差）。その分散の { $request } % は個々のリクエストによるものです。5 秒未満の測定では、残りの { $restart } % のうちサーバーの起動ごとの分を区別できません。
+noise-of-requests = ばらつきを減らすには、測定時間を延ばしてリクエストを増やすのが最も有効です。
+noise-of-windows = ばらつきを減らすには、測定時間を延ばすのが最も有効です。
+noise-of-either = 測定時間を延ばせば、それでばらつきが減るかどうかが分かります。ブロックを増やせば必ず減ります。
+noise-of-restarts = ばらつきを減らすにはブロックを増やします。測定時間を延ばしても減りません。
 judged-together = { $n } 個の区間は、全部まとめて { $confidence } % の信頼度で成り立ちます。そのため一つだけのときより広く、差はHolmの方法で判定しています。
 judged-looks = 全部決着したところで終わる測定で、途中で { $looks } 回まで判定できます。区間と判定は、全回を通して { $confidence } % の信頼度で成り立ちます。
 judged-decided = { $blocks } ブロックで全部決着しました。
 judged-early = { $blocks } ブロックで時間がなくなり、まだ決着していない比較があります。
 judged-undecided = 上限の { $blocks } ブロックでも、まだ決着していない比較があります。
+
+# ---- 計画の問い ----
+section-contrasts = 計画の問いへの答え
+contrast-sides = { $against } に対する { $of }
+contrast-compared = 1 秒あたりのリクエスト数は { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
+contrast-once = 1 秒あたりのリクエスト数は { $ratio } 倍（1 ブロックのみのため信頼区間なし）
+contrast-unanswered = 相手側が応答した { $blocks } ブロックのすべてで正常な応答のまったくないセルがあり、1 秒あたりのリクエスト数は { $ratio } 倍
+contrast-none = すべてのセルに正常な応答のあるブロックがないため、何も言えません。
+interaction-compared = 合わせると、それぞれの効果から予想される値の { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
+interaction-once = 合わせると、それぞれの効果から予想される値の { $ratio } 倍（1 ブロックのみのため信頼区間なし）
+interaction-unanswered = { $blocks } ブロックのすべてで正常な応答のまったくないセルがあり、比 { $ratio } に意味はありません
+interaction-more = 相乗
+interaction-less = 相殺
+interaction-independent = 独立
+interaction-independent-long = 独立（組み合わせの効果は { $margin } % 未満）
+effect-levels = { $from } → { $to }
+effect-aliases = 次の効果と区別できません: { $effects }。
+alias-reversed = { $effect }（逆向き）
+design-full = 因子: { $factors }。水準のすべての組み合わせをセルにしています（{ $cells } 個）。
+design-fraction = 因子: { $factors }。水準の組み合わせ { $all } 通りのうち { $cells } 通りを測っています: { $made }。
+design-resolution-3 = 分解能 III: 1 因子の効果を、ほかの 2 因子の組み合わせの効果と区別できません。見つかった効果は別の計画で確かめてください。
+design-resolution-4 = 分解能 IV: 1 因子の効果は 2 因子の組み合わせの効果と区別できますが、2 因子の組み合わせどうしは区別できません。
+design-resolution-5 = 分解能 { $resolution }: 1 因子の効果と 2 因子の組み合わせの効果は、より多くの因子の組み合わせとだけ混ざります。
+design-effects = 1 因子の効果は、ほかの因子の全水準にわたる平均です。組み合わせの効果は、因子どうしが独立な場合からのずれです。
+contrasts-note = 幾何平均の比です。1 秒あたりのリクエスト数以外は小さいほど良い値で、指標ごとに別の問いです。
+ratio-p50 = 中央値
+ratio-p99 = p99
+ratio-cpu-per-answer = 1 応答の CPU
+ratio-memory-peak = メモリ
+
+# ---- 数値を変えた測定 ----
+section-sweep = 数値とスループット
+row-law = 法則による r/s
+row-left-out = 除外
+sweep-note = r/s は試行の幾何平均で、区間は値ごとのものです。法則は対数の最小二乗（レーベンバーグ・マーカート法）で当てはめ、その区間はブロック単位の再抽出によります。
+sweep-axes = { $over } に対する r/s
+sweep-measured = 実測
+sweep-by-law = 法則
+sweep-law = 法則（USL、{ $points } 個の値、{ $blocks } ブロック）: 1 のとき { $lambda } r/s。順番待ち（σ）の損失が { $sigma } %（{ $slow }〜{ $shigh } %）、互いの調整（κ）の損失が { $kappa } %（{ $klow }〜{ $khigh } %）。
+sweep-law-alone = 法則（USL、{ $points } 個の値、{ $blocks } ブロック）: 1 のとき { $lambda } r/s。順番待ち（σ）の損失が { $sigma } %、互いの調整（κ）の損失が { $kappa } %。
+sweep-few-blocks = { $blocks } ブロックでは、これらの数値と頂点の範囲を示せません。4 ブロック必要です。
+sweep-peak = 最大のスループットは { $over } { $peak }（{ $low }〜{ $high }）のときで、法則では { $rate } r/s です。
+sweep-no-peak = { $over } { $most } までに頂点はなく、スループットはまだ増えているか、横ばいです。
+sweep-knee = { $knee } 接続までは、スループットの増加が応答時間の悪化を上回ります（スループット÷応答時間が最大になる膝の位置）。
+sweep-miss = 法則と実測は典型的に { $miss } % ずれています。ワーカー数の上限など、別の要因で曲線が曲がっています。法則ではなく表を見てください。
+sweep-cliff = 崖: { $over } { $before } から { $behind } の間でスループットが { $left } % に落ちます。この種の法則ではありえない落ち方です。その先のセルで何が限界だったかは下に示し、法則は手前の値にだけ当てはめます。
+sweep-no-law = 法則は当てはめていません。失敗もスワップもなく応答した値が 4 個必要です。
+sweep-left-silent = 応答なし
+sweep-left-failed = 失敗あり
+sweep-left-swapped = スワップ
+sweep-left-behind = 崖の先
+
+# ---- 別々の測定の比較 ----
+section-between = A に対する B
+between-first = A
+between-second = B
+between-not-interleaved = これらの測定は交互に行われていません。開始時刻は { $gap } 離れており、その間にマシンに起きた変化も以下の差に含まれます。
+between-rule = そのため区間は 1 回の測定内より広くしてあります。続けて測った場合の { $trials } 試行の間に、1 試行あたり { $walk } % のランダムウォークと { $trend } % の傾向を見込み、それだけで { $allowance } % の差になりえます。測定の間の長い時間に起きた変化は見込んでいません。
+between-own-walk = ランダムウォークの大きさは、これらの測定自体のブロック間の変動によります（最低でも { $usual } % を見込みます）。
+between-better = より小さな差を見るには、両方の設定を 1 つの計画に入れてください。
+between-compared = 1 秒あたりのリクエスト数は { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、試行数 { $first } と { $second }）
+between-alone = 1 秒あたりのリクエスト数は { $ratio } 倍（試行が 1 回、またはすべて同じ値のため信頼区間なし、試行数 { $first } と { $second }）
+between-nothing = 正常な応答のない側があるため、何も言えません。
+between-note = 幾何平均の比（A に対する B）です。1 秒あたりのリクエスト数以外は小さいほど良い値で、指標ごとに別の問いです。
+between-machine = マシンが同じではありません: { $first } / { $second }。差はマシンの違いかもしれません。
+between-load = 「{ $cell }」の負荷が違います: { $first } / { $second }。別の問いへの答えです。
+between-host = ホスト名が同じではありません: { $first } / { $second }。
+between-kernel = カーネルが同じではありません: { $first } / { $second }。
+between-version = webdyno のバージョンが同じではありません: { $first } / { $second }。
+between-server = サーバーのバージョンが同じではありません: { $first } / { $second }。
+between-placement = サーバーと負荷生成の CPU の割り当てが違います（サーバー、負荷）: { $first } / { $second }。
+between-confinement = サーバーの制限（メモリー、スワップ）が違います: { $first } / { $second }。
+between-warmup = 準備運転が違います: { $first } / { $second }。
+between-settings = 「{ $cell }」のディレクティブが違います: { $first } / { $second }。
+between-only = 片方にしかないセル: { $cells }。
 
 # ---- 注意 ----
 warn-incomplete = この測定は最後まで終わっていません（{ $planned } 試行のうち { $made } 試行のみ）。
@@ -78,7 +160,7 @@ warn-generator-share = 負荷生成側がサーバーと同じ CPU を使い、�
 doubt-little = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
-    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
+    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed }（{ $deviation } %）です。集計されないリクエストに時間が使われた可能性があります。
 doubt-concurrency = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
@@ -87,6 +169,14 @@ doubt-generator = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
     }、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
+doubt-warm-up = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、サーバーが温まる前に測定が始まっています。最初の { $seconds } 秒でスループットが { $pull } % 動きました。その分だけ準備運転を長くしてください。
+doubt-drift = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、スループットが安定していません。測定時間内に最大 { $drift } % 変わりました。準備運転と測定時間を長くし、その間に増え続けるものやたまるものがないか調べてください。
 doubt-few-waves = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で

@@ -76,6 +76,7 @@ fn run(args: &[OsString]) -> Exit {
         Command::Ab(flags) => return command::ab::run(&flags.words),
         Command::Watch(flags) => return command::watch::run(Name::Webdyno, &flags.words),
         Command::Report(flags) => command::report::run(&flags),
+        Command::Compare(flags) => command::compare::run(&flags),
         Command::Import(flags) => command::import::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore(flags) => command::restore::run(&flags),

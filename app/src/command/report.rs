@@ -30,7 +30,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
 }
 
 /// An id that fits no run, or several, is a mistake in what was typed; what fails after this is the store's.
-fn exactly_one(store: &Store, id: &str) -> anyhow::Result<()> {
+pub(crate) fn exactly_one(store: &Store, id: &str) -> anyhow::Result<()> {
     let runs = store.runs()?;
     let fit: Vec<&str> = runs.iter().map(|run| run.id.as_str()).filter(|run| run.starts_with(id)).collect();
     match fit.as_slice() {
@@ -186,13 +186,15 @@ fn exit(view: &View) -> Exit {
     if nothing {
         return Exit::Inconclusive;
     }
-    let candidates = view.cells.iter().filter(|cell| cell.role == Role::Candidate);
-    let verdicts: Vec<&str> = candidates
-        .map(|cell| {
-            cell.comparison.as_ref().map_or("verdict-inconclusive", |comparison| comparison.verdict.id.as_str())
-        })
-        .collect();
-    let any = |id: &str| verdicts.contains(&id);
+    let of_cells = view.cells.iter().filter(|cell| cell.role == Role::Candidate).map(|cell| cell.comparison.as_ref());
+    // What factors do together is neither better nor worse.
+    let sides = view.contrasts.iter().filter(|contrast| !contrast.is_interaction);
+    let of_contrasts = sides.map(|contrast| contrast.comparison.as_ref());
+    let asked: Vec<_> = if view.contrasts.is_empty() { of_cells.collect() } else { of_contrasts.collect() };
+    let verdict = |comparison: &report::view::ComparisonView| comparison.verdict.id.clone();
+    let verdicts: Vec<String> =
+        asked.into_iter().map(|it| it.map_or("verdict-inconclusive".to_owned(), verdict)).collect();
+    let any = |id: &str| verdicts.iter().any(|verdict| verdict == id);
     if verdicts.is_empty() || any("verdict-better") {
         Exit::Done
     } else if any("verdict-inconclusive") {

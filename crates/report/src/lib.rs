@@ -5,6 +5,7 @@
 //! knows who asked.
 
 pub mod ab;
+pub mod between;
 mod escape;
 pub mod html;
 pub mod import;
