@@ -9,6 +9,7 @@ mod derived;
 mod in_place;
 mod install;
 mod instance;
+mod keeping;
 mod machine;
 mod overridden;
 mod pages;
