@@ -51,7 +51,7 @@ impl From<Exit> for ExitCode {
 /// The exit of an error, by what is to blame.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     match error.downcast_ref::<ExperimentError>() {
-        Some(ExperimentError::Plan { .. }) => Exit::Usage,
+        Some(ExperimentError::Plan { .. } | ExperimentError::Files { .. }) => Exit::Usage,
         Some(ExperimentError::Server(error)) => of_server(error),
         Some(ExperimentError::Load(error)) => of_load(error),
         Some(ExperimentError::NoAnswer { .. }) => Exit::Server,
@@ -82,12 +82,15 @@ fn of_server(error: &ServerError) -> Exit {
     match error {
         ServerError::Directive { .. }
         | ServerError::Configuration { .. }
+        | ServerError::Machine { .. }
         | ServerError::NoFolder { .. }
         | ServerError::Unreadable { .. }
         | ServerError::WrongReady { .. } => Exit::Usage,
-        ServerError::PortInUse { .. } | ServerError::OwnFolder(_) | ServerError::Io { .. } | ServerError::Host(_) => {
-            Exit::Environment
-        }
+        ServerError::PortInUse { .. }
+        | ServerError::OwnFolder(_)
+        | ServerError::Changed { .. }
+        | ServerError::Io { .. } => Exit::Environment,
+        ServerError::Host(error) if !matches!(error, HostError::Service(_)) => Exit::Environment,
         _ => Exit::Server,
     }
 }

@@ -194,18 +194,23 @@ fn a_full_disk_is_one_line_and_the_screen_goes_on() {
     assert_eq!(done.err.matches("No space left on device").count(), 1, "{done:?}");
     let done = tool.run(&["watch", "-l", "--output", "/no/such/file", "1", "2"]);
     assert_eq!((done.code, done.out.as_str()), (5, ""), "{done:?}");
-    assert_eq!(done.err, "webdyno: cannot write /no/such/file: No such file or directory\n");
+    let said =
+        "webdyno: cannot write /no/such/file: No such file or directory; give --output a file that can be written\n";
+    assert_eq!(done.err, said);
 }
 
 #[test]
-fn without_privileges_it_says_once_what_is_missing() {
+fn without_privileges_it_says_once_what_is_missing_when_it_matters() {
     if !tool::is_root() {
         testkit::skip::not_here("not root: this process has no privileges to lose");
         return;
     }
     let tool = Tool::new();
+    // A row that was late for it would be a reason to tell; on a busy machine there may be one.
     let done = tool.run_as_nobody(&["watch", "-l", "1", "2"]);
     assert_eq!((done.code, rows(&done.out).len()), (0, 2), "{done:?}");
+    assert_eq!(done.err.contains("real-time priority"), done.out.contains(" late "), "{done:?}");
+    let done = tool.run_as_nobody(&["watch", "--metrics", "0", "-l", "1", "2"]);
     assert_eq!(done.err.matches("real-time priority").count(), 1, "{done:?}");
 }
 
@@ -224,4 +229,71 @@ fn a_sampler_that_is_killed_is_replaced_and_no_time_is_missing() {
     assert!(said.contains("the sampler was ended by signal 9 before it was told to"), "{said}");
     assert!(said.contains("another one goes on"), "{said}");
     assert!(rest.lines().count() >= 3, "{rest}");
+}
+
+#[test]
+fn an_interface_that_comes_and_goes_costs_dashes_alone() {
+    if !tool::is_root() {
+        return testkit::skip::not_here("no interface comes and goes: a network namespace needs root");
+    }
+    let tool = Tool::new();
+    let program = tool.command(&["watch", "-n", "-N", "total,wdv0", "-d", "-f", "1"]);
+    let mut command = Command::new("unshare");
+    let script = "ip link set lo up && ip link add wdv0 type veth peer name wdv1 && exec \"$@\"";
+    command.args(["--net", "sh", "-c", script, "sh"]).arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    let mut watching = Watching::new(command);
+    if watching.child.try_wait().expect("our own child").is_some_and(|status| !status.success()) {
+        return testkit::skip::not_here("no interface comes and goes: no network namespace, or no veth in it");
+    }
+    let link = |words: &[&str]| {
+        let pid = watching.child.id().to_string();
+        let done = Command::new("nsenter").args(["-t", &pid, "-n", "ip", "link"]).args(words).status();
+        assert!(done.is_ok_and(|done| done.success()), "{words:?}");
+    };
+    let out = &mut watching.out;
+    // Of the row, what stands under the interface alone.
+    let mut until = |what: &str, gone: bool| {
+        for _ in 0..30 {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("text");
+            let Some((total, rest)) = line.split_once(':').filter(|_| !line.contains("recv")) else { continue };
+            let own = rest.split('|').next().unwrap_or_default();
+            assert!(!total.contains(['k', 'M', 'G']) && !own.contains(['k', 'M', 'G']), "nothing was sent: {line}");
+            if own.contains('-') == gone {
+                return;
+            }
+        }
+        panic!("no row in which {what}");
+    };
+    until("it is there", false);
+    link(&["del", "wdv0"]);
+    until("it has gone", true);
+    link(&["add", "wdv0", "type", "veth", "peer", "name", "wdv1"]);
+    until("it is there again", false);
+    watching.signal(Signal::TERM);
+    let (code, _, said) = watching.end();
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn a_loop_device_that_loses_its_file_is_still_shown() {
+    let tool = Tool::new();
+    let image = tool.path("image");
+    std::fs::write(&image, vec![0; 1 << 20]).expect("a file");
+    let loops = |words: &[&str]| Command::new("losetup").args(words).arg(&image).stderr(Stdio::null()).output();
+    let made = loops(&["--find", "--show"]).ok().filter(|made| made.status.success());
+    let Some(made) = made else {
+        return testkit::skip::not_here("no loop device comes and goes: none can be made here");
+    };
+    let device = String::from_utf8(made.stdout).expect("text").trim().to_owned();
+    let mut watching = Watching::new(tool.command(&["watch", "-d", "-D", &device, "1", "4"]));
+    (0..3).for_each(|_| drop(watching.line()));
+    let done = Command::new("losetup").args(["--detach", &device]).status();
+    assert!(done.is_ok_and(|done| done.success()));
+    let (code, rest, said) = watching.end();
+    assert_eq!((code, rest.lines().count()), (Some(0), 3), "{said} {rest}");
+    assert!(!rest.contains(['M', 'G']), "{rest}");
 }

@@ -132,3 +132,61 @@ fn a_port_that_cannot_be_had_is_one_line() {
     assert_eq!(done.code, 2, "{done:?}");
     assert!(done.err.contains("--metrics takes a port"), "{done:?}");
 }
+
+#[test]
+fn processes_on_top_are_recorded() {
+    let tool = Tool::new();
+    let options = ["--top-cpu", "--top-mem", "--top-io-adv", "--top-oom", "-l"];
+    let done = tool.run(&[&["watch", "--record"], &options[..], &["1", "3"]].concat());
+    assert_eq!(done.code, 0, "{done:?}");
+    let replayed = tool.run(&["watch", "--replay", "latest"]);
+    assert_eq!((replayed.code, replayed.out.as_str()), (0, done.out.as_str()), "{}", replayed.err);
+    let widths: Vec<usize> = done.out.lines().skip(2).map(|row| row.trim().len()).collect();
+    assert!(widths.len() == 3 && widths.iter().all(|&width| width > 60), "somebody has memory: {}", done.out);
+    // Others of them, of which as much is known.
+    let other = tool.run(&["watch", "--replay", "latest", "--top-childwait", "--top-cpu-adv", "2"]);
+    assert_eq!((other.code, other.out.lines().count()), (0, 4), "{other:?}");
+}
+
+#[test]
+fn what_cannot_be_kept_is_not_begun() {
+    let tool = Tool::new();
+    let file = tool.path("no/such/folder/rows");
+    let file = file.to_str().expect("a path");
+    let check = |args: &[&str], code: i32, expected: &str| {
+        let done = tool.run(&[&["watch"], args, &["1", "1"]].concat());
+        assert_eq!((done.code, done.out.as_str(), done.err.lines().count()), (code, "", 1), "{done:?}");
+        assert!(done.err.contains(expected), "{done:?}");
+    };
+    check(&["--record", "--metrics", "foo"], 2, "--metrics takes a port");
+    assert!(!tool.path("store.sqlite").exists(), "nothing was begun");
+    check(&["--output", file], 5, "No such file or directory; give --output a file that can be written");
+    check(&["--record", "--store", "/proc/none/store"], 6, "/proc/none/store: cannot make the folder of the store: ");
+    check(&["--record", "--store", "/"], 6, "webdyno: /: ");
+}
+
+#[test]
+fn a_store_on_a_full_disk_is_one_line() {
+    if !tool::is_root() {
+        return testkit::skip::not_here("no small disk: mounting one needs root");
+    }
+    let tool = Tool::new();
+    let disk = tool.path("disk");
+    std::fs::create_dir(&disk).expect("a folder");
+    // Of any size between nothing and what a store takes, SQLite fails at another place.
+    for kib in [4, 16, 36, 48, 64] {
+        let script =
+            format!("mount -t tmpfs -o size={kib}k tmpfs \"$1\" && exec \"$2\" watch --record --store \"$1/s\" -l 1 1");
+        let program = tool.command(&[]);
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script, "sh"]).arg(&disk).arg(program.get_program()).env("LC_ALL", "C");
+        let done = Finished::of(&command.output().expect("unshare runs"));
+        if done.err.contains("mount") {
+            return testkit::skip::not_here("no mount namespace for a small disk");
+        }
+        assert_eq!(done.code, 6, "{kib} KiB: {done:?}");
+        let said: Vec<&str> = done.err.lines().filter(|line| line.contains("disk full")).collect();
+        assert_eq!(said.len(), 1, "{kib} KiB: {done:?}");
+        assert!(said[0].contains("/disk/s: disk full") && !done.err.contains("I/O"), "{kib} KiB: {done:?}");
+    }
+}

@@ -122,3 +122,14 @@ fn without_a_terminal_it_is_refused() {
     assert_eq!((done.code, done.out.as_str()), (2, ""), "{done:?}");
     assert_eq!(done.err, "webdyno: --screen needs a terminal; without it there are rows\n");
 }
+
+#[test]
+fn rows_end_with_their_terminal_and_their_recording_is_whole() {
+    let tool = Tool::new();
+    let mut command = tool.command(&["watch", "--record", "-l", "1"]);
+    command.env("TERM", "xterm");
+    let mut terminal = Terminal::of(command);
+    terminal.until("recording ").until("15m");
+    assert_eq!(terminal.hang_up(), Some(0));
+    assert!(tool.run(&["runs", "--json"]).out.contains("\"complete\""), "{}", tool.run(&["runs"]).out);
+}

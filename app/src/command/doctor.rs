@@ -10,7 +10,7 @@ use model::SECOND;
 use model::run::HostFacts;
 use monitor::{Sampler, Watch};
 use rustix::process::{Resource, getrlimit};
-use server::{Installed, ServerError};
+use server::{Installed, OwnApache, ServerError};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,7 @@ pub(crate) fn run(flags: &DoctorFlags) -> anyhow::Result<Exit> {
     findings.extend([groups(), swap(), files(), ports()]);
     findings.extend(sampler());
     findings.push(found("Apache", server::installed_apache()));
+    findings.extend(own_apache(server::own_apache()));
     findings.push(found("nginx", server::installed_nginx()));
     findings.push(store(flags));
     findings.push(left_behind());
@@ -216,6 +217,27 @@ fn sampler() -> Vec<Finding> {
         }
         Err(error) => vec![Finding::missing("sampler", error, "nothing can be watched until this is mended")],
     }
+}
+
+/// What can be done with the machine's own configuration; nothing where there is no Apache, which is said already.
+fn own_apache(found: Result<OwnApache, ServerError>) -> Option<Finding> {
+    const TOPIC: &str = "own Apache";
+    let OwnApache { main, ports, is_running } = match found {
+        Ok(found) => found,
+        Err(ServerError::NoProgram(why)) if why.contains("usually is") => return None,
+        Err(error) => {
+            let remedy = "correct it, or run as a user who may read it: plans with `from` or `in_place` need it";
+            return Some(Finding::limited(TOPIC, error.to_string(), remedy));
+        }
+    };
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let says =
+        format!("{} (ports {}) can be measured as a private copy: from = \"{0}\"", main.display(), ports.join(", "));
+    Some(match (is_running, rustix::process::geteuid().is_root()) {
+        (true, true) => Finding::ok(TOPIC, format!("{says}; or as it runs: in_place = true")),
+        (true, false) => Finding::limited(TOPIC, says, "root can measure the running server, too: in_place = true"),
+        (false, _) => Finding::ok(TOPIC, format!("{says}; it does not run now")),
+    })
 }
 
 fn found(topic: &'static str, found: Result<Installed, ServerError>) -> Finding {

@@ -1,5 +1,6 @@
 //! `webdyno run`: a plan becomes a stored run, and the run a report.
 
+use super::load::operated::{self, Operated};
 use super::report;
 use crate::exit::Exit;
 use crate::flags::RunFlags;
@@ -10,7 +11,7 @@ use crate::say::{print, tell};
 use anyhow::{Context, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, World};
 use host::HostError;
-use model::plan::{Options, Plan, ServerSpec, Warmup};
+use model::plan::{Changes, Edit, FileChange, Options, Plan, ServerSpec, Warmup};
 use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
 }
 
 fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
+    consented(&orders.plan, flags)?;
     let mut store = Store::open(&report::store_path(&flags.store)?)?;
     let ended = in_world(flags.plain, |world, on_event| experiment::run(orders, world, &mut store, on_event))?;
     let end = settle(ended)?;
@@ -86,6 +88,13 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
         }
         RunEnd::Complete | RunEnd::Unfinished => exit,
     }
+}
+
+/// What the machine's own server goes through is its operator's to decide.
+fn consented(plan: &Plan, flags: &RunFlags) -> anyhow::Result<()> {
+    let Some(existing) = plan.in_place() else { return Ok(()) };
+    let main = server::main_file(existing)?.display().to_string();
+    operated::in_place(&Operated { named: &flags.i_operate, store: &flags.store, remember: true }, &main)
 }
 
 /// How the run itself ended decides; trouble with showing it is only said.
@@ -169,6 +178,13 @@ fn outline(orders: &Orders) -> String {
     if let Some(bytes) = orders.make_swap {
         line(format!("a temporary swap file of {}", units::short_bytes(bytes)));
     }
+    if let Some(existing) = plan.in_place() {
+        let main =
+            server::main_file(existing).map_or_else(|_| "the machine".to_owned(), |main| main.display().to_string());
+        line(format!(
+            "in place: the running server of {main} gets a drop-in, restarts for every trial, and has everything back at the end"
+        ));
+    }
     for step in &plan.build {
         line(format!("builds: {}", step.command.join(" ")));
     }
@@ -191,6 +207,13 @@ fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
         for directive in &plan.variant(cell).directives {
             line(format!("    {}", directive.text.trim()));
         }
+        let Changes { files, sysctl } = plan.changes.and(&plan.variant(cell).changes);
+        for file in &files {
+            changed(file).into_iter().for_each(|text| line(format!("    {text}")));
+        }
+        for (name, setting) in &sysctl {
+            line(format!("    {name} = {}", setting.value));
+        }
     }
 }
 
@@ -208,6 +231,24 @@ fn questions(plan: &Plan, line: &mut impl FnMut(String)) {
             line(format!("    cannot be told from {}", alias.factors.join(" × ")));
         }
     }
+}
+
+/// What becomes of a file, a line each.
+fn changed(file: &FileChange) -> Vec<String> {
+    let path = file.path.display();
+    let mut said = match &file.edit {
+        Edit::Content(content) => vec![format!("{path} becomes {} lines of the plan's", content.lines().count())],
+        Edit::Copy(from) => vec![format!("{path} becomes a copy of {}", from.display())],
+        Edit::Change { replace, append } => {
+            let replaced = replace.iter().flat_map(|(old, new)| [format!("- {old}"), format!("+ {new}")]);
+            let added = append.lines().map(|text| format!("+ {text}"));
+            std::iter::once(format!("{path}:")).chain(replaced).chain(added).collect()
+        }
+    };
+    if !file.reload.is_empty() {
+        said.push(format!("then runs: {}", file.reload.join(" ")));
+    }
+    said
 }
 
 /// A seed nobody chose; 32 bits, so that it can be typed again.

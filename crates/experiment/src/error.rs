@@ -16,6 +16,16 @@ pub enum ExperimentError {
         /// One sentence.
         what: String,
     },
+    /// A file that the plan changes cannot be changed so.
+    #[error("{}:{line}: files: {what}", file.display())]
+    Files {
+        /// The plan.
+        file: PathBuf,
+        /// Line of the change.
+        line: usize,
+        /// One sentence.
+        what: String,
+    },
     /// The server could not be run.
     #[error(transparent)]
     Server(#[from] server::ServerError),

@@ -4,6 +4,7 @@
 //! Progress leaves as [`Event`] values; what to show of them is the caller's affair.
 
 mod build;
+mod changes;
 mod error;
 mod event;
 mod find;

@@ -2,6 +2,7 @@
 
 use crate::ExperimentError;
 use crate::build::build;
+use crate::changes::Changer;
 use crate::event::Event;
 use crate::placement::Placement;
 use crate::schedule::blocks;
@@ -85,7 +86,8 @@ pub fn run(
             enough_swap(confine, 0)?;
         }
         let stage = Built::new(orders, world, host, on_event)?;
-        let bench = stage.bench(world, host);
+        let mut bench = stage.bench(world, host);
+        bench.changer = Some(Changer::take(&stage.plan, host)?);
         bench.rehearse()?;
         if interrupted.load(Ordering::Relaxed) {
             return Ok(RunEnd::Interrupted);
@@ -170,7 +172,11 @@ impl Built {
         let folder = host.temporary_dir()?;
         let plan = orders.plan.in_folder(&folder);
         build(&plan, host, &folder, world.interrupted, on_event)?;
-        let placement = if plan.split { Placement::split() } else { Placement::default() };
+        let mut placement = if plan.split { Placement::split() } else { Placement::default() };
+        if plan.in_place().is_some() {
+            // Where the machine's own server runs is not ours to say.
+            placement.server = Vec::new();
+        }
         let control = server::control(&plan.server, &plan.file)
             .ok_or_else(|| ExperimentError::Missing("a server that is not ours cannot be started".to_owned()))?;
         Ok(Built { plan, folder, placement, control })
@@ -185,6 +191,7 @@ impl Built {
             directory: self.folder.clone(),
             placement: &self.placement,
             interrupted: world.interrupted,
+            changer: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! store and the environment, a load that cannot be started included, end the run.
 
 use crate::ExperimentError;
+use crate::changes::{self, Changer};
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
 use crate::placement::Placement;
@@ -11,7 +12,7 @@ use crate::single::empty;
 use host::{Group, Host};
 use load::{LoadError, Target};
 use model::load::LoadResult;
-use model::plan::{Cell, Plan};
+use model::plan::{Cell, LoadSpec, Plan, TlsSpec, Verify};
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use server::{Control, Place, Running, ServerError};
@@ -35,6 +36,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) directory: PathBuf,
     pub(crate) placement: &'a Placement,
     pub(crate) interrupted: &'a AtomicBool,
+    /// Files and settings of the machine; `None` when nothing is to be changed.
+    pub(crate) changer: Option<Changer<'a>>,
 }
 
 /// A started server in its group, if it has one.
@@ -59,6 +62,7 @@ impl Bench<'_> {
 
     /// Asks the server what it thinks of every variant without starting it.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
+        changes::check(self.plan)?;
         for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
             let name = format!("check{number}");
             self.control.check(&self.folder(&name)?, self.plan.variant(cell))?;
@@ -77,6 +81,7 @@ impl Bench<'_> {
         let name = format!("trial{}", slot.number);
         let mut stage = match self.start(&name, cell)? {
             Ok(stage) => stage,
+            Err(error) if error.ends_the_run() => return Err(error.into()),
             Err(error) => {
                 trial.outcome = Outcome::Invalid(error.to_string());
                 return Ok(trial);
@@ -110,6 +115,10 @@ impl Bench<'_> {
     fn start(&self, name: &str, cell: &Cell) -> Result<Result<Stage, ServerError>, ExperimentError> {
         let group = self.plan.confine.as_ref().map(|confine| self.host.group(name, confine)).transpose()?;
         let directory = self.folder(name)?;
+        let variant = self.plan.variant(cell);
+        if let Some(changer) = &self.changer {
+            changer.apply(self.plan, variant)?;
+        }
         let place = Place {
             host: self.host,
             group: group.as_ref(),
@@ -118,7 +127,7 @@ impl Bench<'_> {
             exe: self.exe,
             ready_timeout: READY_TIMEOUT,
         };
-        Ok(match self.control.start(&place, self.plan.variant(cell)) {
+        Ok(match self.control.start(&place, variant) {
             Ok(running) => Ok(Stage { running, group }),
             Err(error) => {
                 if let Some(group) = group {
@@ -151,9 +160,8 @@ impl Bench<'_> {
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<(LoadResult, Option<Stop>), LoadError> {
-        let address = stage.running.address;
-        let target = Target::new(address, &address.to_string());
-        let spec = self.plan.load(cell);
+        let target = stage.target();
+        let spec = &stage.spoken(self.plan.load(cell));
         let post = Post {
             target: &target,
             cpus: &self.placement.load,
@@ -186,6 +194,26 @@ impl Stage {
             port: Some(self.running.address.port()),
             ..Watch::default()
         }
+    }
+
+    /// Where the load goes, and whom it asks for.
+    fn target(&self) -> Target {
+        let address = self.running.address;
+        Target::new(address, self.running.host.as_ref().unwrap_or(&address.to_string()))
+    }
+
+    /// The load as the server wants it spoken: through TLS where it does so. Nobody's certificate is doubted on loopback.
+    fn spoken(&self, spec: &LoadSpec) -> LoadSpec {
+        let server_name = || self.running.host.clone().unwrap_or_else(|| "localhost".to_owned());
+        let tls = self.running.tls.then(|| TlsSpec {
+            server_name: server_name(),
+            verify: Verify::Nothing,
+            version: None,
+            suites: Vec::new(),
+            client: None,
+            resume: true,
+        });
+        LoadSpec { tls: tls.or_else(|| spec.tls.clone()), ..spec.clone() }
     }
 
     fn stop(self) -> Result<(), ExperimentError> {

@@ -58,6 +58,37 @@ pub enum HostError {
         /// What did not, one sentence each.
         failed: Vec<String>,
     },
+    /// Somebody else has changed a file that the run had changed.
+    #[error("{} was changed by somebody else while webdyno worked with it; that change is kept, and the run ends", .0.display())]
+    Changed(PathBuf),
+    /// A setting of the kernel cannot be read or written; the sentence says why.
+    #[error("{name}: {why}")]
+    Sysctl {
+        /// Its name, with dots.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Another run works on the same server, or has not given it back yet.
+    #[error(
+        "the run {run} {} the server of {}; {}",
+        if *alive { "works on" } else { "was killed while it worked on" },
+        server.display(),
+        if *alive { "let it end first".to_owned() } else { format!("`webdyno restore` gives it back (if no journal of it is left, delete {})", place.display()) }
+    )]
+    ServerTaken {
+        /// What tells the server from others.
+        server: PathBuf,
+        /// The other run.
+        run: String,
+        /// Whether it goes on.
+        alive: bool,
+        /// The file that says so.
+        place: PathBuf,
+    },
+    /// A server of the machine's would not begin anew; the sentence says why.
+    #[error("{0}")]
+    Service(String),
     /// The run's [`Host`](crate::Host) was closed, so that nothing more may be changed.
     #[error("this run has given everything back and may change nothing more")]
     Closed,

@@ -2,14 +2,18 @@
 //!
 //! It only puts the pieces in order: first the guardian, then the journal, then each entry before its change.
 
+use crate::claim;
 use crate::confine;
+use crate::files::Borrowed;
 use crate::folder;
 use crate::guardian::Guardian;
 use crate::journal::{Journal, Undo};
 use crate::launch;
 use crate::restore::prepare;
+use crate::service::{Restart, Service};
 use crate::swap;
-use crate::undo::{PATIENCE, carry_out, undo_all};
+use crate::sysctl::BorrowedSysctl;
+use crate::undo::{PATIENCE, carry_out, tell, undo_all};
 use crate::{Child, Group, HostError, Launch};
 use model::plan::Confinement;
 use std::path::{Path, PathBuf};
@@ -98,6 +102,63 @@ impl Host {
         launch::spawn(self, launch, group)
     }
 
+    /// A file of others, to be given other content: one of `contents`, or any when the file bears [`Host::own_name`].
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn borrow_file(&self, path: &Path, contents: Option<&[Vec<u8>]>) -> Result<Borrowed, HostError> {
+        Borrowed::new(self, path, contents)
+    }
+
+    /// A setting of the kernel, by its name with dots, to be given other values.
+    ///
+    /// # Errors
+    /// When there is no such setting, or this user may not change it.
+    pub fn borrow_sysctl(&self, name: &str) -> Result<BorrowedSysctl, HostError> {
+        BorrowedSysctl::new(self, name)
+    }
+
+    /// What part of the name of a file of the run's own must be.
+    #[must_use]
+    pub fn own_name(&self) -> String {
+        self.fresh_name()
+    }
+
+    /// Keeps other runs from a server that is told from others by `what`; returns a file that is there until all was given back, and not
+    /// after this boot.
+    ///
+    /// # Errors
+    /// When another run works on it.
+    pub fn claim(&self, what: &Path) -> Result<PathBuf, HostError> {
+        claim::claim(self, what)
+    }
+
+    /// Runs a command that has somebody read changed files; it will be run once more when they were given back.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn tell(&self, command: &[String]) -> Result<(), HostError> {
+        let again = Undo::Tell { command: command.to_vec() };
+        if !self.is_pending(&again) {
+            self.record(again)?;
+        }
+        tell(command).map(|_| ()).map_err(HostError::Service)
+    }
+
+    /// Has a server of the machine's begin anew; it will once more, as thoroughly, when its configuration was given back.
+    ///
+    /// # Errors
+    /// When it does not run afterwards.
+    pub fn restart(&self, service: &Service, how: Restart) -> Result<(), HostError> {
+        let again = |how| Undo::Restart { service: Box::new(service.clone()), how };
+        if !self.is_pending(&again(Restart::Full)) && !self.is_pending(&again(how)) {
+            let weaker = self.pending(&again(Restart::Graceful));
+            self.record(again(how))?;
+            weaker.map_or(Ok(()), |id| self.forget(id))?;
+        }
+        service.restart(how).map_err(HostError::Service)
+    }
+
     /// Whether the guardian lives. Without it the run can go on; should it be killed, `webdyno restore` is needed.
     #[must_use]
     pub fn is_guarded(&self) -> bool {
@@ -121,6 +182,27 @@ impl Host {
     /// Identifier of the run.
     pub(crate) fn run(&self) -> &str {
         &self.shared.run
+    }
+
+    /// A name of the run's that nobody can have taken before.
+    pub(crate) fn fresh_name(&self) -> String {
+        folder::fresh_name(self.run())
+    }
+
+    fn is_pending(&self, undo: &Undo) -> bool {
+        self.pending(undo).is_some()
+    }
+
+    /// The number of a change that is not undone yet.
+    fn pending(&self, undo: &Undo) -> Option<u64> {
+        let watched = locked(&self.shared.watched);
+        let pending = &watched.as_ref()?.journal.replay().pending;
+        pending.iter().find(|(_, other)| *other == undo).map(|(id, _)| *id)
+    }
+
+    /// Leaves a change as it is: another entry undoes it.
+    fn forget(&self, id: u64) -> Result<(), HostError> {
+        locked(&self.shared.watched).as_mut().map_or(Ok(()), |watched| watched.journal.done(id))
     }
 
     /// Remembers how to undo a change that is about to be made; returns its number.

@@ -5,7 +5,9 @@
 //! on the file for as long as it lives; a journal that can be locked belongs to a dead run. This file only remembers; `undo` acts.
 
 use crate::HostError;
+use crate::files::Lent;
 use crate::process::{Identity, Session};
+use crate::service::{Restart, Service};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,44 @@ pub(crate) enum Undo {
         /// The folder.
         path: PathBuf,
     },
+    /// Give a file of others its content back.
+    GiveBack(Lent),
+    /// Give a setting of the kernel its value back.
+    Sysctl {
+        /// Its name, with dots.
+        name: String,
+        /// What it was.
+        value: String,
+    },
+    /// After files were given back, run a command that has somebody read them.
+    Tell {
+        /// Program and arguments.
+        command: Vec<String>,
+    },
+    /// After that, have a server of the machine's run with its own configuration.
+    Restart {
+        /// The server.
+        service: Box<Service>,
+        /// How much of it begins anew.
+        how: Restart,
+    },
+    /// After that, let others work on a server.
+    Unclaim {
+        /// The file that keeps them from it.
+        path: PathBuf,
+    },
+}
+
+impl Undo {
+    /// Changes are undone newest first, but for those that have others read what was given back: they come after it.
+    pub(crate) fn turn(&self) -> u8 {
+        match self {
+            Undo::Tell { .. } => 1,
+            Undo::Restart { .. } => 2,
+            Undo::Unclaim { .. } => 3,
+            _ => 0,
+        }
+    }
 }
 
 /// Whose journal it is.

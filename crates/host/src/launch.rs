@@ -252,7 +252,7 @@ fn pin(cpus: &[u32]) -> Result<(), String> {
 }
 
 /// Ignored and blocked signals are inherited by exec: a server started below `nohup` could otherwise not be hung up.
-fn reset_signals() {
+pub(crate) fn reset_signals() {
     for signal in 1..=libc::SIGRTMAX() {
         // SAFETY: SIG_DFL runs no code of ours; the kernel refuses it for the signals that cannot be changed.
         unsafe { libc::signal(signal, libc::SIG_DFL) };

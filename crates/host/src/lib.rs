@@ -2,14 +2,18 @@
 //!
 //! Every change is written to a journal before it is made. Three can undo it, each after the other has failed: the run itself when
 //! it ends, the guardian (a process of its own) when the run is killed, and [`restore()`] when the guardian was killed too.
-//! Nothing here measures, and nothing outside a run's own names (`webdyno-<run>-...`) is ever deleted.
+//! Nothing here measures, and nothing outside a run's own names (`webdyno-<run>-...`) is ever deleted, but for what the run put into a
+//! place of others.
 //!
 //! Layout: `journal` is what was changed, `undo` is how it is put back and `preview` says what that would be, `guardian` and `restore` are when;
-//! `launch` starts a server so that it can be ended, `confine` and `swap` are the changes themselves.
+//! `launch` starts a server so that it can be ended, `confine`, `swap`, `files` and `sysctl` are the changes themselves, `service` is a server of the machine's own
+//! that reads its configuration again, and `claim` keeps two runs from one of those.
 
+mod claim;
 mod confine;
 mod error;
 mod facts;
+mod files;
 mod folder;
 mod guardian;
 mod handle;
@@ -20,15 +24,20 @@ mod pipe;
 mod preview;
 mod process;
 mod restore;
+mod service;
 mod swap;
+mod sysctl;
 mod undo;
 
 pub use confine::{Group, GroupPaths, Hierarchies, Version, hierarchies};
 pub use error::HostError;
 pub use facts::facts;
+pub use files::Borrowed;
 pub use guardian::guardian_main;
 pub use handle::Host;
 pub use launch::{Child, Launch, launcher_main};
 pub use preview::left_behind;
 pub use restore::{restore, state_dir};
+pub use service::{Restart, Service};
 pub use swap::{may_make_swap, swap_free, swap_total};
+pub use sysctl::BorrowedSysctl;

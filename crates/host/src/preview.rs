@@ -2,11 +2,13 @@
 
 use crate::HostError;
 use crate::confine::is_lent;
+use crate::files;
 use crate::journal::{Head, Journal, Undo, boot_id};
 use crate::process::Members;
 use crate::restore::journals;
 use crate::swap::is_swapped_to;
-use crate::undo::ours;
+use crate::sysctl;
+use crate::undo::{in_order, ours};
 use std::path::Path;
 
 /// What dead runs have left behind, by the journals in `state_dir`. Changes nothing.
@@ -26,8 +28,8 @@ pub fn left_behind(state_dir: &Path) -> Result<Vec<String>, HostError> {
         );
         // Without a head nothing can have been changed.
         let Some(head) = &replay.head else { continue };
-        for undo in replay.pending.values().rev() {
-            match foresee(undo, head) {
+        for (_, undo) in in_order(&replay.pending) {
+            match foresee(&undo, head) {
                 Ok(sentence) => sentences.extend(sentence),
                 Err(why) => sentences.push(format!("cannot put back: {why}")),
             }
@@ -47,6 +49,13 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         Undo::RemoveTree { path } => {
             exists(ours(path, head)?).then(|| format!("would delete the folder {}", path.display()))
         }
+        Undo::GiveBack(lent) => files::foresee(lent),
+        Undo::Tell { command } => Some(format!("would run `{}`", command.join(" "))),
+        Undo::Restart { service, .. } => {
+            let alive = !rebooted || service.pid().is_some();
+            alive.then(|| format!("would have the server of {} run with its own configuration", service.name))
+        }
+        Undo::Unclaim { .. } => None,
         // Everything below went with the boot it was made in.
         _ if rebooted => None,
         Undo::KillSession(session) => match Members::Session(*session).count()? {
@@ -62,6 +71,9 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
             .then(|| format!("would take the memory controller back from the groups in {}", parent.display())),
         Undo::SwapOff { file } => {
             is_swapped_to(ours(file, head)?).then(|| format!("would take the swap file {} out of use", file.display()))
+        }
+        Undo::Sysctl { name, value } => {
+            sysctl::is_changed(name, value).then(|| format!("would give back {name} = {value}"))
         }
     })
 }

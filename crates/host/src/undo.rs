@@ -3,15 +3,23 @@
 //! A journal is read by whoever comes after a crash, so it is not trusted with other people's things: files, folders and groups are
 //! removed only when their names begin with `webdyno-<run>-`, and processes are ended only when they are proved to be ours.
 
+use crate::claim;
 use crate::confine;
+use crate::files;
 use crate::journal::{Head, Journal, Undo, boot_id};
+use crate::launch::reset_signals;
 use crate::mounts;
 use crate::process::Members;
+use crate::service;
 use crate::swap;
+use crate::sysctl;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long the run and `restore` wait for each server that takes its time to die.
@@ -40,8 +48,7 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     }
     // Without a head nothing can have been changed.
     let Some(head) = journal.replay().head.clone() else { return outcome };
-    let pending: Vec<(u64, Undo)> = journal.replay().pending.clone().into_iter().rev().collect();
-    for (id, undo) in pending {
+    for (id, undo) in in_order(&journal.replay().pending) {
         match carry_out(&undo, &head, patience) {
             Ok(sentence) => {
                 outcome.put_back.extend(sentence);
@@ -53,12 +60,23 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     outcome
 }
 
+/// What is to be undone, in the order of undoing. Of several restarts of one server only the most thorough is carried out.
+pub(crate) fn in_order(pending: &BTreeMap<u64, Undo>) -> Vec<(u64, Undo)> {
+    let mut ordered: Vec<(u64, Undo)> = pending.iter().rev().map(|(id, undo)| (*id, undo.clone())).collect();
+    ordered.sort_by_key(|(_, undo)| undo.turn());
+    ordered
+}
+
 /// Undoes one change. `Ok(None)` when there was nothing left to undo.
 pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<Option<String>, String> {
     let rebooted = head.boot != boot_id();
     match undo {
         Undo::RemoveFile { path } => remove_file(ours(path, head)?),
         Undo::RemoveTree { path } => remove_tree(ours(path, head)?),
+        Undo::GiveBack(lent) => files::give_back(lent, head),
+        Undo::Tell { command } => tell(command),
+        Undo::Restart { service, how } => service::give_back(service, *how, rebooted),
+        Undo::Unclaim { path } => claim::unclaim(path, head),
         // Everything below went with the boot it was made in.
         _ if rebooted => Ok(None),
         Undo::KillSession(session) => match Members::Session(*session).end(patience)? {
@@ -71,7 +89,25 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         }
         Undo::DisableMemory { parent } => confine::disable_memory(parent),
         Undo::SwapOff { file } => swap::off(ours(file, head)?),
+        Undo::Sysctl { name, value } => sysctl::give_back(name, value),
     }
+}
+
+/// Runs a command of the plan's, which has somebody read again what was changed or given back.
+pub(crate) fn tell(command: &[String]) -> Result<Option<String>, String> {
+    let [program, args @ ..] = command else { return Ok(None) };
+    let mut call = Command::new(program);
+    call.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    // SAFETY: between fork and exec only calls are made that are safe there: signal and sigprocmask.
+    unsafe {
+        call.pre_exec(|| {
+            reset_signals();
+            Ok(())
+        });
+    }
+    let words = command.join(" ");
+    let ended = call.status().map_err(|error| format!("cannot run `{words}`: {error}"))?;
+    if ended.success() { Ok(Some(format!("ran `{words}`"))) } else { Err(format!("`{words}` ended with {ended}")) }
 }
 
 /// `path`, if its last part bears the run's name and no part leads elsewhere.

@@ -1,6 +1,7 @@
 //! Counters of every process at one instant, for the few questions that have one process as their answer.
 
 use crate::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Every process that could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,7 +13,8 @@ pub struct Processes {
 }
 
 /// One process. What was not asked for, or is not for everyone to read, is 0.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProcessNumbers {
     /// Its number.
     pub pid: u32,

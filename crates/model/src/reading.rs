@@ -198,6 +198,7 @@ columns! {
     ListenLimit "listen.limit" Gauge "The most that may wait there.";
     TcpPassiveOpens "tcp.passive_opens" Counter "/proc/net/snmp PassiveOpens: connections that came in.";
     TcpActiveOpens "tcp.active_opens" Counter "/proc/net/snmp ActiveOpens: connections that went out.";
+    TreeRoot "tree.root" Gauge "Number of the server's first process; two readings with different ones are of two servers. Absent while there is none.";
 }
 
 /// How many columns a reading has.

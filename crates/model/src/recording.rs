@@ -2,6 +2,7 @@
 
 use crate::Nanos;
 use crate::device::Roster;
+use crate::process::Processes;
 use crate::reading::Look;
 use crate::run::{Anchor, HostFacts};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,8 @@ pub struct Chunk {
     pub anchor: Anchor,
     /// The looks, ascending in time.
     pub looks: Vec<Look>,
+    /// Every process at some of these looks, and at which: ascending, and none unless one of them was to be shown.
+    pub processes: Vec<(Nanos, Processes)>,
     /// Looks before these that nobody could write.
     pub lost: u64,
     /// What was to be said meanwhile, one sentence each.

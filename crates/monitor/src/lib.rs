@@ -25,10 +25,11 @@ mod storm;
 mod text;
 mod watch;
 
+pub use privileges::is_refusal;
 pub use probes::present;
 pub use process::sampler_main;
 pub use processes::{ProcessFile, processes};
 pub use reader::Reader;
-pub use roots::{Known, RootError, root_of};
+pub use roots::{Known, RootError, root_of, started, ticks_since_boot};
 pub use sampler::{Awaited, MonitorError, News, Sampler};
 pub use watch::{GroupDirs, NamedGroup, Part, Table, Watch};

@@ -21,6 +21,16 @@ const FIFO_LIMIT_US: u64 = 500_000;
 /// How much of the stack is touched before memory is locked; more than any reading uses.
 const STACK: usize = 64 * 1024;
 
+/// How the sentences about refusals begin.
+const REFUSALS: [&str; 3] =
+    ["real-time priority", "locked memory was refused", "protection from the out-of-memory killer was refused"];
+
+/// Whether a note of a sampler is about something that it was refused for itself: no number is wrong for that, but some may be late.
+#[must_use]
+pub fn is_refusal(note: &str) -> bool {
+    REFUSALS.iter().any(|refusal| note.starts_with(refusal))
+}
+
 /// Asks for as many open files as the hard limit allows: one is kept for each process of the server.
 pub(crate) fn many_files() {
     let limit = rustix::process::getrlimit(Resource::Nofile);

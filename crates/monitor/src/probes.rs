@@ -21,6 +21,7 @@ mod tables;
 mod tree;
 mod tree_thread;
 
+use crate::ring::RootOrder;
 use crate::source::{Buffer, Source};
 use crate::watch::{Part, Watch};
 pub use devices::present;
@@ -28,6 +29,7 @@ use groups::Group;
 use listeners::Listeners;
 use model::reading::{Look, Reading};
 use std::path::{Path, PathBuf};
+use tree_thread::Asker;
 
 /// One source of counters that is more than a file.
 pub(crate) trait Probe {
@@ -41,6 +43,7 @@ pub(crate) struct Probes {
     others: Vec<Box<dyn Probe>>,
     listeners: Option<Listeners>,
     groups: Vec<Group>,
+    tree: Option<Asker>,
     buffer: Buffer,
     /// One sentence for each source that is missing.
     pub(crate) notes: Vec<String>,
@@ -73,7 +76,6 @@ impl Probes {
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);
-        // Last, because it is the one that may take long: everything else is read by then.
         tree_thread::open(&mut probes, watch);
         probes
     }
@@ -92,6 +94,17 @@ impl Probes {
         for probe in &mut self.others {
             probe.read(&mut look.reading, &mut self.buffer);
         }
+        // Last, because it is the one that may take long: everything else is read by then.
+        if let Some(tree) = &mut self.tree {
+            tree.read(&mut look.reading, &mut self.buffer);
+        }
+    }
+
+    /// From now on the tree below that process is looked at, if a tree is.
+    pub(crate) fn follow(&self, root: RootOrder) {
+        if let Some(tree) = &self.tree {
+            tree.follow(root);
+        }
     }
 
     fn none() -> Self {
@@ -100,6 +113,7 @@ impl Probes {
             others: Vec::new(),
             listeners: None,
             groups: Vec::new(),
+            tree: None,
             buffer: Buffer::new(),
             notes: Vec::new(),
         }

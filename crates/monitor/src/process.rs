@@ -98,7 +98,10 @@ impl Rounds {
         let alarm = self.lookout.as_ref().and_then(Lookout::alarm);
         let come = self.appointments.wait(life, alarm)?;
         match come {
-            Come::Due(due) => self.publish(Some(due)),
+            Come::Due(due) => {
+                self.eyes.probes.follow(self.ring.root_order());
+                self.publish(Some(due));
+            }
             Come::End => {
                 self.publish(None);
                 return Ok(true);

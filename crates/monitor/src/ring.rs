@@ -1,4 +1,4 @@
-//! The memory that a sampler and its parent share: notes first, then a ring of looks.
+//! The memory that a sampler and its parent share: notes and the parent's one order first, then a ring of looks.
 //!
 //! One process writes rows, another reads them, and the writer never waits for a reader: the number of rows published so far is
 //! stored after the row itself, and a reader looks at it again after copying a row, to know that the row was not being
@@ -16,12 +16,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Words before the first row: the number of rows published, the bell, the length of the notes in bytes, the notes.
+/// Words before the first row: the number of rows published, the bell, the root to follow, the length of the notes in bytes, the
+/// notes.
 const HEADER: usize = 1024;
 const PUBLISHED: usize = 0;
 const BELL: usize = 1;
-const NOTES_LENGTH: usize = 2;
-const NOTES: usize = 3;
+const ROOT: usize = 2;
+const NOTES_LENGTH: usize = 3;
+const NOTES: usize = 4;
 
 /// How large a ring is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,24 @@ impl Shape {
 
     fn bytes(self) -> usize {
         (HEADER + self.capacity * self.row()) * 8
+    }
+}
+
+/// Which process tree to follow from now on: an order that differs from the one before is a new one, even when the number is the
+/// same. The first one is not to change anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RootOrder(pub(crate) u64);
+
+impl RootOrder {
+    /// The next order: that root.
+    fn next(self, pid: Option<u32>) -> RootOrder {
+        let number = (self.0 >> 32).wrapping_add(1);
+        RootOrder(number << 32 | u64::from(pid.unwrap_or(0)))
+    }
+
+    /// The root's number, if there is a root.
+    pub(crate) fn pid(self) -> Option<u32> {
+        Some(self.0 as u32).filter(|&pid| pid != 0)
     }
 }
 
@@ -104,6 +124,17 @@ impl Ring {
             self.words()[NOTES..HEADER].iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
         bytes.truncate(length);
         String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    }
+
+    /// The parent's side: orders another root.
+    pub(crate) fn order_root(&self, pid: Option<u32>) {
+        let word = &self.words()[ROOT];
+        word.store(RootOrder(word.load(Ordering::Relaxed)).next(pid).0, Ordering::Relaxed);
+    }
+
+    /// The sampler's side: the root that was ordered last.
+    pub(crate) fn root_order(&self) -> RootOrder {
+        RootOrder(self.words()[ROOT].load(Ordering::Relaxed))
     }
 
     /// Appends a row, over the earliest one once the ring is full, and rings the bell.
@@ -291,6 +322,20 @@ mod tests {
         ring.set_notes(&notes);
         let seen = other.notes();
         assert!(seen.len() > 100 && seen.len() < notes.len() && notes.starts_with(&seen));
+    }
+
+    #[test]
+    fn orders_differ_even_when_the_root_is_the_same() {
+        let (ring, file) = Ring::create(shape(1)).unwrap();
+        let other = Ring::open(file.as_fd(), shape(1)).unwrap();
+        assert_eq!(other.root_order(), RootOrder::default());
+        let mut orders = vec![RootOrder::default()];
+        for pid in [Some(7), Some(7), None, Some(u32::MAX)] {
+            ring.order_root(pid);
+            assert_eq!(other.root_order().pid(), pid);
+            assert!(!orders.contains(&other.root_order()), "{orders:?}");
+            orders.push(other.root_order());
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which process is the root of a server's tree: the master of Apache, nginx or PHP-FPM, found by its name.
 
-use crate::text::number;
+use crate::text::{fields, number};
 use std::path::Path;
 
 /// A server whose processes are known by name.
@@ -26,7 +26,9 @@ impl Known {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// As it is typed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Known::Apache => "apache",
             Known::Nginx => "nginx",
@@ -97,6 +99,24 @@ pub fn root_of(proc_root: &Path, server: Known) -> Result<u32, RootError> {
     }
 }
 
+/// When a process was started, in clock ticks after the machine; `None` when there is no such process, or it only waits to be reaped.
+/// Together with its number, no other process has it.
+#[must_use]
+pub fn started(proc_root: &Path, pid: u32) -> Option<u64> {
+    let stat = std::fs::read(proc_root.join(pid.to_string()).join("stat")).ok()?;
+    name_and_parent(&stat)?;
+    let after = stat.iter().rposition(|&byte| byte == b')')? + 1;
+    fields(&stat[after..]).nth(19).and_then(number)
+}
+
+/// Clock ticks since the machine's start, a hundred in a second, as they are counted in [`started`].
+#[must_use]
+pub fn ticks_since_boot(proc_root: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(proc_root.join("uptime")).ok()?;
+    let seconds: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some((seconds * 100.0) as u64)
+}
+
 /// `pid (name) state parent ...`, where the name of a process that ended and waits to be reaped does not count.
 fn name_and_parent(stat: &[u8]) -> Option<(String, u32)> {
     let text = String::from_utf8_lossy(stat);
@@ -148,6 +168,22 @@ mod tests {
         let expected = "2 processes are masters of apache: 20 (/usr/sbin/apache2 -k start), 70 (no command line); \
             name one by its number";
         check(&two, Known::Apache, Err(expected));
+    }
+
+    #[test]
+    fn when_a_process_was_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = FakeTree::new(dir.path());
+        tree.file("uptime", "12.34 99.00\n");
+        let process =
+            |pid, state| FakeProcess { pid, parent: 1, name: "a b) (c", state, ticks: [0; 4], resident_pages: 1 };
+        tree.process(process(7, 'S'));
+        tree.process(process(8, 'Z'));
+        tree.file("9/stat", "9 (cut) S 1 0");
+        let found = [7, 8, 9, 10].map(|pid| started(dir.path(), pid));
+        assert_eq!((found, ticks_since_boot(dir.path())), ([Some(4242), None, None, None], Some(1234)));
+        let ours = started(Path::new("/proc"), std::process::id());
+        assert!(ours.is_some() && ours <= ticks_since_boot(Path::new("/proc")), "{ours:?}");
     }
 
     #[test]

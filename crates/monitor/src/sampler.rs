@@ -153,6 +153,12 @@ impl Sampler {
         Err(MonitorError::GaveUp(if said.is_empty() { how_it_ended(status) } else { said.to_owned() }))
     }
 
+    /// From its next reading on it looks at the process tree below that root instead of the one before; at none if `None`. For a
+    /// watch whose [`root_may_change`](Watch::root_may_change).
+    pub fn follow(&self, root: Option<u32>) {
+        self.ring.order_root(root);
+    }
+
     /// The number of the sampler process.
     #[must_use]
     pub fn pid(&self) -> u32 {

@@ -10,6 +10,10 @@ use std::path::Path;
 /// Bytes of a buffer. The longest file in use is /proc/stat, whose line of interrupts grows with the number of devices.
 const BUFFER: usize = 128 * 1024;
 
+/// A piece of less than this has the end of a file in it: there was room for another line, and the kernel's are shorter than that
+/// (a line of /proc/stat that is longer comes in one piece with all others).
+const LAST_PIECE: usize = 2048;
+
 /// A file that stays open.
 pub(crate) struct Source {
     file: OwnedFd,
@@ -32,10 +36,13 @@ impl Buffer {
     /// Reads a file from its beginning; what does not fit is left out.
     pub(crate) fn fill(&mut self, file: impl AsFd) -> Result<&[u8], Errno> {
         let mut length = 0;
-        // Files of the kernel come in pieces of about a page: only an empty read is the end.
+        // Files of the kernel come in pieces of about a page, cut between two lines: only a piece far shorter is the last for sure.
         while length < self.0.len() {
             match rustix::io::pread(&file, &mut self.0[length..], length as u64) {
-                Ok(0) => break,
+                Ok(count) if count < LAST_PIECE => {
+                    length += count;
+                    break;
+                }
                 Ok(count) => length += count,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),

@@ -30,6 +30,10 @@ pub struct Watch {
     pub groups: Vec<NamedGroup>,
     /// The root of the server's process tree.
     pub root_pid: Option<u32>,
+    /// Whether another root may be named later ([`Sampler::follow`](crate::Sampler::follow)), or a first one. Columns of a tree
+    /// whose root is not there are absent then, and those of one whose only root has gone are 0.
+    #[serde(default)]
+    pub root_may_change: bool,
     /// Whether those of the tree that wait for a file lock are counted. The kernel makes whoever reads its table of locks wait for
     /// some milliseconds.
     #[serde(default = "yes")]
@@ -165,6 +169,7 @@ impl Default for Watch {
             group: GroupDirs::default(),
             groups: Vec::new(),
             root_pid: None,
+            root_may_change: false,
             lock_waiters: true,
             shares_period_ns: None,
             port: None,

@@ -31,6 +31,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("sampling_takes_no_memory_and_writes_nothing", sampling_takes_no_memory_and_writes_nothing),
     ("a_start_that_fails_says_why", a_start_that_fails_says_why),
     ("the_server_is_seen_at_work", the_server_is_seen_at_work),
+    ("another_root_is_followed", another_root_is_followed),
     ("the_group_is_seen", the_group_is_seen),
 ];
 
@@ -60,7 +61,8 @@ fn start(watch: &Watch) -> Sampler {
 
 /// Waits until something is the case, and fails loudly when that takes too long.
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    // Long, because what is awaited may be held back while other tests make the host wait for memory.
+    let deadline = Instant::now() + Duration::from_secs(100);
     loop {
         if let Some(found) = look() {
             return found;
@@ -292,6 +294,7 @@ fn privileges_are_had_or_noted() {
     let oom = fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
     let notes = sampler.finish().unwrap().notes;
     let noted = |word: &str| notes.iter().any(|note| note.contains(word));
+    assert!(notes.iter().all(|note| monitor::is_refusal(note) == note.contains(" refused")), "{notes:?}");
     assert_ne!(policy == "1", noted("real-time priority"), "{policy} {notes:?}");
     assert_ne!(locked > 0, noted("locked memory"), "{locked} {notes:?}");
     assert_ne!(oom.trim() == "-1000", noted("out-of-memory"), "{oom} {notes:?}");
@@ -415,6 +418,31 @@ fn the_server_is_seen_at_work() {
     until("the port to be given up", || seen(Column::AcceptQueue).is_none().then_some(()));
     drop(server);
     until("the tree to be gone", || (seen(Column::TreeProcesses) == Some(0)).then_some(()));
+}
+
+/// A server is watched for before it is there, ends, and is started again.
+fn another_root_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let share = Some(PERIOD);
+    let sampler = start(&Watch { root_may_change: true, shares_period_ns: share, ..watch() });
+    let of_tree = || Column::ALL.iter().filter(|column| column.name().starts_with("tree."));
+    let all_absent = |row: &Reading| of_tree().all(|&column| row.get(column).is_none());
+    assert!(all_absent(&sampler.latest().unwrap()), "there is no server yet");
+    for _ in 0..2 {
+        let server = Cast::start("@server", &dir.path().join("lock"));
+        let root = server.child.id();
+        sampler.follow(Some(root));
+        let whole = |row: &Reading| row.get(Column::TreeProcesses) == Some(6);
+        let row = until("the whole tree", || sampler.latest().filter(whole));
+        assert_eq!(row.get(Column::TreeRoot), Some(root.into()));
+        if Path::new("/proc/self/smaps_rollup").exists() {
+            the_shares_are_known(&sampler);
+        }
+        drop(server);
+        // Without a word from us.
+        until("the tree to be gone", || sampler.latest().filter(all_absent));
+    }
+    assert!(sampler.finish().unwrap().rows.len() > 2);
 }
 
 /// Control groups that are removed at the end.

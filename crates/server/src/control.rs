@@ -2,19 +2,20 @@
 //!
 //! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
 
-use crate::apache::ApacheControl;
+use crate::apache::{ApacheControl, DerivedControl, InPlaceControl, Watch};
 use crate::command::CommandControl;
 use crate::embedded::EmbeddedControl;
 use crate::nginx::NginxControl;
 use crate::probe::{Ask, ProbeError, get_while};
 use crate::{PlanKey, ServerError};
-use host::{Child, Group, Host};
+use host::{Child, Group, Host, Service};
 use model::plan::{Directive, ServerSpec, Variant};
 use model::trial::EffectiveSettings;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to end by itself before it is killed.
@@ -67,6 +68,10 @@ pub struct Place<'a> {
 pub struct Running {
     /// Where it listens.
     pub address: SocketAddr,
+    /// The name to ask for, which chooses among virtual hosts; the address when absent.
+    pub host: Option<String>,
+    /// Whether it speaks TLS there.
+    pub tls: bool,
     /// Its root process.
     pub pid: u32,
     /// What is in force, as the server tells it.
@@ -74,15 +79,35 @@ pub struct Running {
     /// What is worth knowing about how it runs, one sentence each.
     pub notes: Vec<String>,
     // `None` only while it is being stopped.
-    child: Option<Child>,
+    hold: Option<Hold>,
     logs: Logs,
+}
+
+/// How a server is held.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    /// It is ours, and ends with this.
+    Child(Child),
+    /// It is the machine's own, and goes on.
+    Service {
+        /// The server.
+        service: Service,
+        /// Its configuration, which nobody else may change meanwhile.
+        watch: Arc<Watch>,
+    },
 }
 
 /// The control of a plan's server; `None` when it is there already and not ours. `plan` is named in messages.
 #[must_use]
 pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
     match spec {
-        ServerSpec::Apache(apache) => Some(Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() })),
+        ServerSpec::Apache(apache) => Some(match &apache.existing {
+            None => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
+            Some(existing) if existing.in_place => Box::new(InPlaceControl::new(apache, existing, plan)),
+            Some(existing) => {
+                Box::new(DerivedControl { spec: apache.clone(), existing: existing.clone(), plan: plan.to_owned() })
+            }
+        }),
         ServerSpec::Nginx(nginx) => Some(Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() })),
         ServerSpec::Command(command) => Some(Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() })),
         ServerSpec::Embedded(embedded) => {
@@ -95,7 +120,11 @@ pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
 impl Running {
     /// Whether its root process lives.
     pub fn is_alive(&mut self) -> bool {
-        self.child.as_mut().is_some_and(Child::is_alive)
+        match &mut self.hold {
+            Some(Hold::Child(child)) => child.is_alive(),
+            Some(Hold::Service { service, .. }) => service.pid() == Some(self.pid),
+            None => false,
+        }
     }
 
     /// The end of what it wrote to its logs; empty when it wrote nothing.
@@ -104,18 +133,33 @@ impl Running {
         self.logs.tail()
     }
 
-    /// Asks it to end, waits a little, and ends what is left by force.
+    /// Asks it to end, waits a little, and ends what is left by force. The machine's own goes on.
     ///
     /// # Errors
-    /// When something would not end.
+    /// When something would not end, or when somebody has changed the configuration of the machine's own.
     pub fn stop(mut self) -> Result<(), ServerError> {
-        self.child.take().map_or(Ok(()), |child| Ok(child.terminate(GRACE)?))
+        match self.hold.take() {
+            Some(Hold::Child(child)) => Ok(child.terminate(GRACE)?),
+            Some(Hold::Service { watch, .. }) => watch.check(),
+            None => Ok(()),
+        }
+    }
+
+    /// A server of the machine's that is ready: where it listens, by what name, and whether by TLS.
+    pub(crate) fn held(
+        hold: Hold,
+        (address, host, tls): (SocketAddr, Option<String>, bool),
+        pid: u32,
+        settings: EffectiveSettings,
+        notes: Vec<String>,
+    ) -> Running {
+        Running { address, host, tls, pid, settings, notes, hold: Some(hold), logs: Logs(Vec::new()) }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(child) = self.child.take() {
+        if let Some(Hold::Child(child)) = self.hold.take() {
             // What would not end stands in the host's journal.
             let _ = child.terminate(GRACE);
         }
@@ -127,6 +171,8 @@ impl Drop for Running {
 pub(crate) struct Starting {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
+    /// The name to ask for, when it is not the address.
+    pub(crate) host: Option<String>,
     pub(crate) logs: Logs,
     pub(crate) server: &'static str,
     pub(crate) since: Instant,
@@ -142,7 +188,9 @@ impl Starting {
         loop {
             self.still_alive()?;
             let patience = self.left().min(whole_try);
-            match get_while(self.address, path, Ask::Once, patience, &mut || self.child.is_alive()) {
+            match get_while(self.address, self.host.as_deref(), path, Ask::Once, patience, &mut || {
+                self.child.is_alive()
+            }) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) => {
                     why = Some(format!("status {}", reply.status));
@@ -185,8 +233,8 @@ impl Starting {
 
     /// It is ready, and this is in force.
     pub(crate) fn running(self, settings: EffectiveSettings, notes: Vec<String>) -> Running {
-        let Starting { child, address, logs, .. } = self;
-        Running { address, pid: child.pid, settings, notes, child: Some(child), logs }
+        let Starting { child, address, host, logs, .. } = self;
+        Running { address, host, tls: false, pid: child.pid, settings, notes, hold: Some(Hold::Child(child)), logs }
     }
 
     fn not_ready(&self, path: &str, why: String) -> ServerError {

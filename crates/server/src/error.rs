@@ -85,6 +85,20 @@ pub enum ServerError {
         /// Where it was looked for.
         folder: PathBuf,
     },
+    /// The machine's own configuration cannot be used.
+    #[error("{at}: {why}")]
+    Machine {
+        /// What names it.
+        at: PlanKey,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// The configuration is no longer the one that the run began with.
+    #[error("{} changed while webdyno measured: the run ends, and that change is kept", file.display())]
+    Changed {
+        /// The file.
+        file: PathBuf,
+    },
     /// The command of a server of the user's own cannot be run.
     #[error("{at}: {why}")]
     Command {
@@ -213,5 +227,13 @@ impl ServerError {
     /// For `map_err`: an I/O error with what was tried on which path.
     pub(crate) fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> ServerError + 'a {
         move |source| ServerError::Io { what, path: path.to_owned(), source }
+    }
+}
+
+impl ServerError {
+    /// Whether no further trial can be made, rather than this one only.
+    #[must_use]
+    pub fn ends_the_run(&self) -> bool {
+        matches!(self, ServerError::Changed { .. } | ServerError::Host(HostError::Changed(_)))
     }
 }

@@ -29,6 +29,25 @@ pub fn installed_apache() -> Result<Installed, ServerError> {
     Ok(Installed { version: version.trim().to_owned(), mpms: install.mpms(), program: install.program })
 }
 
+/// A configuration of the machine's Apache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnApache {
+    /// Its main file.
+    pub main: PathBuf,
+    /// Ports that it listens on.
+    pub ports: Vec<u16>,
+    /// Whether a server runs with it.
+    pub is_running: bool,
+}
+
+/// The machine's Apache as it is configured.
+///
+/// # Errors
+/// When there is none, or when Apache refuses the configuration.
+pub fn own_apache() -> Result<OwnApache, ServerError> {
+    crate::apache::own()
+}
+
 /// The machine's nginx.
 ///
 /// # Errors

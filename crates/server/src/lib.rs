@@ -19,7 +19,8 @@ mod probe;
 mod program;
 mod site;
 
+pub use apache::main_file;
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
-pub use installed::{Installed, installed_apache, installed_nginx};
+pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, own_apache};

@@ -17,12 +17,40 @@ const FIRST: u16 = 1024;
 
 /// Calls `start` with a port that is free, and with others as long as it says that somebody else has taken it.
 pub(crate) fn with_free_port<T>(start: impl FnMut(u16) -> Result<T, ServerError>) -> Result<T, ServerError> {
+    first_free(all(), start)
+}
+
+/// The same with several ports at once, each another.
+pub(crate) fn with_free_ports<T>(
+    count: usize,
+    mut start: impl FnMut(&[u16]) -> Result<T, ServerError>,
+) -> Result<T, ServerError> {
+    with_free_port(|first| {
+        let mut ports = vec![first];
+        ports.extend(all().filter(|&port| port != first && listen(port).is_ok()).take(count.saturating_sub(1)));
+        if ports.len() < count {
+            return Err(ServerError::io("find so many free ports on", Path::new("127.0.0.1"))(
+                io::ErrorKind::AddrInUse.into(),
+            ));
+        }
+        match start(&ports) {
+            // Whichever of them was taken, all of them are chosen anew.
+            Err(ServerError::PortInUse(taken)) if ports.contains(&taken.port()) => {
+                Err(ServerError::PortInUse((Ipv4Addr::LOCALHOST, first).into()))
+            }
+            done => done,
+        }
+    })
+}
+
+/// All ports that no client gets, from a random one on.
+fn all() -> impl Iterator<Item = u16> {
     // Without /proc nothing is known, and the kernel chooses.
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut bytes = [0; 4];
     // Should the kernel have no randomness, instances meet, and go on to the next port.
     let _ = getrandom(&mut bytes[..], GetRandomFlags::empty());
-    first_free(candidates(&range, u32::from_ne_bytes(bytes) as usize), start)
+    candidates(&range, u32::from_ne_bytes(bytes) as usize)
 }
 
 fn first_free<T>(
@@ -45,7 +73,7 @@ fn first_free<T>(
 
 /// Ports that no client gets, each once, beginning at a random one. `range` is the first and the last port for clients, as the kernel
 /// writes them.
-fn candidates(range: &str, random: usize) -> impl Iterator<Item = u16> {
+fn candidates(range: &str, random: usize) -> impl Iterator<Item = u16> + use<> {
     let mut ends = range.split_whitespace().map(str::parse::<u16>);
     let ports: Vec<u16> = match (ends.next(), ends.next()) {
         (Some(Ok(low)), Some(Ok(high))) => (FIRST..=u16::MAX).filter(|port| !(low..=high).contains(port)).collect(),
@@ -101,6 +129,18 @@ mod tests {
             Err(in_use(1))
         });
         assert!(matches!(error, Err(ServerError::PortInUse(taken)) if taken.port() == 1 && tries == 1));
+    }
+
+    #[test]
+    fn several_ports_are_chosen_anew_when_one_is_taken() {
+        let mut seen: Vec<Vec<u16>> = Vec::new();
+        let got = with_free_ports(3, |ports| {
+            seen.push(ports.to_vec());
+            if seen.len() == 1 { Err(in_use(ports[2])) } else { Ok(ports.to_vec()) }
+        });
+        assert_eq!(got.unwrap(), seen[1]);
+        assert!(seen.iter().all(|ports| ports.iter().collect::<BTreeSet<_>>().len() == 3), "{seen:?}");
+        assert_ne!(seen[0], seen[1]);
     }
 
     #[test]

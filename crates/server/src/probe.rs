@@ -49,12 +49,14 @@ pub(crate) enum ProbeError {
 
 /// Asks for `path` once; connecting, writing and reading together take `patience` at most.
 pub(crate) fn get(address: SocketAddr, path: &str, ask: Ask, patience: Duration) -> Result<Reply, ProbeError> {
-    get_while(address, path, ask, patience, &mut || true)
+    get_while(address, None, path, ask, patience, &mut || true)
 }
 
-/// The same, and gives up soon after the server has ended: somebody else may hold its port and never answer.
+/// The same of a name, and gives up soon after the server has ended: somebody else may hold its port and never answer. Without a
+/// name it is the address that is asked for.
 pub(crate) fn get_while(
     address: SocketAddr,
+    host: Option<&str>,
     path: &str,
     ask: Ask,
     patience: Duration,
@@ -64,7 +66,7 @@ pub(crate) fn get_while(
         Ask::Once => (Version::Http10, After::Close),
         Ask::ToStay => (Version::Http11, After::KeepOpen),
     };
-    let host = address.to_string();
+    let host = host.map_or_else(|| address.to_string(), str::to_owned);
     let request = Request { method: Method::GET, target: path, version, after, host: &host, headers: &[], body: None };
     let request = request.to_bytes()?;
     let end = Instant::now() + patience;

@@ -2,7 +2,7 @@
 
 use crate::schema;
 use rusqlite::ErrorCode;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A store that could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,10 @@ pub(crate) enum Problem {
     ReadOnly,
     #[error("cannot be opened; check that it is a file and that you may read and write it, or give --store FILE")]
     CannotOpen,
+    #[error(
+        "the disk does not take what is written, or does not give what is stored ({0}); look into the kernel's log (dmesg) and at the disk, or give --store FILE on another one"
+    )]
+    Disk(String),
     #[error("another webdyno is writing to the store; try again")]
     Busy,
     #[error("no run `{0}`; `webdyno runs` lists them")]
@@ -61,6 +65,24 @@ pub(crate) enum Problem {
     Sqlite(rusqlite::Error),
 }
 
+/// With less room than this, what SQLite calls an error of the disk is want of room: it makes files beside the store's, and does not tell
+/// why it could not.
+const ROOM: u64 = 256 << 10;
+
+impl StoreError {
+    pub(crate) fn new(path: &Path, problem: Problem) -> StoreError {
+        let is_full =
+            matches!(problem, Problem::Disk(_) | Problem::CannotOpen) && room(path).is_some_and(|room| room < ROOM);
+        StoreError { path: path.to_owned(), problem: if is_full { Problem::Full } else { problem } }
+    }
+}
+
+/// Bytes that may still be written where the store is.
+fn room(path: &Path) -> Option<u64> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::statvfs(folder).ok().map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
 impl From<rusqlite::Error> for Problem {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
@@ -68,6 +90,7 @@ impl From<rusqlite::Error> for Problem {
             Some(ErrorCode::DiskFull) => Problem::Full,
             Some(ErrorCode::ReadOnly) => Problem::ReadOnly,
             Some(ErrorCode::CannotOpen) => Problem::CannotOpen,
+            Some(ErrorCode::SystemIoFailure) => Problem::Disk(error.to_string()),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Problem::Busy,
             Some(ErrorCode::DatabaseCorrupt) => Problem::Damaged("the file is damaged; restore it from a copy".into()),
             _ => Problem::Sqlite(error),

@@ -9,6 +9,7 @@ mod blobs;
 mod columns;
 mod error;
 mod place;
+mod processes;
 mod recordings;
 mod schema;
 
@@ -83,7 +84,7 @@ impl Store {
     /// # Errors
     /// When the file cannot be made, is not a store, or was written by a newer webdyno.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        let fail = |problem| StoreError { path: path.to_owned(), problem };
+        let fail = |problem| StoreError::new(path, problem);
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| fail(Problem::Folder(error)))?;
         }
@@ -190,7 +191,7 @@ impl Store {
     }
 
     fn fail(&self, problem: Problem) -> StoreError {
-        StoreError { path: self.path.clone(), problem }
+        StoreError::new(&self.path, problem)
     }
 
     fn begin_within(&self, head: &RunHead) -> Result<(), Problem> {

@@ -6,6 +6,7 @@
 
 use crate::blobs::{self, LOOKS_VERSION};
 use crate::error::Problem;
+use crate::processes;
 use crate::{Kind, LATEST, Store, StoreError, WATCH, from_json, json, kind};
 use model::Nanos;
 use model::recording::{Chunk, Extent, RecordingHead, Retention};
@@ -98,14 +99,15 @@ impl Store {
         let at =
             |look: Option<&model::reading::Look>| look.map_or(chunk.anchor.mono_ns, |look| look.at_ns()).cast_signed();
         let notes = json(&chunk.notes)?;
+        let processes = processes::pack(&chunk.processes).map_err(Problem::Pack)?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let run: i64 = transaction
             .query_row("SELECT key FROM run WHERE id = ?1 AND kind = ?2", [head.id.as_str(), WATCH], |row| row.get(0))
             .optional()?
             .ok_or_else(|| Problem::NoRun(head.id.clone()))?;
         transaction.execute(
-            "INSERT INTO chunk (run, version, looks, from_ns, to_ns, wall_ns, lost, notes, data) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO chunk (run, version, looks, from_ns, to_ns, wall_ns, lost, notes, data, processes) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 run,
                 LOOKS_VERSION,
@@ -115,7 +117,8 @@ impl Store {
                 chunk.anchor.wall_ns,
                 chunk.lost.cast_signed(),
                 notes,
-                data
+                data,
+                processes
             ],
         )?;
         transaction.commit()?;
@@ -136,7 +139,7 @@ impl Store {
         }
         let mut statement = self
             .connection
-            .prepare("SELECT key, looks, from_ns, to_ns, length(data), lost FROM chunk WHERE run = ?1 ORDER BY key")?;
+            .prepare("SELECT key, looks, from_ns, to_ns, length(data) + ifnull(length(processes), 0), lost FROM chunk WHERE run = ?1 ORDER BY key")?;
         let pieces = statement.query_map([key], |row| {
             Ok(Piece { key: row.get(0)?, extent: extent(row, 1)?, lost: row.get::<_, i64>(5)?.unsigned_abs() })
         })?;
@@ -145,7 +148,7 @@ impl Store {
 
     fn chunk_within(&self, recorded: &Recorded, piece: &Piece) -> Result<Chunk, Problem> {
         let found = self.connection.query_row(
-            "SELECT version, wall_ns, lost, notes, data FROM chunk WHERE key = ?1",
+            "SELECT version, wall_ns, lost, notes, data, processes FROM chunk WHERE key = ?1",
             [piece.key],
             |row| {
                 Ok((
@@ -154,13 +157,15 @@ impl Store {
                     row.get::<_, i64>(2)?,
                     row.get::<_, String>(3)?,
                     row.get::<_, Vec<u8>>(4)?,
+                    row.get::<_, Option<Vec<u8>>>(5)?,
                 ))
             },
         );
-        let (version, wall_ns, lost, notes, data): (i64, i64, _, _, _) =
+        let (version, wall_ns, lost, notes, data, processes): (i64, i64, _, _, _, _) =
             found.optional()?.ok_or_else(|| Problem::NoRun(recorded.head.id.clone()))?;
         Ok(Chunk {
             anchor: Anchor { mono_ns: piece.extent.from_ns, wall_ns },
+            processes: processes.map_or(Ok(Vec::new()), |data| processes::unpack(&data)).map_err(Problem::Damaged)?,
             looks: blobs::looks(&recorded.head.roster, version, &data).map_err(Problem::Damaged)?,
             lost: lost.unsigned_abs(),
             notes: from_json(&notes)?,
@@ -170,7 +175,7 @@ impl Store {
     /// How much there is of a recording.
     pub(crate) fn extent(&self, run: i64) -> Result<Extent, Problem> {
         let sum = "SELECT ifnull(sum(looks), 0), ifnull(min(from_ns), 0), ifnull(max(to_ns), 0), \
-                   ifnull(sum(length(data)), 0) FROM chunk WHERE run = ?1";
+                   ifnull(sum(length(data) + ifnull(length(processes), 0)), 0) FROM chunk WHERE run = ?1";
         Ok(self.connection.query_row(sum, [run], |row| extent(row, 0))?)
     }
 
@@ -226,7 +231,7 @@ struct Old {
 fn oldest_first(connection: &rusqlite::Connection) -> Result<Vec<Old>, Problem> {
     let mut statement = connection.prepare(
         "SELECT run.key, run.id, run.anchor, max(chunk.wall_ns + chunk.to_ns - chunk.from_ns), \
-         ifnull(sum(length(chunk.data)), 0), run.head \
+         ifnull(sum(length(chunk.data) + ifnull(length(chunk.processes), 0)), 0), run.head \
          FROM run LEFT JOIN chunk ON chunk.run = run.key WHERE kind = ?1 GROUP BY run.key ORDER BY run.key",
     )?;
     let mut rows = statement.query([WATCH])?;

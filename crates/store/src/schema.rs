@@ -71,6 +71,10 @@ const STEPS: &[&str] = &[
     ) STRICT;
     CREATE INDEX chunk_of_run ON chunk (run);
 ",
+    "
+    -- Every process at some of the looks, when one of them was shown; of version 1 of its own packing.
+    ALTER TABLE chunk ADD COLUMN processes BLOB;
+",
 ];
 
 /// The version this webdyno writes.

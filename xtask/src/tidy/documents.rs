@@ -10,11 +10,13 @@ const DEPENDENCIES: &str = "docs/decisions/dependencies.md";
 const PLAN_REFERENCE: &str = "docs/plan-reference.md";
 const PLAN_TEXT: &str = "crates/model/src/plan/text.rs";
 /// The parts of it that know keys of their own.
-const PLAN_PARTS: [&str; 5] = [
+const PLAN_PARTS: [&str; 7] = [
     "crates/model/src/plan/text/cells.rs",
+    "crates/model/src/plan/text/changes.rs",
     "crates/model/src/plan/text/contrasts.rs",
     "crates/model/src/plan/text/factors.rs",
     "crates/model/src/plan/text/load.rs",
+    "crates/model/src/plan/text/server.rs",
     "crates/model/src/plan/text/sweep.rs",
 ];
 const DIAGNOSIS: &str = "docs/diagnosis.md";
@@ -130,7 +132,7 @@ fn keys(code: &str) -> Vec<(String, String, usize)> {
         let table = name.strip_suffix("Text").map(str::to_lowercase).unwrap_or_default();
         let mut renamed = None;
         for (index, text) in code[open..end].lines().enumerate() {
-            let text = text.trim();
+            let text = text.trim().trim_start_matches("pub(super) ");
             if let Some((_, rest)) = text.split_once("rename = \"") {
                 renamed = rest.split('"').next();
             } else if let Some((field, kind)) = text.strip_suffix(',').and_then(|text| text.split_once(": ")) {

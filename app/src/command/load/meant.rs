@@ -10,7 +10,8 @@ use anyhow::{bail, ensure};
 use load::Target;
 use model::SECOND;
 use model::plan::{
-    Arrivals, Cell, Guards, HttpVersion, LoadSpec, Pace, Plan, Role, ServerSpec, Stage, Timetable, Variant, Warmup,
+    Arrivals, Cell, Changes, Guards, HttpVersion, LoadSpec, Pace, Plan, Role, ServerSpec, Stage, Timetable, Variant,
+    Warmup,
 };
 use std::path::PathBuf;
 use url::Url;
@@ -133,9 +134,15 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         file: PathBuf::new(),
         build: Vec::new(),
         server,
+        changes: Changes::default(),
         confine: None,
         split: false,
-        variants: vec![Variant { name: ONLY.to_owned(), directives: Vec::new(), allow_warnings: Vec::new() }],
+        variants: vec![Variant {
+            name: ONLY.to_owned(),
+            directives: Vec::new(),
+            allow_warnings: Vec::new(),
+            changes: Changes::default(),
+        }],
         loads: vec![spec],
         cells: vec![Cell {
             name: ONLY.to_owned(),

@@ -1,4 +1,4 @@
-//! Whom a load may go to: this machine, or a host of which the user says, or once said, that they operate it.
+//! Whom a load may go to, and what a run may change: this machine, or a host of which the user says, or once said, that they operate it.
 
 use super::super::report::store_path;
 use crate::flags::StoreFlag;
@@ -40,6 +40,20 @@ pub(crate) fn allowed(said: &Operated<'_>, others: &[String]) -> anyhow::Result<
             bail!("--i-operate {given}: what would be loaded is {all}; type --i-operate {all}, if you operate that")
         }
     }
+}
+
+/// Lets a run change and restart a server of this machine in place, which the user says that they operate, or once said.
+pub(crate) fn in_place(said: &Operated<'_>, main: &str) -> anyhow::Result<()> {
+    if said.named.iter().any(|named| named == main) {
+        return remember(said, main);
+    }
+    if is_remembered(said.store, main)? {
+        return Ok(());
+    }
+    bail!(
+        "in_place changes the server of {main} and restarts it for every trial, and its visitors share it with the load; if you operate \
+         it, say so once: --i-operate {main}"
+    )
 }
 
 fn remember(said: &Operated<'_>, host: &str) -> anyhow::Result<()> {

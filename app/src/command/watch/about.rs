@@ -1,9 +1,10 @@
 //! What `--cgroup` and `--tree` are about: the directories of a group, the first process of a server.
 //!
-//! Looked up once, at the start. What cannot be found is an error, because nobody asks for a group to see nothing.
+//! Looked up once, at the start. What cannot be found is an error, because nobody asks for a group to see nothing; only a server that is
+//! named may be started later.
 
 use anyhow::{Context, bail, ensure};
-use monitor::{GroupDirs, Known, root_of};
+use monitor::{GroupDirs, Known, RootError, root_of};
 use std::path::{Component, Path, PathBuf};
 
 /// The directories of a group, named by its path below a hierarchy (`system.slice/apache2.service`) or by a whole path into one.
@@ -68,16 +69,30 @@ impl Mount {
     }
 }
 
-/// The first process of a server, by its number or by the server's name.
-pub(super) fn tree(typed: &str, proc_root: &Path) -> anyhow::Result<u32> {
+/// What a process tree begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tree {
+    /// The number of its first process; `None` while there is none.
+    pub(super) root: Option<u32>,
+    /// The server that was named, whose first process may be another one later; `None` for a tree that was named by a number.
+    pub(super) server: Option<Known>,
+}
+
+/// The tree of a process, by its number, or of a server, by its name.
+pub(super) fn tree(typed: &str, proc_root: &Path) -> anyhow::Result<Tree> {
     if let Ok(pid) = typed.parse::<u32>() {
         ensure!(proc_root.join(pid.to_string()).is_dir(), "--tree {typed}: there is no such process");
-        return Ok(pid);
+        return Ok(Tree { root: Some(pid), server: None });
     }
-    match Known::named(typed) {
-        Some(server) => root_of(proc_root, server).with_context(|| format!("--tree {typed}")),
-        None => bail!("--tree takes the number of a process, apache, nginx or php-fpm, not {typed:?}"),
-    }
+    let Some(server) = Known::named(typed) else {
+        bail!("--tree takes the number of a process, apache, nginx or php-fpm, not {typed:?}");
+    };
+    let root = match root_of(proc_root, server) {
+        Ok(pid) => Some(pid),
+        Err(RootError::None(_)) => None,
+        Err(error) => return Err(error).with_context(|| format!("--tree {typed}")),
+    };
+    Ok(Tree { root, server: Some(server) })
 }
 
 #[cfg(test)]
@@ -94,14 +109,14 @@ mod tests {
         };
         process(20, 1, "apache2");
         process(21, 20, "apache2");
-        let check = |typed: &str, expected: Result<u32, &str>| {
+        let check = |typed: &str, expected: Result<Tree, &str>| {
             let found = tree(typed, dir.path()).map_err(|error| format!("{error:#}"));
             assert_eq!(found, expected.map_err(str::to_owned));
         };
-        check("apache", Ok(20));
-        check("21", Ok(21));
+        check("apache", Ok(Tree { root: Some(20), server: Some(Known::Apache) }));
+        check("21", Ok(Tree { root: Some(21), server: None }));
         check("99", Err("--tree 99: there is no such process"));
-        check("nginx", Err("--tree nginx: no nginx runs here; start it first, or name a process by its number"));
+        check("nginx", Ok(Tree { root: None, server: Some(Known::Nginx) }));
         check("cat", Err("--tree takes the number of a process, apache, nginx or php-fpm, not \"cat\""));
     }
 

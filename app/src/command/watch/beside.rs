@@ -2,7 +2,7 @@
 
 use super::Asked;
 use super::feed::Feed;
-use super::metrics::{self, Served, Source};
+use super::metrics::{self, Port, Served, Source};
 use super::record::{self, Keeping, Recording};
 use crate::command::report::store_path;
 use crate::command::run::{fresh_seed, now, run_id};
@@ -12,10 +12,13 @@ use crate::flags::watch::extras::Extras;
 use crate::flags::watch::split;
 use crate::say::tell;
 use model::device::{Device, DeviceKind};
+use model::process::Processes;
 use model::recording::RecordingHead;
 use model::{Nanos, SECOND};
 use monitor::{Part, Watch, present};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use store::Store;
 
 /// CPUs of larger machines are recorded as their sum: each has eight numbers in every look.
 const CPUS: usize = 64;
@@ -24,6 +27,21 @@ const CPUS: usize = 64;
 const STORM: Nanos = SECOND / 10;
 /// Readings that are kept while this process cannot run: five minutes of a storm.
 const ROOM: usize = 3000;
+
+/// What can be refused, had before anything is started: a watch that cannot be kept is not begun.
+pub(super) struct Prepared {
+    port: Option<Port>,
+    store: Option<Store>,
+}
+
+impl Prepared {
+    /// Opens the port and the store that are asked for.
+    pub(super) fn of(extras: &Extras) -> anyhow::Result<Prepared> {
+        let port = extras.metrics.map(metrics::listen).transpose()?;
+        let open = || anyhow::Ok(Store::open(&store_path(&StoreFlag { path: extras.store.clone() })?)?);
+        Ok(Prepared { port, store: extras.record.then(open).transpose()? })
+    }
+}
 
 /// What goes on until it is dropped.
 pub(super) struct Beside {
@@ -70,11 +88,16 @@ fn is_worth_it(disk: &str) -> bool {
 
 impl Beside {
     /// Starts what is asked for, and says where it can be found.
-    pub(super) fn start(feed: &Arc<Feed>, asked: &Asked, watch: &Watch) -> anyhow::Result<Beside> {
-        let extras = &asked.extras;
-        let served = extras.metrics.as_ref().map(|typed| serve(feed, watch, typed)).transpose()?;
-        let recording = extras.record.then(|| start_recording(feed, asked, watch)).transpose()?;
+    pub(super) fn start(feed: &Arc<Feed>, asked: &Asked, watch: &Watch, prepared: Prepared) -> anyhow::Result<Beside> {
+        let Prepared { port, store } = prepared;
+        let served = port.map(|port| serve(feed, watch, port)).transpose()?;
+        let recording = store.map(|store| start_recording(feed, asked, watch, store)).transpose()?;
         Ok(Beside { _served: served, recording })
+    }
+
+    /// Where every process at a look goes that was shown, if it is recorded.
+    pub(super) fn seen(&self) -> Option<Sender<(Nanos, Processes)>> {
+        self.recording.as_ref().map(Recording::seen)
     }
 
     /// Ends it. Returns how the watch ends, which came to `done` by itself: a recording without its end is a failure of the store.
@@ -84,17 +107,16 @@ impl Beside {
     }
 }
 
-fn serve(feed: &Arc<Feed>, watch: &Watch, typed: &str) -> anyhow::Result<Served> {
-    let address = metrics::address(typed).map_err(anyhow::Error::msg)?;
+fn serve(feed: &Arc<Feed>, watch: &Watch, port: Port) -> anyhow::Result<Served> {
     let source = Source::new(Arc::clone(feed), watch.devices.clone());
-    let served = metrics::serve(address, move || source.text())?;
+    let served = metrics::serve(port, move || source.text())?;
     tell(format!("metrics are served on http://{}/metrics", served.address()));
     Ok(served)
 }
 
-fn start_recording(feed: &Arc<Feed>, asked: &Asked, watch: &Watch) -> anyhow::Result<Recording> {
+fn start_recording(feed: &Arc<Feed>, asked: &Asked, watch: &Watch, store: Store) -> anyhow::Result<Recording> {
     let Asked { extras, words, flags, .. } = asked;
-    let path = store_path(&StoreFlag { path: extras.store.clone() })?;
+    let path = store.path().to_owned();
     let anchor = now();
     let head = RecordingHead {
         id: run_id(anchor, fresh_seed()),
@@ -109,7 +131,7 @@ fn start_recording(feed: &Arc<Feed>, asked: &Asked, watch: &Watch) -> anyhow::Re
         continues: None,
     };
     let keeping = Keeping { retention: extras.retention, name: |anchor| run_id(anchor, fresh_seed()) };
-    let recording = record::start(feed.follow(), &path, head, keeping)?;
+    let recording = record::start(feed.follow(), store, head, keeping)?;
     tell(format!("recording {} into {}; `webdyno watch --replay {0}` shows it", recording.id(), path.display()));
     Ok(recording)
 }

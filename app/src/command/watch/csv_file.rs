@@ -1,7 +1,6 @@
 //! The file of `--output`: opened as dstat opens it, whole rows at all times, and a full disk is no reason to end.
 
 use crate::say::without_numbers;
-use anyhow::Context;
 use std::fs::File;
 use std::io::Write;
 
@@ -21,10 +20,13 @@ pub(super) struct CsvFile {
 impl CsvFile {
     /// Opens a file to append to it; true when it was there before.
     pub(super) fn open(path: &str) -> anyhow::Result<(CsvFile, bool)> {
-        let why = || format!("cannot write {path}");
         let was_there = std::path::Path::new(path).exists();
-        let file = File::options().append(true).create(true).open(path).with_context(why)?;
-        let kind = file.metadata().with_context(why)?;
+        let opened = File::options().append(true).create(true).open(path);
+        let (file, kind) = opened.and_then(|file| file.metadata().map(|kind| (file, kind))).map_err(|error| {
+            // The error stays one of the environment, by which the exit code goes.
+            let line = format!("cannot write {path}: {error}; give --output a file that can be written");
+            std::io::Error::new(error.kind(), line)
+        })?;
         let whole = kind.is_file().then_some(kind.len());
         Ok((CsvFile { path: path.to_owned(), file, whole, headings: String::new(), missing: 0 }, was_there))
     }

@@ -25,12 +25,14 @@ pub(super) struct Feed {
 struct Current {
     number: u64,
     sampler: Arc<Sampler>,
+    /// The first process of the tree that is looked at.
+    root: Option<u32>,
     since: Instant,
 }
 
 impl Current {
-    fn new(number: u64, sampler: Sampler) -> Current {
-        Current { number, sampler: Arc::new(sampler), since: Instant::now() }
+    fn new(number: u64, sampler: Sampler, root: Option<u32>) -> Current {
+        Current { number, sampler: Arc::new(sampler), root, since: Instant::now() }
     }
 }
 
@@ -61,7 +63,7 @@ impl Feed {
     /// Starts the sampler.
     pub(super) fn start(watch: &Watch) -> anyhow::Result<Arc<Feed>> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let current = Mutex::new(Current::new(0, start(&program, watch)?));
+        let current = Mutex::new(Current::new(0, start(&program, watch)?, watch.root_pid));
         Ok(Arc::new(Feed { watch: watch.clone(), program, current }))
     }
 
@@ -81,6 +83,13 @@ impl Feed {
         Following { feed: Arc::clone(self), current: self.current().clone(), next: 0 }
     }
 
+    /// From now on the process tree below that root is looked at; none if `None`.
+    pub(super) fn follow_root(&self, root: Option<u32>) {
+        let mut current = self.current();
+        current.root = root;
+        current.sampler.follow(root);
+    }
+
     /// Replaces a sampler that has ended, unless somebody else has. The counters went on meanwhile.
     fn renew(&self, ended: &Current, looks: u64) -> anyhow::Result<Current> {
         let mut current = self.current();
@@ -91,7 +100,9 @@ impl Feed {
                 return Err(std::io::Error::other(why).into());
             }
             tell(format!("{why}; another one goes on"));
-            *current = Current::new(ended.number + 1, start(&self.program, &self.watch)?);
+            let root = current.root;
+            let sampler = start(&self.program, &Watch { root_pid: root, ..self.watch.clone() })?;
+            *current = Current::new(ended.number + 1, sampler, root);
         }
         Ok(current.clone())
     }

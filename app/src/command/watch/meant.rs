@@ -3,10 +3,11 @@
 use super::about;
 use super::alias;
 use super::place::Terminal;
+use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, WatchFlags};
 use model::device::{Device, DeviceKind, Roster};
 use model::{Nanos, SECOND};
-use monitor::{NamedGroup, Part, ProcessFile, Table, Watch, present};
+use monitor::{Known, NamedGroup, Part, ProcessFile, Table, Watch, is_refusal, present};
 use report::watch::choice::{self, Wish};
 use report::watch::{Compat, Module, Shown, Style, TOTAL, Top};
 use std::path::Path;
@@ -28,6 +29,8 @@ pub(super) struct Meant {
     pub(super) csv_epoch: bool,
     /// What to read of every process, when a module asks for one of them.
     pub(super) process_files: Option<Vec<ProcessFile>>,
+    /// The server of the process tree, when it was named: it may be started again, as another process.
+    pub(super) server: Option<Known>,
     /// What to read.
     pub(super) watch: Watch,
     /// One sentence for each module that has nothing.
@@ -139,6 +142,10 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     // What was recorded need not be there any more.
     let is_here = matches!(there, There::Machine { .. });
     let tree = flags.tree.as_deref().filter(|_| is_here);
+    let tree = tree.map(|tree| about::tree(tree, proc_root)).transpose()?.unwrap_or_default();
+    if let (None, Some(name)) = (tree.root, tree.server.map(Known::name)) {
+        notes.push(format!("--tree {name}: no {name} runs here yet; dashes until one does"));
+    }
     let named = |name: &String| Ok(NamedGroup { name: name.clone(), dirs: about::group(name, proc_root)? });
     let groups: Vec<_> = flags.groups.iter().filter(|_| is_here).map(named).collect::<anyhow::Result<_>>()?;
     notes.extend(groups.iter().filter_map(|group| about::lacks(&group.name, &group.dirs)));
@@ -149,7 +156,8 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
         parts: parts(layout, &shown),
         group: groups.first().map(|named| named.dirs.clone()).unwrap_or_default(),
         groups: groups.into_iter().skip(1).collect(),
-        root_pid: tree.map(|tree| about::tree(tree, proc_root)).transpose()?,
+        root_pid: tree.root,
+        root_may_change: tree.server.is_some(),
         shares_period_ns: flags.tree.is_some().then_some(SHARES),
         // No module shows them.
         lock_waiters: false,
@@ -162,21 +170,31 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     };
     let csv_epoch = name == Name::Webdyno;
     let process_files = process_files(&shown);
-    Ok(Meant { layout, shown, style, updates, headers: flags.headers, csv_epoch, process_files, watch, notes })
+    let (headers, server) = (flags.headers, tree.server);
+    Ok(Meant { layout, shown, style, updates, headers, csv_epoch, process_files, server, watch, notes })
 }
 
 impl Meant {
-    /// Those of the sampler's notes that concern what is shown, or the sampler itself.
-    pub(super) fn concerning<'n>(&self, notes: &'n [String]) -> impl Iterator<Item = &'n String> {
+    /// Those of the sampler's notes that concern what is shown, and those that will once something has come of it: what the sampler was
+    /// refused for itself makes no number wrong, and whoever looks at a few rows shall not read it each time. Whoever has it watched
+    /// for a long time shall know.
+    pub(super) fn concerning<'n>(&self, notes: &'n [String], extras: &Extras) -> (Vec<&'n String>, Vec<String>) {
+        let stays = extras.record || extras.screen || extras.metrics.is_some();
+        let (refused, others): (Vec<_>, Vec<_>) = notes.iter().partition(|note| is_refusal(note) && !stays);
+        (self.about_what_is_shown(others), refused.into_iter().cloned().collect())
+    }
+
+    fn about_what_is_shown<'n>(&self, notes: Vec<&'n String>) -> Vec<&'n String> {
         let files: Vec<&str> = match self.layout {
             Layout::Vmstat => vec!["stat", "meminfo", "vmstat"],
             Layout::Modules(_) => self.shown.iter().flat_map(|shown| files(shown.module)).copied().collect(),
         };
         let proc_root = self.watch.proc_root.display().to_string();
-        notes.iter().filter(move |note| {
+        let concerns = |note: &&String| {
             let file = note.strip_prefix(&proc_root).and_then(|rest| rest.trim_start_matches('/').split(' ').next());
             file.is_none_or(|file| files.contains(&file))
-        })
+        };
+        notes.into_iter().filter(concerns).collect()
     }
 }
 

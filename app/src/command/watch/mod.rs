@@ -18,6 +18,7 @@ mod record;
 mod replay;
 mod rows;
 mod said;
+mod seek;
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
 use crate::say::{print, say, say_part, tell, with_causes};
 use beat::Beat;
-use beside::Beside;
+use beside::{Beside, Prepared};
 use csv_file::CsvFile;
 use feed::{Feed, Following, Heard};
 use lines::Lines;
@@ -41,11 +42,15 @@ use monitor::processes;
 use place::Clock;
 use report::watch::{Compat, csv};
 use rows::{Machine, Rows, Seen, Wall};
+use seek::Seeker;
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 /// dstat's exit code when there is nothing that it could show.
@@ -120,24 +125,36 @@ fn watch(asked: &Asked) -> anyhow::Result<Exit> {
     if extras.screen {
         return whole_screen(asked, &meant, &interrupted);
     }
-    let mut follower = Follower::new(&meant, asked, rustix::param::page_size() as u64)?;
+    let prepared = Prepared::of(extras)?;
+    let mut follower = Follower::new(&meant, asked, place::machine())?;
     if flags.count == Some(0) && meant.layout != Layout::Modules(Compat::Dstat07) {
         return Ok(Exit::Done);
     }
     let feed = Feed::start(&meant.watch)?;
     let notes = feed.notes();
-    meant.concerning(&notes).for_each(tell);
-    let beside = Beside::start(&feed, asked, &meant.watch)?;
+    let (now, when_it_matters) = meant.concerning(&notes, extras);
+    now.iter().for_each(tell);
+    let beside = Beside::start(&feed, asked, &meant.watch, prepared)?;
+    (follower.held_back, follower.seen) = (when_it_matters, beside.seen());
+    let _seeker = seek(&feed, &meant)?;
     follower.start(&notes);
     let done = follow(&mut feed.follow(), &mut follower, &interrupted)?;
     Ok(beside.finish(done))
 }
 
+/// Looks for the server of the tree, if it was named.
+fn seek(feed: &Arc<Feed>, meant: &Meant) -> anyhow::Result<Option<Seeker>> {
+    let watch = &meant.watch;
+    meant.server.map(|server| Seeker::start(feed, server, watch.root_pid, &watch.proc_root)).transpose()
+}
+
 /// The whole terminal instead of rows.
 fn whole_screen(asked: &Asked, meant: &Meant, interrupted: &AtomicBool) -> anyhow::Result<Exit> {
     full::check()?;
+    let prepared = Prepared::of(&asked.extras)?;
     let feed = Feed::start(&meant.watch)?;
-    let beside = Beside::start(&feed, asked, &meant.watch)?;
+    let beside = Beside::start(&feed, asked, &meant.watch, prepared)?;
+    let _seeker = seek(&feed, meant)?;
     let done = full::live(&feed, asked, meant.watch.period_ns, interrupted);
     let done = done.map(|done| beside.finish(done));
     full::part();
@@ -162,7 +179,10 @@ fn follow(following: &mut Following, follower: &mut Follower<'_>, interrupted: &
             // What ended the wait early was a signal, whose flag is set by another thread.
             Heard::Nothing if since.elapsed() < PATIENCE => std::thread::sleep(SIGNAL),
             Heard::Nothing => {}
-            Heard::Anew => follower.beat.shift(),
+            Heard::Anew => {
+                follower.tell_held_back();
+                follower.beat.shift();
+            }
         }
     }
     follower.end();
@@ -174,6 +194,14 @@ struct Follower<'a> {
     meant: &'a Meant,
     /// What is shown happens now: processes can be looked at.
     live: bool,
+    /// It has a size, which may change.
+    on_terminal: bool,
+    /// Processes at looks that are still to come, where it does not.
+    recorded: VecDeque<(Nanos, Processes)>,
+    /// Who records the processes that are shown.
+    seen: Option<Sender<(Nanos, Processes)>>,
+    /// What the sampler was refused, to be told when it matters.
+    held_back: Vec<String>,
     beat: Beat,
     rows: Rows<'a>,
     /// JSON instead of rows.
@@ -183,19 +211,31 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(meant: &'a Meant, asked: &Asked, page_bytes: u64) -> anyhow::Result<Follower<'a>> {
+    fn new(meant: &'a Meant, asked: &Asked, machine: Machine) -> anyhow::Result<Follower<'a>> {
         let Asked { flags, words, extras, .. } = asked;
         let clock = Clock::new(meant.layout);
-        let machine = Machine { page_bytes, ..place::machine() };
         let rows = Rows::new(meant, machine, &clock.text(place::epoch()));
         let csv = match &flags.output {
             Some(path) => Some(begin_file(path, &rows, meant, words)?),
             None => None,
         };
         let (periods, last) = appointments(meant, flags);
-        let lines = extras.json.then(|| Lines::new(&meant.watch.devices, page_bytes));
+        let lines = extras.json.then(|| Lines::new(&meant.watch.devices, machine.page_bytes));
         let beat = Beat::new(meant.watch.period_ns, periods, last);
-        Ok(Follower { meant, live: true, beat, rows, lines, clock, csv })
+        let on_terminal = place::terminal_size().is_some();
+        Ok(Follower {
+            meant,
+            live: true,
+            on_terminal,
+            recorded: VecDeque::new(),
+            seen: None,
+            held_back: Vec::new(),
+            beat,
+            rows,
+            lines,
+            clock,
+            csv,
+        })
     }
 
     /// A row after so much time, and so many rows at most: a recording has looks of its own.
@@ -218,7 +258,10 @@ impl<'a> Follower<'a> {
         let Some(moment) = self.beat.take(look.at_ns(), late_ns) else { return ControlFlow::Continue(()) };
         // What nobody will see is not made: it would be a good part of what a second of watching costs.
         let clock = if self.rows.show_the_clock() { self.clock.text(epoch) } else { String::new() };
-        let processes = self.read_processes();
+        if moment.late_s.is_some() {
+            self.tell_held_back();
+        }
+        let processes = self.processes_at(look.at_ns());
         let (seen, wall) = (Seen { look, processes: processes.as_ref() }, Wall { epoch, clock: &clock });
         if let Some(file) = self.csv.as_mut().filter(|_| moment.fixed) {
             file.append(&self.rows.csv_line(seen, wall)).iter().for_each(tell);
@@ -229,7 +272,8 @@ impl<'a> Follower<'a> {
                 lines.draw(look, moment, epoch)
             }
             None => {
-                let drawn = self.rows.draw(seen, moment, wall, place::terminal_size());
+                let size = if self.on_terminal { place::terminal_size() } else { None };
+                let drawn = self.rows.draw(seen, moment, wall, size);
                 if drawn.trimmed {
                     say_part("Terminal width too small, trimming output.\n");
                 }
@@ -247,9 +291,25 @@ impl<'a> Follower<'a> {
     }
 
     /// Every process but our own, as dstat leaves itself out.
-    fn read_processes(&self) -> Option<Processes> {
-        let files = self.meant.process_files.as_ref().filter(|_| self.live)?;
-        Some(processes(&self.meant.watch.proc_root, files, &[std::process::id()]))
+    fn processes_at(&mut self, look_ns: Nanos) -> Option<Processes> {
+        let files = self.meant.process_files.as_ref()?;
+        if !self.live {
+            let before = self.recorded.partition_point(|(at, _)| *at < look_ns);
+            drop(self.recorded.drain(..before));
+            let is_here = self.recorded.front().is_some_and(|(at, _)| *at == look_ns);
+            return is_here.then(|| self.recorded.pop_front()).flatten().map(|(_, processes)| processes);
+        }
+        let found = processes(&self.meant.watch.proc_root, files, &[std::process::id()]);
+        if let Some(seen) = &self.seen {
+            // Once the recorder has ended there is nobody to tell.
+            let _ = seen.send((look_ns, found.clone()));
+        }
+        Some(found)
+    }
+
+    /// What the sampler was refused is told once something has come of it.
+    fn tell_held_back(&mut self) {
+        self.held_back.drain(..).for_each(tell);
     }
 
     fn end(&self) {

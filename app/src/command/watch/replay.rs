@@ -1,6 +1,7 @@
 //! `--replay ID`: a recording as rows, in any layout: at once into a pipe, as fast as it was on a terminal.
 
 use super::meant::{There, meant_of};
+use super::rows::Machine;
 use super::{Asked, Follower, NOTHING, full, place};
 use crate::command::report::store_path;
 use crate::exit::Exit;
@@ -10,6 +11,7 @@ use crate::interrupt;
 use crate::say::{say, tell};
 use anyhow::Context;
 use model::reading::Look;
+use model::recording::RecordingHead;
 use model::{Nanos, SECOND};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -45,7 +47,9 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
         return Ok(NOTHING);
     }
     let interrupted = interrupt::flag_of_a_watch()?;
-    let mut follower = Follower::new(&meant, &asked, recorded.head.page_bytes)?;
+    let RecordingHead { page_bytes, host, .. } = &recorded.head;
+    let machine = Machine { page_bytes: *page_bytes, cpus: usize::try_from(host.cpus).unwrap_or(1).max(1) };
+    let mut follower = Follower::new(&meant, &asked, machine)?;
     follower.every(recorded.head.period_ns.max(u64::from(asked.flags.delay) * SECOND), asked.flags.count);
     follower.start(&recorded.head.notes);
     let mut pace = Pace::new(asked.extras.speed, place::terminal_size().is_some());
@@ -55,6 +59,7 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
             tell(format!("{} readings are missing here", chunk.lost));
         }
         chunk.notes.iter().for_each(tell);
+        follower.recorded = chunk.processes.into();
         for look in &chunk.looks {
             if !pace.wait(look, &interrupted) || follower.hear(look, chunk.anchor.epoch_s(look.at_ns())).is_break() {
                 follower.end();

@@ -4,6 +4,7 @@
 use super::{Refusal, mistake};
 use crate::flags::Lang;
 use model::recording::Retention;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// What was typed of them.
@@ -21,8 +22,8 @@ pub(crate) struct Extras {
     pub(crate) speed: Option<f64>,
     /// JSON lines.
     pub(crate) json: bool,
-    /// Where metrics can be collected, as typed.
-    pub(crate) metrics: Option<String>,
+    /// Where metrics can be collected.
+    pub(crate) metrics: Option<SocketAddr>,
     /// The whole terminal instead of rows.
     pub(crate) screen: bool,
     /// The language of the whole terminal.
@@ -56,7 +57,7 @@ impl Extras {
                 "--keep-size" => extras.retention.bytes = quantity(name, &value()?, units::bytes)?,
                 "--replay" => extras.replay = Some(value()?),
                 "--speed" => extras.speed = Some(speed(&value()?)?),
-                "--metrics" => extras.metrics = Some(value()?),
+                "--metrics" => extras.metrics = Some(address(&value()?)?),
                 "--lang" => extras.lang = Some(lang(&value()?)?),
                 _ => others.push(word.clone()),
             }
@@ -92,6 +93,17 @@ fn speed(text: &str) -> Result<f64, Refusal> {
     speed.ok_or_else(|| mistake(&format!("--speed takes a number above 0, such as 10, not {text:?}")))
 }
 
+/// `PORT` on the loopback address, or `ADDRESS:PORT`.
+fn address(text: &str) -> Result<SocketAddr, Refusal> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    text.parse().map_err(|_| {
+        let right = "a port, which is then open on 127.0.0.1 alone, or ADDRESS:PORT such as 0.0.0.0:9150";
+        mistake(&format!("--metrics takes {right}, not {text:?}"))
+    })
+}
+
 fn lang(text: &str) -> Result<Lang, Refusal> {
     match text {
         "en" => Ok(Lang::En),
@@ -120,7 +132,10 @@ mod tests {
         check("-cd --json 1 5 --record", Extras { json: true, record: true, ..none() }, "-cd 1 5");
         check("--replay=abc -l", Extras { replay: Some("abc".into()), ..none() }, "-l");
         check("--replay abc --speed 2.5x", Extras { replay: Some("abc".into()), speed: Some(2.5), ..none() }, "");
-        check("--metrics 9150 -m", Extras { metrics: Some("9150".into()), ..none() }, "-m");
+        let at = |address: &str| Extras { metrics: Some(address.parse().unwrap()), ..none() };
+        check("--metrics 9150 -m", at("127.0.0.1:9150"), "-m");
+        check("--metrics 0.0.0.0:9150", at("0.0.0.0:9150"), "");
+        check("--metrics [::1]:0", at("[::1]:0"), "");
         let retention = Retention { age_ns: 7 * 86_400_000_000_000, bytes: 200 << 20 };
         check("--record --keep 7d --keep-size=200M", Extras { record: true, retention, ..none() }, "");
         // Shortened, they are dstat's.
@@ -137,6 +152,10 @@ mod tests {
         check("--store x -c", "--store goes with --record or --replay");
         check("--keep 7d", "--keep and --keep-size are about recordings; they go with --record alone");
         check("--json --screen", "--json and --screen are mutual exclusive");
+        let right = "a port, which is then open on 127.0.0.1 alone, or ADDRESS:PORT such as 0.0.0.0:9150";
+        for wrong in ["web1", "99999", "web1:9150"] {
+            check(&format!("--metrics {wrong}"), &format!("--metrics takes {right}, not {wrong:?}"));
+        }
         check("--lang de", "--lang takes en or ja, not \"de\"");
         check(
             "--keep soon",

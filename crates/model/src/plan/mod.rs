@@ -3,6 +3,7 @@
 //! [`parse`] turns what the user wrote into a [`Plan`] or into one [`PlanError`] that names file, line and key.
 
 mod body;
+mod changes;
 mod check;
 mod design;
 mod load;
@@ -12,6 +13,7 @@ mod template;
 mod text;
 
 pub use body::Body;
+pub use changes::{Changes, Edit, FileChange, Sysctl};
 pub use check::{Check, CheckError, Comparison, Test};
 pub use design::{Alias, Contrast, Design, Effect, Factor, Over, Part, Sweep, SweepPoint};
 pub use load::{
@@ -47,6 +49,9 @@ pub struct Plan {
     pub build: Vec<Build>,
     /// The server under test.
     pub server: ServerSpec,
+    /// What is changed on the machine for every variant.
+    #[serde(default)]
+    pub changes: Changes,
     /// Limits the server lives in.
     pub confine: Option<Confinement>,
     /// Pin server and generator to different CPUs when there are two.
@@ -142,6 +147,24 @@ pub struct Apache {
     /// Lines in the plan of the keys that can turn out wrong later, for messages. Plans stored earlier have none.
     #[serde(default)]
     pub lines: BTreeMap<String, usize>,
+    /// The machine's own configuration, where it is not webdyno that writes one; it then says module, folders and scripts, and the
+    /// fields above for them say nothing.
+    #[serde(default)]
+    pub existing: Option<Existing>,
+}
+
+/// A configuration that the machine has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Existing {
+    /// Its main file; the system's own when absent.
+    #[serde(serialize_with = "as_text_if_any")]
+    pub main: Option<PathBuf>,
+    /// The machine's running server is changed, instead of a private instance derived from its configuration.
+    pub in_place: bool,
+    /// The port of it that the load goes to; the first one without TLS when absent.
+    pub port: Option<u16>,
+    /// The name that requests ask for, which chooses among virtual hosts.
+    pub host: Option<String>,
 }
 
 /// A private instance of the system's nginx.
@@ -209,6 +232,9 @@ pub struct Variant {
     pub directives: Vec<Directive>,
     /// Parts of configuration warnings that are accepted; any other warning is a failure.
     pub allow_warnings: Vec<String>,
+    /// What is changed on the machine for it, beside what is changed for all.
+    #[serde(default)]
+    pub changes: Changes,
 }
 
 /// Limits of the group the server lives in.
@@ -355,6 +381,18 @@ impl Plan {
             ServerSpec::Url(_) => {}
         }
         plan.variants.iter_mut().for_each(|variant| directives(&mut variant.directives));
+        for changes in plan.variants.iter_mut().map(|variant| &mut variant.changes).chain([&mut plan.changes]) {
+            for file in &mut changes.files {
+                match &mut file.edit {
+                    Edit::Content(content) => *content = text(content),
+                    Edit::Copy(from) => *from = path(from),
+                    Edit::Change { replace, append } => {
+                        replace.values_mut().for_each(|value| *value = text(value));
+                        *append = text(append);
+                    }
+                }
+            }
+        }
         plan
     }
 
@@ -380,6 +418,15 @@ impl Plan {
     #[must_use]
     pub fn variant(&self, cell: &Cell) -> &Variant {
         self.variants.iter().find(|v| v.name == cell.variant).expect("checked when parsed")
+    }
+
+    /// Whether the machine's own running server is changed.
+    #[must_use]
+    pub fn in_place(&self) -> Option<&Existing> {
+        match &self.server {
+            ServerSpec::Apache(apache) => apache.existing.as_ref().filter(|existing| existing.in_place),
+            _ => None,
+        }
     }
 
     /// The load of a cell.

@@ -5,26 +5,28 @@
 //! the user's words, `parameters` fills in `${name}` before anything else, and `measure` is text with a unit.
 
 mod cells;
+mod changes;
 mod complaint;
 mod contrasts;
 mod factors;
 mod load;
 mod measure;
 mod parameters;
+mod server;
 mod source;
 mod sweep;
 
 use self::cells::CellText;
+use self::changes::{FilesText, changes_meant};
 use self::contrasts::ContrastText;
 use self::factors::{DesignText, FactorText};
 pub use self::load::parse_mix;
 use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
+use self::server::{ServerText, server_meant};
 use self::source::Source;
 use self::sweep::SweepText;
-use super::{
-    Apache, Build, CommandServer, Confinement, Embedded, Guards, Mpm, Nginx, Plan, SECRET, ServerSpec, Variant, Warmup,
-};
+use super::{Build, Changes, Confinement, Guards, Plan, SECRET, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -162,30 +164,6 @@ struct BuildText {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ServerKind {
-    Apache,
-    Nginx,
-    Command,
-    Embedded,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ServerText {
-    kind: Spanned<ServerKind>,
-    program: Option<Spanned<PathBuf>>,
-    mpm: Option<Spanned<Mpm>>,
-    modules: Option<Spanned<Vec<String>>>,
-    document_root: Option<Spanned<PathBuf>>,
-    scripts: Option<Spanned<PathBuf>>,
-    command: Option<Spanned<Vec<String>>>,
-    directory: Option<Spanned<PathBuf>>,
-    directives: Option<Spanned<String>>,
-    ready: Option<Spanned<String>>,
-}
-
-#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfineText {
     memory: Spanned<Size>,
@@ -211,6 +189,10 @@ struct VariantText {
     directives: Option<Spanned<String>>,
     #[serde(default)]
     allow_warnings: Vec<String>,
+    #[serde(default)]
+    files: Vec<Spanned<FilesText>>,
+    #[serde(default)]
+    sysctl: BTreeMap<String, Spanned<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -241,11 +223,13 @@ fn yes() -> bool {
 
 // ---- what it means --------------------------------------------------------------------------------------------------
 
-fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Plan, PlanError> {
+fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result<Plan, PlanError> {
     let name = written.name.unwrap_or_else(|| {
         source.file.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
     });
-    let variants = variants(source, written.variant);
+    let variants = variants(source, written.variant)?;
+    let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
+    let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let mut loads = Vec::new();
     for (name, load) in in_order(written.load.into_inner()) {
@@ -260,7 +244,7 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         factors: written.factors,
         design: written.design,
         sweep: written.sweep,
-        setting: setting_of(written.server.kind.get_ref()),
+        setting: written.server.setting(),
     };
     let mut made = cells::made(source, wanted, variants, loads, margin)?;
     let cells = made.with_roles(source, written.baseline.as_ref(), written.aa)?;
@@ -277,7 +261,8 @@ fn meant(source: &Source<'_>, written: Written, options: &Options) -> Result<Pla
         about: written.about,
         file: source.file.to_owned(),
         build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
-        server: server_meant(source, written.server)?,
+        server: server_meant(source, written.server, written.confine.as_ref())?,
+        changes,
         confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
         split: written.placement.split,
         variants: made.variants,
@@ -318,24 +303,21 @@ fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decid
     }
 }
 
-/// How a server of this kind is told the value of a setting.
-fn setting_of(kind: &ServerKind) -> fn(&str, u64) -> String {
-    match kind {
-        ServerKind::Command => |name, value| format!("{name}={value}"),
-        ServerKind::Apache | ServerKind::Nginx | ServerKind::Embedded => |name, value| format!("{name} {value}"),
-    }
-}
-
 /// The variants, each with its place in the text.
-fn variants(source: &Source<'_>, written: BTreeMap<String, Spanned<VariantText>>) -> Vec<(Variant, Range<usize>)> {
+fn variants(
+    source: &Source<'_>,
+    written: BTreeMap<String, Spanned<VariantText>>,
+) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
-        return vec![(Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![] }, 0..0)];
+        let changes = Changes::default();
+        return Ok(vec![(Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![], changes }, 0..0)]);
     }
     in_order(written)
         .map(|(name, text)| {
             let (place, text) = (text.span(), text.into_inner());
             let directives = source.directives(text.directives.as_ref());
-            (Variant { name, directives, allow_warnings: text.allow_warnings }, place)
+            let changes = changes_meant(source, text.files, text.sysctl)?;
+            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes }, place))
         })
         .collect()
 }
@@ -357,91 +339,6 @@ fn build_meant(source: &Source<'_>, build: Spanned<BuildText>) -> Result<Build, 
         return Err(source.at(build.span(), "build.command", "give the program and its arguments"));
     }
     Ok(Build { command: build.into_inner().command, directory: source.folder(), line })
-}
-
-fn server_meant(source: &Source<'_>, server: ServerText) -> Result<ServerSpec, PlanError> {
-    let kind = server.kind.get_ref();
-    if let Some((span, key, kinds)) = server.foreign(kind) {
-        return Err(source.at(span, &format!("server.{key}"), &format!("only {kinds} has it; remove the line")));
-    }
-    let directives = source.directives(server.directives.as_ref());
-    if matches!(kind, ServerKind::Embedded) {
-        return Ok(ServerSpec::Embedded(Embedded { directives }));
-    }
-    let lines = server.lines(source);
-    let path = |path: Option<Spanned<PathBuf>>| path.map(|path| source.path(path.get_ref()));
-    let ready = server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?;
-    let (program, document_root) = (path(server.program), path(server.document_root));
-    Ok(match kind {
-        ServerKind::Command => {
-            let at = |span: Range<usize>| source.at(span, "server.command", "give the program and its arguments");
-            let command = server.command.ok_or_else(|| at(server.kind.span()))?;
-            if command.get_ref().is_empty() {
-                return Err(at(command.span()));
-            }
-            let directory = server.directory.map_or_else(|| source.folder(), |path| source.path(path.get_ref()));
-            ServerSpec::Command(CommandServer { command: command.into_inner(), directory, directives, ready, lines })
-        }
-        ServerKind::Nginx => ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines }),
-        ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
-            program,
-            mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
-            modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
-            document_root,
-            scripts: path(server.scripts),
-            directives,
-            ready,
-            lines,
-        }),
-    })
-}
-
-impl ServerText {
-    /// The first key that a server of this kind has not: where it stands, its name, and whose it is.
-    fn foreign(&self, kind: &ServerKind) -> Option<(Range<usize>, &'static str, &'static str)> {
-        const APACHE: &str = "`kind = \"apache\"`";
-        const COMMAND: &str = "`kind = \"command\"`";
-        const BOTH: &str = "`kind = \"apache\"` or `kind = \"nginx\"`";
-        const ALL: &str = "a server that is not embedded";
-        let span = |place: Option<Range<usize>>, key, kinds| Some((place?, key, kinds));
-        let of_apache = [
-            span(self.mpm.as_ref().map(Spanned::span), "mpm", APACHE),
-            span(self.modules.as_ref().map(Spanned::span), "modules", APACHE),
-            span(self.scripts.as_ref().map(Spanned::span), "scripts", APACHE),
-        ];
-        let of_both = [
-            span(self.program.as_ref().map(Spanned::span), "program", BOTH),
-            span(self.document_root.as_ref().map(Spanned::span), "document_root", BOTH),
-        ];
-        let of_command = [
-            span(self.command.as_ref().map(Spanned::span), "command", COMMAND),
-            span(self.directory.as_ref().map(Spanned::span), "directory", COMMAND),
-        ];
-        let of_all = [span(self.ready.as_ref().map(Spanned::span), "ready", ALL)];
-        let mut foreign: Vec<_> = match kind {
-            ServerKind::Apache => of_command.into_iter().flatten().collect(),
-            ServerKind::Nginx => of_apache.into_iter().chain(of_command).flatten().collect(),
-            ServerKind::Command => of_apache.into_iter().chain(of_both).flatten().collect(),
-            ServerKind::Embedded => {
-                of_apache.into_iter().chain(of_both).chain(of_command).chain(of_all).flatten().collect()
-            }
-        };
-        foreign.sort_by_key(|(span, ..)| span.start);
-        foreign.into_iter().next()
-    }
-
-    /// The lines of the keys that can turn out wrong later.
-    fn lines(&self, source: &Source<'_>) -> BTreeMap<String, usize> {
-        let keys = [
-            (Some(self.kind.span()), "kind"),
-            (self.document_root.as_ref().map(Spanned::span), "document_root"),
-            (self.scripts.as_ref().map(Spanned::span), "scripts"),
-            (self.command.as_ref().map(Spanned::span), "command"),
-            (self.ready.as_ref().map(Spanned::span), "ready"),
-        ];
-        let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
-        keys.into_iter().filter_map(line).collect()
-    }
 }
 
 fn confine_meant(source: &Source<'_>, confine: &ConfineText) -> Result<Confinement, PlanError> {

@@ -9,7 +9,7 @@ use crate::text::{fields, number};
 use std::path::Path;
 
 /// More new numbers than this are found by a listing: it costs about as much as looking at so many.
-const FEW: u32 = 32;
+const FEW: u32 = 64;
 
 /// Numbers before the last one that may have been given out and not be seen yet when the host's processes are listed.
 const UNSEEN: u32 = 8;
@@ -63,6 +63,11 @@ impl Newcomers {
                 false
             }
         }
+    }
+
+    /// The next scan lists the host's processes, whatever came since.
+    pub(super) fn list_next(&mut self) {
+        self.last = None;
     }
 
     /// The numbers to be looked at.

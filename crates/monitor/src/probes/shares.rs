@@ -4,8 +4,8 @@
 //! that the process cannot fault. So it is done rarely, in a thread of its own at ordinary priority, and not at all while memory
 //! is short; then only the swap is told, by status files, which take no such lock.
 
+use super::Probes;
 use super::tree::ROOM;
-use super::{Probe, Probes};
 use crate::appointments::now;
 use crate::source::{Buffer, Source};
 use crate::text::{fields, lines, number};
@@ -15,7 +15,7 @@ use model::reading::{ABSENT, Column, Reading};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Stack of the thread.
@@ -30,38 +30,89 @@ const SHORT_SOME: f64 = 10.0;
 /// Where pressure is not told: memory is short when less than one part in so many is available.
 const SHORT_AVAILABLE: u64 = 20;
 
-/// The processes of the tree, as the thread that follows them tells.
-#[derive(Clone, Default)]
-pub(super) struct Members(Arc<Mutex<Vec<u32>>>);
+/// The processes of the tree, as the thread that follows them tells, and what was found of them.
+#[derive(Clone)]
+pub(super) struct Members(Arc<Shared>);
+
+struct Shared {
+    who: Mutex<Who>,
+    /// Somebody is there to be looked at.
+    news: Condvar,
+    known: Known,
+}
+
+/// Who they are.
+struct Who {
+    pids: Vec<u32>,
+    /// The how manieth tree it is.
+    tree: u64,
+}
 
 impl Members {
-    /// Says who they are now; while somebody reads them they stay as they were.
+    fn new() -> Self {
+        let who = Mutex::new(Who { pids: Vec::with_capacity(ROOM), tree: 0 });
+        Members(Arc::new(Shared { who, news: Condvar::new(), known: Known::default() }))
+    }
+
+    /// Says who they are now; while somebody reads them they stay as they were. What was found of a tree that is no more is
+    /// forgotten.
     pub(super) fn are(&self, pids: impl Iterator<Item = u32>) {
-        if let Ok(mut members) = self.0.try_lock() {
-            members.clear();
-            members.extend(pids.take(ROOM));
+        let Ok(mut who) = self.0.who.try_lock() else { return };
+        let were_none = who.pids.is_empty();
+        who.pids.clear();
+        who.pids.extend(pids.take(ROOM));
+        match (were_none, who.pids.is_empty()) {
+            (true, false) => self.0.news.notify_one(),
+            (false, true) => {
+                who.tree += 1;
+                self.0.known.forget();
+            }
+            _ => {}
         }
     }
 
-    fn copy_to(&self, pids: &mut Vec<u32>) {
+    /// They are others from now on.
+    pub(super) fn begin_anew(&self) {
+        self.are(std::iter::empty());
+    }
+
+    /// Waits until there are any, and says of which tree.
+    fn copy_to(&self, pids: &mut Vec<u32>) -> u64 {
+        let who = self.lock();
+        let who = self.0.news.wait_while(who, |who| who.pids.is_empty()).unwrap_or_else(PoisonError::into_inner);
         pids.clear();
-        pids.extend(self.0.lock().unwrap_or_else(PoisonError::into_inner).iter());
+        pids.extend(&who.pids);
+        who.tree
+    }
+
+    /// Waits so long, or until another tree is there.
+    fn rest(&self, every: Duration, tree: u64) {
+        let same = |who: &mut Who| who.tree == tree;
+        drop(self.0.news.wait_timeout_while(self.lock(), every, same));
+    }
+
+    /// Remembers what was found of a tree, if it is still there.
+    fn found(&self, tree: u64, remember: impl FnOnce(&Known)) {
+        let who = self.lock();
+        if who.tree == tree {
+            remember(&self.0.known);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Who> {
+        self.0.who.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Starts the thread, if that was asked for; who the processes are must be told to it.
 pub(super) fn open(probes: &mut Probes, watch: &Watch) -> Option<Members> {
     let every = Duration::from_nanos(watch.shares_period_ns?);
-    let members = Members(Arc::new(Mutex::new(Vec::with_capacity(ROOM))));
-    let known = Arc::new(Known::default());
+    let members = Members::new();
     let looker = Looker::new(&watch.proc_root);
-    let (theirs, told) = (members.clone(), Arc::clone(&known));
+    let theirs = members.clone();
     let thread = std::thread::Builder::new().name("shares".to_owned()).stack_size(STACK);
-    match thread.spawn(move || look_every(every, looker, &theirs, &told)) {
-        Ok(_) => {
-            probes.add(Teller { known });
-            Some(members)
-        }
+    match thread.spawn(move || look_every(every, looker, &theirs)) {
+        Ok(_) => Some(members),
         Err(error) => {
             probes.notes.push(format!("shared memory cannot be watched ({error}): its columns are absent"));
             None
@@ -86,14 +137,17 @@ impl Default for Known {
     }
 }
 
-/// Puts what is known into a row.
-struct Teller {
-    known: Arc<Known>,
+impl Known {
+    fn forget(&self) {
+        let Known { pss, uss, swap, at, cost } = self;
+        [at, pss, uss, swap, cost].into_iter().for_each(|value| value.store(ABSENT, Ordering::Release));
+    }
 }
 
-impl Probe for Teller {
-    fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
-        let Known { pss, uss, swap, at, cost } = &*self.known;
+impl Members {
+    /// Puts what is known into a row.
+    pub(super) fn tell(&self, row: &mut Reading) {
+        let Known { pss, uss, swap, at, cost } = &self.0.known;
         let at = at.load(Ordering::Acquire);
         for (column, value) in
             [(Column::TreePss, pss), (Column::TreeUss, uss), (Column::TreeSwap, swap), (Column::TreeSharesCostNs, cost)]
@@ -106,23 +160,24 @@ impl Probe for Teller {
     }
 }
 
-fn look_every(every: Duration, mut looker: Looker, members: &Members, known: &Known) {
+fn look_every(every: Duration, mut looker: Looker, members: &Members) {
     ordinary_priority();
     let mut pids = Vec::with_capacity(ROOM);
     loop {
-        members.copy_to(&mut pids);
-        if !pids.is_empty() {
-            let began = thread_time();
-            let found = looker.look(&pids);
+        let tree = members.copy_to(&mut pids);
+        let began = thread_time();
+        let found = looker.look(&pids);
+        let cost = thread_time().saturating_sub(began);
+        members.found(tree, |known| {
             known.swap.store(found.swap, Ordering::Relaxed);
             if let Some([pss, uss]) = found.shares {
                 known.pss.store(pss, Ordering::Relaxed);
                 known.uss.store(uss, Ordering::Relaxed);
-                known.cost.store(thread_time().saturating_sub(began), Ordering::Relaxed);
+                known.cost.store(cost, Ordering::Relaxed);
                 known.at.store(now(), Ordering::Release);
             }
-        }
-        std::thread::sleep(if pids.is_empty() { every.min(Duration::from_millis(50)) } else { every });
+        });
+        members.rest(every, tree);
     }
 }
 
@@ -283,6 +338,31 @@ mod tests {
     fn what_is_not_told_is_absent() {
         check(&[("11/status", "VmSwap: 1 kB\n")], Found { shares: None, swap: 1024 });
         check(&[], Found { shares: None, swap: 0 });
+    }
+
+    #[test]
+    fn what_was_found_of_a_tree_ends_with_it() {
+        let members = Members::new();
+        let swap = || {
+            let mut row = Reading::empty(0);
+            members.tell(&mut row);
+            row.get(Column::TreeSwap)
+        };
+        members.are([7].into_iter());
+        let mut pids = Vec::new();
+        let tree = members.copy_to(&mut pids);
+        members.found(tree, |known| known.swap.store(5, Ordering::Relaxed));
+        assert_eq!((pids.as_slice(), swap()), (&[7][..], Some(5)));
+        // It is another one while this one is being looked at.
+        members.begin_anew();
+        assert_eq!(swap(), None);
+        members.found(tree, |known| known.swap.store(6, Ordering::Relaxed));
+        assert_eq!(swap(), None);
+        // And then nobody sleeps until the old tree's turn.
+        members.are([8].into_iter());
+        members.rest(Duration::MAX, tree);
+        assert_ne!(members.copy_to(&mut pids), tree);
+        assert_eq!(pids, [8]);
     }
 
     #[test]

@@ -21,7 +21,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// What a scan fills.
-pub(super) const COLUMNS: [Column; 9] = [
+pub(super) const COLUMNS: [Column; 10] = [
+    Column::TreeRoot,
     Column::TreeProcesses,
     Column::TreeWorkers,
     Column::TreeBusyWorkers,
@@ -38,9 +39,11 @@ pub(super) const ROOM: usize = 4096;
 
 /// The process tree under one root.
 pub(super) struct Tree {
-    root: u32,
+    root: Option<u32>,
     /// It was there, and has gone: another process may have its number by now.
     root_has_gone: bool,
+    /// Another root may be named later.
+    root_may_change: bool,
     proc: OwnedFd,
     locks: Option<Source>,
     page_size: u64,
@@ -53,6 +56,15 @@ pub(super) struct Tree {
     /// Those that belong to the server, and new ones of which it is not known yet, ascending.
     followed: Vec<Process>,
     newcomers: Newcomers,
+}
+
+/// The first process of a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Root {
+    /// Its number, if it is there already.
+    pub(super) pid: Option<u32>,
+    /// Whether there may be another one later: [`Tree::follow_root`].
+    pub(super) may_change: bool,
 }
 
 struct Process {
@@ -85,9 +97,14 @@ enum Side {
 }
 
 impl Process {
-    /// Whether it is one of ours and still runs: a dead one that waits to be reaped does nothing.
+    /// Whether it is one of ours and still runs.
     fn counts(&self) -> bool {
-        self.side == Side::Ours && !matches!(self.stat.state, b'Z' | b'X')
+        self.side == Side::Ours && self.runs()
+    }
+
+    /// A dead one that waits to be reaped does nothing.
+    fn runs(&self) -> bool {
+        !matches!(self.stat.state, b'Z' | b'X')
     }
 }
 
@@ -95,7 +112,7 @@ impl Tree {
     /// Opens the directory of processes and, if lock waiters are wanted, the table of locks; a missing table is told as a note.
     pub(super) fn open(
         proc_root: &Path,
-        root: u32,
+        root: Root,
         lock_waiters: bool,
         notes: &mut Vec<String>,
     ) -> Result<Self, Errno> {
@@ -108,8 +125,9 @@ impl Tree {
         };
         let locks = if lock_waiters { open_locks() } else { None };
         Ok(Tree {
-            root,
+            root: root.pid,
             root_has_gone: false,
+            root_may_change: root.may_change,
             proc,
             locks,
             page_size: rustix::param::page_size() as u64,
@@ -122,9 +140,21 @@ impl Tree {
         })
     }
 
+    /// Looks at the tree below that process from now on; at none if `None`. A number that was the root's before is a new one's.
+    pub(super) fn follow_root(&mut self, root: Option<u32>) {
+        (self.root, self.root_has_gone) = (root, false);
+        // Whose child a process is says nothing about which tree it is of any more.
+        self.followed.clear();
+        self.foreign.clear();
+        self.newcomers.list_next();
+    }
+
     /// Looks at the tree now and fills its columns; an error leaves them as they were.
     pub(super) fn scan(&mut self, row: &mut Reading) -> Result<(), Errno> {
-        let had_root = find(&self.followed, self.root).is_some();
+        if self.root_may_change && (self.root.is_none() || self.root_has_gone) {
+            return Ok(());
+        }
+        let had_root = self.find_root().is_some();
         let unknown = self.unknown();
         if self.newcomers.begin(&mut self.buffer, unknown) {
             self.follow_numbers()?;
@@ -133,7 +163,12 @@ impl Tree {
             self.follow_listed()?;
         }
         self.read_followed();
-        self.root_has_gone |= had_root && find(&self.followed, self.root).is_none();
+        self.root_has_gone |= had_root && self.find_root().is_none();
+        if self.root_may_change && !self.root_runs() {
+            self.root_has_gone = true;
+            self.followed.clear();
+            return Ok(());
+        }
         self.take_sides();
         self.forget_foreign();
         self.forget_threads();
@@ -141,6 +176,15 @@ impl Tree {
         let locks_known = self.find_lock_waiters();
         self.fill(row, locks_known);
         Ok(())
+    }
+
+    fn find_root(&self) -> Option<&Process> {
+        find(&self.followed, self.root?).map(|index| &self.followed[index])
+    }
+
+    /// Whether the root is there, and not only waits to be reaped.
+    fn root_runs(&self) -> bool {
+        !self.root_has_gone && self.find_root().is_some_and(Process::runs)
     }
 
     /// Whether there is a process of which the last scan could not tell whose it is.
@@ -250,7 +294,7 @@ impl Tree {
 
     fn side_of(&self, process: &Process) -> Side {
         let parent = process.stat.parent;
-        if process.pid == self.root && !self.root_has_gone {
+        if Some(process.pid) == self.root && !self.root_has_gone {
             Side::Ours
         } else if parent == 0 || self.foreign.binary_search(&parent).is_ok() {
             Side::Foreign
@@ -299,8 +343,11 @@ impl Tree {
     fn fill(&self, row: &mut Reading, locks_known: bool) {
         let ours = || self.followed.iter().filter(|process| process.counts());
         let count = |is: &dyn Fn(&Process) -> bool| ours().filter(|process| is(process)).count() as u64;
-        let worker = |process: &Process| process.stat.parent == self.root;
+        let worker = |process: &Process| Some(process.stat.parent) == self.root;
         let occupied = |process: &Process| process.has_child || matches!(process.stat.state, b'R' | b'D');
+        if let Some(root) = self.root.filter(|_| self.root_runs()) {
+            row.set(Column::TreeRoot, root.into());
+        }
         row.set(Column::TreeProcesses, count(&|_| true));
         row.set(Column::TreeWorkers, count(&worker));
         row.set(Column::TreeBusyWorkers, count(&|process| worker(process) && occupied(process)));
@@ -366,173 +413,4 @@ fn lock_waiter(line: &[u8]) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use testkit::fake_proc::{FakeProcess, FakeTree};
-
-    const PAGE: u64 = 4096;
-
-    /// What one more scan finds: processes, workers, busy, running, disk sleep, lock waiters, resident pages, largest, ticks.
-    fn check(tree: &mut Tree, expected: [u64; 9]) {
-        tree.page_size = PAGE;
-        let mut row = Reading::empty(0);
-        tree.scan(&mut row).unwrap();
-        let mut found = COLUMNS.map(|column| row.get(column).unwrap_or(u64::MAX));
-        found[6] /= PAGE;
-        found[7] /= PAGE;
-        assert_eq!(found, expected);
-    }
-
-    fn process(pid: u32, parent: u32, state: char) -> FakeProcess<'static> {
-        FakeProcess { pid, parent, name: "apache2", state, ticks: [1, 2, 3, 4], resident_pages: u64::from(pid) }
-    }
-
-    fn fake() -> (tempfile::TempDir, FakeTree, Tree) {
-        let dir = tempfile::tempdir().unwrap();
-        let fake = FakeTree::new(dir.path());
-        fake.file("locks", "");
-        fake.file("self/stat", "not a number");
-        fake.process(process(1, 0, 'S'));
-        fake.process(process(2, 0, 'S'));
-        fake.process(process(50, 1, 'R'));
-        fake.process(process(100, 50, 'S'));
-        let mut notes = Vec::new();
-        let tree = Tree::open(dir.path(), 100, true, &mut notes).unwrap();
-        assert!(notes.is_empty());
-        (dir, fake, tree)
-    }
-
-    #[test]
-    fn workers_and_what_they_started() {
-        let (_dir, fake, mut tree) = fake();
-        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
-        // A worker idle, one computing, one waiting for a disk, one with a CGI whose name is no help and whose number is small.
-        [process(101, 100, 'S'), process(102, 100, 'R'), process(103, 100, 'D'), process(104, 100, 'S')]
-            .into_iter()
-            .for_each(|process| fake.process(process));
-        fake.process(FakeProcess { name: "sh (a) R 1", ..process(60, 104, 'R') });
-        fake.process(process(61, 60, 'D'));
-        check(&mut tree, [7, 4, 3, 2, 2, 0, 100 + 101 + 102 + 103 + 104 + 60 + 61, 104, 70]);
-        // The CGI's child is dead and not yet reaped, and its parent has gone: neither makes a worker busy.
-        fake.remove(60);
-        fake.process(process(61, 1, 'Z'));
-        check(&mut tree, [5, 4, 2, 1, 1, 0, 100 + 101 + 102 + 103 + 104, 104, 50]);
-    }
-
-    #[test]
-    fn cpu_time_of_the_dead_is_kept_until_their_parent_has_it() {
-        let (_dir, fake, mut tree) = fake();
-        fake.process(FakeProcess { ticks: [6000, 70, 0, 0], ..process(101, 100, 'R') });
-        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 6080]);
-        fake.process(FakeProcess { ticks: [6000, 75, 0, 0], resident_pages: 0, ..process(101, 100, 'Z') });
-        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 6085]);
-        fake.remove(101);
-        fake.process(FakeProcess { ticks: [1, 2, 3 + 6000, 4 + 75], ..process(100, 50, 'S') });
-        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 6085]);
-    }
-
-    #[test]
-    fn only_those_who_wait_for_a_lock_count() {
-        let (_dir, fake, mut tree) = fake();
-        [process(101, 100, 'S'), process(102, 100, 'S'), process(103, 100, 'S')]
-            .into_iter()
-            .for_each(|process| fake.process(process));
-        fake.file(
-            "locks",
-            "1: FLOCK  ADVISORY  WRITE 101 fd:00:1 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 102 fd:00:1 0 EOF\n\
-             1: -> FLOCK  ADVISORY  WRITE 50 fd:00:1 0 EOF\n2: POSIX  ADVISORY  READ 103 fd:00:2 0 EOF\n\
-             2:  -> POSIX  ADVISORY  WRITE 102 fd:00:2 0 EOF\n3: -> OFDLCK ADVISORY  WRITE -1 fd:00:2 0 EOF\n",
-        );
-        check(&mut tree, [4, 3, 0, 0, 0, 1, 406, 103, 40]);
-    }
-
-    #[test]
-    fn a_number_used_again_is_another_process() {
-        let (_dir, fake, mut tree) = fake();
-        fake.process(process(200, 1, 'S'));
-        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
-        // The foreign process ends; a scan later its number is a worker's.
-        fake.remove(200);
-        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
-        fake.process(process(200, 100, 'R'));
-        check(&mut tree, [2, 1, 1, 1, 0, 0, 300, 200, 20]);
-    }
-
-    #[test]
-    fn a_child_seen_before_its_parent_is_not_lost() {
-        let (_dir, fake, mut tree) = fake();
-        fake.process(process(300, 299, 'S'));
-        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
-        fake.process(process(299, 100, 'S'));
-        check(&mut tree, [3, 1, 1, 0, 0, 0, 699, 300, 30]);
-    }
-
-    #[test]
-    fn new_ones_are_found_by_their_numbers() {
-        let (dir, fake, _) = fake();
-        std::os::unix::fs::symlink(std::process::id().to_string(), dir.path().join("own")).unwrap();
-        std::fs::remove_dir_all(dir.path().join("self")).unwrap();
-        std::fs::rename(dir.path().join("own"), dir.path().join("self")).unwrap();
-        let last = |number: u32| fake.file("loadavg", &format!("0.52 1.00 12.34 1/79 {number}\n"));
-        let is = |pid: u32, group: u32| fake.file(&format!("{pid}/status"), &format!("Name:\tx\nTgid:\t{group}\n"));
-        last(100);
-        let mut tree = Tree::open(dir.path(), 100, true, &mut Vec::new()).unwrap();
-        check(&mut tree, [1, 0, 0, 0, 0, 0, 100, 100, 10]);
-        // One of ours, a thread of ours, one of another tree; and one that nobody was given a number for is not looked for.
-        [(101, 101), (102, 101), (103, 103)].into_iter().for_each(|(pid, group)| is(pid, group));
-        [process(101, 100, 'R'), process(102, 100, 'R'), process(103, 50, 'S'), process(200, 100, 'S')]
-            .into_iter()
-            .for_each(|process| fake.process(process));
-        last(103);
-        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
-        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
-        // A number is used again, by one of ours; and one is not seen before the scan after. A listing tells of no threads.
-        fake.process(process(103, 100, 'S'));
-        [102, 200].into_iter().for_each(|pid| fake.remove(pid));
-        last(102);
-        check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
-        last(104);
-        check(&mut tree, [3, 2, 1, 1, 0, 0, 304, 103, 30]);
-        fake.process(process(104, 100, 'S'));
-        is(104, 104);
-        check(&mut tree, [4, 3, 1, 1, 0, 0, 408, 104, 40]);
-    }
-
-    #[test]
-    fn a_dead_root_leaves_nothing() {
-        let (_dir, fake, mut tree) = fake();
-        fake.process(process(101, 100, 'S'));
-        check(&mut tree, [2, 1, 0, 0, 0, 0, 201, 101, 20]);
-        fake.remove(100);
-        fake.process(process(101, 1, 'S'));
-        check(&mut tree, [0; 9]);
-        // Much later its number is given to somebody else, who has children, too.
-        fake.process(process(100, 50, 'S'));
-        fake.process(process(102, 100, 'S'));
-        check(&mut tree, [0; 9]);
-        check(&mut tree, [0; 9]);
-    }
-
-    #[test]
-    fn one_that_cannot_be_opened_is_in_nobodys_way() {
-        let (_dir, fake, mut tree) = fake();
-        // A file instead of a folder stands for a refusal, which root never meets.
-        fake.file("200", "");
-        fake.process(process(201, 100, 'S'));
-        check(&mut tree, [2, 1, 0, 0, 0, 0, 301, 201, 20]);
-    }
-
-    #[test]
-    fn the_table_of_locks_may_be_missing() {
-        let dir = tempfile::tempdir().unwrap();
-        let fake = FakeTree::new(dir.path());
-        fake.process(process(100, 0, 'R'));
-        let mut notes = Vec::new();
-        let mut tree = Tree::open(dir.path(), 100, true, &mut notes).unwrap();
-        check(&mut tree, [1, 0, 0, 1, 0, u64::MAX, 100, 100, 10]);
-        assert_eq!(notes.len(), 1, "{notes:?}");
-        let mut tree = Tree::open(dir.path(), 100, false, &mut notes).unwrap();
-        check(&mut tree, [1, 0, 0, 1, 0, u64::MAX, 100, 100, 10]);
-        assert_eq!(notes.len(), 1, "nobody asked for it: {notes:?}");
-    }
-}
+mod tests;

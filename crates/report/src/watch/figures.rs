@@ -149,11 +149,13 @@ impl Tick<'_> {
             return vec![None; if compat == Compat::Dstat07 { 6 } else { 5 }];
         }
         let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks.map(Option::unwrap_or_default);
+        // The kernel sometimes takes back time that it had counted as waiting: that makes no other share larger.
+        let sum = |times: &[f64]| times.iter().map(|time| time.max(0.0)).sum::<f64>();
         let times = match compat {
-            Compat::Dstat07 => vec![user + nice, system, idle, iowait, irq, softirq],
-            Compat::Dstat08 | Compat::Dool => vec![user + nice + irq + softirq, system, idle, iowait, steal],
+            Compat::Dstat07 => vec![sum(&[user, nice]), system, idle, iowait, irq, softirq],
+            Compat::Dstat08 | Compat::Dool => vec![sum(&[user, nice, irq, softirq]), system, idle, iowait, steal],
         };
-        let sum: f64 = times.iter().sum();
+        let sum = sum(&times);
         times.into_iter().map(|time| Some(if sum > 0.0 { 100.0 * time / sum } else { 0.0 })).collect()
     }
 

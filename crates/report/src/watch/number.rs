@@ -30,7 +30,9 @@ impl Halves {
 
 /// A whole number in at most `digits` characters.
 pub(super) fn whole(value: f64, digits: usize, base: f64, halves: Halves) -> Option<Written> {
-    divide_until(value, base, |value| Some(integer(halves.round(value))).filter(|text| text.len() <= digits))
+    let limit = 10f64.powi(digits as i32);
+    let fits = |rounded: f64| rounded < limit && (rounded >= 0.0 || integer(rounded).len() <= digits);
+    divide_until(value, base, |value| Some(halves.round(value)).filter(|&rounded| fits(rounded)).map(integer))
 }
 
 /// A number in at most `digits` characters, with as many decimals as fit; zero has none.
@@ -39,12 +41,15 @@ pub(super) fn decimal(value: f64, digits: usize, base: f64, halves: Halves) -> O
         if value == 0.0 {
             return Some("0".to_owned());
         }
+        if value >= 10f64.powi(digits as i32) {
+            return None;
+        }
         // The whole part of the number rounded to so many decimals, not the rounded number: 99.97 is tried as 99 first.
-        let rounded = format!("{value:.digits$}");
+        let rounded = fixed(value, digits);
         let length = rounded.find('.').unwrap_or(rounded.len());
         (length <= digits).then(|| {
             let decimals = (1..digits.saturating_sub(length)).rev();
-            let fits = decimals.map(|count| format!("{value:.count$}")).find(|text| text.len() <= digits);
+            let fits = decimals.map(|count| fixed(value, count)).find(|text| text.len() <= digits);
             fits.unwrap_or_else(|| integer(halves.round(value)))
         })
     })
@@ -74,6 +79,26 @@ fn integer(rounded: f64) -> String {
 
 /// Below this every whole number is a floating-point number, and fits into an integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A number with so many decimals, as `format!` writes it, which takes far more code: see `integer`.
+fn fixed(value: f64, decimals: usize) -> String {
+    match u32::try_from(decimals).ok().and_then(|decimals| 10u64.checked_pow(decimals)) {
+        // What is scaled is off by less than a millionth here, so only what lies that near to a half could be rounded wrongly.
+        Some(scale) if value >= 0.0 && value * (scale as f64) < NEARLY_EXACT && !is_near_half(value * scale as f64) => {
+            let scaled = (value * scale as f64).round() as u64;
+            let (whole, rest) = (scaled / scale, scaled % scale);
+            if decimals == 0 { whole.to_string() } else { format!("{whole}.{rest:0decimals$}") }
+        }
+        _ => format!("{value:.decimals$}"),
+    }
+}
+
+/// Below this a product of two numbers is off by less than a millionth.
+const NEARLY_EXACT: f64 = 1e9;
+
+fn is_near_half(scaled: f64) -> bool {
+    (scaled.fract() - 0.5).abs() < 1e-6
+}
 
 #[cfg(test)]
 mod tests {
@@ -122,5 +147,14 @@ mod tests {
         // dstat's own slip: five characters, because only what stands before the point was tried.
         check(9999.99, "10000/0");
         check(9_999.999_97, "9.77/1");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn fixed_is_what_the_library_writes(value in 0.0..1e7f64, hundredths in 0u64..1_000_000, decimals in 0usize..7) {
+            for value in [value, value / 1e4, hundredths as f64 / 100.0, hundredths as f64 / 8.0] {
+                assert_eq!(fixed(value, decimals), format!("{value:.decimals$}"));
+            }
+        }
     }
 }

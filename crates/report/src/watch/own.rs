@@ -3,7 +3,7 @@
 //! `docs/watch.md` tells what each column means.
 
 use super::cell::{Format, Kind};
-use super::figures::{Numbers, Tick};
+use super::figures::{Numbers, Sight, Tick};
 use super::{Module, TOTAL};
 use model::device::DeviceKind;
 use model::reading::Column as C;
@@ -104,8 +104,11 @@ pub(super) fn of_machine(tick: &Tick<'_>, module: Module) -> Numbers {
                 gauge(C::TreePss),
                 gauge(C::TreeUss),
                 gauge(C::TreeSwap),
-                // Ticks of processes that left without being waited for are gone, and may be more than those that came.
-                since_the_row_before(tick, C::TreeCpuTicks).map(|ticks| ticks * 100.0 / CLOCK_TICKS),
+                // Ticks of processes that left without being waited for are gone, and may be more than those that came. Those of a server
+                // that was started again begin anew.
+                since_the_row_before(tick, C::TreeCpuTicks)
+                    .filter(|_| same_root(tick))
+                    .map(|ticks| ticks * 100.0 / CLOCK_TICKS),
             ]
         }
         _ => Vec::new(),
@@ -153,6 +156,12 @@ fn percent_of_time(us_per_second: f64) -> f64 {
 fn since_the_row_before(tick: &Tick<'_>, column: C) -> Option<f64> {
     tick.from?;
     tick.rate(column)
+}
+
+/// Whether the process tree is that of the row before. Recordings of earlier versions do not tell, and follow one alone.
+fn same_root(tick: &Tick<'_>) -> bool {
+    let root = |sight: &Sight<'_>| sight.reading.get(C::TreeRoot);
+    tick.from.as_ref().is_none_or(|from| root(from) == root(&tick.to))
 }
 
 /// Percent of all CPU time that the hypervisor gave to others.
@@ -241,6 +250,27 @@ mod tests {
     }
 
     #[test]
+    fn counters_that_wrap_or_go_backwards_are_dashes_and_make_nothing_larger() {
+        let columns = [(C::TcpListenOverflows, u64::from(u32::MAX), 3), (C::TcpListenDrops, u64::MAX - 1, 0)];
+        let row = "   -     -     -     - ";
+        let expected = ["------tcp-trouble------", " ovf   drp   rtx   tim ", row];
+        check(Module::TcpTrouble, "", &columns, [&[], &[]], expected);
+        let columns = [
+            (C::CpuUser, 0, 10),
+            (C::CpuSystem, 0, 10),
+            (C::CpuIdle, 0, 80),
+            (C::CpuIowait, 5000, 4950),
+            (C::CpuIrq, 9, 1),
+        ];
+        let expected = ["--total-cpu-usage--", "usr sys idl wai stl", " 10  10  80   -   0"];
+        check(Module::Cpu, TOTAL, &columns, [&[], &[]], expected);
+        let columns = [(C::NetRxBytes, u64::from(u32::MAX), 5), (C::NetTxBytes, 0, 4000)];
+        check(Module::Net, TOTAL, &columns, [&[], &[]], ["-net/total-", " recv  send", "   -  2000B"]);
+        let numbers: [&[u64]; 2] = [&[9, 9, 9, 9, 9, 9, 9, 9], &[ABSENT; 8]];
+        check(Module::Disk, "loop9", &[], numbers, ["-dsk/loop9-", " read  writ", "   -     - "]);
+    }
+
+    #[test]
     fn disks_that_wait() {
         let columns = [
             (C::DiskReads, 0, 10),
@@ -288,6 +318,11 @@ mod tests {
             " 12   4   6  300M  100M 30.0M    -   150",
         ];
         check(Module::Tree, "apache2", &columns, [&[], &[]], expected);
+        let of = |root| columns.into_iter().chain([(C::TreeRoot, 7, root)]).collect::<Vec<_>>();
+        check(Module::Tree, "apache2", &of(7), [&[], &[]], expected);
+        // The CPU time of another server says nothing about this one's.
+        let row = " 12   4   6  300M  100M 30.0M    -     -";
+        check(Module::Tree, "apache2", &of(8), [&[], &[]], [expected[0], expected[1], row]);
     }
 
     #[test]

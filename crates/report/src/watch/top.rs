@@ -227,3 +227,22 @@ impl ProcessSpan<'_> {
         self.rate(process, |process| process.ticks) / self.cpus as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_was_given_to_another_process_is_no_jump() {
+        let at = |at_ns, ticks| Processes {
+            at_ns,
+            list: vec![ProcessNumbers { pid: 7, name: "x".to_owned(), ticks, ..ProcessNumbers::default() }],
+        };
+        let shown = |before, now| {
+            let (from, to) = (at(0, before), at(SECOND, now));
+            Top::Cpu.shown(ProcessSpan { from: Some(&from), to: &to, uptime_s: 9.0, cpus: 1 }, 4096).csv
+        };
+        assert_eq!(shown(100, 150), "x / 50%");
+        assert_eq!(shown(100_000, 5), "");
+    }
+}

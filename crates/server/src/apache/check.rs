@@ -3,21 +3,20 @@
 //! Exit code 0 is not enough: `MaxRequestWorkers four` is only a warning, and `Timeout four` is taken without a word.
 
 use super::SERVER;
-use super::install::Install;
 use super::refuse::refused;
 use super::render::Rendered;
 use crate::ServerError;
 use crate::control::blame;
-use crate::program::asking;
-use model::plan::{Directive, Variant};
+use model::plan::Directive;
 use std::path::Path;
+use std::process::Command;
 
 /// Old names that Apache still takes and does not use in its messages.
 const ALIASES: [(&str, &str); 2] =
     [("MaxClients", "MaxRequestWorkers"), ("MaxRequestsPerChild", "MaxConnectionsPerChild")];
 
 /// Directives whose whole argument is a number. Apache reads the digits it finds, and 0 when there are none.
-const NUMBERS: [&str; 15] = [
+pub(crate) const NUMBERS: [&str; 15] = [
     "ListenBacklog",
     "MaxClients",
     "MaxConnectionsPerChild",
@@ -35,31 +34,34 @@ const NUMBERS: [&str; 15] = [
     "Timeout",
 ];
 
-/// Looks at the plan's directives for an instance in `dir`, and lets Apache read the configuration at `file`.
-pub(crate) fn check(
-    install: &Install,
-    dir: &Path,
-    file: &Path,
-    rendered: &Rendered,
-    variant: &Variant,
-    plan: &Path,
-) -> Result<(), ServerError> {
+/// A configuration to be tested.
+pub(crate) struct Test<'a> {
+    /// A call of Apache that reads it.
+    pub(crate) command: Command,
+    /// The folder that nothing may be written outside of.
+    pub(crate) dir: &'a Path,
+    /// Whether it is the machine's own server that will read it.
+    pub(crate) in_place: bool,
+    /// The file with the plan's directives.
+    pub(crate) file: &'a Path,
+    pub(crate) rendered: &'a Rendered,
+}
+
+/// Looks at the plan's directives, and lets Apache read them.
+pub(crate) fn check(test: Test<'_>, variant: &str, allow_warnings: &[String], plan: &Path) -> Result<(), ServerError> {
+    let Test { mut command, dir, in_place, file, rendered } = test;
     let blamed = |directive: Option<&Directive>, message: String| match directive {
         Some(directive) => blame(plan, directive, message, SERVER),
         None => {
-            ServerError::Configuration { plan: plan.to_owned(), variant: variant.name.clone(), message, server: SERVER }
+            ServerError::Configuration { plan: plan.to_owned(), variant: variant.to_owned(), message, server: SERVER }
         }
     };
-    if let Some((directive, why)) = refused(&rendered.planned, dir) {
+    if let Some((directive, why)) = refused(&rendered.planned, dir, in_place) {
         return Err(blamed(Some(directive), why));
     }
-    let output = asking(&install.program)
-        .args(["-t", "-f"])
-        .arg(file)
-        .output()
-        .map_err(ServerError::io("run", &install.program))?;
+    let output = command.output().map_err(ServerError::io("run", Path::new(command.get_program())))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    if let Some(complaint) = complaint(&said, output.status.success(), &variant.allow_warnings) {
+    if let Some(complaint) = complaint(&said, output.status.success(), allow_warnings) {
         let directive = match complaint.line_in(file) {
             Some(line) => rendered.planned_at(line),
             None => named_in(&complaint.message, &rendered.planned),
@@ -117,16 +119,33 @@ fn complaint(said: &str, accepted: bool, allowed: &[String]) -> Option<Complaint
     }
 }
 
+/// Why Apache does not accept a configuration, and the line it names, if it does.
+pub(crate) fn complaint_of(said: &str, accepted: bool) -> Option<(Option<usize>, String)> {
+    let refused = complaint(said, accepted, &[]).filter(|_| !accepted);
+    refused.map(|complaint| (complaint.place.map(|(line, _)| line), complaint.message))
+}
+
+/// What Apache says of a configuration that it accepts.
+pub(crate) fn warnings(said: &str) -> Vec<String> {
+    // Without time and process, which differ every time.
+    let message = |line: &str| line[tag_in(line).unwrap_or(0)..].to_owned();
+    said.lines().map(str::trim).filter(|line| is_warning(line)).map(message).collect()
+}
+
 /// `AH00180: WARNING: ...` before logs are open, `[core:warn] [pid 1] AH00112: ...` after.
 fn is_warning(line: &str) -> bool {
     if [":notice]", ":info]", ":debug]"].iter().any(|level| line.contains(level)) {
         return false;
     }
-    let tagged = line.match_indices("AH").any(|(at, _)| {
+    tag_in(line).is_some() || line.to_ascii_uppercase().contains("WARNING")
+}
+
+/// Where `AH00180:` or the like stands.
+fn tag_in(line: &str) -> Option<usize> {
+    line.match_indices("AH").map(|(at, _)| at).find(|at| {
         let digits = line[at + 2..].bytes().take_while(u8::is_ascii_digit).count();
         digits == 5 && line[at + 7..].starts_with(':')
-    });
-    tagged || line.to_ascii_uppercase().contains("WARNING")
+    })
 }
 
 /// The directive a message is about: the one it names first, and of several with that name the last, which is in force.

@@ -89,7 +89,8 @@ impl Install {
         Ok(modules)
     }
 
-    fn module(&self, name: &str) -> Result<Module, ServerError> {
+    /// A module's file, by its name in a plan.
+    pub(crate) fn module(&self, name: &str) -> Result<Module, ServerError> {
         // PHP names its file and its symbol its own way: libphp8.2.so has php_module, libphp7.4.so has php7_module.
         let file = [format!("mod_{name}.so"), format!("lib{name}.so")]
             .into_iter()
@@ -154,6 +155,7 @@ mod tests {
             directives: vec![],
             ready: "/".into(),
             lines: [].into(),
+            existing: None,
         };
         let got = install.load(&spec).map(|m| m.iter().map(|m| m.symbol.as_str()).collect::<Vec<_>>().join(" "));
         let got = got.map_err(|error| match error {

@@ -1,13 +1,15 @@
 //! A private instance from a plan and a folder: prepared, tested by Apache itself, started, and read back.
 
 use super::SERVER;
-use super::check::check;
+use super::check::{Test, check};
+use super::crew::Muster;
 use super::install::{Install, Module};
 use super::render::{Parts, Rendered, render};
-use super::settings::{Told, ask, ask_status};
+use super::settings::{Pages, Told};
 use crate::account::{Account, OF_APACHE};
-use crate::control::{Logs, POLL, Starting, blame};
+use crate::control::{Logs, Starting, blame};
 use crate::port::with_free_port;
+use crate::program::asking;
 use crate::site::Grounds;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
@@ -16,12 +18,10 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A socket's path may have 107 bytes; ours is the folder's and this, with the daemon's process id.
 const SOCKET_ROOM: usize = 107 - "/run/cgisock.4194304".len();
-/// From here on prefork ends spare children, one a second.
-const SPARE_LOOP: Duration = Duration::from_secs(1);
 /// Apache's messages for a CGI daemon that did not start. It goes on without one, and CGI requests hang.
 const NO_CGI_DAEMON: [&str; 2] = ["AH01238", "AH01243"];
 /// mod_mime insists on a file of types; this one is for systems without /etc/mime.types.
@@ -104,7 +104,11 @@ impl Prepared<'_> {
         });
         let file = self.dir.join("conf/httpd.conf");
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
-        check(&self.install, &self.dir, &file, &rendered, self.variant, &self.control.plan)?;
+        let mut command = asking(&self.install.program);
+        command.args(["-t", "-f"]).arg(&file);
+        let Variant { name, allow_warnings, .. } = self.variant;
+        let test = Test { command, dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
+        check(test, name, allow_warnings, &self.control.plan)?;
         Ok((file, rendered))
     }
 
@@ -114,13 +118,21 @@ impl Prepared<'_> {
         starting
             .wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready")))
             .map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
-        let told = ask(starting.address, starting.timeout).map_err(no_settings)?;
+        let pages = Pages::usual(starting.address);
+        let told = pages.ask(starting.timeout).map_err(no_settings)?;
         if !told.is_of(&file) {
             return Err(ServerError::PortInUse(starting.address));
         }
         let mut notes = Vec::new();
         self.compare(&told, &file, &rendered, &mut notes)?;
-        let processes = self.wait_for_crew(&mut starting, &told, &mut notes)?;
+        let (timeout, mpm) = (starting.timeout, self.control.spec.mpm);
+        let since = starting.since;
+        let logs = starting.logs.clone();
+        let processes = Muster { pages: &pages, mpm, since, timeout, logs: &logs }.wait(
+            &told,
+            &mut || starting.still_alive(),
+            &mut notes,
+        )?;
         notes.extend(complaints(&starting.logs.tail())?);
         Ok(starting.running(told.settings(processes), notes))
     }
@@ -155,6 +167,7 @@ impl Prepared<'_> {
         Ok(Starting {
             child,
             address,
+            host: None,
             logs: Logs(vec![stderr, log]),
             server: SERVER,
             since,
@@ -191,42 +204,10 @@ impl Prepared<'_> {
         }
         Ok(())
     }
-
-    /// Waits until all worker processes exist; returns how many there are.
-    fn wait_for_crew(&self, starting: &mut Starting, told: &Told, notes: &mut Vec<String>) -> Result<u64, ServerError> {
-        let mpm = self.control.spec.mpm;
-        let crew = told.crew(mpm);
-        if crew.started < crew.asked && told.directive("StartServers").is_some() {
-            let (asked, started, slots) = (crew.asked, crew.started, told.status.slots);
-            notes.push(format!(
-                "StartServers {asked} was asked for, {started} run: MaxRequestWorkers {slots} allows no more"
-            ));
-        }
-        if crew.kept < crew.started {
-            let (started, kept) = (crew.started, crew.kept);
-            let spare = if mpm == Mpm::Prefork { "MaxSpareServers" } else { "MaxSpareThreads" };
-            notes.push(format!(
-                "StartServers {started} is above {spare}: Apache ends idle processes, one a second, down to {kept}"
-            ));
-        }
-        let mut status = told.status.clone();
-        loop {
-            let running = told.processes(&status, mpm);
-            if running >= crew.started || (running >= crew.kept && starting.since.elapsed() >= SPARE_LOOP) {
-                return Ok(running);
-            }
-            starting.still_alive()?;
-            if starting.left().is_zero() {
-                return Err(ServerError::Children { running, asked: crew.started, log: starting.logs.brief() });
-            }
-            std::thread::sleep(POLL);
-            status = ask_status(starting.address, starting.timeout).map_err(no_settings)?;
-        }
-    }
 }
 
 /// What a server that answers nevertheless complains about in its log.
-fn complaints(log: &str) -> Result<Vec<String>, ServerError> {
+pub(crate) fn complaints(log: &str) -> Result<Vec<String>, ServerError> {
     if let Some(line) = log.lines().find(|line| NO_CGI_DAEMON.iter().any(|tag| line.contains(tag))) {
         return Err(ServerError::CgiDaemon(line.to_owned()));
     }
@@ -237,13 +218,13 @@ fn complaints(log: &str) -> Result<Vec<String>, ServerError> {
 }
 
 /// The address that Apache could not listen on, if that is why it ended.
-fn port_in_use(logs: &Logs) -> Option<ServerError> {
+pub(crate) fn port_in_use(logs: &Logs) -> Option<ServerError> {
     let tail = logs.tail();
     let line = tail.lines().find(|line| line.contains("AH00072") && line.contains("in use"))?;
     line.rsplit(' ').next()?.parse().ok().map(ServerError::PortInUse)
 }
 
-fn no_settings(why: String) -> ServerError {
+pub(crate) fn no_settings(why: String) -> ServerError {
     ServerError::NoSettings { server: SERVER, why }
 }
 

@@ -4,14 +4,24 @@
 //! configuration, `refuse` and `check` judge it, the latter by asking Apache, `instance` starts it, `settings` reads back what runs.
 
 mod check;
+mod crew;
+mod derived;
+mod in_place;
 mod install;
 mod instance;
+mod machine;
+mod overridden;
+mod pages;
 mod refuse;
 mod render;
 mod settings;
 
+pub(crate) use derived::DerivedControl;
+pub(crate) use in_place::{InPlaceControl, Watch};
 pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
+pub use machine::main_file;
+pub(crate) use machine::own;
 
 /// Apache's name in messages.
 pub(crate) const SERVER: &str = "Apache";

@@ -15,8 +15,9 @@ const FILES: [&str; 7] =
 /// Places for logs that are no files.
 const STREAMS: [&str; 3] = ["/dev/null", "/dev/stdout", "/dev/stderr"];
 
-/// The first of the directives, in the order of the configuration, that an instance in `dir` must not have, and why.
-pub(crate) fn refused<'a>(planned: &'a [Directive], dir: &Path) -> Option<(&'a Directive, String)> {
+/// The first of the directives, in the order of the configuration, that an instance in `dir` must not have, and why;
+/// in place that is the machine's own server, and `dir` the run's folder.
+pub(crate) fn refused<'a>(planned: &'a [Directive], dir: &Path, in_place: bool) -> Option<(&'a Directive, String)> {
     let mut rest = planned.iter();
     while let Some(first) = rest.next() {
         // A line that ends with a backslash goes on in the next one.
@@ -25,19 +26,26 @@ pub(crate) fn refused<'a>(planned: &'a [Directive], dir: &Path) -> Option<(&'a D
             text.pop();
             text.push_str(rest.next().map_or("", |next| &next.text));
         }
-        if let Some(why) = objection(&text, dir) {
+        if let Some(why) = objection(&text, dir, in_place) {
             return Some((first, why));
         }
     }
     None
 }
 
-fn objection(text: &str, dir: &Path) -> Option<String> {
+fn objection(text: &str, dir: &Path, in_place: bool) -> Option<String> {
     let text = text.trim_start();
     let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let is = |known: &str| known.eq_ignore_ascii_case(name);
     let value = first_word(rest.trim_start());
-    if OURS.iter().any(|known| is(known)) {
+    // A relative path would begin in the machine's own folder.
+    let leaves =
+        |value: &str| !stays_in(dir, value) || in_place && Path::new(value).is_relative() && !value.starts_with('|');
+    if in_place && OURS.iter().any(|known| is(known)) {
+        Some("is the machine's own, by which it is controlled; remove the line".to_owned())
+    } else if in_place && FILES.iter().any(|known| is(known)) && leaves(value) {
+        Some("would leave a file behind; write to ${run}/other.log, which goes at the end".to_owned())
+    } else if OURS.iter().any(|known| is(known)) {
         Some("every instance has its own, so that none meets the Apache installed here; remove the line".to_owned())
     } else if FILES.iter().any(|known| is(known)) && !stays_in(dir, value) {
         Some("would write outside the instance's folder; name a file in it, such as logs/other.log".to_owned())
@@ -80,7 +88,7 @@ mod tests {
     fn check(lines: &[&str], expected: Option<usize>) {
         let directive = |(line, text): (usize, &&str)| Directive { text: (*text).to_owned(), line };
         let planned: Vec<Directive> = lines.iter().enumerate().map(directive).collect();
-        let found = refused(&planned, Path::new("/run/i"));
+        let found = refused(&planned, Path::new("/run/i"), false);
         assert_eq!(found.map(|(directive, _)| directive.line), expected, "{lines:?}");
     }
 
@@ -91,6 +99,20 @@ mod tests {
         check(&["DefaultRuntimeDir /run/apache2"], Some(0));
         check(&["ScoreBoardFile /run/apache2/board"], Some(0));
         check(&["ServerName x", "# PidFile x", "PidFileX y", "SetEnv PidFile x", "User nobody"], None);
+    }
+
+    #[test]
+    fn in_place_nothing_is_left_behind() {
+        let check = |text: &str, expected: bool| {
+            let planned = [Directive { text: text.to_owned(), line: 1 }];
+            assert_eq!(refused(&planned, Path::new("/run/i"), true).is_some(), expected, "{text}");
+        };
+        check("PidFile x", true);
+        check("CustomLog logs/x common", true);
+        check("CustomLog /var/log/apache2/x common", true);
+        check("CustomLog /run/i/x common", false);
+        check("CustomLog \"|/bin/cat\" common", false);
+        check("KeepAlive Off", false);
     }
 
     #[test]

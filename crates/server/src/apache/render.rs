@@ -42,6 +42,17 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
+    /// A configuration with the plan's directives behind it.
+    pub(crate) fn of(mut text: String, common: &[Directive], variant: &[Directive]) -> Rendered {
+        let ours = text.lines().count();
+        let planned: Vec<Directive> = common.iter().chain(variant).cloned().collect();
+        for directive in &planned {
+            text.push_str(&directive.text);
+            text.push('\n');
+        }
+        Rendered { text, planned, ours }
+    }
+
     /// The directive of the plan on a line of the text, from 1.
     pub(crate) fn planned_at(&self, line: usize) -> Option<&Directive> {
         self.planned.get(line.checked_sub(self.ours + 1)?)
@@ -50,14 +61,7 @@ impl Rendered {
 
 /// Writes it.
 pub(crate) fn render(parts: &Parts<'_>) -> Rendered {
-    let mut text = ours(parts);
-    let ours = text.lines().count();
-    let planned: Vec<Directive> = parts.common.iter().chain(parts.variant).cloned().collect();
-    for directive in &planned {
-        text.push_str(&directive.text);
-        text.push('\n');
-    }
-    Rendered { text, planned, ours }
+    Rendered::of(ours(parts), parts.common, parts.variant)
 }
 
 fn ours(parts: &Parts<'_>) -> String {
@@ -94,7 +98,7 @@ fn ours(parts: &Parts<'_>) -> String {
 }
 
 /// A path as one argument: in quotes, the only characters that end them escaped.
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
 }
 

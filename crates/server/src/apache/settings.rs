@@ -31,7 +31,8 @@ pub(crate) struct Told {
 /// mod_status' page for machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
-    mpm: String,
+    /// Name of its processing module.
+    pub(crate) mpm: String,
     /// Workers Apache may have.
     pub(crate) slots: u64,
     taken: u64,
@@ -67,26 +68,44 @@ pub(crate) struct Crew {
     pub(crate) kept: u64,
 }
 
-/// Asks a running instance; four requests, each with `patience`.
-pub(crate) fn ask(address: SocketAddr, patience: Duration) -> Result<Told, String> {
-    let page = |path: &str, ask| {
-        let failed = |error: ProbeError| format!("GET {path}: {error}");
-        let reply = get(address, path, ask, patience).map_err(failed)?;
-        if reply.status == 200 { Ok(reply) } else { Err(format!("GET {path}: status {}", reply.status)) }
-    };
-    let stays_open = page(&format!("{STATUS}?auto"), Ask::ToStay)?.stays_open;
-    Told::parse(
-        &page(&format!("{STATUS}?auto"), Ask::Once)?.body,
-        &page(&format!("{INFO}?server"), Ask::Once)?.body,
-        &page(&format!("{INFO}?config"), Ask::Once)?.body,
-        stays_open,
-    )
+/// Where a server tells of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pages {
+    pub(crate) address: SocketAddr,
+    /// Path of mod_status.
+    pub(crate) status: String,
+    /// Path of mod_info.
+    pub(crate) info: String,
 }
 
-/// Asks only how many workers there are.
-pub(crate) fn ask_status(address: SocketAddr, patience: Duration) -> Result<Status, String> {
-    let reply = get(address, &format!("{STATUS}?auto"), Ask::Once, patience).map_err(|error| error.to_string())?;
-    Status::parse(&reply.body)
+impl Pages {
+    /// Those of an instance whose configuration we wrote.
+    pub(crate) fn usual(address: SocketAddr) -> Pages {
+        Pages { address, status: STATUS.to_owned(), info: INFO.to_owned() }
+    }
+
+    /// Asks a running instance; four requests, each with `patience`.
+    pub(crate) fn ask(&self, patience: Duration) -> Result<Told, String> {
+        let page = |path: &str, ask| {
+            let failed = |error: ProbeError| format!("GET {path}: {error}");
+            let reply = get(self.address, path, ask, patience).map_err(failed)?;
+            if reply.status == 200 { Ok(reply) } else { Err(format!("GET {path}: status {}", reply.status)) }
+        };
+        let (status, info) = (format!("{}?auto", self.status), &self.info);
+        let stays_open = page(&status, Ask::ToStay)?.stays_open;
+        Told::parse(
+            &page(&status, Ask::Once)?.body,
+            &page(&format!("{info}?server"), Ask::Once)?.body,
+            &page(&format!("{info}?config"), Ask::Once)?.body,
+            stays_open,
+        )
+    }
+
+    /// Asks only how many workers there are.
+    pub(crate) fn ask_status(&self, patience: Duration) -> Result<Status, String> {
+        let reply = get(self.address, &format!("{}?auto", self.status), Ask::Once, patience);
+        Status::parse(&reply.map_err(|error| error.to_string())?.body)
+    }
 }
 
 impl Told {
@@ -98,7 +117,8 @@ impl Told {
             Some(digits.to_owned()).filter(|digits| !digits.is_empty())
         };
         let missing = |what: &str| format!("{INFO}?server has no {what}");
-        Ok(Told {
+        let daemons = number("Max Daemons:").and_then(|digits| digits.parse::<u64>().ok());
+        let mut told = Told {
             status: Status::parse(status)?,
             version: after("Server Version:")
                 .and_then(|rest| rest.lines().next())
@@ -108,7 +128,13 @@ impl Told {
             keep_alive_timeout: number("keep-alive:").ok_or_else(|| missing("keep-alive timeout"))?,
             keep_alive,
             directives: directives(config),
-        })
+        };
+        if told.status.mpm.eq_ignore_ascii_case("prefork") {
+            // After a graceful restart with a lower limit the scoreboard still shows places above it. Where there are threads, this counts
+            // the processes that run.
+            told.status.slots = told.status.slots.min(daemons.unwrap_or(u64::MAX));
+        }
+        Ok(told)
     }
 
     /// Whether it is the instance with this configuration that answers, and not another Apache.
@@ -213,7 +239,8 @@ impl Status {
         Ok(Status {
             mpm: value("ServerMPM")?.to_owned(),
             slots: scoreboard.len() as u64,
-            taken: scoreboard.bytes().filter(|&slot| slot != b'.').count() as u64,
+            // Those that end after a graceful restart, or ended then and keep their place, are no longer counted.
+            taken: scoreboard.bytes().filter(|slot| !b".G".contains(slot)).count() as u64,
             alive: number("BusyWorkers")? + number("IdleWorkers")?,
             processes: number("Processes").ok(),
         })

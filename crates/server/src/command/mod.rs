@@ -59,7 +59,8 @@ impl CommandControl {
         let child = place.host.spawn(&launch, place.group)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let logs = Logs(vec![stdout, stderr]);
-        let mut starting = Starting { child, address, logs, server: SERVER, since, timeout: place.ready_timeout };
+        let mut starting =
+            Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout };
         starting.wait_until_ready(&self.spec.ready, Some(&self.key("ready"))).map_err(|error| {
             let taken = starting.logs.tail().to_ascii_lowercase().contains("address already in use");
             if taken { ServerError::PortInUse(address) } else { error }

@@ -42,7 +42,8 @@ impl Control for EmbeddedControl {
         let since = Instant::now();
         let child = place.host.spawn(&launch, place.group)?;
         let (address, logs) = (options.listen, Logs(vec![stderr]));
-        let mut starting = Starting { child, address, logs, server: SERVER, since, timeout: place.ready_timeout };
+        let mut starting =
+            Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout };
         starting.address = address_told(&mut starting, &stdout)?;
         starting.wait_until_ready(SETTINGS, None)?;
         let settings = settings(&starting)?;

@@ -125,7 +125,7 @@ impl Prepared<'_> {
         let child = place.host.spawn(&launch, place.group)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let logs = Logs(vec![stderr, log]);
-        Ok(Starting { child, address, logs, server: SERVER, since, timeout: place.ready_timeout })
+        Ok(Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout })
     }
 
     /// What the plan set, as nginx read it. It has no limit of requests that it works on at once: a worker never waits for one.

@@ -7,6 +7,7 @@
 
 mod apache;
 mod command;
+mod derived;
 mod embedded;
 mod nginx;
 mod stage;
@@ -20,6 +21,9 @@ fn main() -> ExitCode {
         Some("@guardian") => ExitCode::from(host::guardian_main(&args[1..])),
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("serve") => ExitCode::from(server::serve_main(&args[1..])),
-        _ => testkit::suite::run(&[embedded::TESTS, apache::TESTS, nginx::TESTS, command::TESTS].concat(), &args),
+        _ => testkit::suite::run(
+            &[embedded::TESTS, apache::TESTS, derived::TESTS, nginx::TESTS, command::TESTS].concat(),
+            &args,
+        ),
     }
 }

@@ -70,8 +70,17 @@ impl Stage {
 /// The whole answer to a request on a connection of its own. HTTP/1.0, so that bodies come without chunks: Apache no longer passes on
 /// the Content-Length of a CGI program.
 pub(crate) fn ask(address: SocketAddr, request: &str) -> String {
+    ask_of("test", address, request)
+}
+
+/// What a host of that name answers at `/`.
+pub(crate) fn ask_as(address: SocketAddr, host: &str) -> String {
+    ask_of(host, address, "GET /")
+}
+
+fn ask_of(host: &str, address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all(format!("{request} HTTP/1.0\r\nHost: test\r\n\r\n").as_bytes()).unwrap();
+    stream.write_all(format!("{request} HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
     let mut answer = String::new();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.read_to_string(&mut answer).unwrap();

@@ -51,6 +51,7 @@ fn chunk(seconds: std::ops::Range<u64>, wall_ns: i64) -> Chunk {
     Chunk {
         anchor: Anchor { mono_ns: seconds.start * SECOND, wall_ns },
         looks: seconds.map(look).collect(),
+        processes: vec![],
         lost: 0,
         notes: vec![],
     }
@@ -156,6 +157,23 @@ fn a_full_disk_keeps_what_was_written_and_takes_more_when_there_is_room() {
     std::fs::remove_file(ballast).unwrap();
     store.append(&head, &minute(saved)).unwrap();
     assert_eq!(looks(&store, &store.recorded("full").unwrap()).len() as u64, saved * 60 + 60);
+}
+
+/// What SQLite calls an error of the disk when it cannot make the files that it needs beside the store's.
+#[test]
+fn a_disk_without_any_room_is_one_line_from_the_beginning() {
+    const TEST: &str = "recordings::a_disk_without_any_room_is_one_line_from_the_beginning";
+    let Some(path) = child_of(TEST) else {
+        on_small_disk(TEST, "");
+        return;
+    };
+    drop(Store::open(&path).unwrap());
+    let mut ballast = std::fs::File::create(path.with_file_name("ballast")).unwrap();
+    while std::io::Write::write_all(&mut ballast, &[1; 512]).is_ok() {}
+    let begun = Store::open(&path).and_then(|mut store| store.begin_recording(&head("full", HOUR)));
+    let told = begun.unwrap_err().to_string();
+    let expected = "disk full, nothing of this was saved; make room there or give --store FILE on another disk";
+    assert_eq!(told, format!("{}: {expected}", path.display()));
 }
 
 /// Records `count` old recordings beside one of now, and forgets all but that.

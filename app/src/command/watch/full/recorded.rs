@@ -203,7 +203,7 @@ mod tests {
         for (at, &begin) in begins.iter().enumerate() {
             let looks = (begin..begin + 10).map(|second| Look::empty(second * SECOND, 0)).collect();
             let anchor = Anchor { mono_ns: begin * SECOND, wall_ns: (begin * SECOND).cast_signed() };
-            store.append(&head, &Chunk { anchor, looks, lost: at as u64, notes: vec![] }).unwrap();
+            store.append(&head, &Chunk { anchor, looks, processes: vec![], lost: at as u64, notes: vec![] }).unwrap();
         }
         let tape = Tape::open(&path, "latest", 1.0).unwrap();
         (folder, tape)

@@ -12,7 +12,7 @@ use model::device::Roster;
 use model::run::HostFacts;
 use report::watch::openmetrics::{self, About};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,19 +40,6 @@ pub(crate) enum Refusal {
     /// No thread or descriptor.
     #[error("cannot start the thread that serves metrics: {0}")]
     Thread(std::io::Error),
-}
-
-/// `PORT` on the loopback address, or `ADDRESS:PORT`.
-///
-/// # Errors
-/// A line that says what would be right.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse::<u16>() {
-        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    }
-    text.parse().map_err(|_| {
-        format!("--metrics takes a port, which is then open on 127.0.0.1 alone, or ADDRESS:PORT such as 0.0.0.0:9150, not {text:?}")
-    })
 }
 
 /// What the text is made of.
@@ -91,9 +78,11 @@ pub(crate) struct Served {
     thread: Option<JoinHandle<()>>,
 }
 
+/// A port that is open, and not served yet.
+pub(crate) struct Port(TcpListener);
+
 /// Serves the text that `text` makes of each request.
-pub(crate) fn serve(address: SocketAddr, text: impl FnMut() -> String + Send + 'static) -> Result<Served, Refusal> {
-    let listener = listen(address)?;
+pub(crate) fn serve(Port(listener): Port, text: impl FnMut() -> String + Send + 'static) -> Result<Served, Refusal> {
     let address = listener.local_addr().map_err(Refusal::Thread)?;
     let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| Refusal::Thread(error.into()))?);
     let over = Arc::new(AtomicBool::new(false));
@@ -102,9 +91,10 @@ pub(crate) fn serve(address: SocketAddr, text: impl FnMut() -> String + Send + '
     Ok(Served { address, wake, over, thread: Some(thread.map_err(Refusal::Thread)?) })
 }
 
-fn listen(address: SocketAddr) -> Result<TcpListener, Refusal> {
+/// Opens the port, which may be 0 for a free one.
+pub(crate) fn listen(address: SocketAddr) -> Result<Port, Refusal> {
     let bound = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-    bound.map_err(|error| {
+    bound.map(Port).map_err(|error| {
         let why = match error.kind() {
             std::io::ErrorKind::AddrInUse => "the port is in use; choose another, or 0 for a free one".to_owned(),
             std::io::ErrorKind::PermissionDenied => "not permitted; ports below 1024 need root".to_owned(),

@@ -7,10 +7,12 @@ pub(crate) use tape::{Keeping, Tape};
 use super::feed::{Following, Heard};
 use crate::say::tell;
 use anyhow::Context;
+use model::Nanos;
+use model::process::Processes;
 use model::recording::RecordingHead;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::Store;
@@ -23,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A recording under way.
 pub(crate) struct Recording {
     id: String,
+    seen: Sender<(Nanos, Processes)>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<bool>>,
 }
@@ -30,20 +33,21 @@ pub(crate) struct Recording {
 /// Begins to record what the sampler sees from now on, and says where; the old recordings that are to be forgotten go first.
 pub(super) fn start(
     mut following: Following,
-    path: &Path,
+    store: Store,
     head: RecordingHead,
     keeping: Keeping,
 ) -> anyhow::Result<Recording> {
-    let store = Store::open(path)?;
     let id = head.id.clone();
     let mut tape = Tape::start(store, head, keeping, crate::command::run::now)?;
     let over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&over);
+    let (seen, shown) = channel();
     let follow = move || {
         loop {
             // In this order: what was read before the end is not to be overlooked.
             let last = told.load(Ordering::Relaxed);
             let heard = if last { Ok(following.news()) } else { following.hear(ROUND) };
+            shown.try_iter().for_each(|(look_ns, processes)| tape.take_processes(look_ns, processes));
             match heard {
                 Ok(Heard::Looks { looks, lost }) => tape.take(looks, lost).iter().for_each(tell),
                 Ok(Heard::Nothing | Heard::Anew) => {}
@@ -62,13 +66,18 @@ pub(super) fn start(
         .name("recorder".to_owned())
         .spawn(follow)
         .context("cannot start the thread that records")?;
-    Ok(Recording { id, over, thread: Some(thread) })
+    Ok(Recording { id, seen, over, thread: Some(thread) })
 }
 
 impl Recording {
     /// The identifier of its first part.
     pub(crate) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Where every process at a look goes that was shown.
+    pub(super) fn seen(&self) -> Sender<(Nanos, Processes)> {
+        self.seen.clone()
     }
 
     /// Writes what is left, and waits for it, but not for ever. Returns whether the recording has its end.

@@ -2,6 +2,7 @@
 //!
 //! No thread and no clock of its own. What must be told comes back as lines.
 
+use model::process::Processes;
 use model::reading::Look;
 use model::recording::{Chunk, RecordingHead, Retention};
 use model::run::{Anchor, RunEnd};
@@ -39,6 +40,8 @@ pub(crate) struct Tape {
     open: Option<Chunk>,
     /// Complete and not yet written.
     full: VecDeque<Chunk>,
+    /// Processes at looks, of chunks that are not complete yet.
+    processes: VecDeque<(Nanos, Processes)>,
     /// Looks lost since the last chunk that was begun.
     lost: u64,
     trouble: Option<Trouble>,
@@ -62,7 +65,18 @@ impl Tape {
         store.forget(keeping.retention, head.anchor.wall_ns)?;
         store.begin_recording(&head)?;
         let forgot = head.anchor.mono_ns;
-        Ok(Tape { store, head, keeping, clock, open: None, full: VecDeque::new(), lost: 0, trouble: None, forgot })
+        Ok(Tape {
+            store,
+            head,
+            keeping,
+            clock,
+            open: None,
+            full: VecDeque::new(),
+            processes: VecDeque::new(),
+            lost: 0,
+            trouble: None,
+            forgot,
+        })
     }
 
     /// Takes new looks, of which so many more were missed, and writes what is complete. Returns what must be told.
@@ -80,12 +94,18 @@ impl Tape {
             let begin = || Chunk {
                 anchor: at_instant(clock(), at),
                 looks: Vec::new(),
+                processes: Vec::new(),
                 lost: std::mem::take(lost),
                 notes: Vec::new(),
             };
             self.open.get_or_insert_with(begin).looks.push(look);
         }
         told
+    }
+
+    /// Takes every process at a look, which may be one that is still to come.
+    pub(crate) fn take_processes(&mut self, look_ns: Nanos, processes: Processes) {
+        self.processes.push_back((look_ns, processes));
     }
 
     /// Writes what is left and notes that the recording is complete. Returns what must be told, and whether it has its end.
@@ -103,7 +123,12 @@ impl Tape {
     }
 
     fn close(&mut self) {
-        self.full.extend(self.open.take());
+        let Some(mut chunk) = self.open.take() else { return };
+        let (first, last) = (chunk.anchor.mono_ns, chunk.looks.last().map_or(0, Look::at_ns));
+        let later = self.processes.partition_point(|(look_ns, _)| *look_ns <= last);
+        // Rows that a terminal held up come when the chunk of their look has been written.
+        chunk.processes = self.processes.drain(..later).filter(|(look_ns, _)| *look_ns >= first).collect();
+        self.full.push_back(chunk);
     }
 
     /// Writes every complete chunk, or as far as the disk takes them. A line when that begins to fail and when it works again.
@@ -243,6 +268,27 @@ mod tests {
         let (found, lost, recorded) = seconds(folder.path(), "first");
         assert_eq!(found, (0..61).chain(65..70).collect::<Vec<_>>());
         assert_eq!((lost, recorded.end), (vec![], RunEnd::Complete));
+    }
+
+    #[test]
+    fn processes_are_written_with_their_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tape = tape(folder.path());
+        let at = |second: u64| Processes { at_ns: second * SECOND + 1, ..Processes::default() };
+        // The one at second 60 is here before its look, and that of second 59 comes too late.
+        for second in [0, 1, 60] {
+            tape.take_processes(second * SECOND, at(second));
+        }
+        tape.take((0..61).map(look).collect(), 0);
+        tape.take_processes(59 * SECOND, at(59));
+        tape.end();
+        let store = Store::open(&folder.path().join("store.sqlite")).unwrap();
+        let recorded = store.recorded("first").unwrap();
+        let of = |piece| store.chunk(&recorded, piece).unwrap().processes;
+        let found: Vec<Vec<_>> = recorded.pieces.iter().map(of).collect();
+        let expected =
+            |seconds: &[u64]| seconds.iter().map(|&second| (second * SECOND, at(second))).collect::<Vec<_>>();
+        assert_eq!(found, [expected(&[0, 1]), expected(&[60])]);
     }
 
     #[test]

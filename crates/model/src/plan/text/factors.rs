@@ -8,7 +8,7 @@ use self::effects::{Generator, Runs};
 use super::cells::{Made, Placed};
 use super::source::Source;
 use super::{PlanError, in_order, names};
-use crate::plan::{Cell, Design, Factor, LoadSpec, Role, Variant};
+use crate::plan::{Cell, Changes, Design, Factor, LoadSpec, Role, Variant};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -117,6 +117,10 @@ pub(super) fn made(
     for levels in &runs.levels {
         let chosen: Vec<&Level> = known.iter().zip(levels).map(|(known, &level)| &known.levels[level]).collect();
         let name = label(&factors, levels);
+        if let Some(twice) = changed_twice(&chosen) {
+            let what = format!("two factors change {twice}; let one of them do it");
+            return Err(source.at(known[0].place.clone(), "factors", &what));
+        }
         let variant = chosen.iter().fold(empty(&name), |variant, level| together(variant, &level.change));
         let load = load(source, usual, &chosen)?;
         made.cells.push((
@@ -226,6 +230,17 @@ fn usual_load<'a>(
     }
 }
 
+/// A file or a setting of the kernel that two of the levels change: nobody could say which of the changes is in force.
+fn changed_twice(levels: &[&Level]) -> Option<String> {
+    let changes = levels.iter().map(|level| &level.change.changes);
+    let changed = changes.flat_map(|changes| {
+        let files = changes.files.iter().map(|file| file.path.display().to_string());
+        files.chain(changes.sysctl.keys().cloned())
+    });
+    let mut seen = std::collections::BTreeSet::new();
+    changed.into_iter().find(|name| !seen.insert(name.clone()))
+}
+
 /// The load of a combination: a level may choose it, and a level may choose its connections.
 fn load(source: &Source<'_>, usual: &LoadSpec, levels: &[&Level]) -> Result<LoadSpec, PlanError> {
     let mut load = levels.iter().find_map(|level| level.load.as_ref()).unwrap_or(usual).clone();
@@ -325,7 +340,7 @@ fn label(factors: &[Factor], levels: &[usize]) -> String {
 }
 
 fn empty(name: &str) -> Variant {
-    Variant { name: name.to_owned(), directives: vec![], allow_warnings: vec![] }
+    Variant { name: name.to_owned(), directives: vec![], allow_warnings: vec![], changes: Changes::default() }
 }
 
 /// What both change, the second one after the first.
@@ -333,5 +348,6 @@ fn together(first: Variant, second: &Variant) -> Variant {
     let mut both = first;
     both.directives.extend(second.directives.iter().cloned());
     both.allow_warnings.extend(second.allow_warnings.iter().cloned());
+    both.changes = both.changes.and(&second.changes);
     both
 }

@@ -1,6 +1,7 @@
 //! Plans in, plans or one sentence out.
 
 use super::*;
+use crate::plan::{Edit, ServerSpec};
 use expect_test::{Expect, expect};
 
 const SMALL: &str = r#"
@@ -252,5 +253,84 @@ fn the_runs_folder_is_filled_in_everywhere() {
     assert_eq!(
         (apache.directives[0].text.as_str(), plan.variants[0].directives[0].text.as_str()),
         ("SetEnv A /tmp/r", "SetEnv B /tmp/r")
+    );
+}
+
+/// A plan about an Apache that is there, with these keys of its server and this variant.
+fn existing(keys: &str, variant: &str) -> String {
+    format!(
+        "[server]\nkind = \"apache\"\n{keys}\n[variant.v]\n{variant}\n[load.a]\npath = \"/\"\nconnections = 1\nrequests = 1\n"
+    )
+}
+
+#[test]
+fn a_configuration_that_is_there() {
+    let text = existing("from = \"own.conf\"\nin_place = true\nport = 443\nhost = \"a.example\"", "");
+    let plan = parse(&text, Path::new("plans/t.toml"), &Options::default()).unwrap().0;
+    let found = plan.in_place().expect("in place");
+    assert_eq!(
+        (found.main.as_deref(), found.port, found.host.as_deref()),
+        (Some(Path::new("plans/own.conf")), Some(443), Some("a.example"))
+    );
+    let derived = parse(&existing("from = \"/x\"", ""), Path::new("t.toml"), &Options::default()).unwrap().0;
+    assert!(derived.in_place().is_none());
+    let refused = |keys: &str, expected: &str| {
+        let error = parse(&existing(keys, ""), Path::new("t.toml"), &Options::default()).unwrap_err().to_string();
+        assert_eq!(error, expected);
+    };
+    refused(
+        "port = 80",
+        "t.toml:3: server.port: is for the machine's own configuration; add `from` or `in_place`, or remove the line",
+    );
+    refused(
+        "in_place = true\nmpm = \"event\"",
+        "t.toml:4: server.mpm: the machine's own configuration says it; remove the line",
+    );
+    refused("from = \"/x\"\nport = 0", "t.toml:4: server.port: must be a port that the server listens on");
+    refused(
+        "from = \"/x\"\nhost = \"a b\"",
+        "t.toml:4: server.host: must be a name as in URLs, such as www.example.com",
+    );
+    refused(
+        "in_place = true\n[confine]\nmemory = \"1G\"",
+        "t.toml:5: confine: the machine's own server stays where it is; remove [confine], or use `from` without `in_place`",
+    );
+}
+
+#[test]
+fn files_and_kernel_settings() {
+    let keys = "files = [{ path = \"/etc/a\", append = \"x\" }, { path = \"/etc/b\", content = \"b\" }]\nsysctl = { \"net.core.somaxconn\" = \"1\" }";
+    let variant = "files = [{ path = \"/etc/a\", copy = \"a.ini\", reload = [\"true\"] }]\nsysctl = { \"net.core.somaxconn\" = \" 2 \", \"vm.swappiness\" = \"0\" }";
+    let plan = parse(&existing(keys, variant), Path::new("plans/t.toml"), &Options::default()).unwrap().0;
+    let all = plan.changes.and(&plan.variants[0].changes);
+    let files: Vec<_> =
+        all.files.iter().map(|file| (file.path.to_str().unwrap(), &file.edit, file.reload.len())).collect();
+    assert_eq!(files, [("/etc/b", &Edit::Content("b".into()), 0), ("/etc/a", &Edit::Copy("plans/a.ini".into()), 1)]);
+    let settings: Vec<_> = all.sysctl.iter().map(|(name, setting)| (name.as_str(), setting.value.as_str())).collect();
+    assert_eq!(settings, [("net.core.somaxconn", "2"), ("vm.swappiness", "0")]);
+    let refused = |variant: &str, expected: &str| {
+        let error = parse(&existing("", variant), Path::new("t.toml"), &Options::default()).unwrap_err().to_string();
+        assert_eq!(error, expected);
+    };
+    refused(
+        "files = [{ path = \"a\", content = \"\" }]",
+        "t.toml:5: files.path: give the whole path of the file, from / on",
+    );
+    refused(
+        "files = [{ path = \"/a\" }]",
+        "t.toml:5: files.path: say what becomes of it: `content`, `copy`, `replace` or `append`",
+    );
+    refused(
+        "files = [{ path = \"/a\", content = \"\", append = \"b\" }]",
+        "t.toml:5: files.path: give `content`, or `copy`, or `replace` and `append`: not several of them",
+    );
+    refused(
+        "files = [{ path = \"/a\", append = \"b\" }, { path = \"/a\", append = \"b\" }]",
+        "t.toml:5: files.path: line 5 changes this file already; say all of it there",
+    );
+    refused("sysctl = { somaxconn = \"\" }", "t.toml:5: sysctl.somaxconn: give its value in one line");
+    refused(
+        "sysctl = { \"net/core\" = \"1\" }",
+        "t.toml:5: sysctl.net/core: write its name with dots, in quotes: \"net.core.somaxconn\"",
     );
 }

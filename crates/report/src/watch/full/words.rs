@@ -336,14 +336,18 @@ impl Teller<'_> {
             let (all, busy) = (now.get(C::TreeWorkers)?, now.get(C::TreeBusyWorkers)?);
             Some([busy as f64, all.saturating_sub(busy) as f64])
         };
-        let [busy, idle] = workers(self.now()?)?;
+        // A server that has ended, and may come again, keeps its place.
+        if !self.scene.looks.iter().rev().any(|look| workers(&look.reading).is_some()) {
+            return None;
+        }
+        let [busy, idle] = workers(self.now()?).map_or([None; 2], |[busy, idle]| [Some(busy), Some(idle)]);
         Some(self.panel(
             "watch-tree",
             Height::Most(0.0),
             |span| workers(span.to),
             vec![
-                Some(self.say("watch-workers-busy", "n", count(busy))),
-                Some(self.say("watch-workers-idle", "n", count(idle))),
+                busy.map(|busy| self.say("watch-workers-busy", "n", count(busy))),
+                idle.map(|idle| self.say("watch-workers-idle", "n", count(idle))),
             ],
             vec![
                 self.level("watch-processes", "n", C::TreeProcesses, |n| n.to_string()),

@@ -1,0 +1,273 @@
+//! Plans about an Apache that is there already: its running server changed in place; and files and kernel settings as part of variants.
+
+mod tool;
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use testkit::debian::Debian;
+use testkit::skip::not_here;
+use tool::scene::{SETTING, Scene, setting, variants};
+use tool::{Tool, is_root, remains};
+
+#[test]
+fn a_run_in_place_gives_everything_back() {
+    let Some(scene) = Scene::new() else { return };
+    let plan = scene.plan("in_place = true", variants());
+    let refused = scene.tool.run(&["run", &plan, "--plain"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    let main = scene.debian.main();
+    assert!(refused.err.contains(&format!("say so once: --i-operate {}", main.display())), "{}", refused.err);
+    let dry = scene.tool.run(&["run", &plan, "--dry-run"]);
+    assert!(dry.code == 0 && dry.out.contains("in place: the running server of"), "{}{}", dry.out, dry.err);
+    scene.check_given_back();
+    let pid = scene.debian.pid();
+    let ended = scene.run(&plan);
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("KeepAlive Off: close; few"), "{}", ended.out);
+    assert!(ended.out.contains("MaxRequestWorkers 20: few"), "{}", ended.out);
+    scene.check_given_back();
+    assert_ne!(scene.debian.pid(), pid, "ServerLimit needed a full restart");
+    // Said once, it is remembered.
+    let again = scene.tool.run(&[
+        "run",
+        &scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\""),
+        "--plain",
+    ]);
+    assert!([0, 1, 3].contains(&again.code), "{}{}", again.out, again.err);
+    let pid = scene.debian.pid();
+    scene.check_given_back();
+    assert_eq!(scene.debian.pid(), pid, "a graceful restart keeps the process");
+}
+
+#[test]
+fn a_main_file_without_folders_gets_a_line_and_loses_it() {
+    let prepare = |debian: &Debian| {
+        let text = fs::read_to_string(debian.main()).expect("a file");
+        let one = |text: &str, name: &str| {
+            let mut files: Vec<_> =
+                fs::read_dir(debian.etc().join(name)).expect("a folder").flatten().map(|entry| entry.path()).collect();
+            files.sort();
+            let lines: Vec<String> = files.iter().map(|file| format!("Include {}", file.display())).collect();
+            let (before, after) = text.split_once(&format!("IncludeOptional {name}/*.conf")).expect("Debian's line");
+            format!("{before}{}{after}", lines.join("\n"))
+        };
+        let text = ["mods-enabled", "conf-enabled", "sites-enabled"].iter().fold(text, |text, name| one(&text, name));
+        debian.write("apache2.conf", &text);
+        fs::set_permissions(debian.main(), fs::Permissions::from_mode(0o640)).expect("our own file");
+    };
+    let Some(scene) = Scene::with(prepare) else { return };
+    let ended = scene.run(&scene.plan("in_place = true", variants()));
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("KeepAlive Off: close; few"), "{}", ended.out);
+    scene.check_given_back();
+}
+
+#[test]
+fn what_does_not_come_into_force_ends_the_run_in_place() {
+    let Some(scene) = Scene::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n")) else { return };
+    let check = |directives: &str, code: i32, why: &str| {
+        let plan = scene
+            .plan("in_place = true", &format!("[variant.as-is]\n[variant.x]\ndirectives = '''\n{directives}\n'''"));
+        let ended = scene.run(&plan);
+        assert_eq!(ended.code, code, "{}{}", ended.out, ended.err);
+        assert!(ended.err.lines().last().is_some_and(|line| line.contains(why)), "{}", ended.err);
+        scene.check_given_back();
+    };
+    check("KeepAliv Off", 2, "plan.toml:10: KeepAliv Off: Invalid command 'KeepAliv'");
+    check("MaxRequestWorkers four", 2, "plan.toml:10: MaxRequestWorkers four: AH00182: WARNING");
+    check("Timeout x", 2, "takes a whole number; Apache would read something else");
+    check("KeepAliveTimeout 2", 2, "the virtual host that answers has its own at ");
+    check("PidFile x", 2, "is the machine's own, by which it is controlled; remove the line");
+    check("CustomLog /var/log/apache2/webdyno-test common", 2, "would leave a file behind; write to ${run}/other.log");
+    // Apache accepts it and cannot start with it.
+    check(&format!("Listen 127.0.0.1:{}", scene.debian.port), 4, "could not bind to address 127.0.0.1:");
+}
+
+#[test]
+fn two_runs_do_not_meet_on_one_server() {
+    let Some(scene) = Scene::new() else { return };
+    let long = scene.plan("in_place = true", variants()).replace("plan.toml", "long.toml");
+    fs::write(
+        &long,
+        fs::read_to_string(scene.tool.path("plan.toml"))
+            .expect("a plan")
+            .replace("requests = 50", "duration = \"60s\""),
+    )
+    .expect("a plan");
+    let mut first = scene.spawn(&long);
+    let mut lines = BufReader::new(first.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
+    let other = Tool::new();
+    let main = scene.debian.main();
+    let second = other.run(&[
+        "run",
+        &scene.tool.plan(&fs::read_to_string(&long).expect("a plan")),
+        "--plain",
+        "--i-operate",
+        &main.to_string_lossy(),
+    ]);
+    assert_eq!(second.code, 5, "{}{}", second.out, second.err);
+    assert!(second.err.contains("works on the server of") && second.err.contains("let it end first"), "{}", second.err);
+    kill_process(Pid::from_child(&first), Signal::INT).expect("our own child");
+    lines.for_each(drop);
+    assert_eq!(first.wait().expect("it ends").code(), Some(130));
+    scene.check_given_back();
+}
+
+#[test]
+fn who_changes_the_configuration_meanwhile_keeps_the_change() {
+    let Some(mut scene) = Scene::new() else { return };
+    let plan = scene.plan("in_place = true", variants());
+    let text = fs::read_to_string(&plan)
+        .expect("a plan")
+        .replace("requests = 50", "duration = \"300ms\"")
+        .replace("blocks = 2", "blocks = 50");
+    fs::write(&plan, text).expect("a plan");
+    let mut child = scene.spawn(&plan);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
+    let ports = format!("Listen {}\n# The administrator's own line.\n", scene.debian.port);
+    scene.debian.write("ports.conf", &ports);
+    let said: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(5), "{said:?}");
+    let expected = "ports.conf changed while webdyno measured: the run ends, and that change is kept";
+    assert!(said.iter().any(|line| line.ends_with(expected)), "{said:?}");
+    assert_eq!(fs::read_to_string(scene.debian.etc().join("ports.conf")).expect("a file"), ports);
+    let own = scene.debian.etc().join("ports.conf");
+    scene.before.insert(own.clone(), scene.debian.snapshot()[&own].clone());
+    scene.check_given_back();
+}
+
+/// Files of others and kernel settings, for a server that is not even the machine's.
+#[test]
+fn files_and_settings_are_part_of_a_variant() {
+    if !is_root() {
+        return not_here("no root");
+    }
+    let Some(before) = setting() else { return not_here("the kernel setting cannot be read") };
+    let tool = Tool::new();
+    let (ini, new, told) = (tool.path("php.ini"), tool.path("extra.ini"), tool.path("told"));
+    fs::write(&ini, "memory_limit = 64M\n").expect("a file");
+    fs::set_permissions(&ini, fs::Permissions::from_mode(0o640)).expect("our own file");
+    std::os::unix::fs::chown(&ini, Some(65534), Some(65534)).expect("root may");
+    let facts = |path: &PathBuf| {
+        use std::os::unix::fs::MetadataExt;
+        let facts = fs::metadata(path).expect("a file");
+        (
+            facts.ino(),
+            facts.mode(),
+            facts.uid(),
+            facts.gid(),
+            facts.mtime(),
+            facts.mtime_nsec(),
+            fs::read_to_string(path).expect("a file"),
+        )
+    };
+    let as_it_was = facts(&ini);
+    let seen = tool.path("seen");
+    let script = format!(
+        "cat '{0}' '{1}' /proc/sys/{2} >> '{3}' 2>/dev/null; exec {4} serve --listen 127.0.0.1:$PORT",
+        ini.display(),
+        new.display(),
+        SETTING.replace('.', "/"),
+        seen.display(),
+        env!("CARGO_BIN_EXE_webdyno")
+    );
+    let plan = tool.plan(&format!(
+        "blocks = 2\naa = false\n[server]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"\"\"{script}\"\"\"]\n\
+         [variant.as-is]\n[[variant.more.files]]\npath = \"{}\"\nreplace = {{ \"64M\" = \"128M\" }}\nappend = \"; more\\n\"\n\
+         reload = [\"sh\", \"-c\", \"echo told >> '{}'\"]\n[[variant.more.files]]\npath = \"{}\"\ncontent = \"extra\\n\"\n\
+         [variant.more.sysctl]\n\"{SETTING}\" = \"8\"\n\
+         [load.a]\npath = \"/\"\nconnections = 2\nrequests = 50\n[cooldown]\nlimit = \"0s\"\n",
+        ini.display(),
+        told.display(),
+        new.display()
+    ));
+    let ended = tool.run(&["run", &plan, "--plain"]);
+    if ended.err.contains("only root may change it") || ended.err.contains("Read-only") {
+        return not_here("kernel settings cannot be changed here");
+    }
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    let seen = fs::read_to_string(seen).expect("the server has looked");
+    assert!(seen.contains(&format!("memory_limit = 64M\n{before}\n")), "{seen}");
+    assert!(seen.contains("memory_limit = 128M\n; more\nextra\n8\n"), "{seen}");
+    assert_eq!((facts(&ini), new.exists(), setting()), (as_it_was, false, Some(before)));
+    assert!(fs::read_to_string(told).expect("told").lines().count() >= 3, "at each change, and at the end");
+    assert_eq!(remains(&tool), Vec::<String>::new());
+    // What cannot be done is said before anything is done.
+    let text = fs::read_to_string(&plan).expect("a plan");
+    let wrong = |from: &str, to: &str, expected: &str| {
+        let text = text.replace(from, to);
+        let ended = tool.run(&["run", &tool.plan(&text), "--plain"]);
+        assert!(ended.err.contains(expected), "{}", ended.err);
+    };
+    wrong("\"64M\" =", "\"65M\" =", "does not say `65M`; nothing would be replaced");
+    wrong(SETTING, "net.ipv4.no_such", "net.ipv4.no_such: this kernel has no such setting");
+}
+
+/// A boot empties /run: what the drop-in says then counts for nothing, and the next start gives back the rest.
+#[test]
+fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
+    let Some(scene) = Scene::new() else { return };
+    let plan = scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\"");
+    let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"60s\"");
+    fs::write(&plan, text).expect("a plan");
+    let mut child = scene.spawn(&plan);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
+    scene.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+    let drop_in = || {
+        let files = fs::read_dir(scene.debian.etc().join("conf-enabled"))
+            .expect("a folder")
+            .flatten()
+            .map(|entry| entry.path());
+        files.filter(|path| path.to_string_lossy().contains("/zz-webdyno-")).count()
+    };
+    assert_eq!(drop_in(), 1);
+    // What a boot does to the server, to /run, and to what the journal knows of processes.
+    scene.debian.stop();
+    for claim in scene.claims() {
+        fs::remove_file(claim).expect("root may");
+    }
+    let journal = fs::read_dir(scene.tool.path("state")).expect("a folder").flatten().next().expect("a journal").path();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    assert!(text.contains(boot.trim()));
+    fs::write(&journal, text.replace(boot.trim(), "another boot")).expect("our own file");
+    scene.debian.start();
+    assert!(
+        scene.answer().contains("the first site") && !scene.answer().contains("Connection: close"),
+        "{}",
+        scene.answer()
+    );
+    let foreseen = scene.tool.run(&["restore", "--dry-run"]);
+    assert!(foreseen.out.contains("would delete the file") && drop_in() == 1, "{}{}", foreseen.out, foreseen.err);
+    let restored = scene.tool.run(&["restore"]);
+    assert!(restored.out.contains("deleted the file") && restored.code == 0, "{}{}", restored.out, restored.err);
+    scene.check_given_back();
+}
+
+/// An ordinary user may derive an instance of what they can read, and is told in one line what they cannot.
+#[test]
+fn an_ordinary_user_derives_what_they_can_read() {
+    let Some(scene) = Scene::new() else { return };
+    let plan = scene.plan("", "[variant.close]\ndirectives = \"KeepAlive Off\"");
+    for path in [scene.tool.path(""), plan.clone().into()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own");
+    }
+    let ended = scene.tool.run_as_nobody(&["run", &plan, "--plain"]);
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("Apache/2"), "{}", ended.out);
+    scene.check_given_back();
+    let ports = scene.debian.etc().join("ports.conf");
+    fs::set_permissions(&ports, fs::Permissions::from_mode(0o600)).expect("our own");
+    let refused = scene.tool.run_as_nobody(&["run", &plan, "--plain"]);
+    assert_eq!(refused.code, 2, "{}{}", refused.out, refused.err);
+    let said = refused.err.lines().last().expect("a line");
+    assert!(said.contains("ports.conf") && said.ends_with("run webdyno as root, who may read it"), "{said}");
+}

@@ -1,0 +1,126 @@
+//! Runs about an Apache that is there already, killed at random moments: everything is given back, by the guardian within seconds, or by
+//! `webdyno restore` where the guardian was killed, too.
+
+mod tool;
+
+use rustix::process::{Signal, kill_process};
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use testkit::skip::long_results;
+use tool::remains;
+use tool::scene::{GRACE, SETTING, Scene, setting, variants};
+
+/// Tests that change the kernel's setting do so one after another.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What became of a run that was killed.
+struct Killed {
+    after: Duration,
+    /// The guardian, too.
+    both: bool,
+    gone: Duration,
+    left: Vec<String>,
+}
+
+/// Runs the plan and kills webdyno at a random moment, and its guardian, too, if `both`; then `webdyno restore` does its work.
+fn kill(scene: &Scene, plan: &str, below_ms: u64, both: bool) -> Killed {
+    let after = random_moment(below_ms);
+    let mut child = scene.spawn(plan);
+    // The moment itself is what is tested, so here time is waited for and not an event.
+    std::thread::sleep(after);
+    if both {
+        for pid in scene.guardians() {
+            // One that has ended is dead, too.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+    let killed = Instant::now();
+    if both {
+        scene.tool.run(&["restore"]);
+    }
+    let found = || {
+        let mut found = scene.left();
+        found.extend(remains(&scene.tool));
+        found
+    };
+    let mut left = found();
+    while !left.is_empty() && killed.elapsed() < GRACE {
+        std::thread::sleep(Duration::from_millis(20));
+        left = found();
+    }
+    Killed { after, both, gone: killed.elapsed(), left }
+}
+
+fn random_moment(below_ms: u64) -> Duration {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty()).expect("randomness");
+    Duration::from_millis(u64::from_ne_bytes(bytes) % below_ms)
+}
+
+/// So many kills, as a table, and how many of them left something.
+fn kills(title: &str, scene: &Scene, plan: &str, count: u32) -> (String, usize) {
+    let mut page = format!(
+        "# {title}\n\n| # | after | guardian | all given back within | left 5 s later |\n|---|---|---|---|---|\n"
+    );
+    let mut bad = 0;
+    for number in 1..=count {
+        // Most of what can go wrong goes wrong while the server begins anew.
+        let killed = kill(scene, plan, if number % 2 == 0 { 800 } else { 2500 }, number % 5 == 0);
+        bad += usize::from(!killed.left.is_empty());
+        let guardian = if killed.both { "killed, too; `webdyno restore`" } else { "" };
+        let (after, gone) = (killed.after.as_secs_f64(), killed.gone.as_secs_f64());
+        let _ = writeln!(page, "| {number} | {after:.2} s | {guardian} | {gone:.2} s | {} |", killed.left.join("; "));
+    }
+    let _ = writeln!(page, "\n{bad} of {count} left something.");
+    (page, bad)
+}
+
+fn plan_in_place(scene: &Scene) -> String {
+    let text = format!("{}[variant.few.sysctl]\n\"{SETTING}\" = \"8\"\n", variants());
+    scene.plan("in_place = true", if setting().is_some() { &text } else { variants() })
+}
+
+#[test]
+fn a_killed_run_in_place_is_given_back() {
+    let Some(scene) = Scene::new() else { return };
+    let _alone = alone();
+    let before = setting();
+    let (page, bad) = kills("killed in place", &scene, &plan_in_place(&scene), 5);
+    assert_eq!((bad, setting()), (0, before), "{page}");
+}
+
+#[test]
+fn a_killed_private_run_leaves_nothing() {
+    let Some(scene) = Scene::new() else { return };
+    let (page, bad) = kills("killed, private", &scene, &scene.plan("", variants()), 5);
+    assert_eq!(bad, 0, "{page}");
+}
+
+#[test]
+fn long_check_kills_in_place() {
+    let Some(results) = long_results() else { return };
+    let Some(scene) = Scene::new() else { return };
+    let _alone = alone();
+    let before = setting();
+    let (page, bad) =
+        kills("100 runs in place, each killed with -9 at a random moment", &scene, &plan_in_place(&scene), 100);
+    fs::write(results.join("kills-in-place.md"), &page).expect("the results");
+    assert_eq!((bad, setting()), (0, before), "{page}");
+}
+
+#[test]
+fn long_check_kills_private() {
+    let Some(results) = long_results() else { return };
+    let Some(scene) = Scene::new() else { return };
+    let (page, bad) =
+        kills("300 private runs, each killed with -9 at a random moment", &scene, &scene.plan("", variants()), 300);
+    fs::write(results.join("kills-private.md"), &page).expect("the results");
+    assert_eq!(bad, 0, "{page}");
+}

@@ -1,0 +1,160 @@
+//! An Apache that is there already, in a folder of a test's own, laid out and started as Debian does; and a tool to point at it.
+
+use super::{Finished, Tool, is_root, remains};
+use rustix::process::Pid;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::{Duration, Instant};
+use testkit::debian::{Debian, Snapshot, changed};
+use testkit::skip::{not_here, skipped};
+
+/// How long after a kill nothing may be left.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// A setting of the kernel that changes nothing for anybody within seconds.
+pub(crate) const SETTING: &str = "net.ipv4.tcp_keepalive_probes";
+
+/// A running Apache and a tool to point at it.
+pub(crate) struct Scene {
+    pub(crate) tool: Tool,
+    pub(crate) debian: Debian,
+    pub(crate) before: Snapshot,
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// `None`, with the reason said, where there is no Debian Apache or no root.
+    pub(crate) fn new() -> Option<Scene> {
+        Scene::with(|_| {})
+    }
+
+    pub(crate) fn with(prepare: impl FnOnce(&Debian)) -> Option<Scene> {
+        if !is_root() {
+            not_here("no root");
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("debian-").tempdir_in("/tmp").expect("a folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
+        let Some(debian) = Debian::new(folder.path()) else {
+            skipped("there is no Debian apache2");
+            return None;
+        };
+        prepare(&debian);
+        debian.start();
+        let before = debian.snapshot();
+        Some(Scene { tool: Tool::new(), debian, before, _folder: folder })
+    }
+
+    /// A plan with short trials; `server` and `rest` are parts of it.
+    pub(crate) fn plan(&self, server: &str, rest: &str) -> String {
+        let main = self.debian.main();
+        self.tool.plan(&format!(
+            "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nfrom = \"{}\"\n{server}\n{rest}\n[load.a]\npath = \"/\"\nconnections = 2\n\
+             requests = 50\n[cooldown]\nlimit = \"0s\"\n",
+            main.display()
+        ))
+    }
+
+    fn args<'a>(&'a self, plan: &'a str, main: &'a str) -> [&'a str; 5] {
+        ["run", plan, "--plain", "--i-operate", main]
+    }
+
+    pub(crate) fn run(&self, plan: &str) -> Finished {
+        self.tool.run(&self.args(plan, &self.debian.main().to_string_lossy()))
+    }
+
+    pub(crate) fn spawn(&self, plan: &str) -> Child {
+        self.tool.spawn(&self.args(plan, &self.debian.main().to_string_lossy()))
+    }
+
+    /// What is not as it was: files, the server's answer, what a run leaves behind.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let mut found = changed(&self.before, &self.debian.snapshot());
+        match answer(self.debian.port) {
+            Some(answer) if answer.contains("the first site") && !answer.contains("Connection: close") => {}
+            answer => found.push(format!("the server answers {answer:?}")),
+        }
+        found.extend(self.claims().iter().map(|path| format!("{} is there", path.display())));
+        found
+    }
+
+    /// What keeps other runs from its server.
+    pub(crate) fn claims(&self) -> Vec<PathBuf> {
+        let ids = self.tool.run_ids();
+        let claims = fs::read_dir("/run").into_iter().flatten().flatten();
+        let claims = claims.filter(|entry| entry.file_name().to_string_lossy().starts_with("webdyno-in-place-"));
+        let of_this = |path: &PathBuf| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            ids.iter().any(|id| text.starts_with(id.as_str()))
+        };
+        claims.map(|entry| entry.path()).filter(of_this).collect()
+    }
+
+    /// What the site answers to a request that would keep the connection.
+    pub(crate) fn answer(&self) -> String {
+        answer(self.debian.port).unwrap_or_default()
+    }
+
+    /// Guardians of the tool's runs.
+    pub(crate) fn guardians(&self) -> Vec<Pid> {
+        let state = self.tool.path("state").to_string_lossy().into_owned();
+        let processes = fs::read_dir("/proc").expect("/proc").flatten();
+        let ours = |pid: &i32| {
+            let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).into_owned();
+            command.contains("@guardian") && command.contains(&state)
+        };
+        let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.filter(ours).filter_map(Pid::from_raw).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn check_given_back(&self) {
+        let ended = Instant::now();
+        let mut left = self.left();
+        // A worker of before may answer once more.
+        while !left.is_empty() && ended.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(20));
+            left = self.left();
+        }
+        assert_eq!(left, Vec::<String>::new());
+        assert_eq!(remains(&self.tool), Vec::<String>::new());
+    }
+}
+
+/// Two variants that differ in what needs a graceful restart, and one that needs a full one.
+const VARIANTS: &str = "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"\n[variant.few]\ndirectives = '''\nServerLimit 20\n\
+                        MaxRequestWorkers 20\nThreadsPerChild 20\nKeepAlive Off\n'''\n";
+/// The same where there are no threads.
+const VARIANTS_OF_PREFORK: &str = "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"\n[variant.few]\ndirectives = '''\n\
+                                   ServerLimit 20\nMaxRequestWorkers 20\nKeepAlive Off\n'''\n";
+
+/// Variants for the processing module that there is.
+pub(crate) fn variants() -> &'static str {
+    let prefork = fs::exists("/etc/apache2/mods-enabled/mpm_prefork.load").unwrap_or(false);
+    if prefork { VARIANTS_OF_PREFORK } else { VARIANTS }
+}
+
+/// What the site at a port answers to a request that would keep the connection.
+fn answer(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+    stream.set_read_timeout(Some(GRACE)).ok()?;
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+    let mut got = Vec::new();
+    let mut piece = [0; 4096];
+    while !got.ends_with(b"site\n") {
+        match stream.read(&mut piece) {
+            Ok(read) if read > 0 => got.extend_from_slice(&piece[..read]),
+            _ => break,
+        }
+    }
+    Some(String::from_utf8_lossy(&got).into_owned())
+}
+
+/// What the kernel has for it now.
+pub(crate) fn setting() -> Option<String> {
+    Some(fs::read_to_string(format!("/proc/sys/{}", SETTING.replace('.', "/"))).ok()?.trim().to_owned())
+}

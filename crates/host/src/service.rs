@@ -1,0 +1,365 @@
+//! A server of the machine's own that reads its configuration again, or starts again as it was started.
+//!
+//! What Apache's control script does is done here without it, so that the guardian can do it too: test, then signal the process that the pid
+//! file names; for a full restart end it and start it with the words, environment and limits that it had. A service of systemd's is
+//! restarted by systemd.
+
+use crate::launch::reset_signals;
+use crate::process::Identity;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long a server may take to end.
+const END: Duration = Duration::from_secs(10);
+/// How long it may take to come up.
+const START: Duration = Duration::from_secs(10);
+/// How long after a graceful restart workers may take to come.
+const NEW_WORKERS: Duration = Duration::from_secs(2);
+
+/// A running server of the machine's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    /// What it is called in sentences, such as its main configuration file.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+    /// Arguments before `-t` that name its configuration.
+    pub args: Vec<OsString>,
+    /// Environment of its configuration, for the test.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it writes its pid.
+    pub pid_file: PathBuf,
+    /// How it is started; `None` when whoever started it holds it in the foreground.
+    start: Option<Start>,
+}
+
+/// How a server was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Start {
+    /// As a service of systemd's.
+    Unit(String),
+    /// By a command that leaves it in the background.
+    Command {
+        words: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+        dir: PathBuf,
+        /// Limit on open files, umask, and how likely the kernel ends it when memory is short, as /proc writes them.
+        limits: [String; 3],
+    },
+}
+
+/// How much of a server begins anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// It reads its configuration; requests under way are finished by the old workers.
+    Graceful,
+    /// It ends and starts again.
+    Full,
+}
+
+impl Service {
+    /// The server that runs with a configuration.
+    ///
+    /// # Errors
+    /// When none does, in one sentence.
+    pub fn of_running(
+        name: &str,
+        program: &Path,
+        args: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+        pid_file: &Path,
+    ) -> Result<Service, String> {
+        let (name, program, pid_file) = (name.to_owned(), program.to_owned(), pid_file.to_owned());
+        let mut service = Service { name, program, args, env, pid_file, start: None };
+        let pid = service.pid().ok_or_else(|| {
+            format!(
+                "no server runs with {} (by its pid file {}); start it first",
+                service.name,
+                service.pid_file.display()
+            )
+        })?;
+        service.start = start_of(pid);
+        Ok(service)
+    }
+
+    /// Its main process, if it lives.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        let pid: u32 = fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok()?;
+        Identity::of(pid)?;
+        // The file may be left over, and the number somebody else's by now.
+        let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        let exe = exe.to_string_lossy();
+        let program = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
+        // An updated program's old file is gone.
+        (exe.strip_suffix(" (deleted)").unwrap_or(&exe) == program.to_string_lossy()).then_some(pid)
+    }
+
+    /// Its processes but the main one; none where the kernel does not list them.
+    #[must_use]
+    pub fn workers(&self) -> Vec<u32> {
+        self.pid().map(workers).unwrap_or_default()
+    }
+
+    /// Whether a full restart is possible, else why not.
+    ///
+    /// # Errors
+    /// Who holds it.
+    pub fn can_start(&self) -> Result<(), String> {
+        if self.start.is_some() {
+            return Ok(());
+        }
+        Err(format!(
+            "the server of {} runs in the foreground of whoever started it, who alone can start it again",
+            self.name
+        ))
+    }
+
+    /// Tests the configuration.
+    ///
+    /// # Errors
+    /// What the server says against it, in one line.
+    pub fn test(&self) -> Result<(), String> {
+        let output = call(&self.program)
+            .args(&self.args)
+            .arg("-t")
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .output()
+            .map_err(|error| format!("cannot run {}: {error}", self.program.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+    }
+
+    /// Has it begin anew, with a configuration that was tested. A server that does not run is started.
+    ///
+    /// # Errors
+    /// When it does not run afterwards.
+    pub fn restart(&self, how: Restart) -> Result<(), String> {
+        match (self.pid(), how) {
+            (Some(pid), Restart::Graceful) => begin_workers(pid),
+            (Some(_), Restart::Full) if matches!(self.start, Some(Start::Unit(_))) => self.begin(),
+            (Some(pid), Restart::Full) => {
+                self.can_start()?;
+                self.end(pid)?;
+                self.begin()
+            }
+            (None, _) => {
+                self.can_start()?;
+                self.begin()
+            }
+        }
+    }
+
+    fn end(&self, pid: u32) -> Result<(), String> {
+        let was = Identity::of(pid);
+        signal(pid, Signal::TERM)?;
+        let deadline = Instant::now() + END;
+        while Identity::of(pid).is_some_and(|now| Some(now) == was) && !is_zombie(pid) {
+            if Instant::now() > deadline {
+                return Err(format!("process {pid}, the server of {}, would not end", self.name));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+
+    fn begin(&self) -> Result<(), String> {
+        let mut command = match &self.start {
+            None => return self.can_start(),
+            Some(Start::Unit(unit)) => {
+                let mut command = call(Path::new("systemctl"));
+                command.args(["restart", unit]);
+                command
+            }
+            Some(Start::Command { words, env, dir, limits }) => {
+                let mut command = call(Path::new("/bin/sh"));
+                let script = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n \"$1\" 2>/dev/null; umask \"$2\"; { echo \"$3\" >/proc/self/oom_score_adj; } 2>/dev/null; \
+                              shift 3; exec \"$@\"";
+                command.args(["-c", script, "sh"]).args(limits).args(words).env_clear().current_dir(dir);
+                command.envs(env.iter().map(|(name, value)| (name, value)));
+                command
+            }
+        };
+        // The guardian ignores signals, and what it starts would, too.
+        // SAFETY: between fork and exec only calls are made that are safe there: signal and sigprocmask.
+        unsafe {
+            command.pre_exec(|| {
+                reset_signals();
+                Ok(())
+            });
+        }
+        let failed = |why: String| format!("the server of {} does not start: {why}", self.name);
+        // What it says goes into memory and not into a pipe, which a server in the background would hold open.
+        let said =
+            memfd_create("said", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
+        let stderr = said.try_clone().map_err(|error| failed(error.to_string()))?;
+        let status = command.stdout(Stdio::null()).stderr(stderr).status();
+        let status = status.map_err(|error| failed(error.to_string()))?;
+        if !status.success() {
+            return Err(failed(format!("{} ({status})", in_one_line(said))));
+        }
+        let deadline = Instant::now() + START;
+        while self.pid().is_none() {
+            if Instant::now() > deadline {
+                return Err(failed("it writes no pid file; its log says why".to_owned()));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+}
+
+/// Has it run again with what its configuration says now.
+pub(crate) fn give_back(service: &Service, how: Restart, rebooted: bool) -> Result<Option<String>, String> {
+    if rebooted && service.pid().is_none() {
+        // Whether it starts is the machine's affair.
+        return Ok(None);
+    }
+    let how = if rebooted { Restart::Graceful } else { how };
+    // A server that runs is better than one that would end over a mistake that somebody made meanwhile.
+    service.test().map_err(|why| {
+        format!("the server of {} was left as it is, since its configuration is refused now: {why}", service.name)
+    })?;
+    service.restart(how)?;
+    Ok(Some(format!("the server of {} runs with its own configuration again", service.name)))
+}
+
+fn signal(pid: u32, signal: Signal) -> Result<(), String> {
+    let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| format!("{pid} is no process"))?;
+    kill_process(target, signal).map_err(|error| format!("process {pid} cannot be told to begin anew: {error}"))
+}
+
+/// What was written to a file, in one line.
+fn in_one_line(mut file: File) -> String {
+    let mut text = Vec::new();
+    // What cannot be read is not said.
+    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() { "its log says why".to_owned() } else { lines.join(" ") }
+}
+
+/// Tells it to read its configuration, and waits until it has: until it has workers that it had not. That none come is no failure; it
+/// may have none.
+fn begin_workers(pid: u32) -> Result<(), String> {
+    let before = workers(pid);
+    signal(pid, Signal::USR1)?;
+    let deadline = Instant::now() + NEW_WORKERS;
+    while workers(pid).iter().all(|worker| before.contains(worker)) && Instant::now() < deadline {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+/// Its processes but the main one; none where the kernel does not list them.
+fn workers(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Nobody but a container's first process may be slow to collect it.
+fn is_zombie(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+}
+
+/// A call in a process group of its own: Ctrl-C at the terminal is for us.
+fn call(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).process_group(0);
+    command
+}
+
+fn start_of(pid: u32) -> Option<Start> {
+    let proc = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    if let Some(unit) =
+        unit_in(&String::from_utf8_lossy(&proc("cgroup"))).filter(|_| Path::new("/run/systemd/system").exists())
+    {
+        return Some(Start::Unit(unit));
+    }
+    let pieces = |bytes: Vec<u8>| -> Vec<OsString> {
+        bytes
+            .split(|&byte| byte == 0)
+            .filter(|piece| !piece.is_empty())
+            .map(|piece| OsString::from_vec(piece.to_vec()))
+            .collect()
+    };
+    let words = pieces(proc("cmdline"));
+    let in_foreground = |word: &OsString| {
+        let word = word.to_string_lossy();
+        matches!(word.strip_prefix("-D").unwrap_or(&word), "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS")
+            || word == "-X"
+    };
+    if words.is_empty() || words.iter().any(in_foreground) {
+        return None;
+    }
+    let pair = |piece: OsString| {
+        let bytes = piece.as_bytes();
+        let at = bytes.iter().position(|&byte| byte == b'=')?;
+        Some((OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(bytes[at + 1..].to_vec())))
+    };
+    let env = pieces(proc("environ")).into_iter().filter_map(pair).collect();
+    let dir = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
+    let text = |name: &str| String::from_utf8_lossy(&proc(name)).into_owned();
+    let files = text("limits")
+        .lines()
+        .find_map(|line| Some(line.strip_prefix("Max open files")?.split_whitespace().next()?.to_owned()));
+    let umask = text("status").lines().find_map(|line| Some(line.strip_prefix("Umask:")?.trim().to_owned()));
+    let limits = [
+        files.unwrap_or_default(),
+        umask.unwrap_or_else(|| "0022".to_owned()),
+        text("oom_score_adj").trim().to_owned(),
+    ];
+    Some(Start::Command { words, env, dir, limits })
+}
+
+/// The service of `0::/system.slice/apache2.service`.
+fn unit_in(cgroup: &str) -> Option<String> {
+    let mut paths = cgroup.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    paths.find_map(|path| Some(path.rsplit('/').find(|part| part.ends_with(".service"))?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_service_is_read_from_its_group() {
+        assert_eq!(
+            unit_in("12:pids:/\n1:name=systemd:/system.slice/apache2.service\n").as_deref(),
+            Some("apache2.service")
+        );
+        assert_eq!(
+            unit_in("0::/system.slice/system-httpd.slice/httpd@a.service\n").as_deref(),
+            Some("httpd@a.service")
+        );
+        assert_eq!(unit_in("0::/user.slice/session-1.scope\n"), None);
+    }
+
+    #[test]
+    fn nobody_else_is_taken_for_the_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid_file = dir.path().join("pid");
+        let of = |program: &str| Service::of_running("x.conf", Path::new(program), vec![], vec![], &pid_file);
+        assert!(of("/bin/sh").unwrap_err().starts_with("no server runs with x.conf"));
+        fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
+        assert!(of("/bin/sh").is_err(), "this test is no shell");
+        let this = std::env::current_exe().unwrap();
+        assert_eq!(of(this.to_str().unwrap()).unwrap().pid(), Some(std::process::id()));
+    }
+}

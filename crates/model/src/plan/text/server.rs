@@ -1,0 +1,196 @@
+//! What a plan says of its server, and what that means.
+
+use super::changes::FilesText;
+use super::source::Source;
+use super::{ConfineText, PlanError};
+use crate::plan::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, ServerSpec};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ServerKind {
+    Apache,
+    Nginx,
+    Command,
+    Embedded,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServerText {
+    kind: Spanned<ServerKind>,
+    program: Option<Spanned<PathBuf>>,
+    mpm: Option<Spanned<Mpm>>,
+    modules: Option<Spanned<Vec<String>>>,
+    document_root: Option<Spanned<PathBuf>>,
+    scripts: Option<Spanned<PathBuf>>,
+    command: Option<Spanned<Vec<String>>>,
+    directory: Option<Spanned<PathBuf>>,
+    directives: Option<Spanned<String>>,
+    ready: Option<Spanned<String>>,
+    from: Option<Spanned<PathBuf>>,
+    in_place: Option<Spanned<bool>>,
+    port: Option<Spanned<u16>>,
+    host: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) files: Vec<Spanned<FilesText>>,
+    #[serde(default)]
+    pub(super) sysctl: BTreeMap<String, Spanned<String>>,
+}
+
+/// The server.
+pub(super) fn server_meant(
+    source: &Source<'_>,
+    server: ServerText,
+    confine: Option<&ConfineText>,
+) -> Result<ServerSpec, PlanError> {
+    let kind = server.kind.get_ref();
+    if let Some((span, key, kinds)) = server.foreign(kind) {
+        return Err(source.at(span, &format!("server.{key}"), &format!("only {kinds} has it; remove the line")));
+    }
+    let directives = source.directives(server.directives.as_ref());
+    if matches!(kind, ServerKind::Embedded) {
+        return Ok(ServerSpec::Embedded(Embedded { directives }));
+    }
+    let existing = existing_meant(source, &server, confine)?;
+    let lines = server.lines(source);
+    let path = |path: Option<Spanned<PathBuf>>| path.map(|path| source.path(path.get_ref()));
+    let ready = server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?;
+    let (program, document_root) = (path(server.program), path(server.document_root));
+    Ok(match kind {
+        ServerKind::Command => {
+            let at = |span: Range<usize>| source.at(span, "server.command", "give the program and its arguments");
+            let command = server.command.ok_or_else(|| at(server.kind.span()))?;
+            if command.get_ref().is_empty() {
+                return Err(at(command.span()));
+            }
+            let directory = server.directory.map_or_else(|| source.folder(), |path| source.path(path.get_ref()));
+            ServerSpec::Command(CommandServer { command: command.into_inner(), directory, directives, ready, lines })
+        }
+        ServerKind::Nginx => ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines }),
+        ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
+            program,
+            mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
+            modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
+            document_root,
+            scripts: path(server.scripts),
+            directives,
+            ready,
+            lines,
+            existing,
+        }),
+    })
+}
+
+/// The machine's own configuration, when the plan is about it.
+fn existing_meant(
+    source: &Source<'_>,
+    server: &ServerText,
+    confine: Option<&ConfineText>,
+) -> Result<Option<Existing>, PlanError> {
+    let in_place = server.in_place.as_ref().is_some_and(|wanted| *wanted.get_ref());
+    let at = |span: Range<usize>, key: &str, what: &str| Err(source.at(span, &format!("server.{key}"), what));
+    if server.from.is_none() && !in_place {
+        let needs = "is for the machine's own configuration; add `from` or `in_place`, or remove the line";
+        return match (&server.port, &server.host) {
+            (Some(port), _) => at(port.span(), "port", needs),
+            (_, Some(host)) => at(host.span(), "host", needs),
+            (None, None) => Ok(None),
+        };
+    }
+    let told = "the machine's own configuration says it; remove the line";
+    let spans = [
+        (server.mpm.as_ref().map(Spanned::span), "mpm"),
+        (server.modules.as_ref().map(Spanned::span), "modules"),
+        (server.document_root.as_ref().map(Spanned::span), "document_root"),
+        (server.scripts.as_ref().map(Spanned::span), "scripts"),
+    ];
+    if let Some((span, key)) = spans.into_iter().find_map(|(span, key)| Some((span?, key))) {
+        return at(span, key, told);
+    }
+    if let (true, Some(confine)) = (in_place, confine) {
+        let what = "the machine's own server stays where it is; remove [confine], or use `from` without `in_place`";
+        return Err(source.at(confine.memory.span(), "confine", what));
+    }
+    if let Some(port) = server.port.as_ref().filter(|port| *port.get_ref() == 0) {
+        return at(port.span(), "port", "must be a port that the server listens on");
+    }
+    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+    if let Some(host) = server.host.as_ref().filter(|host| host.get_ref().is_empty() || host.get_ref().contains(bad)) {
+        return at(host.span(), "host", "must be a name as in URLs, such as www.example.com");
+    }
+    Ok(Some(Existing {
+        main: server.from.as_ref().map(|main| source.path(main.get_ref())),
+        in_place,
+        port: server.port.as_ref().map(|port| *port.get_ref()),
+        host: server.host.as_ref().map(|host| host.get_ref().clone()),
+    }))
+}
+
+impl ServerText {
+    /// How a server of this kind is told the value of a setting.
+    pub(super) fn setting(&self) -> fn(&str, u64) -> String {
+        match self.kind.get_ref() {
+            ServerKind::Command => |name, value| format!("{name}={value}"),
+            ServerKind::Apache | ServerKind::Nginx | ServerKind::Embedded => |name, value| format!("{name} {value}"),
+        }
+    }
+
+    /// The first key that a server of this kind has not: where it stands, its name, and whose it is.
+    fn foreign(&self, kind: &ServerKind) -> Option<(Range<usize>, &'static str, &'static str)> {
+        const APACHE: &str = "`kind = \"apache\"`";
+        const COMMAND: &str = "`kind = \"command\"`";
+        const BOTH: &str = "`kind = \"apache\"` or `kind = \"nginx\"`";
+        const ALL: &str = "a server that is not embedded";
+        let span = |place: Option<Range<usize>>, key, kinds| Some((place?, key, kinds));
+        let of_apache = [
+            span(self.mpm.as_ref().map(Spanned::span), "mpm", APACHE),
+            span(self.modules.as_ref().map(Spanned::span), "modules", APACHE),
+            span(self.scripts.as_ref().map(Spanned::span), "scripts", APACHE),
+            span(self.from.as_ref().map(Spanned::span), "from", APACHE),
+            span(self.in_place.as_ref().map(Spanned::span), "in_place", APACHE),
+            span(self.port.as_ref().map(Spanned::span), "port", APACHE),
+            span(self.host.as_ref().map(Spanned::span), "host", APACHE),
+        ];
+        let of_both = [
+            span(self.program.as_ref().map(Spanned::span), "program", BOTH),
+            span(self.document_root.as_ref().map(Spanned::span), "document_root", BOTH),
+        ];
+        let of_command = [
+            span(self.command.as_ref().map(Spanned::span), "command", COMMAND),
+            span(self.directory.as_ref().map(Spanned::span), "directory", COMMAND),
+        ];
+        let of_all = [span(self.ready.as_ref().map(Spanned::span), "ready", ALL)];
+        let mut foreign: Vec<_> = match kind {
+            ServerKind::Apache => of_command.into_iter().flatten().collect(),
+            ServerKind::Nginx => of_apache.into_iter().chain(of_command).flatten().collect(),
+            ServerKind::Command => of_apache.into_iter().chain(of_both).flatten().collect(),
+            ServerKind::Embedded => {
+                of_apache.into_iter().chain(of_both).chain(of_command).chain(of_all).flatten().collect()
+            }
+        };
+        foreign.sort_by_key(|(span, ..)| span.start);
+        foreign.into_iter().next()
+    }
+
+    /// The lines of the keys that can turn out wrong later.
+    fn lines(&self, source: &Source<'_>) -> BTreeMap<String, usize> {
+        let keys = [
+            (Some(self.kind.span()), "kind"),
+            (self.document_root.as_ref().map(Spanned::span), "document_root"),
+            (self.scripts.as_ref().map(Spanned::span), "scripts"),
+            (self.command.as_ref().map(Spanned::span), "command"),
+            (self.ready.as_ref().map(Spanned::span), "ready"),
+            (self.from.as_ref().map(Spanned::span), "from"),
+            (self.in_place.as_ref().map(Spanned::span), "in_place"),
+            (self.port.as_ref().map(Spanned::span), "port"),
+            (self.host.as_ref().map(Spanned::span), "host"),
+        ];
+        let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
+        keys.into_iter().filter_map(line).collect()
+    }
+}

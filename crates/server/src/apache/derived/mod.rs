@@ -1,0 +1,238 @@
+//! A private instance with the machine's own configuration: same modules, virtual hosts and documents; ports, logs and locks of its own.
+
+mod rewrite;
+
+use super::SERVER;
+use super::check::{Test, check, complaint_of};
+use super::crew::Muster;
+use super::instance::{complaints, no_settings, port_in_use};
+use super::machine::Machine;
+use super::machine::ports::{Door, answers, chosen, doors};
+use super::machine::tree::virtual_hosts;
+use super::overridden::{accept, different, overridden};
+use super::pages::telling;
+use super::render::Rendered;
+use super::settings::{Pages, Told};
+use crate::control::{Logs, Starting};
+use crate::port::with_free_ports;
+use crate::site::folder;
+use crate::{Control, Place, PlanKey, Running, ServerError};
+use host::Launch;
+use model::plan::{Apache, Existing, Variant};
+use rewrite::{Rewritten, Wanted, rewrite};
+use std::ffi::OsString;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What part of the environment names places of the machine's own server.
+const PLACES: [(&str, &str); 4] = [
+    ("APACHE_LOCK_DIR", "run"),
+    ("APACHE_LOG_DIR", "logs"),
+    ("APACHE_PID_FILE", "run/httpd.pid"),
+    ("APACHE_RUN_DIR", "run"),
+];
+
+/// Controls private instances derived from the machine's configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct DerivedControl {
+    pub(crate) spec: Apache,
+    pub(crate) existing: Existing,
+    pub(crate) plan: PathBuf,
+}
+
+/// Everything that does not change with the ports.
+struct Prepared<'a> {
+    control: &'a DerivedControl,
+    variant: &'a Variant,
+    machine: Machine,
+    doors: Vec<Door>,
+    /// Which of them the load goes to.
+    door: usize,
+    dir: PathBuf,
+}
+
+/// A configuration that Apache accepts.
+struct Configured {
+    file: PathBuf,
+    rendered: Rendered,
+    pages: Pages,
+    address: SocketAddr,
+    notes: Vec<String>,
+}
+
+impl Control for DerivedControl {
+    fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
+        let prepared = self.prepare(dir, variant)?;
+        with_free_ports(prepared.ports(), |ports| prepared.configure(ports)).map(|_| ())
+    }
+
+    fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
+        let prepared = self.prepare(place.dir, variant)?;
+        with_free_ports(prepared.ports(), |ports| prepared.start(place, ports))
+    }
+}
+
+impl DerivedControl {
+    fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
+        let machine = Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("from"))?;
+        let doors = doors(&machine.lines);
+        let door = chosen(&doors, self.existing.port).ok_or_else(|| {
+            let ports: Vec<String> =
+                doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
+            let why = format!("{} listens on no such port; there is {}", machine.main.display(), ports.join(", "));
+            ServerError::Machine { at: self.key("port"), why }
+        })?;
+        folder(dir, 0o711)?;
+        let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
+        for name in ["conf", "run", "logs"] {
+            folder(&dir.join(name), 0o711)?;
+        }
+        Ok(Prepared { control: self, variant, machine, doors, door, dir })
+    }
+
+    fn key(&self, key: &'static str) -> PlanKey {
+        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+    }
+}
+
+impl Prepared<'_> {
+    /// How many ports are needed: one for each door, and one for the pages.
+    fn ports(&self) -> usize {
+        self.doors.len() + 1
+    }
+
+    /// Writes the configuration for these ports and lets Apache test it, first without the plan's directives: what it says then is
+    /// about the machine's configuration.
+    fn configure(&self, ports: &[u16]) -> Result<Configured, ServerError> {
+        let (control, pages) = telling(&self.machine, ports[self.doors.len()], "private")?;
+        let is_root = rustix::process::geteuid().is_root();
+        let (machine, doors, dir) = (&self.machine, &self.doors, &self.dir);
+        let made = rewrite(&Wanted { machine, doors, ports, dir, is_root, control: &control });
+        for shared in &made.folders {
+            folder(shared, 0o777)?;
+        }
+        let file = self.dir.join("conf/httpd.conf");
+        fs::write(&file, &made.text).map_err(ServerError::io("write", &file))?;
+        let known = self.warnings_of_the_machine(&file, &made)?;
+        let rendered = Rendered::of(made.text, &self.control.spec.directives, &self.variant.directives);
+        fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
+        let allowed: Vec<String> = self.variant.allow_warnings.iter().chain(&known).cloned().collect();
+        let test =
+            Test { command: self.test(&file), dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
+        check(test, &self.variant.name, &allowed, &self.control.plan)?;
+        let mut notes: Vec<String> =
+            known.iter().map(|warning| format!("Apache warns of the machine's configuration: {warning}")).collect();
+        match made.piped {
+            0 => {}
+            piped => notes.push(format!("logs that the machine's server pipes to a program ({piped}) are files here")),
+        }
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports[self.door]));
+        Ok(Configured { file, rendered, pages, address, notes })
+    }
+
+    fn test(&self, file: &Path) -> std::process::Command {
+        let mut test = crate::program::asking(&self.machine.install.program);
+        test.env_clear().envs(self.environment()).arg("-t").arg("-f").arg(file);
+        test
+    }
+
+    fn warnings_of_the_machine(&self, file: &Path, made: &Rewritten) -> Result<Vec<String>, ServerError> {
+        let program = &self.machine.install.program;
+        let output = self.test(file).output().map_err(ServerError::io("run", program))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let Some((line, message)) = complaint_of(&said, output.status.success()) else {
+            return Ok(super::check::warnings(&said));
+        };
+        let place = line.and_then(|line| made.place(line)).map(|place| format!("{place}: ")).unwrap_or_default();
+        let hint = if message.contains("ermission denied") { "; run webdyno as root, who may read it" } else { "" };
+        Err(ServerError::Machine { at: self.control.key("from"), why: format!("{place}{message}{hint}") })
+    }
+
+    /// The machine's, with our own places.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let ours = |(name, value): &(OsString, OsString)| {
+            let own =
+                PLACES.iter().find(|(place, _)| name == place).map(|(_, own)| self.dir.join(own).into_os_string());
+            (name.clone(), own.unwrap_or_else(|| value.clone()))
+        };
+        let environment = self.machine.environment.iter().map(ours);
+        environment.filter(|(name, _)| name != "LC_ALL").chain([("LC_ALL".into(), "C".into())]).collect()
+    }
+
+    fn start(&self, place: &Place<'_>, ports: &[u16]) -> Result<Running, ServerError> {
+        let configured = self.configure(ports)?;
+        let Configured { file, rendered, pages, .. } = &configured;
+        let mut starting = self.launch(place, &configured)?;
+        let tls = self.doors[self.door].tls;
+        let ready = if tls {
+            self.wait_for_pages(&mut starting, pages)
+        } else {
+            starting.wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready")))
+        };
+        ready.map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
+        let told = pages
+            .ask(starting.timeout)
+            .map_err(|why| port_in_use(&starting.logs).unwrap_or_else(|| no_settings(why)))?;
+        if !told.is_of(file) {
+            return Err(ServerError::PortInUse(pages.address));
+        }
+        let mut notes = configured.notes.clone();
+        self.compare(&told, file, rendered, &mut notes)?;
+        let (since, timeout, logs) = (starting.since, starting.timeout, starting.logs.clone());
+        let muster = Muster { pages, mpm: self.machine.mpm, since, timeout, logs: &logs };
+        let processes = muster.wait(&told, &mut || starting.still_alive(), &mut notes)?;
+        notes.extend(complaints(&starting.logs.tail())?);
+        let mut running = starting.running(told.settings(processes), notes);
+        running.tls = tls;
+        Ok(running)
+    }
+
+    /// Behind TLS nothing is asked for before it is measured; the server has begun when its pages are there.
+    fn wait_for_pages(&self, starting: &mut Starting, pages: &Pages) -> Result<(), ServerError> {
+        let asked = std::mem::replace(&mut starting.address, pages.address);
+        let host = starting.host.take();
+        let ready = starting.wait_until_ready(&format!("{}?auto", pages.status), None);
+        (starting.address, starting.host) = (asked, host);
+        ready
+    }
+
+    fn launch(&self, place: &Place<'_>, configured: &Configured) -> Result<Starting, ServerError> {
+        let (stderr, log) = (self.dir.join("logs/stderr"), self.dir.join("logs/error.log"));
+        for old in [&stderr, &log] {
+            // Left by a try with other ports.
+            let _ = fs::remove_file(old);
+        }
+        let launch = Launch {
+            program: self.machine.install.program.clone(),
+            args: ["-f".into(), configured.file.clone().into(), "-D".into(), "FOREGROUND".into()].to_vec(),
+            env: self.environment(),
+            dir: self.dir.clone(),
+            cpus: place.cpus.to_vec(),
+            stdout: self.dir.join("logs/stdout"),
+            stderr: stderr.clone(),
+        };
+        let since = Instant::now();
+        let child = place.host.spawn(&launch, place.group)?;
+        let (address, logs, timeout) = (configured.address, Logs(vec![stderr, log]), place.ready_timeout);
+        let host = self.control.existing.host.clone();
+        Ok(Starting { child, address, host, logs, server: SERVER, since, timeout })
+    }
+
+    /// A directive of the plan's that runs with another value is an error, or a note when the variant allows this very difference; one of
+    /// the machine's own is a note.
+    fn compare(
+        &self,
+        told: &Told,
+        file: &Path,
+        rendered: &Rendered,
+        notes: &mut Vec<String>,
+    ) -> Result<(), ServerError> {
+        let hosts = virtual_hosts(&self.machine.lines);
+        let answering = answers(&hosts, &self.doors[self.door], self.control.existing.host.as_deref());
+        let mut found: Vec<_> = overridden(&rendered.planned, answering).collect();
+        found.extend(different(told, rendered, file, notes));
+        accept(found, self.variant, &self.control.plan, notes)
+    }
+}

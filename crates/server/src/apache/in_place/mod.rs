@@ -1,0 +1,314 @@
+//! The machine's own running server, with a variant's directives in a drop-in of ours. Between variants only the drop-in changes; at the end,
+//! however it comes, the journal of the host has everything as it was.
+
+mod dropin;
+mod watch;
+
+use super::SERVER;
+use super::check::{Test, check};
+use super::crew::Muster;
+use super::instance::no_settings;
+use super::machine::Machine;
+use super::machine::ports::{Door, answers, chosen, doors};
+use super::machine::tree::{parse, virtual_hosts};
+use super::overridden::{accept, different, overridden, overridden_later};
+use super::pages::telling;
+use super::render::Rendered;
+use super::settings::Told;
+use crate::control::{Hold, Logs, POLL, blame};
+use crate::probe::{Ask, get_while};
+use crate::{Control, Place, PlanKey, Running, ServerError};
+use dropin::{DropIn, needs_full, text};
+use host::{Host, Restart, Service};
+use model::plan::{Apache, Directive, Existing, Variant};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+pub(crate) use watch::Watch;
+
+/// How long a try to reach the server may take while it begins anew.
+const TRY: Duration = Duration::from_secs(2);
+
+/// Controls the machine's own Apache.
+#[derive(Debug)]
+pub(crate) struct InPlaceControl {
+    spec: Apache,
+    existing: Existing,
+    plan: PathBuf,
+    /// Made when the first variant is applied.
+    held: Mutex<Option<Held>>,
+}
+
+/// The server, in our hands.
+#[derive(Debug)]
+struct Held {
+    machine: Machine,
+    service: Service,
+    door: Door,
+    drop_in: DropIn,
+    /// There as long as we work on it.
+    marker: PathBuf,
+    /// Where it tells what is in force.
+    port: u16,
+    watch: Arc<Watch>,
+    /// How often something was applied.
+    applied: u32,
+    /// The plan's directives that it runs with.
+    planned: Vec<Directive>,
+    /// Whether it was told to read a drop-in that says something.
+    told: bool,
+}
+
+impl Control for InPlaceControl {
+    fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
+        let machine = self.machine()?;
+        self.door(&machine)?;
+        let service = self.service(&machine)?;
+        self.full_is_possible(&service, &[], variant)?;
+        // Beside the configuration and not in it: nothing is changed.
+        let (main, file) = (dir.join("main.conf"), dir.join("variant.conf"));
+        let (control, _) = telling(&machine, 1, "check")?;
+        let rendered = self.rendered(&control, Path::new("/"), variant);
+        fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
+        let both = format!("Include \"{}\"\nInclude \"{}\"\n", machine.main.display(), file.display());
+        fs::write(&main, both).map_err(ServerError::io("write", &main))?;
+        self.test(machine.command_of(&main), dir, &file, &rendered, &machine, variant)
+    }
+
+    fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
+        let mut held = self.held();
+        if held.is_none() {
+            *held = Some(self.take(place.host)?);
+        }
+        let held = held.as_mut().expect("taken above");
+        held.watch.check()?;
+        let running = self.apply(held, place, variant);
+        if running.is_err() {
+            // Visitors are not kept waiting for what comes next. What cannot be done now the journal does.
+            let _ = self.back(held, place.host);
+        }
+        running
+    }
+}
+
+impl InPlaceControl {
+    pub(crate) fn new(spec: &Apache, existing: &Existing, plan: &Path) -> InPlaceControl {
+        let (spec, existing) = (spec.clone(), existing.clone());
+        InPlaceControl { spec, existing, plan: plan.to_owned(), held: Mutex::new(None) }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key(&self, key: &'static str) -> PlanKey {
+        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+    }
+
+    fn machine(&self) -> Result<Machine, ServerError> {
+        Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("in_place"))
+    }
+
+    fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
+        machine.service().map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
+    }
+
+    fn door(&self, machine: &Machine) -> Result<Door, ServerError> {
+        let mut doors = doors(&machine.lines);
+        let index = chosen(&doors, self.existing.port).ok_or_else(|| {
+            let ports: Vec<String> =
+                doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
+            let why = format!("{} listens on no such port; there is {}", machine.main.display(), ports.join(", "));
+            ServerError::Machine { at: self.key("port"), why }
+        })?;
+        Ok(doors.swap_remove(index))
+    }
+
+    /// Keeps other runs from the server and journals what will be changed; changes nothing that the server reads.
+    fn take(&self, host: &Host) -> Result<Held, ServerError> {
+        let machine = self.machine()?;
+        let service = self.service(&machine)?;
+        let door = self.door(&machine)?;
+        let marker = host.claim(&machine.main)?;
+        let drop_in = DropIn::place(&machine, host)?;
+        let watch = Arc::new(Watch::begin(&machine, drop_in.own())?);
+        let port = dropin::free_port()?;
+        Ok(Held { machine, service, door, drop_in, marker, port, watch, applied: 0, planned: Vec::new(), told: false })
+    }
+
+    /// The drop-in of a variant.
+    fn rendered(&self, control: &str, marker: &Path, variant: &Variant) -> Rendered {
+        text(control, marker, &self.spec.directives, &variant.directives)
+    }
+
+    fn test(
+        &self,
+        command: std::process::Command,
+        dir: &Path,
+        file: &Path,
+        rendered: &Rendered,
+        machine: &Machine,
+        variant: &Variant,
+    ) -> Result<(), ServerError> {
+        let mut command = command;
+        command.arg("-t");
+        let allowed: Vec<String> = variant.allow_warnings.iter().chain(&machine.warnings).cloned().collect();
+        let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
+        // The run's own folder, in which every instance has its own.
+        let run = dir.parent().unwrap_or(&dir);
+        let test = Test { command, dir: run, in_place: true, file, rendered };
+        check(test, &variant.name, &allowed, &self.plan)
+    }
+
+    fn full_is_possible(&self, service: &Service, before: &[Directive], variant: &Variant) -> Result<(), ServerError> {
+        let after: Vec<Directive> = self.spec.directives.iter().chain(&variant.directives).cloned().collect();
+        match (needs_full(before, &after), service.can_start()) {
+            (Some(directive), Err(why)) => {
+                Err(blame(&self.plan, directive, format!("takes effect only when the server starts; {why}"), SERVER))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn apply(&self, held: &mut Held, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
+        self.full_is_possible(&held.service, &held.planned, variant)?;
+        held.applied += 1;
+        let token = format!("{}-{}", held.drop_in.name(), held.applied);
+        let (control, pages) = telling(&held.machine, held.port, &token)?;
+        let rendered = self.rendered(&control, &held.marker, variant);
+        held.drop_in.put(&rendered.text)?;
+        let file = held.drop_in.own().to_owned();
+        self.test(held.machine.command(), place.dir, &file, &rendered, &held.machine, variant)?;
+        held.is_read()?;
+        let (planned, before) = (rendered.planned.clone(), std::mem::take(&mut held.planned));
+        let how = if needs_full(&before, &planned).is_some() { Restart::Full } else { Restart::Graceful };
+        (held.planned, held.told) = (planned, true);
+        let (workers, since) = (held.service.workers(), Instant::now());
+        place.host.restart(&held.service, how)?;
+        let wait = Wait { held, since, timeout: place.ready_timeout, logs: Logs(vec![held.machine.error_log.clone()]) };
+        wait.until_answered(pages.address, None, &format!("{}?auto", pages.status))?;
+        let address = held.address()?;
+        let host = self.existing.host.clone();
+        if !held.door.tls {
+            wait.until_answered(address, host.as_deref(), &self.spec.ready)?;
+        }
+        let told = pages.ask(place.ready_timeout).map_err(no_settings)?;
+        let mut notes = Vec::new();
+        self.compare(held, &told, &rendered, variant, &mut notes)?;
+        let (mpm, timeout) = (held.machine.mpm, place.ready_timeout);
+        let muster = Muster { pages: &pages, mpm, since, timeout, logs: &wait.logs };
+        let processes = muster.wait(&told, &mut || wait.still_alive(), &mut notes)?;
+        wait.until_gone(&workers, &mut notes);
+        let pid = held.service.pid().ok_or_else(|| wait.died())?;
+        let hold = Hold::Service { service: held.service.clone(), watch: Arc::clone(&held.watch) };
+        Ok(Running::held(hold, (address, host, held.door.tls), pid, told.settings(processes), notes))
+    }
+
+    /// The server without the plan's directives: a drop-in that says nothing.
+    fn back(&self, held: &mut Held, host: &Host) -> Result<(), ServerError> {
+        held.drop_in.put("")?;
+        let planned = std::mem::take(&mut held.planned);
+        let how = if needs_full(&planned, &[]).is_some() { Restart::Full } else { Restart::Graceful };
+        if std::mem::take(&mut held.told) {
+            host.restart(&held.service, how)?;
+        }
+        Ok(())
+    }
+
+    /// A directive of the plan's that runs with another value, or that something else has the last word on, is an error, or a note when
+    /// the variant allows this very difference; one of the machine's own is a note.
+    fn compare(
+        &self,
+        held: &Held,
+        told: &Told,
+        rendered: &Rendered,
+        variant: &Variant,
+        notes: &mut Vec<String>,
+    ) -> Result<(), ServerError> {
+        let lines = parse(&held.machine.dump()?);
+        let hosts = virtual_hosts(&lines);
+        let own = held.drop_in.own();
+        let answering = answers(&hosts, &held.door, self.existing.host.as_deref());
+        let mut found: Vec<_> = overridden(&rendered.planned, answering).collect();
+        found.extend(overridden_later(&rendered.planned, &lines, own));
+        found.extend(different(told, rendered, own, notes));
+        accept(found, variant, &self.plan, notes)
+    }
+}
+
+impl Held {
+    /// An error when the server's configuration does not come to the drop-in.
+    fn is_read(&self) -> Result<(), ServerError> {
+        let own = self.drop_in.own();
+        if self.machine.includes()?.iter().any(|file| file == own) {
+            return Ok(());
+        }
+        let why = format!("{} does not include {}", self.machine.main.display(), own.display());
+        Err(ServerError::NoSettings { server: SERVER, why })
+    }
+
+    /// Where the load goes: loopback, or the one address of this machine that it listens on.
+    fn address(&self) -> Result<SocketAddr, ServerError> {
+        let ip: IpAddr = match self.door.address.as_deref() {
+            None | Some("localhost") => Ipv4Addr::LOCALHOST.into(),
+            Some(address) => address.parse().map_err(|_| {
+                let why = format!("{} listens on {address}, which is no address", self.machine.main.display());
+                ServerError::NoSettings { server: SERVER, why }
+            })?,
+        };
+        Ok(SocketAddr::from((ip, self.door.port)))
+    }
+}
+
+/// Waiting for a server that begins anew.
+struct Wait<'a> {
+    held: &'a Held,
+    since: Instant,
+    timeout: Duration,
+    logs: Logs,
+}
+
+impl Wait<'_> {
+    fn until_answered(&self, address: SocketAddr, host: Option<&str>, path: &str) -> Result<(), ServerError> {
+        loop {
+            let why = match get_while(address, host, path, Ask::Once, TRY, &mut || self.held.service.pid().is_some()) {
+                Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
+                Ok(reply) => format!("status {}", reply.status),
+                Err(error) => error.to_string(),
+            };
+            self.still_alive()?;
+            if self.since.elapsed() >= self.timeout {
+                let (seconds, path, log) = (self.since.elapsed().as_secs_f64(), path.to_owned(), self.logs.brief());
+                return Err(ServerError::NotReady { server: SERVER, seconds, path, why, log });
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Processes of before finish what they have; that some take longer is said.
+    fn until_gone(&self, before: &[u32], notes: &mut Vec<String>) {
+        let end = Instant::now() + TRY;
+        loop {
+            let now = self.held.service.workers();
+            let left = before.iter().filter(|pid| now.contains(pid)).count();
+            if left == 0 {
+                return;
+            }
+            if Instant::now() > end {
+                notes.push(format!("{left} processes of before the restart still finished requests"));
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn still_alive(&self) -> Result<(), ServerError> {
+        if self.held.service.pid().is_some() { Ok(()) } else { Err(self.died()) }
+    }
+
+    fn died(&self) -> ServerError {
+        ServerError::Died { server: SERVER, log: self.logs.brief() }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the machine's start of Apache puts into its environment: Debian's `envvars`, which its control script reads as a shell does.
+
+use crate::ServerError;
+use crate::program::asking;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// What a shell puts there by itself.
+const SHELLS: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
+/// What Apache is started with where nobody says more.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The environment of a server whose main file lies in `folder`; only a plain `PATH` where there is no `envvars`.
+pub(crate) fn environment(folder: &Path) -> Result<Vec<(OsString, OsString)>, ServerError> {
+    let file = folder.join("envvars");
+    if !file.exists() {
+        return Ok(vec![("PATH".into(), PATH.into())]);
+    }
+    let shell = Path::new("/bin/sh");
+    let output = asking(shell)
+        .args(["-c", ". \"$1\" >&2; exec /usr/bin/env -0", "sh"])
+        .arg(&file)
+        .env_clear()
+        .env("PATH", PATH)
+        .env("APACHE_CONFDIR", folder)
+        .output()
+        .map_err(ServerError::io("run", shell))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        let why = std::io::Error::other(why.lines().next().unwrap_or("the shell refuses it").to_owned());
+        return Err(ServerError::io("read", &file)(why));
+    }
+    Ok(pairs(&output.stdout))
+}
+
+/// `NAME=value` pieces, each ended by a zero byte.
+pub(crate) fn pairs(bytes: &[u8]) -> Vec<(OsString, OsString)> {
+    let pair = |piece: &[u8]| {
+        let at = piece.iter().position(|&byte| byte == b'=')?;
+        Some((OsStr::from_bytes(&piece[..at]).to_owned(), OsString::from_vec(piece[at + 1..].to_vec())))
+    };
+    let ours = |name: &OsString| SHELLS.iter().any(|shells| name == shells);
+    bytes.split(|&byte| byte == 0).filter_map(pair).filter(|(name, _)| !ours(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn envvars_are_read_as_a_shell_does() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("envvars"), "unset HOME\nX=1\nexport LOGS=/l/${APACHE_CONFDIR##*/} X\n")
+            .unwrap();
+        let found = environment(folder.path()).unwrap();
+        let get = |name: &str| found.iter().find(|(n, _)| n == name).map(|(_, v)| v.to_string_lossy().into_owned());
+        assert_eq!(get("X").as_deref(), Some("1"));
+        assert_eq!(get("LOGS"), Some(format!("/l/{}", folder.path().file_name().unwrap().to_string_lossy())));
+        assert_eq!((get("PWD"), get("HOME")), (None, None));
+        std::fs::write(folder.path().join("envvars"), "exit 3\n").unwrap();
+        assert!(environment(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,263 @@
+//! The machine's own Apache: which configuration it has, as Apache itself reads it. Nothing is changed here.
+
+pub(crate) mod environment;
+pub(crate) mod ports;
+pub(crate) mod tree;
+
+use super::check::warnings;
+use super::install::{Install, Module};
+use crate::program::asking;
+use crate::{OwnApache, PlanKey, ServerError};
+use environment::environment;
+use host::Service;
+use model::plan::{Existing, Mpm};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tree::{Line, words};
+
+/// Where main files are, by distribution.
+const MAIN_FILES: [&str; 4] = [
+    "/etc/apache2/apache2.conf",
+    "/etc/httpd/conf/httpd.conf",
+    "/usr/local/apache2/conf/httpd.conf",
+    "/etc/apache2/httpd.conf",
+];
+
+/// A configuration and what reads it.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    pub(crate) install: Install,
+    /// The main file.
+    pub(crate) main: PathBuf,
+    /// What the server is started with.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// `-d` and its folder, where Debian's control script gives them.
+    folder: Option<PathBuf>,
+    pub(crate) server_root: PathBuf,
+    pub(crate) pid_file: PathBuf,
+    pub(crate) error_log: PathBuf,
+    /// All files that are read, the main one first.
+    pub(crate) files: Vec<PathBuf>,
+    /// Files of code and modules to load, in order.
+    pub(crate) load_files: Vec<PathBuf>,
+    pub(crate) modules: Vec<Module>,
+    /// Names of all modules there are, built in or loaded.
+    pub(crate) has: BTreeSet<String>,
+    pub(crate) mpm: Mpm,
+    pub(crate) lines: Vec<Line>,
+    /// What Apache warns about in it.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Machine {
+    /// Has Apache read the configuration.
+    pub(crate) fn read(program: Option<&Path>, existing: &Existing, at: &PlanKey) -> Result<Machine, ServerError> {
+        let unfit = |why: String| ServerError::Machine { at: at.clone(), why };
+        let install = Install::find(program, &std::env::var_os("PATH").unwrap_or_default())?;
+        let main = found(existing).map_err(unfit)?;
+        let above = main.parent().unwrap_or(Path::new("/")).to_owned();
+        let environment = environment(&above)?;
+        let mut machine = Machine {
+            // Debian's script passes it whenever the folder is not the usual one, and then it is what is built in.
+            folder: above.join("envvars").exists().then_some(above),
+            install,
+            main,
+            environment,
+            server_root: PathBuf::new(),
+            pid_file: PathBuf::new(),
+            error_log: PathBuf::new(),
+            files: Vec::new(),
+            load_files: Vec::new(),
+            modules: Vec::new(),
+            has: BTreeSet::new(),
+            mpm: Mpm::Event,
+            lines: Vec::new(),
+            warnings: Vec::new(),
+        };
+        machine.ask(&|why| ServerError::Machine { at: at.clone(), why })?;
+        Ok(machine)
+    }
+
+    /// A call of the program with the machine's own environment and configuration.
+    pub(crate) fn command(&self) -> Command {
+        self.command_of(&self.main)
+    }
+
+    /// The same with another main file.
+    pub(crate) fn command_of(&self, main: &Path) -> Command {
+        let mut command = asking(&self.install.program);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value))).env("LC_ALL", "C");
+        command.args(self.arguments_for(main));
+        command
+    }
+
+    /// The server that runs with it, or why there is none.
+    pub(crate) fn service(&self) -> Result<Service, String> {
+        let (name, program) = (self.main.display().to_string(), &self.install.program);
+        Service::of_running(&name, program, self.arguments_for(&self.main), self.environment.clone(), &self.pid_file)
+    }
+
+    fn arguments_for(&self, main: &Path) -> Vec<OsString> {
+        let folder = self.folder.iter().flat_map(|folder| ["-d".into(), folder.into()]);
+        folder.chain(["-f".into(), main.into()]).collect()
+    }
+
+    /// All files that are read now, the main one first.
+    pub(crate) fn includes(&self) -> Result<Vec<PathBuf>, ServerError> {
+        let output = self.command().args(["-t", "-D", "DUMP_INCLUDES"]).output();
+        let output = output.map_err(ServerError::io("run", &self.install.program))?;
+        let files = included(&String::from_utf8_lossy(&output.stdout));
+        Ok(if files.is_empty() { vec![self.main.clone()] } else { files })
+    }
+
+    /// The configuration as it is read now, as [`tree::parse`] takes it.
+    pub(crate) fn dump(&self) -> Result<String, ServerError> {
+        let info = self.install.module("info")?;
+        let mut dump = self.command();
+        if !self.has.contains("info_module") {
+            dump.arg("-C").arg(format!("LoadModule info_module \"{}\"", info.file.display()));
+        }
+        let output = dump.args(["-t", "-D", "DUMP_CONFIG"]).output();
+        let output = output.map_err(ServerError::io("run", &self.install.program))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn ask(&mut self, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
+        let program = self.install.program.clone();
+        let output = |command: &mut Command| command.output().map_err(ServerError::io("run", &program));
+        let run =
+            output(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        if !run.status.success() {
+            let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let hint = if said.iter().any(|line| line.contains("ermission denied")) {
+                "; run webdyno as root, who may read it"
+            } else {
+                ""
+            };
+            return Err(unfit(format!("Apache refuses {}: {}{hint}", self.main.display(), said.join(" "))));
+        }
+        self.warnings = warnings(&said);
+        let told = String::from_utf8_lossy(&run.stdout);
+        let quoted = |label: &str| {
+            let value = told.lines().find_map(|line| line.strip_prefix(label))?;
+            Some(PathBuf::from(value.trim().trim_matches('"')))
+        };
+        let missing = |what: &str| unfit(format!("Apache does not tell its {what}"));
+        self.server_root = quoted("ServerRoot: ").ok_or_else(|| missing("ServerRoot"))?;
+        self.pid_file = quoted("PidFile: ").ok_or_else(|| missing("PidFile"))?;
+        // One that goes to a program or to the system is no file to look into.
+        self.error_log = quoted("Main ErrorLog: ").unwrap_or_default();
+        self.files = included(&told);
+        if self.files.is_empty() {
+            self.files.push(self.main.clone());
+        }
+        self.loaded(&told, unfit)?;
+        self.lines = tree::parse(&self.dump()?);
+        if self.lines.is_empty() {
+            return Err(unfit(
+                "Apache does not print its configuration (-D DUMP_CONFIG); is mod_info complete?".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The modules, their files as the configuration names them.
+    fn loaded(&mut self, told: &str, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
+        let (mut known, mut load_files): (Vec<Module>, Vec<PathBuf>) = (Vec::new(), Vec::new());
+        for file in &self.files {
+            let text = std::fs::read(file).map_err(ServerError::io("read", file))?;
+            for line in String::from_utf8_lossy(&text).lines().map(words) {
+                let path = |word: &String| self.server_root.join(self.filled(word));
+                match line.as_slice() {
+                    [name, symbol, file] if name.eq_ignore_ascii_case("LoadModule") => {
+                        known.push(Module { symbol: symbol.clone(), file: path(file) });
+                    }
+                    [name, files @ ..] if name.eq_ignore_ascii_case("LoadFile") => {
+                        load_files.extend(files.iter().map(path));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.load_files = load_files;
+        for line in told.lines() {
+            let Some((symbol, how)) = line.trim().split_once(' ').filter(|(symbol, _)| symbol.ends_with("_module"))
+            else {
+                continue;
+            };
+            self.has.insert(symbol.to_owned());
+            if how == "(shared)" {
+                let module = known.iter().rfind(|module| module.symbol == symbol).cloned();
+                self.modules.push(module.ok_or_else(|| unfit(format!("it is not clear which file {symbol} is in")))?);
+            }
+        }
+        let mpms = [
+            ("mpm_prefork_module", Mpm::Prefork),
+            ("mpm_worker_module", Mpm::Worker),
+            ("mpm_event_module", Mpm::Event),
+        ];
+        let mpm = mpms.into_iter().find(|(symbol, _)| self.has.contains(*symbol));
+        self.mpm =
+            mpm.ok_or_else(|| unfit("it has none of the processing modules prefork, worker and event".to_owned()))?.1;
+        Ok(())
+    }
+
+    /// With the environment's variables filled in.
+    fn filled(&self, word: &str) -> String {
+        self.environment.iter().fold(word.to_owned(), |word, (name, value)| {
+            word.replace(&format!("${{{}}}", name.to_string_lossy()), &value.to_string_lossy())
+        })
+    }
+}
+
+/// The main file of a configuration that a plan means, canonical.
+///
+/// # Errors
+/// When it is not there.
+pub fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
+    found(existing).map_err(ServerError::NoProgram)
+}
+
+/// The machine's own, as far as it can be read.
+pub(crate) fn own() -> Result<OwnApache, ServerError> {
+    let existing = Existing::default();
+    let main = main_file(&existing)?;
+    let at = PlanKey { plan: main, line: 1, key: "from" };
+    let machine = Machine::read(None, &existing, &at).map_err(|error| match error {
+        // There is no plan to blame.
+        ServerError::Machine { why, .. } => ServerError::NoProgram(why),
+        other => other,
+    })?;
+    let mut ports: Vec<u16> = ports::doors(&machine.lines).iter().map(|door| door.port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(OwnApache { is_running: machine.service().is_ok(), ports, main: machine.main })
+}
+
+fn found(existing: &Existing) -> Result<PathBuf, String> {
+    let main = match &existing.main {
+        Some(main) => main.clone(),
+        None => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
+            let usual = MAIN_FILES.join(", ");
+            format!("the machine's configuration is not where it usually is ({usual}); name it: from = \"FILE\"")
+        })?,
+    };
+    main.canonicalize().map_err(|error| format!("cannot read {}: {error}", main.display()))
+}
+
+/// The files of `DUMP_INCLUDES`: `  (*) /main`, `    (146) /other`.
+fn included(told: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for line in told.lines().map(str::trim_start).filter(|line| line.starts_with('(')) {
+        if let Some((_, path)) = line.split_once(") /") {
+            let path = PathBuf::from(format!("/{path}"));
+            if !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
