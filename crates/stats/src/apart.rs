@@ -6,7 +6,9 @@
 //! other as if one had followed the other at once: the walk puts the variance 2 D w^2 / 3 into the difference of the two means, the trend
 //! moves it by D s.
 //!
-//!     half width = sqrt((t se)^2 + (z w)^2 2 D / 3) + D s
+//! ```text
+//! half width = sqrt((t se)^2 + (z w)^2 2 D / 3) + D s
+//! ```
 //!
 //! With this the same simulations call at most 1 % of equal cells different. Drift over a longer time between the runs is not in it.
 
