@@ -142,9 +142,9 @@ fn tokens(text: &str) -> Vec<(Token, usize)> {
         }
         if let Some(end) = quote {
             if c == end {
-                quote = None
+                quote = None;
             } else {
-                word.get_or_insert_default().push(c)
+                word.get_or_insert_default().push(c);
             }
             continue;
         }
