@@ -417,7 +417,7 @@ fn is_starting(rows: &[Reading]) -> bool {
     let workers = |row: Option<&Reading>| row.and_then(|row| row.get(Column::TreeWorkers));
     let grew = workers(rows.last()) > workers(rows.first());
     let queues = rows.iter().filter_map(|row| row.get(Column::AcceptQueue));
-    grew && !rows.is_empty() && queues.max().is_some_and(|most| most > 0)
+    grew && queues.max().is_some_and(|most| most > 0)
 }
 
 /// Bytes that are left, and of how many: the group's, else the host's.
