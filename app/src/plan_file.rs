@@ -52,7 +52,8 @@ fn instead(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut plans: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     plans.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
-    plans.sort();
+    // The one that is written to be the first comes first.
+    plans.sort_by_key(|path| (path.file_stem().is_none_or(|name| name != "first-look"), path.clone()));
     let names: Vec<_> = plans.iter().map(|path| path.display().to_string()).collect();
     match names.as_slice() {
         [] => "give the path of a plan, which is a TOML file".to_owned(),
