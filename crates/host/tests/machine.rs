@@ -556,6 +556,10 @@ fn killed_with_its_guardian() {
 
 fn signals_to_all_spare_the_guardian() {
     for signal in [Signal::INT, Signal::HUP, Signal::TERM, Signal::QUIT] {
+        if is_ignored(signal) {
+            // Nor would it end the victim: so a shell's `&` and nohup hand it on.
+            continue;
+        }
         let stage = Stage::new();
         let mut victim = stage.victim("idle", |_| {});
         victim.wait_for("started");
@@ -570,6 +574,13 @@ fn signals_to_all_spare_the_guardian() {
         victim.process.wait().unwrap();
         stage.nothing_left(PROMISE, &format!("after {signal:?} to all"));
     }
+}
+
+/// Whether this process, and so every one it starts, ignores a signal.
+fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
 }
 
 fn a_run_goes_on_without_its_guardian() {
