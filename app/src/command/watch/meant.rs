@@ -124,7 +124,7 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     for &module in &flags.modules {
         match show(module, flags, compat, there) {
             Some(module) => shown.push(module),
-            None if flags.unasked => {}
+            None if flags.unasked && !names_devices(module, flags) => {}
             None => notes.push(format!("no {} is there to be shown", module.name())),
         }
     }
@@ -237,26 +237,36 @@ fn show(module: Module, flags: &WatchFlags, compat: Compat, there: &There<'_>) -
             _ => Some(Shown::total(module)),
         };
     };
-    let lists = &flags.devices;
-    let named = match kind {
-        DeviceKind::Cpu => &lists.cpus,
-        DeviceKind::Disk => &lists.disks,
-        DeviceKind::Interface => &lists.interfaces,
-        DeviceKind::Interrupt => &lists.interrupts,
-        DeviceKind::Swap => &lists.swaps,
-        DeviceKind::Listener => &lists.ports,
-        // Told above.
-        DeviceKind::Group => return about(&flags.groups),
-    };
+    let named = named(kind, flags);
     let (mut present, whole) = there.of(kind);
     if matches!((module, there), (Module::Listen, There::Machine { .. })) {
-        present.extend(ports_to_come(lists.ports.as_deref().unwrap_or_default(), &present));
+        present.extend(ports_to_come(named.unwrap_or_default(), &present));
     }
     let named: Option<Vec<String>> =
-        named.as_ref().map(|names| names.iter().map(|name| there.kernels_name(kind, name)).collect());
+        named.map(|names| names.iter().map(|name| there.kernels_name(kind, name)).collect());
     let wish = Wish { named: named.as_deref(), full: flags.full };
     let devices = choice::devices(module, compat, wish, &present, &whole);
     (!devices.is_empty()).then_some(Shown { module, devices })
+}
+
+/// The devices of a kind that were named, if any were.
+fn named(kind: DeviceKind, flags: &WatchFlags) -> Option<&[String]> {
+    let lists = &flags.devices;
+    match kind {
+        DeviceKind::Cpu => lists.cpus.as_deref(),
+        DeviceKind::Disk => lists.disks.as_deref(),
+        DeviceKind::Interface => lists.interfaces.as_deref(),
+        DeviceKind::Interrupt => lists.interrupts.as_deref(),
+        DeviceKind::Swap => lists.swaps.as_deref(),
+        DeviceKind::Listener => lists.ports.as_deref(),
+        // Modules of groups have no other devices.
+        DeviceKind::Group => None,
+    }
+}
+
+/// Whether a module was not asked for, but which devices it is to show.
+fn names_devices(module: Module, flags: &WatchFlags) -> bool {
+    kind(module).and_then(|kind| named(kind, flags)).is_some()
 }
 
 /// What is said about ports that are shown although nobody listens there.

@@ -170,6 +170,7 @@ fn follow(following: &mut Following, follower: &mut Follower<'_>, interrupted: &
                 if lost > 0 {
                     tell(format!("{lost} readings were overwritten before they could be shown"));
                 }
+                follower.newest_ns = looks.last().map_or(0, Look::at_ns);
                 for look in &looks {
                     if follower.hear(look, place::epoch_of(look)).is_break() {
                         return Ok(Exit::Done);
@@ -194,6 +195,8 @@ struct Follower<'a> {
     meant: &'a Meant,
     /// What is shown happens now: processes can be looked at.
     live: bool,
+    /// The newest look that has come, which may be several rows later than the one that is shown.
+    newest_ns: Nanos,
     /// It has a size, which may change.
     on_terminal: bool,
     /// Processes at looks that are still to come, where it does not.
@@ -226,6 +229,7 @@ impl<'a> Follower<'a> {
         Ok(Follower {
             meant,
             live: true,
+            newest_ns: 0,
             on_terminal,
             recorded: VecDeque::new(),
             seen: None,
@@ -290,7 +294,8 @@ impl<'a> Follower<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Every process but our own, as dstat leaves itself out.
+    /// Every process but our own, as dstat leaves itself out. None for a row that comes when the next one is there already: what the
+    /// processes do now says nothing about that row, and between two such rows pass milliseconds.
     fn processes_at(&mut self, look_ns: Nanos) -> Option<Processes> {
         let files = self.meant.process_files.as_ref()?;
         if !self.live {
@@ -298,6 +303,9 @@ impl<'a> Follower<'a> {
             drop(self.recorded.drain(..before));
             let is_here = self.recorded.front().is_some_and(|(at, _)| *at == look_ns);
             return is_here.then(|| self.recorded.pop_front()).flatten().map(|(_, processes)| processes);
+        }
+        if is_held_up(look_ns, self.newest_ns, self.meant.watch.period_ns) {
+            return None;
         }
         let found = processes(&self.meant.watch.proc_root, files, &[std::process::id()]);
         if let Some(seen) = &self.seen {
@@ -317,6 +325,11 @@ impl<'a> Follower<'a> {
             print(self.rows.ending());
         }
     }
+}
+
+/// Whether the look after that one, about a period later, has come as well.
+fn is_held_up(look_ns: Nanos, newest_ns: Nanos, period_ns: Nanos) -> bool {
+    newest_ns.saturating_sub(look_ns) > period_ns / 4 * 3
 }
 
 /// Periods from row to row, and the appointment of the last row.

@@ -127,7 +127,10 @@ impl<'a> Rows<'a> {
         if moment.fixed {
             self.finished += 1;
             self.from = Some(seen.look.clone());
-            self.from_processes = seen.processes.cloned();
+            // A row without them is no reason for the next one to tell of all the time since the machine was started.
+            if let Some(processes) = seen.processes {
+                self.from_processes = Some(processes.clone());
+            }
         }
     }
 
@@ -178,6 +181,8 @@ impl<'a> Rows<'a> {
 
     fn tick<'t>(&'t self, seen: Seen<'t>, wall: Wall<'t>) -> Tick<'t> {
         let sight = |look: &'t Look| Sight { reading: &look.reading, devices: &look.devices };
+        // Only the first row tells of the time since the machine was started.
+        let has_span = self.from.is_none() || self.from_processes.is_some();
         Tick {
             from: self.from.as_ref().map(sight),
             to: sight(seen.look),
@@ -185,7 +190,7 @@ impl<'a> Rows<'a> {
             page_bytes: self.machine.page_bytes,
             epoch: wall.epoch,
             clock: wall.clock,
-            processes: seen.processes.map(|to| ProcessSpan {
+            processes: seen.processes.filter(|_| has_span).map(|to| ProcessSpan {
                 from: self.from_processes.as_ref(),
                 to,
                 uptime_s: seen.look.reading.get(Column::Uptime).map_or(0.0, |hundredths| hundredths as f64 / 100.0),

@@ -221,6 +221,36 @@ fn what_is_not_there_is_noted() {
     assert_eq!(meant.notes, ["no net is there to be shown"]);
 }
 
+#[test]
+fn a_device_that_is_named_wrongly_is_noted_without_its_module_as_well() {
+    let (_fake, meant) = meant_by(Name::Webdyno, &["-N", "eth9"], PIPE);
+    assert_eq!(meant.notes, ["no net is there to be shown"]);
+}
+
+/// A row that was held up has no processes. The next one is over the time since they were looked at last.
+#[test]
+fn rows_without_processes_are_empty_and_make_nothing_of_the_next_one() {
+    let watched = Watched::new("dstat-0.8", "--top-cpu");
+    let [first, second] = &watched.looks;
+    let [before, after] = watched.processes.each_ref().map(Option::as_ref);
+    let drawn = |seen_at: [(&Look, Option<&Processes>); 3]| {
+        let mut rows = Rows::new(&watched.meant, MACHINE, "");
+        seen_at.map(|(look, processes)| rows.draw(seen(look, processes), FINAL, WALL, None).text)
+    };
+    let [_, _, usual] = drawn([(first, before), (first, before), (second, after)]);
+    let [_, empty, next] = drawn([(first, before), (first, None), (second, after)]);
+    assert_eq!((empty.trim(), &next), ("", &usual));
+    // Nobody has looked before: what passed since the machine was started is no row's.
+    let [_, empty, later] = drawn([(first, None), (first, before), (second, after)]);
+    assert_eq!((empty.trim(), &later), ("", &usual));
+}
+
+#[test]
+fn processes_are_looked_at_for_the_newest_row_alone() {
+    let is = |look_ms: u64, newest_ms: u64| super::is_held_up(look_ms * 1_000_000, newest_ms * 1_000_000, SECOND);
+    assert_eq!([is(5000, 5000), is(5000, 5400), is(5000, 5950), is(5000, 9000)], [false, false, true, true]);
+}
+
 /// What a terminal of so many lines and columns is sent for looks at these moments.
 fn on_a_terminal(words: &[&str], looks: &[(Moment, Size)]) -> Vec<String> {
     let (_fake, meant) = meant_by(Name::Dstat, words, Terminal { updates: true, colour: false });

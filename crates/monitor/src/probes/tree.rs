@@ -156,12 +156,15 @@ impl Tree {
         }
         let had_root = self.find_root().is_some();
         let unknown = self.unknown();
-        if self.newcomers.begin(&mut self.buffer, unknown) {
-            self.follow_numbers()?;
-        } else {
-            self.list()?;
-            self.follow_listed()?;
+        let by_number = self.newcomers.begin(&mut self.buffer, unknown);
+        let found = if by_number { self.follow_numbers() } else { self.list().and_then(|()| self.follow_listed()) };
+        self.followed.sort_unstable_by_key(|process| process.pid);
+        if let Err(error) = found {
+            // Those that were not looked at will not be found by their numbers.
+            self.newcomers.list_next();
+            return Err(error);
         }
+        self.newcomers.end(|pid| find(&self.followed, pid).is_none() && self.foreign.binary_search(&pid).is_err());
         self.read_followed();
         self.root_has_gone |= had_root && self.find_root().is_none();
         if self.root_may_change && !self.root_runs() {
@@ -222,25 +225,26 @@ impl Tree {
                 self.follow(pid, false)?;
             }
         }
-        self.followed.sort_unstable_by_key(|process| process.pid);
-        let listed = &self.listed;
-        self.newcomers.end(|pid| listed.binary_search(&pid).is_err());
         Ok(())
     }
 
-    /// Looks at the numbers that were given out since the last scan. Whoever had one before has gone.
+    /// Looks at the numbers that were given out since the last scan. Whoever had one before has gone, unless the numbers began anew and
+    /// his was passed over.
     fn follow_numbers(&mut self) -> Result<(), Errno> {
         for index in 0..self.newcomers.numbers().len() {
             let pid = self.newcomers.numbers()[index];
             if let Ok(index) = self.foreign.binary_search(&pid) {
                 self.foreign.remove(index);
             }
-            self.followed.retain(|process| process.pid != pid);
+            if let Some(known) = self.followed.iter().position(|process| process.pid == pid) {
+                if self.buffer.fill(&self.followed[known].file).ok().and_then(parse_stat).is_some() {
+                    continue;
+                }
+                self.followed.remove(known);
+                self.root_has_gone |= self.root == Some(pid);
+            }
             self.follow(pid, true)?;
         }
-        self.followed.sort_unstable_by_key(|process| process.pid);
-        let followed = &self.followed;
-        self.newcomers.end(|pid| find(followed, pid).is_none());
         Ok(())
     }
 

@@ -68,6 +68,8 @@ pub(super) fn device_title(module: Module, device: &str) -> String {
         Module::Cgroup => format!("group {}", device.trim_end_matches('/').rsplit('/').next().unwrap_or(device)),
         Module::DiskQueue => format!("queue/{device}"),
         Module::Listen if device == TOTAL => "accept".to_owned(),
+        // A heading that is cut off would name another port.
+        Module::Listen if device.len() > 4 => format!("acc/{device}"),
         Module::Listen => format!("accept/{device}"),
         _ => format!("tree {device}"),
     }
@@ -235,6 +237,8 @@ mod tests {
         check(Module::Listen, TOTAL, &columns, [&[], &[]], ["---accept--", " que   lim ", " 512   511 "]);
         let expected = ["accept/8080", " que   lim ", "   3   128 "];
         check(Module::Listen, "8080", &[], [&[0, 0], &[3, 128]], expected);
+        let expected = ["-acc/18080-", " que   lim ", "   3   128 "];
+        check(Module::Listen, "18080", &[], [&[0, 0], &[3, 128]], expected);
     }
 
     #[test]

@@ -145,6 +145,38 @@ fn new_ones_are_found_by_their_numbers() {
 }
 
 #[test]
+fn a_stranger_under_the_number_of_the_root_is_not_the_root() {
+    let (dir, fake, _) = fake();
+    std::fs::remove_dir_all(dir.path().join("self")).unwrap();
+    std::os::unix::fs::symlink(std::process::id().to_string(), dir.path().join("self")).unwrap();
+    let last = |number: u32| fake.file("loadavg", &format!("0.52 1.00 12.34 1/79 {number}\n"));
+    let is_process = |pid: u32| fake.file(&format!("{pid}/status"), &format!("Name:\tx\nTgid:\t{pid}\n"));
+    fake.process(process(101, 100, 'R'));
+    [100, 101].into_iter().for_each(is_process);
+    last(98);
+    let mut tree = Tree::open(dir.path(), ROOT, true, &mut Vec::new()).unwrap();
+    check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+    // The numbers began anew long ago, and pass over those that are in use.
+    last(99);
+    check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+    last(102);
+    check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+    // The root ends, and its number is the next one that is given out.
+    last(99);
+    check(&mut tree, [2, 1, 1, 1, 0, 0, 201, 101, 20]);
+    for pid in [100, 101] {
+        // As the kernel has it: a file that is open cannot be read any more.
+        fake.file(&format!("{pid}/stat"), "");
+        fake.remove(pid);
+    }
+    fake.process(process(100, 1, 'R'));
+    is_process(100);
+    last(100);
+    check(&mut tree, [0; 9]);
+    check(&mut tree, [0; 9]);
+}
+
+#[test]
 fn a_dead_root_leaves_nothing() {
     let (_dir, fake, mut tree) = fake();
     fake.process(process(101, 100, 'S'));
