@@ -33,7 +33,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 13] = [
+const TESTS: [Need; 17] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
@@ -44,6 +44,10 @@ const TESTS: [Need; 13] = [
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
+    Need { packages: &["openssh-client"], for_what: "loads from another machine" },
+    Need { packages: &["openssh-server"], for_what: "loads from another machine" },
+    Need { packages: &["iproute2"], for_what: "two machines with a cable between them" },
+    Need { packages: &["util-linux"], for_what: "two machines with a cable between them (nsenter)" },
     Need { packages: &["runc"], for_what: "tests of watching from inside a container" },
     // Debian has `chromium`; Ubuntu has only `chromium-browser`.
     Need { packages: &["chromium", "chromium-browser"], for_what: "tests of the report page" },

@@ -33,7 +33,8 @@ pub struct Place<'a> {
     pub prepare: &'a dyn Fn(&LoadSpec, &Target) -> Result<Vec<String>, String>,
 }
 
-/// Carries out orders until there are no more of them.
+/// Carries out orders until there are no more of them. They are waited for by their descriptor: a reader that buffers would
+/// hide them.
 ///
 /// # Errors
 /// When nobody takes the answers.

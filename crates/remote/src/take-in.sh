@@ -4,7 +4,7 @@ say machine "$(uname -s)" "$(uname -m)"
 read -r word && [ "$word" = on ] || exit 1
 home="${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}"
 why=
-for dir in ${home:+"$home/webdyno"} "/tmp/webdyno-$(id -u)"; do
+for dir in ${home:+"$home/webdyno"} "${TMPDIR:-/tmp}/webdyno-$(id -u)"; do
   mkdir -p "$dir" 2>/dev/null
   if [ -L "$dir" ] || [ ! -d "$dir" ] || [ ! -O "$dir" ] || [ ! -w "$dir" ]; then
     why="$why$dir cannot be written; "
