@@ -179,7 +179,11 @@ impl Evidence {
         };
         let load_ns = load.ended_ns.saturating_sub(load.started_ns);
         // One on another machine takes nothing of this one's.
-        let generator_cores = if load_ns == 0 || load.generator.away.is_some() { 0.0 } else { load.generator.cpu_ns as f64 / load_ns as f64 };
+        let generator_cores = if load_ns == 0 || load.generator.away.is_some() {
+            0.0
+        } else {
+            load.generator.cpu_ns as f64 / load_ns as f64
+        };
         let workers = Workers::of(&window, trial.settings.worker_limit);
         let memory = Memory::of(head, &window, &offered, &workers);
         let disk = Disks::of(&window, memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written));

@@ -63,9 +63,7 @@ impl Post<'_> {
         };
         let mut control = load::Control { stop: &stop, on_interval: &mut watch };
         let (result, witnesses) = match self.remote {
-            Some(remote) => {
-                (remote.run(spec, self.target, self.cpus, &mut control, self.interrupted)?, Vec::new())
-            }
+            Some(remote) => (remote.run(spec, self.target, self.cpus, &mut control, self.interrupted)?, Vec::new()),
             None => load::run_witnessed(spec, self.target, self.cpus, &mut control, self.interrupted, witness)?,
         };
         // A guard that tripped on the very last interval stopped nothing.

@@ -4,8 +4,8 @@
 //! as answers. The self-check is derived here, so that every reader of a stored load comes to the same doubts.
 
 use crate::latency::{Latency, Packed};
-use crate::run::HostFacts;
 use crate::plan::{Arrivals, LoadSpec, Log, Pace, TlsVersion};
+use crate::run::HostFacts;
 use crate::statistic::Statistic;
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};

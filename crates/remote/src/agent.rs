@@ -23,6 +23,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a load under way may take to end then.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Makes room for a load, or says for humans why it cannot be sent.
+pub type Prepare = dyn Fn(&LoadSpec, &Target) -> Result<Vec<String>, String>;
+
 /// What the far end is told of where it is.
 pub struct Place<'a> {
     /// The machine.
@@ -30,7 +33,7 @@ pub struct Place<'a> {
     /// The address by which it sees the near end.
     pub sees: Option<IpAddr>,
     /// Makes room for a load and says what may run short, or why it cannot be sent from here.
-    pub prepare: &'a dyn Fn(&LoadSpec, &Target) -> Result<Vec<String>, String>,
+    pub prepare: &'a Prepare,
 }
 
 /// Carries out orders until there are no more of them. They are waited for by their descriptor: a reader that buffers would
@@ -97,9 +100,13 @@ fn work(
     for (order, blobs) in orders {
         let arrive = |sent: Box<Sent>| sent.arrive(blobs).ok_or_else(|| "the load is incomplete".to_owned());
         let answer = match order {
-            Order::Prepare(sent) => arrive(sent).and_then(|load| (place.prepare)(&load.spec, &load.target)).map(Answer::Ready),
+            Order::Prepare(sent) => {
+                arrive(sent).and_then(|load| (place.prepare)(&load.spec, &load.target)).map(Answer::Ready)
+            }
             Order::Look(sent) => arrive(sent).and_then(|load| {
-                load::look(&load.spec, &load.target, &load.cpus, stop).map(Answer::Looked).map_err(|error| error.reason())
+                load::look(&load.spec, &load.target, &load.cpus, stop)
+                    .map(Answer::Looked)
+                    .map_err(|error| error.reason())
             }),
             Order::Load(sent) => match arrive(sent).and_then(|load| carry_out(&load, answers, place, stop)) {
                 Ok((answer, blobs)) => {

@@ -104,7 +104,9 @@ mod tests {
             let error = read::<String>(&mut &bytes[..end]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{end}");
         }
-        for text in ["Welcome to this machine\n", "\x01\0\0\0\u{7f}\u{7f}\u{7f}\u{7f}", "\x01\0\0\0\x01\0\0\0x", "\0\0\0\0"] {
+        for text in
+            ["Welcome to this machine\n", "\x01\0\0\0\u{7f}\u{7f}\u{7f}\u{7f}", "\x01\0\0\0\x01\0\0\0x", "\0\0\0\0"]
+        {
             assert_eq!(read::<String>(&mut text.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidData, "{text}");
         }
     }

@@ -8,13 +8,14 @@
 //! - `frame`: messages in a stream of bytes; `message`: what they say, with the same types as the store's.
 //! - `sent`: a load as it travels, with all that no store keeps of it; `result`: what came of it, exactly.
 //! - `clock`: how far apart two clocks are, and how well that is known.
-//! - `program`: this program as it is copied; `shell`: the script that takes it in over there.
+//! - `program`: this program as it is copied; `shell`: the script that takes it in over there; `arrival`: the talk with it.
 //! - `line`: ssh, the bytes through it, and why there are none; `remote`: the near end, which gives orders.
 //! - `agent`: the far end, which carries them out.
 //!
 //! It does not know what is done with results, nor who the server is.
 
 mod agent;
+mod arrival;
 mod clock;
 mod error;
 mod frame;
@@ -26,6 +27,6 @@ mod result;
 mod sent;
 mod shell;
 
-pub use agent::{Place, serve};
+pub use agent::{Place, Prepare, serve};
 pub use error::RemoteError;
 pub use remote::Remote;

@@ -14,6 +14,9 @@ pub(crate) fn language() -> String {
     format!("{} 1", env!("CARGO_PKG_VERSION"))
 }
 
+/// What JSON is no good for.
+pub(crate) type Blobs = Vec<Vec<u8>>;
+
 /// From the near end. Bytes behind it belong to its load.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {

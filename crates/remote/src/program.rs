@@ -35,7 +35,7 @@ fn loaded(elf: &[u8]) -> Option<usize> {
     if elf.get(..6)? != [0x7f, b'E', b'L', b'F', 2, order] {
         return None;
     }
-    let word = |at: usize| Some(usize::try_from(u64::from_ne_bytes(elf.get(at..at + 8)?.try_into().ok()?)).ok()?);
+    let word = |at: usize| usize::try_from(u64::from_ne_bytes(elf.get(at..at + 8)?.try_into().ok()?)).ok();
     let half = |at: usize| Some(usize::from(u16::from_ne_bytes(elf.get(at..at + 2)?.try_into().ok()?)));
     let (table, each, count) = (word(0x20)?, half(0x36)?, half(0x38)?);
     let mut end = table.checked_add(each.checked_mul(count)?)?;
@@ -61,7 +61,10 @@ mod tests {
         fs::write(&copy, &program.bytes).unwrap();
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).unwrap();
         let out = Command::new(&copy).arg("--list").output().unwrap();
-        assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("runs_and_is_smaller"), "{out:?}");
+        assert!(
+            out.status.success() && String::from_utf8_lossy(&out.stdout).contains("runs_and_is_smaller"),
+            "{out:?}"
+        );
     }
 
     #[test]

@@ -59,11 +59,7 @@ impl Sent {
     ///
     /// # Errors
     /// When it needs what only this machine has.
-    pub(crate) fn of(
-        spec: &LoadSpec,
-        target: &Target,
-        cpus: &[u32],
-    ) -> Result<(Box<Sent>, Vec<Vec<u8>>), RemoteError> {
+    pub(crate) fn of(spec: &LoadSpec, target: &Target, cpus: &[u32]) -> Result<(Box<Sent>, Vec<Vec<u8>>), RemoteError> {
         let here = [
             (matches!(target.address, Address::Unix(_)), "a socket file of this one"),
             (target.tunnel.is_some(), "a tunnel through a proxy"),
@@ -98,7 +94,8 @@ impl Sent {
             if left.has_body {
                 let file = request.body.as_ref().and_then(|body| body.file().map(std::path::Path::to_owned));
                 let bytes = blobs.next()?;
-                request.body = Some(file.map_or_else(|| Body::written(bytes.clone()), |file| Body::read(&file, bytes.clone())));
+                request.body =
+                    Some(file.map_or_else(|| Body::written(bytes.clone()), |file| Body::read(&file, bytes.clone())));
             }
             if left.has_wire {
                 request.wire = Some(blobs.next()?.into());
@@ -181,10 +178,8 @@ mod tests {
             wire: Some(b"GET / HTTP/1.1\r\n\r\n".to_vec().into()),
             ..RequestSpec::get("/a")
         };
-        let read = RequestSpec {
-            body: Some(Body::read(std::path::Path::new("b"), b"x".to_vec())),
-            ..RequestSpec::get("/b")
-        };
+        let read =
+            RequestSpec { body: Some(Body::read(std::path::Path::new("b"), b"x".to_vec())), ..RequestSpec::get("/b") };
         let spec = LoadSpec { mix: vec![secret, read], requests: Some(5), ..LoadSpec::of("l", "/") };
         let arrived = travel(&spec, &target());
         assert_eq!(arrived, Arrived { spec, target: target(), cpus: vec![1] });

@@ -55,7 +55,11 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     // Of a server behind a proxy nobody knows where it is.
     let behind = flags.way.proxy.is_some() && !others.is_empty();
     let address = if behind { format!("proxy {}", target.address) } else { target.address.to_string() };
-    let server = ServerSpec::Url(model::plan::Url { url: shown.clone(), address, ours: !behind && load::is_ours(&target.address) });
+    let server = ServerSpec::Url(model::plan::Url {
+        url: shown.clone(),
+        address,
+        ours: !behind && load::is_ours(&target.address),
+    });
     Ok(Meant { plan: plan(spec, server, flags), target, shown, way })
 }
 

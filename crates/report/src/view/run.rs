@@ -51,17 +51,19 @@ fn placement(run: &Run, words: &Catalogue) -> Sentence {
             Some(away) => {
                 let uncertainty = units::short_duration(away.uncertainty_ns as f64);
                 let (name, cpus) = (away.host.name.as_str(), away.host.cpus);
-                let arguments =
-                    [("from", from.into()), ("name", name.into()), ("cpus", cpus.into()), ("uncertainty", uncertainty.into())];
+                let arguments = [
+                    ("from", from.into()),
+                    ("name", name.into()),
+                    ("cpus", cpus.into()),
+                    ("uncertainty", uncertainty.into()),
+                ];
                 words.say("placement-away-known", &arguments)
             }
         };
     }
     match (head.server_cpus.as_slice(), head.load_cpus.as_slice()) {
         ([], _) | (_, []) => words.say("placement-shared", &[]),
-        (server, load) => {
-            words.say("placement-split", &[("server", list(server).into()), ("load", list(load).into())])
-        }
+        (server, load) => words.say("placement-split", &[("server", list(server).into()), ("load", list(load).into())]),
     }
 }
 

@@ -81,7 +81,18 @@ impl ApacheControl {
             types = dir.join("conf/mime.types");
             fs::write(&types, TYPES).map_err(ServerError::io("write", &types))?;
         }
-        Ok(Prepared { control: self, variant, install, account, modules, dir, types, document_root, scripts, listen: Ipv4Addr::LOCALHOST.into() })
+        Ok(Prepared {
+            control: self,
+            variant,
+            install,
+            account,
+            modules,
+            dir,
+            types,
+            document_root,
+            scripts,
+            listen: Ipv4Addr::LOCALHOST.into(),
+        })
     }
 
     fn key(&self, key: &'static str) -> PlanKey {

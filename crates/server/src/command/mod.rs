@@ -52,7 +52,9 @@ impl CommandControl {
         let launch = Launch {
             program: PathBuf::from(&words[0]),
             args: words[1..].iter().map(OsString::from).collect(),
-            env: environment.chain([("PORT".into(), port.to_string().into()), ("ADDRESS".into(), place.listen.to_string().into())]).collect(),
+            env: environment
+                .chain([("PORT".into(), port.to_string().into()), ("ADDRESS".into(), place.listen.to_string().into())])
+                .collect(),
             dir: self.spec.directory.clone(),
             cpus: place.cpus.to_vec(),
             stdout: stdout.clone(),

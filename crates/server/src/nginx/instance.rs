@@ -66,7 +66,16 @@ impl NginxControl {
         let Grounds { dir, account, .. } = grounds;
         let types = TYPES.iter().map(PathBuf::from).find(|types| types.exists());
         let types = types.map_or_else(|| few_types(&dir), Ok)?;
-        Ok(Prepared { control: self, variant, program, account, dir, types, document_root, listen: Ipv4Addr::LOCALHOST.into() })
+        Ok(Prepared {
+            control: self,
+            variant,
+            program,
+            account,
+            dir,
+            types,
+            document_root,
+            listen: Ipv4Addr::LOCALHOST.into(),
+        })
     }
 
     fn key(&self, key: &'static str) -> PlanKey {

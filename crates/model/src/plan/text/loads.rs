@@ -54,16 +54,19 @@ pub(super) fn origin_meant(
     address: Option<&Spanned<String>>,
 ) -> Result<Option<Origin>, PlanError> {
     let at = |text: &Spanned<String>, key: &str, what: &str| source.at(text.span(), key, what);
-    let origin = from
-        .map(|text| Origin::parse(text.get_ref()).map_err(|what| at(text, "load.from", &what)))
-        .transpose()?;
+    let origin =
+        from.map(|text| Origin::parse(text.get_ref()).map_err(|what| at(text, "load.from", &what))).transpose()?;
     match (origin, address) {
         (None, Some(text)) => Err(at(text, "load.address", "is how another machine reaches this one; it needs `from`")),
         (None, None) => Ok(None),
         (Some(origin), text) => {
             let parsed = text.map(|text| match text.get_ref().parse::<IpAddr>() {
                 Ok(address) if !address.is_loopback() && !address.is_unspecified() => Ok(address),
-                Ok(_) => Err(at(text, "load.address", "no other machine reaches this one by that; give one of its own addresses")),
+                Ok(_) => Err(at(
+                    text,
+                    "load.address",
+                    "no other machine reaches this one by that; give one of its own addresses",
+                )),
                 Err(_) => Err(at(text, "load.address", "must be an IP address of this machine, such as 192.0.2.7")),
             });
             Ok(Some(Origin { address: parsed.transpose()?, ..origin }))
