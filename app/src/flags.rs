@@ -1,6 +1,7 @@
 //! What can be typed. Flags keep their meaning over all commands; each says its own help next to its type.
 
 pub(crate) mod ab;
+pub(crate) mod check;
 pub(crate) mod load;
 pub(crate) mod watch;
 
@@ -22,6 +23,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done (better or equivalent), 1 worse, 2 
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Check a server that runs already: what it takes, what limits it, what to do next, within a minute
+    Check(Box<check::CheckFlags>),
     /// Carry out a plan: measure every cell in randomised blocks, compare, diagnose
     Run(RunFlags),
     /// Load a server that is there already, and say what it did

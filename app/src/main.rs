@@ -72,6 +72,7 @@ fn run(args: &[OsString]) -> Exit {
         }
     };
     let result = match flags.command {
+        Command::Check(flags) => command::check::run(&flags),
         Command::Run(flags) => command::run::run(&flags),
         Command::Load(flags) => command::load::run(&flags),
         Command::Ab(flags) => return command::ab::run(&flags.words),

@@ -33,7 +33,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 17] = [
+const TESTS: [Need; 18] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
@@ -43,6 +43,7 @@ const TESTS: [Need; 17] = [
     Need { packages: &["python3-pip"], for_what: "comparison with dool, which is installed from PyPI" },
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
+    Need { packages: &["php-fpm"], for_what: "PHP pages behind Apache's event and nginx" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
     Need { packages: &["openssh-client"], for_what: "loads from another machine" },
     Need { packages: &["openssh-server"], for_what: "loads from another machine" },

@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod away;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod import;

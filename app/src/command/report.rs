@@ -9,6 +9,7 @@ use model::import::Import;
 use model::plan::{Role, ServerSpec};
 use model::run::Run;
 use model::trial::{Outcome, Stop};
+use report::CheckView;
 use report::ImportView;
 use report::load::LoadView;
 use report::search::SearchView;
@@ -65,6 +66,11 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
         ensure!(!flags.markdown && flags.html.is_none(), "a search for a rate is shown as text or --json only");
         let form = if flags.json { Form::Json } else { Form::Text };
         return Ok(show_search(&run, form, &flags.lang));
+    }
+    if run.head.check.is_some() {
+        ensure!(!flags.markdown && flags.html.is_none(), "a check is shown as text or --json only");
+        let form = if flags.json { Form::Json } else { Form::Text };
+        return Ok(show_check(&run, form, &flags.lang));
     }
     // One load against a server that is not ours has a report of its own; as Markdown or a page it looks like any run.
     if matches!(run.head.plan.server, ServerSpec::Url(_)) && !flags.markdown && flags.html.is_none() {
@@ -136,6 +142,21 @@ pub(super) fn show_search(run: &Run, form: Form, lang: &LangFlag) -> Exit {
     };
     print(&text);
     search::exit(view.answer)
+}
+
+/// Shows a run that is a check, and says how the process should end by it.
+pub(super) fn show_check(run: &Run, form: Form, lang: &LangFlag) -> Exit {
+    let Some(view) = CheckView::of(run, language(lang)) else { return Exit::Inconclusive };
+    let text = match form {
+        Form::Json => report::check::json::render(&view),
+        Form::Text | Form::Csv | Form::OpenMetrics => report::check::text::render(&view, look()),
+    };
+    print(&text);
+    match () {
+        () if view.has_fault() => Exit::Worse,
+        () if view.is_open() => Exit::Inconclusive,
+        () => Exit::Done,
+    }
 }
 
 /// Shows what was imported. There is nothing to judge: nobody knows in which order it was measured.

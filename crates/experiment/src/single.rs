@@ -123,6 +123,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         preflight: None,
         load: None,
         probe: None,
+        door: None,
         readings: Readings::default(),
         notes: Vec::new(),
         log_tail: String::new(),
@@ -244,6 +245,12 @@ fn nobody_answers(orders: &LoadOrders<'_>, found: &Preflight) -> ExperimentError
     ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause, why }
 }
 
+/// Nobody answers, and that is all that is known.
+pub(crate) fn no_answer(target: &Target, found: &Preflight) -> ExperimentError {
+    let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
+    ExperimentError::NoAnswer { address: target.address.to_string(), requests: found.requests, cause, why: None }
+}
+
 /// Asked once more, for its status.
 fn what_the_proxy_said(orders: &LoadOrders<'_>) -> Option<String> {
     match load::fetch(spec(orders), orders.target, orders.interrupted) {
@@ -270,7 +277,7 @@ pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
 }
 
 /// The port whose accept queue can be watched: only this host's own, and only one.
-fn local_port(address: &Address) -> Option<u16> {
+pub(crate) fn local_port(address: &Address) -> Option<u16> {
     let first = address.all().first()?.port();
     let one = address.all().iter().all(|address| address.port() == first);
     (one && (address.is_here() || load::is_ours(address))).then_some(first)

@@ -39,7 +39,7 @@ mod worker;
 
 pub use engine::{Control, LoadError, Target, check, records, run, run_until, run_witnessed};
 pub use fetch::{FetchError, Fetched, fetch, location};
-pub use look::look;
+pub use look::{look, summary};
 pub use machine::{is_ours, monotonic_ns};
 pub use sink::{Answered, Ending, KEPT_OF_HEADS, Record, Witness};
 pub use transport::{Address, Tunnel};

@@ -33,7 +33,9 @@ impl Witness for FirstLook {
     }
 }
 
-fn summary(records: &[Record]) -> Preflight {
+/// What became of a few requests.
+#[must_use]
+pub fn summary(records: &[Record]) -> Preflight {
     let mut found = Preflight { requests: records.len() as u64, ..Preflight::default() };
     let widen = |range: &mut Option<(u64, u64)>, value: u64| {
         *range = Some(range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));

@@ -52,15 +52,21 @@ pub fn serve(
     tell(&answers, &Answer::Hello(Box::new(hello)), &[])?;
     let (sender, loads) = mpsc::channel();
     let (ears, halt) = (Arc::clone(&answers), Arc::clone(&stop));
+    let done = Arc::new(AtomicBool::new(false));
+    let is_done = Arc::clone(&done);
     thread::spawn(move || {
         listen(orders, &ears, &sender, &halt);
         drop(sender);
         halt.store(true, Ordering::Relaxed);
         // A load ends at once. What stays behind that nobody takes is not waited for.
         thread::sleep(GRACE);
-        exit(1);
+        if !is_done.load(Ordering::Relaxed) {
+            exit(1);
+        }
     });
-    work(&loads, &answers, place, &stop)
+    let worked = work(&loads, &answers, place, &stop);
+    done.store(true, Ordering::Relaxed);
+    worked
 }
 
 /// Reads orders until they end; answers at once what needs no work.

@@ -289,3 +289,6 @@ impl Stopping {
         asked && self.since.is_none_or(|since| since.elapsed() > agent::PATIENCE)
     }
 }
+
+#[cfg(test)]
+mod tests;

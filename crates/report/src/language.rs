@@ -172,7 +172,8 @@ mod tests {
         let beside = verdicts::Metric::ALL.iter().filter(|metric| **metric != verdicts::Metric::Goodput);
         let ratios = beside.clone().map(|metric| format!("ratio-{}", metric.name()));
         let metrics = beside.map(|metric| format!("metric-{}", metric.name())).chain(ratios);
-        let needed: BTreeSet<String> = findings.chain(numbers).chain(verdicts).chain(metrics).collect();
+        let steps = diagnosis::check::STEPS.iter().map(|step| step.id.to_owned());
+        let needed: BTreeSet<String> = findings.chain(numbers).chain(steps).chain(verdicts).chain(metrics).collect();
         let messages = messages(Language::English);
         let missing: Vec<_> = needed.iter().filter(|id| !messages.contains_key(*id)).collect();
         assert!(missing.is_empty(), "no words for {missing:?}");
@@ -180,6 +181,9 @@ mod tests {
             include_str!("ab/verdict.rs"),
             include_str!("between/mod.rs"),
             include_str!("between/text.rs"),
+            include_str!("check/mod.rs"),
+            include_str!("check/server.rs"),
+            include_str!("check/text.rs"),
             include_str!("html/mod.rs"),
             include_str!("html/charts.rs"),
             include_str!("import/compared.rs"),

@@ -6,6 +6,7 @@
 
 pub mod ab;
 pub mod between;
+pub mod check;
 mod escape;
 pub mod html;
 pub mod import;
@@ -20,6 +21,7 @@ pub mod text;
 pub mod view;
 pub mod watch;
 
+pub use check::CheckView;
 pub use import::ImportView;
 pub use language::{Language, Sentence};
 pub use load::LoadView;

@@ -17,6 +17,7 @@ mod nginx;
 mod port;
 mod probe;
 mod program;
+mod running;
 mod site;
 
 pub use apache::main_file;
@@ -24,3 +25,4 @@ pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, own_apache};
+pub use running::{look, memory_of, ticks};

@@ -3,18 +3,25 @@
 use crate::usl::{Point, Usl, fit};
 
 /// Neighbours that lose this share more than they should lie on two sides of a cliff.
-const CLIFF: f64 = 0.4;
+pub const CLIFF: f64 = 0.4;
 
 /// The first pair of neighbouring concurrencies between which throughput falls by more than 40 %, and to less than 60 % of where the law
 /// that fits the points before them goes: past its peak the law itself may halve throughput when concurrency doubles. Fewer than 4
 /// points have no law, and the fall alone counts. `points` ascend, one for each concurrency.
 #[must_use]
 pub fn cliff(points: &[Point]) -> Option<(Point, Point)> {
+    sure_cliff(points, |_, _| true)
+}
+
+/// As [`cliff()`], of the falls that are `sure`, whatever noise may be in them.
+pub fn sure_cliff(points: &[Point], sure: impl Fn(&Point, &Point) -> bool) -> Option<(Point, Point)> {
     let falls = |place: &usize| {
         let (before, after) = (points[place - 1], points[*place]);
         let left = after.throughput / before.throughput;
         let expected = |law: Usl| law.throughput(after.concurrency) / law.throughput(before.concurrency);
-        left < 1.0 - CLIFF && left < (1.0 - CLIFF) * fit(&points[..*place]).map_or(1.0, expected).min(1.0)
+        left < 1.0 - CLIFF
+            && sure(&before, &after)
+            && left < (1.0 - CLIFF) * fit(&points[..*place]).map_or(1.0, expected).min(1.0)
     };
     (1..points.len()).find(falls).map(|place| (points[place - 1], points[place]))
 }

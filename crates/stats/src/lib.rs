@@ -25,7 +25,7 @@ mod unpaired;
 mod usl;
 
 pub use apart::{Drift, TREND, WALK, compare_apart};
-pub use cliff::cliff;
+pub use cliff::{CLIFF, cliff, sure_cliff};
 pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all, compare_each};
 pub use criteria::{Better, Criteria};
 pub use error::StatsError;

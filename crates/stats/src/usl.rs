@@ -5,7 +5,7 @@
 //!
 //! It is fitted on ln X by Levenberg and Marquardt's method, because throughputs vary by shares of themselves; other methods place
 //! the peak elsewhere (by 16 % in a published example), so a report names this one. Points that swapped or failed do not belong in:
-//! thrashing is a cliff, which [`cliff`](crate::cliff) finds, and no curve.
+//! thrashing is a cliff, which [`cliff()`](crate::cliff()) finds, and no curve.
 //!
 //! Intervals come from resampling whole blocks, because the points of a block share its luck, and because near kappa = 0 the law is so far
 //! from linear in its numbers that the delta method would give nonsense. With few blocks percentiles of resamples are too narrow: the

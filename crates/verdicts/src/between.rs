@@ -5,6 +5,7 @@ use model::plan::{Cell, LoadSpec, Pace, Role};
 use model::run::{Run, RunHead};
 use stats::{Comparison, Criteria, Drift, StatsError, compare_apart};
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 
 /// One side of the comparison: a run, or several of one plan taken together. Never empty.
 #[derive(Debug, Clone, Copy)]
@@ -204,8 +205,10 @@ fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &Cell)]) -> V
             let (mut first, mut second) = (sent(one_load), sent(other_load));
             if first == second {
                 // What these words leave out.
-                (first, second) =
-                    (format!("{first} [{}]", print(one_load)), format!("{second} [{}]", print(other_load)));
+                (first, second) = (
+                    format!("{first} [{}]", print(&asked(one_load))),
+                    format!("{second} [{}]", print(&asked(other_load))),
+                );
             }
             compare(Differs::Load(one.name.clone()), first, second);
         }
@@ -226,8 +229,12 @@ fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &Cell)]) -> V
     compare(Differs::Warmup, format!("{:?}", a.plan.warmup), format!("{:?}", b.plan.warmup));
     for (one, other) in pairs {
         let settings = |head: &RunHead, cell: &Cell| {
-            let lines = head.plan.variant(cell).directives.iter().map(|line| line.text.trim());
-            lines.collect::<Vec<_>>().join("; ")
+            let variant = head.plan.variant(cell);
+            let lines = variant.directives.iter().map(|line| line.text.trim().to_owned());
+            let files = variant.changes.files.iter();
+            let files = files.map(|file| format!("{} [{}]", file.path.display(), print(&file.edit)));
+            let sysctl = variant.changes.sysctl.iter().map(|(name, to)| format!("{name} = {}", to.value));
+            lines.chain(files).chain(sysctl).collect::<Vec<_>>().join("; ")
         };
         compare(Differs::Settings(one.name.clone()), settings(a, one), settings(b, other));
     }
@@ -254,8 +261,8 @@ fn sent(load: &LoadSpec) -> String {
     format!("{method} {path}{more}, {connections} connections ({kept}), {pace}{tls}")
 }
 
-/// A load's fingerprint.
-fn print(load: &LoadSpec) -> String {
-    let print = format!("{:?}", asked(load)).bytes().fold(0_u32, |print, byte| print.rotate_left(5) ^ u32::from(byte));
+/// A fingerprint of what is too long to be shown.
+fn print(value: &impl Debug) -> String {
+    let print = format!("{value:?}").bytes().fold(0_u32, |print, byte| print.rotate_left(5) ^ u32::from(byte));
     format!("{print:08x}")
 }

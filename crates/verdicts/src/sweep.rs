@@ -5,7 +5,7 @@ use model::plan::SweepPoint;
 use model::reading::{Column, Reading};
 use model::run::Run;
 use model::trial::Trial;
-use stats::{Fit, Interval, Point, cliff, fit_usl};
+use stats::{Better, CLIFF, Criteria, Fit, Interval, Pairs, Point, compare, fit_usl, sure_cliff};
 use std::collections::BTreeMap;
 
 /// Failures beyond this share of the requests make a throughput no point of a curve.
@@ -63,7 +63,7 @@ pub fn curve(run: &Run) -> Option<Curve> {
         Some(Point { concurrency: point.value as f64, throughput: point.throughput.filter(|it| *it > 0.0)? })
     };
     let seen: Vec<Point> = points.iter().filter_map(known).collect();
-    let found = cliff(&seen);
+    let found = sure_cliff(&seen, |before, behind| falls_surely(run, &points, before, behind));
     if let Some((_, behind)) = found {
         let is_behind = |point: &&mut CurvePoint| point.left_out.is_none() && point.value as f64 >= behind.concurrency;
         points.iter_mut().filter(is_behind).for_each(|point| point.left_out = Some(LeftOut::BehindCliff));
@@ -75,6 +75,23 @@ pub fn curve(run: &Run) -> Option<Curve> {
         (before.concurrency as u64, behind.concurrency as u64, behind.throughput / before.throughput)
     });
     Some(Curve { fit, cliff, blocks: blocks.len(), points })
+}
+
+/// Whether the blocks agree on the fall: the whole interval of the ratio lies below what a cliff leaves. A single block has no interval, and
+/// is believed.
+fn falls_surely(run: &Run, points: &[CurvePoint], before: &Point, behind: &Point) -> bool {
+    let numbers = |at: &Point| -> BTreeMap<u32, f64> {
+        let cell = points.iter().find(|point| point.value as f64 == at.concurrency).map(|point| point.cell.as_str());
+        let measured = cell.into_iter().flat_map(|cell| run.measured(cell));
+        measured.filter_map(|(trial, load)| Some((trial.block, Metric::Goodput.of(trial, load)?.ln()))).collect()
+    };
+    let (before, behind) = (numbers(before), numbers(behind));
+    let both = before.iter().filter_map(|(block, number)| Some((*number, *behind.get(block)?)));
+    let (baseline, other): (Vec<f64>, Vec<f64>) = both.unzip();
+    let plan = &run.head.plan;
+    let Ok(criteria) = Criteria::new(Better::Higher, plan.confidence, plan.margin) else { return false };
+    let compared = compare(Pairs { baseline: &baseline, other: &other }, &criteria);
+    compared.is_ok_and(|it| it.interval.is_none_or(|interval| interval.high < 1.0 - CLIFF))
 }
 
 fn measured(run: &Run, point: &SweepPoint) -> CurvePoint {

@@ -31,6 +31,7 @@ fn run(extra: &str, cells: &[(&str, &[u64])]) -> Run {
         end: RunEnd::Complete,
         server_cpus: vec![],
         load_cpus: vec![],
+        check: None,
     };
     Run { head, trials: trials.collect() }
 }
@@ -73,6 +74,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         preflight: None,
         load: Some(load),
         probe: None,
+        door: None,
         readings: Readings::default(),
         notes: vec![],
         log_tail: String::new(),

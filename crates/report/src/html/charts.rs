@@ -62,7 +62,11 @@ pub(super) fn forest(view: &View, compared: &[(&str, &ComparisonView)], words: &
     }
     out.push_str("</div><div class=\"figure\"></div></div></div>");
     out.push_str(&forest_legend(view, words));
-    let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&words.word("forest-caption")));
+    let _ = write!(
+        out,
+        "<p class=\"caption\">{}</p>",
+        Html(&words.word(if view.contrasts.is_empty() { "forest-caption" } else { "contrasts-caption" }))
+    );
     out
 }
 

@@ -98,8 +98,8 @@ impl Page<'_> {
 
     /// A table whose columns are those cells, or something else when there are none.
     fn table(&self, table: &Table, cells: &[CellView]) -> String {
-        let mut out =
-            format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{}</th>", self.word("label-cell"));
+        let corner = if cells.is_empty() { String::new() } else { self.word("label-cell") };
+        let mut out = format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{corner}</th>");
         for (column, head) in table.heads.iter().enumerate() {
             let badge = cells.get(column).map(|cell| self.badge(cell)).unwrap_or_default();
             let _ = write!(out, "<th scope=\"col\">{}{badge}</th>", Html(head));

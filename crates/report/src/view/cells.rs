@@ -7,7 +7,7 @@ use crate::view::metrics::Others;
 use crate::view::{
     CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, sent,
 };
-use diagnosis::{Diagnosis, Finding, Quantity, Unit};
+use diagnosis::{Diagnosis, Finding, Numbers, Quantity, Unit};
 use model::latency::Latency;
 use model::load::{Counts, Failure, LoadResult, Quantile, Unanswered, percentile_of};
 use model::plan::{Cell, Role};
@@ -224,6 +224,19 @@ fn finding_view(
         advice: words.has(&advice).then(|| words.say(&advice, &[])),
         evidence: Quantity::ALL.iter().filter_map(evidence).collect(),
     }
+}
+
+/// Numbers that stand alone, each with its label.
+pub(crate) fn evidence(numbers: &Numbers, words: &Catalogue) -> Vec<EvidenceView> {
+    let view = |(quantity, value): (Quantity, f64)| EvidenceView {
+        name: quantity.name(),
+        unit: quantity.unit(),
+        value,
+        label: words.word(&format!("number-{}", quantity.name())),
+        text: printed(value, quantity.unit()),
+        repeated: false,
+    };
+    numbers.values().map(view).collect()
 }
 
 fn printed(value: f64, unit: Unit) -> String {

@@ -68,6 +68,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         preflight: None,
         load: Some(load),
         probe: None,
+        door: None,
         readings: model::reading::Readings::default(),
         notes: vec![],
         log_tail: String::new(),
@@ -172,6 +173,12 @@ fn a_cliff_is_said_apart_and_left_out() {
         format!("{} | {:?}", left_out.join(", "), view.cliff.map(|cliff| (cliff.before, cliff.behind)))
     };
     expect!["64 sweep-left-behind, 128 sweep-left-behind | Some((32, 64))"].assert_eq(&seen(&run));
+    // Blocks that do not agree on a fall make none: half of them do not see it.
+    let mut noisy = run.clone();
+    for trial in noisy.trials.iter_mut().filter(|trial| trial.block % 2 == 0 && trial.cell.ends_with("64")) {
+        trial.load.as_mut().unwrap().counts.good *= 10;
+    }
+    expect![" | None"].assert_eq(&seen(&noisy));
     let of = |run: &Run, value: &str| run.trials.iter().position(|trial| trial.cell.ends_with(value)).unwrap();
     let (failing, silent) = (of(&run, " 2"), of(&run, " 4"));
     run.trials[failing].load.as_mut().unwrap().counts.failed = [(Failure::Status, 100)].into();

@@ -61,8 +61,8 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     let before = forks(&guest)?;
     guest.sh(&BEGIN.replace("OURS", OURS), SHORT * 2)?;
     let mut turns = vec![
-        turn(&guest, "`date -s '+1 hour'`", Some("clock set by +36"), || set(&guest, "+1 hour"))?,
-        turn(&guest, "`date -s '-1 hour'`", Some("clock set by -36"), || set(&guest, "-1 hour"))?,
+        turn(&guest, "`date -s '+1 hour'`", Some("clock set by +3"), || set(&guest, "+1 hour"))?,
+        turn(&guest, "`date -s '-1 hour'`", Some("clock set by -3"), || set(&guest, "-1 hour"))?,
         turn(&guest, "QEMU's `stop`, 20 s, `cont`", None, || machine.hold(AWAY))?,
     ];
     // `freeze` is known to the kernel as well, but nothing of this machine wakes it from that.

@@ -117,6 +117,10 @@ pub(super) fn made(
     for levels in &runs.levels {
         let chosen: Vec<&Level> = known.iter().zip(levels).map(|(known, &level)| &known.levels[level]).collect();
         let name = label(&factors, levels);
+        if let Some(twice) = changed_twice(&chosen) {
+            let what = format!("two factors change {twice}; let one of them do it");
+            return Err(source.at(known[0].place.clone(), "factors", &what));
+        }
         let variant = chosen.iter().fold(empty(&name), |variant, level| together(variant, &level.change));
         let load = load(source, usual, &chosen)?;
         made.cells.push((
@@ -224,6 +228,17 @@ fn usual_load<'a>(
             Err(source.at(known[0].place.clone(), "factors", &what))
         }
     }
+}
+
+/// A file or a setting of the kernel that two of the levels change: nobody could say which of the changes is in force.
+fn changed_twice(levels: &[&Level]) -> Option<String> {
+    let changes = levels.iter().map(|level| &level.change.changes);
+    let changed = changes.flat_map(|changes| {
+        let files = changes.files.iter().map(|file| file.path.display().to_string());
+        files.chain(changes.sysctl.keys().cloned())
+    });
+    let mut seen = std::collections::BTreeSet::new();
+    changed.into_iter().find(|name| !seen.insert(name.clone()))
 }
 
 /// The load of a combination: a level may choose it, and a level may choose its connections.

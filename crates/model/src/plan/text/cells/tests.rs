@@ -192,6 +192,22 @@ fn designs_that_cannot_be() {
 }
 
 #[test]
+fn factors_may_change_files_and_the_kernel_once() {
+    let variants = "[variant.long]\nsysctl = { \"net.core.somaxconn\" = \"4096\" }\n[variant.short]\nsysctl = { \"net.core.somaxconn\" = \"64\" }\n";
+    let twice =
+        "[factors]\na = { x = \"\", y = { variant = \"long\" } }\nb = { o = \"\", p = { variant = \"short\" } }\n";
+    check(
+        &format!("{variants}{twice}"),
+        &expect!["t.toml:13: factors: two factors change net.core.somaxconn; let one of them do it"],
+    );
+    let once = "[factors]\na = { x = { variant = \"short\" }, y = { variant = \"long\" } }\nb = { o = \"\", p = \"Workers 4\" }\n";
+    let text = format!("{HEAD}{variants}{once}");
+    let plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+    let changed = plan.variants.iter().filter(|variant| variant.changes.sysctl.len() == 1).count();
+    assert_eq!(changed, 4);
+}
+
+#[test]
 fn sweeps_have_a_cell_for_each_value() {
     check(
         "[sweep]\nover = \"connections\"\nvalues = [4, 1, 16]\n",
