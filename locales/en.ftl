@@ -284,6 +284,11 @@ note-not-locked = locked memory was refused, so readings may be late when memory
 note-no-priority = real-time priority was refused, so readings may be late when every CPU is busy
 block-n = block { $block }
 placement-shared = server and load generator share the CPUs
+placement-away = load sent by { $from }
+placement-away-known = load sent by { $from } ({ $name }, { $cpus ->
+        [one] { $cpus } CPU
+       *[other] { $cpus } CPUs
+    }), clocks aligned to within { $uncertainty }
 placement-split = server on CPU { $server }, load generator on CPU { $load }
 confined = server confined to { $memory } of memory, without swap
 confined-swap = server confined to { $memory } of memory, swap allowed
@@ -439,6 +444,11 @@ fact-bytes-text = { $rate } per second: { $received } in all; sent: { $sent }
 fact-connections = connections
 fact-connections-text = { $opened } opened
 fact-generator = generator
+fact-away = sent by
+fact-away-text = { $from } ({ $name }, { $cpus ->
+        [one] { $cpus } CPU
+       *[other] { $cpus } CPUs
+    }); clocks aligned to within { $uncertainty }, round trip { $trip }
 fact-generator-text = { $share } of the CPU time of { $threads ->
         [one] { $threads } thread
        *[other] { $threads } threads

@@ -51,6 +51,7 @@ fn in_the_place_of_another(args: &[OsString]) -> Option<Exit> {
 fn own_process(args: &[OsString]) -> Option<u8> {
     let rest = args.get(2..).unwrap_or_default();
     match args.get(1)?.to_str()? {
+        "@generator" => Some(command::away::serve()),
         "@guardian" => Some(host::guardian_main(rest)),
         "@launch" => Some(host::launcher_main(rest)),
         "@sampler" => Some(monitor::sampler_main(rest)),

@@ -33,7 +33,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 14] = [
+const TESTS: [Need; 18] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
@@ -45,6 +45,10 @@ const TESTS: [Need; 14] = [
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
     Need { packages: &["php-fpm"], for_what: "PHP pages behind Apache's event and nginx" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
+    Need { packages: &["openssh-client"], for_what: "loads from another machine" },
+    Need { packages: &["openssh-server"], for_what: "loads from another machine" },
+    Need { packages: &["iproute2"], for_what: "two machines with a cable between them" },
+    Need { packages: &["util-linux"], for_what: "two machines with a cable between them (nsenter)" },
     Need { packages: &["runc"], for_what: "tests of watching from inside a container" },
     // Debian has `chromium`; Ubuntu has only `chromium-browser`.
     Need { packages: &["chromium", "chromium-browser"], for_what: "tests of the report page" },

@@ -115,7 +115,8 @@ fn in_world<T>(
     let state_dir = super::state_dir()?;
     clean_up(&state_dir)?;
     let mut progress = Progress::new(plain, Arc::clone(&interrupted));
-    let world = World { exe: &exe, state_dir: &state_dir, interrupted: &interrupted };
+    let ssh = super::ssh();
+    let world = World { exe: &exe, ssh: &ssh, state_dir: &state_dir, interrupted: &interrupted };
     let ended = inside(&world, &mut |event| progress.show(&event));
     progress.finish();
     Ok(ended)

@@ -7,6 +7,7 @@ pub(crate) use resolve::{Resolve, bare};
 use super::{LangFlag, StoreFlag};
 use clap::{Args, ValueEnum};
 use model::Nanos;
+use model::plan::Origin;
 use model::threshold::Threshold;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -128,6 +129,10 @@ pub(crate) struct LoadFlags {
     pub(crate) search: SearchFlags,
     #[command(flatten)]
     pub(crate) way: WayFlags,
+    /// Send it from this machine instead, `ssh:USER@HOST`: the generator is copied there and ends with the load (docs/guide.md)
+    #[arg(long, value_name = "MACHINE", value_parser = Origin::parse,
+          conflicts_with_all = ["unix", "proxy", "cacert", "cert", "page"], help_heading = WAY)]
+    pub(crate) from: Option<Origin>,
     /// Say that you operate these hosts, so that they may be loaded; needed once unless it is this machine
     #[arg(long, value_name = "HOST", value_delimiter = ',', help_heading = HOW)]
     pub(crate) i_operate: Vec<String>,

@@ -1,6 +1,7 @@
 //! The whole tool in a folder of its own: its store, its journals, its plans.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub(crate) mod far;
 pub(crate) mod scene;
 pub(crate) mod terminal;
 

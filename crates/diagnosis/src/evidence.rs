@@ -180,7 +180,12 @@ impl Evidence {
             generator_share: if spec.busy_poll { 0.0 } else { load.generator_share() },
         };
         let load_ns = load.ended_ns.saturating_sub(load.started_ns);
-        let generator_cores = if load_ns == 0 { 0.0 } else { load.generator.cpu_ns as f64 / load_ns as f64 };
+        // One on another machine takes nothing of this one's.
+        let generator_cores = if load_ns == 0 || load.generator.away.is_some() {
+            0.0
+        } else {
+            load.generator.cpu_ns as f64 / load_ns as f64
+        };
         let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
         let workers = Workers { held, ..Workers::of(&window, trial.settings.worker_limit) };

@@ -302,7 +302,8 @@ fn what_the_generator_uses_is_not_what_others_use() {
     // Four threads share one CPU and use half of it; the server uses 0.8 of 1.95 busy CPUs.
     let scene = calm().load(10, 20.0).counters(&[(CpuUser, 150.0), (CpuSystem, 45.0), (CpuIdle, 5.0)]);
     let (head, mut trial) = scene.counters(&[(GroupCpuNs, 0.8e9)]).build();
-    trial.load.as_mut().unwrap().generator = Generator { threads: 4, cpu_ns: 5 * model::SECOND, cpus: vec![1] };
+    trial.load.as_mut().unwrap().generator =
+        Generator { threads: 4, cpu_ns: 5 * model::SECOND, cpus: vec![1], away: None };
     let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
     let others = diagnosis.primary.numbers.get(Quantity::OtherCores).unwrap();
     assert!((others - 0.65).abs() < 1e-9, "{others}");

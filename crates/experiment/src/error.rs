@@ -53,6 +53,9 @@ pub enum ExperimentError {
     /// The load could not be started: no CPU to pin to, no thread, no epoll instance.
     #[error(transparent)]
     Load(#[from] load::LoadError),
+    /// The machine that was to send the load does not.
+    #[error(transparent)]
+    Remote(#[from] remote::RemoteError),
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] store::StoreError),

@@ -118,7 +118,11 @@ impl Finder<'_, '_> {
         if !self.trials.is_empty() {
             let one = one_at_a_time(spec(self.orders), 1);
             // Whether it was answered the step itself will tell.
-            let _ = load::records(&one, self.orders.target, &self.orders.head.load_cpus, self.orders.interrupted);
+            let LoadOrders { target, interrupted, head, remote, .. } = self.orders;
+            match remote {
+                Some(remote) => drop(remote.look(&one, target, &head.load_cpus, interrupted)),
+                None => drop(load::records(&one, target, &head.load_cpus, interrupted)),
+            }
         }
     }
 

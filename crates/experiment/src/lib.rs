@@ -19,6 +19,7 @@ mod resources;
 mod run;
 mod schedule;
 mod search;
+mod sender;
 mod single;
 mod trial;
 
@@ -27,6 +28,7 @@ pub use error::ExperimentError;
 pub use event::{Event, Phase};
 pub use page::{PageError, page_assets};
 pub use placement::Placement;
+pub use resources::prepare_away;
 pub use run::{Ended, Orders, World, check, is_unfinished, reserved_for_root, run};
 pub use schedule::{Outline, Slot, outline, schedule};
 pub use single::{LoadOrders, Loaded, keep, load, load_witnessed};

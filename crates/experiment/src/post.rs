@@ -1,14 +1,16 @@
 //! Where a load is sent from: under guards, with the sampler beside it.
 
+use crate::ExperimentError;
 use crate::event::Event;
 use crate::guard::Watchdog;
-use load::{LoadError, Target, Witness, monotonic_ns};
+use load::{Target, Witness, monotonic_ns};
 use model::load::{LoadEnd, LoadInterval, LoadResult};
 use model::plan::{Guards, LoadSpec, Pace, Warmup};
 use model::reading::Reading;
 use model::trial::Stop;
 use model::{Nanos, SECOND};
 use monitor::Sampler;
+use remote::Remote;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A reading every 200 ms: windows of a second or two need more than the two readings that one a second would give.
@@ -20,6 +22,8 @@ pub(crate) const ROOM: usize = 3000;
 /// What the loads of one trial have in common.
 pub(crate) struct Post<'a> {
     pub(crate) target: &'a Target,
+    /// The machine that sends them, if it is another one.
+    pub(crate) remote: Option<&'a Remote>,
     pub(crate) cpus: &'a [u32],
     pub(crate) guards: Guards,
     pub(crate) sampler: &'a Sampler,
@@ -33,17 +37,17 @@ impl Post<'_> {
         &self,
         spec: &LoadSpec,
         on_second: &mut dyn FnMut(&LoadInterval, Option<&Reading>),
-    ) -> Result<(LoadResult, Option<Stop>), LoadError> {
+    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
         self.witnessed(spec, &|| (), on_second).map(|(result, stop, _)| (result, stop))
     }
 
-    /// The same, with a witness beside each worker.
+    /// The same, with a witness beside each worker of this machine.
     pub(crate) fn witnessed<W: Witness>(
         &self,
         spec: &LoadSpec,
         witness: &(dyn Fn() -> W + Sync),
         on_second: &mut dyn FnMut(&LoadInterval, Option<&Reading>),
-    ) -> Result<(LoadResult, Option<Stop>, Vec<W>), LoadError> {
+    ) -> Result<(LoadResult, Option<Stop>, Vec<W>), ExperimentError> {
         let stop = AtomicBool::new(false);
         let mut why = None;
         let mut dog = Watchdog::new(self.guards, monotonic_ns());
@@ -58,8 +62,10 @@ impl Post<'_> {
             on_second(interval, reading.as_ref());
         };
         let mut control = load::Control { stop: &stop, on_interval: &mut watch };
-        let (result, witnesses) =
-            load::run_witnessed(spec, self.target, self.cpus, &mut control, self.interrupted, witness)?;
+        let (result, witnesses) = match self.remote {
+            Some(remote) => (remote.run(spec, self.target, self.cpus, &mut control, self.interrupted)?, Vec::new()),
+            None => load::run_witnessed(spec, self.target, self.cpus, &mut control, self.interrupted, witness)?,
+        };
         // A guard that tripped on the very last interval stopped nothing.
         let why = match result.end {
             LoadEnd::Stopped if self.interrupted.load(Ordering::Relaxed) => Some(Stop::Interrupted),

@@ -70,6 +70,14 @@ pub(crate) fn prepare(
     Ok(verdict.warnings)
 }
 
+/// The same on behalf of another machine that gives the orders; the error is one for humans.
+///
+/// # Errors
+/// As for a load of this machine's own.
+pub fn prepare_away(spec: &LoadSpec, target: &Target) -> Result<Vec<String>, String> {
+    prepare(spec, None, target, Path::new("/proc")).map_err(|error| error.to_string())
+}
+
 fn needs(spec: &LoadSpec, probe: Option<Nanos>, target: &Target) -> Needs {
     let visits = probe.map_or(0, |every| u64::from(crate::probe::spec(spec, every).connections));
     let connections = u64::from(spec.connections) + visits;

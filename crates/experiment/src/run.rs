@@ -6,6 +6,7 @@ use crate::changes::Changer;
 use crate::event::Event;
 use crate::placement::Placement;
 use crate::schedule::blocks;
+use crate::sender::Sender;
 use crate::trial::Bench;
 use host::{Host, HostError};
 use model::Nanos;
@@ -15,6 +16,8 @@ use model::trial::{Outcome, Stop, Trial};
 use server::Control;
 use stats::{LOOKS, PILOT, next_look};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -50,6 +53,8 @@ pub struct Orders {
 pub struct World<'a> {
     /// This program, for the processes it starts of itself.
     pub exe: &'a Path,
+    /// The command that goes to other machines, as a shell reads it.
+    pub ssh: &'a OsStr,
     /// Where journals live.
     pub state_dir: &'a Path,
     /// Set when the user wants to end.
@@ -85,8 +90,11 @@ pub fn run(
         if let Some(confine) = &orders.plan.confine {
             enough_swap(confine, 0)?;
         }
+        let sender = Sender::ready(&orders.plan, world)?;
         let stage = Built::new(orders, world, host, on_event)?;
         let mut bench = stage.bench(world, host);
+        bench.remote = sender.remote.as_ref();
+        bench.listen = sender.listen;
         bench.changer = Some(Changer::take(&stage.plan, host)?);
         bench.rehearse()?;
         if interrupted.load(Ordering::Relaxed) {
@@ -172,7 +180,8 @@ impl Built {
         let folder = host.temporary_dir()?;
         let plan = orders.plan.in_folder(&folder);
         build(&plan, host, &folder, world.interrupted, on_event)?;
-        let mut placement = if plan.split { Placement::split() } else { Placement::default() };
+        // One generator away takes no CPU of this machine's.
+        let mut placement = if plan.split && plan.origin.is_none() { Placement::split() } else { Placement::default() };
         if plan.in_place().is_some() {
             // Where the machine's own server runs is not ours to say.
             placement.server = Vec::new();
@@ -190,6 +199,8 @@ impl Built {
             exe: world.exe,
             directory: self.folder.clone(),
             placement: &self.placement,
+            remote: None,
+            listen: Ipv4Addr::LOCALHOST.into(),
             interrupted: world.interrupted,
             changer: None,
         }

@@ -9,7 +9,7 @@ use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, wa
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
-use load::{Address, Answered, Control, Ending, FetchError, Record, Target, Witness, monotonic_ns};
+use load::{Address, FetchError, Target, Witness, monotonic_ns};
 use model::Nanos;
 use model::load::Failure;
 use model::plan::LoadSpec;
@@ -17,6 +17,7 @@ use model::reading::Readings;
 use model::run::{Run, RunEnd, RunHead};
 use model::trial::{EffectiveSettings, Outcome, Preflight, Stop, Trial};
 use monitor::{Sampler, Watch};
+use remote::Remote;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -33,6 +34,8 @@ pub struct LoadOrders<'a> {
     pub preflight: u64,
     /// How often an independent visitor comes by while it is measured, if one does.
     pub probe: Option<Nanos>,
+    /// The machine that sends it, if it is another one. A visitor comes from this machine all the same.
+    pub remote: Option<&'a Remote>,
     /// This program, for the sampler it starts.
     pub exe: &'a Path,
     /// Set when the user wants to end.
@@ -99,7 +102,10 @@ pub fn load_witnessed<W: Witness>(
 
 /// Looks whether this machine has what the load needs; gives what is worth noting about it.
 fn prepare(orders: &LoadOrders<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Result<Vec<String>, ExperimentError> {
-    let notes = resources::prepare(spec(orders), orders.probe, orders.target, Path::new("/proc"))?;
+    let notes = match orders.remote {
+        Some(remote) => remote.prepare(spec(orders), orders.target, &orders.head.load_cpus, orders.interrupted)?,
+        None => resources::prepare(spec(orders), orders.probe, orders.target, Path::new("/proc"))?,
+    };
     notes.iter().for_each(|note| on_event(Event::Remark(note)));
     Ok(notes)
 }
@@ -143,12 +149,13 @@ pub(crate) fn measure<W: Witness>(
     let sampler = Sampler::start(orders.exe, &watch)?;
     let post = Post {
         target: orders.target,
+        remote: orders.remote,
         cpus: &orders.head.load_cpus,
         guards: plan.guards,
         sampler: &sampler,
         interrupted: orders.interrupted,
     };
-    let measured = (|| {
+    let measured = (|| -> Result<_, ExperimentError> {
         if let Some(warmup) = warm_up(spec, plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
             on_event(Event::Sending(&warmup));
@@ -199,38 +206,16 @@ pub(crate) fn preflight(
     let mut spec = one_at_a_time(spec(orders), orders.preflight);
     // Each server behind the name is looked at.
     spec.keep_alive &= !matches!(orders.target.address, Address::InTurn(_));
-    let mut control = Control { stop: orders.interrupted, on_interval: &mut |_| {} };
-    let (_, looked) = load::run_witnessed(
-        &spec,
-        orders.target,
-        &orders.head.load_cpus,
-        &mut control,
-        orders.interrupted,
-        &FirstLook::default,
-    )?;
-    let found = summary(&looked.iter().flat_map(|look| look.records.iter().copied()).collect::<Vec<_>>());
+    let found = match orders.remote {
+        Some(remote) => remote.look(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?,
+        None => load::look(&spec, orders.target, &orders.head.load_cpus, orders.interrupted)?,
+    };
     if found.statuses.is_empty() && !orders.interrupted.load(Ordering::Relaxed) {
         return Err(nobody_answers(orders, &found));
     }
     on_event(Event::Preflight(&found));
     remarks(orders, &found).iter().for_each(|remark| on_event(Event::Remark(remark)));
     Ok(Some(found))
-}
-
-/// Keeps what became of the first requests, until one of them has waited in vain: nobody waits ten times for a silent server.
-#[derive(Default)]
-struct FirstLook {
-    records: Vec<Record>,
-}
-
-impl Witness for FirstLook {
-    fn saw(&mut self, record: &Record) {
-        self.records.push(*record);
-    }
-
-    fn is_enough(&self) -> bool {
-        self.records.last().is_some_and(|record| record.ending == Ending::Failed(Failure::Timeout))
-    }
 }
 
 /// What is odd about the first answers. The load goes on: it may be meant so.
@@ -241,7 +226,8 @@ fn remarks(orders: &LoadOrders<'_>, found: &Preflight) -> Vec<String> {
         found.statuses.keys().filter(|status| !(200..300).contains(*status)).map(u16::to_string).collect();
     // Checks may ask for such a status.
     if !odd.is_empty() && spec.checks.is_empty() {
-        let redirect = found.statuses.keys().any(|status| (300..400).contains(status));
+        // Asked from here, another machine's server may say something else.
+        let redirect = orders.remote.is_none() && found.statuses.keys().any(|status| (300..400).contains(status));
         let location =
             redirect.then(|| load::location(spec, orders.target, orders.interrupted).ok().flatten()).flatten();
         let whither = location.map_or_else(String::new, |url| format!("; it points to {url}, which is not followed"));
@@ -253,26 +239,9 @@ fn remarks(orders: &LoadOrders<'_>, found: &Preflight) -> Vec<String> {
     remarks
 }
 
-pub(crate) fn summary(records: &[Record]) -> Preflight {
-    let mut found = Preflight { requests: records.len() as u64, ..Preflight::default() };
-    let widen = |range: &mut Option<(u64, u64)>, value: u64| {
-        *range = Some(range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));
-    };
-    for record in records {
-        if let Some(Answered { status, .. }) = record.answer {
-            *found.statuses.entry(status).or_default() += 1;
-            widen(&mut found.bytes, record.bytes_in);
-            widen(&mut found.total_us, (record.end_ns - record.start_ns) / 1000);
-        } else if let Ending::Failed(cause) = record.ending {
-            *found.failed.entry(cause).or_default() += 1;
-        }
-    }
-    found
-}
-
 fn nobody_answers(orders: &LoadOrders<'_>, found: &Preflight) -> ExperimentError {
     let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
-    let why = (cause == Some(Failure::Proxy)).then(|| what_the_proxy_said(orders)).flatten();
+    let why = (orders.remote.is_none() && cause == Some(Failure::Proxy)).then(|| what_the_proxy_said(orders)).flatten();
     ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause, why }
 }
 
@@ -311,5 +280,5 @@ pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
 pub(crate) fn local_port(address: &Address) -> Option<u16> {
     let first = address.all().first()?.port();
     let one = address.all().iter().all(|address| address.port() == first);
-    (one && address.is_here()).then_some(first)
+    (one && (address.is_here() || load::is_ours(address))).then_some(first)
 }

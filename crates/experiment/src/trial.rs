@@ -10,13 +10,15 @@ use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use crate::single::empty;
 use host::{Group, Host};
-use load::{LoadError, Target};
+use load::Target;
 use model::load::LoadResult;
 use model::plan::{Cell, LoadSpec, Plan, TlsSpec, Verify};
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
+use remote::Remote;
 use server::{Control, Place, Running, ServerError};
 use std::fs::Permissions;
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +37,10 @@ pub(crate) struct Bench<'a> {
     pub(crate) exe: &'a Path,
     pub(crate) directory: PathBuf,
     pub(crate) placement: &'a Placement,
+    /// The machine that sends the loads, if it is another one.
+    pub(crate) remote: Option<&'a Remote>,
+    /// Where the server listens.
+    pub(crate) listen: IpAddr,
     pub(crate) interrupted: &'a AtomicBool,
     /// Files and settings of the machine; `None` when nothing is to be changed.
     pub(crate) changer: Option<Changer<'a>>,
@@ -123,6 +129,7 @@ impl Bench<'_> {
             host: self.host,
             group: group.as_ref(),
             dir: &directory,
+            listen: self.listen,
             cpus: &self.placement.server,
             exe: self.exe,
             ready_timeout: READY_TIMEOUT,
@@ -159,11 +166,12 @@ impl Bench<'_> {
         stage: &Stage,
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(LoadResult, Option<Stop>), LoadError> {
-        let target = stage.target();
+    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
+        let target = stage.target(self.remote.map(|_| self.listen));
         let spec = &stage.spoken(self.plan.load(cell));
         let post = Post {
             target: &target,
+            remote: self.remote,
             cpus: &self.placement.load,
             guards: self.plan.guards,
             sampler,
@@ -196,9 +204,13 @@ impl Stage {
         }
     }
 
-    /// Where the load goes, and whom it asks for.
-    fn target(&self) -> Target {
-        let address = self.running.address;
+    /// Where the load goes, and whom it asks for. From another machine nobody reaches this one's loopback: the machine's own server
+    /// is asked for by the address that is given.
+    fn target(&self, from_away: Option<IpAddr>) -> Target {
+        let mut address = self.running.address;
+        if let Some(ours) = from_away.filter(|_| address.ip().is_loopback()) {
+            address.set_ip(ours);
+        }
         Target::new(address, self.running.host.as_ref().unwrap_or(&address.to_string()))
     }
 

@@ -439,7 +439,7 @@ impl<'a> Engine<'a> {
             tls: None,
             open: self.open_account().map(|_| OpenLoop::default()),
             sessions: self.spec.session.as_ref().map(|_| Sessions::default()),
-            generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec() },
+            generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec(), away: None },
         };
         for interval in &result.intervals {
             result.counts.merge(&interval.counts);

@@ -14,7 +14,7 @@
 //! - `crowd`: users, in loads that consist of them.
 //! - `connection`: one connection and the requests on it; `transport`: the socket below it, TLS, and the way through a proxy.
 //! - `in_flight`: who has waited longest, for timeouts that are each request's own.
-//! - `fetch`: one request whose answer is kept.
+//! - `fetch`: one request whose answer is kept; `look`: a few of them, and what came back.
 //! - `sink`: what becomes of a finished request; `collect`: the seconds of all workers put together.
 //! - `machine`: clocks, CPUs and the limit on open files.
 //!
@@ -28,6 +28,7 @@ mod engine;
 mod fetch;
 mod in_flight;
 mod jar;
+mod look;
 mod machine;
 mod pacer;
 mod requests;
@@ -38,6 +39,7 @@ mod worker;
 
 pub use engine::{Control, LoadError, Target, check, records, run, run_until, run_witnessed};
 pub use fetch::{FetchError, Fetched, fetch, location};
-pub use machine::monotonic_ns;
+pub use look::{look, summary};
+pub use machine::{is_ours, monotonic_ns};
 pub use sink::{Answered, Ending, KEPT_OF_HEADS, Record, Witness};
 pub use transport::{Address, Tunnel};

@@ -3,6 +3,7 @@
 //! What others could inherit is taken back when its value is dropped.
 
 use crate::engine::LoadError;
+use crate::transport::Address;
 use model::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -20,6 +21,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[must_use]
 pub fn monotonic_ns() -> Nanos {
     read(ClockId::Monotonic)
+}
+
+/// Whether all of that are addresses of this machine: only those can be listened on.
+#[must_use]
+pub fn is_ours(address: &Address) -> bool {
+    let is_ours = |ip| std::net::UdpSocket::bind((ip, 0)).is_ok();
+    !address.all().is_empty() && address.all().iter().all(|address| is_ours(address.ip()))
 }
 
 /// CPU time the calling thread has used.

@@ -5,6 +5,7 @@
 
 use crate::latency::{Latency, Packed};
 use crate::plan::{Arrivals, LoadSpec, Log, Pace, TlsVersion};
+use crate::run::HostFacts;
 use crate::statistic::Statistic;
 use crate::{Nanos, SECOND};
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,27 @@ pub struct Generator {
     pub cpu_ns: Nanos,
     /// CPUs the threads were allowed to run on; empty when not restricted.
     pub cpus: Vec<u32>,
+    /// The other machine that they ran on, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<Away>,
+}
+
+/// A load that was sent by another machine than the one that kept its time.
+///
+/// All instants of the load are those of this machine's clock: the other clock's, less `offset_ns`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Away {
+    /// How it was reached: `ssh:user@host`.
+    pub from: String,
+    /// What it is.
+    pub host: HostFacts,
+    /// Its monotonic clock less ours, when the load began.
+    pub offset_ns: i64,
+    /// Instants are off by no more than this, all to the same side: half of the shortest round trip, and by how much the clocks
+    /// went apart from the load's beginning to its end. Lengths of time are the other clock's own, and not concerned.
+    pub uncertainty_ns: Nanos,
+    /// The shortest round trip of a message between the two.
+    pub round_trip_ns: Nanos,
 }
 
 /// What two sides agreed on in TLS.
@@ -618,7 +640,7 @@ mod tests {
             tls: None,
             open: None,
             sessions: None,
-            generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1] },
+            generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1], away: None },
         }
     }
 

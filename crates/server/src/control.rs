@@ -13,7 +13,7 @@ use model::plan::{Directive, ServerSpec, Variant};
 use model::trial::EffectiveSettings;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,6 +55,8 @@ pub struct Place<'a> {
     pub group: Option<&'a Group>,
     /// An empty folder for this instance alone. Every folder above it must be open (o+x) to the server's account.
     pub dir: &'a Path,
+    /// The address of this machine to listen on.
+    pub listen: IpAddr,
     /// CPUs to run on; empty means all.
     pub cpus: &'a [u32],
     /// This program, for servers that are part of it.

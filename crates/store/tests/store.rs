@@ -90,7 +90,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         tls: None,
         open: None,
         sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1] },
+        generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1], away: None },
     };
     let visits = || LoadResult {
         total: latency([70, 80]),

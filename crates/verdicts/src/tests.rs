@@ -61,7 +61,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         tls: None,
         open: None,
         sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![] },
+        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![], away: None },
     };
     Trial {
         block,

@@ -90,7 +90,7 @@ pub(super) fn plan(flags: &AbFlags, target: &Target, seed: u64) -> Plan {
     // An address is no name to ask for by TLS, so none is asked for.
     let address = target.address.all().first().map_or_else(String::new, |address| address.ip().to_string());
     let load = LoadSpec { seed, ..spec(flags, &address) };
-    let plan = only(load, ServerSpec::Url(Url { url, address: target.address.to_string() }));
+    let plan = only(load, ServerSpec::Url(Url { url, address: target.address.to_string(), ours: false }));
     // ab goes on whatever the answers are.
     Plan { guards: Guards { failures: 2.0, ..plan.guards }, ..plan }
 }

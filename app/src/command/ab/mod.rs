@@ -115,6 +115,7 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
         target,
         preflight: 0,
         probe: None,
+        remote: None,
         exe: &exe,
         interrupted: &interrupted,
     };

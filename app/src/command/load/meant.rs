@@ -40,6 +40,9 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     let mut spec = spec(flags, &whither.url, what, seed)?;
     let what::Whither { url, shown, .. } = whither;
     load::check(&spec, &target).map_err(|error| anyhow::anyhow!(error.reason()))?;
+    if flags.from.is_some() {
+        from_there(&target)?;
+    }
     let remember = !flags.dry_run && !flags.no_store;
     let said = Operated { named: &flags.i_operate, store: &flags.store, remember };
     operated::allowed(&said, &others)?;
@@ -52,8 +55,22 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     // Of a server behind a proxy nobody knows where it is.
     let behind = flags.way.proxy.is_some() && !others.is_empty();
     let address = if behind { format!("proxy {}", target.address) } else { target.address.to_string() };
-    let server = ServerSpec::Url(model::plan::Url { url: shown.clone(), address });
+    let server = ServerSpec::Url(model::plan::Url {
+        url: shown.clone(),
+        address,
+        ours: !behind && load::is_ours(&target.address),
+    });
     Ok(Meant { plan: plan(spec, server, flags), target, shown, way })
+}
+
+/// What is meant by a name of this machine's loopback is another one there.
+fn from_there(target: &Target) -> anyhow::Result<()> {
+    ensure!(
+        !target.address.all().iter().any(|address| address.ip().is_loopback()),
+        "{} is each machine's own: with --from the other machine would load itself; give the address by which it reaches the server",
+        target.address
+    );
+    Ok(())
 }
 
 fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<LoadSpec> {
@@ -123,7 +140,7 @@ fn pace(flags: &LoadFlags) -> anyhow::Result<Pace> {
 
 fn plan(spec: LoadSpec, server: ServerSpec, flags: &LoadFlags) -> Plan {
     let warmup = flags.warmup.map_or(Warmup::None, Warmup::Duration);
-    Plan { search: search::meant(flags), warmup, ..only(spec, server) }
+    Plan { search: search::meant(flags), warmup, origin: flags.from.clone(), ..only(spec, server) }
 }
 
 /// A plan of one load and nothing else.
@@ -144,6 +161,7 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
             changes: Changes::default(),
         }],
         loads: vec![spec],
+        origin: None,
         cells: vec![Cell {
             name: ONLY.to_owned(),
             variant: ONLY.to_owned(),

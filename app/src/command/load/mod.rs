@@ -18,9 +18,10 @@ use crate::interrupt;
 use crate::say::print;
 use crate::screen::Shown;
 use anyhow::Context;
-use experiment::{LoadOrders, Loaded};
+use experiment::{ExperimentError, LoadOrders, Loaded};
 use meant::Meant;
 use model::run::{RunEnd, RunHead};
+use remote::Remote;
 use store::Store;
 
 /// A name without an address.
@@ -46,6 +47,12 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
     let interrupted = interrupt::flag()?;
     let anchor = run::now();
     let exe = std::env::current_exe().context("cannot find this program's own file")?;
+    let remote = meant
+        .plan
+        .origin
+        .as_ref()
+        .map(|origin| Remote::open(origin, &super::ssh(), &exe, &interrupted).map_err(ExperimentError::from))
+        .transpose()?;
     let orders = LoadOrders {
         head: RunHead {
             id: run::run_id(anchor, run::fresh_seed()),
@@ -62,7 +69,8 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         },
         target: &meant.target,
         preflight: flags.preflight.min(flags.requests.unwrap_or(u64::MAX)),
-        probe: (!flags.no_probe).then_some(flags.probe),
+        probe: (!flags.no_probe && remote.is_none()).then_some(flags.probe),
+        remote: remote.as_ref(),
         exe: &exe,
         interrupted: &interrupted,
     };

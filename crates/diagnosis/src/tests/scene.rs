@@ -199,6 +199,7 @@ impl Scene {
                 threads: 1,
                 cpu_ns: (self.generator * length as f64 * SECOND as f64) as u64,
                 cpus: vec![],
+                away: None,
             },
         }
     }

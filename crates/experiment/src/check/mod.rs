@@ -240,6 +240,7 @@ impl Checker<'_, '_> {
         let slot = self.slot(cell);
         let spec = LoadSpec { connections, requests: None, duration_ns: Some(length_ns), ..self.spec.clone() };
         let post = Post {
+            remote: None,
             target: self.orders.target,
             cpus: &self.orders.head.load_cpus,
             guards: self.orders.head.plan.guards,

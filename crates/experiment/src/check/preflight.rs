@@ -81,7 +81,7 @@ impl Looked {
 
     /// The same as a load's preflight tells it.
     pub(super) fn summary(&self) -> Preflight {
-        crate::single::summary(&self.records)
+        load::summary(&self.records)
     }
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod design;
 mod load;
 mod log;
+mod origin;
 mod stages;
 mod template;
 mod text;
@@ -21,6 +22,7 @@ pub use load::{
     TlsSpec, TlsVersion, Verify, is_secret,
 };
 pub use log::{LeftOut, Log, Recording};
+pub use origin::Origin;
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
 pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
@@ -60,6 +62,9 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// What is sent.
     pub loads: Vec<LoadSpec>,
+    /// The machine that sends it, if it is another one than the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// What is compared; the baseline is one of them, and a second copy of it is the A/A cell when asked for.
     pub cells: Vec<Cell>,
     /// The questions that the plan asks, when they are others than how each cell compares with the baseline.
@@ -205,6 +210,9 @@ pub struct Url {
     /// Where that led to: an address with its port, several with `, ` between them, or `unix:` and a path; behind `proxy ` it is
     /// that of a proxy, and the server may be anywhere.
     pub address: String,
+    /// Whether that is one of this machine's own addresses, though none of its loopback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ours: bool,
 }
 
 /// webdyno's own small server.
@@ -346,7 +354,7 @@ impl Url {
     #[must_use]
     pub fn is_here(&self) -> bool {
         let is_ours = |address: &str| address.parse::<SocketAddr>().is_ok_and(|at| at.ip().is_loopback());
-        self.address.starts_with("unix:") || self.address.split(", ").all(is_ours)
+        self.ours || self.address.starts_with("unix:") || self.address.split(", ").all(is_ours)
     }
 }
 
@@ -454,7 +462,7 @@ mod tests {
 
     #[track_caller]
     fn check_here(address: &str, expected: bool) {
-        let url = Url { url: "http://there.example/".to_owned(), address: address.to_owned() };
+        let url = Url { url: "http://there.example/".to_owned(), address: address.to_owned(), ours: false };
         assert_eq!(url.is_here(), expected, "{address}");
     }
 

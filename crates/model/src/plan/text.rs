@@ -10,6 +10,7 @@ mod complaint;
 mod contrasts;
 mod factors;
 mod load;
+mod loads;
 mod measure;
 mod parameters;
 mod server;
@@ -20,8 +21,9 @@ use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
 use self::contrasts::ContrastText;
 use self::factors::{DesignText, FactorText};
+use self::load::load_meant;
 pub use self::load::parse_mix;
-use self::load::{LoadText, load_meant};
+use self::loads::LoadsText;
 use self::measure::{Duration, Size};
 use self::server::{ServerText, server_meant};
 use self::source::Source;
@@ -94,7 +96,7 @@ pub fn parse(text: &str, file: &Path, options: &Options) -> Result<(Plan, String
     let filled = parameters::fill_in(&source, options)?;
     let source = Source { text: &filled, file };
     let written: Written = toml::from_str(&filled).map_err(|error| source.toml_error(&error))?;
-    let secrets = load::secrets(written.load.get_ref().values().map(Spanned::get_ref));
+    let secrets = load::secrets(written.load.get_ref().loads.values().map(Spanned::get_ref));
     let plan = meant(&source, written, options)?;
     Ok((plan, without(filled, secrets)))
 }
@@ -140,7 +142,7 @@ struct Written {
     placement: PlacementText,
     #[serde(default)]
     variant: BTreeMap<String, Spanned<VariantText>>,
-    load: Spanned<BTreeMap<String, Spanned<LoadText>>>,
+    load: Spanned<LoadsText>,
     #[serde(default)]
     cell: Vec<CellText>,
     #[serde(default)]
@@ -232,7 +234,9 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let mut loads = Vec::new();
-    for (name, load) in in_order(written.load.into_inner()) {
+    let LoadsText { from, address, loads: written_loads } = written.load.into_inner();
+    let origin = loads::origin_meant(source, from.as_ref(), address.as_ref())?;
+    for (name, load) in in_order(written_loads) {
         loads.push(load_meant(source, name, load, options)?);
     }
     if loads.is_empty() {
@@ -267,6 +271,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         split: written.placement.split,
         variants: made.variants,
         loads: made.loads,
+        origin,
         cells,
         contrasts: made.contrasts,
         design: made.design,

@@ -110,7 +110,7 @@ fn load(good: u64) -> LoadResult {
         tls: None,
         open: None,
         sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![] },
+        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![], away: None },
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn facts(load: &LoadResult, spec: &LoadSpec, words: &Catalogue) -> Ve
         Some(say.bytes()),
         Some(say.connections()),
         Some(say.generator()),
+        say.away(),
     ]
     .into_iter()
     .flatten()
@@ -138,6 +139,19 @@ impl Teller<'_> {
     fn connections(&self) -> FactView {
         let opened = self.load.counts.connects;
         self.fact("fact-connections", "fact-connections-text", &[("opened", opened.into())])
+    }
+
+    fn away(&self) -> Option<FactView> {
+        let away = self.load.generator.away.as_ref()?;
+        let duration = |ns: u64| units::short_duration(ns as f64);
+        let arguments = [
+            ("from", away.from.as_str().into()),
+            ("name", away.host.name.as_str().into()),
+            ("cpus", away.host.cpus.into()),
+            ("uncertainty", duration(away.uncertainty_ns).into()),
+            ("trip", duration(away.round_trip_ns).into()),
+        ];
+        Some(self.fact("fact-away", "fact-away-text", &arguments))
     }
 
     fn generator(&self) -> FactView {

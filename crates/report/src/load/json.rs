@@ -8,7 +8,7 @@ use super::{GeneratorView, LoadView, ProbeView, SecondView, ThresholdView, Times
 use crate::language::Sentence;
 use crate::view::{DiagnosisView, FailureView, HostView, TroubleView};
 use model::Nanos;
-use model::load::{Failure, Sessions, TlsFacts};
+use model::load::{Away, Failure, Sessions, TlsFacts};
 use model::plan::{
     Arrivals, Body, HttpVersion, LoadSpec, Pace, RequestSpec, SessionSpec, TlsSpec, TlsVersion, Verify, Warmup,
 };
@@ -218,6 +218,8 @@ struct GeneratorAccount<'a> {
     cpus: &'a [u32],
     share: f64,
     lateness_us: Option<Lateness>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    away: Option<&'a Away>,
 }
 
 #[derive(Serialize)]
@@ -478,6 +480,7 @@ impl<'a> GeneratorAccount<'a> {
             cpus: &view.account.cpus,
             share: view.share,
             lateness_us: view.lateness_us.map(|[p50, p99, max]| Lateness { p50, p99, max }),
+            away: view.account.away.as_ref(),
         }
     }
 }

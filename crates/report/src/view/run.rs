@@ -30,17 +30,40 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         confidence: head.plan.confidence,
         margin: head.plan.margin,
         host: host(&head.host),
-        placement: match (head.server_cpus.as_slice(), head.load_cpus.as_slice()) {
-            ([], _) | (_, []) => words.say("placement-shared", &[]),
-            (server, load) => {
-                words.say("placement-split", &[("server", list(server).into()), ("load", list(load).into())])
-            }
-        },
+        placement: placement(run, words),
         confinement: head.plan.confine.as_ref().map(|confine| {
             let id = if confine.swap > 0 { "confined-swap" } else { "confined" };
             words.say(id, &[("memory", units::short_bytes(confine.memory).into())])
         }),
         plan_text: head.plan_text.clone(),
+    }
+}
+
+/// Where server and generator ran.
+fn placement(run: &Run, words: &Catalogue) -> Sentence {
+    let head = &run.head;
+    if let Some(origin) = &head.plan.origin {
+        let from = origin.to_string();
+        let loads = run.trials.iter().filter_map(|trial| trial.load.as_ref());
+        let worst = loads.filter_map(|load| load.generator.away.as_ref()).max_by_key(|away| away.uncertainty_ns);
+        return match worst {
+            None => words.say("placement-away", &[("from", from.into())]),
+            Some(away) => {
+                let uncertainty = units::short_duration(away.uncertainty_ns as f64);
+                let (name, cpus) = (away.host.name.as_str(), away.host.cpus);
+                let arguments = [
+                    ("from", from.into()),
+                    ("name", name.into()),
+                    ("cpus", cpus.into()),
+                    ("uncertainty", uncertainty.into()),
+                ];
+                words.say("placement-away-known", &arguments)
+            }
+        };
+    }
+    match (head.server_cpus.as_slice(), head.load_cpus.as_slice()) {
+        ([], _) | (_, []) => words.say("placement-shared", &[]),
+        (server, load) => words.say("placement-split", &[("server", list(server).into()), ("load", list(load).into())]),
     }
 }
 
@@ -157,7 +180,7 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
         return None;
     }
     let share = |trial: &Trial| {
-        let load = trial.load.as_ref()?;
+        let load = trial.load.as_ref().filter(|load| load.generator.away.is_none())?;
         let available = load.seconds() * f64::from(run.head.host.cpus);
         (available > 0.0).then(|| load.generator.cpu_ns as f64 / 1e9 / available)
     };

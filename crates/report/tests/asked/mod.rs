@@ -55,7 +55,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         tls: None,
         open: None,
         sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![] },
+        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![], away: None },
     };
     Trial {
         block,

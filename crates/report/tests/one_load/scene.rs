@@ -63,7 +63,7 @@ fn empty(seconds: u64) -> LoadResult {
         tls: None,
         open: None,
         sessions: None,
-        generator: Generator { threads: 1, cpu_ns: seconds * SECOND / 10, cpus: vec![] },
+        generator: Generator { threads: 1, cpu_ns: seconds * SECOND / 10, cpus: vec![], away: None },
     }
 }
 

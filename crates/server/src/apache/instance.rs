@@ -15,7 +15,7 @@ use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Apache, Mpm, Variant};
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -38,6 +38,7 @@ pub(crate) struct ApacheControl {
 struct Prepared<'a> {
     control: &'a ApacheControl,
     variant: &'a Variant,
+    listen: IpAddr,
     install: Install,
     account: Option<Account>,
     modules: Vec<Module>,
@@ -55,6 +56,7 @@ impl Control for ApacheControl {
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let prepared = self.prepare(place.dir, variant)?;
+        let prepared = Prepared { listen: place.listen, ..prepared };
         with_free_port(|port| prepared.start(place, port))
     }
 }
@@ -79,7 +81,18 @@ impl ApacheControl {
             types = dir.join("conf/mime.types");
             fs::write(&types, TYPES).map_err(ServerError::io("write", &types))?;
         }
-        Ok(Prepared { control: self, variant, install, account, modules, dir, types, document_root, scripts })
+        Ok(Prepared {
+            control: self,
+            variant,
+            install,
+            account,
+            modules,
+            dir,
+            types,
+            document_root,
+            scripts,
+            listen: Ipv4Addr::LOCALHOST.into(),
+        })
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
@@ -92,7 +105,7 @@ impl Prepared<'_> {
     fn configure(&self, port: u16) -> Result<(PathBuf, Rendered), ServerError> {
         let rendered = render(&Parts {
             root: &self.dir,
-            port,
+            address: SocketAddr::new(self.listen, port),
             account: self.account.as_ref(),
             mpm: self.control.spec.mpm,
             modules: &self.modules,
@@ -163,7 +176,7 @@ impl Prepared<'_> {
         };
         let since = Instant::now();
         let child = place.host.spawn(&launch, place.group)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let address = SocketAddr::new(self.listen, port);
         Ok(Starting {
             child,
             address,

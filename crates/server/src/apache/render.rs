@@ -5,6 +5,7 @@
 use super::install::Module;
 use crate::account::Account;
 use model::plan::{Directive, Mpm};
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// Where mod_status answers.
@@ -18,7 +19,8 @@ const SCRIPT_SOCKET: &str = "cgisock";
 #[derive(Debug, Clone)]
 pub(crate) struct Parts<'a> {
     pub(crate) root: &'a Path,
-    pub(crate) port: u16,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
     /// Whom workers run as; `None` when nobody else can be chosen.
     pub(crate) account: Option<&'a Account>,
     pub(crate) mpm: Mpm,
@@ -67,8 +69,8 @@ pub(crate) fn render(parts: &Parts<'_>) -> Rendered {
 fn ours(parts: &Parts<'_>) -> String {
     let mut lines = vec![
         format!("ServerRoot {}", quoted(parts.root)),
-        "ServerName 127.0.0.1".to_owned(),
-        format!("Listen 127.0.0.1:{}", parts.port),
+        format!("ServerName {}", parts.address.ip()),
+        format!("Listen {}", parts.address),
         "PidFile run/httpd.pid".to_owned(),
         // Mutexes and the CGI daemon's socket follow it, so instances cannot meet.
         "DefaultRuntimeDir run".to_owned(),
@@ -113,7 +115,7 @@ mod tests {
         let modules = [Module { symbol: "env_module".into(), file: "/m/mod_env.so".into() }];
         let rendered = render(&Parts {
             root: Path::new("/run/a \"b\""),
-            port: 18101,
+            address: ([127, 0, 0, 1], 18101).into(),
             account: (mpm == Mpm::Prefork).then_some(&account),
             mpm,
             modules: &modules,

@@ -20,6 +20,8 @@ use std::time::Instant;
 const SERVER: &str = "the server's command";
 /// What stands for the port that was found for it.
 const PORT: &str = "port";
+/// Where the address to listen on is told, beside it.
+const ADDRESS: &str = "address";
 
 /// Controls a server by the command that starts it.
 #[derive(Debug, Clone)]
@@ -32,7 +34,7 @@ type Settings = BTreeMap<String, String>;
 
 impl Control for CommandControl {
     fn check(&self, _dir: &Path, variant: &Variant) -> Result<(), ServerError> {
-        self.prepared(variant, 1).map(|_| ())
+        self.prepared(variant, (Ipv4Addr::LOCALHOST, 1).into()).map(|_| ())
     }
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
@@ -42,14 +44,17 @@ impl Control for CommandControl {
 
 impl CommandControl {
     fn start_at(&self, place: &Place<'_>, variant: &Variant, port: u16) -> Result<Running, ServerError> {
-        let (words, settings) = self.prepared(variant, port)?;
+        let address = SocketAddr::new(place.listen, port);
+        let (words, settings) = self.prepared(variant, address)?;
         folder(place.dir, 0o711)?;
         let (stdout, stderr) = (place.dir.join("stdout"), place.dir.join("stderr"));
         let environment = kept().chain(settings.iter().map(|(name, value)| (name.into(), value.into())));
         let launch = Launch {
             program: PathBuf::from(&words[0]),
             args: words[1..].iter().map(OsString::from).collect(),
-            env: environment.chain([("PORT".into(), port.to_string().into())]).collect(),
+            env: environment
+                .chain([("PORT".into(), port.to_string().into()), ("ADDRESS".into(), place.listen.to_string().into())])
+                .collect(),
             dir: self.spec.directory.clone(),
             cpus: place.cpus.to_vec(),
             stdout: stdout.clone(),
@@ -57,7 +62,6 @@ impl CommandControl {
         };
         let since = Instant::now();
         let child = place.host.spawn(&launch, place.group)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let logs = Logs(vec![stdout, stderr]);
         let mut starting =
             Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout };
@@ -70,7 +74,7 @@ impl CommandControl {
     }
 
     /// The words of the command with everything filled in, and the settings.
-    fn prepared(&self, variant: &Variant, port: u16) -> Result<(Vec<String>, Settings), ServerError> {
+    fn prepared(&self, variant: &Variant, address: SocketAddr) -> Result<(Vec<String>, Settings), ServerError> {
         let mut settings = Settings::new();
         for directive in self.spec.directives.iter().chain(&variant.directives) {
             let (name, value) = setting(directive).map_err(|why| blame(&self.plan, directive, why, SERVER))?;
@@ -79,7 +83,7 @@ impl CommandControl {
         let unknown = |name: &str| ServerError::Command {
             at: self.key("command"),
             why: format!(
-                "${{{name}}} is neither a setting of `{}` nor ${{port}}; write {name}=value among its directives",
+                "${{{name}}} is neither a setting of `{}` nor ${{port}} nor ${{address}}; write {name}=value among its directives",
                 variant.name
             ),
         };
@@ -87,7 +91,7 @@ impl CommandControl {
             .spec
             .command
             .iter()
-            .map(|word| filled(word, &settings, port).map_err(|name| unknown(&name)))
+            .map(|word| filled(word, &settings, address).map_err(|name| unknown(&name)))
             .collect::<Result<_, _>>()?;
         match find(&words[0], &self.spec.directory) {
             Some(program) => Ok((std::iter::once(program).chain(words.into_iter().skip(1)).collect(), settings)),
@@ -119,7 +123,7 @@ fn setting(directive: &Directive) -> Result<(String, String), String> {
 }
 
 /// A word with `${port}` and `${NAME}` filled in; an error is a name that is none.
-fn filled(word: &str, settings: &Settings, port: u16) -> Result<String, String> {
+fn filled(word: &str, settings: &Settings, address: SocketAddr) -> Result<String, String> {
     let (mut text, mut rest) = (String::new(), word);
     while let Some((before, name, after)) = rest.split_once("${").and_then(|(before, rest)| {
         let (name, after) = rest.split_once('}')?;
@@ -127,7 +131,8 @@ fn filled(word: &str, settings: &Settings, port: u16) -> Result<String, String> 
     }) {
         text += before;
         match (name, settings.get(name)) {
-            (PORT, _) => text += &port.to_string(),
+            (PORT, _) => text += &address.port().to_string(),
+            (ADDRESS, _) => text += &address.ip().to_string(),
             (_, Some(value)) => text += value,
             (_, None) => return Err(name.to_owned()),
         }
@@ -160,11 +165,12 @@ mod tests {
     fn settings_are_filled_in() {
         let settings = Settings::from([("WORKERS".to_owned(), "4".to_owned())]);
         let check = |word: &str, expected: Result<&str, &str>| {
-            let found = filled(word, &settings, 8080);
+            let found = filled(word, &settings, ([192, 0, 2, 1], 8080).into());
             assert_eq!(found.as_deref().map_err(String::as_str), expected);
         };
         check("-w${WORKERS}", Ok("-w4"));
         check("127.0.0.1:${port}", Ok("127.0.0.1:8080"));
+        check("${address}:${port}", Ok("192.0.2.1:8080"));
         check("${port}${WORKERS}$", Ok("80804$"));
         check("${open", Ok("${open"));
         check("${THREADS}", Err("THREADS"));

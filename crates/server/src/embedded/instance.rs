@@ -28,7 +28,8 @@ impl Control for EmbeddedControl {
     }
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
-        let options = self.options(variant)?;
+        let mut options = self.options(variant)?;
+        options.listen.set_ip(place.listen);
         let (stdout, stderr) = (place.dir.join("stdout"), place.dir.join("stderr"));
         let launch = Launch {
             program: place.exe.to_owned(),

@@ -13,7 +13,7 @@ use host::Launch;
 use model::plan::{Nginx, Variant};
 use model::trial::EffectiveSettings;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -35,6 +35,7 @@ pub(crate) struct NginxControl {
 struct Prepared<'a> {
     control: &'a NginxControl,
     variant: &'a Variant,
+    listen: IpAddr,
     program: PathBuf,
     account: Option<Account>,
     dir: PathBuf,
@@ -50,6 +51,7 @@ impl Control for NginxControl {
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let prepared = self.prepare(place.dir, variant)?;
+        let prepared = Prepared { listen: place.listen, ..prepared };
         with_free_port(|port| prepared.start(place, port))
     }
 }
@@ -64,7 +66,16 @@ impl NginxControl {
         let Grounds { dir, account, .. } = grounds;
         let types = TYPES.iter().map(PathBuf::from).find(|types| types.exists());
         let types = types.map_or_else(|| few_types(&dir), Ok)?;
-        Ok(Prepared { control: self, variant, program, account, dir, types, document_root })
+        Ok(Prepared {
+            control: self,
+            variant,
+            program,
+            account,
+            dir,
+            types,
+            document_root,
+            listen: Ipv4Addr::LOCALHOST.into(),
+        })
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
@@ -78,7 +89,7 @@ impl Prepared<'_> {
         let plan = &self.control.plan;
         let rendered = render(&Parts {
             root: &self.dir,
-            port,
+            address: SocketAddr::new(self.listen, port),
             account: self.account.as_ref(),
             types: &self.types,
             document_root: &self.document_root,
@@ -123,7 +134,7 @@ impl Prepared<'_> {
         };
         let since = Instant::now();
         let child = place.host.spawn(&launch, place.group)?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let address = SocketAddr::new(self.listen, port);
         let logs = Logs(vec![stderr, log]);
         Ok(Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout })
     }

@@ -7,6 +7,7 @@
 
 use crate::account::Account;
 use model::plan::Directive;
+use std::net::SocketAddr;
 use std::path::{Component, Path};
 
 /// Where a directive belongs.
@@ -102,7 +103,8 @@ const FILES: [&str; 10] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Parts<'a> {
     pub(crate) root: &'a Path,
-    pub(crate) port: u16,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
     /// Whom workers run as; `None` when nobody else can be chosen.
     pub(crate) account: Option<&'a Account>,
     pub(crate) types: &'a Path,
@@ -217,8 +219,8 @@ fn ours(context: Context, parts: &Parts<'_>) -> Vec<(&'static str, String)> {
             lines
         }
         Context::Server => vec![
-            ("listen", format!("listen 127.0.0.1:{};", parts.port)),
-            ("server_name", "server_name 127.0.0.1;".to_owned()),
+            ("listen", format!("listen {};", parts.address)),
+            ("server_name", format!("server_name {};", parts.address.ip())),
         ],
     }
 }
@@ -359,7 +361,7 @@ mod tests {
         let account = Account { name: "www-data".into(), group: "www-data".into(), uid: 33, gids: vec![33] };
         let parts = Parts {
             root: Path::new("/r"),
-            port: 18101,
+            address: ([127, 0, 0, 1], 18101).into(),
             account: Some(&account),
             types: Path::new("/etc/nginx/mime.types"),
             document_root: Path::new("/srv/www"),

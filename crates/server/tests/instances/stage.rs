@@ -57,7 +57,8 @@ impl Stage {
     pub(crate) fn start_in(&self, group: Option<&Group>, plan: &Plan, cpus: &[u32]) -> Result<Running, ServerError> {
         let dir = self.place();
         let ready_timeout = self.ready_timeout;
-        let place = Place { host: &self.host, group, dir: &dir, cpus, exe: &self.exe, ready_timeout };
+        let listen = std::net::Ipv4Addr::LOCALHOST.into();
+        let place = Place { host: &self.host, group, dir: &dir, listen, cpus, exe: &self.exe, ready_timeout };
         self.control(plan).start(&place, &plan.variants[0])
     }
 
