@@ -43,6 +43,7 @@ const TESTS: [Need; 12] = [
     Need { packages: &["python3-pip"], for_what: "comparison with dool, which is installed from PyPI" },
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
+    Need { packages: &["php-fpm"], for_what: "PHP pages by PHP-FPM" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
     // Debian has `chromium`; Ubuntu has only `chromium-browser`.
     Need { packages: &["chromium", "chromium-browser"], for_what: "tests of the report page" },

@@ -191,6 +191,7 @@ impl Stage {
             capacity: ROOM,
             group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
             root_pid: Some(self.running.pid),
+            beside_pids: self.running.beside(),
             port: Some(self.running.address.port()),
             ..Watch::default()
         }

@@ -14,13 +14,16 @@ mod embedded;
 mod error;
 mod installed;
 mod nginx;
+mod php;
 mod port;
 mod probe;
 mod program;
 mod site;
+mod status;
 
 pub use apache::main_file;
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, own_apache};
+pub use status::StatusSource;

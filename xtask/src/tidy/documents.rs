@@ -15,6 +15,8 @@ const LOAD_TEXT: &str = "crates/model/src/plan/text/load.rs";
 const SERVER_TEXT: &str = "crates/model/src/plan/text/server.rs";
 /// The part of it that reads changes to files.
 const CHANGES_TEXT: &str = "crates/model/src/plan/text/changes.rs";
+/// The part of it that reads pools of PHP.
+const PHP_TEXT: &str = "crates/model/src/plan/text/php.rs";
 const DIAGNOSIS: &str = "docs/diagnosis.md";
 const CAUSES: &str = "crates/diagnosis/src/cause.rs";
 
@@ -65,7 +67,9 @@ pub(super) fn plan_keys(tree: &Tree) -> Vec<Violation> {
         .flat_map(|row| markdown::code_words(row.cells[0]).map(|key| (table(row.heading), key, row.line)))
         .collect();
     let mut known: Vec<_> = keys(code).into_iter().map(|key| (source, key)).collect();
-    for (source, code) in [SERVER_TEXT, LOAD_TEXT, CHANGES_TEXT].into_iter().filter_map(|part| tree.file(part)) {
+    for (source, code) in
+        [SERVER_TEXT, LOAD_TEXT, CHANGES_TEXT, PHP_TEXT].into_iter().filter_map(|part| tree.file(part))
+    {
         known.extend(keys(code).into_iter().map(|key| (source, key)));
     }
     let mut found = Vec::new();

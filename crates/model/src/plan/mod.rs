@@ -7,6 +7,7 @@ mod changes;
 mod check;
 mod load;
 mod log;
+mod php;
 mod stages;
 mod template;
 mod text;
@@ -19,6 +20,7 @@ pub use load::{
     TlsSpec, TlsVersion, Verify, is_secret,
 };
 pub use log::{LeftOut, Log, Recording};
+pub use php::{Php, PhpSetting, PhpSettings, PhpWay};
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
 pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
@@ -140,6 +142,9 @@ pub struct Apache {
     /// fields above for them say nothing.
     #[serde(default)]
     pub existing: Option<Existing>,
+    /// How `.php` files are run; as they are when absent.
+    #[serde(default)]
+    pub php: Option<Php>,
 }
 
 /// A configuration that the machine has.
@@ -172,6 +177,9 @@ pub struct Nginx {
     /// Lines in the plan of the keys that can turn out wrong later, for messages.
     #[serde(default)]
     pub lines: BTreeMap<String, usize>,
+    /// How `.php` files are run; as they are when absent.
+    #[serde(default)]
+    pub php: Option<Php>,
 }
 
 /// Apache's processing modules.
@@ -213,7 +221,7 @@ pub struct Directive {
 }
 
 /// A named change to the server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name.
     pub name: String,
@@ -224,6 +232,9 @@ pub struct Variant {
     /// What is changed on the machine for it, beside what is changed for all.
     #[serde(default)]
     pub changes: Changes,
+    /// Settings of PHP, beside those for all.
+    #[serde(default)]
+    pub php: PhpSettings,
 }
 
 /// Limits of the group the server lives in.
@@ -336,6 +347,18 @@ impl Url {
     pub fn is_here(&self) -> bool {
         let is_ours = |address: &str| address.parse::<SocketAddr>().is_ok_and(|at| at.ip().is_loopback());
         self.address.starts_with("unix:") || self.address.split(", ").all(is_ours)
+    }
+}
+
+impl ServerSpec {
+    /// How it runs PHP, if webdyno has a say in that.
+    #[must_use]
+    pub fn php(&self) -> Option<&Php> {
+        match self {
+            ServerSpec::Apache(apache) => apache.php.as_ref(),
+            ServerSpec::Nginx(nginx) => nginx.php.as_ref(),
+            ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => None,
+        }
     }
 }
 

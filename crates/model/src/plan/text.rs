@@ -8,6 +8,7 @@ mod complaint;
 mod load;
 mod measure;
 mod parameters;
+mod php;
 mod server;
 mod source;
 
@@ -15,9 +16,10 @@ use self::changes::{FilesText, changes_meant};
 pub use self::load::parse_mix;
 use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
+use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
 use self::source::Source;
-use super::{Build, Cell, Changes, Confinement, Guards, LoadSpec, Plan, Role, SECRET, Variant, Warmup};
+use super::{Build, Cell, Confinement, Guards, LoadSpec, Php, Plan, Role, SECRET, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -178,6 +180,9 @@ struct VariantText {
     files: Vec<Spanned<FilesText>>,
     #[serde(default)]
     sysctl: BTreeMap<String, Spanned<String>>,
+    fpm: Option<Spanned<FpmText>>,
+    #[serde(default)]
+    ini: BTreeMap<String, Spanned<toml::Value>>,
 }
 
 #[derive(Deserialize)]
@@ -220,8 +225,9 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let name = written.name.unwrap_or_else(|| {
         source.file.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
     });
-    let variants = variants(source, written.variant)?;
     let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
+    let server = server_meant(source, written.server, written.confine.as_ref())?;
+    let variants = variants(source, written.variant, server.php())?;
     let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let mut loads = Vec::new();
@@ -244,7 +250,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         about: written.about,
         file: source.file.to_owned(),
         build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
-        server: server_meant(source, written.server, written.confine.as_ref())?,
+        server,
         changes,
         confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
         split: written.placement.split,
@@ -287,17 +293,18 @@ fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decid
 fn variants(
     source: &Source<'_>,
     written: BTreeMap<String, Spanned<VariantText>>,
+    php: Option<&Php>,
 ) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
-        let changes = Changes::default();
-        return Ok(vec![(Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![], changes }, 0..0)]);
+        return Ok(vec![(Variant { name: "as-is".into(), ..Variant::default() }, 0..0)]);
     }
     in_order(written)
         .map(|(name, text)| {
             let (place, text) = (text.span(), text.into_inner());
             let directives = source.directives(text.directives.as_ref());
             let changes = changes_meant(source, text.files, text.sysctl)?;
-            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes }, place))
+            let php = variant_meant(source, php, text.fpm, &text.ini)?;
+            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php }, place))
         })
         .collect()
 }

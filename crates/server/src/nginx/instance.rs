@@ -5,6 +5,7 @@ use super::check::check;
 use super::render::{Parts, Rendered, render};
 use crate::account::{Account, OF_NGINX};
 use crate::control::{Logs, Starting, blame};
+use crate::php;
 use crate::port::with_free_port;
 use crate::program::{self, asking, is_program};
 use crate::site::Grounds;
@@ -40,6 +41,7 @@ struct Prepared<'a> {
     dir: PathBuf,
     types: PathBuf,
     document_root: PathBuf,
+    php: Option<php::Prepared>,
 }
 
 impl Control for NginxControl {
@@ -50,7 +52,8 @@ impl Control for NginxControl {
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let prepared = self.prepare(place.dir, variant)?;
-        with_free_port(|port| prepared.start(place, port))
+        let master = prepared.php.as_ref().map_or(Ok(None), |php| php.start(place))?;
+        Ok(with_free_port(|port| prepared.start(place, port))?.with_php(master))
     }
 }
 
@@ -64,7 +67,10 @@ impl NginxControl {
         let Grounds { dir, account, .. } = grounds;
         let types = TYPES.iter().map(PathBuf::from).find(|types| types.exists());
         let types = types.map_or_else(|| few_types(&dir), Ok)?;
-        Ok(Prepared { control: self, variant, program, account, dir, types, document_root })
+        let php = self.spec.php.as_ref();
+        let php =
+            php.map(|php| php::Prepared::new(php, &dir, account.as_ref(), variant, self.key("php"))).transpose()?;
+        Ok(Prepared { control: self, variant, program, account, dir, types, document_root, php })
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
@@ -82,6 +88,7 @@ impl Prepared<'_> {
             account: self.account.as_ref(),
             types: &self.types,
             document_root: &self.document_root,
+            php: self.php.as_ref(),
             common: &self.control.spec.directives,
             variant: &self.variant.directives,
         })
@@ -103,7 +110,11 @@ impl Prepared<'_> {
             return Err(ServerError::PortInUse(starting.address));
         }
         let notes = complaints(&starting.logs.tail());
-        Ok(starting.running(self.settings(&rendered)?, notes))
+        let mut settings = self.settings(&rendered)?;
+        if let Some(php) = &self.php {
+            settings.values.extend(php.in_force(starting.address, starting.timeout)?);
+        }
+        Ok(starting.running(settings, notes))
     }
 
     fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {

@@ -10,6 +10,7 @@ mod command;
 mod derived;
 mod embedded;
 mod nginx;
+mod php;
 mod stage;
 
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("serve") => ExitCode::from(server::serve_main(&args[1..])),
         _ => testkit::suite::run(
-            &[embedded::TESTS, apache::TESTS, derived::TESTS, nginx::TESTS, command::TESTS].concat(),
+            &[embedded::TESTS, apache::TESTS, derived::TESTS, nginx::TESTS, php::TESTS, command::TESTS].concat(),
             &args,
         ),
     }

@@ -334,3 +334,85 @@ fn files_and_kernel_settings() {
         "t.toml:5: sysctl.net/core: write its name with dots, in quotes: \"net.core.somaxconn\"",
     );
 }
+
+#[test]
+fn what_php_cannot_be_is_said_with_its_line() {
+    let php = |kind: &str, keys: &str, rest: &str, expected: &Expect| {
+        let text = SMALL.replace("kind = \"embedded\"", &format!("kind = \"{kind}\"\n{keys}"));
+        check(&format!("{text}{rest}\n"), expected);
+    };
+    php(
+        "apache",
+        "php = \"module\"",
+        "",
+        &expect![[
+            r#"plans/t.toml:4: server.php: mod_php, as distributions ship it, wants `mpm = "prefork"`; add that, or use `php = "fpm"`"#
+        ]],
+    );
+    php(
+        "nginx",
+        "php = \"module\"",
+        "",
+        &expect![[r#"plans/t.toml:4: server.php: nginx has no PHP inside; use `php = "fpm"`"#]],
+    );
+    php(
+        "apache",
+        "ini = { memory_limit = \"1M\" }",
+        "",
+        &expect![[
+            r#"plans/t.toml:4: server.ini: is for PHP; add `php = "fpm"` or `php = "module"` to [server], or remove it"#
+        ]],
+    );
+    php(
+        "embedded",
+        "php = \"fpm\"",
+        "",
+        &expect![[r#"plans/t.toml:4: server.php: only `kind = "apache"` or `kind = "nginx"` has it; remove the line"#]],
+    );
+    php(
+        "apache",
+        "mpm = \"prefork\"\nphp = \"module\"",
+        "[server.fpm]\npm = \"static\"",
+        &expect![[
+            r#"plans/t.toml:12: server.fpm: mod_php has no pool of processes; remove the table, or use `php = "fpm"`"#
+        ]],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[server.fpm]\nmax_children = 0",
+        &expect!["plans/t.toml:12: fpm.max_children: must be at least 1"],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[server.fpm]\nmax_child = 2",
+        &expect!["plans/t.toml:12: server.fpm.max_child: unknown key `max_child`; did you mean `max_children`?"],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[variant.v.fpm]\nprogram = \"x\"",
+        &expect!["plans/t.toml:12: variant.fpm.program: belongs into [server.fpm]: it is the same for all variants"],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[variant.v.ini]\nopcache.enable = 1",
+        &expect![
+            "plans/t.toml:12: ini.opcache: give text, a number, or true or false; a name with a dot stands in quotes"
+        ],
+    );
+    php(
+        "apache",
+        "",
+        "[variant.v.fpm]\nmax_children = 2",
+        &expect![[r#"plans/t.toml:11: variant.fpm: needs `php = "fpm"` in [server]"#]],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"\nini = { a = \"x\\ny\" }",
+        "",
+        &expect!["plans/t.toml:5: ini.a: a value cannot have quotes, backslashes, line breaks or ${ in it here"],
+    );
+}
