@@ -19,6 +19,7 @@ mod run;
 mod schedule;
 mod search;
 mod single;
+mod status;
 mod trial;
 
 pub use error::ExperimentError;

@@ -119,6 +119,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         probe: None,
         readings: Readings::default(),
         notes: Vec::new(),
+        status: Vec::new(),
         log_tail: String::new(),
     }
 }

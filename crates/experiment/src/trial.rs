@@ -9,6 +9,7 @@ use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use crate::single::empty;
+use crate::status;
 use host::{Group, Host};
 use load::{LoadError, Target};
 use model::load::LoadResult;
@@ -91,7 +92,9 @@ impl Bench<'_> {
         trial.notes.extend(stage.running.notes.iter().cloned());
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
-        let measured = self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
+        let (measured, told) =
+            status::beside(&stage.running.status, || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event));
+        trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
         let alive = stage.running.is_alive();

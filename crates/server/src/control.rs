@@ -2,13 +2,13 @@
 //!
 //! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
 
-use crate::apache::{ApacheControl, DerivedControl, InPlaceControl, Watch};
+use crate::apache::{ApacheControl, DerivedControl, InPlaceControl, Scoreboard, Watch};
 use crate::command::CommandControl;
 use crate::embedded::EmbeddedControl;
 use crate::nginx::NginxControl;
 use crate::php::{self, Master};
 use crate::probe::{Ask, ProbeError, get_while};
-use crate::status::StatusSource;
+use crate::status::{StatusSource, WebSource};
 use crate::{PlanKey, ServerError};
 use host::{Child, Group, Host, Service};
 use model::plan::{Directive, ServerSpec, Variant};
@@ -170,6 +170,18 @@ impl Running {
     #[must_use]
     pub fn beside(&self) -> Vec<u32> {
         self.beside.iter().map(|child| child.pid).collect()
+    }
+
+    /// The same, told of by Apache's scoreboard, where that can be read.
+    pub(crate) fn with_scoreboard(self) -> Running {
+        let scoreboard = Scoreboard::of(self.pid).map(WebSource::Apache);
+        self.with_status(scoreboard)
+    }
+
+    /// The same, told of by this source.
+    pub(crate) fn with_status(mut self, source: Option<WebSource>) -> Running {
+        self.status.web = source;
+        self
     }
 
     /// The same, with PHP's processes beside it.

@@ -134,6 +134,7 @@ impl Scene {
             probe: None,
             readings,
             notes: vec![],
+            status: Vec::new(),
             log_tail: String::new(),
         };
         (self.head(), trial)

@@ -147,7 +147,7 @@ impl Prepared<'_> {
         if let Some(php) = &self.php {
             settings.values.extend(php.in_force(starting.address, timeout)?);
         }
-        Ok(starting.running(settings, notes))
+        Ok(starting.running(settings, notes).with_scoreboard())
     }
 
     fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {

@@ -14,6 +14,7 @@ mod overridden;
 mod pages;
 mod refuse;
 mod render;
+mod scoreboard;
 mod settings;
 
 pub(crate) use derived::DerivedControl;
@@ -22,6 +23,7 @@ pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
 pub use machine::main_file;
 pub(crate) use machine::own;
+pub(crate) use scoreboard::Scoreboard;
 
 /// Apache's name in messages.
 pub(crate) const SERVER: &str = "Apache";

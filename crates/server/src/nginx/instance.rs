@@ -3,12 +3,14 @@
 use super::SERVER;
 use super::check::check;
 use super::render::{Parts, Rendered, render};
+use super::status::StubStatus;
 use crate::account::{Account, OF_NGINX};
 use crate::control::{Logs, Starting, blame};
 use crate::php;
 use crate::port::with_free_port;
 use crate::program::{self, asking, is_program};
 use crate::site::Grounds;
+use crate::status::WebSource;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Nginx, Variant};
@@ -20,6 +22,8 @@ use std::time::Instant;
 
 /// Where it is when an ordinary user's PATH does not say so.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/nginx/sbin"];
+/// A socket's path may have 107 bytes.
+const SOCKET_MOST: usize = 107;
 /// Types of files, where packages put them.
 const TYPES: [&str; 2] = ["/etc/nginx/mime.types", "/usr/local/nginx/conf/mime.types"];
 /// For systems without them.
@@ -42,6 +46,8 @@ struct Prepared<'a> {
     types: PathBuf,
     document_root: PathBuf,
     php: Option<php::Prepared>,
+    /// The socket to tell counters on, where nginx can.
+    status: Option<PathBuf>,
 }
 
 impl Control for NginxControl {
@@ -70,7 +76,9 @@ impl NginxControl {
         let php = self.spec.php.as_ref();
         let php =
             php.map(|php| php::Prepared::new(php, &dir, account.as_ref(), variant, self.key("php"))).transpose()?;
-        Ok(Prepared { control: self, variant, program, account, dir, types, document_root, php })
+        let status = Some(dir.join("run/status.sock")).filter(|socket| socket.as_os_str().len() <= SOCKET_MOST);
+        let status = if has_status(&program)? { status } else { None };
+        Ok(Prepared { control: self, variant, program, account, dir, types, document_root, php, status })
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
@@ -89,10 +97,13 @@ impl Prepared<'_> {
             types: &self.types,
             document_root: &self.document_root,
             php: self.php.as_ref(),
+            status: self.status.as_deref(),
             common: &self.control.spec.directives,
             variant: &self.variant.directives,
         })
         .map_err(|(directive, why)| blame(plan, &directive, why, SERVER))?;
+        // Left by a try with another port that was ended by force.
+        self.status.iter().for_each(|socket| drop(fs::remove_file(socket)));
         let file = self.dir.join("nginx.conf");
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
         check(&self.program, (&file, port), &rendered, self.variant, plan)?;
@@ -114,7 +125,8 @@ impl Prepared<'_> {
         if let Some(php) = &self.php {
             settings.values.extend(php.in_force(starting.address, starting.timeout)?);
         }
-        Ok(starting.running(settings, notes))
+        let status = self.status.clone().map(|socket| WebSource::Nginx(StubStatus { socket }));
+        Ok(starting.running(settings, notes).with_status(status))
     }
 
     fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {
@@ -166,6 +178,12 @@ pub(crate) fn version(program: &Path) -> Result<String, ServerError> {
     let output = asking(program).arg("-v").output().map_err(ServerError::io("run", program))?;
     let said = String::from_utf8_lossy(&output.stderr);
     Ok(said.trim().strip_prefix("nginx version: ").unwrap_or(said.trim()).to_owned())
+}
+
+/// Whether this nginx was built with counters that it can tell.
+fn has_status(program: &Path) -> Result<bool, ServerError> {
+    let output = asking(program).arg("-V").output().map_err(ServerError::io("run", program))?;
+    Ok(String::from_utf8_lossy(&output.stderr).contains("http_stub_status_module"))
 }
 
 fn few_types(dir: &Path) -> Result<PathBuf, ServerError> {

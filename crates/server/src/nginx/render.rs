@@ -127,6 +127,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) types: &'a Path,
     pub(crate) document_root: &'a Path,
     pub(crate) php: Option<&'a php::Prepared>,
+    /// Where to tell counters.
+    pub(crate) status: Option<&'a Path>,
     pub(crate) common: &'a [Directive],
     pub(crate) variant: &'a [Directive],
 }
@@ -234,6 +236,7 @@ fn ours(context: Context, parts: &Parts<'_>) -> Vec<(&'static str, String)> {
             if parts.php.is_some() {
                 lines.push(("index", "index index.php index.html;".to_owned()));
             }
+            lines.extend(parts.status.map(|socket| ("", of_status(socket))));
             for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
                 lines.push(("", format!("{name}_temp_path {};", within(&format!("run/{name}")))));
             }
@@ -248,6 +251,12 @@ fn ours(context: Context, parts: &Parts<'_>) -> Vec<(&'static str, String)> {
             lines
         }
     }
+}
+
+/// A door of its own for the counters, which nobody else comes through.
+fn of_status(socket: &Path) -> String {
+    let listen = quoted_text(&format!("unix:{}", socket.display()));
+    format!("server {{\nlisten {listen};\naccess_log off;\nlocation / {{\nstub_status;\n}}\n}}")
 }
 
 /// As packages have it: files that end in `.php` and exist are passed on.
@@ -409,6 +418,7 @@ mod tests {
             types: Path::new("/etc/nginx/mime.types"),
             document_root: Path::new("/srv/www"),
             php: None,
+            status: None,
             common: &common,
             variant: &variant,
         };

@@ -184,7 +184,7 @@ impl Prepared<'_> {
         let muster = Muster { pages, mpm: self.machine.mpm, since, timeout, logs: &logs };
         let processes = muster.wait(&told, &mut || starting.still_alive(), &mut notes)?;
         notes.extend(complaints(&starting.logs.tail())?);
-        let mut running = starting.running(told.settings(processes), notes);
+        let mut running = starting.running(told.settings(processes), notes).with_scoreboard();
         running.tls = tls;
         Ok(running)
     }
