@@ -24,6 +24,7 @@ metric-p99 = p99 ({ $unit })
 metric-cpu-per-answer = CPU ({ $unit })
 metric-memory-peak = memory
 metrics-note = Geometric means of the trials: median and p99 of the latency, the server's CPU time for an answer, the largest memory of the server's own. Less is better. Each is a question of its own: its intervals hold together over the cells, not over these four.
+metrics-alone-note = Geometric means of the trials: median and p99 of the latency, the server's CPU time for an answer, the largest memory of the server's own.
 row-verdict = verdict
 role-baseline = baseline
 role-again = A/A
@@ -56,6 +57,12 @@ compared-unanswered = no good answer at all in { $blocks ->
 compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
+noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
+noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of the other { $restart } %.
+noise-of-requests = More requests in a window would lessen it most: longer windows.
+noise-of-windows = Longer windows would lessen it most.
+noise-of-either = Longer windows would tell whether they lessen it; more blocks always do.
+noise-of-restarts = More blocks would lessen it; longer windows would not.
 judged-together = All intervals ({ $n }) hold together with { $confidence } % confidence: each is wider than it would be alone, and differences are shown by Holm's procedure.
 judged-looks = The run was to end when everything is decided, and could be looked at { $looks } times: intervals and verdicts hold with { $confidence } % confidence over all looks.
 judged-decided = Everything was decided after { $blocks ->
@@ -70,6 +77,97 @@ judged-undecided = After { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
     }, the most there can be, not everything is decided.
+
+# ---- the plan's own questions ----
+section-contrasts = What the plan asks
+contrast-sides = { $of } against { $against }
+contrast-compared = { $ratio } times the requests per second ({ $confidence } % interval { $low } to { $high }, { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    })
+contrast-once = { $ratio } times the requests per second (no interval from a single block)
+contrast-unanswered = no good answer at all from one of its cells in { $blocks ->
+        [one] the one block
+       *[other] { $blocks } blocks
+    } in which the other side gave some: { $ratio } times its requests per second
+contrast-none = no block has a good answer from all of its cells, so nothing can be said.
+interaction-compared = together they give { $ratio } times what each alone would lead to expect ({ $confidence } % interval { $low } to { $high }, { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    })
+interaction-once = together they give { $ratio } times what each alone would lead to expect (no interval from a single block)
+interaction-unanswered = one of its cells gave no good answer at all in { $blocks ->
+        [one] the one block
+       *[other] { $blocks } blocks
+    }: { $ratio } is no ratio of anything
+interaction-more = more together
+interaction-less = less together
+interaction-independent = independent
+interaction-independent-long = independent, what they do together is smaller than { $margin } %
+effect-levels = { $from } → { $to }
+effect-aliases = Cannot be told from: { $effects }.
+alias-reversed = { $effect } the other way round
+design-full = Factors: { $factors }. Every combination of their levels is a cell: { $cells }.
+design-fraction = Factors: { $factors }. Of all combinations of their levels ({ $all }) the plan has { $cells }: { $made }.
+design-resolution-3 = Resolution III: what one factor does cannot be told from what two others do together. Confirm what you find with a plan of its own.
+design-resolution-4 = Resolution IV: what one factor does is told from what two others do together, but not one such pair from another.
+design-resolution-5 = Resolution { $resolution }: what one factor does and what two do together is mixed up only with what more of them do together.
+design-effects = What one factor does is the mean over all levels of the others. What several do together is how far they are from independent.
+contrasts-caption = Requests per second as a ratio, on a logarithmic axis. The A/A cell shows the noise between two cells.
+contrasts-note = Ratios of geometric means. For all but requests per second less is better; each metric is a question of its own.
+ratio-p50 = median
+ratio-p99 = p99
+ratio-cpu-per-answer = CPU per answer
+ratio-memory-peak = memory
+
+# ---- a sweep over a number ----
+section-sweep = Throughput against the number
+row-law = r/s by the law
+row-left-out = left out
+sweep-note = r/s are geometric means of the trials, each with an interval of its own. The law is fitted to their logarithms by least squares (Levenberg and Marquardt), its intervals come from drawing whole blocks anew.
+sweep-axes = r/s against { $over }
+sweep-measured = measured
+sweep-by-law = by the law
+sweep-law = The law (USL; values: { $points }, blocks: { $blocks }): { $lambda } per second for one; waiting for what only one can have (sigma) costs { $sigma } % ({ $slow } to { $shigh } %), agreeing with each other (kappa) { $kappa } % ({ $klow } to { $khigh } %).
+sweep-law-alone = The law (USL; values: { $points }, blocks: { $blocks }): { $lambda } per second for one; waiting for what only one can have (sigma) costs { $sigma } %, agreeing with each other (kappa) { $kappa } %.
+sweep-few-blocks = { $blocks ->
+        [one] { $blocks } block is too little
+       *[other] { $blocks } blocks are too few
+    } to say where these numbers and a peak lie; four are needed.
+sweep-peak = Most throughput at { $over } { $peak } ({ $low } to { $high }): { $rate } per second by the law.
+sweep-no-peak = No peak was seen up to { $over } { $most }: throughput still grows there, or stays as it is.
+sweep-knee = The knee is at connections { $knee }: up to there throughput gains more than latency loses (throughput over latency is largest).
+sweep-miss = The law misses the measurements by { $miss } % typically: something else bends the curve, such as a limit of workers. Read the table, not the law.
+sweep-cliff = A cliff: from { $over } { $before } to { $behind } throughput falls to { $left } %, as no such law does. What limited the cell behind it stands below; the law is fitted to what lies before.
+sweep-no-law = No law is fitted: it needs four values with good answers and without failures or swapping.
+sweep-left-silent = no answers
+sweep-left-failed = failures
+sweep-left-swapped = swapped
+sweep-left-behind = behind the cliff
+
+# ---- two runs, one after the other ----
+section-between = The second against the first
+between-first = A
+between-second = B
+between-not-interleaved = These runs were not interleaved: { $gap } lay between their beginnings. Whatever changed on the machine meanwhile is in every difference below.
+between-rule = So the intervals are wider than within a run. They allow for a random walk of { $walk } % and a trend of { $trend } % per trial, from the middle of one run to that of the other (trials between: { $trials }) as if one had followed the other at once: that alone may make { $allowance } %. What changed over a longer time between them is not allowed for.
+between-own-walk = The walk is what these runs themselves show from block to block; { $usual } % is allowed for at least.
+between-better = To see smaller differences, put both settings into one plan.
+between-compared = { $ratio } times the requests per second ({ $confidence } % interval { $low } to { $high }; trials: { $first } and { $second })
+between-alone = { $ratio } times the requests per second (no interval: a side with one trial, or trials that are all alike; trials: { $first } and { $second })
+between-nothing = a side has no good answers, so nothing can be said.
+between-note = Ratios of geometric means, the second over the first. For all but requests per second less is better; each metric is a question of its own.
+between-machine = The machines are not the same: { $first } / { $second }. What differs may be theirs.
+between-load = “{ $cell }” had another load: { $first } / { $second }. The two answer different questions.
+between-host = The host's name is not the same: { $first } / { $second }.
+between-kernel = The kernel is not the same: { $first } / { $second }.
+between-version = The version of webdyno is not the same: { $first } / { $second }.
+between-server = The server's version is not the same: { $first } / { $second }.
+between-placement = Server and load generator were pinned to other CPUs (server, load): { $first } / { $second }.
+between-confinement = The server lived in other limits (memory, swap): { $first } / { $second }.
+between-warmup = Trials were warmed up otherwise: { $first } / { $second }.
+between-settings = “{ $cell }” had other directives: { $first } / { $second }.
+between-only = Only one of the two has: { $cells }.
 
 # ---- warnings ----
 warn-incomplete = The run is not complete: it made { $made } of { $planned ->
@@ -101,7 +199,7 @@ doubt-little = Little's law is off in { $trials ->
         [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    }: on average { $achieved } were in flight, rate times latency of good answers gives { $computed }. Time may have gone into requests that did not count.
+    }: on average { $achieved } were in flight, rate times latency of good answers gives { $computed }, { $deviation } %. Time may have gone into requests that did not count.
 doubt-concurrency = Fewer requests were in flight than asked for in { $trials ->
         [0] this load
         [one] the only trial
@@ -112,6 +210,16 @@ doubt-generator = The load generator was at its own limit in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
     } ({ $share } % of its CPU time): the server may be able to do more.
+doubt-warm-up = The window began before the server was warm in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: its first { $seconds } s moved throughput by { $pull } %. Warm up for that much longer.
+doubt-drift = Throughput was not steady in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: it changed by up to { $drift } % within the window. Warm up longer and measure longer, and look for what grows or fills meanwhile.
 doubt-few-waves = Few requests per connection in { $trials ->
         [0] this load
         [one] the only trial
@@ -698,6 +806,9 @@ watch-playing = recording, { $speed }x
 watch-stopped = recording, paused
 watch-over = end of the recording
 watch-late = the last reading came { $length } late
+watch-suspended = the machine was suspended for { $length }
+watch-clock-forward = the clock was set forward by { $length }
+watch-clock-back = the clock was set back by { $length }
 watch-blind = between the last two readings passed { $length }
 watch-column = a column is { $length }
 watch-keys = q end  p pause  ←→ look back  +- zoom  ? help
@@ -709,3 +820,96 @@ watch-help-ends = Home, End: the first reading there is, and the newest
 watch-help-zoom = + -: less or more time in a column
 watch-help-speed = < >: a recording slower or faster
 watch-help-colours = A chart's two colours are those of the two numbers below its name; its height is the number at the right.
+
+# --- webdyno check ---------------------------------------------------------------------------------------------------
+section-check-server = The server
+section-check-takes = What it takes
+section-check-step = The next step
+section-check-others = Also worth a look
+section-check-climb = The windows
+check-made = { $began }, webdyno { $version }, { $end }
+check-default = default
+check-at-once = at once
+check-good = good/s
+check-p50 = p50
+check-p99 = p99
+check-failed = failed
+check-kind-prefork = Apache prefork (a process for each request)
+check-kind-worker = Apache worker (threads; a kept connection holds one)
+check-kind-event = Apache event (threads; a kept connection holds none)
+check-kind-apache = Apache
+check-kind-nginx = nginx
+check-kind-other = no server whose configuration webdyno can read
+check-who-socket = { $kind }, by its own name { $server }. The socket is held by process { $pid }; processes: { $processes }, threads: { $threads }.
+check-who-name = { $kind }, by its own name { $server }. Found by its name: process { $pid }; processes: { $processes }, threads: { $threads }.
+check-who-not = The server, by its own name { $server }: none of its processes is seen here, so nothing is known of its settings and its memory: it is not controlled.
+check-file = Configuration: { $file }
+check-limit = { $name } { $value } ({ $place })
+check-backlog = Connections that may wait to be accepted: { $n }
+check-group = It lives in a memory group of { $limit }.
+check-workers = Workers: { $n }; the largest has { $largest } ({ $measure }).
+check-fit = A request at work takes up to { $cost } ({ $measure }): { $fit } fit into the { $room } that are left for them, of { $memory }.
+check-fit-pool = PHP-FPM, pool { $pool }: a request at work takes up to { $cost } ({ $measure }): { $fit } fit into the { $room } that are left for them, of { $memory }.
+check-measure-unshared = unshared memory, USS
+check-measure-anonymous = resident without files, what is shared with the parent included
+check-unseen-owner = Which process listens can be seen by root only: run it with sudo to learn the settings and the memory.
+check-unseen-named = Which process listens can be seen by root only; it was found by its name.
+check-unseen-elsewhere = The server is not on this machine: only its answers are seen.
+check-unseen-shares = What a worker shares with nobody can be seen by root only: its size is an upper bound, and fewer workers are said to fit than do.
+check-unseen-changed = The configuration is younger than the server ({ $file }): if it was not read again since, other values are in force.
+check-unseen-file = Not read: { $why }
+check-unseen-files = Further files that were not read: { $n }
+check-page = The page: status { $status }, { $bytes }, { $time } when it is asked for alone.
+check-page-static = It looks like a file.
+check-page-dynamic = It looks made by a program.
+check-page-encoding = It comes compressed ({ $encoding }).
+check-page-location = It points to { $location }, which is not followed.
+check-page-closes = The server closes the connection after each answer.
+check-takes = { $rate } good answers/s (95 % interval { $low } to { $high }) with { $connections } at once
+check-takes-once = { $rate } good answers/s with { $connections } at once; a single window, so nothing is known of its spread
+check-latency = Half of them took no more than { $p50 }, 99 % no more than { $p99 }.
+check-latency-few = Half of them took no more than { $p50 }; there were too few to tell what 99 % took.
+check-summit-plateau = More at once only made them wait.
+check-summit-cliff = More at once brought far fewer answers: there is a cliff, and it was left alone.
+check-summit-failures = The climb ended because requests failed.
+check-summit-memory = The climb ended before the next step could have used up the memory.
+check-summit-guard = A guard ended the load before the server came to harm.
+check-summit-ceiling = The climb ended at the most connections that a check opens.
+check-summit-time = The climb ended because the time was over; --budget gives it more.
+check-summit-no-answer = Not one request was answered.
+check-generator = The load was made on this machine and took up to { $percent } % of its CPUs: from elsewhere the server could do more.
+check-others = Other programs took { $percent } % of the CPUs meanwhile: on a calm machine the server could do more.
+check-foreign = Others used the server meanwhile (connections at once: { $n }): what it takes is more than was measured.
+check-foreign-opened = Connections that were not ours came in on this machine meanwhile: { $n }. If they were for this server, it takes more than was measured.
+check-wide = The windows differ by much: the machine or the server is not steady.
+step-held-all = No worker is free: idle connections that clients keep open hold all of them. Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM. { $name } is { $from } ({ $place }).
+step-status = The page answers with status { $from }, not with 200: mend that, or give the address that is meant ({ $to }).
+step-silent = The server accepted connections and answered none in time: look at its error log and at what is behind it.
+step-memory = Lower { $name } from { $from } to { $to } ({ $place }): memory does not hold as many workers as are allowed, and a rush would make the machine swap or kill processes.
+step-pool-memory = Lower { $name } of PHP-FPM from { $from } to { $to } ({ $place }): memory does not hold as many workers as are allowed, and a rush would make the machine swap or kill processes.
+step-host-disturbed = This machine swaps for somebody else: calm it, then check again.
+step-thrash = Memory is too small for what is worked on at once: lower { $name } (now { $from }, { $place }) until nothing is swapped, or give it more memory.
+step-keep-alive = Idle connections that clients keep open hold workers that others wait for. Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM. { $name } is { $from } ({ $place }).
+step-connections = Raise { $name } from { $from } to { $to } ({ $place }): nginx has no connection left for those who come and cuts them off.
+step-backlog = Raise { $name } from { $from } to { $to } ({ $place }; net.core.somaxconn must be as high): the queue at the door is full, and clients who find it so wait 1, 3, 7 seconds.
+step-raise-pool = Raise { $name } of PHP-FPM from { $from } to { $to } ({ $place }): all its workers are busy and requests wait, while CPU and memory have room. Then check again.
+step-raise = Raise { $name } from { $from } to { $to } ({ $place }; ServerLimit must be as high): all workers are busy and requests wait, while CPU and memory have room. Then check again.
+step-queue-full = The queue at the door overflows though it is not short ({ $name } { $from }): answer faster, or allow more workers. Up to { $to } may help against short rushes ({ $place }).
+step-processes = Set { $name } to { $to } (now { $from }, { $place }): one process does all the work while other CPUs lie idle.
+step-failures = Requests failed when more came at once: look at the server's error log first.
+step-lock = Requests wait for one file lock (a session, a counter): no setting of the server helps, only the page itself.
+step-disk = The disk is what limits it: cache more, write less, or take a faster one. No setting of the server helps.
+step-generator = The load generator was at its limit, not the server: run the load from another machine.
+step-cpu = The settings are right for this page: the CPU is what limits it. Make the page cheaper (cache, opcode cache), or give it more CPUs.
+step-limit-right = Leave { $name } at { $from } ({ $place }): all workers are busy, and so are the CPUs or the memory.
+step-time = Nothing limited it yet when the time was over; give it more by --budget.
+step-ceiling = Nothing limited it at the most connections that a check opens: it waits for something else than CPU, memory and workers, such as a database.
+step-others = Other programs keep this machine busy, so what limits the server cannot be told: calm it, then check again.
+step-not-found = No setting was found that holds it back.
+cause-keep-alive-held = held by kept connections: idle clients hold workers that requests wait for
+cause-keep-alive-held-advice = Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM.
+number-held-workers = held by idle connections
+number-at-once = worked on at once
+number-cpu-per-answer = CPU time per answer
+number-memory-room = memory left for workers
+number-all-workers = all allowed workers would take

@@ -24,6 +24,7 @@ metric-p99 = p99 ({ $unit })
 metric-cpu-per-answer = CPU ({ $unit })
 metric-memory-peak = メモリ
 metrics-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大で、小さいほど良い値です。指標ごとに別の問いで、区間はセル全体では同時に成り立ちますが、指標どうしでは別々です。
+metrics-alone-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大です。
 row-verdict = 判定
 role-baseline = 基準
 role-again = A/A
@@ -49,11 +50,93 @@ compared-once = 1 秒あたりのリクエスト数は基準の { $ratio } 倍�
 compared-unanswered = 基準が応答した { $blocks } ブロックのすべてで正常な応答がまったくなく、1 秒あたりのリクエスト数は基準の { $ratio } 倍
 compared-and-judged = { $compared }。判定: { $judgement }。
 noise-floor = A/A: 同じ設定のまま基準をもう一度測ると { $ratio } 倍（{ $low }〜{ $high }）でした。何も変えていないので、この測定では { $floor } 倍までの差をノイズと区別できません。
+noise-split = 同じセルでも試行ごとにスループットは { $sd } % ばらつきます（ブロックに共通の変動を除いた標準偏差）。その分散の { $restart } % はサーバーの起動ごと、{ $window } % は測定時間内の秒ごと、{ $request } % は個々のリクエストによるものです。
+noise-split-short = 同じセルでも試行ごとにスループットは { $sd } % ばらつきます（ブロックに共通の変動を除いた標準偏差）。その分散の { $request } % は個々のリクエストによるものです。5 秒未満の測定では、残りの { $restart } % のうちサーバーの起動ごとの分を区別できません。
+noise-of-requests = ばらつきを減らすには、測定時間を延ばしてリクエストを増やすのが最も有効です。
+noise-of-windows = ばらつきを減らすには、測定時間を延ばすのが最も有効です。
+noise-of-either = 測定時間を延ばせば、それでばらつきが減るかどうかが分かります。ブロックを増やせば必ず減ります。
+noise-of-restarts = ばらつきを減らすにはブロックを増やします。測定時間を延ばしても減りません。
 judged-together = { $n } 個の区間は、全部まとめて { $confidence } % の信頼度で成り立ちます。そのため一つだけのときより広く、差はHolmの方法で判定しています。
 judged-looks = 全部決着したところで終わる測定で、途中で { $looks } 回まで判定できます。区間と判定は、全回を通して { $confidence } % の信頼度で成り立ちます。
 judged-decided = { $blocks } ブロックで全部決着しました。
 judged-early = { $blocks } ブロックで時間がなくなり、まだ決着していない比較があります。
 judged-undecided = 上限の { $blocks } ブロックでも、まだ決着していない比較があります。
+
+# ---- 計画の問い ----
+section-contrasts = 計画の問いへの答え
+contrast-sides = { $against } に対する { $of }
+contrast-compared = 1 秒あたりのリクエスト数は { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
+contrast-once = 1 秒あたりのリクエスト数は { $ratio } 倍（1 ブロックのみのため信頼区間なし）
+contrast-unanswered = 相手側が応答した { $blocks } ブロックのすべてで正常な応答のまったくないセルがあり、1 秒あたりのリクエスト数は { $ratio } 倍
+contrast-none = すべてのセルに正常な応答のあるブロックがないため、何も言えません。
+interaction-compared = 合わせると、それぞれの効果から予想される値の { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
+interaction-once = 合わせると、それぞれの効果から予想される値の { $ratio } 倍（1 ブロックのみのため信頼区間なし）
+interaction-unanswered = { $blocks } ブロックのすべてで正常な応答のまったくないセルがあり、比 { $ratio } に意味はありません
+interaction-more = 相乗
+interaction-less = 相殺
+interaction-independent = 独立
+interaction-independent-long = 独立（組み合わせの効果は { $margin } % 未満）
+effect-levels = { $from } → { $to }
+effect-aliases = 次の効果と区別できません: { $effects }。
+alias-reversed = { $effect }（逆向き）
+design-full = 因子: { $factors }。水準のすべての組み合わせをセルにしています（{ $cells } 個）。
+design-fraction = 因子: { $factors }。水準の組み合わせ { $all } 通りのうち { $cells } 通りを測っています: { $made }。
+design-resolution-3 = 分解能 III: 1 因子の効果を、ほかの 2 因子の組み合わせの効果と区別できません。見つかった効果は別の計画で確かめてください。
+design-resolution-4 = 分解能 IV: 1 因子の効果は 2 因子の組み合わせの効果と区別できますが、2 因子の組み合わせどうしは区別できません。
+design-resolution-5 = 分解能 { $resolution }: 1 因子の効果と 2 因子の組み合わせの効果は、より多くの因子の組み合わせとだけ混ざります。
+design-effects = 1 因子の効果は、ほかの因子の全水準にわたる平均です。組み合わせの効果は、因子どうしが独立な場合からのずれです。
+contrasts-caption = 1 秒あたりのリクエスト数の比（対数軸）。A/A はセル間のノイズを示します。
+contrasts-note = 幾何平均の比です。1 秒あたりのリクエスト数以外は小さいほど良い値で、指標ごとに別の問いです。
+ratio-p50 = 中央値
+ratio-p99 = p99
+ratio-cpu-per-answer = 1 応答の CPU
+ratio-memory-peak = メモリ
+
+# ---- 数値を変えた測定 ----
+section-sweep = 数値とスループット
+row-law = 法則による r/s
+row-left-out = 除外
+sweep-note = r/s は試行の幾何平均で、区間は値ごとのものです。法則は対数の最小二乗（レーベンバーグ・マーカート法）で当てはめ、その区間はブロック単位の再抽出によります。
+sweep-axes = { $over } に対する r/s
+sweep-measured = 実測
+sweep-by-law = 法則
+sweep-law = 法則（USL、{ $points } 個の値、{ $blocks } ブロック）: 1 のとき { $lambda } r/s。順番待ち（σ）の損失が { $sigma } %（{ $slow }〜{ $shigh } %）、互いの調整（κ）の損失が { $kappa } %（{ $klow }〜{ $khigh } %）。
+sweep-law-alone = 法則（USL、{ $points } 個の値、{ $blocks } ブロック）: 1 のとき { $lambda } r/s。順番待ち（σ）の損失が { $sigma } %、互いの調整（κ）の損失が { $kappa } %。
+sweep-few-blocks = { $blocks } ブロックでは、これらの数値と頂点の範囲を示せません。4 ブロック必要です。
+sweep-peak = 最大のスループットは { $over } { $peak }（{ $low }〜{ $high }）のときで、法則では { $rate } r/s です。
+sweep-no-peak = { $over } { $most } までに頂点はなく、スループットはまだ増えているか、横ばいです。
+sweep-knee = { $knee } 接続までは、スループットの増加が応答時間の悪化を上回ります（スループット÷応答時間が最大になる膝の位置）。
+sweep-miss = 法則と実測は典型的に { $miss } % ずれています。ワーカー数の上限など、別の要因で曲線が曲がっています。法則ではなく表を見てください。
+sweep-cliff = 崖: { $over } { $before } から { $behind } の間でスループットが { $left } % に落ちます。この種の法則ではありえない落ち方です。その先のセルで何が限界だったかは下に示し、法則は手前の値にだけ当てはめます。
+sweep-no-law = 法則は当てはめていません。失敗もスワップもなく応答した値が 4 個必要です。
+sweep-left-silent = 応答なし
+sweep-left-failed = 失敗あり
+sweep-left-swapped = スワップ
+sweep-left-behind = 崖の先
+
+# ---- 別々の測定の比較 ----
+section-between = A に対する B
+between-first = A
+between-second = B
+between-not-interleaved = これらの測定は交互に行われていません。開始時刻は { $gap } 離れており、その間にマシンに起きた変化も以下の差に含まれます。
+between-rule = そのため区間は 1 回の測定内より広くしてあります。続けて測った場合の { $trials } 試行の間に、1 試行あたり { $walk } % のランダムウォークと { $trend } % の傾向を見込み、それだけで { $allowance } % の差になりえます。測定の間の長い時間に起きた変化は見込んでいません。
+between-own-walk = ランダムウォークの大きさは、これらの測定自体のブロック間の変動によります（最低でも { $usual } % を見込みます）。
+between-better = より小さな差を見るには、両方の設定を 1 つの計画に入れてください。
+between-compared = 1 秒あたりのリクエスト数は { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、試行数 { $first } と { $second }）
+between-alone = 1 秒あたりのリクエスト数は { $ratio } 倍（試行が 1 回、またはすべて同じ値のため信頼区間なし、試行数 { $first } と { $second }）
+between-nothing = 正常な応答のない側があるため、何も言えません。
+between-note = 幾何平均の比（A に対する B）です。1 秒あたりのリクエスト数以外は小さいほど良い値で、指標ごとに別の問いです。
+between-machine = マシンが同じではありません: { $first } / { $second }。差はマシンの違いかもしれません。
+between-load = 「{ $cell }」の負荷が違います: { $first } / { $second }。別の問いへの答えです。
+between-host = ホスト名が同じではありません: { $first } / { $second }。
+between-kernel = カーネルが同じではありません: { $first } / { $second }。
+between-version = webdyno のバージョンが同じではありません: { $first } / { $second }。
+between-server = サーバーのバージョンが同じではありません: { $first } / { $second }。
+between-placement = サーバーと負荷生成の CPU の割り当てが違います（サーバー、負荷）: { $first } / { $second }。
+between-confinement = サーバーの制限（メモリー、スワップ）が違います: { $first } / { $second }。
+between-warmup = 準備運転が違います: { $first } / { $second }。
+between-settings = 「{ $cell }」のディレクティブが違います: { $first } / { $second }。
+between-only = 片方にしかないセル: { $cells }。
 
 # ---- 注意 ----
 warn-incomplete = この測定は最後まで終わっていません（{ $planned } 試行のうち { $made } 試行のみ）。
@@ -78,7 +161,7 @@ warn-generator-share = 負荷生成側がサーバーと同じ CPU を使い、�
 doubt-little = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
-    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed } です。集計されないリクエストに時間が使われた可能性があります。
+    }リトルの法則に合いません。実際の並列度は平均 { $achieved } ですが、スループットと正常な応答の応答時間の積は { $computed }（{ $deviation } %）です。集計されないリクエストに時間が使われた可能性があります。
 doubt-concurrency = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
@@ -87,6 +170,14 @@ doubt-generator = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
     }、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
+doubt-warm-up = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、サーバーが温まる前に測定が始まっています。最初の { $seconds } 秒でスループットが { $pull } % 動きました。その分だけ準備運転を長くしてください。
+doubt-drift = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、スループットが安定していません。測定時間内に最大 { $drift } % 変わりました。準備運転と測定時間を長くし、その間に増え続けるものやたまるものがないか調べてください。
 doubt-few-waves = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
@@ -595,6 +686,9 @@ watch-playing = 記録 { $speed } 倍速
 watch-stopped = 記録（一時停止）
 watch-over = 記録の終わり
 watch-late = 最後の読み取りは { $length } 遅れました
+watch-suspended = マシンは { $length } の間サスペンドしていました
+watch-clock-forward = 時計が { $length } 進められました
+watch-clock-back = 時計が { $length } 戻されました
 watch-blind = 最後の 2 回の読み取りの間隔は { $length } でした
 watch-column = 1 列は { $length }
 watch-keys = q 終了  p 停止  ←→ 戻る・進む  +- 拡大・縮小  ? ヘルプ
@@ -606,3 +700,96 @@ watch-help-ends = Home、End: 最初の読み取り、最新の読み取り
 watch-help-zoom = + -: 1 列の時間を短く・長く
 watch-help-speed = < >: 記録の再生を遅く・速く
 watch-help-colours = グラフの 2 色は、見出しの下にある 2 つの数値の色です。グラフの高さは右端の数値です。
+
+# --- webdyno check ---------------------------------------------------------------------------------------------------
+section-check-server = サーバー
+section-check-takes = どこまで処理できるか
+section-check-step = 次にすること
+section-check-others = ほかに気づいたこと
+section-check-climb = 測定区間
+check-made = { $began }、webdyno { $version }、{ $end }
+check-default = 既定値
+check-at-once = 同時
+check-good = 正常応答/秒
+check-p50 = p50
+check-p99 = p99
+check-failed = 失敗
+check-kind-prefork = Apache prefork（1 リクエストに 1 プロセス）
+check-kind-worker = Apache worker（スレッド。維持中の接続もスレッドを占有する）
+check-kind-event = Apache event（スレッド。維持中の接続はスレッドを占有しない）
+check-kind-apache = Apache
+check-kind-nginx = nginx
+check-kind-other = webdyno が設定を読めないサーバー
+check-who-socket = { $kind }。名乗りは { $server }。ソケットを持つのはプロセス { $pid }。プロセス数 { $processes }、スレッド数 { $threads }。
+check-who-name = { $kind }。名乗りは { $server }。プロセス { $pid } を名前から見つけた。プロセス数 { $processes }、スレッド数 { $threads }。
+check-who-not = サーバーは { $server } と名乗っている。このマシンにプロセスが見えないので、設定もメモリーも分からない（管理対象外）。
+check-file = 設定ファイル: { $file }
+check-limit = { $name } { $value }（{ $place }）
+check-backlog = accept 待ちに並べる接続数: { $n }
+check-group = メモリー上限 { $limit } のグループの中で動いている。
+check-workers = ワーカー数 { $n }。最大のものは { $largest }（{ $measure }）。
+check-fit = 処理中の 1 リクエストは最大 { $cost }（{ $measure }）。{ $memory } のうちワーカーに使える { $room } には { $fit } 個が収まる。
+check-fit-pool = PHP-FPM のプール { $pool } では、処理中の 1 リクエストは最大 { $cost }（{ $measure }）。{ $memory } のうちワーカーに使える { $room } には { $fit } 個が収まる。
+check-measure-unshared = 共有していないメモリー USS
+check-measure-anonymous = ファイル以外の常駐メモリー。親と共有する分も含む
+check-unseen-owner = どのプロセスが待ち受けているかは root にしか見えません。設定とメモリーも調べるには sudo を付けてください。
+check-unseen-named = どのプロセスが待ち受けているかは root にしか見えないため、名前から見つけました。
+check-unseen-elsewhere = サーバーはこのマシンにありません。見えるのは応答だけです。
+check-unseen-shares = ワーカーが単独で使うメモリーは root にしか見えません。ここでの値は上限で、収まる数は実際より少なく出ます。
+check-unseen-changed = { $file } はサーバーの起動後に変更されています。再読み込みしていなければ、有効な値は別かもしれません。
+check-unseen-file = 読めなかったファイル: { $why }
+check-unseen-files = ほかに読めなかったファイルの数: { $n }
+check-page = ページ: ステータス { $status }、{ $bytes }。単独で要求したときの応答は { $time }。
+check-page-static = 静的なファイルと見られる。
+check-page-dynamic = プログラムが作るページと見られる。
+check-page-encoding = 圧縮されている（{ $encoding }）。
+check-page-location = { $location } へのリダイレクト。追跡はしない。
+check-page-closes = サーバーは応答のたびに接続を閉じる。
+check-takes = 同時 { $connections } 接続で毎秒 { $rate } の正常応答（95 % 区間 { $low } ～ { $high }）
+check-takes-once = 同時 { $connections } 接続で毎秒 { $rate } の正常応答。測定区間が 1 つなので、ばらつきは分からない
+check-latency = 半数は { $p50 } 以内、99 % は { $p99 } 以内に終わった。
+check-latency-few = 半数は { $p50 } 以内に終わった。99 % の値を言うには応答が少なすぎる。
+check-summit-plateau = 同時接続をこれ以上増やしても、待ち時間が延びるだけだった。
+check-summit-cliff = 同時接続を増やすと応答が大きく減った。崖があるので、そこで止めた。
+check-summit-failures = リクエストが失敗したので、そこで止めた。
+check-summit-memory = 次の段階でメモリーを使い切るおそれがあったので、その手前で止めた。
+check-summit-guard = サーバーに害が及ぶ前に、ガードが負荷を止めた。
+check-summit-ceiling = 接続数がこの検査の上限に達した。
+check-summit-time = 時間切れ。--budget で延ばせます。
+check-summit-no-answer = 1 つも応答がなかった。
+check-generator = 負荷も同じマシンで作り、CPU の最大 { $percent } % を使いました。別のマシンから負荷をかければ、サーバーはもっと処理できます。
+check-others = 測定中に、ほかのプログラムが CPU の { $percent } % を使っていました。落ち着いたマシンなら、サーバーはもっと処理できます。
+check-foreign = 測定中にほかの利用者がいました（同時接続 { $n }）。実際に処理できる量は測定値より大きいはずです。
+check-foreign-opened = 測定中に、このマシンへ webdyno 以外の接続が { $n } 件ありました。このサーバーへのものなら、実際に処理できる量は測定値より大きいはずです。
+check-wide = 測定区間ごとの差が大きく、マシンかサーバーが安定していません。
+step-held-all = 空いているワーカーがありません。クライアントが開いたままにしている接続が、すべてのワーカーを占有しています。KeepAlive Off か KeepAliveTimeout 1 にするか、event MPM を使ってください。現在の { $name } は { $from }（{ $place }）です。
+step-status = ページのステータスが 200 ではなく { $from } です。まずそれを直すか、正しいアドレス（{ $to }）を指定してください。
+step-silent = 接続は受け付けられましたが、時間内に応答がありません。エラーログと、背後のプログラムを調べてください。
+step-memory = { $name } を { $from } から { $to } に減らしてください（{ $place }）。許された数のワーカーはメモリーに収まらず、アクセスが集中するとスワップやプロセスの強制終了が起きます。
+step-pool-memory = PHP-FPM の { $name } を { $from } から { $to } に減らしてください（{ $place }）。許された数のワーカーはメモリーに収まらず、アクセスが集中するとスワップやプロセスの強制終了が起きます。
+step-host-disturbed = このマシンは別の用途でスワップしています。落ち着かせてから、もう一度検査してください。
+step-thrash = 同時に処理する量に対してメモリーが足りません。スワップしなくなるまで { $name }（現在 { $from }、{ $place }）を減らすか、メモリーを増やしてください。
+step-keep-alive = クライアントが開いたままにしている接続がワーカーを占有し、ほかのリクエストが待たされています。KeepAlive Off か KeepAliveTimeout 1 にするか、event MPM を使ってください。現在の { $name } は { $from }（{ $place }）です。
+step-connections = { $name } を { $from } から { $to } に増やしてください（{ $place }）。nginx の接続枠が足りず、来た接続を切っています。
+step-backlog = { $name } を { $from } から { $to } に増やしてください（{ $place }。net.core.somaxconn も同じ値以上に）。accept 待ちが満杯で、あふれたクライアントは 1 秒、3 秒、7 秒と待たされます。
+step-raise-pool = PHP-FPM の { $name } を { $from } から { $to } に増やしてください（{ $place }）。CPU とメモリーに余裕があるのに、ワーカーがすべて使用中でリクエストが待たされています。変更後にもう一度検査してください。
+step-raise = { $name } を { $from } から { $to } に増やしてください（{ $place }。ServerLimit も同じ値以上に）。CPU とメモリーに余裕があるのに、ワーカーがすべて使用中でリクエストが待たされています。変更後にもう一度検査してください。
+step-queue-full = accept 待ちは短くないのに（{ $name } { $from }）あふれています。応答を速くするか、ワーカーを増やしてください。短い集中には { $to } までの増加も役立ちます（{ $place }）。
+step-processes = { $name } を { $to } にしてください（現在 { $from }、{ $place }）。1 つのプロセスだけが働き、ほかの CPU が遊んでいます。
+step-failures = 同時接続を増やすとリクエストが失敗しました。まずサーバーのエラーログを調べてください。
+step-lock = リクエストが 1 つのファイルロック（セッション、カウンターなど）を待っています。サーバーの設定では解決せず、ページ自体の改善が必要です。
+step-disk = ディスクが限界です。キャッシュを増やすか、書き込みを減らすか、速いディスクにしてください。サーバーの設定では解決しません。
+step-generator = サーバーより先に負荷生成側が限界に達しました。別のマシンから負荷をかけてください。
+step-cpu = このページに対して設定は適切です。限界は CPU です。ページを軽くする（キャッシュ、オペコードキャッシュ）か、CPU を増やしてください。
+step-limit-right = { $name } は { $from } のままにしてください（{ $place }）。ワーカーはすべて使用中ですが、CPU かメモリーも使い切っています。
+step-time = 時間内には限界が見つかりませんでした。--budget で延ばしてください。
+step-ceiling = この検査の上限まで接続を増やしても限界が見つかりません。CPU、メモリー、ワーカー以外のもの（データベースなど）を待っています。
+step-others = ほかのプログラムがこのマシンを使い切っていて、サーバーの限界が分かりません。落ち着かせてから、もう一度検査してください。
+step-not-found = 妨げになっている設定は見つかりませんでした。
+cause-keep-alive-held = 維持中の接続による占有: 何もしないクライアントがワーカーを占有し、リクエストが待たされている
+cause-keep-alive-held-advice = KeepAlive Off か KeepAliveTimeout 1 にするか、event MPM を使ってください。
+number-held-workers = 何もしない接続が占有するワーカー
+number-at-once = 同時に処理中
+number-cpu-per-answer = 1 応答あたりの CPU 時間
+number-memory-room = ワーカーに使えるメモリー
+number-all-workers = 許された全ワーカーが使うメモリー

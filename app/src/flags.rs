@@ -1,6 +1,7 @@
 //! What can be typed. Flags keep their meaning over all commands; each says its own help next to its type.
 
 pub(crate) mod ab;
+pub(crate) mod check;
 pub(crate) mod load;
 pub(crate) mod watch;
 
@@ -22,6 +23,8 @@ const EXIT_CODES: &str = "Exit codes: 0 done (better or equivalent), 1 worse, 2 
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Check a server that runs already: what it takes, what limits it, what to do next, within a minute
+    Check(Box<check::CheckFlags>),
     /// Carry out a plan: measure every cell in randomised blocks, compare, diagnose
     Run(RunFlags),
     /// Load a server that is there already, and say what it did
@@ -34,6 +37,8 @@ pub(crate) enum Command {
     Watch(Words),
     /// Show a stored run again
     Report(ReportFlags),
+    /// Compare two stored runs, which nobody interleaved
+    Compare(CompareFlags),
     /// Read what ab printed in the past: check its arithmetic, compare, keep it
     Import(ImportFlags),
     /// List the stored runs
@@ -97,6 +102,35 @@ pub(crate) struct ReportFlags {
     #[command(flatten)]
     pub(crate) show: ShowFlags,
 }
+
+/// `webdyno compare`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPARES)]
+pub(crate) struct CompareFlags {
+    /// What is compared with: a run by its identifier, a unique beginning of one, or `latest`; several with commas between
+    #[arg(value_name = "A")]
+    pub(crate) first: String,
+    /// What is compared
+    #[arg(value_name = "B")]
+    pub(crate) second: String,
+    /// Compare them although they ran on different machines, or with other loads
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// JSON on standard output instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreFlag,
+    #[command(flatten)]
+    pub(crate) lang: LangFlag,
+}
+
+const COMPARES: &str = "Examples:
+  webdyno compare 20261120-235840 latest    yesterday's run and the last one, cell by cell
+  webdyno compare 7f3a,81c0 9e2d,a0b1       two loads before a change and two after it
+
+The runs were not interleaved, so their intervals allow for what machines drift: small differences do not show
+(docs/statistics.md). Two settings are compared best in one plan.";
 
 /// `webdyno import`.
 #[derive(Debug, Args)]

@@ -71,11 +71,13 @@ fn run(args: &[OsString]) -> Exit {
         }
     };
     let result = match flags.command {
+        Command::Check(flags) => command::check::run(&flags),
         Command::Run(flags) => command::run::run(&flags),
         Command::Load(flags) => command::load::run(&flags),
         Command::Ab(flags) => return command::ab::run(&flags.words),
         Command::Watch(flags) => return command::watch::run(Name::Webdyno, &flags.words),
         Command::Report(flags) => command::report::run(&flags),
+        Command::Compare(flags) => command::compare::run(&flags),
         Command::Import(flags) => command::import::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore(flags) => command::restore::run(&flags),

@@ -33,7 +33,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 12] = [
+const TESTS: [Need; 14] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
@@ -43,8 +43,9 @@ const TESTS: [Need; 12] = [
     Need { packages: &["python3-pip"], for_what: "comparison with dool, which is installed from PyPI" },
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
-    Need { packages: &["php-fpm"], for_what: "PHP pages by PHP-FPM" },
+    Need { packages: &["php-fpm"], for_what: "PHP pages behind Apache's event and nginx" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
+    Need { packages: &["runc"], for_what: "tests of watching from inside a container" },
     // Debian has `chromium`; Ubuntu has only `chromium-browser`.
     Need { packages: &["chromium", "chromium-browser"], for_what: "tests of the report page" },
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
@@ -64,12 +65,16 @@ const BENCH: [Need; 11] = [
     Need { packages: &["atop"], for_what: "benchmarks of the monitor" },
 ];
 
-const VM: [Need; 5] = [
+const VM: [Need; 9] = [
     Need { packages: &["qemu-system-x86"], for_what: "the virtual machine" },
     Need { packages: &["mmdebstrap"], for_what: "the virtual machine" },
     Need { packages: &["e2fsprogs"], for_what: "the virtual machine" },
     Need { packages: &["openssh-client"], for_what: "the virtual machine" },
     Need { packages: &["binutils"], for_what: "the virtual machine (strip)" },
+    Need { packages: &["busybox-static"], for_what: "other kernels in the virtual machine" },
+    Need { packages: &["kmod"], for_what: "other kernels in the virtual machine (depmod)" },
+    Need { packages: &["xz-utils"], for_what: "other kernels in the virtual machine" },
+    Need { packages: &["zstd"], for_what: "other kernels in the virtual machine" },
 ];
 
 /// Installs what is missing, or says why it cannot.

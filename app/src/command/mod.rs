@@ -1,6 +1,8 @@
 //! One file per command.
 
 pub(crate) mod ab;
+pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod load;

@@ -9,6 +9,7 @@ use model::import::Import;
 use model::plan::{Role, ServerSpec};
 use model::run::Run;
 use model::trial::{Outcome, Stop};
+use report::CheckView;
 use report::ImportView;
 use report::load::LoadView;
 use report::search::SearchView;
@@ -30,7 +31,7 @@ pub(crate) fn run(flags: &ReportFlags) -> anyhow::Result<Exit> {
 }
 
 /// An id that fits no run, or several, is a mistake in what was typed; what fails after this is the store's.
-fn exactly_one(store: &Store, id: &str) -> anyhow::Result<()> {
+pub(crate) fn exactly_one(store: &Store, id: &str) -> anyhow::Result<()> {
     let runs = store.runs()?;
     let fit: Vec<&str> = runs.iter().map(|run| run.id.as_str()).filter(|run| run.starts_with(id)).collect();
     match fit.as_slice() {
@@ -65,6 +66,11 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
         ensure!(!flags.markdown && flags.html.is_none(), "a search for a rate is shown as text or --json only");
         let form = if flags.json { Form::Json } else { Form::Text };
         return Ok(show_search(&run, form, &flags.lang));
+    }
+    if run.head.check.is_some() {
+        ensure!(!flags.markdown && flags.html.is_none(), "a check is shown as text or --json only");
+        let form = if flags.json { Form::Json } else { Form::Text };
+        return Ok(show_check(&run, form, &flags.lang));
     }
     // One load against a server that is not ours has a report of its own; as Markdown or a page it looks like any run.
     if matches!(run.head.plan.server, ServerSpec::Url(_)) && !flags.markdown && flags.html.is_none() {
@@ -138,6 +144,21 @@ pub(super) fn show_search(run: &Run, form: Form, lang: &LangFlag) -> Exit {
     search::exit(view.answer)
 }
 
+/// Shows a run that is a check, and says how the process should end by it.
+pub(super) fn show_check(run: &Run, form: Form, lang: &LangFlag) -> Exit {
+    let Some(view) = CheckView::of(run, language(lang)) else { return Exit::Inconclusive };
+    let text = match form {
+        Form::Json => report::check::json::render(&view),
+        Form::Text | Form::Csv | Form::OpenMetrics => report::check::text::render(&view, look()),
+    };
+    print(&text);
+    match () {
+        () if view.has_fault() => Exit::Worse,
+        () if view.is_open() => Exit::Inconclusive,
+        () => Exit::Done,
+    }
+}
+
 /// Shows what was imported. There is nothing to judge: nobody knows in which order it was measured.
 pub(super) fn show_import(import: &Import, form: Form, lang: &LangFlag) {
     let view = ImportView::of(import, language(lang));
@@ -186,13 +207,15 @@ fn exit(view: &View) -> Exit {
     if nothing {
         return Exit::Inconclusive;
     }
-    let candidates = view.cells.iter().filter(|cell| cell.role == Role::Candidate);
-    let verdicts: Vec<&str> = candidates
-        .map(|cell| {
-            cell.comparison.as_ref().map_or("verdict-inconclusive", |comparison| comparison.verdict.id.as_str())
-        })
-        .collect();
-    let any = |id: &str| verdicts.contains(&id);
+    let of_cells = view.cells.iter().filter(|cell| cell.role == Role::Candidate).map(|cell| cell.comparison.as_ref());
+    // What factors do together is neither better nor worse.
+    let sides = view.contrasts.iter().filter(|contrast| !contrast.is_interaction);
+    let of_contrasts = sides.map(|contrast| contrast.comparison.as_ref());
+    let asked: Vec<_> = if view.contrasts.is_empty() { of_cells.collect() } else { of_contrasts.collect() };
+    let verdict = |comparison: &report::view::ComparisonView| comparison.verdict.id.clone();
+    let verdicts: Vec<String> =
+        asked.into_iter().map(|it| it.map_or("verdict-inconclusive".to_owned(), verdict)).collect();
+    let any = |id: &str| verdicts.iter().any(|verdict| verdict == id);
     if verdicts.is_empty() || any("verdict-better") {
         Exit::Done
     } else if any("verdict-inconclusive") {

@@ -189,6 +189,7 @@ fn outline(orders: &Orders) -> String {
         line(format!("builds: {}", step.command.join(" ")));
     }
     cells(plan, &mut line);
+    questions(plan, &mut line);
     for block in outline.slots.chunk_by(|a, b| a.block == b.block) {
         let cells: Vec<_> = block.iter().map(|slot| slot.cell.as_str()).collect();
         line(format!("block {}: {}", block[0].block + 1, cells.join(" | ")));
@@ -234,12 +235,29 @@ fn changed(file: &FileChange) -> Vec<String> {
     said
 }
 
+/// What the plan asks, when that is not how each cell compares with the baseline.
+fn questions(plan: &Plan, line: &mut impl FnMut(String)) {
+    for contrast in &plan.contrasts {
+        let (of, against) = contrast.sides(&plan.cells);
+        let asked = match contrast.effect.as_ref().map(|effect| effect.parts.as_slice()) {
+            None => format!("{} against {}", of.join(" | "), against.join(" | ")),
+            Some([part]) => format!("{} -> {}", part.from, part.to),
+            Some(_) => "what they do together".to_owned(),
+        };
+        line(format!("asks {}: {asked}", contrast.name));
+        for alias in contrast.effect.iter().flat_map(|effect| &effect.aliases) {
+            line(format!("    cannot be told from {}", alias.factors.join(" × ")));
+        }
+    }
+}
+
 /// A seed nobody chose; 32 bits, so that it can be typed again.
 pub(super) fn fresh_seed() -> u64 {
     let mut bytes = [0; 4];
-    match rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty()) {
+    // Kernels before 5.6 may have no random numbers for minutes after their start; a watch began to show its rows when they had (4.4).
+    match rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::NONBLOCK) {
         Ok(_) => u64::from(u32::from_ne_bytes(bytes)),
-        Err(_) => u64::from(std::process::id()),
+        Err(_) => (u64::from(std::process::id()) << 20 ^ load::monotonic_ns()) & 0xffff_ffff,
     }
 }
 

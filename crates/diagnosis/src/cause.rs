@@ -30,6 +30,7 @@ causes! {
     AcceptQueueOverflow "cause-accept-queue-overflow" "Connections were turned away because the accept queue was full; clients see delays of 1, 3, 7 seconds.";
     DiskBound "cause-disk-bound" "Requests waited for the disk, and not because of swap.";
     LockSerialised "cause-lock-serialised" "Most requests waited for one lock, so that about one is worked on at a time.";
+    KeepAliveHeld "cause-keep-alive-held" "Idle connections of others, kept open, hold workers that requests wait for.";
     WorkerLimitTooLow "cause-worker-limit-too-low" "All workers are busy and requests queue at the door while CPU and memory have room.";
     WorkerLimitReached "cause-worker-limit-reached" "All workers are busy; whether more would help cannot be told, as the CPU is neither full nor free.";
     WorkerLimitRight "cause-worker-limit-right" "All workers are busy and requests queue at the door by design: the CPU is full, or memory holds no more workers.";

@@ -157,6 +157,8 @@ pub struct Workers {
     pub overflows: Option<u64>,
     /// Processes waiting for a file lock, median.
     pub lock_waiters: Option<f64>,
+    /// Workers held by idle connections of others, median; only where somebody looked and a connection holds one.
+    pub held: Option<f64>,
 }
 
 impl Evidence {
@@ -179,7 +181,9 @@ impl Evidence {
         };
         let load_ns = load.ended_ns.saturating_sub(load.started_ns);
         let generator_cores = if load_ns == 0 { 0.0 } else { load.generator.cpu_ns as f64 / load_ns as f64 };
-        let workers = Workers::of(&window, trial.settings.worker_limit);
+        let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
+        let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
+        let workers = Workers { held, ..Workers::of(&window, trial.settings.worker_limit) };
         let memory = Memory::of(head, &window, &offered, &workers);
         let disk = Disks::of(&window, memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written));
         Evidence {
@@ -335,7 +339,14 @@ impl Workers {
             queue_limit: window.most(Column::AcceptLimit),
             overflows: window.delta(Column::TcpListenOverflows),
             lock_waiters: window.median(Column::TreeLockWaiters),
+            held: None,
         }
+    }
+
+    /// Requests it works on at once at most beside those workers that idle connections hold.
+    #[must_use]
+    pub fn free_limit(&self) -> Option<f64> {
+        self.limit.map(|limit| (limit - self.held.unwrap_or(0.0)).max(0.0))
     }
 
     fn in_work(&self, offered: &Offered) -> f64 {
@@ -347,6 +358,7 @@ impl Workers {
     pub fn numbers(&self) -> Numbers {
         Numbers::default()
             .with(Quantity::WorkerLimit, self.limit)
+            .with(Quantity::HeldWorkers, self.held.filter(|&held| held > 0.0))
             .with(Quantity::Workers, self.most.filter(|&workers| workers > 0.0))
             .with(Quantity::BusyWorkers, self.busy.filter(|_| self.most.is_some_and(|workers| workers > 0.0)))
             .with(Quantity::AcceptQueue, self.queue)

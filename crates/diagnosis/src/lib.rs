@@ -8,10 +8,11 @@
 //! an old run can be judged again by better rules.
 //!
 //! Layout: `cause` what can be found, `number` with which numbers, `evidence` what a trial shows, `rules` and `cleared` the two
-//! tables, `thresholds` what they compare with, `agreement` several trials together.
+//! tables, `thresholds` what they compare with, `agreement` several trials together, `check` what to do next with a running server.
 
 mod agreement;
 mod cause;
+pub mod check;
 pub mod cleared;
 pub mod evidence;
 mod number;

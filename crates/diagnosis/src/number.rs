@@ -104,6 +104,11 @@ quantities! {
     DiskBusy "host-disk-busy" Share "Time in which the busiest disk had something to do.";
     DiskQueue "host-disk-queue" Count "Operations under way on the host's disks, mean.";
     SwapShareOfDisk "swap-share-of-disk" Share "Swap traffic, of all disk traffic.";
+    HeldWorkers "held-workers" Count "Workers that idle connections of others held.";
+    AtOnce "at-once" Count "Requests worked on at once: good answers per second times the time a page takes alone (Little's law).";
+    CpuPerAnswer "cpu-per-answer" Seconds "CPU time of the server for one good answer.";
+    MemoryRoom "memory-room" Bytes "Memory that workers can have beside all else, with a tenth to spare.";
+    AllWorkers "all-workers" Bytes "Memory that as many workers as are allowed take at that cost.";
     WorkerLimit "worker-limit" Count "Requests the server works on at once at most.";
     Workers "workers" Count "Most worker processes seen.";
     BusyWorkers "busy-workers" Count "Busy worker processes, median.";

@@ -9,8 +9,9 @@ use crate::evidence::{Evidence, Pressure, Whose};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     BOTH_WAYS, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, DISK_OVER_MEMORY, DISK_SWAP_SHARE, FAILURES,
-    FIT_IN_SIGHT, GENERATOR_FULL, HOST_PLENTY, IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS, MEMORY_QUIET, ONE_CORE,
-    OWN_PART, READ_BACK_PART, REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME, THRASH_USER, UNWATCHED,
+    FIT_IN_SIGHT, GENERATOR_FULL, HELD_PART, HOST_PLENTY, IOWAIT_QUIET, LOCKED, LONGEST_GAP, MAJOR_FAULTS,
+    MEMORY_QUIET, ONE_CORE, OWN_PART, READ_BACK_PART, REFAULT_PER_REQUEST, SINGLE_CORE, THRASH_FULL, THRASH_SOME,
+    THRASH_USER, UNWATCHED,
 };
 use model::trial::Stop;
 
@@ -108,6 +109,18 @@ pub const RULES: &[Rule] = &[
             Cause::OfferedConcurrency,
         ],
         leads_to: &[Cause::OneCoreBusy],
+    },
+    Rule {
+        cause: Cause::KeepAliveHeld,
+        when: keep_alive_held,
+        excludes: &[
+            Cause::WorkerLimitTooLow,
+            Cause::WorkerLimitReached,
+            Cause::WorkerLimitRight,
+            Cause::OfferedConcurrency,
+            Cause::OneCoreBusy,
+        ],
+        leads_to: &[Cause::AcceptQueueOverflow],
     },
     Rule {
         cause: Cause::WorkerLimitTooLow,
@@ -243,6 +256,13 @@ fn lock_serialised(e: &Evidence) -> Option<Numbers> {
         .then(|| worker_numbers(e).with(Quantity::LockWaiters, waiters).and(e.cpu.of_server()))
 }
 
+/// Waiting at the door while workers have nothing to do but to wait for clients that say nothing.
+fn keep_alive_held(e: &Evidence) -> Option<Numbers> {
+    let (held, limit) = e.workers.held.zip(e.workers.limit)?;
+    let many = held >= 1.0 && held >= HELD_PART * limit;
+    (many && limit_reached(e)).then(|| worker_limit_numbers(e))
+}
+
 fn worker_limit_too_low(e: &Evidence) -> Option<Numbers> {
     let room = cpu_used(e)? < CPU_ROOM && !memory_is_full(e);
     (limit_reached(e) && room).then(|| worker_limit_numbers(e))
@@ -347,7 +367,7 @@ fn mostly_answers(e: &Evidence) -> bool {
 /// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of
 /// either, more requests in flight than workers is the same thing.
 fn limit_reached(e: &Evidence) -> bool {
-    let limit = e.workers.limit.filter(|&limit| limit < e.offered.connections && mostly_answers(e));
+    let limit = e.workers.free_limit().filter(|&limit| limit < e.offered.connections && mostly_answers(e));
     let Some(limit) = limit else { return false };
     let busy = e.workers.busy.is_some_and(|busy| busy >= limit);
     let queue = e.workers.queue.map_or(e.offered.concurrency > limit, |queue| queue >= 1.0);
@@ -356,7 +376,7 @@ fn limit_reached(e: &Evidence) -> bool {
 
 /// Use of the CPUs the server may run on, 0 to 1, stolen time included: by the server, or by anyone when the host is full and the
 /// server asks for its part of it.
-fn cpu_used(e: &Evidence) -> Option<f64> {
+pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     let stolen = e.cpu.host.map_or(0.0, |cpu| cpu.steal);
     let server = e.cpu.server_cores.map(|cores| (cores / e.cpu.server_cpus + stolen).min(1.0));
     let host = e.cpu.host.map(|cpu| cpu.busy() + stolen);

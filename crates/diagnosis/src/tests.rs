@@ -1,6 +1,7 @@
 //! Trials in, causes out. `scene` builds a trial whose readings are steady; `dstat` replays the first document's own rows; `lab` has
 //! the rows that were measured with a private Apache; the negative cases are here.
 
+mod check;
 mod dstat;
 mod edges;
 mod lab;

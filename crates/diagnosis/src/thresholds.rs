@@ -58,6 +58,8 @@ pub const FIT_IN_SIGHT: f64 = 100.0;
 pub const MEMORY_QUIET: f64 = 0.01;
 /// Part of the requests in work, less the one that holds it, that wait for a lock. `own`; `seed`: 9 of 10 processes sleep.
 pub const LOCKED: f64 = 0.5;
+/// Part of the workers that idle connections hold, from which it is they that others wait for. `own`.
+pub const HELD_PART: f64 = 0.2;
 /// Failed requests, of all that ended, from which the rate of good ones says little: the share at which the guard ends a trial.
 pub const FAILURES: f64 = 0.2;
 /// Share of its threads' CPU time from which the generator is the limit. `USE`.

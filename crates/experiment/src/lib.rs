@@ -5,6 +5,7 @@
 
 mod build;
 mod changes;
+mod check;
 mod error;
 mod event;
 mod find;
@@ -22,6 +23,7 @@ mod single;
 mod status;
 mod trial;
 
+pub use check::{CheckEvent, CheckOrders, HOLD, TOP, check as check_running};
 pub use error::ExperimentError;
 pub use event::{Event, Phase};
 pub use page::{PageError, page_assets};

@@ -321,6 +321,7 @@ fn head(orders: &Orders, placement: &Placement) -> RunHead {
         end: RunEnd::Unfinished,
         server_cpus: placement.server.clone(),
         load_cpus: placement.load.clone(),
+        check: None,
     }
 }
 

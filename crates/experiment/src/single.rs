@@ -117,6 +117,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         preflight: None,
         load: None,
         probe: None,
+        door: None,
         readings: Readings::default(),
         notes: Vec::new(),
         status: Vec::new(),
@@ -253,7 +254,7 @@ fn remarks(orders: &LoadOrders<'_>, found: &Preflight) -> Vec<String> {
     remarks
 }
 
-fn summary(records: &[Record]) -> Preflight {
+pub(crate) fn summary(records: &[Record]) -> Preflight {
     let mut found = Preflight { requests: records.len() as u64, ..Preflight::default() };
     let widen = |range: &mut Option<(u64, u64)>, value: u64| {
         *range = Some(range.map_or((value, value), |(least, most)| (least.min(value), most.max(value))));
@@ -274,6 +275,12 @@ fn nobody_answers(orders: &LoadOrders<'_>, found: &Preflight) -> ExperimentError
     let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
     let why = (cause == Some(Failure::Proxy)).then(|| what_the_proxy_said(orders)).flatten();
     ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause, why }
+}
+
+/// Nobody answers, and that is all that is known.
+pub(crate) fn no_answer(target: &Target, found: &Preflight) -> ExperimentError {
+    let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
+    ExperimentError::NoAnswer { address: target.address.to_string(), requests: found.requests, cause, why: None }
 }
 
 /// Asked once more, for its status.
@@ -302,7 +309,7 @@ pub(crate) fn spec<'a>(orders: &'a LoadOrders<'_>) -> &'a LoadSpec {
 }
 
 /// The port whose accept queue can be watched: only this host's own, and only one.
-fn local_port(address: &Address) -> Option<u16> {
+pub(crate) fn local_port(address: &Address) -> Option<u16> {
     let first = address.all().first()?.port();
     let one = address.all().iter().all(|address| address.port() == first);
     (one && address.is_here()).then_some(first)

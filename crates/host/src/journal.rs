@@ -211,6 +211,12 @@ impl Journal {
         Ok(Some(replay(&bytes)))
     }
 
+    /// Whether the process whose journal lies there lives; a journal that nobody has begun to write has none.
+    pub(crate) fn owner_lives(path: &Path) -> bool {
+        let head = fs::read(path).ok().and_then(|bytes| replay(&bytes).head);
+        head.is_some_and(|head| Identity::of(head.owner.pid) == Some(head.owner))
+    }
+
     /// Where it lies.
     pub(crate) fn path(&self) -> &Path {
         &self.path

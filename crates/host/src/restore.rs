@@ -8,6 +8,10 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Between two looks at a journal that is held.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The folder for journals: `/var/lib/webdyno` for root, else `$XDG_STATE_HOME/webdyno`, else `~/.local/state/webdyno`. Each is on a disk:
 /// a swap file survives a crash of the machine, so the journal that names it must. Only who has no home gets `/tmp/webdyno-UID`.
@@ -31,7 +35,7 @@ pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
     let (mut put_back, mut failed) = (vec![], vec![]);
     for path in journals(state_dir)? {
         // One that cannot be read or deleted keeps none of the others from being undone.
-        let mut journal = match Journal::take_over(&path, Locked::Leave) {
+        let mut journal = match take_over(&path) {
             Ok(Some(journal)) => journal,
             Ok(None) => continue,
             Err(error) => {
@@ -47,6 +51,19 @@ pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
         failed.extend(outcome.failed);
     }
     if failed.is_empty() { Ok(put_back) } else { Err(HostError::NotPutBack { put_back, failed }) }
+}
+
+/// The journal of a dead run. One that somebody holds although its owner is dead is waited for: its guardian is at work, or a process that
+/// the owner was just about to start has not become another program yet, and nobody would come after it.
+fn take_over(path: &Path) -> Result<Option<Journal>, HostError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let journal = Journal::take_over(path, Locked::Leave)?;
+        if journal.is_some() || !path.exists() || Journal::owner_lives(path) || Instant::now() > deadline {
+            return Ok(journal);
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
 }
 
 /// The journals in `state_dir`, which must be fit to be obeyed; none when there is no such folder.
@@ -118,6 +135,29 @@ mod tests {
         assert_eq!((names(".journal"), names("-1")), (vec!["alive.journal".into()], vec!["webdyno-alive-1".into()]));
         assert_eq!(restore(dir.path()).unwrap(), [""; 0]);
         assert_eq!(restore(&at("nowhere")).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_journal_that_is_held_for_a_moment_after_its_owner_died_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = dir.path().join("webdyno-dead-1");
+        fs::write(&made, "").unwrap();
+        left_behind(dir.path(), "dead", &made);
+        let path = dir.path().join("dead.journal");
+        // Its owner is this test, which lives; nobody has begun when this one has.
+        let text = fs::read_to_string(&path).unwrap();
+        let start = crate::process::Identity::of(std::process::id()).unwrap().start_time;
+        fs::write(&path, text.replace(&format!("\"start_time\":{start}"), "\"start_time\":1")).unwrap();
+        let held = fs::File::open(&path).unwrap();
+        rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        let restoring = std::thread::spawn({
+            let dir = dir.path().to_owned();
+            move || restore(&dir).unwrap()
+        });
+        // Whether it looks before or after, it finds what was left.
+        drop(held);
+        assert_eq!(restoring.join().unwrap(), [format!("deleted the file {}", made.display())]);
+        assert!(!made.exists() && !path.exists());
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     outcome
 }
 
-/// What is to be undone, in the order of undoing. Of several restarts of one server only the most thorough is carried out.
+/// What is to be undone, in the order of undoing.
 pub(crate) fn in_order(pending: &BTreeMap<u64, Undo>) -> Vec<(u64, Undo)> {
     let mut ordered: Vec<(u64, Undo)> = pending.iter().rev().map(|(id, undo)| (*id, undo.clone())).collect();
     ordered.sort_by_key(|(_, undo)| undo.turn());

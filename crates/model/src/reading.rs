@@ -199,6 +199,8 @@ columns! {
     TcpPassiveOpens "tcp.passive_opens" Counter "/proc/net/snmp PassiveOpens: connections that came in.";
     TcpActiveOpens "tcp.active_opens" Counter "/proc/net/snmp ActiveOpens: connections that went out.";
     TreeRoot "tree.root" Gauge "Number of the server's first process; two readings with different ones are of two servers. Absent while there is none.";
+    WallNs "sampler.wall_ns" Gauge "CLOCK_REALTIME when this reading began: ns since 1970.";
+    BootNs "sampler.boot_ns" Gauge "CLOCK_BOOTTIME when this reading began, ns: it goes on while the machine is suspended, when the clock of readings stands still.";
 }
 
 /// How many columns a reading has.

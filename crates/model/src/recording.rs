@@ -48,6 +48,15 @@ pub struct Chunk {
     pub notes: Vec<String>,
 }
 
+impl Chunk {
+    /// Both clocks at the last look that is not after that instant; at the first one where looks do not tell the clock on the wall.
+    #[must_use]
+    pub fn anchor_at(&self, at_ns: Nanos) -> Anchor {
+        let before = &self.looks[..self.looks.partition_point(|look| look.at_ns() <= at_ns)];
+        before.last().and_then(|look| look.reading.anchor()).unwrap_or(self.anchor)
+    }
+}
+
 /// How much there is of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
@@ -97,11 +106,30 @@ impl Anchor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reading::Column;
 
     #[test]
     fn an_anchor_ties_the_clocks_in_both_directions() {
         let anchor = Anchor { mono_ns: 5_000_000_000, wall_ns: 1_700_000_000_000_000_000 };
         assert_eq!(anchor.epoch_s(6_500_000_000), 1_700_000_001.5);
         assert_eq!(anchor.epoch_s(4_000_000_000), 1_699_999_999.0);
+    }
+
+    #[test]
+    fn within_a_chunk_the_clock_may_be_set() {
+        let anchor = Anchor { mono_ns: 10, wall_ns: 1000 };
+        let mut chunk = Chunk {
+            anchor,
+            looks: vec![Look::empty(10, 0), Look::empty(20, 0)],
+            processes: Vec::new(),
+            lost: 0,
+            notes: Vec::new(),
+        };
+        assert_eq!(chunk.anchor_at(25), anchor);
+        for (look, wall) in chunk.looks.iter_mut().zip([1000, 77]) {
+            look.reading.set(Column::WallNs, wall);
+        }
+        let wall = |at_ns| chunk.anchor_at(at_ns).wall_ns;
+        assert_eq!((wall(5), wall(10), wall(19), wall(20), wall(25)), (1000, 1000, 1000, 77, 77));
     }
 }

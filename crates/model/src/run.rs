@@ -1,6 +1,7 @@
 //! One execution of a plan: its head and its trials.
 
 use crate::Nanos;
+use crate::check::Check;
 use crate::load::LoadResult;
 use crate::plan::Plan;
 use crate::trial::Trial;
@@ -73,6 +74,9 @@ pub struct RunHead {
     pub server_cpus: Vec<u32>,
     /// CPUs the generator was pinned to; empty when shared.
     pub load_cpus: Vec<u32>,
+    /// What a check saw of the server, if it is one.
+    #[serde(default)]
+    pub check: Option<Box<Check>>,
 }
 
 /// A run as the store gives it back.

@@ -1,6 +1,7 @@
 //! One execution of a cell, as it was observed.
 
 use crate::Nanos;
+use crate::check::Door;
 use crate::load::{Failure, LoadResult};
 use crate::reading::Readings;
 use crate::status::ServerStatus;
@@ -91,6 +92,9 @@ pub struct Trial {
     /// What an independent visitor saw beside it, one request now and then on a new connection each; none of it is in the load.
     #[serde(default)]
     pub probe: Option<LoadResult>,
+    /// Who else was at the server's door meanwhile, where somebody looked.
+    #[serde(default)]
+    pub door: Option<Door>,
     /// Host readings from before the warm-up to after the load.
     #[serde(skip)]
     pub readings: Readings,

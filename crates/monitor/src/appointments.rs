@@ -50,8 +50,13 @@ pub(crate) enum Come {
 
 /// The monotonic clock.
 pub(crate) fn now() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+    clock(ClockId::Monotonic)
+}
+
+/// A clock; 0 where it shows a time before its beginning.
+pub(crate) fn clock(id: ClockId) -> Nanos {
+    let time = clock_gettime(id);
+    u64::try_from(time.tv_sec).map_or(0, |seconds| seconds * SECOND + time.tv_nsec as u64)
 }
 
 impl Appointments {

@@ -6,12 +6,13 @@
 //! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
 //!
 //! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
-//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found,
+//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
 #[cfg(test)]
 mod allocations;
 mod appointments;
+mod connections;
 mod privileges;
 mod probes;
 mod process;
@@ -25,6 +26,7 @@ mod storm;
 mod text;
 mod watch;
 
+pub use connections::{Connection, Connections};
 pub use privileges::is_refusal;
 pub use probes::present;
 pub use process::sampler_main;

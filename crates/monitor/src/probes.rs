@@ -134,9 +134,17 @@ impl Probes {
             return file.parsers.push(Box::new(parse));
         }
         // Read once now: some files open well and refuse to be read, such as pressure switched off at boot.
-        let source = Source::open(path).and_then(|source| source.read(&mut self.buffer).map(|_| ()).map(|()| source));
+        let source = Source::open(path).and_then(|source| {
+            let length = source.fit(&mut self.buffer)?;
+            Ok((source, length))
+        });
         match source {
-            Ok(source) => {
+            Ok((source, length)) => {
+                if length == 0 {
+                    // Kept all the same: a device may come.
+                    self.notes
+                        .push(format!("{} is empty, as containers mask files: its columns are absent", path.display()));
+                }
                 self.files.push(Kept { path: path.to_owned(), source, parsers: vec![Box::new(parse)] });
             }
             Err(error) => self.missing(path, error),
@@ -211,6 +219,21 @@ mod tests {
         assert_eq!(row.get(Column::CpuUser), None);
         assert_eq!(probes.notes.len(), 1, "{:?}", probes.notes);
         assert!(probes.notes[0].contains("/stat cannot be read (No such file"), "{:?}", probes.notes);
+    }
+
+    #[test]
+    fn a_file_that_a_container_masks_costs_one_note() {
+        let dir = tempfile::tempdir().unwrap();
+        FakeTree::new(dir.path()).file("vmstat", "");
+        let mut probes = Probes::none();
+        memory::open_vmstat(&mut probes, dir.path());
+        assert_eq!(read(&mut probes).get(Column::SwapIn), None);
+        let note =
+            format!("{}/vmstat is empty, as containers mask files: its columns are absent", dir.path().display());
+        assert_eq!(probes.notes, [note]);
+        // It is no mask for ever.
+        FakeTree::new(dir.path()).file("vmstat", "pswpin 7\n");
+        assert_eq!(read(&mut probes).get(Column::SwapIn), Some(7));
     }
 
     #[test]

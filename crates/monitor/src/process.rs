@@ -6,7 +6,7 @@
 //! While sampling it allocates nothing, writes nothing and opens nothing, apart from the stat files of new processes and, in a
 //! thread that no reading waits for, the files that tell what processes share.
 
-use crate::appointments::{Appointments, Come, Due, now};
+use crate::appointments::{Appointments, Come, Due, clock, now};
 use crate::privileges;
 use crate::probes::Probes;
 use crate::ring::Ring;
@@ -16,6 +16,7 @@ use model::Nanos;
 use model::reading::{Column, Look};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::time::ClockId;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -172,6 +173,9 @@ impl Eyes {
     fn look(&mut self, due: Option<Due>) {
         let began = now();
         self.look.clear(began);
+        // All clocks together, so that they tell of the same instant.
+        self.look.reading.set(Column::WallNs, clock(ClockId::Realtime));
+        self.look.reading.set(Column::BootNs, clock(ClockId::Boottime));
         self.probes.read(&mut self.look);
         let reading = &mut self.look.reading;
         reading.set(Column::SamplerLateNs, due.map_or(0, |due| began.saturating_sub(due.at)));

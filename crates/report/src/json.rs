@@ -9,7 +9,11 @@
 //! `comparison` (`ratio`, `low`, `high`, `blocks`, `blocks_unanswered`, `verdict`), `metrics[]`
 //! (`metric`, `unit`, `value`, `ratio`, `low`, `high`, `blocks`, `verdict`), `diagnosis` (`headline`, `primary`,
 //! `contributing`, `ruled_out`, each with `leads_to` and `evidence[]` of `name`, `value`, `text`), `doubts[]`. `settings[]`: one
-//! value per cell. `trials[]`: with `panels[]` of series as `[seconds, value]`. `warnings[]` and `noise_floor`: sentences.
+//! value per cell. `contrasts[]`, when the plan asks by name
+//! or by factors: `name`, `is_interaction`, `of`, `against`, `aliases`, `comparison`, `metrics[]`, and `design` with `factors[]`,
+//! `generators`, `resolution`. `sweep`: `over`, `points[]` (`value`, `good_per_s`, `low`, `high`, `by_law_per_s`, `left_out`), `law` (`sigma`,
+//! `kappa`, `peak`, each with an interval, `knee`, `miss`), `cliff`. `noise`: `sd` and the shares of `restart`, `window`, `request`.
+//! `trials[]`: with `panels[]` of series as `[seconds, value]`. `warnings[]` and `noise_floor`: sentences.
 
 use crate::view::View;
 use serde::Serialize;

@@ -170,13 +170,20 @@ mod tests {
         let verdicts = ["better", "worse", "equivalent", "inconclusive"];
         let verdicts = verdicts.iter().flat_map(|v| [format!("verdict-{v}"), format!("verdict-{v}-long")]);
         let beside = verdicts::Metric::ALL.iter().filter(|metric| **metric != verdicts::Metric::Goodput);
-        let metrics = beside.map(|metric| format!("metric-{}", metric.name()));
-        let needed: BTreeSet<String> = findings.chain(numbers).chain(verdicts).chain(metrics).collect();
+        let ratios = beside.clone().map(|metric| format!("ratio-{}", metric.name()));
+        let metrics = beside.map(|metric| format!("metric-{}", metric.name())).chain(ratios);
+        let steps = diagnosis::check::STEPS.iter().map(|step| step.id.to_owned());
+        let needed: BTreeSet<String> = findings.chain(numbers).chain(steps).chain(verdicts).chain(metrics).collect();
         let messages = messages(Language::English);
         let missing: Vec<_> = needed.iter().filter(|id| !messages.contains_key(*id)).collect();
         assert!(missing.is_empty(), "no words for {missing:?}");
         let sources = [
             include_str!("ab/verdict.rs"),
+            include_str!("between/mod.rs"),
+            include_str!("between/text.rs"),
+            include_str!("check/mod.rs"),
+            include_str!("check/server.rs"),
+            include_str!("check/text.rs"),
             include_str!("html/mod.rs"),
             include_str!("html/charts.rs"),
             include_str!("import/compared.rs"),
@@ -198,12 +205,16 @@ mod tests {
             include_str!("text/page.rs"),
             include_str!("markdown.rs"),
             include_str!("view/cells.rs"),
+            include_str!("view/compared.rs"),
+            include_str!("view/contrasts.rs"),
             include_str!("view/doubts.rs"),
             include_str!("view/judged.rs"),
             include_str!("view/metrics.rs"),
+            include_str!("view/noise.rs"),
             include_str!("view/run.rs"),
             include_str!("view/sent.rs"),
             include_str!("view/series.rs"),
+            include_str!("view/sweep.rs"),
             include_str!("view/table.rs"),
             include_str!("view/trouble.rs"),
             include_str!("watch/full/words.rs"),

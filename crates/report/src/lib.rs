@@ -5,6 +5,8 @@
 //! knows who asked.
 
 pub mod ab;
+pub mod between;
+pub mod check;
 mod escape;
 pub mod html;
 pub mod import;
@@ -19,6 +21,7 @@ pub mod text;
 pub mod view;
 pub mod watch;
 
+pub use check::CheckView;
 pub use import::ImportView;
 pub use language::{Language, Sentence};
 pub use load::LoadView;

@@ -13,6 +13,8 @@ pub fn render(view: &View) -> String {
     page.list("section-warnings", view.warnings.iter().map(|warning| Markdown(&warning.text).to_string()));
     page.table(&view.table);
     page.list("section-comparison", comparisons(view).into_iter());
+    page.contrasts(view);
+    page.sweep(view);
     if !view.metrics.rows.is_empty() {
         page.heading("section-metrics");
         page.table(&view.metrics);
@@ -84,6 +86,36 @@ impl Page {
         table.notes.iter().for_each(|note| self.line(&format!("\n{}", Markdown(&note.text))));
     }
 
+    fn contrasts(&mut self, view: &View) {
+        let none = self.words.word("contrast-none");
+        let mut items = Vec::new();
+        for contrast in &view.contrasts {
+            let comparison = contrast.comparison.as_ref();
+            let told = comparison.map_or(none.as_str(), |comparison| comparison.sentence.text.as_str());
+            let sides = contrast.sides.iter().map(|sides| format!(" ({})", Markdown(&sides.text))).collect::<String>();
+            items.push(format!("**{}**{sides}: {}", Markdown(&contrast.name), Markdown(told)));
+            let warnings = comparison.into_iter().flat_map(|comparison| &comparison.warnings);
+            items.extend(contrast.aliases.iter().chain(warnings).map(|it| format!("⚠ {}", Markdown(&it.text))));
+        }
+        if items.is_empty() {
+            return;
+        }
+        let design = view.design.iter().flat_map(|design| &design.sentences);
+        let told = design.chain(view.about_comparisons());
+        items.extend(told.map(|sentence| Markdown(&sentence.text).to_string()));
+        self.list("section-contrasts", items.into_iter());
+        if view.answers.rows.len() > 3 {
+            self.table(&view.answers);
+        }
+    }
+
+    fn sweep(&mut self, view: &View) {
+        let Some(sweep) = &view.sweep else { return };
+        self.heading("section-sweep");
+        sweep.sentences.iter().for_each(|sentence| self.line(&format!("- {}", Markdown(&sentence.text))));
+        self.table(&sweep.table);
+    }
+
     fn diagnoses(&mut self, view: &View) {
         self.heading("section-diagnosis");
         for cell in &view.cells {
@@ -153,11 +185,14 @@ impl Page {
 
 fn comparisons(view: &View) -> Vec<String> {
     let mut items = Vec::new();
+    if !view.contrasts.is_empty() {
+        return items;
+    }
     for cell in &view.cells {
         let Some(comparison) = &cell.comparison else { continue };
         items.push(format!("**{}**: {}", Markdown(&cell.name), Markdown(&comparison.sentence.text)));
         items.extend(comparison.warnings.iter().map(|warning| format!("⚠ {}", Markdown(&warning.text))));
     }
-    items.extend(view.noise_floor.iter().chain(&view.judging).map(|sentence| Markdown(&sentence.text).to_string()));
+    items.extend(view.about_comparisons().map(|sentence| Markdown(&sentence.text).to_string()));
     items
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests; clippy.toml excepts only test functions")]
 
+mod asked;
+mod between;
 mod fixture;
 mod imported;
 mod one_load;

@@ -18,6 +18,7 @@ mod php;
 mod port;
 mod probe;
 mod program;
+mod running;
 mod site;
 mod status;
 
@@ -26,4 +27,5 @@ pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, own_apache};
+pub use running::{look, memory_of, ticks};
 pub use status::StatusSource;

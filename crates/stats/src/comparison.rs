@@ -130,19 +130,28 @@ pub fn compare(pairs: Pairs<'_>, criteria: &Criteria) -> Result<Comparison, Stat
 /// the reasons of [`compare`], is no member of the family.
 #[must_use]
 pub fn compare_all(family: &[Pairs<'_>], criteria: &Criteria) -> Vec<Result<Comparison, StatsError>> {
-    let differences: Vec<_> = family.iter().map(|pairs| differences(*pairs)).collect();
+    compare_each(&family.iter().map(|pairs| (*pairs, *criteria)).collect::<Vec<_>>())
+}
+
+/// As [`compare_all`], each by its own margin. The confidence and the looks are meant to be those of the whole family.
+#[must_use]
+pub fn compare_each(family: &[(Pairs<'_>, Criteria)]) -> Vec<Result<Comparison, StatsError>> {
+    let differences: Vec<_> = family.iter().map(|(pairs, _)| differences(*pairs)).collect();
+    let Some((_, first)) = family.first() else { return Vec::new() };
+    let alpha = first.alpha();
     let samples: Vec<_> = differences.iter().map(|differences| differences.as_deref().map(Sample::of)).collect();
     let mut by_p: Vec<_> = samples.iter().flatten().map(|sample| sample.p).collect();
     by_p.sort_by(f64::total_cmp);
     let members = by_p.len();
     // Holm: the smallest p is held against alpha / m, the next against alpha / (m - 1), up to the first that is too large.
-    let passes = |(step, p): &(usize, &f64)| **p <= criteria.alpha() / (members - step) as f64;
+    let passes = |(step, p): &(usize, &f64)| **p <= alpha / (members - step) as f64;
     let largest_shown = by_p.iter().enumerate().take_while(passes).last().map(|(_, p)| *p);
-    let judged = |sample: Sample<'_>| {
+    let judged = |(sample, (_, criteria)): (Result<Sample<'_>, &StatsError>, &(Pairs<'_>, Criteria))| {
+        let sample = sample.map_err(|error| *error)?;
         let shown = largest_shown.is_some_and(|largest| sample.p <= largest);
-        judge(&sample, shown, members, criteria)
+        Ok(judge(&sample, shown, members, criteria))
     };
-    samples.into_iter().map(|sample| sample.map(judged).map_err(|error| *error)).collect()
+    samples.into_iter().zip(family).map(judged).collect()
 }
 
 fn differences(pairs: Pairs<'_>) -> Result<Vec<f64>, StatsError> {

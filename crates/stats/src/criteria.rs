@@ -51,6 +51,14 @@ impl Criteria {
         Criteria { looks: looks.max(1), ..self }
     }
 
+    /// The same with another margin.
+    ///
+    /// # Errors
+    /// When it is negative or not finite.
+    pub fn with_margin(self, margin: f64) -> Result<Criteria, StatsError> {
+        Ok(Criteria { looks: self.looks, ..Criteria::new(self.better, self.confidence, margin)? })
+    }
+
     /// The share of wrong intervals that is accepted at one look: 1 minus the confidence, over the looks.
     #[must_use]
     pub fn alpha(&self) -> f64 {

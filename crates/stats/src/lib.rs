@@ -10,6 +10,8 @@
 //! What it deliberately does not do: treat requests as samples, bootstrap (at 10 blocks or fewer a nominal 95 % percentile
 //! interval covers 76 to 90 %), or say "no difference" without having tested for equivalence.
 
+mod apart;
+mod cliff;
 mod comparison;
 mod criteria;
 mod error;
@@ -22,14 +24,16 @@ mod summary;
 mod unpaired;
 mod usl;
 
-pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all};
+pub use apart::{Drift, TREND, WALK, compare_apart};
+pub use cliff::{CLIFF, cliff, sure_cliff};
+pub use comparison::{Comparison, Interval, Pairs, Verdict, Warning, compare, compare_all, compare_each};
 pub use criteria::{Better, Criteria};
 pub use error::StatsError;
 pub use looks::{LOOKS, PILOT, is_decided, next_look, resolvable};
-pub use noise::{against_noise, noise_floor};
+pub use noise::{against_noise, against_noise_of, noise_floor};
 pub use quantile::{normal_quantile, t_quantile};
 pub use signed_rank::signed_rank_p;
 pub use steady::{Steadiness, steadiness};
 pub use summary::{Summary, summarize};
 pub use unpaired::{Spread, Unpaired, unpaired};
-pub use usl::{Fit, Point, Usl, cliff, fit_usl};
+pub use usl::{Fit, Point, Usl, fit_usl};

@@ -17,14 +17,21 @@ pub fn noise_floor(again: &Comparison) -> Option<f64> {
 /// is a warning on every comparison. Equivalence stands: noise does not make two cells look more alike. A difference that cannot be
 /// held against the noise, because there is no floor, keeps its verdict with a warning.
 #[must_use]
-pub fn against_noise(mut comparison: Comparison, again: Option<&Comparison>) -> Comparison {
+pub fn against_noise(comparison: Comparison, again: Option<&Comparison>) -> Comparison {
+    against_noise_of(comparison, again, 1.0)
+}
+
+/// As [`against_noise`], for a comparison that has another share of the noise than that of two cells: `reach` is the standard deviation of
+/// its log-ratio as a multiple of theirs. Weights w of cells with equal noise make it the root of half the sum of their squares.
+#[must_use]
+pub fn against_noise_of(mut comparison: Comparison, again: Option<&Comparison>, reach: f64) -> Comparison {
     if let Some(Comparison { verdict: Verdict::Better | Verdict::Worse, ratio, .. }) = again {
         comparison.warnings.push(Warning::AgainDiffers { ratio: *ratio });
     }
     if !matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
         return comparison;
     }
-    match again.and_then(noise_floor) {
+    match again.and_then(noise_floor).map(|floor| floor.powf(reach)) {
         None => {
             // A comparison without an interval in spite of its blocks is one of a cell that never answered: that is said above.
             let blocks = again.map_or(0, |again| again.blocks);

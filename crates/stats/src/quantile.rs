@@ -38,6 +38,11 @@ pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }
 
+/// How much of the standard normal distribution lies below a value.
+pub(crate) fn normal_below(value: f64) -> f64 {
+    Normal::standard().cdf(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 //! run. What comes in are numbers of equal stretches of time, such as answers per second.
 
 use crate::error::{StatsError, finite};
+use crate::quantile::normal_below;
 use crate::summary::{mean, summarize};
 use serde::Serialize;
 
@@ -12,6 +13,9 @@ const ENOUGH: usize = 10;
 
 /// Stretches that are averaged before MSER looks at them: White's MSER-5, which single bursts do not mislead.
 const BATCH: usize = 5;
+
+/// A trend that chance alone shows more often than this is none.
+const CHANCE: f64 = 0.01;
 
 /// How far a steady window may drift from its beginning to its end, as a share of its median.
 const TOLERANCE: f64 = 0.02;
@@ -27,13 +31,23 @@ pub struct Steadiness {
     pub drift: f64,
     /// Median of the second half of the rest over that of the first, minus 1.
     pub step: f64,
+    /// How often chance alone would make the whole window rise or fall as clearly: two-sided p of Mann and Kendall's test.
+    pub chance: f64,
 }
 
 impl Steadiness {
-    /// Neither the warm-up nor drift nor step is beyond 2 %.
+    /// Neither the warm-up nor drift nor step is beyond 2 %; a drift or step that chance would show in more than 1 % of all windows
+    /// is none, because ten noisy seconds seldom lie level.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        [self.pull, self.drift, self.step].iter().all(|share| share.abs() < TOLERANCE)
+        let moves = self.drift.abs() >= TOLERANCE || self.step.abs() >= TOLERANCE;
+        !(self.is_warming_up() || moves && self.chance < CHANCE)
+    }
+
+    /// What MSER-5 takes for warm-up moves the mean of the window by 2 % or more.
+    #[must_use]
+    pub fn is_warming_up(&self) -> bool {
+        self.pull.abs() >= TOLERANCE
     }
 }
 
@@ -56,6 +70,7 @@ pub fn steadiness(values: &[f64]) -> Result<Option<Steadiness>, StatsError> {
         pull: mean(values) / mean(rest) - 1.0,
         drift: slope(rest) * (rest.len() - 1) as f64 / all,
         step: second / first - 1.0,
+        chance: chance(values),
     }))
 }
 
@@ -79,6 +94,19 @@ fn warm_up(values: &[f64]) -> usize {
 fn slope(values: &[f64]) -> f64 {
     let pairs = (0..values.len()).flat_map(|from| (from + 1..values.len()).map(move |to| (from, to)));
     median(&pairs.map(|(from, to)| (values[to] - values[from]) / (to - from) as f64).collect::<Vec<_>>())
+}
+
+/// Mann and Kendall: the pairs that rise less those that fall, with the normal approximation, which ten values are enough for.
+fn chance(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let pairs = (0..values.len()).flat_map(|from| (from + 1..values.len()).map(move |to| (from, to)));
+    let rises = |(from, to): (usize, usize)| match values[to].total_cmp(&values[from]) {
+        _ if values[to] == values[from] => 0.0,
+        order => f64::from(order as i8),
+    };
+    let score: f64 = pairs.map(rises).sum();
+    let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    (2.0 * normal_below(-(score.abs() - 1.0).max(0.0) / deviation)).min(1.0)
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -116,6 +144,11 @@ mod tests {
         // 5 % more at the end than at the beginning.
         check(&noisy(|at| 100.0 + 5.0 * at as f64 / 59.0, 60), &expect!["30 -1.3 2.0 -0.4 not steady"]);
         check(&noisy(|at| if at < 30 { 100.0 } else { 110.0 }, 60), &expect!["30 -4.7 -0.4 -2.0 not steady"]);
+        // Ten seconds of 3 % noise lie level or not; hardly one window in a hundred is called so.
+        let mut noise = Noise::seeded(11);
+        let mut window = || (0..10).map(|_| 100.0 * (1.0 + 0.03 * noise.normal())).collect::<Vec<_>>();
+        let called = (0..1000).filter(|_| !steadiness(&window()).unwrap().unwrap().is_steady()).count();
+        assert!(called <= 20, "{called} of 1000");
         // The rest is steady, but ten cold seconds pull the mean down by 8 %.
         check(&noisy(|at| if at < 10 { 50.0 } else { 100.0 }, 60), &expect!["10 -8.4 -0.3 0.0 not steady"]);
         // Breakdowns of single seconds are no drift.

@@ -35,6 +35,7 @@ fn head(id: &str) -> RunHead {
         end: RunEnd::Unfinished,
         server_cpus: vec![0],
         load_cpus: vec![1],
+        check: None,
     }
 }
 
@@ -111,6 +112,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         preflight: None,
         load: Some(load()),
         rate: Some(12.5),
+        door: None,
         probe: Some(visits()),
         readings: Readings { rows, notes: vec!["no PSI".into()] },
         notes: vec!["waited 10 s for the host to calm down".into()],

@@ -3,8 +3,8 @@
 use super::*;
 use expect_test::{Expect, expect};
 use model::SECOND;
-use model::latency::Latency;
-use model::load::{Counts, Generator, LoadEnd, LoadResult, Unanswered};
+use model::latency::{Latency, Packed};
+use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, Unanswered};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
@@ -31,6 +31,7 @@ fn run(extra: &str, cells: &[(&str, &[u64])]) -> Run {
         end: RunEnd::Complete,
         server_cpus: vec![],
         load_cpus: vec![],
+        check: None,
     };
     Run { head, trials: trials.collect() }
 }
@@ -73,6 +74,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         preflight: None,
         load: Some(load),
         probe: None,
+        door: None,
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),
@@ -171,4 +173,100 @@ fn other_numbers_of_a_trial() {
     assert_eq!(numbers, [Some(500.0), Some(349.0), Some(594.0), Some(1000.0), Some(5000.0)]);
     let few = self::trial("a", 0, 50).load.unwrap();
     assert_eq!(Metric::P99.of(&trial, &few), None);
+}
+
+/// A run of closed loops whose trials last twenty seconds: the good answers of each second, from the cell, the block and the second.
+fn seconds(per_second: impl Fn(&str, u32, u64) -> f64) -> Run {
+    let mut run = run("aa = false", &[("a", &BASE), ("b", &BASE), ("c", &BASE)]);
+    for trial in &mut run.trials {
+        let load = trial.load.as_mut().unwrap();
+        let answers = |second: u64| per_second(&trial.cell, trial.block, second).round() as u64;
+        load.intervals = (0..20)
+            .map(|second| LoadInterval {
+                start_ns: (1 + second) * SECOND,
+                length_ns: SECOND,
+                counts: Counts { good: answers(second), ..Counts::default() },
+                total: Packed::default(),
+            })
+            .collect();
+        load.ended_ns = 21 * SECOND;
+        load.counts.good = (0..20).map(answers).sum();
+        load.total = Latency::new();
+        // Latencies of the same length make no noise of their own.
+        (0..load.counts.good).for_each(|_| load.total.record(1000));
+    }
+    run
+}
+
+/// The same noise on every machine, of a standard deviation of 1: sums of twelve uniform numbers.
+fn noise(cell: &str, block: u32, second: u64) -> f64 {
+    let mut state = (u64::from(cell.as_bytes()[0]) << 40) ^ (u64::from(block) << 20) ^ second;
+    let mut uniform = || {
+        state = (state ^ 0x9e37_79b9_7f4a_7c15)
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(u32::MAX >> 1)
+    };
+    (0..12).map(|_| uniform()).sum::<f64>() - 6.0
+}
+
+#[test]
+fn noise_is_traced_to_what_makes_it() {
+    let shares = |run: &Run| {
+        let found = spread(run).unwrap();
+        let percent = |share: f64| (share * 100.0).round();
+        (percent(found.restart), found.window.map(percent), percent(found.request))
+    };
+    // 5 % from start to start, and next to nothing within a window; then the other way round.
+    let (restart, window, request) = shares(&seconds(|cell, block, _| 1000.0 * (1.0 + 0.05 * noise(cell, block, 99))));
+    assert!(restart > 95.0 && window < Some(5.0) && request < 5.0, "{restart} {window:?} {request}");
+    let (restart, window, request) =
+        shares(&seconds(|cell, block, second| 1000.0 * (1.0 + 0.05 * noise(cell, block, second))));
+    assert!(restart < 50.0 && window > Some(50.0) && request < 5.0, "{restart} {window:?} {request}");
+    // Seconds are not told from starts where there are none.
+    let short = run("aa = false", &[("a", &BASE), ("b", &MORE), ("c", &SAME)]);
+    assert_eq!(spread(&short).unwrap().window, None);
+    assert_eq!(spread(&run("aa = false", &[("a", &[1000]), ("b", &[900]), ("c", &[900])])), None);
+}
+
+/// What all cells of a block share is no noise of theirs.
+#[test]
+fn drift_between_blocks_is_taken_out() {
+    let drifting = seconds(|_, block, _| 1000.0 * (1.0 + 0.1 * f64::from(block)));
+    assert!(spread(&drifting).unwrap().sd < 1e-6);
+}
+
+#[test]
+fn windows_that_are_not_steady() {
+    let found = |per_second: fn(u64) -> f64| {
+        let run = seconds(|_, _, second| per_second(second));
+        let plan = &run.head.plan;
+        unsteady(&plan.loads[0], run.trials[0].load.as_ref().unwrap())
+    };
+    assert_eq!(found(|_| 1000.0), None);
+    let warming = found(|second| if second < 5 { 500.0 } else { 1000.0 });
+    assert_eq!(warming, Some(Unsteady::WarmUp { seconds: 5.0, pull: -0.125 }));
+    let Some(Unsteady::Drift { share }) = found(|second| 1000.0 + 3.0 * second as f64) else { panic!("a drift") };
+    assert!((0.02..0.06).contains(&share), "{share}");
+    let mut timetable = seconds(|_, _, second| 1000.0 + 30.0 * second as f64);
+    let load = &mut timetable.head.plan.loads[0];
+    load.pace = model::plan::Pace::Logged;
+    assert_eq!(unsteady(load, timetable.trials[0].load.as_ref().unwrap()), None);
+}
+
+#[test]
+fn contrasts_have_margins_of_their_own() {
+    let asked = "[[contrast]]\nname = \"both\"\nof = [\"b\", \"c\"]\nmargin = 0.5\n[[contrast]]\nname = \"b\"\nof = \"b\"\nagainst = \"c\"\n";
+    let mut run = run("aa = false", &[("a", &BASE), ("b", &MORE), ("c", &SAME)]);
+    let text = format!("aa = false\n{PLAN}{asked}");
+    run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+    let verdicts = Verdicts::of(&run, Metric::Goodput);
+    let seen = run.head.plan.contrasts.iter().map(|contrast| {
+        let comparison = &verdicts.contrast(contrast).unwrap().comparison;
+        format!("{} {:.3} {:?}", contrast.name, comparison.ratio, comparison.verdict)
+    });
+    expect!["both 1.049 Equivalent; b 1.100 Better"].assert_eq(&seen.collect::<Vec<_>>().join("; "));
+    assert!(verdicts.is_decided(&run.head.plan));
+    assert!(run.head.plan.cells.iter().all(|cell| verdicts.compared(cell).is_none()));
+    assert!(Verdicts::resolvable(&run, Metric::Goodput, 24).is_some());
 }

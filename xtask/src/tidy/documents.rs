@@ -9,14 +9,17 @@ use std::path::Path;
 const DEPENDENCIES: &str = "docs/decisions/dependencies.md";
 const PLAN_REFERENCE: &str = "docs/plan-reference.md";
 const PLAN_TEXT: &str = "crates/model/src/plan/text.rs";
-/// The part of it that reads loads.
-const LOAD_TEXT: &str = "crates/model/src/plan/text/load.rs";
-/// The part of it that reads servers.
-const SERVER_TEXT: &str = "crates/model/src/plan/text/server.rs";
-/// The part of it that reads changes to files.
-const CHANGES_TEXT: &str = "crates/model/src/plan/text/changes.rs";
-/// The part of it that reads pools of PHP.
-const PHP_TEXT: &str = "crates/model/src/plan/text/php.rs";
+/// The parts of it that know keys of their own.
+const PLAN_PARTS: [&str; 8] = [
+    "crates/model/src/plan/text/cells.rs",
+    "crates/model/src/plan/text/changes.rs",
+    "crates/model/src/plan/text/contrasts.rs",
+    "crates/model/src/plan/text/factors.rs",
+    "crates/model/src/plan/text/load.rs",
+    "crates/model/src/plan/text/php.rs",
+    "crates/model/src/plan/text/server.rs",
+    "crates/model/src/plan/text/sweep.rs",
+];
 const DIAGNOSIS: &str = "docs/diagnosis.md";
 const CAUSES: &str = "crates/diagnosis/src/cause.rs";
 
@@ -67,9 +70,7 @@ pub(super) fn plan_keys(tree: &Tree) -> Vec<Violation> {
         .flat_map(|row| markdown::code_words(row.cells[0]).map(|key| (table(row.heading), key, row.line)))
         .collect();
     let mut known: Vec<_> = keys(code).into_iter().map(|key| (source, key)).collect();
-    for (source, code) in
-        [SERVER_TEXT, LOAD_TEXT, CHANGES_TEXT, PHP_TEXT].into_iter().filter_map(|part| tree.file(part))
-    {
+    for (source, code) in PLAN_PARTS.iter().filter_map(|part| tree.file(part)) {
         known.extend(keys(code).into_iter().map(|key| (source, key)));
     }
     let mut found = Vec::new();

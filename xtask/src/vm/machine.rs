@@ -15,6 +15,7 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -89,6 +90,18 @@ impl Machine {
         let boots = self.boots();
         self.qmp.reset()?;
         self.await_boot(boots + 1)
+    }
+
+    /// Stops the guest's processor for so long, as a host does that is short of its own: nothing in the guest is told.
+    pub(super) fn hold(&mut self, length: Duration) -> anyhow::Result<()> {
+        self.qmp.stop()?;
+        thread::sleep(length);
+        self.qmp.go_on()
+    }
+
+    /// Wakes a guest that has been suspended to its memory.
+    pub(super) fn wake(&mut self) -> anyhow::Result<()> {
+        self.qmp.wake()
     }
 
     /// Ends it.
@@ -174,9 +187,14 @@ pub(super) fn lock(places: &Places) -> anyhow::Result<File> {
 }
 
 fn spawn(places: &Places, engine: Engine) -> anyhow::Result<Child> {
+    qemu(arguments(places, engine), &places.scratch())
+}
+
+/// QEMU, which the kernel kills when this process dies; `scratch` is where it puts what it needs for itself.
+pub(super) fn qemu(arguments: Vec<String>, scratch: &Path) -> anyhow::Result<Child> {
     let program = find_program("qemu-system-x86_64").context("no QEMU here: run `cargo xtask setup --vm`")?;
     let mut command = Command::new(program);
-    command.args(arguments(places, engine)).env("TMPDIR", places.scratch());
+    command.args(arguments).env("TMPDIR", scratch);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let parent = rustix::process::getpid();
     let prepare = move || {
@@ -239,7 +257,7 @@ fn arguments(places: &Places, engine: Engine) -> Vec<String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     /// Names the folder of the machine to the process that [`inner`] is meant for.
     const INNER: &str = "WEBDYNO_VM_TEST";

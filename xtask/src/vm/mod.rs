@@ -7,6 +7,7 @@ mod check;
 mod guest;
 mod image;
 mod initrd;
+mod kernels;
 mod machine;
 mod places;
 mod qmp;
@@ -16,7 +17,7 @@ use anyhow::{Context, bail};
 use guest::Guest;
 use machine::{Engine, Machine};
 use places::Places;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
@@ -58,9 +59,15 @@ enum Action {
     },
     /// Run the long checks that need a machine of their own, or those that are named
     Check {
-        /// storm, confinement, reboot, unit
+        /// storm, confinement, reboot, unit, clock, container
         #[arg(value_parser = clap::builder::PossibleValuesParser::new(check::names()))]
         names: Vec<String>,
+    },
+    /// Boot another kernel with webdyno alone, show what a watch says there, and keep the files it read
+    Kernel {
+        /// Its packages, as .deb files: the kernel, and its modules where they are apart
+        #[arg(required = true)]
+        packages: Vec<PathBuf>,
     },
     /// Delete the guest's disks and all that belongs to it
     Remove,
@@ -79,6 +86,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<ExitCode> {
         }
         Action::Copy { from, to } => copy(&places, from, to)?,
         Action::Check { names } => check::by_hand(&places, engine, names)?,
+        Action::Kernel { packages } => kernels::run(&places, packages)?,
         Action::Remove => remove(&places)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -47,6 +47,21 @@ impl Qmp {
         self.call(&json!({"execute": "system_reset"})).map(|_| ())
     }
 
+    /// Stops the processor.
+    pub(super) fn stop(&mut self) -> anyhow::Result<()> {
+        self.call(&json!({"execute": "stop"})).map(|_| ())
+    }
+
+    /// Goes on after a stop.
+    pub(super) fn go_on(&mut self) -> anyhow::Result<()> {
+        self.call(&json!({"execute": "cont"})).map(|_| ())
+    }
+
+    /// Presses the button that wakes a suspended machine.
+    pub(super) fn wake(&mut self) -> anyhow::Result<()> {
+        self.call(&json!({"execute": "system_wakeup"})).map(|_| ())
+    }
+
     /// Ends QEMU.
     pub(super) fn quit(&mut self) -> anyhow::Result<()> {
         self.call(&json!({"execute": "quit"})).map(|_| ())

@@ -110,6 +110,7 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
             end: RunEnd::Unfinished,
             server_cpus: Vec::new(),
             load_cpus: Vec::new(),
+            check: None,
         },
         target,
         preflight: 0,

@@ -2,6 +2,7 @@
 
 pub(crate) mod meant;
 pub(crate) mod operated;
+pub(crate) mod plain;
 mod replay;
 pub(crate) mod search;
 pub(crate) mod secret;
@@ -57,6 +58,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
             end: RunEnd::Unfinished,
             server_cpus: Vec::new(),
             load_cpus: flags.cpus.clone(),
+            check: None,
         },
         target: &meant.target,
         preflight: flags.preflight.min(flags.requests.unwrap_or(u64::MAX)),

@@ -7,19 +7,26 @@ use anyhow::{Context, bail, ensure};
 use monitor::{GroupDirs, Known, RootError, root_of};
 use std::path::{Component, Path, PathBuf};
 
-/// The directories of a group, named by its path below a hierarchy (`system.slice/apache2.service`) or by a whole path into one.
+/// What is typed for the group in which this very program runs: in a container mostly that with the container's limits.
+const OWN: &str = ".";
+
+/// The directories of a group, named by its path below a hierarchy (`system.slice/apache2.service`), by a whole path into one, or by [`OWN`].
 pub(super) fn group(typed: &str, proc_root: &Path) -> anyhow::Result<GroupDirs> {
-    let text = std::fs::read_to_string(proc_root.join("self/mountinfo")).unwrap_or_default();
-    let mounts: Vec<Mount> = text.lines().filter_map(Mount::of).collect();
-    ensure!(!mounts.is_empty(), "--cgroup {typed}: this machine has no control groups");
+    let text = |name: &str| std::fs::read_to_string(proc_root.join(name)).unwrap_or_default();
+    // Those that something else is mounted over are listed, too.
+    let mounts: Vec<Mount> = text("self/mountinfo").lines().filter_map(Mount::of).filter(Mount::is_seen).collect();
+    ensure!(!mounts.is_empty(), "--cgroup {typed}: no control groups are to be seen here");
     let below = mounts.iter().filter_map(|mount| Path::new(typed).strip_prefix(&mount.point).ok());
     // The longest mount point is the one meant: others may be above it.
     let name = below.min_by_key(|rest| rest.as_os_str().len());
     let name = name.unwrap_or_else(|| Path::new(typed.trim_start_matches('/')));
-    // A way up leads to directories that are no groups.
-    let is_below = !name.components().any(|part| part == Component::ParentDir);
+    let own = if typed == OWN { text("self/cgroup") } else { String::new() };
     let of = |has: &dyn Fn(&Mount) -> bool| {
-        let dir = mounts.iter().find(|mount| has(mount))?.point.join(name);
+        let mount = mounts.iter().find(|mount| has(mount))?;
+        let name = if typed == OWN { mount.own(&own)? } else { name.to_owned() };
+        let dir = mount.point.join(&name);
+        // A way up leads to directories that are no groups.
+        let is_below = !name.components().any(|part| part == Component::ParentDir);
         (is_below && dir.is_dir()).then_some(dir)
     };
     let unified = of(&|mount| mount.unified);
@@ -31,6 +38,7 @@ pub(super) fn group(typed: &str, proc_root: &Path) -> anyhow::Result<GroupDirs> 
     let dirs = GroupDirs { memory: v1("memory"), cpuacct: v1("cpuacct"), cpu: v1("cpu"), unified: unified.clone() };
     if dirs == GroupDirs::default() {
         let points: Vec<_> = mounts.iter().map(|mount| mount.point.display().to_string()).collect();
+        ensure!(typed != OWN, "--cgroup .: the group of this program is not to be seen below {}", points.join(", "));
         bail!("--cgroup {typed}: there is no such group; groups are directories below {}", points.join(", "));
     }
     Ok(dirs)
@@ -46,6 +54,8 @@ pub(super) fn lacks(typed: &str, dirs: &GroupDirs) -> Option<String> {
 
 /// A hierarchy of groups.
 struct Mount {
+    /// The group that is seen at the mount point.
+    root: PathBuf,
     point: PathBuf,
     /// v2.
     unified: bool,
@@ -63,9 +73,29 @@ impl Mount {
             "cgroup2" => true,
             _ => return None,
         };
-        let point = PathBuf::from(mount.split(' ').nth(4)?);
+        let mut mount = mount.split(' ').skip(3).map(PathBuf::from);
+        let (root, point) = (mount.next()?, mount.next()?);
         let controllers = kind.nth(1).filter(|_| !unified).unwrap_or_default();
-        Some(Mount { point, unified, controllers: controllers.split(',').map(str::to_owned).collect() })
+        Some(Mount { root, point, unified, controllers: controllers.split(',').map(str::to_owned).collect() })
+    }
+
+    fn is_seen(&self) -> bool {
+        self.point.is_dir()
+    }
+
+    /// The path below the mount point of the group that /proc/self/cgroup names: `4:memory:/web`, `0::/web`. Both it and the mounts' roots
+    /// are told from where the reader's namespace begins. `None` when that group is not below the mount.
+    fn own(&self, cgroup: &str) -> Option<PathBuf> {
+        let is_ours = |controllers: &str| {
+            if self.unified {
+                controllers.is_empty()
+            } else {
+                controllers.split(',').any(|it| self.controllers.iter().any(|own| own == it))
+            }
+        };
+        let mut lines = cgroup.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+        let (_, path) = lines.find(|(controllers, _)| is_ours(controllers))?;
+        Path::new(path).strip_prefix(&self.root).ok().map(Path::to_owned)
     }
 }
 
@@ -81,7 +111,8 @@ pub(super) struct Tree {
 /// The tree of a process, by its number, or of a server, by its name.
 pub(super) fn tree(typed: &str, proc_root: &Path) -> anyhow::Result<Tree> {
     if let Ok(pid) = typed.parse::<u32>() {
-        ensure!(proc_root.join(pid.to_string()).is_dir(), "--tree {typed}: there is no such process");
+        let hidden = unseen(proc_root);
+        ensure!(proc_root.join(pid.to_string()).is_dir(), "--tree {typed}: there is no such process{hidden}");
         return Ok(Tree { root: Some(pid), server: None });
     }
     let Some(server) = Known::named(typed) else {
@@ -93,6 +124,12 @@ pub(super) fn tree(typed: &str, proc_root: &Path) -> anyhow::Result<Tree> {
         Err(error) => return Err(error).with_context(|| format!("--tree {typed}")),
     };
     Ok(Tree { root, server: Some(server) })
+}
+
+/// What is said of a process that was not found where others cannot be seen: every /proc has a first process.
+pub(super) fn unseen(proc_root: &Path) -> &'static str {
+    let hides = !proc_root.join("1").exists() && proc_root.join("self/stat").exists();
+    if hides { " (here /proc shows only processes of one's own: hidepid)" } else { "" }
 }
 
 #[cfg(test)]
@@ -117,14 +154,23 @@ mod tests {
         check("21", Ok(Tree { root: Some(21), server: None }));
         check("99", Err("--tree 99: there is no such process"));
         check("nginx", Ok(Tree { root: None, server: Some(Known::Nginx) }));
+        let (hidden, of_one) =
+            (tempfile::tempdir().unwrap(), " (here /proc shows only processes of one's own: hidepid)");
+        FakeTree::new(hidden.path()).file("self/stat", "");
+        assert!(tree("99", hidden.path()).unwrap_err().to_string().ends_with(of_one));
         check("cat", Err("--tree takes the number of a process, apache, nginx or php-fpm, not \"cat\""));
     }
 
     /// A /proc whose mounts are these below a directory, and groups in them.
     fn groups(mounts: &[(&str, &str)], dirs: &[&str]) -> tempfile::TempDir {
+        groups_in("/", mounts, dirs)
+    }
+
+    /// The same, where `root` is what is mounted.
+    fn groups_in(root: &str, mounts: &[(&str, &str)], dirs: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         let line = |(point, kind): &(&str, &str)| {
-            format!("32 31 0:29 / {} rw,relatime shared:9 - {kind}\n", dir.path().join(point).display())
+            format!("32 31 0:29 {root} {} rw,relatime shared:9 - {kind}\n", dir.path().join(point).display())
         };
         let text: String = mounts.iter().map(line).collect();
         FakeTree::new(dir.path()).file("proc/self/mountinfo", &text);
@@ -140,6 +186,40 @@ mod tests {
         let expected = GroupDirs { memory: one(), cpuacct: one(), cpu: one(), unified: one() };
         for typed in ["web", "/web", &web.display().to_string()] {
             assert_eq!(group(typed, &dir.path().join("proc")).unwrap(), expected, "{typed}");
+        }
+    }
+
+    /// With a namespace of groups and without one, as container runtimes have it.
+    #[test]
+    fn the_own_group_is_that_of_each_hierarchy() {
+        let mounts = [("cg/memory", "cgroup cgroup rw,memory"), ("cg/unified", "cgroup2 cgroup2 rw")];
+        let own = |root: &str, cgroup: &str| {
+            let dir = groups_in(root, &mounts, &["cg/memory/in", "cg/unified"]);
+            FakeTree::new(dir.path()).file("proc/self/cgroup", cgroup);
+            let found = group(".", &dir.path().join("proc")).map_err(|error| error.to_string())?;
+            let below = |found: Option<PathBuf>| {
+                found.map(|found| found.strip_prefix(dir.path()).unwrap().display().to_string()).unwrap_or_default()
+            };
+            Ok((below(found.memory), below(found.unified)))
+        };
+        let check = |root: &str, cgroup: &str, memory: &str, unified: &str| {
+            let expected: Result<_, String> = Ok((memory.to_owned(), unified.to_owned()));
+            assert_eq!(own(root, cgroup), expected, "{root} {cgroup}");
+        };
+        check("/", "4:memory:/\n0::/\n", "cg/memory", "cg/unified");
+        check("/docker/7", "4:cpu,memory:/docker/7/in\n0::/docker/7\n", "cg/memory/in", "cg/unified");
+        // Somewhere else in one of them.
+        check("/docker/7", "4:memory:/docker/7\n0::/docker/70\n", "cg/memory", "");
+        let refusal = own("/../..", "4:memory:/\n0::/\n").unwrap_err();
+        assert!(refusal.starts_with("--cgroup .: the group of this program is not to be seen below "), "{refusal}");
+    }
+
+    #[test]
+    fn a_group_where_none_are_to_be_seen() {
+        let dir = groups(&[("cg", "cgroup2 cgroup2 rw")], &[]);
+        for typed in [".", "/", "web"] {
+            let refusal = group(typed, &dir.path().join("proc")).unwrap_err().to_string();
+            assert_eq!(refusal, format!("--cgroup {typed}: no control groups are to be seen here"));
         }
     }
 

@@ -1,8 +1,9 @@
 //! Which look becomes which row: looks come once a period, rows once a delay, and between two rows the last one may be drawn anew.
 //!
-//! Knows times and no numbers. Looks that come between two appointments, as in a storm, are no rows. An appointment that was
+//! Knows times and no other numbers. Looks that come between two appointments, as in a storm, are no rows. An appointment that was
 //! missed is made up for by the next look, however late: its row tells of all the time since the row before.
 
+use model::reading::{Look, Span};
 use model::{Nanos, SECOND};
 
 /// The appointments of a watch, and how far it is.
@@ -31,6 +32,16 @@ pub(super) struct Moment {
     pub(super) fixed: bool,
     /// How long after its appointment it came, in seconds, when that is worth telling.
     pub(super) late_s: Option<f64>,
+}
+
+impl Moment {
+    /// What is odd about the row that ends with `to`: that it came late, that the machine slept or its clock was set since the row before.
+    /// `gap` stands between a number and its unit.
+    pub(super) fn marks(self, from: Option<&Look>, to: &Look, gap: &str) -> Vec<String> {
+        let late = self.late_s.map(|late| format!("late {late:.1}{gap}s"));
+        let span = from.filter(|_| self.fixed).map(|from| Span { from: &from.reading, to: &to.reading });
+        late.into_iter().chain(span.map(|span| span.jumps().words(gap)).unwrap_or_default()).collect()
+    }
 }
 
 /// Later than this is late.
@@ -81,6 +92,7 @@ impl Beat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::reading::Column;
 
     /// Looks at so many milliseconds, and what becomes of each: `.` nothing, `u` an update, `F` a final row, with its lateness.
     fn check(delay: u64, last: Option<u64>, looks: &[u64], expected: &str) {
@@ -121,6 +133,24 @@ mod tests {
         let mut is_row =
             |at_ms: u64, late_ms: u64| beat.take(7 * SECOND + at_ms * 1_000_000, late_ms * 1_000_000).is_some();
         assert!(is_row(4700, 300) && is_row(5400, 0) && is_row(6800, 400) && is_row(7400, 0));
+    }
+
+    #[test]
+    fn a_final_row_tells_what_became_of_time() {
+        let look = |at_s: u64, boot_s: u64, wall_s: u64| {
+            let mut look = Look::empty(at_s * SECOND, 0);
+            look.reading.set(Column::BootNs, boot_s * SECOND);
+            look.reading.set(Column::WallNs, wall_s * SECOND);
+            look
+        };
+        let (from, to) = (look(1, 1, 1000), look(3, 23, 4622));
+        let check = |fixed, from: Option<&Look>, expected: &[&str]| {
+            let moment = Moment { fixed, late_s: fixed.then_some(0.96) };
+            assert_eq!(moment.marks(from, &to, ""), expected);
+        };
+        check(true, Some(&from), &["late 1.0s", "suspended 20.0s", "clock set by +3600.0s"]);
+        check(true, None, &["late 1.0s"]);
+        check(false, Some(&from), &[]);
     }
 
     #[test]

@@ -31,9 +31,7 @@ impl<'a> Lines<'a> {
         if !moment.fixed {
             return String::new();
         }
-        if let Some(late_s) = moment.late_s {
-            self.notes.push(format!("late {late_s:.1} s"));
-        }
+        self.notes.extend(moment.marks(self.from.as_ref(), look, " "));
         let tick = Tick {
             from: self.from.as_ref().map(sight),
             to: sight(look),

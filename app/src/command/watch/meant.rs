@@ -144,7 +144,8 @@ pub(super) fn meant_of(name: Name, flags: &WatchFlags, terminal: Terminal, there
     let tree = flags.tree.as_deref().filter(|_| is_here);
     let tree = tree.map(|tree| about::tree(tree, proc_root)).transpose()?.unwrap_or_default();
     if let (None, Some(name)) = (tree.root, tree.server.map(Known::name)) {
-        notes.push(format!("--tree {name}: no {name} runs here yet; dashes until one does"));
+        let hidden = about::unseen(proc_root);
+        notes.push(format!("--tree {name}: no {name} runs here yet{hidden}; dashes until one does"));
     }
     let named = |name: &String| Ok(NamedGroup { name: name.clone(), dirs: about::group(name, proc_root)? });
     let groups: Vec<_> = flags.groups.iter().filter(|_| is_here).map(named).collect::<anyhow::Result<_>>()?;

@@ -171,7 +171,7 @@ fn follow(following: &mut Following, follower: &mut Follower<'_>, interrupted: &
                     tell(format!("{lost} readings were overwritten before they could be shown"));
                 }
                 for look in &looks {
-                    if follower.hear(look, place::epoch_of(look.at_ns())).is_break() {
+                    if follower.hear(look, place::epoch_of(look)).is_break() {
                         return Ok(Exit::Done);
                     }
                 }

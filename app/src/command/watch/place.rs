@@ -4,7 +4,7 @@ use super::rows::{Machine, Size};
 use crate::flags::watch::Layout;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use model::{Nanos, SECOND};
+use model::reading::Look;
 use report::watch::Compat;
 use std::io::IsTerminal;
 
@@ -88,10 +88,9 @@ pub(super) fn epoch() -> f64 {
     Timestamp::now().as_nanosecond() as f64 / 1e9
 }
 
-/// Seconds since 1970 of an instant of the monotonic clock, as the clock on the wall stands now: it may have been set since.
-pub(super) fn epoch_of(at_ns: Nanos) -> f64 {
-    let ago = load::monotonic_ns().saturating_sub(at_ns);
-    epoch() - ago as f64 / SECOND as f64
+/// When a look was taken, seconds since 1970, as the clock on the wall stood then: it may have been set since.
+pub(super) fn epoch_of(look: &Look) -> f64 {
+    look.reading.epoch_s().unwrap_or_else(epoch)
 }
 
 /// The date as dstat writes it into its file.

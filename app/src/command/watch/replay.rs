@@ -54,14 +54,16 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
     follower.start(&recorded.head.notes);
     let mut pace = Pace::new(asked.extras.speed, place::terminal_size().is_some());
     for piece in &recorded.pieces {
-        let chunk = store.chunk(&recorded, piece)?;
+        let mut chunk = store.chunk(&recorded, piece)?;
         if chunk.lost > 0 {
             tell(format!("{} readings are missing here", chunk.lost));
         }
         chunk.notes.iter().for_each(tell);
-        follower.recorded = chunk.processes.into();
+        follower.recorded = std::mem::take(&mut chunk.processes).into();
         for look in &chunk.looks {
-            if !pace.wait(look, &interrupted) || follower.hear(look, chunk.anchor.epoch_s(look.at_ns())).is_break() {
+            let at_ns = look.at_ns();
+            let epoch = chunk.anchor_at(at_ns).epoch_s(at_ns);
+            if !pace.wait(look, &interrupted) || follower.hear(look, epoch).is_break() {
                 follower.end();
                 return Ok(Exit::Done);
             }

@@ -167,11 +167,12 @@ impl<'a> Rows<'a> {
 
     fn row(&self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>) -> String {
         let tick = self.tick(seen, wall);
+        let marks = moment.marks(self.from.as_ref(), seen.look, "");
         if self.is_vmstat() {
-            let late = moment.late_s.map_or_else(String::new, |late| format!(" late {late:.1}s"));
-            return vmstat::row(&tick) + &late + "\n";
+            let marks: String = marks.iter().map(|mark| format!(" {mark}")).collect();
+            return vmstat::row(&tick) + &marks + "\n";
         }
-        let row = self.screen.row(&tick, moment.fixed, moment.late_s);
+        let row = self.screen.row(&tick, moment.fixed, &marks);
         if self.meant.updates { row } else { row + "\n" }
     }
 

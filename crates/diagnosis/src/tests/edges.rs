@@ -170,6 +170,10 @@ fn overlaps() -> Vec<Scene> {
         queueing(0.95).counters(&rereads),
         calm().counters(&one_core).counters(&rereads),
         calm(),
+        queueing(0.3).held(4),
+        queueing(0.8).held(4),
+        queueing(0.95).held(4),
+        queueing(0.3).counters(&[(GroupCpuNs, 1.0e9)]).held(4),
         calm().load(10, 20.0).counters(&thrash).before(&[(GroupAnon, 12 << 20)]).levels(&[(GroupAnon, 195 << 20)]),
     ]
 }
@@ -208,6 +212,10 @@ fn what_remains_of_an_overlap() {
         file-cache-thrash |  | 
         file-cache-thrash |  | 
         offered-concurrency |  | 
+        keep-alive-held |  | 
+        keep-alive-held |  | 
+        keep-alive-held | cpu-bound | 
+        keep-alive-held |  | 
         memory-thrash | worker-limit-too-high -> memory-thrash | not-cpu-waiting
     "#]]
     .assert_eq(&remains);

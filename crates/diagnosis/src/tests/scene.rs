@@ -1,6 +1,7 @@
 //! A trial built from a few numbers: idle readings, a load with steady counters and levels, idle readings again.
 
 use model::SECOND;
+use model::check::{Check, Door, Kind, Running, Summit};
 use model::latency::Latency;
 use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult, Unanswered};
 use model::plan::{Options, parse};
@@ -30,6 +31,7 @@ pub(super) struct Scene {
     levels: BTreeMap<Column, u64>,
     before: BTreeMap<Column, u64>,
     rows: Option<(Vec<Reading>, std::ops::Range<u64>)>,
+    held: u64,
 }
 
 impl Scene {
@@ -50,6 +52,7 @@ impl Scene {
             levels: BTreeMap::new(),
             before: BTreeMap::new(),
             rows: None,
+            held: 0,
         }
     }
 
@@ -111,6 +114,11 @@ impl Scene {
         self
     }
 
+    /// A check of a prefork of which idle connections hold so many workers.
+    pub(super) fn held(self, held: u64) -> Scene {
+        Scene { held, ..self }
+    }
+
     /// Readings as they are, and the seconds in which the load was on.
     pub(super) fn rows(self, rows: Vec<Reading>, load: std::ops::Range<u64>) -> Scene {
         Scene { rows: Some((rows, load)), ..self }
@@ -132,6 +140,7 @@ impl Scene {
             load: Some(self.load_result(&load)),
             rate: None,
             probe: None,
+            door: (self.held > 0).then(|| Door { others: self.held, idle: self.held, ..Door::default() }),
             readings,
             notes: vec![],
             status: Vec::new(),
@@ -213,6 +222,19 @@ impl Scene {
             end: RunEnd::Complete,
             server_cpus: (0..self.server_cpus).collect(),
             load_cpus: (self.server_cpus..self.cpus).filter(|_| self.server_cpus > 0).collect(),
+            check: (self.held > 0).then(|| {
+                let running = Running { kind: Kind::ApachePrefork, ..Running::default() };
+                let summit = Summit::Plateau;
+                Box::new(Check {
+                    budget_ns: 0,
+                    running,
+                    page: None,
+                    before: None,
+                    after: vec![],
+                    summit,
+                    climb: vec![],
+                })
+            }),
         }
     }
 }

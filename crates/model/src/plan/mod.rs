@@ -5,6 +5,7 @@
 mod body;
 mod changes;
 mod check;
+mod design;
 mod load;
 mod log;
 mod php;
@@ -15,6 +16,7 @@ mod text;
 pub use body::Body;
 pub use changes::{Changes, Edit, FileChange, Sysctl};
 pub use check::{Check, CheckError, Comparison, Test};
+pub use design::{Alias, Contrast, Design, Effect, Factor, Over, Part, Sweep, SweepPoint};
 pub use load::{
     Arrivals, ClientCertificate, HttpVersion, LoadSpec, Pace, RequestSpec, SECRET, SessionSpec, Stage, Timetable,
     TlsSpec, TlsVersion, Verify, is_secret,
@@ -62,6 +64,15 @@ pub struct Plan {
     pub loads: Vec<LoadSpec>,
     /// What is compared; the baseline is one of them, and a second copy of it is the A/A cell when asked for.
     pub cells: Vec<Cell>,
+    /// The questions that the plan asks, when they are others than how each cell compares with the baseline.
+    #[serde(default)]
+    pub contrasts: Vec<Contrast>,
+    /// The factors that the cells are combinations of, if they are.
+    #[serde(default)]
+    pub design: Option<Design>,
+    /// The number that grows from cell to cell, if one does.
+    #[serde(default)]
+    pub sweep: Option<Sweep>,
     /// Instead of repeating the one cell as it is, search for the highest rate that it sustains.
     #[serde(default)]
     pub search: Option<RateSearch>,

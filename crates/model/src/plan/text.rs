@@ -1,25 +1,34 @@
 //! What the user wrote: TOML to a [`Plan`], or one sentence with file, line and key.
 //!
-//! Here is what may be written and what it means, in `load` that of loads. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
+//! Here is what may be written and what it means; in `load` that of loads, in `cells` what is compared, which `factors` or `sweep` may
+//! derive and `contrasts` asks about. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
 //! the user's words, `parameters` fills in `${name}` before anything else, and `measure` is text with a unit.
 
+mod cells;
 mod changes;
 mod complaint;
+mod contrasts;
+mod factors;
 mod load;
 mod measure;
 mod parameters;
 mod php;
 mod server;
 mod source;
+mod sweep;
 
+use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
+use self::contrasts::ContrastText;
+use self::factors::{DesignText, FactorText};
 pub use self::load::parse_mix;
 use self::load::{LoadText, load_meant};
 use self::measure::{Duration, Size};
 use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
 use self::source::Source;
-use super::{Build, Cell, Confinement, Guards, LoadSpec, Php, Plan, Role, SECRET, Variant, Warmup};
+use self::sweep::SweepText;
+use super::{Build, Confinement, Guards, Php, Plan, SECRET, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -137,6 +146,12 @@ struct Written {
     #[serde(default)]
     cell: Vec<CellText>,
     #[serde(default)]
+    contrast: Vec<Spanned<ContrastText>>,
+    #[serde(default)]
+    factors: BTreeMap<String, Spanned<FactorText>>,
+    design: Option<Spanned<DesignText>>,
+    sweep: Option<Spanned<SweepText>>,
+    #[serde(default)]
     warmup: WarmupText,
     #[serde(default)]
     cooldown: CooldownText,
@@ -185,14 +200,6 @@ struct VariantText {
     ini: BTreeMap<String, Spanned<toml::Value>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CellText {
-    name: Option<Spanned<String>>,
-    variant: Spanned<String>,
-    load: Spanned<String>,
-}
-
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct WarmupText {
@@ -226,6 +233,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         source.file.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
     });
     let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
+    let setting = written.server.setting();
     let server = server_meant(source, written.server, written.confine.as_ref())?;
     let variants = variants(source, written.variant, server.php())?;
     let changes = changes_meant(source, files, sysctl)?;
@@ -237,7 +245,17 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     if loads.is_empty() {
         return Err(source.at(load_span, "load", "give at least one [load.NAME]"));
     }
-    let cells = cells(source, &written.cell, written.baseline.as_ref(), written.aa, &variants, &loads)?;
+    let margin = source.share(written.margin.as_ref(), "margin", 0.02)?;
+    let wanted = cells::Wanted {
+        cells: &written.cell,
+        factors: written.factors,
+        design: written.design,
+        sweep: written.sweep,
+        setting,
+    };
+    let mut made = cells::made(source, wanted, variants, loads, margin)?;
+    let cells = made.with_roles(source, written.baseline.as_ref(), written.aa)?;
+    made.contrasts.extend(contrasts::meant(source, &written.contrast, &cells, &made.contrasts, margin)?);
     let budget_ns = match (options.budget_ns, &written.budget) {
         (None, None) => None,
         (Some(budget), _) => Some(budget),
@@ -254,9 +272,12 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         changes,
         confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
         split: written.placement.split,
-        variants: variants.into_iter().map(|(variant, _)| variant).collect(),
-        loads,
+        variants: made.variants,
+        loads: made.loads,
         cells,
+        contrasts: made.contrasts,
+        design: made.design,
+        sweep: made.sweep,
         search: None,
         blocks: if options.quick { blocks.min(3) } else { blocks },
         until_decided,
@@ -271,7 +292,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
             host_memory: source.share(written.guards.host_memory.as_ref(), "guards.host_memory", 0.05)?,
         },
         confidence: confidence_meant(source, written.confidence.as_ref())?,
-        margin: source.share(written.margin.as_ref(), "margin", 0.02)?,
+        margin,
     })
 }
 
@@ -314,93 +335,6 @@ fn in_order<T>(tables: BTreeMap<String, Spanned<T>>) -> impl Iterator<Item = (St
     let mut tables: Vec<_> = tables.into_iter().collect();
     tables.sort_by_key(|(_, table)| table.span().start);
     tables.into_iter()
-}
-
-/// The cells, with the baseline's second copy if `aa`.
-fn cells(
-    source: &Source<'_>,
-    written: &[CellText],
-    baseline: Option<&Spanned<String>>,
-    aa: bool,
-    variants: &[(Variant, Range<usize>)],
-    loads: &[LoadSpec],
-) -> Result<Vec<Cell>, PlanError> {
-    let mut cells =
-        if written.is_empty() { all_pairs(variants, loads) } else { written_pairs(source, written, variants, loads)? };
-    let index = match baseline {
-        None => 0,
-        Some(name) => cells.iter().position(|(cell, _)| cell.name == *name.get_ref()).ok_or_else(|| {
-            let known = names(cells.iter().map(|(cell, _)| &cell.name));
-            source.at(name.span(), "baseline", &format!("no cell `{}`; there is {known}", name.get_ref()))
-        })?,
-    };
-    cells[index].0.role = Role::Baseline;
-    if aa {
-        let (first, place) = cells[index].clone();
-        let again = Cell { name: format!("{} (A/A)", first.name), role: Role::Again, ..first };
-        cells.insert(index + 1, (again, place));
-    }
-    for (i, (cell, place)) in cells.iter().enumerate() {
-        if let Some((other, other_place)) = cells[..i].iter().find(|(other, _)| other.name == cell.name) {
-            // The name of the second copy is not the user's: the other one is to blame.
-            let place = if cell.role == Role::Again { other_place } else { place };
-            let aa = [cell, other].iter().any(|cell| cell.role == Role::Again);
-            let why = if aa { ", one of them the baseline's second copy" } else { "" };
-            let what = format!("two cells would be called `{}`{why}; choose another name", cell.name);
-            return Err(source.at(place.clone(), "cell.name", &what));
-        }
-    }
-    Ok(cells.into_iter().map(|(cell, _)| cell).collect())
-}
-
-/// The cells that the plan lists, each with its place in the text.
-fn written_pairs(
-    source: &Source<'_>,
-    written: &[CellText],
-    variants: &[(Variant, Range<usize>)],
-    loads: &[LoadSpec],
-) -> Result<Vec<(Cell, Range<usize>)>, PlanError> {
-    let pair = |text: &CellText| {
-        let (variant, load) = (text.variant.get_ref(), text.load.get_ref());
-        if !variants.iter().any(|(v, _)| v.name == *variant) {
-            let known = names(variants.iter().map(|(v, _)| &v.name));
-            return Err(source.at(
-                text.variant.span(),
-                "cell.variant",
-                &format!("no variant `{variant}`; there is {known}"),
-            ));
-        }
-        if !loads.iter().any(|l| l.name == *load) {
-            let known = names(loads.iter().map(|l| &l.name));
-            return Err(source.at(text.load.span(), "cell.load", &format!("no load `{load}`; there is {known}")));
-        }
-        let (name, place) = match &text.name {
-            Some(name) => (name.get_ref().clone(), name.span()),
-            None => (cell_name(variant, load, variants.len(), loads.len()), text.variant.span()),
-        };
-        let (variant, load) = (variant.clone(), load.clone());
-        Ok((Cell { name, variant, load, role: Role::Candidate }, place))
-    };
-    written.iter().map(pair).collect()
-}
-
-/// Every variant under every load, each with its variant's place in the text.
-fn all_pairs(variants: &[(Variant, Range<usize>)], loads: &[LoadSpec]) -> Vec<(Cell, Range<usize>)> {
-    let pair = |(variant, place): &(Variant, Range<usize>), load: &LoadSpec| {
-        let name = cell_name(&variant.name, &load.name, variants.len(), loads.len());
-        let (variant, load) = (variant.name.clone(), load.name.clone());
-        (Cell { name, variant, load, role: Role::Candidate }, place.clone())
-    };
-    variants.iter().flat_map(|variant| loads.iter().map(move |load| pair(variant, load))).collect()
-}
-
-/// A cell's name among so many variants and loads: what tells it from the others.
-fn cell_name(variant: &str, load: &str, variants: usize, loads: usize) -> String {
-    match (variants, loads) {
-        (_, 1) => variant.to_owned(),
-        (1, _) => load.to_owned(),
-        _ => format!("{variant}, {load}"),
-    }
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> String {

@@ -86,6 +86,14 @@ mod tests {
         );
     }
 
+    /// As on machines whose kernel could give out very many interrupts.
+    #[test]
+    fn what_comes_after_a_very_long_line_is_read_too() {
+        use Column::*;
+        let text = format!("cpu  1\nintr 5{}\nctxt 7\nprocs_blocked 2\n", " 0".repeat(300_000));
+        check(&[("stat", &text)], open_stat, &[(CpuUser, 1), (Interrupts, 5), (ContextSwitches, 7), (Blocked, 2)]);
+    }
+
     #[test]
     fn nonsense_fills_nothing() {
         check(&[("stat", "cpu  a -2\nctxt many\n"), ("loadavg", "high 1. 1.234\n")], open, &[]);

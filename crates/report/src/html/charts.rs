@@ -4,13 +4,12 @@ use super::plot::{Axis, Line, legend, number, plot};
 use crate::escape::Html;
 use crate::language::Catalogue;
 use crate::view::table::{percent, ratio};
-use crate::view::{CellView, LatencyView, PanelView, TrialView, View};
+use crate::view::{CellView, ComparisonView, LatencyView, PanelView, SweepView, TrialView, View};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Ratios to the baseline on one logarithmic axis; empty when nothing was compared.
-pub(super) fn forest(view: &View, words: &Catalogue) -> String {
-    let compared: Vec<_> = view.cells.iter().filter_map(|cell| Some((cell, cell.comparison.as_ref()?))).collect();
+/// Ratios by name on one logarithmic axis; empty when nothing was compared.
+pub(super) fn forest(view: &View, compared: &[(&str, &ComparisonView)], words: &Catalogue) -> String {
     if compared.is_empty() {
         return String::new();
     }
@@ -25,7 +24,7 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
     let at = |value: f64| axis.place(value) * 100.0;
     let (band_low, band_high) = (at(1.0 / (1.0 + view.run.margin)), at(1.0 + view.run.margin));
     let mut out = String::from("<div class=\"forest\">");
-    for (cell, comparison) in compared {
+    for (name, comparison) in compared {
         let verdict = comparison.verdict.id.trim_start_matches("verdict-");
         let range = match (comparison.low, comparison.high) {
             (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
@@ -35,7 +34,7 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
             out,
             "<div class=\"row v-{verdict}\"><div class=\"name\">{}</div><div class=\"strip\" aria-hidden=\"true\">\
              <i class=\"band\" style=\"left:{band_low:.2}%;width:{:.2}%\"></i><i class=\"one\" style=\"left:{:.2}%\"></i>",
-            Html(&cell.name),
+            Html(name),
             band_high - band_low,
             at(1.0)
         );
@@ -63,7 +62,11 @@ pub(super) fn forest(view: &View, words: &Catalogue) -> String {
     }
     out.push_str("</div><div class=\"figure\"></div></div></div>");
     out.push_str(&forest_legend(view, words));
-    let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&words.word("forest-caption")));
+    let _ = write!(
+        out,
+        "<p class=\"caption\">{}</p>",
+        Html(&words.word(if view.contrasts.is_empty() { "forest-caption" } else { "contrasts-caption" }))
+    );
     out
 }
 
@@ -104,6 +107,29 @@ fn forest_axis(low: f64, high: f64) -> Axis {
         high: reach.exp().max(ticks[ticks.len() - 1]),
         ticks: ticks.into_iter().map(|tick| (tick, format!("×{}", number(tick)))).collect(),
     }
+}
+
+/// Throughput against what grows, measured and by the law.
+pub(super) fn sweep(sweep: &SweepView, words: &Catalogue) -> String {
+    let measured: Vec<(f64, Option<f64>)> =
+        sweep.points.iter().map(|point| (point.value as f64, point.good_per_s)).collect();
+    let values = || sweep.points.iter().map(|point| point.value as f64);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(1.0, f64::max));
+    let most = measured.iter().chain(&sweep.curve).filter_map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let y = Axis::from_zero(most);
+    let x = if high / low >= 8.0 { Axis::logarithmic(low, high, number) } else { Axis::from_zero(high) };
+    let (by_trials, by_law) = (words.word("sweep-measured"), words.word("sweep-by-law"));
+    let mut lines = vec![Line { label: &by_trials, style: 0, points: measured }];
+    if !sweep.curve.is_empty() {
+        lines.push(Line { label: &by_law, style: 1, points: sweep.curve.clone() });
+    }
+    let title = words.say("sweep-axes", &[("over", sweep.over.as_str().into())]).text;
+    format!(
+        "<figure><figcaption>{}{}</figcaption>{}</figure>",
+        Html(&title),
+        legend(lines.iter().map(|line| (line.style, line.label))),
+        plot("tall", &title, &x, &y, &lines)
+    )
 }
 
 /// The percentiles that the latency plot names on its axis.

@@ -20,8 +20,10 @@ pub fn render(view: &View) -> String {
     let sections = [
         page.header(),
         page.warnings(),
-        page.section("section-table", &page.table(&view.table)),
+        page.section("section-table", &page.table(&view.table, &view.cells)),
         page.section("section-comparison", &page.comparison()),
+        page.section("section-contrasts", &page.contrasts()),
+        page.section("section-sweep", &page.sweep()),
         page.section("section-metrics", &page.metrics()),
         page.section("section-diagnosis", &page.diagnoses()),
         page.section("section-latency", &page.latency()),
@@ -94,18 +96,21 @@ impl Page<'_> {
         format!("<aside aria-label=\"{heading}\">\n<h2>{heading}</h2>\n{}</aside>\n", items(&self.view.warnings))
     }
 
-    fn table(&self, table: &Table) -> String {
-        let mut out =
-            format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{}</th>", self.word("label-cell"));
-        for (head, cell) in table.heads.iter().zip(&self.view.cells) {
-            let _ = write!(out, "<th scope=\"col\">{}{}</th>", Html(head), self.badge(cell));
+    /// A table whose columns are those cells, or something else when there are none.
+    fn table(&self, table: &Table, cells: &[CellView]) -> String {
+        let corner = if cells.is_empty() { String::new() } else { self.word("label-cell") };
+        let mut out = format!("<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">{corner}</th>");
+        for (column, head) in table.heads.iter().enumerate() {
+            let badge = cells.get(column).map(|cell| self.badge(cell)).unwrap_or_default();
+            let _ = write!(out, "<th scope=\"col\">{}{badge}</th>", Html(head));
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         for row in &table.rows {
             let kind = format!("{:?}", row.kind).to_ascii_lowercase();
             let _ = write!(out, "<tr class=\"{kind}\"><th scope=\"row\">{}</th>", Html(&row.label));
-            for (figure, cell) in row.figures.iter().zip(&self.view.cells) {
-                let class = if row.kind == RowKind::Verdict { verdict_class(cell) } else { String::new() };
+            for (column, figure) in row.figures.iter().enumerate() {
+                let cell = cells.get(column).filter(|_| row.kind == RowKind::Verdict);
+                let class = cell.map(verdict_class).unwrap_or_default();
                 let _ = write!(out, "<td{class}>{}</td>", Html(figure));
             }
             out.push_str("</tr>\n");
@@ -119,14 +124,14 @@ impl Page<'_> {
 
     /// What else the cells were measured by; nothing without a comparison.
     fn metrics(&self) -> String {
-        if self.view.metrics.rows.is_empty() { String::new() } else { self.table(&self.view.metrics) }
+        if self.view.metrics.rows.is_empty() { String::new() } else { self.table(&self.view.metrics, &self.view.cells) }
     }
 
     /// The distributions, and where the time of a request goes; nothing without a good answer.
     fn latency(&self) -> String {
         let mut out = charts::latency(&self.view.cells, &self.words);
         if !out.is_empty() {
-            out.push_str(&self.table(&self.view.phases));
+            out.push_str(&self.table(&self.view.phases, &self.view.cells));
         }
         out
     }
@@ -141,7 +146,11 @@ impl Page<'_> {
     }
 
     fn comparison(&self) -> String {
-        let mut out = charts::forest(self.view, &self.words);
+        if !self.view.contrasts.is_empty() {
+            return String::new();
+        }
+        let rows = self.view.cells.iter().filter_map(|cell| Some((cell.name.as_str(), cell.comparison.as_ref()?)));
+        let mut out = charts::forest(self.view, &rows.collect::<Vec<_>>(), &self.words);
         if out.is_empty() {
             return out;
         }
@@ -155,10 +164,49 @@ impl Page<'_> {
             out.push_str("</li>");
         }
         out.push_str("</ul>");
-        for sentence in self.view.noise_floor.iter().chain(&self.view.judging) {
-            let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&sentence.text));
+        out.push_str(&captions(self.view.about_comparisons()));
+        out
+    }
+
+    /// The plan's questions, answered, below the noise that they stand out of.
+    fn contrasts(&self) -> String {
+        let view = self.view;
+        let again = view.cells.iter().filter_map(|cell| Some((cell.name.as_str(), cell.comparison.as_ref()?)));
+        let asked = view.contrasts.iter().filter_map(|it| Some((it.name.as_str(), it.comparison.as_ref()?)));
+        if view.contrasts.is_empty() {
+            return String::new();
+        }
+        let mut out = charts::forest(view, &again.chain(asked).collect::<Vec<_>>(), &self.words);
+        out.push_str("<ul class=\"sentences\">");
+        for contrast in &view.contrasts {
+            let comparison = contrast.comparison.as_ref();
+            let none = self.words.word("contrast-none");
+            let told = comparison.map_or(none.as_str(), |comparison| comparison.sentence.text.as_str());
+            let sides = contrast.sides.iter().map(|sides| format!(" ({})", Html(&sides.text))).collect::<String>();
+            let _ = write!(out, "<li><b>{}</b>{sides}: {}", Html(&contrast.name), Html(told));
+            let warnings = comparison.into_iter().flat_map(|comparison| &comparison.warnings);
+            let warnings: Vec<Sentence> = contrast.aliases.iter().chain(warnings).cloned().collect();
+            if !warnings.is_empty() {
+                out.push_str(&items(&warnings));
+            }
+            out.push_str("</li>");
+        }
+        out.push_str("</ul>");
+        let design = view.design.iter().flat_map(|design| &design.sentences);
+        out.push_str(&captions(design.chain(view.about_comparisons())));
+        if view.answers.rows.len() > 3 {
+            out.push_str(&self.table(&view.answers, &[]));
         }
         out
+    }
+
+    /// Throughput against what grows: a picture, the table, what it means.
+    fn sweep(&self) -> String {
+        let Some(sweep) = &self.view.sweep else { return String::new() };
+        let sentences: String =
+            sweep.sentences.iter().map(|sentence| format!("<li>{}</li>", Html(&sentence.text))).collect();
+        let (picture, table) = (charts::sweep(sweep, &self.words), self.table(&sweep.table, &[]));
+        format!("{picture}<ul class=\"sentences\">{sentences}</ul>{table}")
     }
 
     fn diagnoses(&self) -> String {
@@ -296,6 +344,10 @@ impl Page<'_> {
             Html(&run.plan_text)
         )
     }
+}
+
+fn captions<'a>(sentences: impl Iterator<Item = &'a Sentence>) -> String {
+    sentences.map(|sentence| format!("<p class=\"caption\">{}</p>", Html(&sentence.text))).collect()
 }
 
 fn items(sentences: &[Sentence]) -> String {

@@ -7,7 +7,7 @@ pub(crate) mod layout;
 pub(crate) mod page;
 pub(crate) mod paint;
 
-use crate::view::{CellView, View};
+use crate::view::{CellView, ComparisonView, ContrastView, View};
 use page::Page;
 use paint::Tone;
 use std::collections::BTreeMap;
@@ -38,6 +38,8 @@ pub fn render(view: &View, look: Look) -> String {
     page.sentences("section-warnings", Tone::Warning, &view.warnings);
     page.table(view);
     page.comparisons(view);
+    page.contrasts(view);
+    page.sweep(view);
     page.metrics(view);
     page.diagnoses(view);
     page.settings(view);
@@ -68,7 +70,8 @@ impl Page {
 
     fn comparisons(&mut self, view: &View) {
         let compared = || view.cells.iter().filter_map(|cell| Some((cell, cell.comparison.as_ref()?)));
-        if compared().next().is_none() {
+        // Where the plan asks by name, the only cell compared is the A/A cell, and its sentence is below.
+        if compared().next().is_none() || !view.contrasts.is_empty() {
             return;
         }
         self.section("section-comparison");
@@ -76,9 +79,60 @@ impl Page {
             self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, comparison.sentence.text));
             comparison.warnings.iter().for_each(|warning| self.paragraph("    ! ", Tone::Warning, &warning.text));
         }
-        for sentence in view.noise_floor.iter().chain(&view.judging) {
+        self.judging(view);
+    }
+
+    fn judging(&mut self, view: &View) {
+        for sentence in view.about_comparisons() {
             self.paragraph("  ", Tone::Quiet, &sentence.text);
         }
+    }
+
+    /// The plan's questions, answered, and what its design cannot tell apart.
+    fn contrasts(&mut self, view: &View) {
+        if view.contrasts.is_empty() {
+            return;
+        }
+        self.section("section-contrasts");
+        for contrast in &view.contrasts {
+            let comparison = contrast.comparison.as_ref();
+            let none = self.words.word("contrast-none");
+            let told = comparison.map_or(none.as_str(), |comparison| comparison.sentence.text.as_str());
+            self.paragraph("  ", Tone::Plain, &format!("{}: {told}", self.who(contrast)));
+            let warnings = comparison.into_iter().flat_map(|comparison| &comparison.warnings);
+            for warning in contrast.aliases.iter().chain(warnings) {
+                self.paragraph("    ! ", Tone::Warning, &warning.text);
+            }
+        }
+        for sentence in view.design.iter().flat_map(|design| &design.sentences) {
+            self.paragraph("  ", Tone::Quiet, &sentence.text);
+        }
+        self.judging(view);
+        if view.answers.rows.len() > 3 {
+            self.line("");
+            let verdicts: Vec<Tone> = view.contrasts.iter().map(|it| tone(it.comparison.as_ref())).collect();
+            self.out.push_str(&layout::table(&view.answers, self.width, self.paint, &verdicts));
+            view.answers.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
+        }
+    }
+
+    fn who(&self, contrast: &ContrastView) -> String {
+        match &contrast.sides {
+            None => contrast.name.clone(),
+            Some(sides) => {
+                let arguments = [("text", contrast.name.as_str().into()), ("detail", sides.text.as_str().into())];
+                self.words.say("with-detail", &arguments).text
+            }
+        }
+    }
+
+    /// Throughput against what grows, and the law of it.
+    fn sweep(&mut self, view: &View) {
+        let Some(sweep) = &view.sweep else { return };
+        self.section("section-sweep");
+        self.out.push_str(&layout::table(&sweep.table, self.width, self.paint, &[]));
+        sweep.sentences.iter().for_each(|sentence| self.paragraph("  ", Tone::Plain, &sentence.text));
+        sweep.table.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
     }
 
     fn metrics(&mut self, view: &View) {
@@ -148,7 +202,11 @@ impl Page {
 }
 
 fn verdict_tone(cell: &CellView) -> Tone {
-    match cell.comparison.as_ref().map(|comparison| comparison.verdict.id.as_str()) {
+    tone(cell.comparison.as_ref())
+}
+
+fn tone(comparison: Option<&ComparisonView>) -> Tone {
+    match comparison.map(|comparison| comparison.verdict.id.as_str()) {
         Some("verdict-better") => Tone::Good,
         Some("verdict-worse") => Tone::Bad,
         _ => Tone::Quiet,

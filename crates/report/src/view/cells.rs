@@ -1,27 +1,22 @@
 //! The cells: what was set, what came out, how it compares, what limited it.
 
 use crate::language::{Catalogue, Sentence};
+use crate::view::compared::of_cell;
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
-use crate::view::run::comparison_warning;
-use crate::view::table::{percent, ratio};
 use crate::view::{
-    CellView, ComparisonView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView,
-    doubts, sent,
+    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, sent,
 };
-use diagnosis::{Diagnosis, Finding, Quantity, Unit};
+use diagnosis::{Diagnosis, Finding, Numbers, Quantity, Unit};
 use model::latency::Latency;
 use model::load::{Counts, Failure, LoadResult, Quantile, Unanswered, percentile_of};
-use model::plan::{Cell, Plan, Role};
+use model::plan::{Cell, Role};
 use model::run::Run;
 use model::statistic::Statistic;
-use stats::{Verdict, Warning};
 use std::collections::{BTreeMap, BTreeSet};
-use verdicts::Compared;
 
-pub(crate) fn views(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<CellView> {
-    let others = Others::of(run);
-    run.head.plan.cells.iter().map(|cell| view(run, cell, judged, &others, words)).collect()
+pub(crate) fn views(run: &Run, judged: &Judged, others: &Others, words: &Catalogue) -> Vec<CellView> {
+    run.head.plan.cells.iter().map(|cell| view(run, cell, judged, others, words)).collect()
 }
 
 fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalogue) -> CellView {
@@ -60,7 +55,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalo
         failures: failures(&counts, &examples, words),
         in_flight: loads.iter().map(|load| load.in_flight).sum(),
         retries: counts.retries,
-        comparison: judged.compared(cell).map(|compared| comparison_view(compared, cell, plan, words)),
+        comparison: judged.compared(cell).map(|compared| of_cell(compared, cell, plan, words)),
         metrics: others.views(run, cell, words),
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
@@ -146,58 +141,6 @@ fn statuses(counts: &Counts) -> String {
     others.map(|(status, n)| format!("{status}: {n}")).collect::<Vec<_>>().join(", ")
 }
 
-/// More missing blocks than this are not counted: nobody makes them, and an estimate that far ahead is a guess.
-const MOST_MISSING: u32 = 100;
-
-fn comparison_view(compared: &Compared, cell: &Cell, plan: &Plan, words: &Catalogue) -> ComparisonView {
-    let Compared { comparison, unanswered } = compared;
-    let verdict = match comparison.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive { .. } => "inconclusive",
-    };
-    let mut arguments = vec![("ratio", ratio(comparison.ratio).into()), ("blocks", comparison.blocks.into())];
-    let result = match comparison.interval {
-        Some(interval) => {
-            arguments.push(("low", ratio(interval.low).into()));
-            arguments.push(("high", ratio(interval.high).into()));
-            arguments.push(("confidence", percent(plan.confidence).into()));
-            words.say("compared", &arguments)
-        }
-        None if comparison.ratio > 0.0 => words.say("compared-once", &arguments),
-        None => {
-            let arguments = [("ratio", ratio(comparison.ratio).into()), ("blocks", unanswered.into())];
-            words.say("compared-unanswered", &arguments)
-        }
-    };
-    let judgement = match comparison.verdict {
-        // The A/A cell is there to measure the noise; nobody waits for it to be conclusive.
-        Verdict::Inconclusive { more_blocks: Some(n) } if cell.role != Role::Again => {
-            let id = if n > MOST_MISSING { "verdict-inconclusive-many" } else { "verdict-inconclusive-more" };
-            words.say(id, &[("blocks", n.min(MOST_MISSING).into())])
-        }
-        _ => words.say(&format!("verdict-{verdict}-long"), &[("margin", percent(plan.margin).into())]),
-    };
-    let dropped = (comparison.ratio > 0.0 && *unanswered > 0).then(|| {
-        let of = unanswered + comparison.blocks;
-        words.say("warn-unanswered", &[("blocks", unanswered.into()), ("of", of.into())])
-    });
-    let own = |warning: &&Warning| !matches!(warning, Warning::AgainDiffers { .. });
-    let doubtful = comparison.warnings.iter().filter(own).filter_map(|warning| comparison_warning(warning, words));
-    ComparisonView {
-        ratio: comparison.ratio,
-        low: comparison.interval.map(|interval| interval.low),
-        high: comparison.interval.map(|interval| interval.high),
-        blocks: comparison.blocks,
-        blocks_unanswered: *unanswered,
-        verdict: words.say(&format!("verdict-{verdict}"), &[]),
-        sentence: words
-            .say("compared-and-judged", &[("compared", result.text.into()), ("judgement", judgement.text.into())]),
-        warnings: dropped.into_iter().chain(doubtful).collect(),
-    }
-}
-
 fn same_as_baseline(run: &Run, cell: &Cell, judged: &Judged, words: &Catalogue) -> Option<Sentence> {
     let baseline = run.head.plan.baseline();
     let (own, other) = (judged.cell(run, cell)?, judged.cell(run, baseline)?);
@@ -281,6 +224,19 @@ fn finding_view(
         advice: words.has(&advice).then(|| words.say(&advice, &[])),
         evidence: Quantity::ALL.iter().filter_map(evidence).collect(),
     }
+}
+
+/// Numbers that stand alone, each with its label.
+pub(crate) fn evidence(numbers: &Numbers, words: &Catalogue) -> Vec<EvidenceView> {
+    let view = |(quantity, value): (Quantity, f64)| EvidenceView {
+        name: quantity.name(),
+        unit: quantity.unit(),
+        value,
+        label: words.word(&format!("number-{}", quantity.name())),
+        text: printed(value, quantity.unit()),
+        repeated: false,
+    };
+    numbers.values().map(view).collect()
 }
 
 fn printed(value: f64, unit: Unit) -> String {

@@ -6,6 +6,7 @@ use model::load::{LoadDoubt, LoadResult};
 use model::plan::LoadSpec;
 use model::statistic::Statistic;
 use std::collections::BTreeMap;
+use verdicts::{Unsteady, unsteady};
 
 /// Requests in flight at the end that weigh more than this share of the good answers.
 const IN_FLIGHT_SHARE: f64 = 0.05;
@@ -38,7 +39,33 @@ fn said(spec: &LoadSpec, loads: &[&LoadResult], trials: usize, words: &Catalogue
         arguments.extend(numbers(&doubt).into_iter().map(|(name, number)| (name, number.into())));
         words.say(id, &arguments)
     };
-    worst.into_iter().map(sentence).chain(uncounted(loads, words)).collect()
+    let steady = unsteady_in(spec, loads, trials, words);
+    worst.into_iter().map(sentence).chain(steady).chain(uncounted(loads, words)).collect()
+}
+
+/// Windows that were not steady, when at least a third of them were not: of many steady ones chance calls one or two unsteady.
+fn unsteady_in(spec: &LoadSpec, loads: &[&LoadResult], trials: usize, words: &Catalogue) -> Option<Sentence> {
+    let found: Vec<Unsteady> = loads.iter().filter_map(|load| unsteady(spec, load)).collect();
+    if found.is_empty() || 3 * found.len() < loads.len() {
+        return None;
+    }
+    let percent_of = |share: f64| format!("{:+.1}", share * 100.0);
+    let longest = |so_far: Option<(f64, f64)>, it: &Unsteady| match (*it, so_far) {
+        (Unsteady::WarmUp { seconds, .. }, Some((longest, _))) if longest >= seconds => so_far,
+        (Unsteady::WarmUp { seconds, pull }, _) => Some((seconds, pull)),
+        (Unsteady::Drift { .. }, _) => so_far,
+    };
+    let counted = [("n", found.len().into()), ("trials", trials.into())];
+    if let Some((seconds, pull)) = found.iter().fold(None, longest) {
+        let rest = [("seconds", format!("{seconds}").into()), ("pull", percent_of(pull).into())];
+        return Some(words.say("doubt-warm-up", &[counted, rest].concat()));
+    }
+    let shares = found.iter().map(|it| match it {
+        Unsteady::Drift { share } => *share,
+        Unsteady::WarmUp { pull, .. } => *pull,
+    });
+    let most = shares.fold(0.0_f64, |most, share| if share.abs() > most.abs() { share } else { most });
+    Some(words.say("doubt-drift", &[counted.as_slice(), &[("drift", percent_of(most).into())]].concat()))
 }
 
 /// The sentence for a doubt, and how bad it is: the larger, the worse.
@@ -57,7 +84,8 @@ fn numbers(doubt: &LoadDoubt) -> Vec<(&'static str, String)> {
     let number = |value: f64| units::si(value).print(value);
     match *doubt {
         LoadDoubt::LittleOff { achieved, computed } => {
-            vec![("achieved", number(achieved)), ("computed", number(computed))]
+            let deviation = format!("{:+.1}", (computed / achieved - 1.0) * 100.0);
+            vec![("achieved", number(achieved)), ("computed", number(computed)), ("deviation", deviation)]
         }
         LoadDoubt::ConcurrencyMissed { asked, achieved } | LoadDoubt::RateMissed { asked, achieved } => {
             vec![("asked", number(asked)), ("achieved", number(achieved))]

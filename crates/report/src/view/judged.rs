@@ -4,7 +4,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::run::made;
 use crate::view::table::{percent, ratio};
 use diagnosis::Diagnosis;
-use model::plan::{Cell, Role};
+use model::plan::{Cell, Contrast, Role};
 use model::run::Run;
 use model::trial::Trial;
 use stats::{Comparison, LOOKS, StatsError};
@@ -32,9 +32,17 @@ impl Judged {
         self.verdicts.compared(cell)
     }
 
-    /// Every comparison made, in the plan's order of cells.
-    pub(crate) fn comparisons<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = (&'a Cell, &'a Comparison)> {
-        run.head.plan.cells.iter().filter_map(|cell| Some((cell, &self.compared(cell)?.comparison)))
+    /// A contrast of the plan.
+    pub(crate) fn contrast(&self, contrast: &Contrast) -> Option<&Compared> {
+        self.verdicts.contrast(contrast)
+    }
+
+    /// Every comparison made, by the name of its cell or contrast, in the plan's order.
+    pub(crate) fn comparisons<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = (&'a str, &'a Comparison)> {
+        let plan = &run.head.plan;
+        let of_cells = plan.cells.iter().map(|cell| (cell.name.as_str(), self.compared(cell)));
+        let of_contrasts = plan.contrasts.iter().map(|contrast| (contrast.name.as_str(), self.contrast(contrast)));
+        of_cells.chain(of_contrasts).filter_map(|(name, compared)| Some((name, &compared?.comparison)))
     }
 
     /// The comparisons that could not be made, by cell.
@@ -59,8 +67,9 @@ impl Judged {
     pub(crate) fn judging(&self, run: &Run, words: &Catalogue) -> Vec<Sentence> {
         let plan = &run.head.plan;
         let candidates = plan.cells.iter().filter(|cell| cell.role == Role::Candidate);
-        let intervals =
-            candidates.filter(|cell| self.compared(cell).is_some_and(|it| it.comparison.interval.is_some()));
+        let asked = candidates.map(|cell| self.compared(cell));
+        let asked = asked.chain(plan.contrasts.iter().map(|contrast| self.contrast(contrast)));
+        let intervals = asked.flatten().filter(|compared| compared.comparison.interval.is_some());
         let (cells, confidence) = (intervals.count(), percent(plan.confidence));
         let mut sentences = Vec::new();
         if cells > 1 {

@@ -18,6 +18,11 @@ impl Others {
         Others(beside.map(|metric| (metric, Verdicts::of(run, metric))).collect())
     }
 
+    /// Each metric with its verdicts.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &(Metric, Verdicts)> {
+        self.0.iter()
+    }
+
     /// Every metric that the cell has a number for.
     pub(crate) fn views(&self, run: &Run, cell: &Cell, words: &Catalogue) -> Vec<MetricView> {
         let view = |(metric, verdicts): &(Metric, Verdicts)| {
@@ -58,22 +63,28 @@ fn verdict_id(verdict: Verdict) -> &'static str {
 }
 
 /// Each metric with what it came to and how that compares; empty when there is nothing to compare.
-pub(crate) fn table(cells: &[CellView], confidence: f64, words: &Catalogue) -> Table {
-    let known = |metric: Metric| cells.iter().any(|cell| of(cell, metric).is_some_and(|view| view.ratio.is_some()));
+/// `compared` is whether the cells' own comparisons are what the plan asks for.
+pub(crate) fn table(cells: &[CellView], compared: bool, confidence: f64, words: &Catalogue) -> Table {
+    let known =
+        |metric: Metric| cells.iter().any(|cell| of(cell, metric).is_some_and(|it| it.ratio.is_some() || !compared));
     let shown: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| known(*metric)).collect();
     if shown.is_empty() {
         return Table::default();
     }
-    let rows = shown.into_iter().flat_map(|metric| rows(cells, metric, confidence, words)).collect();
-    Table { heads: heads(cells), rows, notes: vec![words.say("metrics-note", &[])] }
+    let rows = shown.into_iter().flat_map(|metric| rows(cells, metric, compared, confidence, words)).collect();
+    let note = if compared { "metrics-note" } else { "metrics-alone-note" };
+    Table { heads: heads(cells), rows, notes: vec![words.say(note, &[])] }
 }
 
 fn of(cell: &CellView, metric: Metric) -> Option<&MetricView> {
     cell.metrics.iter().find(|view| view.metric == metric.name())
 }
 
-fn rows(cells: &[CellView], metric: Metric, confidence: f64, words: &Catalogue) -> [Row; 4] {
+fn rows(cells: &[CellView], metric: Metric, compared: bool, confidence: f64, words: &Catalogue) -> Vec<Row> {
     let values: Vec<Option<f64>> = cells.iter().map(|cell| Some(of(cell, metric)?.value)).collect();
+    if !compared {
+        return vec![printed(metric, &values, words)];
+    }
     let compared = |cell: &CellView, figure: fn(&MetricView) -> Option<String>| {
         of(cell, metric).and_then(figure).unwrap_or_else(|| NOTHING.to_owned())
     };
@@ -90,7 +101,7 @@ fn rows(cells: &[CellView], metric: Metric, confidence: f64, words: &Catalogue) 
         figures: cells.iter().map(figure).collect(),
     };
     let confidence = words.say("row-interval", &[("confidence", percent(confidence).into())]).text;
-    [
+    vec![
         printed(metric, &values, words),
         row(RowKind::Ratio, words.word("row-against"), &ratio_of),
         row(RowKind::Interval, confidence, &interval),

@@ -3,15 +3,22 @@
 //! Field names carry their unit, since [`crate::json`] shows a view as it is.
 
 pub(crate) mod cells;
+mod compared;
+mod contrasts;
 pub(crate) mod doubts;
 mod judged;
 mod metrics;
+mod noise;
 pub(crate) mod run;
 pub(crate) mod sent;
 pub(crate) mod series;
+mod sweep;
 pub(crate) mod table;
 pub(crate) mod trouble;
 
+pub use contrasts::{ContrastView, DesignView, RatioView};
+pub use noise::NoiseView;
+pub use sweep::{CliffView, LawView, SweepPointView, SweepView};
 pub use table::{Row, RowKind, Table};
 
 use crate::language::{Catalogue, Language, Sentence};
@@ -28,6 +35,14 @@ pub struct View {
     pub run: RunView,
     /// The cells in the plan's order.
     pub cells: Vec<CellView>,
+    /// The answers to the plan's questions, when these are others than how each cell compares with the baseline.
+    pub contrasts: Vec<ContrastView>,
+    /// The factors that the cells are combinations of, if they are.
+    pub design: Option<DesignView>,
+    /// Throughput against a number that grows from cell to cell, if one does.
+    pub sweep: Option<SweepView>,
+    /// How much trials of a cell differ, and what makes them; `None` when it cannot be told.
+    pub noise: Option<NoiseView>,
     /// What the second copy of the baseline says about noise; `None` without such a cell.
     pub noise_floor: Option<Sentence>,
     /// How the comparisons were judged, where that is more than one interval each.
@@ -49,6 +64,9 @@ pub struct View {
     /// Where the time of a request goes, cell by cell, printed.
     #[serde(skip)]
     pub phases: Table,
+    /// The contrasts as a table, printed.
+    #[serde(skip)]
+    pub answers: Table,
 }
 
 /// Something that did not go as planned, or that webdyno noted.
@@ -372,12 +390,20 @@ pub struct SeriesView {
 }
 
 impl View {
+    /// What is said below the comparisons: the noise, how they were judged, and where the noise comes from.
+    pub fn about_comparisons(&self) -> impl Iterator<Item = &Sentence> {
+        let noise = self.noise.iter().flat_map(|noise| &noise.sentences);
+        self.noise_floor.iter().chain(&self.judging).chain(noise)
+    }
+
     /// Judges a run and words it.
     #[must_use]
     pub fn of(run: &Run, language: Language) -> View {
         let words = Catalogue::of(language);
         let judged = judged::Judged::of(run);
-        let cells = cells::views(run, &judged, &words);
+        let others = metrics::Others::of(run);
+        let cells = cells::views(run, &judged, &others, &words);
+        let contrasts = contrasts::views(run, &judged, &others, &words);
         View {
             language,
             run: run::view(run, &words),
@@ -387,10 +413,15 @@ impl View {
             settings: run::settings(run),
             trouble: trouble::trouble(run, &judged, &cells, &words),
             trials: series::trials(run, &judged, &words),
-            table: table::of(&cells, run.head.plan.confidence, &words),
-            metrics: metrics::table(&cells, run.head.plan.confidence, &words),
+            noise: noise::view(run, &words),
+            sweep: sweep::view(run, &words),
+            design: contrasts::design(&run.head.plan, &words),
+            answers: contrasts::table(&contrasts, run.head.plan.confidence, &words),
+            table: table::of(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
+            metrics: metrics::table(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
             phases: table::phases(&cells, &words),
             cells,
+            contrasts,
         }
     }
 }

@@ -121,8 +121,8 @@ pub(crate) fn warnings(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sen
 fn few_blocks(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sentence> {
     let few = |warning: &Warning| matches!(warning, Warning::FewBlocks { .. });
     let mut cells: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    for (cell, comparison) in judged.comparisons(run).filter(|(_, comparison)| comparison.warnings.iter().any(few)) {
-        let name = words.say("quoted", &[("text", cell.name.as_str().into())]);
+    for (name, comparison) in judged.comparisons(run).filter(|(_, comparison)| comparison.warnings.iter().any(few)) {
+        let name = words.say("quoted", &[("text", name.into())]);
         cells.entry(comparison.blocks).or_default().push(name.text);
     }
     let alike = judged.comparisons(run).map(|(_, comparison)| comparison.blocks).collect::<BTreeSet<_>>().len() == 1;

@@ -71,7 +71,8 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{value}")
 }
 
-pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Table {
+/// `compared` is whether the cells' own comparisons are what the plan asks for.
+pub(crate) fn of(cells: &[CellView], compared: bool, confidence: f64, words: &Catalogue) -> Table {
     let mut rows = vec![
         plain(RowKind::Time, words, "row-time", cells, |cell| cell.window_s),
         plain(RowKind::Rate, words, "row-rate", cells, |cell| cell.good_per_s),
@@ -103,7 +104,7 @@ pub(crate) fn of(cells: &[CellView], confidence: f64, words: &Catalogue) -> Tabl
         }
     }
     rows.push(row(RowKind::Trials, "row-trials", &|cell| format!("{}/{}", cell.trials_used, cell.trials_made)));
-    if cells.len() > 1 {
+    if cells.len() > 1 && compared {
         let baseline = words.word("role-baseline");
         let of_comparison = |cell: &CellView, figure: fn(&crate::view::ComparisonView) -> Option<String>| {
             cell.comparison.as_ref().and_then(figure).unwrap_or_else(|| NOTHING.to_owned())

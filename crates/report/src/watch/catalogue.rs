@@ -140,6 +140,8 @@ fn renamed(column: Column) -> Option<(&'static str, &'static str)> {
         C::TreeSharesCostNs => ("tree", "shares_cost"),
         C::AcceptQueue => ("accept_queue", "length"),
         C::SamplerLateNs => ("sampler", "late"),
+        C::WallNs => ("sampler", "wall"),
+        C::BootNs => ("sampler", "boot"),
         C::SamplerCostNs => ("sampler", "cost"),
         C::FilesOpen => ("files", "open"),
         C::Inodes => ("files", "inodes"),

@@ -89,9 +89,9 @@ impl Screen {
         line(&|block| self.title(block, fixed), between_titles) + &line(&|block| self.nicks(block, fixed), self.pipe())
     }
 
-    /// A row without its line end; `fixed` unless it may still change. `late_s` marks one that came too late by so much.
+    /// A row without its line end; `fixed` unless it may still change. `marks` say what is odd about it, such as that it came late.
     #[must_use]
-    pub fn row(&self, tick: &Tick<'_>, fixed: bool, late_s: Option<f64>) -> String {
+    pub fn row(&self, tick: &Tick<'_>, fixed: bool, marks: &[String]) -> String {
         let theme = &self.theme;
         let blocks: Vec<String> = self.visible().map(|block| self.cells(block, tick, fixed)).collect();
         let mut row = blocks.join(&format!("{}{}", theme.frame, self.pipe()));
@@ -99,8 +99,8 @@ impl Screen {
             row += &format!("{}>", theme.frame);
         }
         row += theme.input;
-        if let Some(late_s) = late_s {
-            row += &format!(" {}late {late_s:.1}s{}", theme.error, theme.input);
+        for mark in marks {
+            row += &format!(" {}{mark}{}", theme.error, theme.input);
         }
         row
     }

@@ -218,7 +218,7 @@ mod tests {
         let tick = Tick { from, to, roster: &roster, page_bytes: 4096, epoch: 0.0, clock: "", processes: None };
         let shown = Shown { module, devices: if device.is_empty() { vec![] } else { vec![device.to_owned()] } };
         let screen = Screen::new(&[shown], Style::of(Compat::Dstat08), "");
-        let drawn = screen.headings(true, true) + &screen.row(&tick, true, None);
+        let drawn = screen.headings(true, true) + &screen.row(&tick, true, &[]);
         assert_eq!(drawn.lines().collect::<Vec<_>>(), expected, "{module:?} {device}");
     }
 

@@ -1,5 +1,6 @@
 //! Runs that are one load, drawn in every form and compared with what they looked like before.
 
+mod check;
 mod metrics;
 mod scene;
 mod search;

@@ -31,6 +31,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         load: Some(load),
         rate: None,
         probe: None,
+        door: None,
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),

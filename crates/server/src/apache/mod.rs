@@ -9,6 +9,7 @@ mod derived;
 mod in_place;
 mod install;
 mod instance;
+mod keeping;
 mod machine;
 mod overridden;
 mod pages;
@@ -17,6 +18,7 @@ mod render;
 mod scoreboard;
 mod settings;
 
+pub(crate) use check::canonical;
 pub(crate) use derived::DerivedControl;
 pub(crate) use in_place::{InPlaceControl, Watch};
 pub(crate) use install::Install;

@@ -11,7 +11,7 @@ use model::plan::{Directive, Variant};
 use std::path::Path;
 
 /// Directives of which a virtual host's own is the only one in force in it.
-const SINGLE: [&str; 21] = [
+pub(crate) const SINGLE: [&str; 21] = [
     "CustomLog",
     "DocumentRoot",
     "EnableMMAP",

@@ -82,7 +82,9 @@ fn derived_serves_the_same() {
         assert_eq!((body(&answer), answer.starts_with("HTTP/1.1 200 ")), (expected, true));
         running
     };
+    debian.write("conf-enabled/secret.conf", "SetEnv DATABASE_PASSWORD hidden\n");
     let running = check("", "the first site\n");
+    assert!(!format!("{:?}", running.settings).contains("hidden"), "{:?}", running.settings);
     assert!(running.settings.server.starts_with("Apache/"), "{:?}", running.settings);
     assert_eq!(running.settings.values["KeepAliveTimeout"], "5", "Debian's own");
     drop(running);

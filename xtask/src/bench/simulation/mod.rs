@@ -7,7 +7,7 @@ mod rules;
 use anyhow::Context;
 use plan::{Drift, Machine};
 use rules::{Outcome, Sequence, criteria, webdyno};
-use stats::{Pairs, Verdict, compare, compare_all};
+use stats::{Pairs, Verdict, compare, compare_all, compare_apart};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,7 @@ pub(super) fn run(flags: &Flags, target: &Path) -> anyhow::Result<()> {
         ("Differences that are there", power(plans)),
         ("Equivalence that is not there", false_equivalence(plans)),
         ("Several cells at once", families(plans)),
+        ("Runs compared afterwards", apart(plans)),
     ];
     for (title, (heads, rows)) in &tables {
         write_table(&mut page, title, heads, rows)?;
@@ -201,4 +202,28 @@ fn families(plans: u64) -> Table {
     };
     let heads = vec!["3 cells of no difference beside one of +5 %", "any false difference", "all four intervals hold"];
     (heads, Drift::ALL.into_iter().map(row).collect())
+}
+
+/// Two runs, one after the other, of the same plan and the same server: `webdyno compare` and Welch's interval as it is.
+fn apart(plans: u64) -> Table {
+    let row = |(drift, blocks): (Drift, usize)| {
+        let runs = |machine: &mut Machine| {
+            let mut run = || (0..blocks).map(|_| machine.block(&[0.0, 0.0])[0]).collect::<Vec<f64>>();
+            (run(), run())
+        };
+        let allowed = stats::Drift::between(2 * blocks, 2 * blocks, 0.0);
+        let ours = share(plans, drift, SIGMA, |machine| {
+            let (first, second) = runs(machine);
+            compare_apart(&first, &second, &allowed, 1, &criteria()).is_ok_and(|it| is_difference(&it.verdict))
+        });
+        let welch = share(plans, drift, SIGMA, |machine| {
+            let (first, second) = runs(machine);
+            let spread = stats::unpaired(&first, &second, 0.95).ok().and_then(|it| it.spread);
+            spread.is_some_and(|it| it.interval.low > 1.0 || it.interval.high < 1.0)
+        });
+        let values = vec![percent(ours), percent(welch), percent(allowed.allowance(0.95).exp_m1())];
+        Row { what: format!("{}, {blocks} blocks of 2 cells", drift.name()), values, goal: at_most(0.055, ours) }
+    };
+    let heads = vec!["drift, plan", "webdyno compare", "Welch", "differences that drift may make"];
+    (heads, Drift::ALL.into_iter().flat_map(|drift| [6, 24].map(|blocks| (drift, blocks))).map(row).collect())
 }

@@ -2,7 +2,9 @@
 //!
 //! `cargo xtask vm check NAME` runs one by hand, `cargo xtask test --long` all of them; nothing else does.
 
+mod clock;
 mod confinement;
+mod container;
 mod dstat;
 mod reboot;
 mod storm;
@@ -50,11 +52,13 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 6] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
     Check { name: "reboot", run: reboot::run },
     Check { name: "unit", run: unit::run },
+    Check { name: "clock", run: clock::run },
+    Check { name: "container", run: container::run },
 ];
 
 /// The names of all checks.
@@ -177,5 +181,15 @@ mod tests {
     #[test]
     fn long_check_vm_unit() {
         check("unit");
+    }
+
+    #[test]
+    fn long_check_vm_clock() {
+        check("clock");
+    }
+
+    #[test]
+    fn long_check_vm_container() {
+        check("container");
     }
 }

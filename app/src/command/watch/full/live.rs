@@ -86,7 +86,7 @@ impl Film for Live {
         let notes = with_news(&self.notes);
         let looks = &*self.looks.make_contiguous();
         let shown = self.at_ns.map_or(looks, |at| &looks[..looks.partition_point(|look| look.at_ns() <= at)]);
-        let when = shown.last().map_or(String::new(), |look| place::time_of(place::epoch_of(look.at_ns())));
+        let when = shown.last().map_or(String::new(), |look| place::time_of(place::epoch_of(look)));
         let state = self.at_ns.map_or(State::Live, |at| State::Back(newest.saturating_sub(at)));
         Ok(Still {
             looks: shown,

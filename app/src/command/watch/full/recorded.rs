@@ -96,7 +96,9 @@ impl Tape {
     }
 
     fn anchor(&self) -> Anchor {
-        self.unpacked.get(&self.piece_at(self.at_ns)).map_or(self.recorded.head.anchor, |chunk| chunk.anchor)
+        self.unpacked
+            .get(&self.piece_at(self.at_ns))
+            .map_or(self.recorded.head.anchor, |chunk| chunk.anchor_at(self.at_ns))
     }
 
     fn notes(&self) -> Vec<String> {

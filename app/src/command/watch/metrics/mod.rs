@@ -6,7 +6,6 @@
 mod exchange;
 
 use super::feed::Feed;
-use crate::command::run::now;
 use exchange::{Exchange, Wants};
 use model::device::Roster;
 use model::run::HostFacts;
@@ -64,7 +63,7 @@ impl Source {
             version: env!("CARGO_PKG_VERSION"),
             roster: &self.roster,
             page_bytes: self.page_bytes,
-            epoch: now().epoch_s(look.at_ns()),
+            epoch: super::place::epoch_of(&look),
         };
         openmetrics::render(&look, about)
     }

@@ -88,11 +88,11 @@ impl Tape {
             if self.open.as_ref().is_some_and(|chunk| is_full(chunk, at)) {
                 self.close();
                 told.extend(self.write());
-                self.go_on(at);
+                self.go_on(&look);
             }
             let (lost, clock) = (&mut self.lost, self.clock);
             let begin = || Chunk {
-                anchor: at_instant(clock(), at),
+                anchor: anchor_of(&look, clock),
                 looks: Vec::new(),
                 processes: Vec::new(),
                 lost: std::mem::take(lost),
@@ -170,12 +170,12 @@ impl Tape {
     }
 
     /// Forgets what has become too old, and goes on in a new part when this one is long enough; when that is refused, later.
-    fn go_on(&mut self, at_ns: Nanos) {
+    fn go_on(&mut self, first: &Look) {
         if self.trouble.is_some() {
             return;
         }
-        let now = at_instant((self.clock)(), at_ns);
-        if at_ns.saturating_sub(self.head.anchor.mono_ns) >= PART {
+        let now = anchor_of(first, self.clock);
+        if now.mono_ns.saturating_sub(self.head.anchor.mono_ns) >= PART {
             let before = self.head.id.clone();
             let id = (self.keeping.name)(now);
             let next = RecordingHead { id, anchor: now, continues: Some(before.clone()), ..self.head.clone() };
@@ -185,8 +185,8 @@ impl Tape {
                 let _ = self.store.finish(&before, &RunEnd::Complete);
             }
         }
-        if at_ns.saturating_sub(self.forgot) >= FORGETTING {
-            self.forgot = at_ns;
+        if now.mono_ns.saturating_sub(self.forgot) >= FORGETTING {
+            self.forgot = now.mono_ns;
             // What is too much now can go an hour later.
             let _ = self.store.forget(self.keeping.retention, now.wall_ns);
         }
@@ -197,10 +197,13 @@ fn is_full(chunk: &Chunk, next_ns: Nanos) -> bool {
     chunk.looks.len() >= LOOKS || next_ns.saturating_sub(chunk.anchor.mono_ns) >= LENGTH
 }
 
-/// The anchor of an instant that has just been.
-fn at_instant(now: Anchor, at_ns: Nanos) -> Anchor {
-    let since = i64::try_from(now.mono_ns.saturating_sub(at_ns)).unwrap_or_default();
-    Anchor { mono_ns: at_ns, wall_ns: now.wall_ns.saturating_sub(since) }
+/// Both clocks at a look that has just been.
+fn anchor_of(look: &Look, clock: fn() -> Anchor) -> Anchor {
+    look.reading.anchor().unwrap_or_else(|| {
+        let now = clock();
+        let since = i64::try_from(now.mono_ns.saturating_sub(look.at_ns())).unwrap_or_default();
+        Anchor { mono_ns: look.at_ns(), wall_ns: now.wall_ns.saturating_sub(since) }
+    })
 }
 
 #[cfg(test)]

@@ -145,6 +145,14 @@ fn existing_meant(
 }
 
 impl ServerText {
+    /// How a server of this kind is told the value of a setting.
+    pub(super) fn setting(&self) -> fn(&str, u64) -> String {
+        match self.kind.get_ref() {
+            ServerKind::Command => |name, value| format!("{name}={value}"),
+            ServerKind::Apache | ServerKind::Nginx | ServerKind::Embedded => |name, value| format!("{name} {value}"),
+        }
+    }
+
     /// The first key that a server of this kind has not: where it stands, its name, and whose it is.
     fn foreign(&self, kind: &ServerKind) -> Option<(Range<usize>, &'static str, &'static str)> {
         const APACHE: &str = "`kind = \"apache\"`";

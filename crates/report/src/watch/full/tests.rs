@@ -328,3 +328,34 @@ proptest! {
         drawn(&shown, if values.len().is_multiple_of(2) { English } else { Japanese }, columns, rows);
     }
 }
+
+#[test]
+fn what_became_of_time_is_told() {
+    let host = host();
+    let mut looks = looks();
+    let [.., from, to] = looks.as_mut_slice() else { panic!("there are many") };
+    let check = |from: &Look, to: &Look, language, expected: &str| {
+        let looks = [from.clone(), to.clone()];
+        let text = drawn(&scene(&looks, &host), language, 120, 40);
+        assert!(text.replace(' ', "").contains(&expected.replace(' ', "")), "{expected}: {text}");
+    };
+    for look in [&mut *from, &mut *to] {
+        look.reading.set(C::WallNs, look.reading.at_ns);
+        look.reading.set(C::BootNs, look.reading.at_ns);
+    }
+    to.reading.values[C::WallNs as usize] += 3600 * SECOND;
+    check(from, to, English, "the clock was set forward by");
+    check(to, &with_time_of(from, to), Japanese, "戻されました");
+    to.reading.values[C::BootNs as usize] += 3600 * SECOND;
+    check(from, to, English, "the machine was suspended for");
+    check(from, to, Japanese, "サスペンドしていました");
+}
+
+/// A look a second after another one, whose clock on the wall shows the time of an earlier one.
+fn with_time_of(earlier: &Look, look: &Look) -> Look {
+    let mut later = look.clone();
+    later.reading.at_ns += SECOND;
+    later.reading.values[C::BootNs as usize] += SECOND;
+    later.reading.set(C::WallNs, earlier.reading.get(C::WallNs).unwrap());
+    later
+}

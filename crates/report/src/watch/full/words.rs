@@ -111,6 +111,15 @@ impl Teller<'_> {
             } else if late >= SECOND / 2 {
                 notes.push(self.say("watch-late", "length", length(late)));
             }
+            let jumps = span.jumps();
+            let seconds = |seconds: f64| length((seconds.abs() * 1e9) as u64);
+            if let Some(slept) = jumps.suspended_s {
+                notes.push(self.say("watch-suspended", "length", seconds(slept)));
+            }
+            if let Some(by) = jumps.set_by_s {
+                let sentence = if by < 0.0 { "watch-clock-back" } else { "watch-clock-forward" };
+                notes.push(self.say(sentence, "length", seconds(by)));
+            }
         }
         notes.extend(self.scene.notes.iter().cloned());
         notes

@@ -6,6 +6,7 @@ use super::SERVER;
 use super::check::{Test, check, complaint_of};
 use super::crew::Muster;
 use super::instance::{complaints, no_settings, port_in_use};
+use super::keeping::worth_keeping;
 use super::machine::Machine;
 use super::machine::ports::{Door, answers, chosen, doors};
 use super::machine::tree::virtual_hosts;
@@ -22,7 +23,9 @@ use model::plan::{Apache, Existing, Variant};
 use rewrite::{Rewritten, Wanted, rewrite};
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -114,10 +117,10 @@ impl Prepared<'_> {
             folder(shared, 0o777)?;
         }
         let file = self.dir.join("conf/httpd.conf");
-        fs::write(&file, &made.text).map_err(ServerError::io("write", &file))?;
+        write_for_us(&file, &made.text)?;
         let known = self.warnings_of_the_machine(&file, &made)?;
         let rendered = Rendered::of(made.text, &self.control.spec.directives, &self.variant.directives);
-        fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
+        write_for_us(&file, &rendered.text)?;
         let allowed: Vec<String> = self.variant.allow_warnings.iter().chain(&known).cloned().collect();
         let test =
             Test { command: self.test(&file), dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
@@ -184,7 +187,8 @@ impl Prepared<'_> {
         let muster = Muster { pages, mpm: self.machine.mpm, since, timeout, logs: &logs };
         let processes = muster.wait(&told, &mut || starting.still_alive(), &mut notes)?;
         notes.extend(complaints(&starting.logs.tail())?);
-        let mut running = starting.running(told.settings(processes), notes).with_scoreboard();
+        let mut running =
+            starting.running(worth_keeping(told.settings(processes), &rendered.planned), notes).with_scoreboard();
         running.tls = tls;
         Ok(running)
     }
@@ -235,4 +239,10 @@ impl Prepared<'_> {
         found.extend(different(told, rendered, file, notes));
         accept(found, self.variant, &self.control.plan, notes)
     }
+}
+
+/// The machine's configuration may have secrets that others may not read.
+fn write_for_us(file: &Path, text: &str) -> Result<(), ServerError> {
+    let opened = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
+    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(ServerError::io("write", file))
 }

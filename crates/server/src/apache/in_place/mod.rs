@@ -8,6 +8,7 @@ use super::SERVER;
 use super::check::{Test, check};
 use super::crew::Muster;
 use super::instance::no_settings;
+use super::keeping::worth_keeping;
 use super::machine::Machine;
 use super::machine::ports::{Door, answers, chosen, doors};
 use super::machine::tree::{parse, virtual_hosts};
@@ -203,7 +204,13 @@ impl InPlaceControl {
         wait.until_gone(&workers, &mut notes);
         let pid = held.service.pid().ok_or_else(|| wait.died())?;
         let hold = Hold::Service { service: held.service.clone(), watch: Arc::clone(&held.watch) };
-        let running = Running::held(hold, (address, host, held.door.tls), pid, told.settings(processes), notes);
+        let running = Running::held(
+            hold,
+            (address, host, held.door.tls),
+            pid,
+            worth_keeping(told.settings(processes), &rendered.planned),
+            notes,
+        );
         Ok(running.with_scoreboard())
     }
 

@@ -1,47 +1,9 @@
-//! What is read of the files of several kernels, and whether what is fuzzed holds for them and for damaged copies of them.
-//! `fuzz/corpus/proc` has the files; each begins with where it is from.
+//! What is read of files that were written by hand, and of 6.18; and whether what is fuzzed holds for all of the corpus and for damaged copies.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests; clippy.toml excepts only test functions")]
-
-#[path = "../../../fuzz/bodies/proc.rs"]
-mod body;
-
-use body::{World, check, instants};
-use expect_test::{Expect, expect};
+use crate::corpus::{World, check, check_kernel, folder, instants, text};
+use expect_test::expect;
 use model::reading::{Column, Look};
 use proptest::prelude::*;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
-
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/proc")
-}
-
-fn text(kernel: &str) -> Vec<u8> {
-    std::fs::read(corpus().join(kernel)).unwrap()
-}
-
-/// The columns that are there but for those of the reader itself, five in a line.
-fn shown(look: &Look) -> String {
-    let columns = Column::ALL.iter().filter(|column| !column.name().starts_with("sampler."));
-    let cells: Vec<_> =
-        columns.filter_map(|&column| Some(format!("{}={}", column.name(), look.reading.get(column)?))).collect();
-    let mut text = String::new();
-    for line in cells.chunks(5) {
-        let _ = writeln!(text, "{}", line.join(" "));
-    }
-    text
-}
-
-fn check_kernel(kernel: &str, expected: &Expect, missing: &[&str]) {
-    let dir = tempfile::tempdir().unwrap();
-    let text = text(kernel);
-    let ([first, _], notes) = World::new(dir.path()).looks(&instants(&text));
-    expected.assert_eq(&shown(&first));
-    for part in missing {
-        assert!(notes.iter().any(|note| note.contains(part)), "{part} in {notes:?}");
-    }
-}
 
 #[test]
 fn centos_7() {
@@ -203,12 +165,21 @@ fn devices_that_come_and_go() {
 fn the_corpus_keeps_the_promises() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path());
-    for entry in std::fs::read_dir(corpus()).unwrap() {
+    for entry in std::fs::read_dir(folder()).unwrap() {
         check(&world, &std::fs::read(entry.unwrap().path()).unwrap());
     }
 }
 
-const KERNELS: [&str; 5] = ["centos7-3.10", "el8-4.18", "debian11-5.10", "debian12-6.1", "today-6.18"];
+const KERNELS: [&str; 8] = [
+    "centos7-3.10",
+    "el8-4.18",
+    "debian11-5.10",
+    "debian12-6.1",
+    "today-6.18",
+    "ubuntu16-4.4",
+    "ubuntu20-5.4",
+    "debian-sid-7.2",
+];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]

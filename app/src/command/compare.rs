@@ -1,0 +1,69 @@
+//! `webdyno compare`: two stored runs, or loads, or several of each; how the second compares with the first.
+
+use super::report::{language, look, store_path};
+use crate::exit::Exit;
+use crate::flags::CompareFlags;
+use crate::say::print;
+use anyhow::{bail, ensure};
+use model::run::Run;
+use report::Language;
+use report::between::{self, BetweenView};
+use store::{Kept, Store};
+
+pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
+    let store = Store::open_existing(&store_path(&flags.store)?)?;
+    let (first, second) = (side(&store, &flags.first)?, side(&store, &flags.second)?);
+    if let Some(twice) = first.iter().find(|run| second.iter().any(|other| other.head.id == run.head.id)) {
+        bail!("run {} stands on both sides; give two different runs", twice.head.id);
+    }
+    comparable(&first, &second, flags.anyway)?;
+    let view = BetweenView::of(&first, &second, language(&flags.lang))?;
+    print(&if flags.json { between::json::render(&view) } else { between::text::render(&view, look()) });
+    Ok(exit(&view))
+}
+
+/// The runs of one side, by their identifiers or unique beginnings of them, with commas between.
+fn side(store: &Store, ids: &str) -> anyhow::Result<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    for id in ids.split(',') {
+        super::report::exactly_one(store, id)?;
+        let run = match store.kept(id)? {
+            Kept::Run(run) => *run,
+            Kept::Import(_) => bail!("{id} was imported from ab; `webdyno import` compares what ab printed"),
+        };
+        ensure!(
+            run.head.plan.search.is_none(),
+            "{} is a search for a rate, whose trials are of different loads",
+            run.head.id
+        );
+        let same = runs.first().is_none_or(|first| first.head.plan.cells == run.head.plan.cells);
+        ensure!(same, "{} has other cells than {}; the runs of one side must be of one plan", run.head.id, ids);
+        ensure!(runs.iter().all(|other| other.head.id != run.head.id), "run {} is named twice", run.head.id);
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+/// Refuses what no interval can say anything about, unless that is what is wanted.
+fn comparable(first: &[Run], second: &[Run], anyway: bool) -> anyhow::Result<()> {
+    // What is refused is said in English, as all errors are.
+    let view = BetweenView::of(first, second, Language::English)?;
+    if view.cells.is_empty() {
+        bail!("the two have no cell in common: {}", view.alone.join(", "));
+    }
+    if let Some(difference) = view.forbidding.first().filter(|_| !anyway) {
+        bail!("{} --anyway compares them all the same", difference.text);
+    }
+    Ok(())
+}
+
+/// As a run ends by its candidates: one that is better is enough, doubt counts more than a clear "no better".
+fn exit(view: &BetweenView) -> Exit {
+    let any = |id: &str| view.cells.iter().any(|cell| cell.verdict.id == id);
+    match () {
+        () if any("verdict-better") => Exit::Done,
+        () if any("verdict-inconclusive") => Exit::Inconclusive,
+        () if any("verdict-equivalent") => Exit::Done,
+        () => Exit::Worse,
+    }
+}

@@ -1,0 +1,43 @@
+//! A URL to be asked for as it is, again and again: whom that reaches, and with which request.
+
+use super::operated::{self, Operated};
+use super::way::{self, Way};
+use super::{secret, what};
+use crate::flags::load::WayFlags;
+use load::Target;
+use model::plan::{HttpVersion, LoadSpec, Pace, RequestSpec};
+
+/// A URL, read.
+pub(crate) struct Plain {
+    pub(crate) target: Target,
+    /// The URL as it may be shown.
+    pub(crate) shown: String,
+    /// One request over one connection, without an end.
+    pub(crate) spec: LoadSpec,
+}
+
+/// Reads it, and lets it pass if it leads to nobody but this machine and hosts that the user operates.
+pub(crate) fn plain(
+    url: &str,
+    way: &WayFlags,
+    headers: &[(String, String)],
+    said: &Operated<'_>,
+) -> anyhow::Result<Plain> {
+    let whither = what::whither(url)?;
+    let Way { target, others, .. } = way::way(way, &whither.url, &[])?;
+    operated::allowed(said, &others)?;
+    let user = whither.user.as_deref().map(secret::basic).transpose()?;
+    let authorization = user.map(|user| ("Authorization".to_owned(), user));
+    let headers = headers.iter().cloned().chain(authorization).collect();
+    let spec = LoadSpec {
+        mix: vec![RequestSpec { headers, ..RequestSpec::get(&whither.path) }],
+        pace: Pace::WhenFree,
+        http: HttpVersion::Http11,
+        tls: way::tls(way, &whither.url),
+        connections: 1,
+        ..LoadSpec::of(super::meant::ONLY, &whither.path)
+    };
+    load::check(&LoadSpec { requests: Some(1), ..spec.clone() }, &target)
+        .map_err(|error| anyhow::anyhow!(error.reason()))?;
+    Ok(Plain { target, shown: whither.shown, spec })
+}

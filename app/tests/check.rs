@@ -1,0 +1,340 @@
+//! `webdyno check` on real servers: the healthy are not accused, and of each planted fault the name is said.
+
+mod running;
+mod tool;
+
+use running::{Group, Running, can_run};
+use serde_json::Value;
+use std::fmt::Write;
+use std::net::TcpStream;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tool::{Finished, Tool};
+
+/// One check at a time: each wants the machine for itself.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A server with what is wrong with it, and what must be said of it.
+struct Case {
+    name: &'static str,
+    needs: &'static [&'static str],
+    start: fn() -> Option<Running>,
+    page: &'static str,
+    /// Idle connections of others.
+    held: usize,
+    /// The step that must be named; `None` for a server that must not be accused.
+    fault: Option<&'static str>,
+    /// The directive that it is about.
+    directive: Option<&'static str>,
+    /// Whether an ordinary user sees enough for it.
+    for_users: bool,
+}
+
+const PREFORK: &[&str] = &["apache2", "mod_php"];
+const EVENT: &[&str] = &["apache2", "php-fpm"];
+const NGINX: &[&str] = &["nginx"];
+const MAX: Option<&str> = Some("MaxRequestWorkers");
+
+const CASES: &[Case] = &[
+    Case {
+        name: "prefork, healthy",
+        needs: PREFORK,
+        start: || Some(Running::prefork("", None)),
+        page: "work.php",
+        held: 0,
+        fault: None,
+        directive: None,
+        for_users: true,
+    },
+    Case {
+        name: "prefork, limit too low",
+        needs: PREFORK,
+        start: || Some(Running::prefork("MaxClients 4\n", None)),
+        page: "wait.php",
+        held: 0,
+        fault: Some("step-raise"),
+        directive: Some("MaxClients (= MaxRequestWorkers)"),
+        for_users: true,
+    },
+    Case {
+        name: "prefork, limit too high for 300 MB",
+        needs: PREFORK,
+        start: || Some(Running::prefork("", Some(Group::new()?))),
+        page: "memory.php",
+        held: 0,
+        fault: Some("step-memory"),
+        directive: MAX,
+        for_users: true,
+    },
+    Case {
+        name: "prefork, connections held",
+        needs: PREFORK,
+        start: || Some(Running::prefork("StartServers 10\nMaxRequestWorkers 10\nKeepAliveTimeout 100\n", None)),
+        page: "wait.php",
+        held: 8,
+        fault: Some("step-keep-alive"),
+        directive: Some("KeepAlive"),
+        for_users: true,
+    },
+    Case {
+        name: "prefork, all workers held",
+        needs: PREFORK,
+        start: || Some(Running::prefork("StartServers 5\nMaxRequestWorkers 5\nKeepAliveTimeout 100\n", None)),
+        page: "wait.php",
+        held: 5,
+        fault: Some("step-held-all"),
+        directive: Some("KeepAlive"),
+        // Without an answer nobody says what server it is.
+        for_users: false,
+    },
+    Case {
+        name: "prefork, full accept queue",
+        needs: PREFORK,
+        start: || Some(Running::prefork("StartServers 8\nMaxRequestWorkers 8\nListenBacklog 1\n", None)),
+        page: "wait.php",
+        held: 0,
+        fault: Some("step-backlog"),
+        directive: Some("ListenBacklog"),
+        for_users: true,
+    },
+    Case {
+        name: "event + FPM, healthy",
+        needs: EVENT,
+        start: || Some(Running::event("", 50, None)),
+        page: "work.php",
+        held: 0,
+        fault: None,
+        directive: None,
+        for_users: true,
+    },
+    Case {
+        name: "event + FPM, connections held do no harm",
+        needs: EVENT,
+        start: || Some(Running::event("KeepAliveTimeout 100\n", 50, None)),
+        page: "work.php",
+        held: 20,
+        fault: None,
+        directive: None,
+        for_users: true,
+    },
+    Case {
+        name: "event + FPM, pool too small",
+        needs: EVENT,
+        start: || Some(Running::event("", 3, None)),
+        page: "wait.php",
+        held: 0,
+        fault: Some("step-raise-pool"),
+        directive: Some("pm.max_children"),
+        for_users: true,
+    },
+    Case {
+        name: "event + FPM, limit too low",
+        needs: EVENT,
+        start: || Some(Running::event("StartServers 1\nThreadsPerChild 4\nMaxRequestWorkers 4\n", 50, None)),
+        page: "wait.php",
+        held: 0,
+        fault: Some("step-raise"),
+        directive: MAX,
+        for_users: true,
+    },
+    Case {
+        name: "event + FPM, pool too large for 300 MB",
+        needs: EVENT,
+        start: || Some(Running::event("", 200, Some(Group::new()?))),
+        page: "memory.php",
+        held: 0,
+        fault: Some("step-pool-memory"),
+        directive: Some("pm.max_children"),
+        for_users: true,
+    },
+    Case {
+        name: "event + FPM, full accept queue",
+        needs: EVENT,
+        start: || {
+            let directives = "StartServers 1\nThreadsPerChild 4\nMaxRequestWorkers 4\nListenBacklog 1\n";
+            Some(Running::event(directives, 50, None))
+        },
+        page: "wait.php",
+        held: 0,
+        fault: Some("step-backlog"),
+        directive: Some("ListenBacklog"),
+        for_users: true,
+    },
+    Case {
+        name: "nginx, healthy",
+        needs: NGINX,
+        start: || Some(Running::nginx("worker_processes auto;", "worker_connections 768;", "")),
+        page: "",
+        held: 20,
+        fault: None,
+        directive: None,
+        for_users: true,
+    },
+    Case {
+        name: "nginx, too few connections",
+        needs: NGINX,
+        start: || Some(Running::nginx("worker_processes 1;", "worker_connections 8;", "")),
+        page: "",
+        held: 0,
+        fault: Some("step-connections"),
+        directive: Some("worker_connections"),
+        for_users: true,
+    },
+    Case {
+        name: "nginx, full accept queue",
+        needs: NGINX,
+        start: || Some(Running::nginx("worker_processes 1;", "worker_connections 768;", "backlog=1")),
+        page: "long.txt",
+        held: 0,
+        fault: Some("step-backlog"),
+        directive: Some("listen ... backlog"),
+        for_users: true,
+    },
+];
+
+fn case(name: &str) -> &'static Case {
+    CASES.iter().find(|case| case.name == name).expect("a case")
+}
+
+/// Who runs webdyno.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    Root,
+    Nobody,
+}
+
+/// What a check of it says; `None` where it cannot be started here.
+fn said(case: &Case, by: By, budget: &str) -> Option<(Value, Finished)> {
+    if !can_run(case.needs) {
+        return None;
+    }
+    let running = (case.start)()?;
+    let held: Vec<TcpStream> = running.hold(case.held);
+    let tool = Tool::new();
+    let url = running.url(case.page);
+    let args = ["check", &url, "--budget", budget, "--json", "--no-store"];
+    let finished = match by {
+        By::Root => tool.run(&args),
+        By::Nobody => tool.run_as_nobody(&args),
+    };
+    drop(held);
+    assert_eq!(running.kills(), 0, "{}: the check did harm", case.name);
+    let said = serde_json::from_str(&finished.out).unwrap_or_else(|error| panic!("{error}: {finished:?}"));
+    Some((said, finished))
+}
+
+/// Runs a case and compares; the server is named in any case.
+fn check(name: &str, by: By) {
+    let _turn = turn();
+    let case = case(name);
+    let Some((said, finished)) = said(case, by, "5s") else { return };
+    assert_eq!(judged(case, &said), Ok(()), "{name}, {by:?}: {said:#}");
+    assert_eq!(finished.code == 1, case.fault.is_some(), "{name}: {finished:?}");
+}
+
+/// Whether the right thing is said.
+fn judged(case: &Case, said: &Value) -> Result<(), String> {
+    let step = &said["step"];
+    let id = step["sentence"]["id"].as_str().unwrap_or("none");
+    match case.fault {
+        None if step["is_fault"] == true => Err(format!("accused: {id}")),
+        Some(fault) if fault != id => Err(format!("{id} instead of {fault}")),
+        _ if case.directive.is_some_and(|directive| step["directive"] != directive) => {
+            Err(format!("{} instead of {:?}", step["directive"], case.directive))
+        }
+        _ if !case.name.contains("all workers") && said["running"]["root"].is_null() => Err("nobody found".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+macro_rules! cases {
+    ($($test:ident $by:ident $name:literal;)*) => { $(#[test] fn $test() { check($name, By::$by); })* };
+}
+
+cases! {
+    prefork_that_is_well Root "prefork, healthy";
+    prefork_that_may_do_too_little Root "prefork, limit too low";
+    prefork_that_may_do_too_little_seen_by_a_user Nobody "prefork, limit too low";
+    prefork_that_may_do_too_much Root "prefork, limit too high for 300 MB";
+    prefork_with_held_connections Root "prefork, connections held";
+    prefork_with_all_workers_held Root "prefork, all workers held";
+    prefork_with_a_full_queue Root "prefork, full accept queue";
+    event_that_is_well Root "event + FPM, healthy";
+    event_with_a_pool_too_small Root "event + FPM, pool too small";
+    event_that_may_do_too_little Root "event + FPM, limit too low";
+    event_with_a_pool_too_large Root "event + FPM, pool too large for 300 MB";
+    nginx_that_is_well Nobody "nginx, healthy";
+    nginx_with_too_few_connections Root "nginx, too few connections";
+    nginx_with_a_full_queue Root "nginx, full accept queue";
+}
+
+/// Every case with all the time a check takes, as root and as an ordinary user.
+#[test]
+fn long_check_check_names_every_fault() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    let mut page = "# `webdyno check` on servers that are well and on servers with one planted fault\n\n\
+                    | server | by | what was said | directive | to | answers/s | right |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    let mut wrong = Vec::new();
+    for case in CASES {
+        for by in [By::Root, By::Nobody] {
+            if matches!(by, By::Nobody) && !case.for_users {
+                continue;
+            }
+            let Some((said, _)) = said(case, by, "60s") else { return };
+            let judged = judged(case, &said);
+            let step = &said["step"];
+            let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+            let rate = said["answer"]["good_per_s"].as_f64().map_or("-".to_owned(), |rate| format!("{rate:.0}"));
+            let right = judged.as_ref().map_or_else(Clone::clone, |()| "yes".to_owned());
+            let _ = writeln!(
+                page,
+                "| {} | {by:?} | {} | {} | {} | {rate} | {right} |",
+                case.name,
+                text(&step["sentence"]["id"]),
+                text(&step["directive"]),
+                text(&step["to"]),
+            );
+            wrong.extend(judged.err().map(|why| format!("{}, {by:?}: {why}", case.name)));
+        }
+    }
+    std::fs::write(results.join("check.md"), page).expect("room for the result");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Of a server that nobody knows only the answers are told, the requests bear our name, and the store shows it again.
+#[test]
+fn a_server_that_nobody_knows() {
+    let _turn = turn();
+    let server = testkit::scripted::Scripted::always(vec![testkit::scripted::Step::Send(
+        b"HTTP/1.1 200 OK\r\nServer: own/1\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+    )]);
+    let (tool, url) = (Tool::new(), format!("http://{}/", server.address()));
+    let finished = tool.run(&["check", &url, "--budget", "2s"]);
+    assert!(finished.out.contains("own/1") && finished.out.contains("The next step"), "{finished:?}");
+    assert_eq!(tool.run(&["report"]).out, finished.out, "kept in the store");
+    let japanese = tool.run(&["report", "--lang", "ja"]);
+    assert!(japanese.out.contains("次にすること"), "{japanese:?}");
+    assert_eq!(tool.run(&["report", "--markdown"]).code, 2);
+    let dry = tool.run(&["check", &url, "--dry-run"]);
+    assert!(dry.code == 0 && dry.out.contains("within 60.0 s"), "{dry:?}");
+}
+
+/// What cannot be done is one line and an exit code.
+#[test]
+fn what_cannot_be_checked() {
+    let tool = Tool::new();
+    let refused = |args: &[&str], code: i32, says: &str| {
+        let finished = tool.run(&[&["check"], args].concat());
+        assert_eq!((finished.code, finished.err.lines().count(), finished.out.as_str()), (code, 1, ""), "{finished:?}");
+        assert!(finished.err.contains(says), "{finished:?}");
+    };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    refused(&[&format!("127.0.0.1:{port}")], 4, "nobody listens there");
+    refused(&["http://192.0.2.1/"], 2, "--i-operate 192.0.2.1");
+    refused(&["http://localhost/", "--budget", "1s"], 2, "not a time from 2s to 10m");
+    refused(&["ftp://localhost/"], 2, "not ftp");
+}

@@ -1,0 +1,218 @@
+//! What a check of a running server shows beyond the diagnosis of its windows: what fits into memory, who holds workers, and the one
+//! next step.
+//!
+//! [`Seen`] extracts it once, `steps` is the table of what to do about it.
+
+mod steps;
+
+pub use steps::{Advice, STEPS, Step};
+
+use crate::evidence::{Evidence, Size, Whose};
+use crate::{Diagnosis, judge};
+use model::check::{Check, Kind, Limit, Pool, WorkerMemory};
+use model::load::{LoadResult, Quantile};
+use model::reading::{Column, Reading};
+use model::run::Run;
+use model::trial::{Outcome, Trial};
+
+/// Part of the memory that is left alone when workers are counted.
+const SPARE: f64 = 0.1;
+/// How far from a limit the number of requests worked on at once may be to be that limit.
+const ABOUT: f64 = 0.25;
+/// Part of a limit that is worked on at once at least where it holds something back.
+const WORKED_ON: f64 = 0.5;
+/// Clock ticks per second in /proc, the same on every Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
+/// Bytes in a KiB of /proc/meminfo.
+const KIB: f64 = 1024.0;
+
+/// A check, judged.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// What limited it where most was asked of it; `None` when nothing was measured.
+    pub diagnosis: Option<Diagnosis>,
+    /// What to do next.
+    pub step: Advice,
+    /// What else is wrong, in the table's order.
+    pub others: Vec<Advice>,
+    /// What a worker takes and how many fit, for those that were seen.
+    pub fits: Vec<Fit>,
+    /// CPUs that neither the server nor the generator kept busy, but somebody did.
+    pub other_cores: Option<f64>,
+}
+
+/// How many workers memory holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// The pool they are of; the server's own when it is empty.
+    pub pool: String,
+    /// What they hold now.
+    pub held: WorkerMemory,
+    /// Bytes of one that works on a request, the most seen.
+    pub cost: f64,
+    /// Bytes that workers of this kind can have, with a tenth of all memory to spare.
+    pub room: f64,
+    /// All the memory there is, and whose it is.
+    pub memory: Size,
+    /// How many fit at that cost.
+    pub workers: f64,
+    /// How many are allowed.
+    pub limit: Option<Limit>,
+}
+
+/// What a check shows, extracted once.
+pub struct Seen<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) check: &'a Check,
+    /// Where most was asked of it.
+    pub(crate) evidence: Option<Evidence>,
+    pub(crate) diagnosis: Option<&'a Diagnosis>,
+    pub(crate) fits: &'a [Fit],
+    /// Seconds that one request takes alone.
+    pub(crate) alone: Option<f64>,
+    pub(crate) cpus: u64,
+}
+
+/// The windows of a cell.
+pub fn windows<'a>(run: &'a Run, cell: &'a str) -> impl Iterator<Item = (&'a Trial, &'a LoadResult)> + 'a {
+    run.measured(cell)
+}
+
+/// Judges a run that is a check; `None` when it is none.
+#[must_use]
+pub fn check(run: &Run) -> Option<Checked> {
+    let check = run.head.check.as_deref()?;
+    let fits = fits(run, check);
+    let alone = alone(run, check);
+    let evidence = pressed(run).map(|(trial, load)| evidence(run, trial, load, &fits, alone));
+    let diagnosis = evidence.as_ref().map(judge);
+    let other_cores = evidence.as_ref().and_then(|e| e.cpu.other_cores);
+    let seen = Seen {
+        run,
+        check,
+        evidence,
+        diagnosis: diagnosis.as_ref(),
+        fits: &fits,
+        alone,
+        cpus: u64::from(run.head.host.cpus.max(1)),
+    };
+    let mut found = steps::found(&seen);
+    let step = found.remove(0);
+    let others = found.into_iter().filter(|other| other.is_fault).collect();
+    Some(Checked { diagnosis, step, others, fits, other_cores })
+}
+
+/// The window in which most was asked of the server and most of it was answered: the last of them.
+fn pressed(run: &Run) -> Option<(&Trial, &LoadResult)> {
+    let measured = |trial: &'_ &Trial| trial.measured().is_some();
+    let most = run.trials.iter().filter(measured).max_by_key(|trial| trial.measured().map(|load| load.connections))?;
+    Some((most, most.load.as_ref()?))
+}
+
+/// The evidence of one window of a check, with what only a check knows.
+fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Option<f64>) -> Evidence {
+    let cell = run.head.plan.cell(&trial.cell).unwrap_or_else(|| run.head.plan.baseline());
+    let mut e = Evidence::of(&run.head, cell, trial, load);
+    let check = run.head.check.as_deref();
+    let door = trial.door.unwrap_or_default();
+    let seconds = load.seconds();
+    if let Some(ticks) = door.ticks.filter(|_| seconds > 0.0) {
+        let cores = ticks as f64 / TICKS_PER_SECOND / seconds;
+        let generator = load.generator.cpu_ns as f64 / 1e9 / seconds;
+        e.cpu.server_cores = Some(cores);
+        e.cpu.other_cores = e.cpu.host.map(|cpu| (cpu.busy() * e.cpu.host_cpus - cores - generator).max(0.0));
+    }
+    if let Some(check) = check {
+        e.grouped |= check.running.group.is_some();
+    }
+    if let Some(fit) = fits.iter().find(|fit| fit.pool.is_empty()) {
+        e.memory.cost = Some(fit.cost);
+        e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
+        e.memory.limit = Some(fit.memory);
+    }
+    let at_once = alone.map(|alone| alone * load.goodput());
+    let kind = check.map_or(Kind::Other, |check| check.running.kind);
+    if !is_plausible(&e, kind, at_once) {
+        e.workers.limit = None;
+    }
+    if let Some((fit, limit)) = fits.iter().find_map(|fit| pool_at_limit(fit, at_once?)) {
+        // Those who wait for PHP-FPM do not stand at the server's own door.
+        e.workers.limit = Some(limit);
+        (e.workers.busy, e.workers.queue) = (None, None);
+        e.memory.cost = Some(fit.cost);
+        e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
+    }
+    e
+}
+
+/// Whether a limit can be what holds it back: it has as many processes as are allowed, and works on about as many requests. A server
+/// that still starts processes, or gets no CPU for those it has, has a queue at its door as well.
+fn is_plausible(e: &Evidence, kind: Kind, at_once: Option<f64>) -> bool {
+    let Some((limit, free)) = e.workers.limit.zip(e.workers.free_limit()) else { return true };
+    let all = kind != Kind::ApachePrefork || e.workers.most.is_none_or(|most| most >= limit);
+    all && at_once.is_none_or(|at_once| at_once >= free * WORKED_ON)
+}
+
+/// A pool that works on about as many requests at once as it may.
+fn pool_at_limit(fit: &Fit, at_once: f64) -> Option<(&Fit, f64)> {
+    let limit = fit.limit.as_ref().filter(|_| !fit.pool.is_empty())?.value as f64;
+    is_about(at_once, limit).then_some((fit, limit))
+}
+
+/// Whether so many requests at once are what a limit allows.
+pub(crate) fn is_about(found: f64, limit: f64) -> bool {
+    (found / limit - 1.0).abs() <= ABOUT
+}
+
+/// Seconds that a request takes when it is alone.
+fn alone(run: &Run, check: &Check) -> Option<f64> {
+    let (first, _) = check.climb.first().filter(|(_, connections)| *connections == 1)?;
+    match windows(run, first).next()?.1.percentile(50.0)? {
+        Quantile::Exactly(us) => Some(us as f64 / 1e6),
+        Quantile::MoreThan(_) => None,
+    }
+}
+
+/// What fits, of the server's own workers and of those of each pool.
+fn fits(run: &Run, check: &Check) -> Vec<Fit> {
+    let last = run.trials.iter().rev().find_map(|trial| trial.readings.rows.last());
+    let Some((used, memory)) = last.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
+    let cpus = u64::from(run.head.host.cpus.max(1));
+    let fit = |(pool, held): &(String, WorkerMemory)| {
+        let of_pool = check.running.pools.iter().find(|known| known.name == *pool);
+        let own = pool.is_empty();
+        // Only a process for each request grows with their number, or threads of one.
+        let grows = !own || check.running.kind.is_apache();
+        let limit = if own { check.running.limit(cpus) } else { of_pool.and_then(Pool::limit) };
+        let threads = if own { check.running.threads_per_child() } else { 1 };
+        let cost = held.largest as f64 / threads as f64;
+        let room = memory.bytes * (1.0 - SPARE) - (used - held.total as f64).max(0.0);
+        (grows && cost > 0.0 && check.running.kind != Kind::Apache).then(|| Fit {
+            pool: pool.clone(),
+            held: *held,
+            cost,
+            room,
+            memory,
+            workers: (room / cost).floor().max(0.0),
+            limit,
+        })
+    };
+    check.after.iter().filter_map(fit).collect()
+}
+
+/// Bytes in use that nobody can drop, and all there are: the group's, else the host's.
+fn in_use(check: &Check, reading: &Reading) -> Option<(f64, Size)> {
+    if let Some(group) = &check.running.group {
+        let swap = reading.get(Column::GroupSwap).unwrap_or(0);
+        let used = reading.get(Column::GroupAnon).or(group.used)? + swap;
+        return Some((used as f64, Size { whose: Whose::Group, bytes: group.limit as f64 }));
+    }
+    let total = reading.get(Column::MemTotal)?;
+    let used = total.saturating_sub(reading.get(Column::MemAvailable)?);
+    Some((used as f64 * KIB, Size { whose: Whose::Host, bytes: total as f64 * KIB }))
+}
+
+/// Whether a guard ended one of its windows.
+pub(crate) fn guarded(run: &Run) -> bool {
+    run.trials.iter().any(|trial| matches!(trial.outcome, Outcome::EndedEarly(_)))
+}

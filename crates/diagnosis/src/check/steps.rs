@@ -1,0 +1,415 @@
+//! What to do next with a running server: one table, one line each, in the order of precedence.
+//!
+//! First what does harm or hides everything else, then what a setting holds back, then what no setting helps against.
+
+use super::{Fit, Seen, guarded, is_about};
+use crate::cause::Cause;
+use crate::evidence::Evidence;
+use crate::number::{Numbers, Quantity};
+use crate::thresholds::{CPU_ROOM, HELD_PART};
+use model::check::{Door, Kind, Limit, Setting, Summit};
+use model::load::Failure;
+
+/// One thing to do: when, and what it says.
+pub struct Step {
+    /// The message that says it.
+    pub id: &'static str,
+    /// Whether something is wrong; otherwise it is as it should be, or not the server's doing.
+    pub is_fault: bool,
+    /// What it is about; `None` when it is not called for.
+    pub when: fn(&Seen<'_>) -> Option<Change>,
+}
+
+/// What a step is about.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Change {
+    /// The directive, as the administrator's own file calls it.
+    pub name: Option<String>,
+    /// Where it stands; `None` where a default is in force.
+    pub place: Option<String>,
+    /// Its value.
+    pub from: Option<String>,
+    /// The value to try.
+    pub to: Option<String>,
+    /// What shows it.
+    pub numbers: Numbers,
+}
+
+/// A step that is called for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// The message that says it.
+    pub id: &'static str,
+    /// Whether something is wrong.
+    pub is_fault: bool,
+    /// What it is about.
+    pub change: Change,
+}
+
+/// A queue at the door that holds no more than this is too short for any burst.
+const SHORT_QUEUE: f64 = 64.0;
+/// Part of the CPUs that other programs keep busy, from which the server is not seen for itself.
+const OTHERS: f64 = 0.5;
+/// A limit is raised by no more than this at once.
+const MOST_RAISED: f64 = 4.0;
+
+/// The table.
+pub const STEPS: &[Step] = &[
+    Step { id: "step-held-all", is_fault: true, when: held_all },
+    Step { id: "step-status", is_fault: true, when: status },
+    Step { id: "step-silent", is_fault: true, when: silent },
+    Step { id: "step-memory", is_fault: true, when: own_memory },
+    Step { id: "step-pool-memory", is_fault: true, when: pool_memory },
+    Step { id: "step-host-disturbed", is_fault: false, when: host_disturbed },
+    Step { id: "step-thrash", is_fault: true, when: thrash },
+    Step { id: "step-keep-alive", is_fault: true, when: keep_alive },
+    Step { id: "step-connections", is_fault: true, when: connections },
+    Step { id: "step-backlog", is_fault: true, when: backlog },
+    Step { id: "step-raise-pool", is_fault: true, when: raise_pool },
+    Step { id: "step-raise", is_fault: true, when: raise },
+    Step { id: "step-queue-full", is_fault: true, when: queue_full },
+    Step { id: "step-processes", is_fault: true, when: processes },
+    Step { id: "step-failures", is_fault: true, when: failures },
+    Step { id: "step-lock", is_fault: true, when: lock },
+    Step { id: "step-disk", is_fault: false, when: disk },
+    Step { id: "step-generator", is_fault: false, when: generator },
+    Step { id: "step-cpu", is_fault: false, when: cpu },
+    Step { id: "step-limit-right", is_fault: false, when: limit_right },
+    Step { id: "step-time", is_fault: false, when: time },
+    Step { id: "step-ceiling", is_fault: false, when: ceiling },
+    Step { id: "step-others", is_fault: false, when: others },
+    Step { id: "step-not-found", is_fault: false, when: not_found },
+];
+
+/// All that are called for, in the table's order; at least one, as the last line always is.
+pub(super) fn found(seen: &Seen<'_>) -> Vec<Advice> {
+    let advice = |step: &Step| Some(Advice { id: step.id, is_fault: step.is_fault, change: (step.when)(seen)? });
+    STEPS.iter().filter_map(advice).collect()
+}
+
+// ---- the steps, in the table's order ----------------------------------------------------------------------------------
+
+/// Nothing answered, and as many connections as there are workers lay idle.
+fn held_all(seen: &Seen<'_>) -> Option<Change> {
+    let limit = seen.limit()?;
+    let door = seen.check.before?;
+    let all = holds(seen, door) && door.idle >= limit.value;
+    (seen.check.summit == Summit::NoAnswer && all).then(|| {
+        seen.about("KeepAlive", "On").showing(
+            Numbers::default()
+                .with(Quantity::HeldWorkers, door.idle as f64)
+                .with(Quantity::WorkerLimit, limit.value as f64),
+        )
+    })
+}
+
+fn status(seen: &Seen<'_>) -> Option<Change> {
+    let page = seen.check.page.as_ref().filter(|page| !(200..300).contains(&page.status))?;
+    Some(Change { from: Some(page.status.to_string()), to: page.location.clone(), ..Change::default() })
+}
+
+fn silent(seen: &Seen<'_>) -> Option<Change> {
+    (seen.check.summit == Summit::NoAnswer).then(Change::default)
+}
+
+fn own_memory(seen: &Seen<'_>) -> Option<Change> {
+    too_many(seen.fits.iter().find(|fit| fit.pool.is_empty())?)
+}
+
+fn pool_memory(seen: &Seen<'_>) -> Option<Change> {
+    seen.fits.iter().filter(|fit| !fit.pool.is_empty()).find_map(too_many)
+}
+
+fn host_disturbed(seen: &Seen<'_>) -> Option<Change> {
+    seen.shows(Cause::HostDisturbed)
+}
+
+fn thrash(seen: &Seen<'_>) -> Option<Change> {
+    let found = [Cause::MemoryThrash, Cause::OutOfMemory, Cause::FileCacheThrash];
+    let change = found.into_iter().find_map(|cause| seen.shows(cause))?;
+    Some(match seen.limit() {
+        Some(limit) => Change { numbers: change.numbers, ..of_limit(&limit) },
+        None => change,
+    })
+}
+
+fn keep_alive(seen: &Seen<'_>) -> Option<Change> {
+    let limit = seen.limit()?;
+    // Before anything was sent counts as well: what was held then may have been let go since.
+    let before = seen.check.before.filter(|&door| holds(seen, door));
+    let many = before.is_some_and(|door| door.idle as f64 >= HELD_PART * limit.value as f64);
+    let caused = seen.shows(Cause::KeepAliveHeld);
+    let numbers = match &caused {
+        Some(change) => change.numbers.clone(),
+        None => Numbers::default()
+            .with(Quantity::HeldWorkers, before.map(|door| door.idle as f64))
+            .with(Quantity::WorkerLimit, limit.value as f64),
+    };
+    (caused.is_some() || many).then(|| seen.about("KeepAlive", "On").showing(numbers))
+}
+
+/// nginx closes what it has no connection for.
+fn connections(seen: &Seen<'_>) -> Option<Change> {
+    let limit = seen.limit().filter(|_| seen.check.running.kind == Kind::Nginx)?;
+    let cut_off = |trial: &&model::trial::Trial| {
+        let Some(load) = &trial.load else { return false };
+        let cut: u64 =
+            [Failure::Reset, Failure::ClosedEarly].iter().filter_map(|cause| load.counts.failed.get(cause)).sum();
+        // Some of its connections are for listening and for what is behind it.
+        cut > 0 && u64::from(load.connections) * 2 >= limit.value
+    };
+    let trial = seen.run.trials.iter().find(cut_off)?;
+    let load = trial.load.as_ref()?;
+    let numbers = Numbers::default()
+        .with(Quantity::Connections, f64::from(load.connections))
+        .with(Quantity::Failures, load.counts.failures() as f64)
+        .with(Quantity::WorkerLimit, limit.value as f64);
+    let each = limit.setting.as_ref().and_then(|setting| setting.value.parse::<u64>().ok()).unwrap_or(512);
+    Some(Change { to: Some((each * 4).max(1024).to_string()), ..of_limit(&limit) }.showing(numbers))
+}
+
+/// The queue overflowed, and is too short for any burst.
+fn backlog(seen: &Seen<'_>) -> Option<Change> {
+    let change = seen.shows(Cause::AcceptQueueOverflow)?;
+    let queue = seen.evidence.as_ref()?.workers.queue_limit?;
+    (queue <= SHORT_QUEUE).then(|| of_backlog(seen, queue).showing(change.numbers))
+}
+
+fn raise_pool(seen: &Seen<'_>) -> Option<Change> {
+    let at_once = seen.at_once()?;
+    let cpu = seen.cpu_used().filter(|&used| used < CPU_ROOM)?;
+    let fit = |name: &str| seen.fits.iter().find(|fit| fit.pool == name);
+    let at_limit = |pool: &&model::check::Pool| {
+        pool.limit().is_some_and(|limit| is_about(at_once, limit.value as f64) && seen.more_was_asked(limit.value))
+    };
+    let pool = seen.check.running.pools.iter().find(at_limit)?;
+    let limit = pool.limit()?;
+    let to = raised(&limit, cpu, fit(&pool.name))?;
+    let numbers = limit_numbers(&limit, fit(&pool.name)).with(Quantity::AtOnce, at_once).with(Quantity::CpuUsed, cpu);
+    Some(Change { to: Some(to.to_string()), ..of_limit(&limit) }.showing(numbers))
+}
+
+/// Requests wait while CPU and memory have room.
+fn raise(seen: &Seen<'_>) -> Option<Change> {
+    let limit = seen.limit().filter(|_| seen.check.running.kind.is_apache())?;
+    let cpu = seen.cpu_used().filter(|&used| used < CPU_ROOM)?;
+    let at_once = seen.at_once();
+    // Where connections are taken in that no worker has time for, no queue shows at the door.
+    let by_law =
+        at_once.is_some_and(|at_once| is_about(at_once, limit.value as f64)) && seen.more_was_asked(limit.value);
+    let found = seen.shows(Cause::WorkerLimitTooLow);
+    if found.is_none() && !by_law {
+        return None;
+    }
+    let fit = seen.fits.iter().find(|fit| fit.pool.is_empty());
+    let to = raised(&limit, cpu, fit)?;
+    let numbers = limit_numbers(&limit, fit)
+        .and(found.map(|change| change.numbers).unwrap_or_default())
+        .with(Quantity::CpuUsed, cpu)
+        .with(Quantity::AtOnce, at_once);
+    Some(Change { to: Some(to.to_string()), ..of_limit(&limit) }.showing(numbers))
+}
+
+/// A queue that is not short overflowed.
+fn queue_full(seen: &Seen<'_>) -> Option<Change> {
+    let change = seen.shows(Cause::AcceptQueueOverflow)?;
+    let queue = seen.evidence.as_ref()?.workers.queue_limit?;
+    (queue > SHORT_QUEUE).then(|| of_backlog(seen, queue).showing(change.numbers))
+}
+
+/// One process does all while CPUs lie idle.
+fn processes(seen: &Seen<'_>) -> Option<Change> {
+    let running = &seen.check.running;
+    let one =
+        running.kind == Kind::Nginx && running.is_read() && running.worker_processes(seen.cpus) == 1 && seen.cpus > 1;
+    let change = seen.shows(Cause::OneCoreBusy).filter(|_| one)?;
+    Some(Change { to: Some("auto".to_owned()), ..seen.about("worker_processes", "1") }.showing(change.numbers))
+}
+
+fn failures(seen: &Seen<'_>) -> Option<Change> {
+    let failing =
+        seen.run.trials.iter().rev().find_map(|trial| trial.load.as_ref().filter(|load| load.counts.failures() > 0))?;
+    let ended = seen.check.summit == Summit::Failures || guarded(seen.run);
+    let numbers = Numbers::default()
+        .with(Quantity::Connections, f64::from(failing.connections))
+        .with(Quantity::Failures, failing.counts.failures() as f64);
+    ended.then(|| Change::default().showing(numbers))
+}
+
+fn lock(seen: &Seen<'_>) -> Option<Change> {
+    seen.shows(Cause::LockSerialised)
+}
+
+fn disk(seen: &Seen<'_>) -> Option<Change> {
+    seen.shows(Cause::DiskBound)
+}
+
+fn generator(seen: &Seen<'_>) -> Option<Change> {
+    seen.is(Cause::GeneratorSaturated)
+}
+
+fn cpu(seen: &Seen<'_>) -> Option<Change> {
+    let e = seen.evidence.as_ref()?;
+    let change = seen.shows(Cause::CpuBound).or_else(|| seen.shows(Cause::OneCoreBusy).filter(|_| seen.cpus == 1))?;
+    let each = e.cpu.server_cores.filter(|_| e.offered.goodput > 0.0).map(|cores| cores / e.offered.goodput);
+    let numbers =
+        change.numbers.with(Quantity::CpuPerAnswer, each).with(Quantity::GeneratorShare, e.offered.generator_share);
+    Some(Change::default().showing(numbers))
+}
+
+fn limit_right(seen: &Seen<'_>) -> Option<Change> {
+    let change = seen.shows(Cause::WorkerLimitRight).or_else(|| seen.shows(Cause::WorkerLimitReached))?;
+    Some(of_limit(&seen.limit()?).showing(change.numbers))
+}
+
+fn time(seen: &Seen<'_>) -> Option<Change> {
+    matches!(seen.check.summit, Summit::Time | Summit::Interrupted).then(|| seen.asked())
+}
+
+fn ceiling(seen: &Seen<'_>) -> Option<Change> {
+    (seen.check.summit == Summit::Ceiling).then(|| seen.asked())
+}
+
+/// Nobody can tell what a server could do that is not let.
+fn others(seen: &Seen<'_>) -> Option<Change> {
+    let e = seen.evidence.as_ref()?;
+    let share = e.cpu.other_cores? / e.cpu.host_cpus;
+    (share >= OTHERS).then(|| seen.asked())
+}
+
+fn not_found(seen: &Seen<'_>) -> Option<Change> {
+    Some(seen.asked())
+}
+
+// ---- what several steps ask -------------------------------------------------------------------------------------------
+
+impl Change {
+    fn showing(self, numbers: Numbers) -> Change {
+        Change { numbers, ..self }
+    }
+}
+
+impl Seen<'_> {
+    /// The server's own limit.
+    fn limit(&self) -> Option<Limit> {
+        self.check.running.limit(self.cpus)
+    }
+
+    /// The numbers of a cause that was found, as the first or beside another.
+    fn shows(&self, cause: Cause) -> Option<Change> {
+        let diagnosis = self.diagnosis?;
+        let mut all = std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing);
+        all.find(|finding| finding.cause == cause).map(|finding| Change::default().showing(finding.numbers.clone()))
+    }
+
+    /// The same only of the first.
+    fn is(&self, cause: Cause) -> Option<Change> {
+        self.shows(cause).filter(|_| self.diagnosis.is_some_and(|diagnosis| diagnosis.primary.cause == cause))
+    }
+
+    /// A directive of its own, or its default.
+    fn about(&self, name: &str, default: &str) -> Change {
+        match self.check.running.setting(name) {
+            Some(setting) => of_setting(setting),
+            None => Change { name: Some(name.to_owned()), from: Some(default.to_owned()), ..Change::default() },
+        }
+    }
+
+    fn cpu_used(&self) -> Option<f64> {
+        crate::rules::cpu_used(self.evidence.as_ref()?)
+    }
+
+    /// Requests worked on at once where most was asked for (Little's law).
+    fn at_once(&self) -> Option<f64> {
+        Some(self.evidence.as_ref()?.offered.goodput * self.alone?)
+    }
+
+    /// Whether there was a window in which clearly more was asked for, and it brought nothing.
+    fn more_was_asked(&self, limit: u64) -> bool {
+        let asked = self.evidence.as_ref().map_or(0.0, |e: &Evidence| e.offered.connections);
+        self.check.summit == Summit::Plateau && asked >= limit as f64 * 1.5
+    }
+
+    fn asked(&self) -> Change {
+        let numbers = self.evidence.as_ref().map_or_else(Numbers::default, |e| {
+            Numbers::default()
+                .with(Quantity::Connections, e.offered.connections)
+                .with(Quantity::CpuUsed, crate::rules::cpu_used(e))
+        });
+        Change::default().showing(numbers)
+    }
+}
+
+fn of_setting(setting: &Setting) -> Change {
+    Change {
+        name: Some(setting.called()),
+        place: Some(setting.place()),
+        from: Some(setting.value.clone()),
+        ..Change::default()
+    }
+}
+
+fn of_limit(limit: &Limit) -> Change {
+    let place = limit.setting.as_ref().map(Setting::place);
+    // What is in force may be less than what is written.
+    let from = match &limit.setting {
+        Some(setting) if limit.name != "worker_connections" && setting.value == limit.value.to_string() => {
+            setting.value.clone()
+        }
+        Some(setting) if limit.name == "worker_connections" => setting.value.clone(),
+        _ => limit.value.to_string(),
+    };
+    Change { name: Some(limit.called()), place, from: Some(from), ..Change::default() }
+}
+
+fn of_backlog(seen: &Seen<'_>, queue: f64) -> Change {
+    let running = &seen.check.running;
+    let (name, written) = match running.kind {
+        Kind::Nginx => ("listen ... backlog", running.settings.iter().rfind(|setting| setting.name == "backlog")),
+        kind if kind.is_apache() => ("ListenBacklog", running.setting("ListenBacklog")),
+        _ => ("net.core.somaxconn", None),
+    };
+    let place = written.map(Setting::place);
+    Change {
+        name: Some(name.to_owned()),
+        place,
+        from: Some(format!("{queue}")),
+        to: Some("511".to_owned()),
+        ..Change::default()
+    }
+}
+
+/// More are allowed than fit.
+fn too_many(fit: &Fit) -> Option<Change> {
+    let limit = fit.limit.as_ref().filter(|limit| limit.value as f64 > fit.workers)?;
+    let to = rounded(fit.workers.max(1.0));
+    let numbers = limit_numbers(limit, Some(fit))
+        .with(Quantity::MemoryRoom, fit.room)
+        .with(Quantity::AllWorkers, limit.value as f64 * fit.cost);
+    Some(Change { to: Some(to.to_string()), ..of_limit(limit) }.showing(numbers))
+}
+
+fn limit_numbers(limit: &Limit, fit: Option<&Fit>) -> Numbers {
+    let numbers = Numbers::default().with(Quantity::WorkerLimit, limit.value as f64);
+    let Some(fit) = fit else { return numbers };
+    numbers.with(Quantity::WorkerCost, fit.cost).with(Quantity::WorkersThatFit, fit.workers)
+}
+
+/// As much higher as the CPU has room for and memory holds; `None` when that is not higher at all.
+fn raised(limit: &Limit, cpu: f64, fit: Option<&Fit>) -> Option<u64> {
+    let now = limit.value as f64;
+    let times = (0.9 / cpu.max(0.01)).clamp(2.0, MOST_RAISED);
+    let most = fit.map_or(f64::INFINITY, |fit| fit.workers);
+    let to = rounded((now * times).min(most));
+    (to as f64 > now).then_some(to)
+}
+
+/// Downwards, to two digits.
+fn rounded(value: f64) -> u64 {
+    let step = 10_f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
+    ((value / step).floor() * step).max(1.0) as u64
+}
+
+fn holds(seen: &Seen<'_>, door: Door) -> bool {
+    seen.check.running.kind.holds_workers() && seen.check.running.keeps_alive() && door.idle > 0
+}

@@ -1,0 +1,208 @@
+//! The next step of a check, from a few numbers: a server, what a climb brought, and what the machine did meanwhile.
+
+use super::scene::Scene;
+use crate::check::check as judge;
+use model::check::{Check, Door, Kind, Measure, MemoryGroup, Page, Pool, Running, Setting, Summit, WorkerMemory};
+use model::latency::Latency;
+use model::plan::{Cell, LoadSpec, Role};
+use model::reading::Column;
+use model::run::Run;
+
+/// A server that waits 20 ms for each request, on two CPUs and without anything wrong.
+struct Server {
+    kind: Kind,
+    settings: Vec<(&'static str, &'static str, &'static str)>,
+    /// Workers of PHP-FPM.
+    children: Option<&'static str>,
+    /// Requests it can work on at once.
+    at_once: u32,
+    /// CPUs it keeps busy when all are.
+    cores: f64,
+    /// Bytes of a worker at work.
+    worker: u64,
+    group: Option<u64>,
+    /// Connections that wait at the door, and how many can.
+    queue: (u64, u64),
+    overflows: f64,
+    held: u64,
+    processes: u64,
+    summit: Summit,
+}
+
+impl Default for Server {
+    fn default() -> Server {
+        Server {
+            kind: Kind::ApachePrefork,
+            settings: vec![("MaxRequestWorkers", "MaxRequestWorkers", "150")],
+            children: None,
+            at_once: 16,
+            cores: 0.2,
+            worker: 10 << 20,
+            group: None,
+            queue: (0, 511),
+            overflows: 0.0,
+            held: 0,
+            processes: 10,
+            summit: Summit::Plateau,
+        }
+    }
+}
+
+fn setting(&(name, written, value): &(&str, &str, &str)) -> Setting {
+    let file = "/etc/apache2/x.conf".into();
+    Setting { name: name.into(), written: written.into(), value: value.into(), file, line: 3, section: None }
+}
+
+impl Server {
+    fn run(&self) -> Run {
+        let mut head = None;
+        let mut trials = Vec::new();
+        let steps = [("c1", 1), ("c4", 4), ("c16", 16), ("c64", 64)];
+        for (name, connections) in steps {
+            let working = connections.min(self.at_once);
+            let ticks = self.cores * f64::from(working) / f64::from(self.at_once) * 100.0;
+            let (of_scene, mut trial) = Scene::new(2)
+                .load(connections, f64::from(working) * 50.0)
+                .counters(&[
+                    (Column::CpuUser, ticks),
+                    (Column::CpuIdle, 200.0 - ticks),
+                    (Column::TreeCpuTicks, ticks),
+                    (Column::TcpListenOverflows, if connections > self.at_once { self.overflows } else { 0.0 }),
+                ])
+                .levels(&[
+                    (Column::MemTotal, 8 << 20),
+                    (Column::MemAvailable, 6 << 20),
+                    (Column::AcceptQueue, if connections > self.at_once { self.queue.0 } else { 0 }),
+                    (Column::AcceptLimit, self.queue.1),
+                    (Column::TreeWorkers, self.processes),
+                    (Column::TreeBusyWorkers, 0),
+                ])
+                .build();
+            trial.cell = name.to_owned();
+            trial.door =
+                Some(Door { others: self.held, idle: self.held, others_opened: 0, ticks: Some((ticks * 10.0) as u64) });
+            let load = trial.load.as_mut().unwrap();
+            let mut total = Latency::new();
+            (0..100).for_each(|_| total.record(20_000 * u64::from(connections.div_ceil(self.at_once))));
+            load.total = total;
+            trials.push(trial);
+            head = Some(of_scene);
+        }
+        let mut head = head.unwrap();
+        let (load, variant) = (head.plan.loads[0].clone(), head.plan.cells[0].variant.clone());
+        let spec = |&(name, connections): &(&str, u32)| LoadSpec { name: name.into(), connections, ..load.clone() };
+        let cell = |&(name, _): &(&str, u32)| Cell {
+            name: name.into(),
+            variant: variant.clone(),
+            load: name.into(),
+            role: Role::Baseline,
+        };
+        head.plan.loads = steps.iter().map(spec).collect();
+        head.plan.cells = steps.iter().map(cell).collect();
+        head.check = Some(Box::new(self.seen(steps.iter().map(|&(name, c)| (name.to_owned(), c)).collect())));
+        let limit = head.check.as_ref().and_then(|check| check.running.limit(2)).map(|limit| limit.value);
+        trials.iter_mut().for_each(|trial| trial.settings.worker_limit = limit.filter(|_| self.kind != Kind::Nginx));
+        Run { head, trials }
+    }
+
+    fn seen(&self, climb: Vec<(String, u32)>) -> Check {
+        let held =
+            WorkerMemory { measure: Measure::Unshared, workers: 10, largest: self.worker, total: 10 * self.worker };
+        let pools = self.children.map(|children| Pool {
+            name: "www".into(),
+            listen: "/run/x".into(),
+            settings: vec![setting(&("pm.max_children", "pm.max_children", children))],
+            root: 9,
+            workers: None,
+        });
+        let of_pool = self.children.map(|_| ("www".to_owned(), held));
+        Check {
+            budget_ns: 1,
+            running: Running {
+                kind: self.kind,
+                root: Some(7),
+                file: Some("/etc/apache2/apache2.conf".into()),
+                settings: self.settings.iter().map(setting).collect(),
+                pools: pools.into_iter().collect(),
+                group: self.group.map(|limit| MemoryGroup {
+                    directory: "/g".into(),
+                    v2: true,
+                    limit,
+                    used: Some(10 * self.worker),
+                }),
+                ..Running::default()
+            },
+            page: Some(Page { status: 200, time_us: 20_000, ..Page::default() }),
+            before: Some(Door { others: self.held, idle: self.held, ..Door::default() }),
+            after: std::iter::once((String::new(), held)).chain(of_pool).collect(),
+            summit: self.summit,
+            climb,
+        }
+    }
+}
+
+/// The next step, what it is about, and the value to try.
+#[track_caller]
+fn check(server: &Server, id: &str, name: Option<&str>, to: Option<&str>) {
+    let checked = judge(&server.run()).unwrap();
+    let change = &checked.step.change;
+    assert_eq!((checked.step.id, change.name.as_deref(), change.to.as_deref()), (id, name, to), "{change:?}");
+}
+
+#[test]
+fn a_server_that_is_well_is_not_accused() {
+    check(&Server { at_once: 64, summit: Summit::Ceiling, ..Server::default() }, "step-ceiling", None, None);
+    check(&Server { cores: 1.9, ..Server::default() }, "step-cpu", None, None);
+    check(&Server::default(), "step-not-found", None, None);
+    assert!(!judge(&Server { cores: 1.9, ..Server::default() }.run()).unwrap().step.is_fault);
+}
+
+#[test]
+fn a_limit_that_is_too_low() {
+    let low = || Server {
+        settings: vec![("MaxRequestWorkers", "MaxClients", "16")],
+        queue: (48, 511),
+        processes: 16,
+        ..Server::default()
+    };
+    check(&low(), "step-raise", Some("MaxClients (= MaxRequestWorkers)"), Some("64"));
+    // The CPU leaves room for no more than twice as many, and memory for fewer still.
+    check(&Server { cores: 0.9, ..low() }, "step-raise", Some("MaxClients (= MaxRequestWorkers)"), Some("32"));
+    let tight = Server { group: Some(300 << 20), ..low() };
+    check(&tight, "step-raise", Some("MaxClients (= MaxRequestWorkers)"), Some("27"));
+    // A queue before processes that are still being started is no proof.
+    check(&Server { processes: 9, at_once: 9, ..low() }, "step-not-found", None, None);
+    // With a full CPU the same limit is right.
+    check(&Server { cores: 1.95, ..low() }, "step-cpu", None, None);
+    let pool = Server { kind: Kind::ApacheEvent, children: Some("16"), settings: vec![], ..Server::default() };
+    check(&pool, "step-raise-pool", Some("pm.max_children"), Some("64"));
+}
+
+#[test]
+fn a_limit_that_memory_does_not_hold() {
+    let high = Server { group: Some(300 << 20), summit: Summit::Memory, ..Server::default() };
+    check(&high, "step-memory", Some("MaxRequestWorkers"), Some("27"));
+    let pool = Server { kind: Kind::ApacheEvent, children: Some("100"), settings: vec![], worker: 10 << 20, ..high };
+    check(&pool, "step-pool-memory", Some("pm.max_children"), Some("27"));
+    // 8 GiB, of which 6 are free.
+    check(&Server { worker: 60 << 20, ..Server::default() }, "step-memory", Some("MaxRequestWorkers"), Some("98"));
+}
+
+#[test]
+fn doors_that_are_held_or_too_narrow() {
+    let held = Server {
+        settings: vec![("MaxRequestWorkers", "MaxRequestWorkers", "40")],
+        held: 24,
+        queue: (48, 511),
+        processes: 40,
+        ..Server::default()
+    };
+    check(&held, "step-keep-alive", Some("KeepAlive"), None);
+    let all = Server { held: 150, summit: Summit::NoAnswer, ..Server::default() };
+    check(&all, "step-held-all", Some("KeepAlive"), None);
+    // Threads do not wait for clients that say nothing.
+    let event = Server { kind: Kind::ApacheEvent, held: 100, ..Server::default() };
+    check(&event, "step-not-found", None, None);
+    let narrow = Server { queue: (2, 1), overflows: 5.0, ..Server::default() };
+    check(&narrow, "step-backlog", Some("ListenBacklog"), Some("511"));
+}

@@ -1,0 +1,158 @@
+//! How many connections to try next, so that a running server shows what it takes and is not harmed.
+//!
+//! A pure value that is asked and told: 1, 2, 4 ... until more at once brings no more answers, or far fewer, or failures, or the
+//! next step could use up the memory.
+
+use model::check::Summit;
+
+/// As many connections as a check opens at most.
+pub(super) const CEILING: u32 = 512;
+/// A step that brings less than this part more brought nothing.
+const GAIN: f64 = 0.05;
+/// So many steps without a gain are enough.
+const WITHOUT_GAIN: usize = 2;
+/// With fewer connections no climb ends for want of a gain: chance decides too much, and short queues do not fill.
+const LEAST: u32 = 16;
+/// A step below this part of the best so far is a cliff.
+const CLIFF: f64 = 0.6;
+/// Failed requests, of all, from which a step is the last.
+const FAILED: f64 = 0.05;
+/// The same step is tried again so often while the server is still starting workers.
+const AGAIN: usize = 4;
+
+/// What one step showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    pub(super) connections: u32,
+    /// Good answers per second.
+    pub(super) goodput: f64,
+    /// Failed requests, of all that ended.
+    pub(super) failed: f64,
+    /// Whether connections waited while the server was starting workers: what it could do it did not show yet.
+    pub(super) starting: bool,
+}
+
+/// What may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Try(u32),
+    Done(Summit),
+}
+
+/// A climb under way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Climb {
+    steps: Vec<Step>,
+}
+
+impl Climb {
+    /// What became of a step.
+    pub(super) fn tell(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// What to try next.
+    pub(super) fn ask(&self) -> Next {
+        let Some(last) = self.steps.last() else { return Next::Try(1) };
+        if last.failed > FAILED {
+            return Next::Done(Summit::Failures);
+        }
+        let same = self.steps.iter().filter(|step| step.connections == last.connections).count();
+        if last.starting && same <= AGAIN {
+            return Next::Try(last.connections);
+        }
+        let best = self.best_before(last.connections);
+        if self.of(last.connections) < best * CLIFF && last.connections >= LEAST {
+            // Once is bad luck.
+            return if same < 2 { Next::Try(last.connections) } else { Next::Done(Summit::Cliff) };
+        }
+        if self.without_gain() >= WITHOUT_GAIN && last.connections >= LEAST {
+            return Next::Done(Summit::Plateau);
+        }
+        if last.connections >= CEILING { Next::Done(Summit::Ceiling) } else { Next::Try(last.connections * 2) }
+    }
+
+    /// The most that fewer connections brought.
+    fn best_before(&self, connections: u32) -> f64 {
+        let before = self.steps.iter().filter(|step| step.connections < connections);
+        before.map(|step| step.goodput).fold(0.0, f64::max)
+    }
+
+    /// What a number of connections brought: where it was tried again, the most.
+    fn of(&self, connections: u32) -> f64 {
+        let same = self.steps.iter().filter(|step| step.connections == connections);
+        same.map(|step| step.goodput).fold(0.0, f64::max)
+    }
+
+    /// How many steps at the end brought nothing.
+    fn without_gain(&self) -> usize {
+        let mut tried: Vec<u32> = self.steps.iter().map(|step| step.connections).collect();
+        tried.dedup();
+        let gained = |&&connections: &&u32| self.of(connections) < self.best_before(connections) * (1.0 + GAIN);
+        tried.iter().rev().take_while(gained).count()
+    }
+
+    /// The fewest connections that bring nearly as much as any.
+    pub(super) fn enough(&self) -> Option<u32> {
+        let good = |step: &&Step| step.goodput > 0.0 && step.failed <= FAILED;
+        let best = self.steps.iter().filter(good).map(|step| step.goodput).fold(0.0, f64::max);
+        let fits = |step: &&Step| good(step) && step.goodput * (1.0 + GAIN) >= best;
+        self.steps.iter().filter(fits).map(|step| step.connections).min()
+    }
+
+    /// The most connections that were answered without failures.
+    pub(super) fn highest(&self) -> Option<u32> {
+        let good = |step: &&Step| step.goodput > 0.0 && step.failed <= FAILED;
+        self.steps.iter().filter(good).map(|step| step.connections).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Climbs on a synthetic server; what was tried, why it ended, and how many are enough.
+    fn check(server: impl Fn(usize, u32) -> (f64, f64, bool), expected: (&[u32], Summit, Option<u32>)) {
+        let (mut climb, mut tried) = (Climb::default(), Vec::new());
+        let summit = loop {
+            match climb.ask() {
+                Next::Done(summit) => break summit,
+                Next::Try(connections) => {
+                    let (goodput, failed, starting) = server(tried.len(), connections);
+                    tried.push(connections);
+                    climb.tell(Step { connections, goodput, failed, starting });
+                    assert!(tried.len() < 60);
+                }
+            }
+        };
+        assert_eq!((tried.as_slice(), summit, climb.enough()), expected);
+    }
+
+    #[test]
+    fn two_steps_without_a_gain_are_enough() {
+        let limited = |limit: u32| move |_, c: u32| (f64::from(c.min(limit)) * 100.0, 0.0, false);
+        check(limited(4), (&[1, 2, 4, 8, 16], Summit::Plateau, Some(4)));
+        check(limited(6), (&[1, 2, 4, 8, 16, 32], Summit::Plateau, Some(8)));
+        check(limited(1000), (&[1, 2, 4, 8, 16, 32, 64, 128, 256, 512], Summit::Ceiling, Some(512)));
+    }
+
+    #[test]
+    fn a_cliff_and_failures_end_it_at_once() {
+        check(
+            |_, c| (if c > 8 { 50.0 } else { f64::from(c) * 100.0 }, 0.0, false),
+            (&[1, 2, 4, 8, 16, 16], Summit::Cliff, Some(8)),
+        );
+        check(
+            |_, c| (f64::from(c) * 9.0, if c > 2 { 0.3 } else { 0.0 }, false),
+            (&[1, 2, 4], Summit::Failures, Some(2)),
+        );
+        check(|_, _| (0.0, 1.0, false), (&[1], Summit::Failures, None));
+    }
+
+    #[test]
+    fn a_server_that_starts_workers_gets_its_time() {
+        let slow = |n: usize, c: u32| (f64::from(c.min(if n > 3 { 4 } else { 2 })) * 10.0, 0.0, c == 4 && n <= 3);
+        check(slow, (&[1, 2, 4, 4, 4, 8, 16], Summit::Plateau, Some(4)));
+        check(|_, c| (10.0, 0.0, c == 2), (&[1, 2, 2, 2, 2, 2, 4, 8, 16], Summit::Plateau, Some(1)));
+    }
+}

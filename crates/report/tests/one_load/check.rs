@@ -1,0 +1,122 @@
+//! A check of a running server, drawn for a terminal and for programs.
+
+use super::{check_against, scene};
+use expect_test::{ExpectFile, expect_file};
+use model::check::{
+    Check, Door, Found, Kind, Measure, MemoryGroup, Page, Pool, Running, Setting, Summit, Unseen, WorkerMemory,
+};
+use model::plan::{ServerSpec, Url};
+use model::run::Run;
+use model::trial::{Outcome, Stop};
+use report::check::{CheckView, json, text};
+use report::text::{Colour, Look};
+use report::{CheckView as View, Language};
+use serde_json::Value;
+
+fn setting(name: &str, written: &str, value: &str, line: usize) -> Setting {
+    let file = "/etc/apache2/mods-enabled/mpm_prefork.conf".into();
+    Setting { name: name.into(), written: written.into(), value: value.into(), file, line, section: None }
+}
+
+/// A climb of four steps, and three windows that the answer rests on.
+fn run() -> Run {
+    let mut run = scene::closed();
+    run.head.plan.server = ServerSpec::Url(Url { url: "http://localhost/".into(), address: "127.0.0.1:80".into() });
+    let (cell, load, trial) = (run.head.plan.cells[0].clone(), run.head.plan.loads[0].clone(), run.trials[0].clone());
+    let steps = [("hold", 8), ("c1", 1), ("c2", 2), ("c4", 4), ("c8", 8)];
+    run.head.plan.cells =
+        steps.map(|(name, _)| model::plan::Cell { name: name.into(), load: name.into(), ..cell.clone() }).into();
+    run.head.plan.loads = steps
+        .map(|(name, connections)| model::plan::LoadSpec { name: name.into(), connections, ..load.clone() })
+        .into();
+    let made = ["c1", "c2", "c4", "c8", "hold", "hold", "hold"].iter().zip([400, 200, 133, 110, 100, 101, 99]);
+    run.trials = made
+        .map(|(&name, length)| {
+            let mut trial = trial.clone();
+            let load = trial.load.as_mut().unwrap();
+            load.connections = steps.iter().find(|(step, _)| *step == name).unwrap().1;
+            load.ended_ns = load.started_ns + length * model::SECOND / 5;
+            trial.cell = name.to_owned();
+            trial.door = Some(Door { others: 3, idle: 1, others_opened: 2, ticks: Some(400) });
+            trial
+        })
+        .collect();
+    let held = WorkerMemory { measure: Measure::Unshared, workers: 8, largest: 12 << 20, total: 90 << 20 };
+    let running = Running {
+        kind: Kind::ApachePrefork,
+        server: Some("Apache/2.4.62 (Debian)".into()),
+        found: Found::Socket,
+        root: Some(812),
+        processes: 9,
+        threads: 9,
+        file: Some("/etc/apache2/apache2.conf".into()),
+        settings: vec![
+            setting("MaxRequestWorkers", "MaxClients", "150", 5),
+            setting("KeepAlive", "KeepAlive", "On", 9),
+        ],
+        workers: Some(held),
+        group: Some(MemoryGroup { directory: "/g".into(), v2: true, limit: 300 << 20, used: Some(120 << 20) }),
+        unseen: vec![Unseen::File("/etc/apache2/secret.conf: Permission denied".into()), Unseen::Shares],
+        ..Running::default()
+    };
+    run.head.check = Some(Box::new(Check {
+        budget_ns: 60 * model::SECOND,
+        running,
+        page: Some(Page {
+            status: 200,
+            bytes: 12_400,
+            time_us: 24_000,
+            encoding: Some("gzip".into()),
+            ..Page::default()
+        }),
+        before: Some(Door { others: 1, idle: 1, ..Door::default() }),
+        after: vec![(String::new(), held)],
+        summit: Summit::Memory,
+        climb: vec![("c1".into(), 1), ("c2".into(), 2), ("c4".into(), 4), ("c8".into(), 8)],
+    }));
+    let mut row = model::reading::Reading::empty(0);
+    row.set(model::reading::Column::GroupAnon, 120 << 20);
+    row.set(model::reading::Column::AcceptLimit, 511);
+    run.trials.last_mut().unwrap().readings.rows.push(row);
+    run
+}
+
+fn check(language: Language, expected: &ExpectFile) {
+    let view = View::of(&run(), language).unwrap();
+    expected.assert_eq(&text::render(&view, Look { width: 90, colour: Colour::None }));
+}
+
+#[test]
+fn on_a_terminal() {
+    check(Language::English, &expect_file!["../golden/check-en-90.txt"]);
+    check(Language::Japanese, &expect_file!["../golden/check-ja-90.txt"]);
+    assert!(CheckView::of(&scene::open(), Language::English).is_none());
+}
+
+#[test]
+fn as_json_it_keeps_to_the_schema() {
+    let mut silent = run();
+    silent.trials.truncate(1);
+    silent.trials[0].load = None;
+    silent.trials[0].outcome = Outcome::EndedEarly(Stop::Interrupted);
+    let facts = silent.head.check.as_mut().unwrap();
+    (facts.page, facts.before, facts.summit) = (None, None, Summit::NoAnswer);
+    facts.running.pools =
+        vec![Pool { name: "www".into(), listen: "/s".into(), settings: vec![], root: 5, workers: None }];
+    for (run, step) in [(run(), "step-memory"), (silent, "step-silent")] {
+        let view = CheckView::of(&run, Language::English).unwrap();
+        let document: Value = serde_json::from_str(&json::render(&view)).unwrap();
+        let schema = include_str!("../../../../docs/schemas/check.schema.json");
+        assert_eq!(check_against(schema, &document), Vec::<String>::new());
+        assert_eq!(document["step"]["sentence"]["id"], step);
+        assert!(view.has_fault());
+    }
+}
+
+/// What a stored check says is drawn again from what the store gives back.
+#[test]
+fn stored_facts_come_back() {
+    let before = run().head.check;
+    let text = serde_json::to_string(&before).unwrap();
+    assert_eq!(serde_json::from_str::<Option<Box<Check>>>(&text).unwrap(), before);
+}

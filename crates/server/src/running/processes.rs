@@ -1,0 +1,141 @@
+//! Processes of this machine as /proc shows them to everybody, and the memory of one as far as it may be seen.
+
+use model::check::{Measure, WorkerMemory};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) parent: u32,
+    pub(crate) name: String,
+    pub(crate) threads: u64,
+    /// User and system time in clock ticks, that of children it has waited for included.
+    pub(crate) ticks: u64,
+    /// When it started, in clock ticks since the machine did.
+    pub(crate) started: u64,
+}
+
+/// All that are alive.
+pub(crate) fn all(proc_root: &Path) -> Vec<Process> {
+    let entries = fs::read_dir(proc_root).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut found: Vec<Process> = pids.filter_map(|pid| read(proc_root, pid)).collect();
+    found.sort_unstable_by_key(|process| process.pid);
+    found
+}
+
+/// One of them; `None` when it has gone or waits to be reaped.
+pub(crate) fn read(proc_root: &Path, pid: u32) -> Option<Process> {
+    let stat = fs::read(proc_root.join(pid.to_string()).join("stat")).ok()?;
+    parse(pid, &String::from_utf8_lossy(&stat))
+}
+
+/// `pid (name) state parent ...`: proc(5).
+fn parse(pid: u32, stat: &str) -> Option<Process> {
+    let (start, rest) = stat.rsplit_once(')')?;
+    let (_, name) = start.split_once('(')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Process {
+        pid,
+        parent: u32::try_from(number(1)?).ok()?,
+        name: name.to_owned(),
+        threads: number(17)?,
+        ticks: (11..=14).map(number).sum::<Option<u64>>()?,
+        started: number(19)?,
+    })
+}
+
+/// Those below a root, it included.
+pub(crate) fn tree(all: &[Process], root: u32) -> Vec<&Process> {
+    let mut members = BTreeSet::from([root]);
+    loop {
+        let more: Vec<u32> = all
+            .iter()
+            .filter(|process| members.contains(&process.parent) && !members.contains(&process.pid))
+            .map(|process| process.pid)
+            .collect();
+        if more.is_empty() {
+            return all.iter().filter(|process| members.contains(&process.pid)).collect();
+        }
+        members.extend(more);
+    }
+}
+
+/// Of some processes those whose parent is none of them.
+pub(crate) fn roots(all: &[Process], of: &BTreeSet<u32>) -> Vec<u32> {
+    let is_root = |process: &&Process| of.contains(&process.pid) && !of.contains(&process.parent);
+    all.iter().filter(is_root).map(|process| process.pid).collect()
+}
+
+/// Its words; servers put a title in their place, which is then the one word.
+pub(crate) fn words(proc_root: &Path, pid: u32) -> Vec<String> {
+    let line = fs::read(proc_root.join(pid.to_string()).join("cmdline")).unwrap_or_default();
+    let words = line.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// What workers hold: without what they share where that may be seen of all, else resident without files.
+pub(crate) fn memory(proc_root: &Path, workers: &[u32]) -> Option<WorkerMemory> {
+    let of = |read: fn(&Path, u32) -> Option<u64>| -> Option<Vec<u64>> {
+        // One that has gone meanwhile is none of them; one that may not be seen spoils it.
+        let there = workers.iter().filter(|pid| proc_root.join(pid.to_string()).exists());
+        there.map(|&pid| read(proc_root, pid)).collect()
+    };
+    let measured = of(unshared).map(|bytes| (Measure::Unshared, bytes));
+    let (measure, bytes) = measured.or_else(|| Some((Measure::Anonymous, of(anonymous)?)))?;
+    WorkerMemory::of(measure, &bytes)
+}
+
+fn unshared(proc_root: &Path, pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(proc_root.join(pid.to_string()).join("smaps_rollup")).ok()?;
+    Some(kib(&text, "Private_Clean:")? + kib(&text, "Private_Dirty:")? + kib(&text, "Swap:").unwrap_or(0))
+}
+
+fn anonymous(proc_root: &Path, pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(proc_root.join(pid.to_string()).join("status")).ok()?;
+    Some(kib(&text, "RssAnon:")? + kib(&text, "VmSwap:").unwrap_or(0))
+}
+
+/// Bytes of a line such as `RssAnon:  1234 kB`.
+fn kib(text: &str, label: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(label))?;
+    Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, parent: u32) -> Process {
+        Process { pid, parent, name: "a".into(), threads: 1, ticks: 0, started: 0 }
+    }
+
+    #[test]
+    fn a_stat_line_with_an_awkward_name() {
+        let stat = "7 (a) b)) S 1 7 7 0 -1 4194624 1 2 3 4 10 20 30 40 20 0 3 0 555 1 2";
+        let expected = Process { name: "a) b)".into(), threads: 3, ticks: 100, started: 555, ..process(7, 1) };
+        assert_eq!(parse(7, stat), Some(expected));
+        assert_eq!(parse(7, "7 (a) Z 1 7 7 0 -1 4194624 1 2 3 4 10 20 30 40 20 0 3 0 555"), None);
+    }
+
+    #[test]
+    fn trees_and_roots() {
+        let all = [process(3, 1), process(4, 9), process(5, 4), process(9, 3)];
+        let pids = |found: Vec<&Process>| found.iter().map(|process| process.pid).collect::<Vec<_>>();
+        assert_eq!(pids(tree(&all, 9)), [4, 5, 9]);
+        assert_eq!(roots(&all, &[4, 5, 9].into()), [9]);
+    }
+
+    #[test]
+    fn this_process_holds_something() {
+        let held = memory(Path::new("/proc"), &[std::process::id()]).unwrap();
+        assert!(held.workers == 1 && held.largest == held.total && held.largest > 64 << 10, "{held:?}");
+    }
+}
