@@ -285,8 +285,14 @@ note-no-priority = real-time priority was refused, so readings may be late when 
 block-n = block { $block }
 placement-shared = server and load generator share the CPUs
 placement-split = server on CPU { $server }, load generator on CPU { $load }
-confined = server confined to { $memory } of memory, without swap
-confined-swap = server confined to { $memory } of memory, swap allowed
+confined-to = server confined to { $limits }
+confined = { $memory } of memory, without swap
+confined-swap = { $memory } of memory, swap allowed
+confined-cpu = { $cpus } of a CPU's time
+confined-io-read = { $rate }/s read from each disk
+confined-io-write = { $rate }/s written to each disk
+confined-io-read-ops = { $rate } reads/s of each disk
+confined-io-write-ops = { $rate } writes/s of each disk
 amount-requests = { $requests ->
         [one] { $requests } request
        *[other] { $requests } requests
@@ -527,6 +533,13 @@ section-trouble = What did not go as planned
 section-latency = Latency distribution
 section-trials = Trials over time
 section-plan = Plan and host
+told-apache = Apache's scoreboard: { $busy } of { $places } workers busy, { $kept } held by kept connections (medians of { $looks } looks)
+told-nginx = nginx's counters: { $busy } connections with a request in work, { $kept } kept open and idle (medians of { $looks } looks)
+told-pool = PHP-FPM: { $active } of { $limit } processes at work, { $queue } requests waiting for one (medians of { $looks } looks); more processes than pm.max_children were wanted { $reached ->
+        [0] never
+        [one] once
+       *[other] { $reached } times
+    }
 label-cell = cell
 label-run = run
 label-began = began
@@ -584,6 +597,9 @@ series-host-psi-io = host, I/O full
 series-host-psi-cpu = host, CPU some
 series-workers = workers
 series-busy-workers = busy workers
+series-told-busy = workers at work, as the server tells
+series-pool-active = processes of PHP-FPM at work
+series-pool-queue = waiting for PHP-FPM
 series-accept-queue = accept queue
 
 same-as-baseline = as “{ $cell }”: { $limit }
@@ -678,6 +694,10 @@ number-swap-share-of-disk = swap's share of disk traffic
 number-worker-limit = worker limit
 number-workers = most workers
 number-busy-workers = busy workers
+number-pool-limit = processes of PHP-FPM at most (pm.max_children)
+number-pool-active = processes of PHP-FPM at work
+number-pool-queue = waiting for a process of PHP-FPM
+number-pool-limit-reached = times pm.max_children was reached
 number-accept-queue = accept queue
 number-accept-queue-most = longest accept queue
 number-accept-queue-limit = accept queue limit

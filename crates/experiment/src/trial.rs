@@ -89,6 +89,8 @@ impl Bench<'_> {
             }
         };
         trial.settings = stage.running.settings.clone();
+        let limits = stage.group.iter().flat_map(|group| group.limits());
+        trial.settings.values.extend(limits.map(|(file, held)| (format!("group {file}"), held.clone())));
         trial.notes.extend(stage.running.notes.iter().cloned());
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;

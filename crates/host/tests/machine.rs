@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
 use host::{Host, HostError, Launch, hierarchies, restore};
-use model::plan::Confinement;
+use model::plan::{Confinement, IoLimits};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::OsString;
 use std::fs;
@@ -245,7 +245,8 @@ fn swap_possible() -> bool {
 // ---- the run that gets killed ----------------------------------------------------------------------------------------
 
 const TREE: &str = "sleep 1000 & sleep 1000 & (sleep 1000; true) & wait";
-const LIMIT: Confinement = Confinement { memory: 64 << 20, swap: 64 << 20 };
+const NO_LIMITS: IoLimits = IoLimits { read: None, write: None, read_ops: None, write_ops: None };
+const LIMIT: Confinement = Confinement { memory: Some(64 << 20), swap: 64 << 20, cpu_thousandths: None, io: NO_LIMITS };
 
 /// `@victim WHAT STATE_DIR RUN`: never ends by itself.
 fn victim(args: &[OsString]) -> ExitCode {
@@ -271,7 +272,7 @@ fn victim(args: &[OsString]) -> ExitCode {
         },
         "swap" => {
             host.make_swap(64 << 20).unwrap();
-            let group = host.group("server", &Confinement { memory: 16 << 20, swap: 48 << 20 }).unwrap();
+            let group = host.group("server", &Confinement { memory: Some(16 << 20), swap: 48 << 20, ..LIMIT }).unwrap();
             // tail keeps what has no line ends: twice the group's memory, over and over.
             let hog = "while :; do head -c 32M /dev/zero | tail | wc -c; done";
             let _child = host.spawn(&stage.script(&host, hog), Some(&group)).unwrap();
@@ -434,7 +435,7 @@ fn a_group_confines() {
     }
     let stage = Stage::new();
     let host = stage.open();
-    let group = host.group("small", &Confinement { memory: 32 << 20, swap: 0 }).unwrap();
+    let group = host.group("small", &Confinement { memory: Some(32 << 20), swap: 0, ..LIMIT }).unwrap();
     assert!(host.group("small", &LIMIT).unwrap_err().to_string().contains("exists"));
     let launch = stage.script(&host, "head -c 200M /dev/zero | tail | wc -c; echo over");
     let child = host.spawn(&launch, Some(&group)).unwrap();

@@ -249,12 +249,47 @@ pub struct Variant {
 }
 
 /// Limits of the group the server lives in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// Bytes of memory.
-    pub memory: u64,
-    /// Bytes of swap that the host must have free, for the server to move to; 0 when it shall have none.
+    /// Bytes of memory; all there is when absent.
+    pub memory: Option<u64>,
+    /// Bytes of swap that the host must have free, for the server to move to; 0 when it shall have none. Says nothing without `memory`.
     pub swap: u64,
+    /// CPU time in thousandths of a CPU: 500 is half a CPU.
+    #[serde(default)]
+    pub cpu_thousandths: Option<u64>,
+    /// What may be read from and written to each disk.
+    #[serde(default)]
+    pub io: IoLimits,
+}
+
+/// What a group may do to each disk of the machine, per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoLimits {
+    /// Bytes read.
+    pub read: Option<u64>,
+    /// Bytes written.
+    pub write: Option<u64>,
+    /// Operations that read.
+    pub read_ops: Option<u64>,
+    /// Operations that write.
+    pub write_ops: Option<u64>,
+}
+
+impl IoLimits {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == IoLimits::default()
+    }
+}
+
+impl Confinement {
+    /// CPUs' worth of time.
+    #[must_use]
+    pub fn cpus(&self) -> Option<f64> {
+        self.cpu_thousandths.map(|thousandths| thousandths as f64 / 1000.0)
+    }
 }
 
 /// One variant under one load.

@@ -7,6 +7,7 @@
 mod cells;
 mod changes;
 mod complaint;
+mod confine;
 mod contrasts;
 mod factors;
 mod load;
@@ -19,16 +20,17 @@ mod sweep;
 
 use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
+use self::confine::{ConfineText, confine_meant};
 use self::contrasts::ContrastText;
 use self::factors::{DesignText, FactorText};
 pub use self::load::parse_mix;
 use self::load::{LoadText, load_meant};
-use self::measure::{Duration, Size};
+use self::measure::Duration;
 use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
 use self::source::Source;
 use self::sweep::SweepText;
-use super::{Build, Confinement, Guards, Php, Plan, SECRET, Variant, Warmup};
+use super::{Build, Guards, Php, Plan, SECRET, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -167,13 +169,6 @@ struct BuildText {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ConfineText {
-    memory: Spanned<Size>,
-    swap: Option<Spanned<Size>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct PlacementText {
     #[serde(default = "yes")]
     split: bool,
@@ -270,7 +265,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
         server,
         changes,
-        confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
+        confine: written.confine.map_or(Ok(None), |confine| confine_meant(source, &confine))?,
         split: written.placement.split,
         variants: made.variants,
         loads: made.loads,
@@ -347,15 +342,6 @@ fn build_meant(source: &Source<'_>, build: Spanned<BuildText>) -> Result<Build, 
         return Err(source.at(build.span(), "build.command", "give the program and its arguments"));
     }
     Ok(Build { command: build.into_inner().command, directory: source.folder(), line })
-}
-
-fn confine_meant(source: &Source<'_>, confine: &ConfineText) -> Result<Confinement, PlanError> {
-    let memory = source.bytes(&confine.memory, "confine.memory")?;
-    if memory < 16 << 20 {
-        return Err(source.at(confine.memory.span(), "confine.memory", "no server starts in less than 16M"));
-    }
-    let swap = confine.swap.as_ref().map(|text| source.bytes(text, "confine.swap")).transpose()?.unwrap_or(0);
-    Ok(Confinement { memory, swap })
 }
 
 /// The limits of what an interval can be made for: at 0.5 and below, equivalence has no interval; close to 1, it is endless.

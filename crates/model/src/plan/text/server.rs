@@ -1,9 +1,10 @@
 //! What a plan says of its server, and what that means.
 
+use super::PlanError;
 use super::changes::FilesText;
+use super::confine::ConfineText;
 use super::php::{FpmText, php_meant};
 use super::source::Source;
-use super::{ConfineText, PlanError};
 use crate::plan::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, PhpWay, ServerSpec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -125,9 +126,9 @@ fn existing_meant(
     if let Some((span, key)) = spans.into_iter().find_map(|(span, key)| Some((span?, key))) {
         return at(span, key, told);
     }
-    if let (true, Some(confine)) = (in_place, confine) {
+    if let (true, Some(place)) = (in_place, confine.and_then(ConfineText::place)) {
         let what = "the machine's own server stays where it is; remove [confine], or use `from` without `in_place`";
-        return Err(source.at(confine.memory.span(), "confine", what));
+        return Err(source.at(place, "confine", what));
     }
     if let Some(port) = server.port.as_ref().filter(|port| *port.get_ref() == 0) {
         return at(port.span(), "port", "must be a port that the server listens on");
