@@ -31,6 +31,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_refused_start_is_explained", a_refused_start_is_explained),
     ("sigterm_comes_first_and_grace_ends", sigterm_comes_first_and_grace_ends),
     ("a_group_confines", a_group_confines),
+    ("a_group_limits_cpu_and_disks", a_group_limits_cpu_and_disks),
     ("two_runs_need_two_names", two_runs_need_two_names),
     ("swap_comes_and_goes", swap_comes_and_goes),
     ("killed_at_random_moments", killed_at_random_moments),
@@ -452,6 +453,44 @@ fn a_group_confines() {
     child.terminate(Duration::ZERO).unwrap();
     group.remove().unwrap();
     assert!(!memory.exists());
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn a_group_limits_cpu_and_disks() {
+    if !groups_possible() {
+        return;
+    }
+    let confine = Confinement {
+        memory: None,
+        cpu_thousandths: Some(100),
+        io: IoLimits { read: Some(32 << 20), write_ops: Some(5000), ..NO_LIMITS },
+        ..LIMIT
+    };
+    if let Err(why) = hierarchies().and_then(|found| found.allow(&confine)) {
+        return not_here(&why.to_string());
+    }
+    let stage = Stage::new();
+    let host = stage.open();
+    let group = host.group("slow", &confine).unwrap();
+    let held = |file: &str| group.limits().iter().find(|(name, _)| name == file).map(|(_, held)| held.clone());
+    let quota = held("cpu.cfs_quota_us").or_else(|| held("cpu.max")).unwrap();
+    assert!(["10000", "10000 100000"].contains(&quota.as_str()), "{quota}");
+    let disks = held("blkio.throttle.read_bps_device").or_else(|| held("io.max")).unwrap();
+    assert!(disks.contains("33554432"), "{disks}");
+    assert!(held("memory.limit_in_bytes").is_none() && held("memory.max").is_none());
+    // Whoever runs all the time is held up: the kernel counts it.
+    let child = host.spawn(&stage.script(&host, "while :; do :; done"), Some(&group)).unwrap();
+    let stat = group.paths().cpu.clone().unwrap().join("cpu.stat");
+    let throttled = || {
+        let text = fs::read_to_string(&stat).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("nr_throttled ")).unwrap().parse::<u64>().unwrap()
+    };
+    wait_until("the loop is throttled", || throttled() >= 3);
+    child.terminate(Duration::ZERO).unwrap();
+    let all = [group.paths().cpu.clone(), group.paths().io.clone()];
+    group.remove().unwrap();
+    assert!(all.into_iter().flatten().all(|dir| !dir.exists()));
     host.close().unwrap();
     stage.nothing_left(Duration::ZERO, "after close");
 }

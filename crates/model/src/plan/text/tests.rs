@@ -416,3 +416,45 @@ fn what_php_cannot_be_is_said_with_its_line() {
         &expect!["plans/t.toml:5: ini.a: a value cannot have quotes, backslashes, line breaks or ${ in it here"],
     );
 }
+
+#[test]
+fn limits_that_cannot_be_are_said_with_their_line() {
+    let confine = |line: &str, expected: &Expect| check(&format!("{SMALL}[confine]\n{line}\n"), expected);
+    confine(
+        "cpu = 0.0",
+        &expect!["plans/t.toml:11: confine.cpu: is a number of CPUs, at least 0.01, such as 0.5 or 2.0"],
+    );
+    confine(
+        "swap = \"1G\"",
+        &expect!["plans/t.toml:11: confine.swap: nobody swaps who has all the memory; give `memory`, too"],
+    );
+    confine(
+        "io_read = \"10\"",
+        &expect!["plans/t.toml:11: confine.io_read: must be at least 64K a second: with less, no program would start"],
+    );
+    confine(
+        "io_read = 100",
+        &expect![[
+            r#"plans/t.toml:11: confine.io_read: a size is text with a unit: write "100M" if that is what `100` means"#
+        ]],
+    );
+    confine(
+        "io_write = \"fast\"",
+        &expect![
+            "plans/t.toml:11: confine.io_write: `fast` is not a size: write a number and K, M, G or T, such as 200M"
+        ],
+    );
+    confine("io_write_ops = \"0/s\"", &expect!["plans/t.toml:11: confine.io_write_ops: must be more than 0"]);
+    confine("memory = \"1M\"", &expect!["plans/t.toml:11: confine.memory: no server starts in less than 16M"]);
+}
+
+#[test]
+fn limits_are_read() {
+    let text = format!("{SMALL}[confine]\ncpu = 1.5\nio_read = \"30M/s\"\nio_write_ops = \"2k/s\"\n");
+    let (plan, _) = parse(&text, Path::new("t.toml"), &Options::default()).unwrap();
+    let confine = plan.confine.unwrap();
+    assert_eq!((confine.memory, confine.cpus()), (None, Some(1.5)));
+    assert_eq!((confine.io.read, confine.io.write, confine.io.write_ops), (Some(30 << 20), None, Some(2000)));
+    let empty = parse(&format!("{SMALL}[confine]\n"), Path::new("t.toml"), &Options::default()).unwrap().0;
+    assert_eq!(empty.confine, None);
+}
