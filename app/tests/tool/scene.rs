@@ -88,7 +88,7 @@ impl Scene {
         let claims = claims.filter(|entry| entry.file_name().to_string_lossy().starts_with("webdyno-in-place-"));
         let of_this = |path: &PathBuf| {
             let text = fs::read_to_string(path).unwrap_or_default();
-            ids.iter().any(|id| text.starts_with(id.as_str()))
+            text.is_empty() || ids.iter().any(|id| text.starts_with(id.as_str()))
         };
         claims.map(|entry| entry.path()).filter(of_this).collect()
     }

@@ -6,9 +6,8 @@
 use crate::HostError;
 use crate::handle::Host;
 use crate::journal::{Head, Undo};
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// In memory, so that a boot empties them; the first for root.
@@ -27,8 +26,12 @@ pub(crate) fn claim(host: &Host, what: &Path) -> Result<PathBuf, HostError> {
     let is_root = rustix::process::geteuid().is_root();
     let place = places[usize::from(!is_root)].clone();
     let entry = host.record(Undo::Unclaim { path: place.clone() })?;
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&place);
-    match made.and_then(|mut file| write!(file, "{}\n{}\n", host.run(), std::process::id())) {
+    // Written under a name of the run's and then linked: nobody finds it without knowing whose it is, and only one link can be made.
+    let own = place.with_extension(host.run());
+    let made = fs::write(&own, format!("{}\n{}\n", host.run(), std::process::id()))
+        .and_then(|()| fs::hard_link(&own, &place))
+        .and_then(|()| fs::remove_file(&own));
+    match made {
         Ok(()) => Ok(place),
         Err(error) => {
             host.put_back(entry)?;
@@ -48,8 +51,13 @@ fn taken(what: &Path, place: &Path, text: &str) -> HostError {
 
 /// Removes it, if it is this run's.
 pub(crate) fn unclaim(path: &Path, head: &Head) -> Result<Option<String>, String> {
+    let failed = |error: std::io::Error| format!("cannot delete {}: {error}", path.display());
+    match fs::remove_file(path.with_extension(&head.run)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
     if is_of(path, head) {
-        fs::remove_file(path).map_err(|error| format!("cannot delete {}: {error}", path.display()))?;
+        fs::remove_file(path).map_err(failed)?;
     }
     // A file of ours that nobody has seen is no news.
     Ok(None)

@@ -130,6 +130,8 @@ fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Op
         e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
         e.memory.limit = Some(fit.memory);
     }
+    // Overflows come in bursts, when a window begins: the one that is judged need not have had one itself.
+    e.workers.overflows = overflows(run).max(e.workers.overflows);
     let at_once = alone.map(|alone| alone * load.goodput());
     let kind = check.map_or(Kind::Other, |check| check.running.kind);
     if !is_plausible(&e, kind, at_once) {
@@ -143,6 +145,16 @@ fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Op
         e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
     }
     e
+}
+
+/// Connections that were turned away in all windows together; `None` if the kernel did not tell.
+fn overflows(run: &Run) -> Option<u64> {
+    let grown = |trial: &Trial| {
+        let mut counts = trial.readings.rows.iter().filter_map(|row| row.get(Column::TcpListenOverflows));
+        let first = counts.next()?;
+        Some(counts.next_back().unwrap_or(first).saturating_sub(first))
+    };
+    run.trials.iter().filter_map(grown).reduce(u64::saturating_add)
 }
 
 /// Whether a limit can be what holds it back: it has as many processes as are allowed, and works on about as many requests. A server
