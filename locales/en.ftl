@@ -291,8 +291,8 @@ confined-swap = { $memory } of memory, swap allowed
 confined-cpu = { $cpus } of a CPU's time
 confined-io-read = { $rate }/s read from each disk
 confined-io-write = { $rate }/s written to each disk
-confined-io-read-ops = { $rate } reads/s of each disk
-confined-io-write-ops = { $rate } writes/s of each disk
+confined-io-read-ops = operations that read from each disk: { $rate }/s
+confined-io-write-ops = operations that write to each disk: { $rate }/s
 amount-requests = { $requests ->
         [one] { $requests } request
        *[other] { $requests } requests
@@ -533,13 +533,13 @@ section-trouble = What did not go as planned
 section-latency = Latency distribution
 section-trials = Trials over time
 section-plan = Plan and host
-told-apache = Apache's scoreboard: { $busy } of { $places } workers busy, { $kept } held by kept connections (medians of { $looks } looks)
-told-nginx = nginx's counters: { $busy } connections with a request in work, { $kept } kept open and idle (medians of { $looks } looks)
-told-pool = PHP-FPM: { $active } of { $limit } processes at work, { $queue } requests waiting for one (medians of { $looks } looks); more processes than pm.max_children were wanted { $reached ->
-        [0] never
+told-apache = Apache's scoreboard (median, looks: { $looks }): workers at work { $busy } of { $places }, held by kept connections { $kept }
+told-nginx = nginx's counters (median, looks: { $looks }): connections with a request in work { $busy }, kept open and idle { $kept }
+told-pool = PHP-FPM (median, looks: { $looks }): processes at work { $active } of { $limit }, requests waiting for one { $queue }
+told-pool-reached = { $pool }; pm.max_children was reached { $reached ->
         [one] once
-       *[other] { $reached } times
-    }
+       *[other] { $n } times
+    } while more were wanted
 label-cell = cell
 label-run = run
 label-began = began

@@ -421,7 +421,10 @@ section-trials = 試行ごとの時間変化
 section-plan = 計画とホスト
 told-apache = Apache の scoreboard: { $places } ワーカー中 { $busy } が処理中、{ $kept } が維持された接続を保持 ({ $looks } 回の中央値)
 told-nginx = nginx のカウンター: 処理中の接続 { $busy }、待機中の接続 { $kept } ({ $looks } 回の中央値)
-told-pool = PHP-FPM: { $limit } プロセス中 { $active } が処理中、待ちリクエスト { $queue } ({ $looks } 回の中央値); pm.max_children に達した回数 { $reached }
+told-pool = PHP-FPM: { $limit } プロセス中 { $active } が処理中、待ちリクエスト { $queue } ({ $looks } 回の中央値)
+told-pool-reached = { $pool }; pm.max_children に達した回数 { $reached ->
+       *[other] { $n }
+    }
 label-cell = セル
 label-run = 測定
 label-began = 開始

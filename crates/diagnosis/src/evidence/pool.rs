@@ -46,7 +46,7 @@ impl Pool {
             .with(Quantity::PoolLimit, self.limit)
             .with(Quantity::PoolActive, self.active)
             .with(Quantity::PoolQueue, self.queue)
-            .with(Quantity::PoolLimitReached, self.reached as f64)
+            .with(Quantity::PoolLimitReached, Some(self.reached as f64).filter(|_| self.reached > 0))
     }
 }
 

@@ -42,14 +42,15 @@ fn of_web(told: &[&WebStatus], words: &Catalogue) -> Option<Sentence> {
 fn of_pool(told: &[&FpmStatus], limit: &str, reached: u64, words: &Catalogue) -> Option<Sentence> {
     let active = median(told.iter().map(|fpm| fpm.active).collect())?;
     let queue = median(told.iter().filter_map(|fpm| fpm.queue).collect()).unwrap_or_else(|| "?".to_owned());
-    let arguments = [
-        ("active", active.into()),
-        ("limit", limit.into()),
-        ("queue", queue.into()),
-        ("looks", told.len().into()),
-        ("reached", reached.into()),
-    ];
-    Some(words.say("told-pool", &arguments))
+    let arguments =
+        [("active", active.into()), ("limit", limit.into()), ("queue", queue.into()), ("looks", told.len().into())];
+    let pool = words.say("told-pool", &arguments);
+    // A pool of a fixed size does not count it.
+    if reached == 0 {
+        return Some(pool);
+    }
+    let arguments = [("pool", pool.text.into()), ("reached", reached.into()), ("n", reached.to_string().into())];
+    Some(words.say("told-pool-reached", &arguments))
 }
 
 /// The middle value, printed; of two, their mean.
