@@ -290,8 +290,14 @@ placement-away-known = load sent by { $from } ({ $name }, { $cpus ->
        *[other] { $cpus } CPUs
     }), clocks aligned to within { $uncertainty }
 placement-split = server on CPU { $server }, load generator on CPU { $load }
-confined = server confined to { $memory } of memory, without swap
-confined-swap = server confined to { $memory } of memory, swap allowed
+confined-to = server confined to { $limits }
+confined = { $memory } of memory, without swap
+confined-swap = { $memory } of memory, swap allowed
+confined-cpu = { $cpus } of a CPU's time
+confined-io-read = { $rate }/s read from each disk
+confined-io-write = { $rate }/s written to each disk
+confined-io-read-ops = operations that read from each disk: { $rate }/s
+confined-io-write-ops = operations that write to each disk: { $rate }/s
 amount-requests = { $requests ->
         [one] { $requests } request
        *[other] { $requests } requests
@@ -537,6 +543,13 @@ section-trouble = What did not go as planned
 section-latency = Latency distribution
 section-trials = Trials over time
 section-plan = Plan and host
+told-apache = Apache's scoreboard (median, looks: { $looks }): workers at work { $busy } of { $places }, held by kept connections { $kept }
+told-nginx = nginx's counters (median, looks: { $looks }): connections with a request in work { $busy }, kept open and idle { $kept }
+told-pool = PHP-FPM (median, looks: { $looks }): processes at work { $active } of { $limit }, requests waiting for one { $queue }
+told-pool-reached = { $pool }; pm.max_children was reached { $reached ->
+        [one] once
+       *[other] { $n } times
+    } while more were wanted
 label-cell = cell
 label-run = run
 label-began = began
@@ -594,6 +607,9 @@ series-host-psi-io = host, I/O full
 series-host-psi-cpu = host, CPU some
 series-workers = workers
 series-busy-workers = busy workers
+series-told-busy = workers at work, as the server tells
+series-pool-active = processes of PHP-FPM at work
+series-pool-queue = waiting for PHP-FPM
 series-accept-queue = accept queue
 
 same-as-baseline = as “{ $cell }”: { $limit }
@@ -688,6 +704,10 @@ number-swap-share-of-disk = swap's share of disk traffic
 number-worker-limit = worker limit
 number-workers = most workers
 number-busy-workers = busy workers
+number-pool-limit = processes of PHP-FPM at most (pm.max_children)
+number-pool-active = processes of PHP-FPM at work
+number-pool-queue = waiting for a process of PHP-FPM
+number-pool-limit-reached = times pm.max_children was reached
 number-accept-queue = accept queue
 number-accept-queue-most = longest accept queue
 number-accept-queue-limit = accept queue limit

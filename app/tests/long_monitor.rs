@@ -39,7 +39,9 @@ fn long_check_storm_inside_the_group() {
     let run = format!("storm-{}", std::process::id());
     let host = Host::open(exe(), &tool.path("state"), &run).expect("a guardian");
     host.make_swap(SWAP).expect("a swap file");
-    let group = host.group("storm", &Confinement { memory: MEMORY, swap: SWAP }).expect("a group");
+    let group = host
+        .group("storm", &Confinement { memory: Some(MEMORY), swap: SWAP, ..Confinement::default() })
+        .expect("a group");
     let seen = watch_the_storm(&tool, &group);
     group.remove().expect("the group goes");
     host.close().expect("everything is given back");

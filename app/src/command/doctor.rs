@@ -125,7 +125,8 @@ fn groups() -> Finding {
         Ok(found) => Finding::ok(
             "groups",
             format!(
-                "a server can be confined to memory of its own (cgroup {})",
+                "a server can be confined in {} (cgroup {})",
+                found.limits().join(", "),
                 match found.version {
                     host::Version::V1 => "v1",
                     host::Version::V2 => "v2",

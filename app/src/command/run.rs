@@ -11,7 +11,7 @@ use crate::say::{print, tell};
 use anyhow::{Context, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, World};
 use host::HostError;
-use model::plan::{Changes, Edit, FileChange, Options, Plan, ServerSpec, Warmup};
+use model::plan::{Changes, Confinement, Edit, FileChange, Options, Plan, ServerSpec, Warmup};
 use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
 use std::sync::Arc;
@@ -173,8 +173,7 @@ fn outline(orders: &Orders) -> String {
         Warmup::Duration(ns) => line(format!("each trial warmed up for {}", units::short_duration(ns as f64))),
     }
     if let Some(confine) = &plan.confine {
-        let (memory, swap) = (units::short_bytes(confine.memory), units::short_bytes(confine.swap));
-        line(format!("the server confined to {memory} of memory and {swap} of swap"));
+        line(format!("the server confined to {}", limits(confine)));
     }
     if let Some(bytes) = orders.make_swap {
         line(format!("a temporary swap file of {}", units::short_bytes(bytes)));
@@ -271,4 +270,20 @@ pub(super) fn now() -> Anchor {
 pub(super) fn run_id(anchor: Anchor, random: u64) -> String {
     let time = jiff::Timestamp::from_nanosecond(i128::from(anchor.wall_ns)).unwrap_or_default();
     format!("{}-{:04x}", time.strftime("%Y%m%d-%H%M%S"), random & 0xffff)
+}
+
+/// Limits of a plan in words.
+fn limits(confine: &Confinement) -> String {
+    let bytes = |bytes: u64| units::short_bytes(bytes);
+    let memory =
+        confine.memory.map(|memory| format!("{} of memory and {} of swap", bytes(memory), bytes(confine.swap)));
+    let cpu = confine.cpus().map(|cpus| format!("{cpus} CPUs' worth of time"));
+    let io = confine.io;
+    let of_disks = [
+        io.read.map(|rate| format!("{}/s read from each disk", bytes(rate))),
+        io.write.map(|rate| format!("{}/s written to each disk", bytes(rate))),
+        io.read_ops.map(|rate| format!("{rate} reads/s of each disk")),
+        io.write_ops.map(|rate| format!("{rate} writes/s of each disk")),
+    ];
+    memory.into_iter().chain(cpu).chain(of_disks.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }

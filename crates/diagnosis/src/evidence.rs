@@ -6,13 +6,15 @@
 //! is `None`, never 0.
 
 mod memory;
+mod pool;
 mod window;
 
 pub use memory::{Memory, Size};
+pub use pool::Pool;
 
 use crate::number::{Numbers, Quantity};
 use model::load::LoadResult;
-use model::plan::Cell;
+use model::plan::{Cell, Confinement};
 use model::reading::{Column, CpuShares};
 use model::run::RunHead;
 use model::trial::{Stop, Trial};
@@ -159,6 +161,8 @@ pub struct Workers {
     pub lock_waiters: Option<f64>,
     /// Workers held by idle connections of others, median; only where somebody looked and a connection holds one.
     pub held: Option<f64>,
+    /// PHP's processes behind it, when they told how they fared.
+    pub pool: Option<Pool>,
 }
 
 impl Evidence {
@@ -188,7 +192,7 @@ impl Evidence {
         };
         let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
-        let workers = Workers { held, ..Workers::of(&window, trial.settings.worker_limit) };
+        let workers = Workers { held, ..Workers::of(&window, trial, load) };
         let memory = Memory::of(head, &window, &offered, &workers);
         let disk = Disks::of(&window, memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written));
         Evidence {
@@ -256,7 +260,9 @@ impl Offered {
 impl Processors {
     fn of(head: &RunHead, window: &Window<'_>, generator_cores: f64) -> Processors {
         let host_cpus = f64::from(head.host.cpus.max(1));
-        let server_cpus = if head.server_cpus.is_empty() { host_cpus } else { head.server_cpus.len() as f64 };
+        let pinned = if head.server_cpus.is_empty() { host_cpus } else { head.server_cpus.len() as f64 };
+        let quota = head.plan.confine.as_ref().and_then(Confinement::cpus);
+        let server_cpus = quota.map_or(pinned, |quota| quota.min(pinned));
         let host = window.span().and_then(|span| span.cpu());
         let of_group = window.rate(Column::GroupCpuNs).map(|ns| ns / 1e9);
         let of_tree = || window.rise(Column::TreeCpuTicks).map(|ticks| ticks / TICKS_PER_SECOND);
@@ -334,17 +340,19 @@ impl Disks {
 }
 
 impl Workers {
-    fn of(window: &Window<'_>, limit: Option<u64>) -> Workers {
+    fn of(window: &Window<'_>, trial: &Trial, load: &LoadResult) -> Workers {
         Workers {
-            limit: limit.map(|limit| limit as f64),
+            limit: trial.settings.worker_limit.map(|limit| limit as f64),
             most: window.most(Column::TreeWorkers),
-            busy: window.median(Column::TreeBusyWorkers),
+            // Processes are not threads, and one that waits for PHP seems idle: the server itself knows better.
+            busy: pool::occupied(trial, load).or_else(|| window.median(Column::TreeBusyWorkers)),
             queue: window.median(Column::AcceptQueue),
             queue_most: window.most(Column::AcceptQueue),
             queue_limit: window.most(Column::AcceptLimit),
             overflows: window.delta(Column::TcpListenOverflows),
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
+            pool: Pool::of(trial, load),
         }
     }
 
@@ -355,7 +363,19 @@ impl Workers {
     }
 
     fn in_work(&self, offered: &Offered) -> f64 {
-        self.limit.map_or(offered.connections, |limit| offered.connections.min(limit)).max(1.0)
+        self.binding_limit().map_or(offered.connections, |limit| offered.connections.min(limit)).max(1.0)
+    }
+
+    /// The limit that requests meet: that of a pool that is full comes first.
+    #[must_use]
+    pub fn binding_limit(&self) -> Option<f64> {
+        self.full_pool().and_then(|pool| pool.limit).or(self.limit)
+    }
+
+    /// PHP's processes, when there are too few of them for what is asked.
+    #[must_use]
+    pub fn full_pool(&self) -> Option<Pool> {
+        self.pool.filter(Pool::is_full)
     }
 
     /// Their numbers, for a finding.
@@ -367,5 +387,6 @@ impl Workers {
             .with(Quantity::Workers, self.most.filter(|&workers| workers > 0.0))
             .with(Quantity::BusyWorkers, self.busy.filter(|_| self.most.is_some_and(|workers| workers > 0.0)))
             .with(Quantity::AcceptQueue, self.queue)
+            .and(self.pool.map(|pool| pool.numbers()).unwrap_or_default())
     }
 }

@@ -112,6 +112,10 @@ quantities! {
     WorkerLimit "worker-limit" Count "Requests the server works on at once at most.";
     Workers "workers" Count "Most worker processes seen.";
     BusyWorkers "busy-workers" Count "Busy worker processes, median.";
+    PoolLimit "pool-limit" Count "Processes that PHP-FPM may have: pm.max_children.";
+    PoolActive "pool-active" Count "Processes of PHP-FPM that worked, median.";
+    PoolQueue "pool-queue" Count "Requests that waited for a process of PHP-FPM, median.";
+    PoolLimitReached "pool-limit-reached" Count "Times PHP-FPM wanted more processes than it may have.";
     AcceptQueue "accept-queue" Count "Connections waiting to be accepted, median.";
     AcceptQueueMost "accept-queue-most" Count "Most connections seen waiting to be accepted.";
     AcceptQueueLimit "accept-queue-limit" Count "Connections that may wait there.";

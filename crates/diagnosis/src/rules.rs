@@ -367,6 +367,9 @@ fn mostly_answers(e: &Evidence) -> bool {
 /// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of
 /// either, more requests in flight than workers is the same thing.
 fn limit_reached(e: &Evidence) -> bool {
+    if let Some(limit) = e.workers.full_pool().and_then(|pool| pool.limit) {
+        return limit < e.offered.connections && mostly_answers(e);
+    }
     let limit = e.workers.free_limit().filter(|&limit| limit < e.offered.connections && mostly_answers(e));
     let Some(limit) = limit else { return false };
     let busy = e.workers.busy.is_some_and(|busy| busy >= limit);
@@ -396,7 +399,7 @@ fn cpu_is_full(e: &Evidence) -> bool {
 /// allow more.
 fn memory_is_full(e: &Evidence) -> bool {
     let waits = e.memory.pressure.is_some_and(|p| p.whose == Whose::Group && p.full >= MEMORY_QUIET);
-    let held = e.workers.limit.zip(e.memory.workers_that_fit()).is_some_and(|(limit, fit)| fit <= limit);
+    let held = e.workers.binding_limit().zip(e.memory.workers_that_fit()).is_some_and(|(limit, fit)| fit <= limit);
     waits || held
 }
 
@@ -422,7 +425,7 @@ fn worker_limit_numbers(e: &Evidence) -> Numbers {
 
 /// What memory there is, what a worker takes and, when it is in sight of what was tried, how many fit.
 fn room(e: &Evidence) -> Numbers {
-    let tried = e.workers.limit.map_or(e.offered.connections, |limit| limit.max(e.offered.connections));
+    let tried = e.workers.binding_limit().map_or(e.offered.connections, |limit| limit.max(e.offered.connections));
     let fit = e.memory.workers_that_fit().filter(|&fit| fit <= FIT_IN_SIGHT * tried);
     e.memory.room().with(Quantity::WorkersThatFit, fit)
 }

@@ -55,6 +55,16 @@ fn sleeping(workers: u64, per_second: f64) -> Scene {
 }
 
 #[test]
+fn a_pool_of_php_that_is_too_small_is_the_worker_limit() {
+    let apache = sleeping(150, 480.0).levels(&[(AcceptQueue, 0)]);
+    check(&apache.clone().pool(2, 2, 6, 0), &expect!["worker-limit-too-low |  | "]);
+    let numbers = check(&apache.clone().pool(2, 1, 3, 4), &expect!["worker-limit-too-low |  | "]).primary.numbers;
+    assert_eq!((numbers.get(Quantity::PoolLimit), numbers.get(Quantity::PoolLimitReached)), (Some(2.0), Some(4.0)));
+    // One with processes to spare is not.
+    check(&apache.pool(20, 8, 0, 0), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
 fn few_workers_that_sleep_are_too_few() {
     check(&sleeping(2, 480.0).levels(&[(AcceptQueue, 6)]), &expect!["worker-limit-too-low |  | "]);
     // Without a view of the accept queue, more requests in flight than workers is the same thing.

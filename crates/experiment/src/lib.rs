@@ -21,6 +21,7 @@ mod schedule;
 mod search;
 mod sender;
 mod single;
+mod status;
 mod trial;
 
 pub use check::{CheckEvent, CheckOrders, HOLD, TOP, check as check_running};

@@ -126,6 +126,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         door: None,
         readings: Readings::default(),
         notes: Vec::new(),
+        status: Vec::new(),
         log_tail: String::new(),
     }
 }

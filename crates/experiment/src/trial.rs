@@ -9,6 +9,7 @@ use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use crate::single::empty;
+use crate::status;
 use host::{Group, Host};
 use load::Target;
 use model::load::LoadResult;
@@ -94,10 +95,14 @@ impl Bench<'_> {
             }
         };
         trial.settings = stage.running.settings.clone();
+        let limits = stage.group.iter().flat_map(|group| group.limits());
+        trial.settings.values.extend(limits.map(|(file, held)| (format!("group {file}"), held.clone())));
         trial.notes.extend(stage.running.notes.iter().cloned());
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
-        let measured = self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
+        let (measured, told) =
+            status::beside(&stage.running.status, || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event));
+        trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
         let alive = stage.running.is_alive();
@@ -199,6 +204,7 @@ impl Stage {
             capacity: ROOM,
             group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
             root_pid: Some(self.running.pid),
+            beside_pids: self.running.beside(),
             port: Some(self.running.address.port()),
             ..Watch::default()
         }

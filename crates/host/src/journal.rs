@@ -36,6 +36,13 @@ pub(crate) enum Undo {
         /// The directory.
         parent: PathBuf,
     },
+    /// The same for another controller.
+    DisableController {
+        /// The directory.
+        parent: PathBuf,
+        /// Its name: `cpu`, `io`.
+        controller: String,
+    },
     /// Take a swap file out of use.
     SwapOff {
         /// The file.
@@ -379,6 +386,7 @@ mod tests {
             Undo::KillSession(Session { leader, forks: 5 }),
             Undo::RemoveGroup { paths: vec!["/a".into(), "/b".into()] },
             Undo::DisableMemory { parent: "/c".into() },
+            Undo::DisableController { parent: "/c".into(), controller: "cpu".into() },
             Undo::SwapOff { file: "/d".into() },
             Undo::RemoveFile { path: "/e".into() },
             Undo::RemoveTree { path: "/f".into() },

@@ -67,8 +67,10 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
             let name = paths.iter().find(|path| exists(path)).and_then(|path| path.file_name());
             name.map(|name| format!("would end what lives in the group {0} and remove it", name.to_string_lossy()))
         }
-        Undo::DisableMemory { parent } => is_lent(parent)
+        Undo::DisableMemory { parent } => is_lent(parent, "memory")
             .then(|| format!("would take the memory controller back from the groups in {}", parent.display())),
+        Undo::DisableController { parent, controller } => is_lent(parent, controller)
+            .then(|| format!("would take the {controller} controller back from the groups in {}", parent.display())),
         Undo::SwapOff { file } => {
             is_swapped_to(ours(file, head)?).then(|| format!("would take the swap file {} out of use", file.display()))
         }

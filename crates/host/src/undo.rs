@@ -87,7 +87,8 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
             let paths = paths.iter().map(|path| ours(path, head)).collect::<Result<Vec<_>, _>>()?;
             confine::remove(&paths, patience)
         }
-        Undo::DisableMemory { parent } => confine::disable_memory(parent),
+        Undo::DisableMemory { parent } => confine::take_back(parent, "memory"),
+        Undo::DisableController { parent, controller } => confine::take_back(parent, controller),
         Undo::SwapOff { file } => swap::off(ours(file, head)?),
         Undo::Sysctl { name, value } => sysctl::give_back(name, value),
     }

@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
 use host::{Host, HostError, Launch, hierarchies, restore};
-use model::plan::Confinement;
+use model::plan::{Confinement, IoLimits};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::OsString;
 use std::fs;
@@ -31,6 +31,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_refused_start_is_explained", a_refused_start_is_explained),
     ("sigterm_comes_first_and_grace_ends", sigterm_comes_first_and_grace_ends),
     ("a_group_confines", a_group_confines),
+    ("a_group_limits_cpu_and_disks", a_group_limits_cpu_and_disks),
     ("two_runs_need_two_names", two_runs_need_two_names),
     ("swap_comes_and_goes", swap_comes_and_goes),
     ("killed_at_random_moments", killed_at_random_moments),
@@ -245,7 +246,8 @@ fn swap_possible() -> bool {
 // ---- the run that gets killed ----------------------------------------------------------------------------------------
 
 const TREE: &str = "sleep 1000 & sleep 1000 & (sleep 1000; true) & wait";
-const LIMIT: Confinement = Confinement { memory: 64 << 20, swap: 64 << 20 };
+const NO_LIMITS: IoLimits = IoLimits { read: None, write: None, read_ops: None, write_ops: None };
+const LIMIT: Confinement = Confinement { memory: Some(64 << 20), swap: 64 << 20, cpu_thousandths: None, io: NO_LIMITS };
 
 /// `@victim WHAT STATE_DIR RUN`: never ends by itself.
 fn victim(args: &[OsString]) -> ExitCode {
@@ -271,7 +273,7 @@ fn victim(args: &[OsString]) -> ExitCode {
         },
         "swap" => {
             host.make_swap(64 << 20).unwrap();
-            let group = host.group("server", &Confinement { memory: 16 << 20, swap: 48 << 20 }).unwrap();
+            let group = host.group("server", &Confinement { memory: Some(16 << 20), swap: 48 << 20, ..LIMIT }).unwrap();
             // tail keeps what has no line ends: twice the group's memory, over and over.
             let hog = "while :; do head -c 32M /dev/zero | tail | wc -c; done";
             let _child = host.spawn(&stage.script(&host, hog), Some(&group)).unwrap();
@@ -434,7 +436,7 @@ fn a_group_confines() {
     }
     let stage = Stage::new();
     let host = stage.open();
-    let group = host.group("small", &Confinement { memory: 32 << 20, swap: 0 }).unwrap();
+    let group = host.group("small", &Confinement { memory: Some(32 << 20), swap: 0, ..LIMIT }).unwrap();
     assert!(host.group("small", &LIMIT).unwrap_err().to_string().contains("exists"));
     let launch = stage.script(&host, "head -c 200M /dev/zero | tail | wc -c; echo over");
     let child = host.spawn(&launch, Some(&group)).unwrap();
@@ -451,6 +453,44 @@ fn a_group_confines() {
     child.terminate(Duration::ZERO).unwrap();
     group.remove().unwrap();
     assert!(!memory.exists());
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn a_group_limits_cpu_and_disks() {
+    if !groups_possible() {
+        return;
+    }
+    let confine = Confinement {
+        memory: None,
+        cpu_thousandths: Some(100),
+        io: IoLimits { read: Some(32 << 20), write_ops: Some(5000), ..NO_LIMITS },
+        ..LIMIT
+    };
+    if let Err(why) = hierarchies().and_then(|found| found.allow(&confine)) {
+        return not_here(&why.to_string());
+    }
+    let stage = Stage::new();
+    let host = stage.open();
+    let group = host.group("slow", &confine).unwrap();
+    let held = |file: &str| group.limits().iter().find(|(name, _)| name == file).map(|(_, held)| held.clone());
+    let quota = held("cpu.cfs_quota_us").or_else(|| held("cpu.max")).unwrap();
+    assert!(["10000", "10000 100000"].contains(&quota.as_str()), "{quota}");
+    let disks = held("blkio.throttle.read_bps_device").or_else(|| held("io.max")).unwrap();
+    assert!(disks.contains("33554432"), "{disks}");
+    assert!(held("memory.limit_in_bytes").is_none() && held("memory.max").is_none());
+    // Whoever runs all the time is held up: the kernel counts it.
+    let child = host.spawn(&stage.script(&host, "while :; do :; done"), Some(&group)).unwrap();
+    let stat = group.paths().cpu.clone().unwrap().join("cpu.stat");
+    let throttled = || {
+        let text = fs::read_to_string(&stat).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("nr_throttled ")).unwrap().parse::<u64>().unwrap()
+    };
+    wait_until("the loop is throttled", || throttled() >= 3);
+    child.terminate(Duration::ZERO).unwrap();
+    let all = [group.paths().cpu.clone(), group.paths().io.clone()];
+    group.remove().unwrap();
+    assert!(all.into_iter().flatten().all(|dir| !dir.exists()));
     host.close().unwrap();
     stage.nothing_left(Duration::ZERO, "after close");
 }

@@ -22,6 +22,7 @@ pub mod recording;
 pub mod run;
 pub mod search;
 pub mod statistic;
+pub mod status;
 pub mod threshold;
 pub mod trial;
 

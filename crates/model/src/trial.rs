@@ -4,6 +4,7 @@ use crate::Nanos;
 use crate::check::Door;
 use crate::load::{Failure, LoadResult};
 use crate::reading::Readings;
+use crate::status::ServerStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -97,6 +98,9 @@ pub struct Trial {
     /// Host readings from before the warm-up to after the load.
     #[serde(skip)]
     pub readings: Readings,
+    /// What the server told of itself meanwhile, about once a second.
+    #[serde(default)]
+    pub status: Vec<ServerStatus>,
     /// What webdyno had to say while running it, one sentence each: "waited 10 s for the host to calm down".
     pub notes: Vec<String>,
     /// The end of the server's error log.

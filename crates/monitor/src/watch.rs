@@ -30,6 +30,10 @@ pub struct Watch {
     pub groups: Vec<NamedGroup>,
     /// The root of the server's process tree.
     pub root_pid: Option<u32>,
+    /// Roots of further trees that belong to the server and are not below its own, such as PHP's processes: their processes count
+    /// with it, and none of them is one of its workers.
+    #[serde(default)]
+    pub beside_pids: Vec<u32>,
     /// Whether another root may be named later ([`Sampler::follow`](crate::Sampler::follow)), or a first one. Columns of a tree
     /// whose root is not there are absent then, and those of one whose only root has gone are 0.
     #[serde(default)]
@@ -169,6 +173,7 @@ impl Default for Watch {
             group: GroupDirs::default(),
             groups: Vec::new(),
             root_pid: None,
+            beside_pids: Vec::new(),
             root_may_change: false,
             lock_waiters: true,
             shares_period_ns: None,

@@ -216,6 +216,7 @@ mod tests {
             include_str!("view/series.rs"),
             include_str!("view/sweep.rs"),
             include_str!("view/table.rs"),
+            include_str!("view/told.rs"),
             include_str!("view/trouble.rs"),
             include_str!("watch/full/words.rs"),
         ];

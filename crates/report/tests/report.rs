@@ -13,6 +13,7 @@ mod unlucky;
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use fixture::{PLAN, head, run};
 use model::run::{Run, RunEnd};
+use model::status::{FpmStatus, ServerStatus, WebStatus};
 use report::text::{Colour, Look};
 use report::{Language, View, json, markdown, text};
 use serde_json::Value;
@@ -37,6 +38,30 @@ fn on_a_terminal() {
     check(&terminal(&run, Language::English, 56), &expect_file!["golden/en-56.txt"]);
     check(&terminal(&run, Language::Japanese, 80), &expect_file!["golden/ja-80.txt"]);
     check(&terminal(&run, Language::Japanese, 56), &expect_file!["golden/ja-56.txt"]);
+}
+
+#[test]
+fn what_the_server_told_is_shown() {
+    let mut run = run();
+    for trial in &mut run.trials {
+        let Some(load) = &trial.load else { continue };
+        let look = |at_ns, limit_reached| ServerStatus {
+            at_ns,
+            took_ns: 1,
+            web: Some(WebStatus::Apache { places: [('.', 9), ('_', 1), ('W', 4), ('K', 2)].into() }),
+            fpm: Some(FpmStatus { active: 2, queue: Some(7), limit_reached, ..FpmStatus::default() }),
+        };
+        trial.status = vec![look(0, 1), look(load.started_ns, 1), look(load.ended_ns, 4)];
+        trial.settings.values.insert("pm.max_children".to_owned(), "2".to_owned());
+    }
+    let drawn = terminal(&run, Language::English, 200);
+    for part in [
+        "workers at work 4 of 7, held by kept connections 2",
+        "processes at work 2 of 2, requests waiting for one 7; pm.max_children was reached ",
+    ] {
+        assert!(drawn.contains(part), "{drawn}");
+    }
+    assert!(markdown::render(&View::of(&run, Language::Japanese)).contains("PHP-FPM: 2 プロセス中 2 が処理中"));
 }
 
 #[test]

@@ -2,11 +2,13 @@
 //!
 //! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
 
-use crate::apache::{ApacheControl, DerivedControl, InPlaceControl, Watch};
+use crate::apache::{ApacheControl, DerivedControl, InPlaceControl, Scoreboard, Watch};
 use crate::command::CommandControl;
 use crate::embedded::EmbeddedControl;
 use crate::nginx::NginxControl;
+use crate::php::{self, Master};
 use crate::probe::{Ask, ProbeError, get_while};
+use crate::status::{StatusSource, WebSource};
 use crate::{PlanKey, ServerError};
 use host::{Child, Group, Host, Service};
 use model::plan::{Directive, ServerSpec, Variant};
@@ -80,6 +82,10 @@ pub struct Running {
     pub settings: EffectiveSettings,
     /// What is worth knowing about how it runs, one sentence each.
     pub notes: Vec<String>,
+    /// Where to ask how it fares while it works.
+    pub status: StatusSource,
+    // Processes that it needs and that are not its children: PHP's. They end after it.
+    beside: Vec<Child>,
     // `None` only while it is being stopped.
     hold: Option<Hold>,
     logs: Logs,
@@ -123,7 +129,7 @@ impl Running {
     /// Whether its root process lives.
     pub fn is_alive(&mut self) -> bool {
         match &mut self.hold {
-            Some(Hold::Child(child)) => child.is_alive(),
+            Some(Hold::Child(child)) => child.is_alive() && self.beside.iter_mut().all(Child::is_alive),
             Some(Hold::Service { service, .. }) => service.pid() == Some(self.pid),
             None => false,
         }
@@ -141,7 +147,10 @@ impl Running {
     /// When something would not end, or when somebody has changed the configuration of the machine's own.
     pub fn stop(mut self) -> Result<(), ServerError> {
         match self.hold.take() {
-            Some(Hold::Child(child)) => Ok(child.terminate(GRACE)?),
+            Some(Hold::Child(child)) => {
+                child.terminate(GRACE)?;
+                self.beside.drain(..).try_for_each(|child| Ok(child.terminate(GRACE)?))
+            }
             Some(Hold::Service { watch, .. }) => watch.check(),
             None => Ok(()),
         }
@@ -155,7 +164,37 @@ impl Running {
         settings: EffectiveSettings,
         notes: Vec<String>,
     ) -> Running {
-        Running { address, host, tls, pid, settings, notes, hold: Some(hold), logs: Logs(Vec::new()) }
+        let (status, beside, logs) = (StatusSource::default(), Vec::new(), Logs(Vec::new()));
+        Running { address, host, tls, pid, settings, notes, status, beside, hold: Some(hold), logs }
+    }
+
+    /// The roots of the processes that belong to it and are not its children.
+    #[must_use]
+    pub fn beside(&self) -> Vec<u32> {
+        self.beside.iter().map(|child| child.pid).collect()
+    }
+
+    /// The same, told of by Apache's scoreboard, where that can be read.
+    pub(crate) fn with_scoreboard(self) -> Running {
+        let scoreboard = Scoreboard::of(self.pid).map(WebSource::Apache);
+        self.with_status(scoreboard)
+    }
+
+    /// The same, told of by this source.
+    pub(crate) fn with_status(mut self, source: Option<WebSource>) -> Running {
+        self.status.web = source;
+        self
+    }
+
+    /// The same, with PHP's processes beside it.
+    pub(crate) fn with_php(mut self, master: Option<Master>) -> Running {
+        if let Some(Master { child, log, status }) = master {
+            self.beside.push(child);
+            self.status.fpm = Some(status);
+            self.logs.0.push(log.clone());
+            self.notes.extend(php::complaints(&Logs(vec![log]).tail()));
+        }
+        self
     }
 }
 
@@ -236,7 +275,9 @@ impl Starting {
     /// It is ready, and this is in force.
     pub(crate) fn running(self, settings: EffectiveSettings, notes: Vec<String>) -> Running {
         let Starting { child, address, host, logs, .. } = self;
-        Running { address, host, tls: false, pid: child.pid, settings, notes, hold: Some(Hold::Child(child)), logs }
+        let (pid, hold) = (child.pid, Some(Hold::Child(child)));
+        let (status, beside) = (StatusSource::default(), Vec::new());
+        Running { address, host, tls: false, pid, settings, notes, status, beside, hold, logs }
     }
 
     fn not_ready(&self, path: &str, why: String) -> ServerError {

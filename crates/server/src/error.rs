@@ -107,6 +107,14 @@ pub enum ServerError {
         /// What is wrong and what to do.
         why: String,
     },
+    /// PHP cannot be run as the plan wants.
+    #[error("{at}: {why}")]
+    NoPhp {
+        /// What asks for it.
+        at: PlanKey,
+        /// What is missing and what to do.
+        why: String,
+    },
     /// nginx is not installed.
     #[error("no nginx here ({0}); install the package nginx")]
     NoNginx(String),
@@ -140,7 +148,7 @@ pub enum ServerError {
     #[error("the instance's own folder: {0}, or set TMPDIR to another folder")]
     OwnFolder(Closed),
     /// The path of Apache's socket would not fit into an address.
-    #[error("the path {} is too long for the CGI daemon's socket (at most {most} bytes); set TMPDIR to a shorter one", folder.display())]
+    #[error("the path {} is too long for a socket in it (at most {most} bytes); set TMPDIR to a shorter one", folder.display())]
     LongPath {
         /// The instance's folder.
         folder: PathBuf,

@@ -14,11 +14,13 @@ mod embedded;
 mod error;
 mod installed;
 mod nginx;
+mod php;
 mod port;
 mod probe;
 mod program;
 mod running;
 mod site;
+mod status;
 
 pub use apache::main_file;
 pub use control::{Control, Place, Running, control};
@@ -26,3 +28,4 @@ pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, own_apache};
 pub use running::{look, memory_of, ticks};
+pub use status::StatusSource;

@@ -116,6 +116,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         probe: Some(visits()),
         readings: Readings { rows, notes: vec!["no PSI".into()] },
         notes: vec!["waited 10 s for the host to calm down".into()],
+        status: Vec::new(),
         log_tail: "the end\n".into(),
     }
 }

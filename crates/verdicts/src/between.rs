@@ -1,7 +1,7 @@
 //! Two runs compared: the cells that both have, widened by what machines drift from one run to the next, and what else differs.
 
 use crate::{Metric, cell_residual};
-use model::plan::{Cell, LoadSpec, Pace, Role};
+use model::plan::{Cell, Confinement, LoadSpec, Pace, Role};
 use model::run::{Run, RunHead};
 use stats::{Comparison, Criteria, Drift, StatsError, compare_apart};
 use std::collections::BTreeSet;
@@ -219,12 +219,7 @@ fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &Cell)]) -> V
     compare(Differs::Server, first.software(), second.software());
     let placement = |head: &RunHead| format!("{:?} {:?}", head.server_cpus, head.load_cpus);
     compare(Differs::Placement, placement(a), placement(b));
-    let confinement = |head: &RunHead| {
-        head.plan
-            .confine
-            .as_ref()
-            .map_or("–".to_owned(), |it| format!("{} MiB, {} MiB", it.memory >> 20, it.swap >> 20))
-    };
+    let confinement = |head: &RunHead| head.plan.confine.as_ref().map_or("–".to_owned(), limits);
     compare(Differs::Confinement, confinement(a), confinement(b));
     compare(Differs::Warmup, format!("{:?}", a.plan.warmup), format!("{:?}", b.plan.warmup));
     for (one, other) in pairs {
@@ -265,4 +260,12 @@ fn sent(load: &LoadSpec) -> String {
 fn print(value: &impl Debug) -> String {
     let print = format!("{value:?}").bytes().fold(0_u32, |print, byte| print.rotate_left(5) ^ u32::from(byte));
     format!("{print:08x}")
+}
+/// Limits in one line, in the order of memory, swap, CPUs and disks.
+fn limits(confine: &Confinement) -> String {
+    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+    let memory = confine.memory.map_or("–".to_owned(), mib);
+    let cpus = confine.cpus().map(|cpus| format!("{cpus} CPU"));
+    let io = (!confine.io.is_empty()).then(|| format!("{:?}", confine.io));
+    [Some(memory), Some(mib(confine.swap)), cpus, io].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

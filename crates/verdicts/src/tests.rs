@@ -77,6 +77,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         door: None,
         readings: Readings::default(),
         notes: vec![],
+        status: Vec::new(),
         log_tail: String::new(),
     }
 }

@@ -154,12 +154,7 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         changes: Changes::default(),
         confine: None,
         split: false,
-        variants: vec![Variant {
-            name: ONLY.to_owned(),
-            directives: Vec::new(),
-            allow_warnings: Vec::new(),
-            changes: Changes::default(),
-        }],
+        variants: vec![Variant { name: ONLY.to_owned(), ..Variant::default() }],
         loads: vec![spec],
         origin: None,
         cells: vec![Cell {

@@ -209,7 +209,8 @@ fn swap_peak(window: &Window<'_>) -> Option<Size> {
 
 /// The group's limit, as the kernel tells or as the plan asked for; the host's memory without a limited group.
 fn limit(head: &RunHead, window: &Window<'_>, grouped: bool) -> Option<Size> {
-    let planned = head.plan.confine.as_ref().filter(|_| grouped).map(|confine| confine.memory as f64);
+    let planned =
+        head.plan.confine.as_ref().filter(|_| grouped).and_then(|confine| confine.memory).map(|bytes| bytes as f64);
     if let Some(bytes) = window.most_ever(Column::GroupLimit).or(planned) {
         return Some(Size { whose: Whose::Group, bytes });
     }

@@ -7,6 +7,7 @@ use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult, Unanswered};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
+use model::status::{FpmStatus, ServerStatus};
 use model::trial::{EffectiveSettings, Outcome, Trial};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,6 +33,7 @@ pub(super) struct Scene {
     before: BTreeMap<Column, u64>,
     rows: Option<(Vec<Reading>, std::ops::Range<u64>)>,
     held: u64,
+    pool: Option<(u64, u64, u64, u64)>,
 }
 
 impl Scene {
@@ -53,6 +55,7 @@ impl Scene {
             before: BTreeMap::new(),
             rows: None,
             held: 0,
+            pool: None,
         }
     }
 
@@ -119,16 +122,40 @@ impl Scene {
         Scene { held, ..self }
     }
 
+    /// PHP-FPM in every second: the most processes, those at work, requests that wait, how often the most was reached.
+    pub(super) fn pool(self, limit: u64, active: u64, queue: u64, reached: u64) -> Scene {
+        Scene { pool: Some((limit, active, queue, reached)), ..self }
+    }
+
     /// Readings as they are, and the seconds in which the load was on.
     pub(super) fn rows(self, rows: Vec<Reading>, load: std::ops::Range<u64>) -> Scene {
         Scene { rows: Some((rows, load)), ..self }
+    }
+
+    /// What the pool told: at the start of each second, and that nothing had happened before.
+    fn told(&self, load: &std::ops::Range<u64>) -> Vec<ServerStatus> {
+        let Some((_, active, queue, reached)) = self.pool else { return vec![] };
+        let look = |second: u64, reached| {
+            let fpm = FpmStatus {
+                active,
+                idle: 0,
+                queue: Some(queue),
+                queue_limit: Some(511),
+                accepted: 0,
+                limit_reached: reached,
+            };
+            ServerStatus { at_ns: second * SECOND, took_ns: 0, web: None, fpm: Some(fpm) }
+        };
+        let before = look(load.start.saturating_sub(1), 0);
+        [before].into_iter().chain(load.clone().map(|second| look(second, reached))).collect()
     }
 
     /// Head and trial.
     pub(super) fn build(&self) -> (RunHead, Trial) {
         let (rows, load) = self.rows.clone().unwrap_or_else(|| self.steady());
         let readings = Readings { rows, notes: vec![] };
-        let settings = EffectiveSettings { worker_limit: self.limit, ..EffectiveSettings::default() };
+        let mut settings = EffectiveSettings { worker_limit: self.limit, ..EffectiveSettings::default() };
+        settings.values.extend(self.pool.map(|(limit, ..)| ("pm.max_children".to_owned(), limit.to_string())));
         let trial = Trial {
             block: 0,
             position: 0,
@@ -143,6 +170,7 @@ impl Scene {
             door: (self.held > 0).then(|| Door { others: self.held, idle: self.held, ..Door::default() }),
             readings,
             notes: vec![],
+            status: self.told(&load),
             log_tail: String::new(),
         };
         (self.head(), trial)

@@ -1,12 +1,17 @@
-//! Groups: a server confined to an amount of memory, so that a big machine can stand in for a small one.
+//! Groups: a server confined to an amount of memory, of CPU time and of disk traffic, so that a big machine can stand in for a small one.
 //!
 //! This file finds the hierarchies and makes and removes directories; [`v1`] and [`v2`] know the files in them. Groups are made at
 //! the top of each hierarchy, for v2 allows no controller below a directory that holds processes. Only the memory
-//! controller is used: a v1 `cpu` group would give the server one share against each process outside, which is a change of its own.
+//! controller is used unless more is asked for: a v1 `cpu` group gives the server one share against each process outside, which is a
+//! change of its own.
 
+mod disks;
+mod limit;
 mod v1;
 mod v2;
 
+use self::disks::disks;
+use self::limit::Of;
 use crate::HostError;
 use crate::handle::Host;
 use crate::journal::Undo;
@@ -16,13 +21,15 @@ use crate::undo::marker;
 use model::plan::Confinement;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub(crate) use v2::{disable_memory, is_lent};
+pub(crate) use v2::{is_lent, take_back};
 
+/// The time that a quota of CPU time is a part of: the kernel's own default.
+const PERIOD_US: u64 = 100_000;
 /// A directory is busy for a moment after its last process has ended.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -33,6 +40,10 @@ pub struct Hierarchies {
     pub version: Version,
     /// Root of the hierarchy that has it.
     pub memory: PathBuf,
+    /// Root of the hierarchy that limits CPU time, where there is one.
+    pub cpu: Option<PathBuf>,
+    /// Root of the hierarchy that limits disk traffic, where there is one.
+    pub io: Option<PathBuf>,
     /// Root of the v1 hierarchy that accounts CPU time; v2 does so by itself.
     pub cpuacct: Option<PathBuf>,
     /// Root of the v2 hierarchy, which tells pressure per group even when it has no controllers.
@@ -55,8 +66,10 @@ pub struct GroupPaths {
     pub memory: Option<PathBuf>,
     /// Holds `cpuacct.*` (v1) or `cpu.stat` (v2).
     pub cpuacct: Option<PathBuf>,
-    /// Holds `cpu.stat`; none with v1, where nothing is throttled.
+    /// Holds `cpu.stat`; with v1 only where CPU time is limited.
     pub cpu: Option<PathBuf>,
+    /// Holds `blkio.*` (v1) or `io.*` (v2); only where disk traffic is limited.
+    pub io: Option<PathBuf>,
     /// Holds `*.pressure`.
     pub unified: Option<PathBuf>,
 }
@@ -67,6 +80,7 @@ pub struct Group {
     /// Its name within the run.
     pub name: String,
     paths: GroupPaths,
+    limits: Vec<(String, String)>,
     entry: u64,
     host: Host,
 }
@@ -76,6 +90,12 @@ impl Group {
     #[must_use]
     pub fn paths(&self) -> &GroupPaths {
         &self.paths
+    }
+
+    /// Its limits as the kernel holds them: file and content.
+    #[must_use]
+    pub fn limits(&self) -> &[(String, String)] {
+        &self.limits
     }
 
     /// Ends what lives in it and removes it.
@@ -98,7 +118,7 @@ impl GroupPaths {
     /// Each directory once.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> = vec![];
-        for path in [&self.memory, &self.cpuacct, &self.cpu, &self.unified].into_iter().flatten() {
+        for path in [&self.memory, &self.cpuacct, &self.cpu, &self.io, &self.unified].into_iter().flatten() {
             if !all.contains(path) {
                 all.push(path.clone());
             }
@@ -129,30 +149,59 @@ pub fn hierarchies() -> Result<Hierarchies, HostError> {
 /// Makes a group.
 pub(crate) fn create(host: &Host, name: &str, confine: &Confinement) -> Result<Group, HostError> {
     let found = hierarchies()?;
-    if found.version == Version::V2 {
-        v2::enable_memory(host, &found.memory)?;
+    found.allow(confine)?;
+    let devices = disks(Path::new("/sys/block"));
+    if !confine.io.is_empty() && devices.is_empty() {
+        return Err(HostError::NoConfinement(
+            "a server's disk traffic cannot be limited: the kernel shows no disk".to_owned(),
+        ));
     }
-    let paths = found.paths(&format!("{}{name}", marker(host.run())));
+    if found.version == Version::V2 {
+        for controller in wanted(confine) {
+            v2::lend(host, &found.memory, controller)?;
+        }
+    }
+    let paths = found.paths(&format!("{}{name}", marker(host.run())), confine);
     let all = paths.all();
     if let Some(taken) = all.iter().find(|path| path.exists()) {
         return Err(HostError::io("create", taken)(io::ErrorKind::AlreadyExists.into()));
     }
     let entry = host.record(Undo::RemoveGroup { paths: all.clone() })?;
     // From here on an early return removes it again.
-    let group = Group { name: name.to_owned(), paths, entry, host: host.clone() };
+    let mut group = Group { name: name.to_owned(), paths, limits: Vec::new(), entry, host: host.clone() };
     for path in &all {
         fs::create_dir(path).map_err(HostError::io("create", path))?;
     }
     let memory = group.paths.memory.as_deref().unwrap_or(&found.memory);
     let exists = |file: &str| memory.join(file).exists();
-    let settings = match found.version {
-        Version::V1 => v1::settings(confine, exists),
-        Version::V2 => v2::settings(confine, exists),
+    let limits = match found.version {
+        Version::V1 => v1::limits(confine, &devices, exists),
+        Version::V2 => v2::limits(confine, &devices, exists),
     };
-    for (file, value) in settings {
-        set(&memory.join(file), &value)?;
+    for limit in limits {
+        let dir = match limit.of {
+            Of::Memory => memory,
+            Of::Cpu => group.paths.cpu.as_deref().unwrap_or(memory),
+            Of::Io => group.paths.io.as_deref().unwrap_or(memory),
+        };
+        let (file, held) = limit.apply(dir)?;
+        // Of a file with a line for each disk the last look has all of them.
+        group.limits.retain(|(known, _)| *known != file);
+        group.limits.push((file, held));
     }
     Ok(group)
+}
+
+/// Microseconds of CPU time in each period.
+fn quota_us(thousandths: u64) -> u64 {
+    (thousandths * PERIOD_US / 1000).max(1000)
+}
+
+/// The controllers that a confinement needs, memory's always: what a group holds is measured by it.
+fn wanted(confine: &Confinement) -> impl Iterator<Item = &'static str> {
+    let cpu = confine.cpu_thousandths.map(|_| "cpu");
+    let io = (!confine.io.is_empty()).then_some("io");
+    [Some("memory"), cpu, io].into_iter().flatten()
 }
 
 /// Ends what lives in the directories of a group and removes them. `Ok(None)` when there are none.
@@ -168,19 +217,50 @@ pub(crate) fn remove(paths: &[&Path], patience: Duration) -> Result<Option<Strin
 }
 
 impl Hierarchies {
-    fn paths(&self, name: &str) -> GroupPaths {
+    /// What can be limited here, in words.
+    #[must_use]
+    pub fn limits(&self) -> Vec<&'static str> {
+        let cpu = self.cpu.as_ref().map(|_| "CPU time");
+        let io = self.io.as_ref().map(|_| "disk traffic");
+        [Some("memory"), cpu, io].into_iter().flatten().collect()
+    }
+
+    /// Whether all limits of a confinement can be had.
+    ///
+    /// # Errors
+    /// The first that cannot, and how to allow it.
+    pub fn allow(&self, confine: &Confinement) -> Result<(), HostError> {
+        let lacks = |what: &str, controller: &str| {
+            Err(HostError::NoConfinement(format!(
+                "a server's {what} cannot be limited: there is no {controller} controller here; mount it, run outside this container, or \
+                 remove the limit from [confine]"
+            )))
+        };
+        match (self.version, confine.cpu_thousandths, confine.io.is_empty()) {
+            (_, Some(_), _) if self.cpu.is_none() => lacks("CPU time", "cpu"),
+            (Version::V1, _, false) if self.io.is_none() => lacks("disk traffic", "blkio"),
+            (Version::V2, _, false) if self.io.is_none() => lacks("disk traffic", "io"),
+            _ => Ok(()),
+        }
+    }
+
+    fn paths(&self, name: &str, confine: &Confinement) -> GroupPaths {
         let memory = self.memory.join(name);
+        let at = |root: &Option<PathBuf>, asked: bool| root.as_ref().filter(|_| asked).map(|root| root.join(name));
+        let io = at(&self.io, !confine.io.is_empty());
         match self.version {
             Version::V1 => GroupPaths {
                 memory: Some(memory),
                 cpuacct: self.cpuacct.as_ref().map(|root| root.join(name)),
-                cpu: None,
+                cpu: at(&self.cpu, confine.cpu_thousandths.is_some()),
+                io,
                 unified: self.unified.as_ref().map(|root| root.join(name)),
             },
             Version::V2 => GroupPaths {
                 memory: Some(memory.clone()),
                 cpuacct: Some(memory.clone()),
                 cpu: Some(memory.clone()),
+                io,
                 unified: Some(memory),
             },
         }
@@ -194,16 +274,14 @@ fn find(mounts: &[Mount], controllers: impl Fn(&Path) -> String) -> Option<Hiera
     };
     let unified = mounts.iter().find(|mount| mount.kind == "cgroup2").map(|mount| mount.point.clone());
     if let Some(memory) = v1("memory") {
-        return Some(Hierarchies { version: Version::V1, memory, cpuacct: v1("cpuacct"), unified });
+        let (cpu, io) = (v1("cpu"), v1("blkio"));
+        return Some(Hierarchies { version: Version::V1, memory, cpu, io, cpuacct: v1("cpuacct"), unified });
     }
-    let memory = unified.filter(|root| controllers(root).split_whitespace().any(|name| name == "memory"))?;
-    Some(Hierarchies { version: Version::V2, unified: Some(memory.clone()), memory, cpuacct: None })
-}
-
-/// Writes to a file of the kernel's; never makes one.
-fn set(file: &Path, value: &str) -> Result<(), HostError> {
-    let written = OpenOptions::new().write(true).open(file).and_then(|mut file| file.write_all(value.as_bytes()));
-    written.map_err(HostError::io("write", file))
+    let known = unified.as_deref().map(controllers).unwrap_or_default();
+    let has = |controller: &str| known.split_whitespace().any(|name| name == controller);
+    let memory = unified.clone().filter(|_| has("memory"))?;
+    let (cpu, io) = (unified.clone().filter(|_| has("cpu")), unified.clone().filter(|_| has("io")));
+    Some(Hierarchies { version: Version::V2, unified, memory, cpu, io, cpuacct: None })
 }
 
 /// Whether there was a directory to remove.
@@ -257,8 +335,21 @@ mod tests {
 
     #[test]
     fn one_directory_is_named_once() {
-        let found = find(&parse(V2), |_| "memory".to_owned()).unwrap();
-        let paths = found.paths("webdyno-r-a");
-        assert_eq!(paths.all(), [PathBuf::from("/sys/fs/cgroup/webdyno-r-a")]);
+        let found = find(&parse(V2), |_| "memory cpu".to_owned()).unwrap();
+        let half = Confinement { cpu_thousandths: Some(500), ..Confinement::default() };
+        assert_eq!(found.paths("webdyno-r-a", &half).all(), [PathBuf::from("/sys/fs/cgroup/webdyno-r-a")]);
+        assert_eq!(found.limits(), ["memory", "CPU time"]);
+        assert!(found.allow(&half).is_ok());
+        let io = model::plan::IoLimits { read: Some(1), ..model::plan::IoLimits::default() };
+        let refused = found.allow(&Confinement { io, ..half }).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("a server's disk traffic cannot be limited: there is no io controller"),
+            "{refused}"
+        );
+        // Where nothing is asked for, v1's other controllers stay out of it.
+        let found = find(&parse(V1), |_| String::new()).unwrap();
+        let at = |confine: &Confinement| found.paths("g", confine).cpu;
+        assert_eq!(at(&Confinement::default()), None);
+        assert_eq!(at(&half), Some(PathBuf::from("/sys/fs/cgroup/cpu,cpuacct/g")));
     }
 }

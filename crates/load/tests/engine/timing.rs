@@ -51,7 +51,8 @@ fn a_timeout_is_the_requests_own() {
     // The fourth request gets no answer; the other connections are never idle meanwhile.
     let server =
         Scripted::start(|turn| if turn.total == 3 { vec![Step::Hang] } else { vec![Step::Send(answer(200, "abc"))] });
-    let load = LoadSpec { requests: None, duration_ns: Some(1600 * MS), connections: 4, timeout_ns: 600 * MS, ..spec() };
+    let load =
+        LoadSpec { requests: None, duration_ns: Some(1600 * MS), connections: 4, timeout_ns: 600 * MS, ..spec() };
     let records = records(&server, &load);
     let late: Vec<_> = records.iter().filter(|r| r.ending == Ending::Failed(Failure::Timeout)).collect();
     assert_eq!(late.len(), 1, "{late:?}");

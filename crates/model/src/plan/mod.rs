@@ -9,6 +9,7 @@ mod design;
 mod load;
 mod log;
 mod origin;
+mod php;
 mod stages;
 mod template;
 mod text;
@@ -23,6 +24,7 @@ pub use load::{
 };
 pub use log::{LeftOut, Log, Recording};
 pub use origin::Origin;
+pub use php::{Php, PhpSetting, PhpSettings, PhpWay};
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
 pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
@@ -156,6 +158,9 @@ pub struct Apache {
     /// fields above for them say nothing.
     #[serde(default)]
     pub existing: Option<Existing>,
+    /// How `.php` files are run; as they are when absent.
+    #[serde(default)]
+    pub php: Option<Php>,
 }
 
 /// A configuration that the machine has.
@@ -188,6 +193,9 @@ pub struct Nginx {
     /// Lines in the plan of the keys that can turn out wrong later, for messages.
     #[serde(default)]
     pub lines: BTreeMap<String, usize>,
+    /// How `.php` files are run; as they are when absent.
+    #[serde(default)]
+    pub php: Option<Php>,
 }
 
 /// Apache's processing modules.
@@ -232,7 +240,7 @@ pub struct Directive {
 }
 
 /// A named change to the server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name.
     pub name: String,
@@ -243,15 +251,53 @@ pub struct Variant {
     /// What is changed on the machine for it, beside what is changed for all.
     #[serde(default)]
     pub changes: Changes,
+    /// Settings of PHP, beside those for all.
+    #[serde(default)]
+    pub php: PhpSettings,
 }
 
 /// Limits of the group the server lives in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// Bytes of memory.
-    pub memory: u64,
-    /// Bytes of swap that the host must have free, for the server to move to; 0 when it shall have none.
+    /// Bytes of memory; all there is when absent.
+    pub memory: Option<u64>,
+    /// Bytes of swap that the host must have free, for the server to move to; 0 when it shall have none. Says nothing without `memory`.
     pub swap: u64,
+    /// CPU time in thousandths of a CPU: 500 is half a CPU.
+    #[serde(default)]
+    pub cpu_thousandths: Option<u64>,
+    /// What may be read from and written to each disk.
+    #[serde(default)]
+    pub io: IoLimits,
+}
+
+/// What a group may do to each disk of the machine, per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoLimits {
+    /// Bytes read.
+    pub read: Option<u64>,
+    /// Bytes written.
+    pub write: Option<u64>,
+    /// Operations that read.
+    pub read_ops: Option<u64>,
+    /// Operations that write.
+    pub write_ops: Option<u64>,
+}
+
+impl IoLimits {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == IoLimits::default()
+    }
+}
+
+impl Confinement {
+    /// CPUs' worth of time.
+    #[must_use]
+    pub fn cpus(&self) -> Option<f64> {
+        self.cpu_thousandths.map(|thousandths| thousandths as f64 / 1000.0)
+    }
 }
 
 /// One variant under one load.
@@ -355,6 +401,18 @@ impl Url {
     pub fn is_here(&self) -> bool {
         let is_ours = |address: &str| address.parse::<SocketAddr>().is_ok_and(|at| at.ip().is_loopback());
         self.ours || self.address.starts_with("unix:") || self.address.split(", ").all(is_ours)
+    }
+}
+
+impl ServerSpec {
+    /// How it runs PHP, if webdyno has a say in that.
+    #[must_use]
+    pub fn php(&self) -> Option<&Php> {
+        match self {
+            ServerSpec::Apache(apache) => apache.php.as_ref(),
+            ServerSpec::Nginx(nginx) => nginx.php.as_ref(),
+            ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => None,
+        }
     }
 }
 

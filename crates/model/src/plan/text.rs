@@ -7,28 +7,32 @@
 mod cells;
 mod changes;
 mod complaint;
+mod confine;
 mod contrasts;
 mod factors;
 mod load;
 mod loads;
 mod measure;
 mod parameters;
+mod php;
 mod server;
 mod source;
 mod sweep;
 
 use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
+use self::confine::{ConfineText, confine_meant};
 use self::contrasts::ContrastText;
 use self::factors::{DesignText, FactorText};
 use self::load::load_meant;
 pub use self::load::parse_mix;
 use self::loads::LoadsText;
-use self::measure::{Duration, Size};
+use self::measure::Duration;
+use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
 use self::source::Source;
 use self::sweep::SweepText;
-use super::{Build, Changes, Confinement, Guards, Plan, SECRET, Variant, Warmup};
+use super::{Build, Guards, Php, Plan, SECRET, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -167,13 +171,6 @@ struct BuildText {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ConfineText {
-    memory: Spanned<Size>,
-    swap: Option<Spanned<Size>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct PlacementText {
     #[serde(default = "yes")]
     split: bool,
@@ -195,6 +192,9 @@ struct VariantText {
     files: Vec<Spanned<FilesText>>,
     #[serde(default)]
     sysctl: BTreeMap<String, Spanned<String>>,
+    fpm: Option<Spanned<FpmText>>,
+    #[serde(default)]
+    ini: BTreeMap<String, Spanned<toml::Value>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -229,8 +229,10 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let name = written.name.unwrap_or_else(|| {
         source.file.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
     });
-    let variants = variants(source, written.variant)?;
     let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
+    let setting = written.server.setting();
+    let server = server_meant(source, written.server, written.confine.as_ref())?;
+    let variants = variants(source, written.variant, server.php())?;
     let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let mut loads = Vec::new();
@@ -248,7 +250,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         factors: written.factors,
         design: written.design,
         sweep: written.sweep,
-        setting: written.server.setting(),
+        setting,
     };
     let mut made = cells::made(source, wanted, variants, loads, margin)?;
     let cells = made.with_roles(source, written.baseline.as_ref(), written.aa)?;
@@ -265,9 +267,9 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         about: written.about,
         file: source.file.to_owned(),
         build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
-        server: server_meant(source, written.server, written.confine.as_ref())?,
+        server,
         changes,
-        confine: written.confine.map(|confine| confine_meant(source, &confine)).transpose()?,
+        confine: written.confine.map_or(Ok(None), |confine| confine_meant(source, &confine))?,
         split: written.placement.split,
         variants: made.variants,
         loads: made.loads,
@@ -312,17 +314,18 @@ fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decid
 fn variants(
     source: &Source<'_>,
     written: BTreeMap<String, Spanned<VariantText>>,
+    php: Option<&Php>,
 ) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
-        let changes = Changes::default();
-        return Ok(vec![(Variant { name: "as-is".into(), directives: vec![], allow_warnings: vec![], changes }, 0..0)]);
+        return Ok(vec![(Variant { name: "as-is".into(), ..Variant::default() }, 0..0)]);
     }
     in_order(written)
         .map(|(name, text)| {
             let (place, text) = (text.span(), text.into_inner());
             let directives = source.directives(text.directives.as_ref());
             let changes = changes_meant(source, text.files, text.sysctl)?;
-            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes }, place))
+            let php = variant_meant(source, php, text.fpm, &text.ini)?;
+            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php }, place))
         })
         .collect()
 }
@@ -344,15 +347,6 @@ fn build_meant(source: &Source<'_>, build: Spanned<BuildText>) -> Result<Build, 
         return Err(source.at(build.span(), "build.command", "give the program and its arguments"));
     }
     Ok(Build { command: build.into_inner().command, directory: source.folder(), line })
-}
-
-fn confine_meant(source: &Source<'_>, confine: &ConfineText) -> Result<Confinement, PlanError> {
-    let memory = source.bytes(&confine.memory, "confine.memory")?;
-    if memory < 16 << 20 {
-        return Err(source.at(confine.memory.span(), "confine.memory", "no server starts in less than 16M"));
-    }
-    let swap = confine.swap.as_ref().map(|text| source.bytes(text, "confine.swap")).transpose()?.unwrap_or(0);
-    Ok(Confinement { memory, swap })
 }
 
 /// The limits of what an interval can be made for: at 0.5 and below, equivalence has no interval; close to 1, it is endless.

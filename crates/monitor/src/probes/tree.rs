@@ -40,6 +40,8 @@ pub(super) const ROOM: usize = 4096;
 /// The process tree under one root.
 pub(super) struct Tree {
     root: Option<u32>,
+    /// Roots of further trees that belong to the same server.
+    beside: Vec<u32>,
     /// It was there, and has gone: another process may have its number by now.
     root_has_gone: bool,
     /// Another root may be named later.
@@ -59,10 +61,12 @@ pub(super) struct Tree {
 }
 
 /// The first process of a tree.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Root {
     /// Its number, if it is there already.
     pub(super) pid: Option<u32>,
+    /// Further trees that count with it.
+    pub(super) beside: Vec<u32>,
     /// Whether there may be another one later: [`Tree::follow_root`].
     pub(super) may_change: bool,
 }
@@ -126,6 +130,7 @@ impl Tree {
         let locks = if lock_waiters { open_locks() } else { None };
         Ok(Tree {
             root: root.pid,
+            beside: root.beside,
             root_has_gone: false,
             root_may_change: root.may_change,
             proc,
@@ -298,7 +303,8 @@ impl Tree {
 
     fn side_of(&self, process: &Process) -> Side {
         let parent = process.stat.parent;
-        if Some(process.pid) == self.root && !self.root_has_gone {
+        let is_root = Some(process.pid) == self.root || self.beside.contains(&process.pid);
+        if is_root && !self.root_has_gone {
             Side::Ours
         } else if parent == 0 || self.foreign.binary_search(&parent).is_ok() {
             Side::Foreign

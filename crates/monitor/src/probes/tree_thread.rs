@@ -22,8 +22,9 @@ const STACK: usize = 128 * 1024;
 
 /// Starts the thread, if there is a tree to look at.
 pub(super) fn open(probes: &mut Probes, watch: &Watch) {
-    let root = Root { pid: watch.root_pid, may_change: watch.root_may_change };
-    if root.pid.is_none() && !root.may_change {
+    let pid = watch.root_pid;
+    let root = Root { pid, beside: watch.beside_pids.clone(), may_change: watch.root_may_change };
+    if pid.is_none() && !root.may_change {
         return;
     }
     let members = shares::open(probes, watch);
@@ -32,11 +33,11 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     let tree = Tree::open(&watch.proc_root, root, watch.lock_waiters, &mut probes.notes).and_then(|mut tree| {
         // The first look is at every process of the host; the thread shall not begin with that. Where there is no server yet, it is
         // at our own tree, so that all the room that the server's will need has been touched.
-        if root.pid.is_none() {
+        if pid.is_none() {
             tree.follow_root(Some(std::process::id()));
         }
         tree.scan(&mut Reading::empty(0))?;
-        if root.pid.is_none() {
+        if pid.is_none() {
             tree.follow_root(None);
         }
         members.iter().for_each(|members| members.are(tree.members()));

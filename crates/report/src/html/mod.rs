@@ -242,6 +242,9 @@ impl Page<'_> {
                 }
             }
         }
+        for told in &cell.told {
+            let _ = write!(out, "<p class=\"told\">{}</p>", Html(&told.text));
+        }
         if !cell.doubts.is_empty() {
             let _ = write!(out, "<div class=\"doubts\">{}</div>", items(&cell.doubts));
         }

@@ -5,7 +5,7 @@ use crate::view::compared::of_cell;
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::{
-    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, sent,
+    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, sent, told,
 };
 use diagnosis::{Diagnosis, Finding, Numbers, Quantity, Unit};
 use model::latency::Latency;
@@ -59,6 +59,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalo
         metrics: others.views(run, cell, words),
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
+        told: told::of_cell(run, cell, words),
         doubts: doubts::of_trials(plan.load(cell), &loads, words),
     }
 }

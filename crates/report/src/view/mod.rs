@@ -14,6 +14,7 @@ pub(crate) mod sent;
 pub(crate) mod series;
 mod sweep;
 pub(crate) mod table;
+mod told;
 pub(crate) mod trouble;
 
 pub use contrasts::{ContrastView, DesignView, RatioView};
@@ -177,6 +178,9 @@ pub struct CellView {
     pub diagnosis: Option<DiagnosisView>,
     /// Said instead of the diagnosis of an A/A cell that is the baseline's over again.
     pub same_as_baseline: Option<Sentence>,
+    /// What the server told of itself meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Sentence>,
     /// Doubts about the load itself.
     pub doubts: Vec<Sentence>,
 }

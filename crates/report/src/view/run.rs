@@ -4,7 +4,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::judged::Judged;
 use crate::view::table::{percent, ratio};
 use crate::view::{HostView, RunView, SettingView};
-use model::plan::Cell;
+use model::plan::{Cell, Confinement};
 use model::run::{HostFacts, Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use stats::Warning;
@@ -31,10 +31,7 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         margin: head.plan.margin,
         host: host(&head.host),
         placement: placement(run, words),
-        confinement: head.plan.confine.as_ref().map(|confine| {
-            let id = if confine.swap > 0 { "confined-swap" } else { "confined" };
-            words.say(id, &[("memory", units::short_bytes(confine.memory).into())])
-        }),
+        confinement: head.plan.confine.as_ref().map(|confine| confinement(confine, words)),
         plan_text: head.plan_text.clone(),
     }
 }
@@ -65,6 +62,26 @@ fn placement(run: &Run, words: &Catalogue) -> Sentence {
         ([], _) | (_, []) => words.say("placement-shared", &[]),
         (server, load) => words.say("placement-split", &[("server", list(server).into()), ("load", list(load).into())]),
     }
+}
+
+/// The limits the server lived in, one after the other.
+fn confinement(confine: &Confinement, words: &Catalogue) -> Sentence {
+    let bytes = |bytes: u64| units::short_bytes(bytes);
+    let memory = confine.memory.map(|memory| {
+        let id = if confine.swap > 0 { "confined-swap" } else { "confined" };
+        words.say(id, &[("memory", bytes(memory).into())])
+    });
+    let cpu = confine.cpus().map(|cpus| words.say("confined-cpu", &[("cpus", format!("{cpus}").into())]));
+    let io = confine.io;
+    let of_disks = [
+        ("confined-io-read", io.read.map(bytes)),
+        ("confined-io-write", io.write.map(bytes)),
+        ("confined-io-read-ops", io.read_ops.map(|ops| ops.to_string())),
+        ("confined-io-write-ops", io.write_ops.map(|ops| ops.to_string())),
+    ];
+    let of_disks = of_disks.into_iter().filter_map(|(id, rate)| Some(words.say(id, &[("rate", rate?.into())])));
+    let said: Vec<String> = memory.into_iter().chain(cpu).chain(of_disks).map(|sentence| sentence.text).collect();
+    words.say("confined-to", &[("limits", said.join(&words.word("list-separator")).into())])
 }
 
 /// Blocks that were begun.

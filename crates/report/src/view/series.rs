@@ -8,6 +8,7 @@ use crate::view::{PanelView, SeriesView, TrialView};
 use model::load::LoadResult;
 use model::reading::{Column, CpuShares, Span};
 use model::run::{HostFacts, Run};
+use model::status::{ServerStatus, WebStatus};
 use model::trial::{Outcome, Stop, Trial};
 
 /// The most points a line keeps; neighbours are averaged beyond it, so that a page of an hour's run stays light.
@@ -190,7 +191,14 @@ fn pressure(time: &Time<'_>) -> Vec<(&'static str, Points)> {
 
 fn workers(time: &Time<'_>) -> Vec<(&'static str, Points)> {
     let count = |column| time.level(|get| get(column));
+    let told = |value: fn(&ServerStatus) -> Option<u64>| -> Points {
+        let statuses = time.trial.status.iter();
+        statuses.map(|status| (time.seconds(status.at_ns), value(status).map(|value| value as f64))).collect()
+    };
     vec![
+        ("series-told-busy", told(|status| status.web.as_ref().map(WebStatus::busy))),
+        ("series-pool-active", told(|status| status.fpm.map(|fpm| fpm.active))),
+        ("series-pool-queue", told(|status| status.fpm.and_then(|fpm| fpm.queue))),
         ("series-workers", count(Column::TreeWorkers)),
         ("series-busy-workers", count(Column::TreeBusyWorkers)),
         ("series-accept-queue", count(Column::AcceptQueue)),

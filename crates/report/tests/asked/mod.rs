@@ -71,6 +71,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         door: None,
         readings: model::reading::Readings::default(),
         notes: vec![],
+        status: Vec::new(),
         log_tail: String::new(),
     }
 }

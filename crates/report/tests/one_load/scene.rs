@@ -34,6 +34,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         door: None,
         readings: Readings::default(),
         notes: vec![],
+        status: Vec::new(),
         log_tail: String::new(),
     };
     Run { head, trials: vec![trial] }

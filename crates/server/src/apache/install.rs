@@ -2,7 +2,7 @@
 
 use crate::ServerError;
 use crate::program::{asking, find, is_program};
-use model::plan::{Apache, Mpm};
+use model::plan::{Apache, Mpm, PhpWay};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,8 @@ const EVERYWHERE: [&str; 11] =
 pub(crate) struct Install {
     /// The program.
     pub(crate) program: PathBuf,
-    modules: PathBuf,
+    /// Where its modules are.
+    pub(crate) modules: PathBuf,
     built_in: BTreeSet<String>,
 }
 
@@ -73,12 +74,14 @@ impl Install {
         names.into_iter().filter(there).collect()
     }
 
-    /// The modules to load for a plan, each once and in order; built-in ones need no loading.
-    pub(crate) fn load(&self, spec: &Apache) -> Result<Vec<Module>, ServerError> {
+    /// The modules to load for a plan, each once and in order; built-in ones need no loading. `php` is PHP's, when it is one.
+    pub(crate) fn load(&self, spec: &Apache, php: Option<&str>) -> Result<Vec<Module>, ServerError> {
         let cgi = spec.scripts.as_ref().map(|_| if spec.mpm == Mpm::Prefork { "cgi" } else { "cgid" });
         let mpm = format!("mpm_{}", mpm_name(spec.mpm));
-        let names =
-            [mpm.as_str()].into_iter().chain(EVERYWHERE).chain(cgi).chain(spec.modules.iter().map(String::as_str));
+        let fpm = spec.php.as_ref().is_some_and(|php| php.way == PhpWay::Fpm);
+        let proxy: &[&str] = if fpm { &["proxy", "proxy_fcgi"] } else { &[] };
+        let names = [mpm.as_str()].into_iter().chain(EVERYWHERE).chain(cgi).chain(proxy.iter().copied()).chain(php);
+        let names = names.chain(spec.modules.iter().map(String::as_str));
         let (mut seen, mut modules) = (BTreeSet::new(), Vec::new());
         for name in names {
             let built_in = self.built_in.contains(name.strip_prefix("mpm_").unwrap_or(name));
@@ -156,8 +159,9 @@ mod tests {
             ready: "/".into(),
             lines: [].into(),
             existing: None,
+            php: None,
         };
-        let got = install.load(&spec).map(|m| m.iter().map(|m| m.symbol.as_str()).collect::<Vec<_>>().join(" "));
+        let got = install.load(&spec, None).map(|m| m.iter().map(|m| m.symbol.as_str()).collect::<Vec<_>>().join(" "));
         let got = got.map_err(|error| match error {
             ServerError::NoModule { module, .. } => module,
             other => other.to_string(),

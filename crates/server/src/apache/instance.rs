@@ -8,12 +8,13 @@ use super::render::{Parts, Rendered, render};
 use super::settings::{Pages, Told};
 use crate::account::{Account, OF_APACHE};
 use crate::control::{Logs, Starting, blame};
+use crate::php;
 use crate::port::with_free_port;
 use crate::program::asking;
 use crate::site::Grounds;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
-use model::plan::{Apache, Mpm, Variant};
+use model::plan::{Apache, Mpm, PhpWay, Variant};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
@@ -46,6 +47,7 @@ struct Prepared<'a> {
     types: PathBuf,
     document_root: PathBuf,
     scripts: Option<PathBuf>,
+    php: Option<php::Prepared>,
 }
 
 impl Control for ApacheControl {
@@ -57,7 +59,8 @@ impl Control for ApacheControl {
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let prepared = self.prepare(place.dir, variant)?;
         let prepared = Prepared { listen: place.listen, ..prepared };
-        with_free_port(|port| prepared.start(place, port))
+        let master = prepared.php.as_ref().map_or(Ok(None), |php| php.start(place))?;
+        Ok(with_free_port(|port| prepared.start(place, port))?.with_php(master))
     }
 }
 
@@ -66,7 +69,10 @@ impl ApacheControl {
     fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let install = Install::find(self.spec.program.as_deref(), &path)?;
-        let modules = install.load(&self.spec)?;
+        let php = self.spec.php.as_ref();
+        let module = php.filter(|php| php.way == PhpWay::Module);
+        let module = module.map(|_| php::module(&install.modules, self.key("php"))).transpose()?;
+        let modules = install.load(&self.spec, module.as_deref())?;
         let grounds = Grounds::prepare(dir, &["conf", "run", "logs"], SERVER, &OF_APACHE)?;
         let document_root = grounds.document_root(self.key("document_root"), self.spec.document_root.as_deref())?;
         let scripts =
@@ -81,6 +87,8 @@ impl ApacheControl {
             types = dir.join("conf/mime.types");
             fs::write(&types, TYPES).map_err(ServerError::io("write", &types))?;
         }
+        let php =
+            php.map(|php| php::Prepared::new(php, &dir, account.as_ref(), variant, self.key("php"))).transpose()?;
         Ok(Prepared {
             control: self,
             variant,
@@ -91,6 +99,7 @@ impl ApacheControl {
             types,
             document_root,
             scripts,
+            php,
             listen: Ipv4Addr::LOCALHOST.into(),
         })
     }
@@ -112,13 +121,14 @@ impl Prepared<'_> {
             types: &self.types,
             document_root: &self.document_root,
             scripts: self.scripts.as_deref(),
+            php: self.php.as_ref(),
             common: &self.control.spec.directives,
             variant: &self.variant.directives,
         });
         let file = self.dir.join("conf/httpd.conf");
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
         let mut command = asking(&self.install.program);
-        command.args(["-t", "-f"]).arg(&file);
+        command.args(["-t", "-f"]).arg(&file).envs(self.php.iter().flat_map(php::Prepared::env));
         let Variant { name, allow_warnings, .. } = self.variant;
         let test = Test { command, dir: &self.dir, in_place: false, file: &file, rendered: &rendered };
         check(test, name, allow_warnings, &self.control.plan)?;
@@ -147,7 +157,11 @@ impl Prepared<'_> {
             &mut notes,
         )?;
         notes.extend(complaints(&starting.logs.tail())?);
-        Ok(starting.running(told.settings(processes), notes))
+        let mut settings = told.settings(processes);
+        if let Some(php) = &self.php {
+            settings.values.extend(php.in_force(starting.address, timeout)?);
+        }
+        Ok(starting.running(settings, notes).with_scoreboard())
     }
 
     fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {
@@ -168,7 +182,10 @@ impl Prepared<'_> {
             ]
             .map(std::ffi::OsStr::to_owned)
             .to_vec(),
-            env: vec![("LC_ALL".into(), "C".into())],
+            env: [("LC_ALL".into(), "C".into())]
+                .into_iter()
+                .chain(self.php.iter().flat_map(php::Prepared::env))
+                .collect(),
             dir: self.dir.clone(),
             cpus: place.cpus.to_vec(),
             stdout: self.dir.join("logs/stdout"),

@@ -15,6 +15,7 @@ mod overridden;
 mod pages;
 mod refuse;
 mod render;
+mod scoreboard;
 mod settings;
 
 pub(crate) use check::canonical;
@@ -24,6 +25,7 @@ pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
 pub use machine::main_file;
 pub(crate) use machine::own;
+pub(crate) use scoreboard::Scoreboard;
 
 /// Apache's name in messages.
 pub(crate) const SERVER: &str = "Apache";

@@ -4,6 +4,7 @@
 
 use super::install::Module;
 use crate::account::Account;
+use crate::php;
 use model::plan::{Directive, Mpm};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -28,6 +29,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) types: &'a Path,
     pub(crate) document_root: &'a Path,
     pub(crate) scripts: Option<&'a Path>,
+    pub(crate) php: Option<&'a php::Prepared>,
     pub(crate) common: &'a [Directive],
     pub(crate) variant: &'a [Directive],
 }
@@ -92,11 +94,26 @@ fn ours(parts: &Parts<'_>) -> String {
         lines.push(format!("ScriptAlias /cgi-bin/ {}", quoted(&scripts.join(""))));
         lines.push(format!("<Directory {}>\nOptions +ExecCGI\nRequire all granted\n</Directory>", quoted(scripts)));
     }
+    lines.extend(parts.php.map(of_php));
     // It is asked only before it is measured, and only by us, even when something included listens elsewhere.
     for (path, handler) in [(STATUS, "server-status"), (INFO, "server-info")] {
         lines.push(format!("<Location {path}>\nSetHandler {handler}\nRequire local\n</Location>"));
     }
     lines.join("\n") + "\n"
+}
+
+/// As packages of PHP have it: files are passed on by their ending.
+fn of_php(php: &php::Prepared) -> String {
+    let handler = match php.socket() {
+        None => "application/x-httpd-php".to_owned(),
+        Some(socket) => format!("\"proxy:unix:{}|fcgi://localhost\"", socket.display()),
+    };
+    let (page, folder) = (quoted(&php::asked_page(php)), quoted(&php.folder));
+    format!(
+        "DirectoryIndex index.php index.html\n<FilesMatch \"\\.php$\">\nSetHandler {handler}\n</FilesMatch>\n\
+         Alias {} {page}\n<Directory {folder}>\nRequire local\n</Directory>",
+        php::PAGE
+    )
 }
 
 /// A path as one argument: in quotes, the only characters that end them escaped.
@@ -122,6 +139,7 @@ mod tests {
             types: Path::new("/etc/mime.types"),
             document_root: Path::new("/srv/www"),
             scripts: scripts.map(Path::new),
+            php: None,
             common: &[directive("StartServers 12", 31), directive("  SetEnv A b", 33)],
             variant: &[directive("MaxRequestWorkers 4", 40)],
         });

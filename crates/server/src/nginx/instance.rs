@@ -3,11 +3,14 @@
 use super::SERVER;
 use super::check::check;
 use super::render::{Parts, Rendered, render};
+use super::status::StubStatus;
 use crate::account::{Account, OF_NGINX};
 use crate::control::{Logs, Starting, blame};
+use crate::php;
 use crate::port::with_free_port;
 use crate::program::{self, asking, is_program};
 use crate::site::Grounds;
+use crate::status::WebSource;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Nginx, Variant};
@@ -19,6 +22,8 @@ use std::time::Instant;
 
 /// Where it is when an ordinary user's PATH does not say so.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/nginx/sbin"];
+/// A socket's path may have 107 bytes.
+const SOCKET_MOST: usize = 107;
 /// Types of files, where packages put them.
 const TYPES: [&str; 2] = ["/etc/nginx/mime.types", "/usr/local/nginx/conf/mime.types"];
 /// For systems without them.
@@ -41,6 +46,9 @@ struct Prepared<'a> {
     dir: PathBuf,
     types: PathBuf,
     document_root: PathBuf,
+    php: Option<php::Prepared>,
+    /// The socket to tell counters on, where nginx can.
+    status: Option<PathBuf>,
 }
 
 impl Control for NginxControl {
@@ -52,7 +60,8 @@ impl Control for NginxControl {
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let prepared = self.prepare(place.dir, variant)?;
         let prepared = Prepared { listen: place.listen, ..prepared };
-        with_free_port(|port| prepared.start(place, port))
+        let master = prepared.php.as_ref().map_or(Ok(None), |php| php.start(place))?;
+        Ok(with_free_port(|port| prepared.start(place, port))?.with_php(master))
     }
 }
 
@@ -66,6 +75,11 @@ impl NginxControl {
         let Grounds { dir, account, .. } = grounds;
         let types = TYPES.iter().map(PathBuf::from).find(|types| types.exists());
         let types = types.map_or_else(|| few_types(&dir), Ok)?;
+        let php = self.spec.php.as_ref();
+        let php =
+            php.map(|php| php::Prepared::new(php, &dir, account.as_ref(), variant, self.key("php"))).transpose()?;
+        let status = Some(dir.join("run/status.sock")).filter(|socket| socket.as_os_str().len() <= SOCKET_MOST);
+        let status = if has_status(&program)? { status } else { None };
         Ok(Prepared {
             control: self,
             variant,
@@ -74,6 +88,8 @@ impl NginxControl {
             dir,
             types,
             document_root,
+            php,
+            status,
             listen: Ipv4Addr::LOCALHOST.into(),
         })
     }
@@ -93,10 +109,14 @@ impl Prepared<'_> {
             account: self.account.as_ref(),
             types: &self.types,
             document_root: &self.document_root,
+            php: self.php.as_ref(),
+            status: self.status.as_deref(),
             common: &self.control.spec.directives,
             variant: &self.variant.directives,
         })
         .map_err(|(directive, why)| blame(plan, &directive, why, SERVER))?;
+        // Left by a try with another port that was ended by force.
+        self.status.iter().for_each(|socket| drop(fs::remove_file(socket)));
         let file = self.dir.join("nginx.conf");
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
         check(&self.program, (&file, port), &rendered, self.variant, plan)?;
@@ -114,7 +134,12 @@ impl Prepared<'_> {
             return Err(ServerError::PortInUse(starting.address));
         }
         let notes = complaints(&starting.logs.tail());
-        Ok(starting.running(self.settings(&rendered)?, notes))
+        let mut settings = self.settings(&rendered)?;
+        if let Some(php) = &self.php {
+            settings.values.extend(php.in_force(starting.address, starting.timeout)?);
+        }
+        let status = self.status.clone().map(|socket| WebSource::Nginx(StubStatus { socket }));
+        Ok(starting.running(settings, notes).with_status(status))
     }
 
     fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {
@@ -166,6 +191,12 @@ pub(crate) fn version(program: &Path) -> Result<String, ServerError> {
     let output = asking(program).arg("-v").output().map_err(ServerError::io("run", program))?;
     let said = String::from_utf8_lossy(&output.stderr);
     Ok(said.trim().strip_prefix("nginx version: ").unwrap_or(said.trim()).to_owned())
+}
+
+/// Whether this nginx was built with counters that it can tell.
+fn has_status(program: &Path) -> Result<bool, ServerError> {
+    let output = asking(program).arg("-V").output().map_err(ServerError::io("run", program))?;
+    Ok(String::from_utf8_lossy(&output.stderr).contains("http_stub_status_module"))
 }
 
 fn few_types(dir: &Path) -> Result<PathBuf, ServerError> {

@@ -6,8 +6,10 @@
 mod check;
 mod instance;
 mod render;
+mod status;
 
 pub(crate) use instance::{NginxControl, find, version};
+pub(crate) use status::StubStatus;
 
 /// nginx's name in messages.
 pub(crate) const SERVER: &str = "nginx";

@@ -6,6 +6,7 @@
 //! replaces the common one, and either replaces ours.
 
 use crate::account::Account;
+use crate::php;
 use model::plan::Directive;
 use std::net::SocketAddr;
 use std::path::{Component, Path};
@@ -99,6 +100,24 @@ const FILES: [&str; 10] = [
     "uwsgi_temp_path",
 ];
 
+/// What PHP is told of a request, as in nginx's own `fastcgi_params`.
+const FASTCGI: [(&str, &str); 14] = [
+    ("QUERY_STRING", "$query_string"),
+    ("REQUEST_METHOD", "$request_method"),
+    ("CONTENT_TYPE", "$content_type"),
+    ("CONTENT_LENGTH", "$content_length"),
+    ("SCRIPT_NAME", "$fastcgi_script_name"),
+    ("REQUEST_URI", "$request_uri"),
+    ("DOCUMENT_URI", "$document_uri"),
+    ("DOCUMENT_ROOT", "$document_root"),
+    ("SERVER_PROTOCOL", "$server_protocol"),
+    ("REMOTE_ADDR", "$remote_addr"),
+    ("REMOTE_PORT", "$remote_port"),
+    ("SERVER_ADDR", "$server_addr"),
+    ("SERVER_PORT", "$server_port"),
+    ("SERVER_NAME", "$server_name"),
+];
+
 /// What goes into a configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts<'a> {
@@ -109,6 +128,9 @@ pub(crate) struct Parts<'a> {
     pub(crate) account: Option<&'a Account>,
     pub(crate) types: &'a Path,
     pub(crate) document_root: &'a Path,
+    pub(crate) php: Option<&'a php::Prepared>,
+    /// Where to tell counters.
+    pub(crate) status: Option<&'a Path>,
     pub(crate) common: &'a [Directive],
     pub(crate) variant: &'a [Directive],
 }
@@ -213,21 +235,53 @@ fn ours(context: Context, parts: &Parts<'_>) -> Vec<(&'static str, String)> {
                 ("access_log", format!("access_log {};", within("logs/access.log"))),
                 ("root", format!("root {};", quoted(parts.document_root))),
             ];
+            if parts.php.is_some() {
+                lines.push(("index", "index index.php index.html;".to_owned()));
+            }
+            lines.extend(parts.status.map(|socket| ("", of_status(socket))));
             for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
                 lines.push(("", format!("{name}_temp_path {};", within(&format!("run/{name}")))));
             }
             lines
         }
-        Context::Server => vec![
-            ("listen", format!("listen {};", parts.address)),
-            ("server_name", format!("server_name {};", parts.address.ip())),
-        ],
+        Context::Server => {
+            let mut lines = vec![
+                ("listen", format!("listen {};", parts.address)),
+                ("server_name", format!("server_name {};", parts.address.ip())),
+            ];
+            lines.extend(parts.php.and_then(of_php).map(|php| ("", php)));
+            lines
+        }
     }
+}
+
+/// A door of its own for the counters, which nobody else comes through.
+fn of_status(socket: &Path) -> String {
+    let listen = quoted_text(&format!("unix:{}", socket.display()));
+    format!("server {{\nlisten {listen};\naccess_log off;\nlocation / {{\nstub_status;\n}}\n}}")
+}
+
+/// As packages have it: files that end in `.php` and exist are passed on.
+fn of_php(php: &php::Prepared) -> Option<String> {
+    let to = format!("fastcgi_pass {};", quoted_text(&format!("unix:{}", php.socket()?.display())));
+    let params: Vec<String> = FASTCGI.iter().map(|(name, value)| format!("fastcgi_param {name} {value};")).collect();
+    let params = params.join("\n");
+    Some(format!(
+        "location ~ \\.php$ {{\ntry_files $fastcgi_script_name =404;\n{to}\n\
+         fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;\n{params}\n}}\n\
+         location = {} {{\nallow 127.0.0.1;\ndeny all;\naccess_log off;\n{to}\nfastcgi_param SCRIPT_FILENAME {};\n{params}\n}}",
+        php::PAGE,
+        quoted(&php::asked_page(php))
+    ))
 }
 
 /// A path as one argument: in quotes, the only characters that mean something there escaped.
 fn quoted(path: &Path) -> String {
-    format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$"))
+    quoted_text(&path.to_string_lossy())
+}
+
+fn quoted_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$"))
 }
 
 /// Why an instance in `dir` must not have a line, wherever it stands. As with Apache, it keeps a mistake from doing harm and is no wall.
@@ -365,6 +419,8 @@ mod tests {
             account: Some(&account),
             types: Path::new("/etc/nginx/mime.types"),
             document_root: Path::new("/srv/www"),
+            php: None,
+            status: None,
             common: &common,
             variant: &variant,
         };

@@ -475,7 +475,7 @@ fn apache_is_pinned() {
 fn apache_lives_in_its_group() {
     let Some(stage) = stage() else { return };
     let scripts = memhog(&stage);
-    let group = match stage.host.group("lab", &Confinement { memory: 64 << 20, swap: 0 }) {
+    let group = match stage.host.group("lab", &Confinement { memory: Some(64 << 20), ..Confinement::default() }) {
         Ok(group) => group,
         Err(error) => return not_here(&error.to_string()),
     };

@@ -10,7 +10,9 @@ mod command;
 mod derived;
 mod embedded;
 mod nginx;
+mod php;
 mod stage;
+mod status;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -22,7 +24,8 @@ fn main() -> ExitCode {
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("serve") => ExitCode::from(server::serve_main(&args[1..])),
         _ => testkit::suite::run(
-            &[embedded::TESTS, apache::TESTS, derived::TESTS, nginx::TESTS, command::TESTS].concat(),
+            &[embedded::TESTS, apache::TESTS, derived::TESTS, nginx::TESTS, php::TESTS, status::TESTS, command::TESTS]
+                .concat(),
             &args,
         ),
     }

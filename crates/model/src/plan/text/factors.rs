@@ -8,7 +8,7 @@ use self::effects::{Generator, Runs};
 use super::cells::{Made, Placed};
 use super::source::Source;
 use super::{PlanError, in_order, names};
-use crate::plan::{Cell, Changes, Design, Factor, LoadSpec, Role, Variant};
+use crate::plan::{Cell, Design, Factor, LoadSpec, Role, Variant};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -340,7 +340,7 @@ fn label(factors: &[Factor], levels: &[usize]) -> String {
 }
 
 fn empty(name: &str) -> Variant {
-    Variant { name: name.to_owned(), directives: vec![], allow_warnings: vec![], changes: Changes::default() }
+    Variant { name: name.to_owned(), ..Variant::default() }
 }
 
 /// What both change, the second one after the first.
@@ -349,5 +349,6 @@ fn together(first: Variant, second: &Variant) -> Variant {
     both.directives.extend(second.directives.iter().cloned());
     both.allow_warnings.extend(second.allow_warnings.iter().cloned());
     both.changes = both.changes.and(&second.changes);
+    both.php = both.php.and(&second.php);
     both
 }

@@ -1,9 +1,11 @@
 //! What a plan says of its server, and what that means.
 
+use super::PlanError;
 use super::changes::FilesText;
+use super::confine::ConfineText;
+use super::php::{FpmText, php_meant};
 use super::source::Source;
-use super::{ConfineText, PlanError};
-use crate::plan::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, ServerSpec};
+use crate::plan::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, PhpWay, ServerSpec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,6 +38,10 @@ pub(super) struct ServerText {
     in_place: Option<Spanned<bool>>,
     port: Option<Spanned<u16>>,
     host: Option<Spanned<String>>,
+    php: Option<Spanned<PhpWay>>,
+    fpm: Option<Spanned<FpmText>>,
+    #[serde(default)]
+    ini: BTreeMap<String, Spanned<toml::Value>>,
     #[serde(default)]
     pub(super) files: Vec<Spanned<FilesText>>,
     #[serde(default)]
@@ -61,6 +67,12 @@ pub(super) fn server_meant(
     let path = |path: Option<Spanned<PathBuf>>| path.map(|path| source.path(path.get_ref()));
     let ready = server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?;
     let (program, document_root) = (path(server.program), path(server.document_root));
+    let prefork =
+        matches!(kind, ServerKind::Apache) && server.mpm.as_ref().is_some_and(|mpm| *mpm.get_ref() == Mpm::Prefork);
+    if let (ServerKind::Nginx, Some(way)) = (kind, server.php.as_ref().filter(|way| *way.get_ref() == PhpWay::Module)) {
+        return Err(source.at(way.span(), "server.php", "nginx has no PHP inside; use `php = \"fpm\"`"));
+    }
+    let php = php_meant(source, server.php, server.fpm, &server.ini, prefork)?;
     Ok(match kind {
         ServerKind::Command => {
             let at = |span: Range<usize>| source.at(span, "server.command", "give the program and its arguments");
@@ -71,7 +83,7 @@ pub(super) fn server_meant(
             let directory = server.directory.map_or_else(|| source.folder(), |path| source.path(path.get_ref()));
             ServerSpec::Command(CommandServer { command: command.into_inner(), directory, directives, ready, lines })
         }
-        ServerKind::Nginx => ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines }),
+        ServerKind::Nginx => ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines, php }),
         ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
             program,
             mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
@@ -82,6 +94,7 @@ pub(super) fn server_meant(
             ready,
             lines,
             existing,
+            php,
         }),
     })
 }
@@ -108,13 +121,14 @@ fn existing_meant(
         (server.modules.as_ref().map(Spanned::span), "modules"),
         (server.document_root.as_ref().map(Spanned::span), "document_root"),
         (server.scripts.as_ref().map(Spanned::span), "scripts"),
+        (server.php.as_ref().map(Spanned::span), "php"),
     ];
     if let Some((span, key)) = spans.into_iter().find_map(|(span, key)| Some((span?, key))) {
         return at(span, key, told);
     }
-    if let (true, Some(confine)) = (in_place, confine) {
+    if let (true, Some(place)) = (in_place, confine.and_then(ConfineText::place)) {
         let what = "the machine's own server stays where it is; remove [confine], or use `from` without `in_place`";
-        return Err(source.at(confine.memory.span(), "confine", what));
+        return Err(source.at(place, "confine", what));
     }
     if let Some(port) = server.port.as_ref().filter(|port| *port.get_ref() == 0) {
         return at(port.span(), "port", "must be a port that the server listens on");
@@ -159,6 +173,9 @@ impl ServerText {
         let of_both = [
             span(self.program.as_ref().map(Spanned::span), "program", BOTH),
             span(self.document_root.as_ref().map(Spanned::span), "document_root", BOTH),
+            span(self.php.as_ref().map(Spanned::span), "php", BOTH),
+            span(self.fpm.as_ref().map(Spanned::span), "fpm", BOTH),
+            span(self.ini.values().next().map(Spanned::span), "ini", BOTH),
         ];
         let of_command = [
             span(self.command.as_ref().map(Spanned::span), "command", COMMAND),
@@ -184,6 +201,7 @@ impl ServerText {
             (self.document_root.as_ref().map(Spanned::span), "document_root"),
             (self.scripts.as_ref().map(Spanned::span), "scripts"),
             (self.command.as_ref().map(Spanned::span), "command"),
+            (self.php.as_ref().map(Spanned::span), "php"),
             (self.ready.as_ref().map(Spanned::span), "ready"),
             (self.from.as_ref().map(Spanned::span), "from"),
             (self.in_place.as_ref().map(Spanned::span), "in_place"),

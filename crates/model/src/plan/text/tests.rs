@@ -334,3 +334,127 @@ fn files_and_kernel_settings() {
         "t.toml:5: sysctl.net/core: write its name with dots, in quotes: \"net.core.somaxconn\"",
     );
 }
+
+#[test]
+fn what_php_cannot_be_is_said_with_its_line() {
+    let php = |kind: &str, keys: &str, rest: &str, expected: &Expect| {
+        let text = SMALL.replace("kind = \"embedded\"", &format!("kind = \"{kind}\"\n{keys}"));
+        check(&format!("{text}{rest}\n"), expected);
+    };
+    php(
+        "apache",
+        "php = \"module\"",
+        "",
+        &expect![[
+            r#"plans/t.toml:4: server.php: mod_php, as distributions ship it, wants `mpm = "prefork"`; add that, or use `php = "fpm"`"#
+        ]],
+    );
+    php(
+        "nginx",
+        "php = \"module\"",
+        "",
+        &expect![[r#"plans/t.toml:4: server.php: nginx has no PHP inside; use `php = "fpm"`"#]],
+    );
+    php(
+        "apache",
+        "ini = { memory_limit = \"1M\" }",
+        "",
+        &expect![[
+            r#"plans/t.toml:4: server.ini: is for PHP; add `php = "fpm"` or `php = "module"` to [server], or remove it"#
+        ]],
+    );
+    php(
+        "embedded",
+        "php = \"fpm\"",
+        "",
+        &expect![[r#"plans/t.toml:4: server.php: only `kind = "apache"` or `kind = "nginx"` has it; remove the line"#]],
+    );
+    php(
+        "apache",
+        "mpm = \"prefork\"\nphp = \"module\"",
+        "[server.fpm]\npm = \"static\"",
+        &expect![[
+            r#"plans/t.toml:12: server.fpm: mod_php has no pool of processes; remove the table, or use `php = "fpm"`"#
+        ]],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[server.fpm]\nmax_children = 0",
+        &expect!["plans/t.toml:12: fpm.max_children: must be at least 1"],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[server.fpm]\nmax_child = 2",
+        &expect!["plans/t.toml:12: server.fpm.max_child: unknown key `max_child`; did you mean `max_children`?"],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[variant.v.fpm]\nprogram = \"x\"",
+        &expect!["plans/t.toml:12: variant.fpm.program: belongs into [server.fpm]: it is the same for all variants"],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"",
+        "[variant.v.ini]\nopcache.enable = 1",
+        &expect![
+            "plans/t.toml:12: ini.opcache: give text, a number, or true or false; a name with a dot stands in quotes"
+        ],
+    );
+    php(
+        "apache",
+        "",
+        "[variant.v.fpm]\nmax_children = 2",
+        &expect![[r#"plans/t.toml:11: variant.fpm: needs `php = "fpm"` in [server]"#]],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"\nini = { a = \"x\\ny\" }",
+        "",
+        &expect!["plans/t.toml:5: ini.a: a value cannot have quotes, backslashes, line breaks or ${ in it here"],
+    );
+}
+
+#[test]
+fn limits_that_cannot_be_are_said_with_their_line() {
+    let confine = |line: &str, expected: &Expect| check(&format!("{SMALL}[confine]\n{line}\n"), expected);
+    confine(
+        "cpu = 0.0",
+        &expect!["plans/t.toml:11: confine.cpu: is a number of CPUs, at least 0.01, such as 0.5 or 2.0"],
+    );
+    confine(
+        "swap = \"1G\"",
+        &expect!["plans/t.toml:11: confine.swap: nobody swaps who has all the memory; give `memory`, too"],
+    );
+    confine(
+        "io_read = \"10\"",
+        &expect!["plans/t.toml:11: confine.io_read: must be at least 64K a second: with less, no program would start"],
+    );
+    confine(
+        "io_read = 100",
+        &expect![[
+            r#"plans/t.toml:11: confine.io_read: a size is text with a unit: write "100M" if that is what `100` means"#
+        ]],
+    );
+    confine(
+        "io_write = \"fast\"",
+        &expect![
+            "plans/t.toml:11: confine.io_write: `fast` is not a size: write a number and K, M, G or T, such as 200M"
+        ],
+    );
+    confine("io_write_ops = \"0/s\"", &expect!["plans/t.toml:11: confine.io_write_ops: must be more than 0"]);
+    confine("memory = \"1M\"", &expect!["plans/t.toml:11: confine.memory: no server starts in less than 16M"]);
+}
+
+#[test]
+fn limits_are_read() {
+    let text = format!("{SMALL}[confine]\ncpu = 1.5\nio_read = \"30M/s\"\nio_write_ops = \"2k/s\"\n");
+    let (plan, _) = parse(&text, Path::new("t.toml"), &Options::default()).unwrap();
+    let confine = plan.confine.unwrap();
+    assert_eq!((confine.memory, confine.cpus()), (None, Some(1.5)));
+    assert_eq!((confine.io.read, confine.io.write, confine.io.write_ops), (Some(30 << 20), None, Some(2000)));
+    let empty = parse(&format!("{SMALL}[confine]\n"), Path::new("t.toml"), &Options::default()).unwrap().0;
+    assert_eq!(empty.confine, None);
+}

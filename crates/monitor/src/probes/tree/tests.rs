@@ -16,7 +16,7 @@ const NUMBERS: [Column; 9] = [
     Column::TreeRssLargest,
     Column::TreeCpuTicks,
 ];
-const ROOT: Root = Root { pid: Some(100), may_change: false };
+const ROOT: Root = Root { pid: Some(100), beside: Vec::new(), may_change: false };
 
 /// What one more scan finds: processes, workers, busy, running, disk sleep, lock waiters, resident pages, largest, ticks.
 fn check(tree: &mut Tree, expected: [u64; 9]) {
@@ -249,4 +249,15 @@ fn the_table_of_locks_may_be_missing() {
     let mut tree = Tree::open(dir.path(), ROOT, false, &mut notes).unwrap();
     check(&mut tree, [1, 0, 0, 1, 0, u64::MAX, 100, 100, 10]);
     assert_eq!(notes.len(), 1, "nobody asked for it: {notes:?}");
+}
+
+#[test]
+fn trees_beside_the_servers_count_with_it_and_are_no_workers() {
+    let (dir, fake, _) = fake();
+    fake.process(process(101, 100, 'S'));
+    fake.process(process(110, 50, 'S'));
+    fake.process(process(111, 110, 'R'));
+    let root = Root { beside: vec![110], ..ROOT };
+    let mut tree = Tree::open(dir.path(), root, true, &mut Vec::new()).unwrap();
+    check(&mut tree, [4, 1, 0, 1, 0, 0, 100 + 101 + 110 + 111, 111, 40]);
 }

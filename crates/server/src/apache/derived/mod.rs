@@ -187,7 +187,8 @@ impl Prepared<'_> {
         let muster = Muster { pages, mpm: self.machine.mpm, since, timeout, logs: &logs };
         let processes = muster.wait(&told, &mut || starting.still_alive(), &mut notes)?;
         notes.extend(complaints(&starting.logs.tail())?);
-        let mut running = starting.running(worth_keeping(told.settings(processes), &rendered.planned), notes);
+        let mut running =
+            starting.running(worth_keeping(told.settings(processes), &rendered.planned), notes).with_scoreboard();
         running.tls = tls;
         Ok(running)
     }

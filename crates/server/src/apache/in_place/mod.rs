@@ -204,13 +204,14 @@ impl InPlaceControl {
         wait.until_gone(&workers, &mut notes);
         let pid = held.service.pid().ok_or_else(|| wait.died())?;
         let hold = Hold::Service { service: held.service.clone(), watch: Arc::clone(&held.watch) };
-        Ok(Running::held(
+        let running = Running::held(
             hold,
             (address, host, held.door.tls),
             pid,
             worth_keeping(told.settings(processes), &rendered.planned),
             notes,
-        ))
+        );
+        Ok(running.with_scoreboard())
     }
 
     /// The server without the plan's directives: a drop-in that says nothing.

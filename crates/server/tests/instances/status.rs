@@ -1,0 +1,72 @@
+//! How servers fare, asked without taking a worker: every worker is held by a client, and it is told all the same.
+
+use crate::stage::{Stage, eventually};
+use model::status::WebStatus;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use testkit::skip::{not_here, skipped};
+
+pub(crate) const TESTS: &[testkit::suite::Test] = &[
+    ("the_scoreboard_is_read_with_all_workers_held", the_scoreboard_is_read_with_all_workers_held),
+    ("nginx_tells_its_counters_apart", nginx_tells_its_counters_apart),
+];
+
+/// Clients that begin a request and do not end it.
+fn holding(address: std::net::SocketAddr, clients: usize) -> Vec<TcpStream> {
+    let hold = |_| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: t\r\n").unwrap();
+        stream
+    };
+    (0..clients).map(hold).collect()
+}
+
+/// An Apache whose workers are all held: how many of them are busy, before and meanwhile.
+fn check(mpm: &str, directives: &str, workers: usize) {
+    let stage = Stage::new();
+    let keys = format!("mpm = \"{mpm}\"\ndirectives = \"\"\"\n{directives}\n\"\"\"");
+    let running = stage.start(&stage.plan("apache", &keys, ""), &[]).unwrap();
+    if running.status.is_empty() {
+        return not_here("the memory of another process may not be read");
+    }
+    let look = || running.status.look().web.unwrap();
+    eventually("all are ready", || look().ready() == Some(workers as u64) && look().busy() == 0);
+    let accesses = |web: WebStatus| match web {
+        WebStatus::Apache { places } => places.values().sum::<u64>(),
+        WebStatus::Nginx { .. } => 0,
+    };
+    assert!(accesses(look()) >= workers as u64);
+    let held = holding(running.address, workers + 2);
+    eventually("all are busy", || look().busy() == workers as u64 && look().ready() == Some(0));
+    drop(held);
+    running.stop().unwrap();
+}
+
+fn the_scoreboard_is_read_with_all_workers_held() {
+    if !["/usr/sbin/apache2", "/usr/sbin/httpd"].iter().any(|path| Path::new(path).exists()) {
+        return skipped("there is no apache2");
+    }
+    check("prefork", "StartServers 4\nMaxRequestWorkers 4", 4);
+    let threads = "ServerLimit 2\nStartServers 2\nThreadsPerChild 3\nThreadLimit 5\nMaxRequestWorkers 6\nMinSpareThreads 1\nMaxSpareThreads 6";
+    check("worker", threads, 6);
+    check("event", threads, 6);
+}
+
+fn nginx_tells_its_counters_apart() {
+    if !Path::new("/usr/sbin/nginx").exists() {
+        return skipped("there is no nginx");
+    }
+    let stage = Stage::new();
+    let running = stage.start(&stage.plan("nginx", "directives = \"worker_processes 1\"", ""), &[]).unwrap();
+    if running.status.is_empty() {
+        return not_here("this nginx has no stub_status");
+    }
+    let look = || running.status.look().web.unwrap();
+    assert_eq!(look().busy(), 0);
+    let held = holding(running.address, 3);
+    eventually("three are in work", || look().busy() == 3);
+    drop(held);
+    eventually("nobody is there", || look().busy() == 0);
+    running.stop().unwrap();
+}
