@@ -1,3 +1,5 @@
+//! Tests of what arrives at the other machine and how. What ssh itself does is tested by the application, over a real one.
+
 use super::*;
 
 #[track_caller]

@@ -1,3 +1,5 @@
+//! Tests of both ends of a remote load in one process, without ssh between them.
+
 use super::*;
 use crate::agent::{Place, serve};
 use load::monotonic_ns;
