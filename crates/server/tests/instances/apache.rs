@@ -190,7 +190,7 @@ fn apache_needs_what_the_plan_names() {
     let plan = stage.plan("apache", "mpm = \"event\"\nscripts = \".\"", "");
     let deep = stage.place().join("d".repeat(80));
     let told = stage.told(&stage.control(&plan).check(&deep, &plan.variants[0]).unwrap_err());
-    assert!(told.contains("is too long for the CGI daemon's socket"), "{told}");
+    assert!(told.contains("is too long for a socket in it"), "{told}");
     let told = refused(&stage, "scripts = \"file\"", "");
     assert_eq!(told, "DIR/plan.toml:3: server.scripts: DIR/file is not a folder; make it, or name another");
 }
