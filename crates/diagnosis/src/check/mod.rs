@@ -102,10 +102,12 @@ pub fn check(run: &Run) -> Option<Checked> {
     Some(Checked { diagnosis, step, others, fits, other_cores })
 }
 
-/// The window in which most was asked of the server and most of it was answered: the last of them.
+/// The window in which most was asked of the server, the last of them; of those with answers, if there are any: a short window behind a
+/// crowd may have none, and so says nothing.
 fn pressed(run: &Run) -> Option<(&Trial, &LoadResult)> {
     let measured = |trial: &'_ &Trial| trial.measured().is_some();
-    let most = run.trials.iter().filter(measured).max_by_key(|trial| trial.measured().map(|load| load.connections))?;
+    let asked = |trial: &&Trial| trial.measured().map(|load| (load.counts.good > 0, load.connections));
+    let most = run.trials.iter().filter(measured).max_by_key(asked)?;
     Some((most, most.load.as_ref()?))
 }
 

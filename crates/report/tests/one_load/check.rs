@@ -114,6 +114,22 @@ fn as_json_it_keeps_to_the_schema() {
     }
 }
 
+#[test]
+fn a_window_without_answers_is_not_judged() {
+    let judged = |run: &Run| {
+        let document: Value =
+            serde_json::from_str(&json::render(&CheckView::of(run, Language::English).unwrap())).unwrap();
+        let evidence = document["limit"]["primary"]["evidence"].as_array().unwrap().clone();
+        evidence.into_iter().find(|number| number["name"] == "connections").unwrap()["value"].clone()
+    };
+    let mut run = run();
+    assert_eq!(judged(&run), 8.0);
+    for load in run.trials.iter_mut().filter_map(|trial| trial.load.as_mut()).filter(|load| load.connections == 8) {
+        load.counts.good = 0;
+    }
+    assert_eq!(judged(&run), 4.0);
+}
+
 /// What a stored check says is drawn again from what the store gives back.
 #[test]
 fn stored_facts_come_back() {
