@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -152,14 +153,16 @@ impl Debian {
         let mut found = Snapshot::new();
         let mut folders = vec![self.etc()];
         while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder).expect("our own folder") {
+            for entry in fs::read_dir(&folder).into_iter().flatten() {
                 let path = entry.expect("an entry").path();
-                if path.symlink_metadata().expect("an entry").is_dir() {
+                // What goes while we look, because it is just being given back, is not there.
+                let Some(facts) = facts(&path) else { continue };
+                if path.is_dir() && !path.is_symlink() {
                     folders.push(path.clone());
                 }
-                found.insert(path.clone(), facts(&path));
+                found.insert(path, facts);
             }
-            found.insert(folder.clone(), facts(&folder));
+            found.extend(facts(&folder).map(|facts| (folder, facts)));
         }
         found
     }
@@ -210,15 +213,17 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-fn facts(path: &Path) -> (u32, u32, u32, i128, Vec<u8>) {
-    let facts = path.symlink_metadata().expect("an entry");
+/// `None` for what is not there.
+fn facts(path: &Path) -> Option<(u32, u32, u32, i128, Vec<u8>)> {
+    let is_there = |error: std::io::Error| assert_eq!(error.kind(), ErrorKind::NotFound, "{}", path.display());
+    let facts = path.symlink_metadata().map_err(is_there).ok()?;
     let content = if facts.is_symlink() {
-        fs::read_link(path).expect("a link").into_os_string().into_encoded_bytes()
+        fs::read_link(path).map_err(is_there).ok()?.into_os_string().into_encoded_bytes()
     } else if facts.is_dir() {
         Vec::new()
     } else {
-        fs::read(path).expect("a file")
+        fs::read(path).map_err(is_there).ok()?
     };
     let changed = i128::from(facts.mtime()) * 1_000_000_000 + i128::from(facts.mtime_nsec());
-    (facts.mode(), facts.uid(), facts.gid(), changed, content)
+    Some((facts.mode(), facts.uid(), facts.gid(), changed, content))
 }
