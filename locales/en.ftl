@@ -59,6 +59,7 @@ noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({
 
 noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
 noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of the other { $restart } %.
+noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance comes with single requests.
 noise-of-requests = More requests in a window would lessen it most: longer windows.
 noise-of-windows = Longer windows would lessen it most.
 noise-of-either = Longer windows would tell whether they lessen it; more blocks always do.

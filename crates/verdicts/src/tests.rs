@@ -4,7 +4,7 @@ use super::*;
 use expect_test::{Expect, expect};
 use model::SECOND;
 use model::latency::{Latency, Packed};
-use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, Unanswered};
+use model::load::{Counts, LoadInterval, LoadResult};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
@@ -43,25 +43,9 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         connections: 1,
         started_ns: SECOND,
         ended_ns: 2 * SECOND,
-        end: LoadEnd::Duration,
         counts: Counts { good, ..Counts::default() },
-        late: Counts::default(),
-        intervals: vec![],
         total,
-        unanswered: Unanswered::default(),
-        first_byte: Latency::new(),
-        connect: Latency::new(),
-        in_flight: 0,
-        in_flight_ns: 0,
-        body_bytes: None,
-        examples: BTreeMap::new(),
-        retry_example: None,
-        handshake: Latency::new(),
-        software: None,
-        tls: None,
-        open: None,
-        sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![], away: None },
+        ..LoadResult::empty()
     };
     Trial {
         block,

@@ -36,6 +36,7 @@ fn split(found: &Spread, words: &Catalogue) -> Sentence {
         ("request", share(found.request).into()),
     ];
     match found.window {
+        None if found.restart < 0.005 => words.say("noise-split-requests", &arguments),
         None => words.say("noise-split-short", &arguments),
         Some(window) => {
             arguments.push(("window", share(window).into()));
