@@ -1,10 +1,16 @@
 //! How a server of the machine's was started, read from the kernel: by systemd, or by a command that is repeated for a full restart.
 
+use super::systemctl;
+use crate::call::{Ear, run};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long systemd may take to answer a question.
+const ASK: Duration = Duration::from_secs(30);
 
 /// How a server was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,8 +107,10 @@ fn unit_in(cgroup: &str) -> Option<String> {
 
 /// What systemd says of a unit.
 fn said_of(unit: &str) -> String {
-    let output = super::systemctl(&["show", "-p", "MainPID", "-p", "ActiveState", unit]).output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+    let Ok((ear, end)) = Ear::new().and_then(|ear| ear.end().map(|end| (ear, end))) else { return String::new() };
+    // Without an answer nothing is known, and nothing is said.
+    let _ = run(systemctl(&["show", "-p", "MainPID", "-p", "ActiveState", unit]).stdout(end), ASK);
+    ear.text()
 }
 
 /// A service whose main process is another has only started the server: a restart of it would end that process and all its others. Of a
