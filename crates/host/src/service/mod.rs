@@ -42,8 +42,11 @@ pub struct Service {
     pub env: Vec<(OsString, OsString)>,
     /// Where it writes its pid.
     pub pid_file: PathBuf,
-    /// How it is started; `None` when whoever started it holds it in the foreground.
+    /// How it is started; `None` when it cannot be.
     start: Option<Start>,
+    /// Why it cannot be: what follows its name in a sentence.
+    #[serde(default)]
+    held: Option<String>,
 }
 
 /// How much of a server begins anew.
@@ -69,7 +72,7 @@ impl Service {
         pid_file: &Path,
     ) -> Result<Service, String> {
         let (name, program, pid_file) = (name.to_owned(), program.to_owned(), pid_file.to_owned());
-        let mut service = Service { name, program, args, env, pid_file, start: None };
+        let mut service = Service { name, program, args, env, pid_file, start: None, held: None };
         let pid = service.pid().ok_or_else(|| {
             format!(
                 "no server runs with {} (by its pid file {}); start it first",
@@ -77,7 +80,10 @@ impl Service {
                 service.pid_file.display()
             )
         })?;
-        service.start = start::of(pid);
+        match start::of(pid, &service.program) {
+            Ok(start) => service.start = Some(start),
+            Err(why) => service.held = Some(why),
+        }
         Ok(service)
     }
 
@@ -108,10 +114,7 @@ impl Service {
         if self.start.is_some() {
             return Ok(());
         }
-        Err(format!(
-            "the server of {} runs in the foreground of whoever started it, who alone can start it again",
-            self.name
-        ))
+        Err(format!("the server of {} {}", self.name, self.held.as_deref().unwrap_or(start::FOREGROUND)))
     }
 
     /// Tests the configuration.
@@ -180,25 +183,18 @@ impl Service {
     }
 
     fn begin(&self) -> Result<(), String> {
-        let (mut command, patience) = match &self.start {
-            None => return self.can_start(),
-            Some(Start::Unit(unit)) => {
+        let Some(start) = &self.start else { return self.can_start() };
+        let patience = match start {
+            Start::Command { .. } => READ,
+            Start::Unit(unit) => {
                 // Whether the limit can be lifted or not, systemd says what it thinks of the restart.
                 let _ = run(&mut systemctl(&start::no_limit(unit)), SYSTEMD);
-                (systemctl(&start::again(unit)), SYSTEMD)
-            }
-            Some(Start::Command { words, env, dir, limits }) => {
-                let mut command = call(Path::new("/bin/sh"));
-                let script = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n \"$1\" 2>/dev/null; umask \"$2\"; { echo \"$3\" >/proc/self/oom_score_adj; } 2>/dev/null; \
-                              shift 3; exec \"$@\"";
-                command.args(["-c", script, "sh"]).args(limits).args(words).env_clear().current_dir(dir);
-                command.envs(env.iter().map(|(name, value)| (name, value)));
-                (command, READ)
+                SYSTEMD
             }
         };
         let failed = |why: String| format!("the server of {} does not start: {why}", self.name);
         let ear = Ear::new().map_err(|error| failed(error.to_string()))?;
-        let status = run(command.stderr(ear.end().map_err(|error| failed(error.to_string()))?), patience);
+        let status = run(start.command().stderr(ear.end().map_err(|error| failed(error.to_string()))?), patience);
         let status = status.map_err(failed)?;
         if !status.success() {
             let said = ear.line();
