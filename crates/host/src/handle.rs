@@ -124,7 +124,7 @@ impl Host {
         self.fresh_name()
     }
 
-    /// Keeps other runs from a server that is told from others by `what`; returns a file that is there until all was given back, and not
+    /// Keeps other runs from what is told from others by `what`, such as a server by its main file; returns a file that is there until all was given back, and not
     /// after this boot.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Settings of the kernel that a variant has other values of.
 
 use crate::HostError;
+use crate::claim::claim;
 use crate::handle::Host;
 use crate::journal::Undo;
 use std::fs;
@@ -14,8 +15,10 @@ pub struct BorrowedSysctl {
 }
 
 impl BorrowedSysctl {
-    /// Journals the value that it has.
+    /// Keeps other runs from it and journals the value that it has.
     pub(crate) fn new(host: &Host, name: &str) -> Result<BorrowedSysctl, HostError> {
+        // Two runs would take each other's value for its own.
+        claim(host, &place(name).map_err(|why| HostError::Sysctl { name: name.to_owned(), why })?)?;
         let before = value(name).map_err(|why| HostError::Sysctl { name: name.to_owned(), why })?;
         // It is asked for now and not in the middle of a run: who may write the value that it has may write another.
         write(name, &before).map_err(|why| HostError::Sysctl { name: name.to_owned(), why })?;
