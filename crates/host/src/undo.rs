@@ -91,7 +91,7 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::DisableMemory { parent } => confine::take_back(parent, "memory"),
         Undo::DisableController { parent, controller } => confine::take_back(parent, controller),
         Undo::SwapOff { file } => swap::off(ours(file, head)?),
-        Undo::Sysctl { name, value } => sysctl::give_back(name, value),
+        Undo::Sysctl { name, value, ours } => sysctl::give_back(name, value, ours),
     }
 }
 
