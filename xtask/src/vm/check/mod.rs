@@ -6,6 +6,7 @@ mod clock;
 mod confinement;
 mod container;
 mod dstat;
+mod in_place;
 mod reboot;
 mod storm;
 mod table;
@@ -52,13 +53,14 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
     Check { name: "reboot", run: reboot::run },
     Check { name: "unit", run: unit::run },
     Check { name: "clock", run: clock::run },
     Check { name: "container", run: container::run },
+    Check { name: "in-place", run: in_place::run },
 ];
 
 /// The names of all checks.
@@ -191,5 +193,10 @@ mod tests {
     #[test]
     fn long_check_vm_container() {
         check("container");
+    }
+
+    #[test]
+    fn long_check_vm_in_place() {
+        check("in-place");
     }
 }
