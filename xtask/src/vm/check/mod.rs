@@ -6,10 +6,13 @@ mod clock;
 mod confinement;
 mod container;
 mod dstat;
+mod killed;
+mod limits;
 mod reboot;
 mod storm;
 mod table;
 mod unit;
+mod user;
 
 use super::guest::{Guest, Said};
 use super::machine::{Engine, Machine};
@@ -52,9 +55,10 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
+    Check { name: "user", run: user::run },
     Check { name: "reboot", run: reboot::run },
     Check { name: "unit", run: unit::run },
     Check { name: "clock", run: clock::run },
@@ -171,6 +175,11 @@ mod tests {
     #[test]
     fn long_check_vm_confinement() {
         check("confinement");
+    }
+
+    #[test]
+    fn long_check_vm_user() {
+        check("user");
     }
 
     #[test]
