@@ -7,10 +7,13 @@ mod confinement;
 mod container;
 mod dstat;
 mod in_place;
+mod killed;
+mod limits;
 mod reboot;
 mod storm;
 mod table;
 mod unit;
+mod user;
 
 use super::guest::{Guest, Said};
 use super::machine::{Engine, Machine};
@@ -53,9 +56,10 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
+    Check { name: "user", run: user::run },
     Check { name: "reboot", run: reboot::run },
     Check { name: "unit", run: unit::run },
     Check { name: "clock", run: clock::run },
@@ -173,6 +177,11 @@ mod tests {
     #[test]
     fn long_check_vm_confinement() {
         check("confinement");
+    }
+
+    #[test]
+    fn long_check_vm_user() {
+        check("user");
     }
 
     #[test]
