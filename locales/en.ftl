@@ -221,6 +221,17 @@ doubt-drift = Throughput was not steady in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: it changed by up to { $drift } % within the window. Warm up longer and measure longer, and look for what grows or fills meanwhile.
+doubt-foreign-requests = Somebody else used the server in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: it served { $served } requests while webdyno sent { $ours }, so at least { $others } were others' (or its own to itself). Measure when nobody else uses it.
+doubt-foreign-connections = Somebody else used the server in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: beside webdyno's { $ours ->
+        [one] connection
+       *[other] { $ours } connections
+    }, others had { $others } in use on average. Measure when nobody else uses it.
 doubt-few-waves = Few requests per connection in { $trials ->
         [0] this load
         [one] the only trial

@@ -179,6 +179,8 @@ doubt-drift = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
     }、スループットが安定していません。測定時間内に最大 { $drift } % 変わりました。準備運転と測定時間を長くし、その間に増え続けるものやたまるものがないか調べてください。
+doubt-foreign-requests = { $trials } 試行中 { $n } 試行で、ほかの利用者がサーバーを使っていました。webdyno が { $ours } 件を送る間に、サーバーは { $served } 件を処理しています。少なくとも { $others } 件は webdyno 以外（またはサーバー自身）からのものです。ほかに利用者がいないときに測定してください。
+doubt-foreign-connections = { $trials } 試行中 { $n } 試行で、ほかの利用者がサーバーを使っていました。webdyno の { $ours } 接続のほかに、平均 { $others } 本の接続が使われています。ほかに利用者がいないときに測定してください。
 doubt-few-waves = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で

@@ -3,6 +3,7 @@
 
 use crate::ExperimentError;
 use crate::changes::{self, Changer};
+use crate::door;
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
 use crate::placement::Placement;
@@ -12,8 +13,10 @@ use crate::single::empty;
 use crate::status;
 use host::{Group, Host};
 use load::Target;
+use model::check::Door;
 use model::load::LoadResult;
 use model::plan::{Cell, LoadSpec, Plan, TlsSpec, Verify};
+use model::status::{Around, ServerStatus};
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
@@ -51,6 +54,14 @@ pub(crate) struct Bench<'a> {
 struct Stage {
     running: Running,
     group: Option<Group>,
+}
+
+/// What came of a measured window, and what was seen beside it.
+struct Measured {
+    load: LoadResult,
+    stop: Option<Stop>,
+    around: Option<Around>,
+    door: Option<Door>,
 }
 
 impl Bench<'_> {
@@ -100,8 +111,8 @@ impl Bench<'_> {
         trial.notes.extend(stage.running.notes.iter().cloned());
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
-        let (measured, told) =
-            status::beside(&stage.running.status, || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event));
+        let work = || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
+        let (measured, told) = status::beside(&stage.running.status, work);
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
@@ -109,9 +120,11 @@ impl Bench<'_> {
         stage.stop()?;
         self.clean(&name);
         // The server is stopped even when the load could not be started, which ends the run.
-        let (load, stop) = measured?;
-        trial.load = Some(load);
-        trial.outcome = match stop {
+        let measured = measured?;
+        trial.load = Some(measured.load);
+        trial.around = measured.around;
+        trial.door = measured.door;
+        trial.outcome = match measured.stop {
             _ if !alive => Outcome::Invalid(died(&trial.log_tail)),
             Some(stop) => Outcome::EndedEarly(stop),
             None => Outcome::Complete,
@@ -171,7 +184,7 @@ impl Bench<'_> {
         stage: &Stage,
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
+    ) -> Result<Measured, ExperimentError> {
         let target = stage.target(self.remote.map(|_| self.listen));
         let spec = &stage.spoken(self.plan.load(cell));
         let post = Post {
@@ -182,17 +195,34 @@ impl Bench<'_> {
             sampler,
             interrupted: self.interrupted,
         };
+        let mut left = 0;
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
             on_event(Event::Sending(&warmup));
-            post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
+            let (warmed, _) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
+            left = warmed.sent().saturating_sub(warmed.counts.good) + u64::from(warmed.connections);
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
         on_event(Event::Sending(spec));
-        post.load(spec, &mut |interval, reading| {
-            tell_reading(reading, on_event);
-            on_event(Event::Interval { slot, interval });
-        })
+        let source = &stage.running.status;
+        let before = (!source.is_empty()).then(|| source.look());
+        let port = self.port_to_watch(stage, before.as_ref());
+        let (sent, door) = door::beside(port, door::Pace::SPARING, &mut || {}, || {
+            post.load(spec, &mut |interval, reading| {
+                tell_reading(reading, on_event);
+                on_event(Event::Interval { slot, interval });
+            })
+        });
+        let around = before.map(|before| Around { before, after: source.look(), left });
+        let (load, stop) = sent?;
+        Ok(Measured { load, stop, around, door })
+    }
+
+    /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another
+    /// machine, ours could not be told from others'.
+    fn port_to_watch(&self, stage: &Stage, told: Option<&ServerStatus>) -> Option<u16> {
+        let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
+        (!counts && self.remote.is_none()).then_some(stage.running.address.port())
     }
 }
 
