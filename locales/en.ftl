@@ -224,7 +224,10 @@ doubt-drift = Throughput was not steady in { $trials ->
 doubt-foreign-requests = Somebody else used the server in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    }: it served { $served } requests while webdyno sent { $ours }, so at least { $others } were others' (or its own to itself). Measure when nobody else uses it.
+    }: it served { $served ->
+        [one] { $served } request
+       *[other] { $served } requests
+    } while webdyno sent { $ours }, so at least { $others } were others' (or its own to itself). Measure when nobody else uses it.
 doubt-foreign-connections = Somebody else used the server in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials

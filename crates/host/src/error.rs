@@ -10,7 +10,7 @@ const DELEGATE: &str = "Delegate=cpu cpuset io memory pids";
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// A file or folder cannot be used.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}{}", path.display(), want_of_room(source))]
     Io {
         /// What was tried.
         what: &'static str,
@@ -108,6 +108,15 @@ pub enum HostError {
     /// The run's [`Host`](crate::Host) was closed, so that nothing more may be changed.
     #[error("this run has given everything back and may change nothing more")]
     Closed,
+}
+
+/// What to do about an error that is want of room; nothing about others.
+#[must_use]
+pub fn want_of_room(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room there",
+        _ => "",
+    }
 }
 
 impl HostError {
