@@ -66,6 +66,9 @@ pub(crate) enum Undo {
         name: String,
         /// What it was.
         value: String,
+        /// What the run may set it to; another value is somebody else's. Empty when it is not known.
+        #[serde(default)]
+        ours: Vec<String>,
     },
     /// After files were given back, run a command that has somebody read them.
     Tell {
