@@ -254,3 +254,18 @@ fn contrasts_have_margins_of_their_own() {
     assert!(run.head.plan.cells.iter().all(|cell| verdicts.compared(cell).is_none()));
     assert!(Verdicts::resolvable(&run, Metric::Goodput, 24).is_some());
 }
+
+/// Only of throughput none at all is a total failure; of others it is not known.
+#[test]
+fn a_side_with_too_few_answers_for_a_percentile_is_not_judged() {
+    let text = format!("aa = false\n{PLAN}[[contrast]]\nname = \"b\"\nof = \"b\"\nagainst = \"c\"\n");
+    let of = |metric, goods: u64| {
+        let mut run = run("aa = false", &[("a", &BASE), ("b", &[goods; 6]), ("c", &[400; 6])]);
+        run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+        let verdicts = Verdicts::of(&run, metric);
+        verdicts.contrast(&run.head.plan.contrasts[0]).map(|it| it.comparison.verdict)
+    };
+    assert_eq!(of(Metric::P99, 250), None);
+    assert_eq!(of(Metric::P99, 350), Some(Verdict::Better));
+    assert_eq!(of(Metric::Goodput, 0), Some(Verdict::Worse));
+}
