@@ -213,6 +213,19 @@ fn noise_is_traced_to_what_makes_it() {
     assert_eq!(spread(&run("aa = false", &[("a", &[1000]), ("b", &[900]), ("c", &[900])])), None);
 }
 
+/// Connections that wait for each other: latencies differ widely, and what a second gets done does not.
+#[test]
+fn requests_make_no_more_noise_than_the_seconds_they_are_in() {
+    let mut run = seconds(|cell, block, _| 1000.0 * (1.0 + 0.005 * noise(cell, block, 99)));
+    for trial in &mut run.trials {
+        let load = trial.load.as_mut().unwrap();
+        load.total = Latency::new();
+        (0..load.counts.good).for_each(|i| load.total.record(if i % 2 == 0 { 100 } else { 10_000 }));
+    }
+    let found = spread(&run).unwrap();
+    assert!(found.restart > 0.95 && found.request < 0.05, "{found:?}");
+}
+
 /// What all cells of a block share is no noise of theirs.
 #[test]
 fn drift_between_blocks_is_taken_out() {
