@@ -11,6 +11,9 @@ use model::run::{Anchor, HostFacts, RunEnd, RunHead};
 use model::trial::{EffectiveSettings, Outcome, Trial};
 use std::path::Path;
 
+mod between;
+mod sweep;
+
 const PLAN: &str = "baseline = \"a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n[variant.c]\n\
                     [load.l]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n";
 
