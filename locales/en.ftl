@@ -58,8 +58,8 @@ compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
 noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
-noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of the other { $restart } %.
-noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance comes with single requests.
+noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance at most { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of it.
+noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance may come with single requests; windows of less than five seconds do not tell more.
 noise-of-requests = More requests in a window would lessen it most: longer windows.
 noise-of-windows = Longer windows would lessen it most.
 noise-of-either = Longer windows would tell whether they lessen it; more blocks always do.
