@@ -58,8 +58,8 @@ compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
 noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
-noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of the other { $restart } %.
-noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance comes with single requests.
+noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance at most { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of it.
+noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance may come with single requests; windows of less than five seconds do not tell more.
 noise-of-requests = More requests in a window would lessen it most: longer windows.
 noise-of-windows = Longer windows would lessen it most.
 noise-of-either = Longer windows would tell whether they lessen it; more blocks always do.
@@ -221,6 +221,20 @@ doubt-drift = Throughput was not steady in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: it changed by up to { $drift } % within the window. Warm up longer and measure longer, and look for what grows or fills meanwhile.
+doubt-foreign-requests = Somebody else used the server in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: it served { $served ->
+        [one] { $served } request
+       *[other] { $served } requests
+    } while webdyno sent { $ours }, so at least { $others } were others' (or its own to itself). Measure when nobody else uses it.
+doubt-foreign-connections = Somebody else used the server in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: beside webdyno's { $ours ->
+        [one] connection
+       *[other] { $ours } connections
+    }, others had { $others } in use on average. Measure when nobody else uses it.
 doubt-few-waves = Few requests per connection in { $trials ->
         [0] this load
         [one] the only trial

@@ -50,6 +50,16 @@ const CASES: &[Case] = &[
         for_users: true,
     },
     Case {
+        name: "prefork, healthy, no answer like the other",
+        needs: PREFORK,
+        start: || Some(Running::prefork("", None)),
+        page: "varied.php",
+        held: 0,
+        fault: None,
+        directive: None,
+        for_users: true,
+    },
+    Case {
         name: "prefork, limit too low",
         needs: PREFORK,
         start: || Some(Running::prefork("MaxClients 4\n", None)),
@@ -256,6 +266,7 @@ macro_rules! cases {
 
 cases! {
     prefork_that_is_well Root "prefork, healthy";
+    prefork_with_answers_of_any_length Root "prefork, healthy, no answer like the other";
     prefork_that_may_do_too_little Root "prefork, limit too low";
     prefork_that_may_do_too_little_seen_by_a_user Nobody "prefork, limit too low";
     prefork_that_may_do_too_much Root "prefork, limit too high for 300 MB";

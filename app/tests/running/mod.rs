@@ -17,12 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What keeps a worker of nginx busy: a long text that it compresses as hard as it can.
 const COMPRESSING: &str = "\tgzip on;\n\tgzip_comp_level 9;\n\tgzip_types text/plain;\n\tdefault_type text/plain;\n";
 
-/// Pages: a file, one that works, one that waits, one that takes 12 MB.
-const PAGES: [(&str, &str); 4] = [
+/// Pages: a file, one that works, one that waits, one that takes 12 MB, one that is of another length each time.
+const PAGES: [(&str, &str); 5] = [
     ("index.html", "hello\n"),
     ("work.php", "<?php $x = 0; for ($i = 0; $i < 100000; $i++) $x += $i; echo $x;"),
     ("wait.php", "<?php usleep(20000); echo \"done\\n\";"),
     ("memory.php", "<?php $s = str_repeat('x', 12 << 20); usleep(10000); echo strlen($s);"),
+    ("varied.php", "<?php usleep(2000); for ($i = 0; $i < 50000; $i++) ; echo bin2hex(random_bytes(random_int(1, 999)));"),
 ];
 
 /// A server, ended when dropped.

@@ -184,8 +184,12 @@ impl Journal {
                 continue;
             }
             let mut journal = Journal { path, file, replay: Replay::default() };
-            journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }))?;
-            return Ok(journal);
+            let head = journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }));
+            if head.is_err() {
+                // Nothing stands in it, and nobody will need it.
+                let _ = fs::remove_file(&journal.path);
+            }
+            return head.map(|()| journal);
         }
     }
 

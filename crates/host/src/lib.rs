@@ -30,10 +30,11 @@ mod swap;
 mod sysctl;
 mod undo;
 
-pub use confine::{Group, GroupPaths, Hierarchies, Version, hierarchies};
-pub use error::HostError;
+pub use confine::{Group, GroupPaths, Hierarchies, Reach, Scope, Version, hierarchies, reach};
+pub use error::{HostError, want_of_room};
 pub use facts::facts;
 pub use files::Borrowed;
+pub use folder::has_room;
 pub use guardian::guardian_main;
 pub use handle::Host;
 pub use launch::{Child, Launch, launcher_main};

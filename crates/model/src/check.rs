@@ -240,6 +240,12 @@ pub struct Door {
     pub idle: u64,
     /// Connections that came in on this host and were not ours.
     pub others_opened: u64,
+    /// How often somebody looked.
+    #[serde(default)]
+    pub looks: u64,
+    /// Connections of others on which something had just moved, the sum over all looks.
+    #[serde(default)]
+    pub active: u64,
     /// Clock ticks that the server and PHP-FPM behind it used, where their processes are known.
     pub ticks: Option<u64>,
 }

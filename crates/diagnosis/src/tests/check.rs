@@ -79,8 +79,12 @@ impl Server {
                 ])
                 .build();
             trial.cell = name.to_owned();
-            trial.door =
-                Some(Door { others: self.held, idle: self.held, others_opened: 0, ticks: Some((ticks * 10.0) as u64) });
+            trial.door = Some(Door {
+                others: self.held,
+                idle: self.held,
+                ticks: Some((ticks * 10.0) as u64),
+                ..Door::default()
+            });
             let load = trial.load.as_mut().unwrap();
             let mut total = Latency::new();
             (0..100).for_each(|_| total.record(20_000 * u64::from(connections.div_ceil(self.at_once))));

@@ -170,6 +170,7 @@ impl Scene {
             readings,
             notes: vec![],
             status: self.told(&load),
+            around: None,
             log_tail: String::new(),
         };
         (self.head(), trial)

@@ -4,11 +4,12 @@
 //! started, changed or put back; nothing is judged but how far to go.
 
 mod climb;
-mod door;
+mod crew;
 mod pace;
 mod preflight;
 
 use crate::ExperimentError;
+use crate::door;
 use crate::post::{Post, one_at_a_time};
 use crate::resources;
 use crate::schedule::Slot;
@@ -118,7 +119,7 @@ pub fn check(
         running: &running,
         climb: Climb::default(),
         trials: Vec::new(),
-        largest: door::Largest::new(),
+        largest: crew::Largest::new(),
     };
     let (summit, readings) =
         if page.is_some() { checker.measure(tell)? } else { (Summit::NoAnswer, Readings::default()) };
@@ -161,7 +162,7 @@ struct Checker<'a, 'b> {
     running: &'a Running,
     climb: Climb,
     trials: Vec<(Trial, u32)>,
-    largest: door::Largest,
+    largest: crew::Largest,
 }
 
 /// What is known when all is measured.
@@ -248,7 +249,7 @@ impl Checker<'_, '_> {
             interrupted: self.orders.interrupted,
         };
         let mut trial = empty(&slot);
-        let (measured, beside) = door::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
+        let (measured, beside) = crew::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
         let (load, stop) = measured?;
         sampler.collect();
         tell(&CheckEvent::Window { cell, connections, load: &load });
@@ -259,7 +260,7 @@ impl Checker<'_, '_> {
             self.climb.tell(Step { connections, goodput: load.goodput(), failed, starting });
         }
         trial.door = beside.door;
-        door::grow(&mut self.largest, beside.largest);
+        crew::grow(&mut self.largest, beside.largest);
         trial.load = Some(load);
         trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
         self.trials.push((trial, connections));

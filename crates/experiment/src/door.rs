@@ -1,6 +1,6 @@
 //! Who else is connected to the server while something is sent: looked at again and again beside the load.
 
-use model::check::{Door, Running};
+use model::check::Door;
 use monitor::Connections;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -10,8 +10,24 @@ use std::time::{Duration, Instant};
 
 /// A connection on which nothing moved for so long is idle.
 const QUIET_MS: u32 = 200;
-/// The kernel is asked no more often.
-const PAUSE: Duration = Duration::from_millis(40);
+/// Looks before anything is sent.
+const LOOKS: usize = 6;
+
+/// How often somebody looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// Between two looks, at least.
+    pub(crate) pause: Duration,
+    /// One part of so many of the time is spent with looking, at most.
+    pub(crate) sparing: u32,
+}
+
+impl Pace {
+    /// For windows of a second or so, of which nobody compares one with the other.
+    pub(crate) const CLOSE: Pace = Pace { pause: Duration::from_millis(40), sparing: 1 };
+    /// For windows that are compared: looking costs CPU time in the middle of them.
+    pub(crate) const SPARING: Pace = Pace { pause: Duration::from_millis(200), sparing: 100 };
+}
 
 /// One look.
 #[derive(Debug, Default)]
@@ -20,17 +36,12 @@ struct Look {
     idle: u64,
 }
 
-/// Memory is looked at in one part of so many of the time.
-const SPARING: u32 = 20;
-/// Looks before anything is sent.
-const LOOKS: usize = 6;
-
 /// Who is there before anything is sent.
-pub(super) fn before(port: u16) -> Option<Door> {
+pub(crate) fn before(port: u16) -> Option<Door> {
     let mut kernel = Connections::open().ok()?;
     let one = |_| {
         let look = look(&mut kernel, port);
-        thread::sleep(PAUSE);
+        thread::sleep(Pace::CLOSE.pause);
         look
     };
     summary(&(0..LOOKS).filter_map(one).collect::<Vec<_>>())
@@ -38,70 +49,51 @@ pub(super) fn before(port: u16) -> Option<Door> {
 
 fn look(kernel: &mut Connections, port: u16) -> Option<Look> {
     let mut found = Look::default();
-    for other in kernel.of_others(port).ok()?.into_iter().filter(|other| other.accepted) {
+    let mut others = kernel.of_others(port).ok()?;
+    others.retain(|other| other.accepted);
+    if !others.is_empty() {
+        // One of ours that came and went between two questions to the kernel is gone by now.
+        let there: BTreeSet<SocketAddr> = kernel.of_others(port).ok()?.iter().map(|other| other.peer).collect();
+        others.retain(|other| there.contains(&other.peer));
+    }
+    for other in others {
         found.accepted.insert(other.peer);
         found.idle += u64::from(other.quiet_ms.is_some_and(|quiet| quiet >= QUIET_MS));
     }
     Some(found)
 }
 
-/// What was seen beside a load.
-#[derive(Debug, Default)]
-pub(super) struct Beside {
-    /// Who was at the door.
-    pub(super) door: Option<Door>,
-    /// The most bytes that a worker held, by pool.
-    pub(super) largest: Largest,
-}
-
-/// The most bytes of a worker, by pool; the server's own stand under no name.
-pub(super) type Largest = BTreeMap<String, u64>;
-
-/// Takes over what is larger.
-pub(super) fn grow(largest: &mut Largest, more: impl IntoIterator<Item = (String, u64)>) {
-    for (pool, bytes) in more {
-        let known = largest.entry(pool).or_default();
-        *known = bytes.max(*known);
-    }
-}
-
-/// What workers hold while they work: afterwards much of it is given back.
-fn held(running: &Running) -> impl Iterator<Item = (String, u64)> {
-    server::memory_of(running).into_iter().map(|(pool, held)| (pool, held.largest))
-}
-
-/// Does `work` with somebody at the door, whom the kernel tells who comes and what workers hold.
-pub(super) fn beside<T>(port: Option<u16>, running: &Running, work: impl FnOnce() -> T) -> (T, Beside) {
+/// Does `work` with somebody at the door, whom the kernel tells who comes; he does `also` after each look. No one is there without a
+/// port, or when the kernel does not tell.
+pub(crate) fn beside<T>(
+    port: Option<u16>,
+    pace: Pace,
+    also: &mut (dyn FnMut() + Send),
+    work: impl FnOnce() -> T,
+) -> (T, Option<Door>) {
     let kernel = port.and_then(|port| Some((port, Connections::open().ok()?)));
-    let Some((port, mut kernel)) = kernel else { return (work(), Beside::default()) };
-    let before = server::ticks(running);
+    let Some((port, mut kernel)) = kernel else { return (work(), None) };
     let leave = AtomicBool::new(false);
-    let (done, (looks, largest)) = thread::scope(|scope| {
+    thread::scope(|scope| {
         let watching = scope.spawn(|| {
-            let (mut looks, mut largest, mut rest) = (Vec::new(), Largest::new(), Duration::ZERO);
+            let mut looks = Vec::new();
             while !leave.load(Ordering::Relaxed) {
-                looks.extend(look(&mut kernel, port));
                 let began = Instant::now();
-                if rest.is_zero() {
-                    grow(&mut largest, held(running));
-                    // It holds up the page faults of those it looks at.
-                    rest = began.elapsed() * SPARING;
-                }
-                thread::sleep(PAUSE);
-                rest = rest.saturating_sub(began.elapsed());
+                looks.extend(look(&mut kernel, port));
+                let took = began.elapsed();
+                also();
+                thread::park_timeout(pace.pause.max(took * (pace.sparing - 1)));
             }
-            (looks, largest)
+            looks
         });
-        let done = Ending(&leave).after(work);
+        let done = Ending(&leave, watching.thread()).after(work);
         // A look that went wrong is none; the load counts without it.
-        (done, watching.join().unwrap_or_default())
-    });
-    let ticks = server::ticks(running).zip(before).map(|(after, before)| after.saturating_sub(before));
-    (done, Beside { door: summary(&looks).map(|door| Door { ticks, ..door }), largest })
+        (done, summary(&watching.join().unwrap_or_default()))
+    })
 }
 
 /// Sends the watcher home, also when the work panics.
-struct Ending<'a>(&'a AtomicBool);
+struct Ending<'a>(&'a AtomicBool, &'a thread::Thread);
 
 impl Ending<'_> {
     fn after<T>(self, work: impl FnOnce() -> T) -> T {
@@ -112,6 +104,7 @@ impl Ending<'_> {
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+        self.1.unpark();
     }
 }
 
@@ -121,7 +114,7 @@ fn median(mut values: Vec<u64>) -> u64 {
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
-/// A connection counts that was there twice: what comes and goes between two questions may be ours.
+/// A connection counts as there, or as new, that was seen twice.
 fn summary(looks: &[Look]) -> Option<Door> {
     let mut seen: BTreeMap<SocketAddr, u64> = BTreeMap::new();
     looks.iter().flat_map(|look| &look.accepted).for_each(|&peer| *seen.entry(peer).or_default() += 1);
@@ -133,6 +126,8 @@ fn summary(looks: &[Look]) -> Option<Door> {
         others: counts.max()?,
         idle: median(looks.iter().map(|look| look.idle).collect()),
         others_opened: new as u64,
+        looks: looks.len() as u64,
+        active: looks.iter().map(|look| (look.accepted.len() as u64).saturating_sub(look.idle)).sum(),
         ticks: None,
     })
 }
@@ -142,11 +137,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_there_only_once_may_have_been_ours() {
+    fn who_was_there_only_once_did_not_stay() {
         let peer = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let look = |ports: &[u16], idle: u64| Look { accepted: ports.iter().map(|&port| peer(port)).collect(), idle };
         let looks = [look(&[1, 2], 2), look(&[1, 3], 1), look(&[1, 2, 4, 5], 2), look(&[1, 4], 1)];
-        let expected = Door { others: 3, idle: 1, others_opened: 1, ticks: None };
+        let expected = Door { others: 3, idle: 1, others_opened: 1, looks: 4, active: 4, ticks: None };
         assert_eq!(summary(&looks), Some(expected));
         assert_eq!(summary(&[]), None);
     }
