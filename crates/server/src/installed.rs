@@ -4,6 +4,7 @@ use crate::ServerError;
 use crate::apache::Install;
 use crate::nginx;
 use crate::program::asking;
+use model::plan::ServerSpec;
 use std::path::PathBuf;
 
 /// A server that was found.
@@ -55,4 +56,16 @@ pub fn own_apache() -> Result<OwnApache, ServerError> {
 pub fn installed_nginx() -> Result<Installed, ServerError> {
     let program = nginx::find(None, &std::env::var_os("PATH").unwrap_or_default())?;
     Ok(Installed { version: nginx::version(&program)?, program, mpms: Vec::new() })
+}
+
+/// The main file of the machine's own configuration that a plan is about, canonical; `None` when it is about none.
+///
+/// # Errors
+/// When it is not there.
+pub fn main_file(spec: &ServerSpec) -> Result<Option<PathBuf>, ServerError> {
+    match spec {
+        ServerSpec::Apache(apache) => apache.existing.as_ref().map(crate::apache::main_file).transpose(),
+        ServerSpec::Nginx(nginx) => nginx.existing.as_ref().map(nginx::main_file).transpose(),
+        ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => Ok(None),
+    }
 }

@@ -4,15 +4,18 @@
 //! file names; for a full restart end it and start it with the words, environment and limits that it had. A service of systemd's is
 //! restarted by systemd.
 
+mod start;
+
 use crate::launch::reset_signals;
 use crate::process::Identity;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
+use start::Start;
+pub use start::words_of_nginx;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -39,23 +42,22 @@ pub struct Service {
     pub env: Vec<(OsString, OsString)>,
     /// Where it writes its pid.
     pub pid_file: PathBuf,
+    /// Which server it is. Journals of before know Apache only.
+    #[serde(default)]
+    pub style: Style,
     /// How it is started; `None` when whoever started it holds it in the foreground.
     start: Option<Start>,
 }
 
-/// How a server was started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Start {
-    /// As a service of systemd's.
-    Unit(String),
-    /// By a command that leaves it in the background.
-    Command {
-        words: Vec<OsString>,
-        env: Vec<(OsString, OsString)>,
-        dir: PathBuf,
-        /// Limit on open files, umask, and how likely the kernel ends it when memory is short, as /proc writes them.
-        limits: [String; 3],
-    },
+/// Which server it is: what has it begin anew, and how it is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    /// Apache: USR1, and the words that it was started with.
+    #[default]
+    Apache,
+    /// nginx: HUP, and the words that are in its title.
+    Nginx,
 }
 
 /// How much of a server begins anew.
@@ -68,12 +70,23 @@ pub enum Restart {
     Full,
 }
 
+impl Style {
+    /// The signal that has it read its configuration again and begin new workers, while those of before finish what they have.
+    fn again(self) -> Signal {
+        match self {
+            Style::Apache => Signal::USR1,
+            Style::Nginx => Signal::HUP,
+        }
+    }
+}
+
 impl Service {
     /// The server that runs with a configuration.
     ///
     /// # Errors
     /// When none does, in one sentence.
     pub fn of_running(
+        style: Style,
         name: &str,
         program: &Path,
         args: Vec<OsString>,
@@ -81,7 +94,7 @@ impl Service {
         pid_file: &Path,
     ) -> Result<Service, String> {
         let (name, program, pid_file) = (name.to_owned(), program.to_owned(), pid_file.to_owned());
-        let mut service = Service { name, program, args, env, pid_file, start: None };
+        let mut service = Service { name, program, args, env, pid_file, style, start: None };
         let pid = service.pid().ok_or_else(|| {
             format!(
                 "no server runs with {} (by its pid file {}); start it first",
@@ -89,7 +102,7 @@ impl Service {
                 service.pid_file.display()
             )
         })?;
-        service.start = start_of(pid);
+        service.start = start::of(pid, style);
         Ok(service)
     }
 
@@ -151,7 +164,7 @@ impl Service {
     /// When it does not run afterwards.
     pub fn restart(&self, how: Restart) -> Result<(), String> {
         match (self.pid(), how) {
-            (Some(pid), Restart::Graceful) => begin_workers(pid),
+            (Some(pid), Restart::Graceful) => begin_workers(pid, self.style.again()),
             (Some(_), Restart::Full) if matches!(self.start, Some(Start::Unit(_))) => self.begin(),
             (Some(pid), Restart::Full) => {
                 self.can_start()?;
@@ -256,9 +269,9 @@ fn in_one_line(mut file: File) -> String {
 
 /// Tells it to read its configuration, and waits until it has: until it has workers that it had not. That none come is no failure; it
 /// may have none.
-fn begin_workers(pid: u32) -> Result<(), String> {
+fn begin_workers(pid: u32, again: Signal) -> Result<(), String> {
     let before = workers(pid);
-    signal(pid, Signal::USR1)?;
+    signal(pid, again)?;
     let deadline = Instant::now() + NEW_WORKERS;
     while workers(pid).iter().all(|worker| before.contains(worker)) && Instant::now() < deadline {
         std::thread::sleep(LOOK_AGAIN);
@@ -285,77 +298,16 @@ fn call(program: &Path) -> Command {
     command
 }
 
-fn start_of(pid: u32) -> Option<Start> {
-    let proc = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-    if let Some(unit) =
-        unit_in(&String::from_utf8_lossy(&proc("cgroup"))).filter(|_| Path::new("/run/systemd/system").exists())
-    {
-        return Some(Start::Unit(unit));
-    }
-    let pieces = |bytes: Vec<u8>| -> Vec<OsString> {
-        bytes
-            .split(|&byte| byte == 0)
-            .filter(|piece| !piece.is_empty())
-            .map(|piece| OsString::from_vec(piece.to_vec()))
-            .collect()
-    };
-    let words = pieces(proc("cmdline"));
-    let in_foreground = |word: &OsString| {
-        let word = word.to_string_lossy();
-        matches!(word.strip_prefix("-D").unwrap_or(&word), "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS")
-            || word == "-X"
-    };
-    if words.is_empty() || words.iter().any(in_foreground) {
-        return None;
-    }
-    let pair = |piece: OsString| {
-        let bytes = piece.as_bytes();
-        let at = bytes.iter().position(|&byte| byte == b'=')?;
-        Some((OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(bytes[at + 1..].to_vec())))
-    };
-    let env = pieces(proc("environ")).into_iter().filter_map(pair).collect();
-    let dir = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
-    let text = |name: &str| String::from_utf8_lossy(&proc(name)).into_owned();
-    let files = text("limits")
-        .lines()
-        .find_map(|line| Some(line.strip_prefix("Max open files")?.split_whitespace().next()?.to_owned()));
-    let umask = text("status").lines().find_map(|line| Some(line.strip_prefix("Umask:")?.trim().to_owned()));
-    let limits = [
-        files.unwrap_or_default(),
-        umask.unwrap_or_else(|| "0022".to_owned()),
-        text("oom_score_adj").trim().to_owned(),
-    ];
-    Some(Start::Command { words, env, dir, limits })
-}
-
-/// The service of `0::/system.slice/apache2.service`.
-fn unit_in(cgroup: &str) -> Option<String> {
-    let mut paths = cgroup.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-    paths.find_map(|path| Some(path.rsplit('/').find(|part| part.ends_with(".service"))?.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_service_is_read_from_its_group() {
-        assert_eq!(
-            unit_in("12:pids:/\n1:name=systemd:/system.slice/apache2.service\n").as_deref(),
-            Some("apache2.service")
-        );
-        assert_eq!(
-            unit_in("0::/system.slice/system-httpd.slice/httpd@a.service\n").as_deref(),
-            Some("httpd@a.service")
-        );
-        assert_eq!(unit_in("0::/user.slice/session-1.scope\n"), None);
-    }
-
-    #[test]
     fn nobody_else_is_taken_for_the_server() {
         let dir = tempfile::tempdir().unwrap();
         let pid_file = dir.path().join("pid");
-        let of = |program: &str| Service::of_running("x.conf", Path::new(program), vec![], vec![], &pid_file);
+        let of =
+            |program: &str| Service::of_running(Style::Apache, "x.conf", Path::new(program), vec![], vec![], &pid_file);
         assert!(of("/bin/sh").unwrap_err().starts_with("no server runs with x.conf"));
         fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
         assert!(of("/bin/sh").is_err(), "this test is no shell");
