@@ -49,6 +49,25 @@ pub fn own_apache() -> Result<OwnApache, ServerError> {
     crate::apache::own()
 }
 
+/// A configuration of the machine's nginx.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnNginx {
+    /// Its main file.
+    pub main: PathBuf,
+    /// Ports that it listens on.
+    pub ports: Vec<u16>,
+    /// Whether a server runs with it.
+    pub is_running: bool,
+}
+
+/// The machine's nginx as it is configured.
+///
+/// # Errors
+/// When there is none, or when nginx refuses the configuration.
+pub fn own_nginx() -> Result<OwnNginx, ServerError> {
+    nginx::own()
+}
+
 /// The machine's nginx.
 ///
 /// # Errors

@@ -26,6 +26,8 @@ mod status;
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
-pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, main_file, own_apache};
+pub use installed::{
+    Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, main_file, own_apache, own_nginx,
+};
 pub use running::{look, memory_of, ticks};
 pub use status::StatusSource;

@@ -14,7 +14,7 @@ mod tokens;
 
 pub(crate) use in_place::InPlaceControl;
 pub(crate) use instance::{NginxControl, find, version};
-pub(crate) use machine::main_file;
+pub(crate) use machine::{main_file, own};
 pub(crate) use status::StubStatus;
 pub(crate) use tokens::{What, tokens};
 

@@ -260,7 +260,7 @@ mod tests {
              server {\nlisten 80 backlog=9\nlocation / {\nreturn 204;\n}\n}",
             &expect![[r#"
                 -- 
-                -- events { 
+                -- events {  
                 11 worker_connections 64;
                 -- }
                 -- http {

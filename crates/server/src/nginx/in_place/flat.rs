@@ -50,12 +50,13 @@ impl Flat {
 
     /// Adds a piece of a file that begins on a line of it.
     fn push(&mut self, file: &Path, line: usize, piece: &str) {
-        let lines = self.text.matches('\n').count();
+        let begun = self.text.matches('\n').count();
+        // A line belongs to whoever has the first word on it.
+        self.origins.truncate(if self.text.ends_with('\n') { begun } else { begun + 1 });
+        self.origins.resize(self.origins.len().max(begun), (file.to_owned(), line));
         self.text.push_str(piece);
-        for (at, _) in piece.split('\n').enumerate() {
-            if lines + at >= self.origins.len() {
-                self.origins.push((file.to_owned(), line + at));
-            }
+        for (at, _) in piece.split('\n').enumerate().skip(self.origins.len() - begun) {
+            self.origins.push((file.to_owned(), line + at));
         }
     }
 }

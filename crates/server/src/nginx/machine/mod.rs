@@ -7,7 +7,7 @@ use super::SERVER;
 use super::instance::find;
 use crate::own::Reads;
 use crate::program::asking;
-use crate::{PlanKey, ServerError};
+use crate::{OwnNginx, PlanKey, ServerError};
 use host::{Service, Style};
 use model::plan::Existing;
 use std::collections::BTreeMap;
@@ -274,6 +274,23 @@ impl Master {
 pub(crate) fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
     let main = found(existing).map_err(ServerError::NoNginx)?;
     main.canonicalize().map_err(ServerError::io("find", &main))
+}
+
+/// The machine's own, as far as it can be read.
+pub(crate) fn own() -> Result<OwnNginx, ServerError> {
+    let existing = Existing::default();
+    let at = PlanKey { plan: main_file(&existing)?, line: 1, key: "in_place" };
+    // There is no plan to blame.
+    let told = |error: ServerError| match error {
+        ServerError::Machine { why, .. } => ServerError::NoNginx(why),
+        other => other,
+    };
+    let machine = Machine::read(None, &existing, &at).map_err(told)?;
+    let tree = machine.configuration().map_err(|error| told(error.of_machine(&at)))?.tree;
+    let mut ports: Vec<u16> = servers::doors(&servers::servers(&tree)).iter().map(|door| door.port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(OwnNginx { is_running: machine.service().is_ok(), ports, main: machine.main })
 }
 
 /// Not canonical: names in it are relative to the folder that it is called by.
