@@ -69,17 +69,7 @@ impl Started {
     /// From the words of its command line.
     pub(super) fn of(words: &[String]) -> Started {
         let mut started = Started::default();
-        let mut rest = words.iter().skip(1);
-        while let Some(word) = rest.next() {
-            let Some(flag) = word.strip_prefix('-').and_then(|flag| flag.chars().next()) else { continue };
-            if !"fdDcC".contains(flag) {
-                continue;
-            }
-            // The value may follow at once.
-            let value = match &word[2..] {
-                "" => rest.next().cloned().unwrap_or_default(),
-                value => value.to_owned(),
-            };
+        for (flag, value) in flags(words) {
             match flag {
                 'f' => started.file = Some(value.into()),
                 'd' => started.root = Some(value.into()),
@@ -89,6 +79,25 @@ impl Started {
         }
         started
     }
+}
+
+/// What a command line says of the configuration: `-f`, `-d`, `-D`, `-c` and `-C`, each with its value.
+pub(crate) fn flags(words: &[String]) -> Vec<(char, String)> {
+    let mut flags = Vec::new();
+    let mut rest = words.iter().skip(1);
+    while let Some(word) = rest.next() {
+        let Some(flag) = word.strip_prefix('-').and_then(|flag| flag.chars().next()) else { continue };
+        if !"fdDcC".contains(flag) {
+            continue;
+        }
+        // The value may follow at once.
+        let value = match &word[2..] {
+            "" => rest.next().cloned().unwrap_or_default(),
+            value => value.to_owned(),
+        };
+        flags.push((flag, value));
+    }
+    flags
 }
 
 /// Reads a configuration from its first file on.

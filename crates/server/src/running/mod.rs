@@ -11,6 +11,7 @@ mod nginx;
 mod processes;
 mod socket;
 
+pub(crate) use apache::flags;
 use files::Files;
 pub(crate) use files::expand;
 use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};

@@ -8,6 +8,7 @@ use super::check::warnings;
 use super::install::{Install, Module};
 use crate::own::Reads;
 use crate::program::asking;
+use crate::running::flags;
 use crate::{OwnApache, PlanKey, ServerError};
 use environment::environment;
 use host::{Service, Style};
@@ -36,6 +37,8 @@ pub(crate) struct Machine {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// `-d` and its folder, where Debian's control script gives them.
     folder: Option<PathBuf>,
+    /// What else the running server was started with that its configuration depends on: `-D`, `-c` and `-C` with their values.
+    words: Vec<OsString>,
     pub(crate) server_root: PathBuf,
     pub(crate) pid_file: PathBuf,
     pub(crate) error_log: PathBuf,
@@ -63,6 +66,7 @@ impl Machine {
         let mut machine = Machine {
             // Debian's script passes it whenever the folder is not the usual one, and then it is what is built in.
             folder: above.join("envvars").exists().then_some(above),
+            words: Vec::new(),
             install,
             main,
             environment,
@@ -77,7 +81,11 @@ impl Machine {
             lines: Vec::new(),
             warnings: Vec::new(),
         };
-        machine.ask(&|why| ServerError::Machine { at: at.clone(), why })?;
+        machine.ask(&unfit)?;
+        machine.words = machine.words_of_running();
+        if !machine.words.is_empty() {
+            machine.ask(&unfit)?;
+        }
         Ok(machine)
     }
 
@@ -103,7 +111,22 @@ impl Machine {
 
     fn arguments_for(&self, main: &Path) -> Vec<OsString> {
         let folder = self.folder.iter().flat_map(|folder| ["-d".into(), folder.into()]);
-        folder.chain(["-f".into(), main.into()]).collect()
+        folder.chain(["-f".into(), main.into()]).chain(self.words.iter().cloned()).collect()
+    }
+
+    /// Without those that say how it runs: in the foreground, or as a test.
+    fn words_of_running(&self) -> Vec<OsString> {
+        let Some(pid) = host::pid_of(&self.install.program, &self.pid_file) else { return Vec::new() };
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<String> =
+            line.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+        let of_the_process = ["FOREGROUND", "NO_DETACH", "DEBUG", "ONE_PROCESS"];
+        let matters = |(flag, value): &(char, String)| match flag {
+            'D' => !of_the_process.contains(&value.as_str()) && !value.starts_with("DUMP_"),
+            flag => matches!(flag, 'c' | 'C'),
+        };
+        let pair = |(flag, value): (char, String)| [format!("-{flag}").into(), value.into()];
+        flags(&words).into_iter().filter(matters).flat_map(pair).collect()
     }
 
     /// The configuration as it is read now, as [`tree::parse`] takes it.
@@ -177,6 +200,7 @@ impl Machine {
             }
         }
         self.load_files = load_files;
+        (self.modules, self.has) = (Vec::new(), BTreeSet::new());
         for line in told.lines() {
             let Some((symbol, how)) = line.trim().split_once(' ').filter(|(symbol, _)| symbol.ends_with("_module"))
             else {
