@@ -41,6 +41,6 @@ pub use handle::Host;
 pub use launch::{Child, Launch, launcher_main};
 pub use preview::left_behind;
 pub use restore::{restore, state_dir};
-pub use service::{Restart, Service, Style, pid_of, words_of_nginx};
+pub use service::{Restart, Service, Style, pid_of, variables, words_of_nginx};
 pub use swap::{may_make_swap, swap_free, swap_total};
 pub use sysctl::BorrowedSysctl;

@@ -2,8 +2,8 @@
 
 use crate::ServerError;
 use crate::program::asking;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use host::variables;
+use std::ffi::OsString;
 use std::path::Path;
 
 /// What a shell puts there by itself.
@@ -34,14 +34,10 @@ pub(crate) fn environment(folder: &Path) -> Result<Vec<(OsString, OsString)>, Se
     Ok(pairs(&output.stdout))
 }
 
-/// `NAME=value` pieces, each ended by a zero byte.
+/// Variables, without what a shell adds.
 pub(crate) fn pairs(bytes: &[u8]) -> Vec<(OsString, OsString)> {
-    let pair = |piece: &[u8]| {
-        let at = piece.iter().position(|&byte| byte == b'=')?;
-        Some((OsStr::from_bytes(&piece[..at]).to_owned(), OsString::from_vec(piece[at + 1..].to_vec())))
-    };
     let ours = |name: &OsString| SHELLS.iter().any(|shells| name == shells);
-    bytes.split(|&byte| byte == 0).filter_map(pair).filter(|(name, _)| !ours(name)).collect()
+    variables(bytes).into_iter().filter(|(name, _)| !ours(name)).collect()
 }
 
 #[cfg(test)]

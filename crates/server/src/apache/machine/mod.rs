@@ -6,7 +6,7 @@ pub(crate) mod tree;
 
 use super::check::warnings;
 use super::install::{Install, Module};
-use crate::own::Reads;
+use crate::own::{Reads, usual};
 use crate::program::asking;
 use crate::running::flags;
 use crate::{OwnApache, PlanKey, ServerError};
@@ -245,8 +245,11 @@ pub(crate) fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
     found(existing).map_err(ServerError::NoProgram)
 }
 
-/// The machine's own, as far as it can be read.
-pub(crate) fn own() -> Result<OwnApache, ServerError> {
+/// The machine's own, as far as it can be read; `None` where there is none.
+pub(crate) fn own() -> Result<Option<OwnApache>, ServerError> {
+    if usual(&MAIN_FILES).is_err() {
+        return Ok(None);
+    }
     let existing = Existing::default();
     let main = main_file(&existing)?;
     let at = PlanKey { plan: main, line: 1, key: "from" };
@@ -258,16 +261,15 @@ pub(crate) fn own() -> Result<OwnApache, ServerError> {
     let mut ports: Vec<u16> = ports::doors(&machine.lines).iter().map(|door| door.port).collect();
     ports.sort_unstable();
     ports.dedup();
-    Ok(OwnApache { is_running: machine.service().is_ok(), ports, main: machine.main })
+    let running = machine.service().ok();
+    let held = running.as_ref().and_then(|service| service.can_start().err());
+    Ok(Some(OwnApache { is_running: running.is_some(), held, ports, main: machine.main }))
 }
 
 fn found(existing: &Existing) -> Result<PathBuf, String> {
     let main = match &existing.main {
         Some(main) => main.clone(),
-        None => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
-            let usual = MAIN_FILES.join(", ");
-            format!("the machine's configuration is not where it usually is ({usual}); name it: from = \"FILE\"")
-        })?,
+        None => usual(&MAIN_FILES)?,
     };
     main.canonicalize().map_err(|error| format!("cannot read {}: {error}", main.display()))
 }
