@@ -43,9 +43,14 @@ impl<O: Own> Scene<O> {
             return None;
         };
         prepare(&own);
+        Some(Scene::around(own, folder))
+    }
+
+    /// A server that is laid out, started now; the folder goes with it.
+    pub(crate) fn around(own: O, folder: tempfile::TempDir) -> Scene<O> {
         own.start();
         let before = own.snapshot();
-        Some(Scene { tool: Tool::new(), own, before, _folder: folder })
+        Scene { tool: Tool::new(), own, before, _folder: folder }
     }
 
     /// A plan with short trials; `server` and `rest` are parts of it.

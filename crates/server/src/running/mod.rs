@@ -8,7 +8,7 @@ mod files;
 mod fpm;
 mod group;
 mod nginx;
-mod processes;
+pub(crate) mod processes;
 mod socket;
 
 use files::Files;

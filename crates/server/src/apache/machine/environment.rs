@@ -34,6 +34,28 @@ pub(crate) fn environment(folder: &Path) -> Result<Vec<(OsString, OsString)>, Se
     Ok(pairs(&output.stdout))
 }
 
+/// What of a running server's words decides what its configuration says: `-D NAME`, and lines given by `-C` and `-c`.
+pub(crate) fn deciding(words: &[OsString]) -> Vec<OsString> {
+    // How it runs, or what it should print instead.
+    let is_name = |name: &str| {
+        !matches!(name, "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS") && !name.starts_with("DUMP_")
+    };
+    let (mut found, mut words) = (Vec::new(), words.iter().skip(1));
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let Some(flag) = ["-D", "-C", "-c"].into_iter().find(|flag| text.starts_with(flag)) else { continue };
+        // The value may follow at once.
+        let value = match text.len() {
+            2 => words.next().cloned().unwrap_or_default(),
+            _ => text[2..].into(),
+        };
+        if flag != "-D" || is_name(&value.to_string_lossy()) {
+            found.extend([flag.into(), value]);
+        }
+    }
+    found
+}
+
 /// `NAME=value` pieces, each ended by a zero byte.
 pub(crate) fn pairs(bytes: &[u8]) -> Vec<(OsString, OsString)> {
     let pair = |piece: &[u8]| {
@@ -47,6 +69,13 @@ pub(crate) fn pairs(bytes: &[u8]) -> Vec<(OsString, OsString)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_decide() {
+        let words = "httpd -D A -DB -DFOREGROUND -k start -f /x -D DUMP_VHOSTS -c".split(' ').map(OsString::from);
+        let words: Vec<OsString> = words.chain(["Timeout 3".into()]).collect();
+        assert_eq!(deciding(&words), ["-D", "A", "-D", "B", "-c", "Timeout 3"]);
+    }
 
     #[test]
     fn envvars_are_read_as_a_shell_does() {
