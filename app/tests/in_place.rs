@@ -78,7 +78,7 @@ fn names_of_the_command_line_hold() {
         );
     };
     let Some(scene) = Scene::<Debian>::with(prepare) else { return };
-    let variants = "[variant.as-is]\n[variant.limit]\ndirectives = '''\n<IfDefine OF_THE_LINE>\nServerLimit 18\nMaxKeepAliveRequests 7\n</IfDefine>\n'''";
+    let variants = "[variant.as-is]\n[variant.limit]\ndirectives = '''\n<IfDefine OF_THE_LINE>\nListenBacklog 100\nMaxKeepAliveRequests 7\n</IfDefine>\n'''";
     for keys in ["in_place = true", ""] {
         let ended = scene.run(&scene.plan(keys, variants));
         assert!([0, 1, 3].contains(&ended.code), "{keys}: {}{}", ended.out, ended.err);
