@@ -6,6 +6,7 @@ mod clock;
 mod confinement;
 mod container;
 mod dstat;
+mod hybrid;
 mod killed;
 mod limits;
 mod reboot;
@@ -53,16 +54,19 @@ impl Seen {
 struct Check {
     name: &'static str,
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
+    /// What its kernel is told beside the usual.
+    boot: &'static str,
 }
 
-const CHECKS: [Check; 7] = [
-    Check { name: "storm", run: storm::run },
-    Check { name: "confinement", run: confinement::run },
-    Check { name: "user", run: user::run },
-    Check { name: "reboot", run: reboot::run },
-    Check { name: "unit", run: unit::run },
-    Check { name: "clock", run: clock::run },
-    Check { name: "container", run: container::run },
+const CHECKS: [Check; 8] = [
+    Check { name: "storm", run: storm::run, boot: "" },
+    Check { name: "confinement", run: confinement::run, boot: "" },
+    Check { name: "user", run: user::run, boot: "" },
+    Check { name: "hybrid", run: hybrid::run, boot: hybrid::BOOT },
+    Check { name: "reboot", run: reboot::run, boot: "" },
+    Check { name: "unit", run: unit::run, boot: "" },
+    Check { name: "clock", run: clock::run, boot: "" },
+    Check { name: "container", run: container::run, boot: "" },
 ];
 
 /// The names of all checks.
@@ -90,7 +94,7 @@ pub(super) fn by_hand(places: &Places, engine: Engine, names: &[String]) -> anyh
 }
 
 fn carry_out(places: &Places, engine: Engine, check: &Check) -> anyhow::Result<Seen> {
-    let mut machine = Machine::start(places, engine)?;
+    let mut machine = Machine::start(places, engine, check.boot)?;
     furnish(&machine.guest(), places)?;
     let seen = (check.run)(&mut machine)?;
     machine.stop();
@@ -180,6 +184,11 @@ mod tests {
     #[test]
     fn long_check_vm_user() {
         check("user");
+    }
+
+    #[test]
+    fn long_check_vm_hybrid() {
+        check("hybrid");
     }
 
     #[test]
