@@ -906,6 +906,7 @@ check-page-static = It looks like a file.
 check-page-dynamic = It looks made by a program.
 check-page-encoding = It comes compressed ({ $encoding }).
 check-page-location = It points to { $location }, which is not followed.
+check-page-cookie = It sets a cookie, which each connection sends back from then on, as a browser does: a session for each connection.
 check-page-closes = The server closes the connection after each answer.
 check-takes = { $rate } good answers/s (95 % interval { $low } to { $high }) with { $connections } at once
 check-takes-once = { $rate } good answers/s with { $connections } at once; a single window, so nothing is known of its spread

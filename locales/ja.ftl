@@ -770,6 +770,7 @@ check-page-static = 静的なファイルと見られる。
 check-page-dynamic = プログラムが作るページと見られる。
 check-page-encoding = 圧縮されている（{ $encoding }）。
 check-page-location = { $location } へのリダイレクト。追跡はしない。
+check-page-cookie = ページはクッキーを設定する。ブラウザーと同じく接続ごとに送り返すので、セッションは接続ごとに 1 つになる。
 check-page-closes = サーバーは応答のたびに接続を閉じる。
 check-takes = 同時 { $connections } 接続で毎秒 { $rate } の正常応答（95 % 区間 { $low } ～ { $high }）
 check-takes-once = 同時 { $connections } 接続で毎秒 { $rate } の正常応答。測定区間が 1 つなので、ばらつきは分からない

@@ -229,6 +229,9 @@ pub struct Page {
     pub is_static: bool,
     /// Whether the server kept the connection for another request.
     pub stays_open: bool,
+    /// Whether it sets a cookie; the load sends it back then, as browsers do, each connection its own.
+    #[serde(default)]
+    pub sets_cookie: bool,
 }
 
 /// Connections at the server's port.

@@ -110,6 +110,8 @@ pub fn check(
     // Who keeps it from answering is there now.
     let before = if page.is_none() { port.and_then(door::before) } else { before };
     let page_ns = page.as_ref().map_or(0, |page| page.time_us * 1000);
+    // A page that opens a session for whoever brings none would leave one behind for each request.
+    let spec = LoadSpec { cookies: page.as_ref().is_some_and(|page| page.sets_cookie), ..spec };
     let mut checker = Checker {
         orders,
         ends_ns: began_ns + orders.budget_ns,
