@@ -26,7 +26,7 @@ pub struct Connections {
 
 /// One socket as the kernel tells it.
 struct Socket {
-    local: u16,
+    here: SocketAddr,
     peer: SocketAddr,
     inode: u32,
     quiet_ms: Option<u32>,
@@ -47,18 +47,17 @@ impl Connections {
     /// When the kernel does not answer.
     pub fn of_others(&mut self, port: u16) -> std::io::Result<Vec<Connection>> {
         // Ours come and go meanwhile: one that was there before or after is ours.
-        let mut ours = self.our_ports(port)?;
+        let mut ours = self.our_ends(port)?;
         let there = self.ask(port, 0)?;
-        ours.extend(self.our_ports(port)?);
-        let others =
-            there.into_iter().filter(|socket| !(socket.peer.ip().is_loopback() && ours.contains(&socket.peer.port())));
+        ours.extend(self.our_ends(port)?);
+        let others = there.into_iter().filter(|socket| !ours.contains(&socket.peer));
         let told =
             |socket: Socket| Connection { peer: socket.peer, accepted: socket.inode != 0, quiet_ms: socket.quiet_ms };
         Ok(others.map(told).collect())
     }
 
-    /// The local ports of this process's own connections to `port`.
-    fn our_ports(&mut self, port: u16) -> std::io::Result<BTreeSet<u16>> {
+    /// This end of this process's own connections to `port`.
+    fn our_ends(&mut self, port: u16) -> std::io::Result<BTreeSet<SocketAddr>> {
         let mut inodes = BTreeSet::new();
         for file in std::fs::read_dir("/proc/self/fd")?.flatten() {
             let link = std::fs::read_link(file.path()).unwrap_or_default();
@@ -67,7 +66,7 @@ impl Connections {
             inodes.extend(inode);
         }
         let there = self.ask(0, port)?;
-        Ok(there.iter().filter(|socket| inodes.contains(&socket.inode)).map(|socket| socket.local).collect())
+        Ok(there.iter().filter(|socket| inodes.contains(&socket.inode)).map(|socket| socket.here).collect())
     }
 
     /// Established sockets with these ports; 0 is any.
@@ -76,14 +75,14 @@ impl Connections {
         let question = Question { state: State::Established, local, remote };
         self.kernel.ask(question, &mut self.room, &mut |told| {
             found.push(Socket {
-                local: told.local(),
+                here: told.here(),
                 peer: told.peer(),
                 inode: told.inode(),
                 quiet_ms: told.quiet_ms(),
             });
         })?;
         // The kernel takes the ports as a hint in some versions.
-        found.retain(|socket| (local == 0 || socket.local == local) && (remote == 0 || socket.peer.port() == remote));
+        found.retain(|socket| (local == 0 || socket.here.port() == local) && (remote == 0 || socket.peer.port() == remote));
         Ok(found)
     }
 }
@@ -92,16 +91,31 @@ impl Connections {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
     use std::process::{Command, Stdio};
 
+    /// Addresses of this machine: loopback, and the one that a packet to far away would bear.
+    fn addresses() -> Vec<IpAddr> {
+        let far = || {
+            let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+            // Nothing is sent: the kernel only chooses a route.
+            socket.connect("198.51.100.77:9").ok()?;
+            Some(socket.local_addr().ok()?.ip())
+        };
+        [Some(Ipv4Addr::LOCALHOST.into()), far()].into_iter().flatten().collect()
+    }
+
     #[test]
-    fn our_own_connections_are_not_others() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let _ours = TcpStream::connect(address).unwrap();
-        let _accepted = listener.accept().unwrap();
-        assert_eq!(Connections::open().unwrap().of_others(address.port()).unwrap(), []);
+    fn our_own_connections_are_not_others_whatever_the_address() {
+        for ip in addresses() {
+            for bound in [ip, Ipv6Addr::UNSPECIFIED.into()] {
+                let Ok(listener) = TcpListener::bind((bound, 0)) else { continue };
+                let port = listener.local_addr().unwrap().port();
+                let _ours = TcpStream::connect((ip, port)).unwrap();
+                let _accepted = listener.accept().unwrap();
+                assert_eq!(Connections::open().unwrap().of_others(port).unwrap(), [], "{ip} at {bound}");
+            }
+        }
     }
 
     #[test]

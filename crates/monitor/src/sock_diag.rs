@@ -51,6 +51,7 @@ const ASK_FOR_INFO: u8 = 1 << (INFO - 1);
 const MESSAGE: usize = 72;
 const LOCAL: usize = 4;
 const REMOTE: usize = 6;
+const SOURCE: usize = 8;
 const PEER: usize = 24;
 const RQUEUE: usize = 56;
 const WQUEUE: usize = 60;
@@ -139,17 +140,25 @@ impl Told<'_> {
         self.port(LOCAL)
     }
 
+    /// This end.
+    pub(crate) fn here(self) -> SocketAddr {
+        SocketAddr::new(self.ip(SOURCE), self.local())
+    }
+
     /// The other end.
     pub(crate) fn peer(self) -> SocketAddr {
+        SocketAddr::new(self.ip(PEER), self.port(REMOTE))
+    }
+
+    fn ip(self, at: usize) -> IpAddr {
         let body = self.0;
-        let peer: IpAddr = if i32::from(body[0]) == libc::AF_INET {
-            Ipv4Addr::new(body[PEER], body[PEER + 1], body[PEER + 2], body[PEER + 3]).into()
+        if i32::from(body[0]) == libc::AF_INET {
+            Ipv4Addr::new(body[at], body[at + 1], body[at + 2], body[at + 3]).into()
         } else {
             let mut bytes = [0; 16];
-            bytes.copy_from_slice(&body[PEER..PEER + 16]);
+            bytes.copy_from_slice(&body[at..at + 16]);
             Ipv6Addr::from(bytes).to_canonical()
-        };
-        SocketAddr::new(peer, self.port(REMOTE))
+        }
     }
 
     /// Connections that wait to be accepted, of one that listens.
