@@ -14,8 +14,9 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Whether the server has accepted it; it waits at the door otherwise.
     pub accepted: bool,
-    /// Milliseconds since data came or went, where the kernel tells.
-    pub quiet_ms: Option<u32>,
+    /// Milliseconds since the server did all that was asked of it there; `None` where the kernel does not tell, and while it owes an
+    /// answer.
+    pub idle_ms: Option<u32>,
 }
 
 /// A way to ask the kernel.
@@ -29,7 +30,7 @@ struct Socket {
     here: SocketAddr,
     peer: SocketAddr,
     inode: u32,
-    quiet_ms: Option<u32>,
+    idle_ms: Option<u32>,
 }
 
 impl Connections {
@@ -52,7 +53,7 @@ impl Connections {
         ours.extend(self.our_ends(port)?);
         let others = there.into_iter().filter(|socket| !ours.contains(&socket.peer));
         let told =
-            |socket: Socket| Connection { peer: socket.peer, accepted: socket.inode != 0, quiet_ms: socket.quiet_ms };
+            |socket: Socket| Connection { peer: socket.peer, accepted: socket.inode != 0, idle_ms: socket.idle_ms };
         Ok(others.map(told).collect())
     }
 
@@ -78,7 +79,7 @@ impl Connections {
                 here: told.here(),
                 peer: told.peer(),
                 inode: told.inode(),
-                quiet_ms: told.quiet_ms(),
+                idle_ms: told.idle_ms(),
             });
         })?;
         // The kernel takes the ports as a hint in some versions.
@@ -93,6 +94,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
     use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
     /// Addresses of this machine: loopback, and the one that a packet to far away would bear.
     fn addresses() -> Vec<IpAddr> {
@@ -137,6 +139,37 @@ mod tests {
         drop(stream);
         let told = |found: &[Connection]| found.iter().map(|one| (one.peer, one.accepted)).collect::<Vec<_>>();
         assert_eq!((told(&waiting), told(&accepted)), (vec![(peer, false)], vec![(peer, true)]));
-        assert!(accepted[0].quiet_ms.is_some());
+        assert!(accepted[0].idle_ms.is_some());
+    }
+
+    #[test]
+    fn who_waits_for_an_answer_is_not_idle() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut kernel = Connections::open().unwrap();
+        let mut owes = || kernel.ask(port, 0).unwrap()[0].idle_ms.is_none();
+        let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        // Whoever says nothing asks for nothing.
+        assert!(!owes());
+        let mut word = [0; 4];
+        // Requests follow answers at once, within one tick of the kernel's clock or in the next one.
+        for turn in 0..50 {
+            client.write_all(b"ask?").unwrap();
+            server.read_exact(&mut word).unwrap();
+            assert!(owes(), "asked, turn {turn}");
+            server.write_all(b"yes!").unwrap();
+            client.read_exact(&mut word).unwrap();
+            // The client may take its time to say that it has it.
+            let end = Instant::now() + Duration::from_secs(20);
+            while owes() {
+                assert!(Instant::now() < end, "answered, turn {turn}");
+                std::thread::yield_now();
+            }
+        }
+        // Nor is one whose answer is still on its way, however long that takes.
+        server.set_nonblocking(true).unwrap();
+        while server.write(&[0; 4096]).is_ok() {}
+        assert!(owes());
     }
 }

@@ -135,8 +135,9 @@ fn thrash(seen: &Seen<'_>) -> Option<Change> {
 
 fn keep_alive(seen: &Seen<'_>) -> Option<Change> {
     let limit = seen.limit()?;
-    // Before anything was sent counts as well: what was held then may have been let go since.
-    let before = seen.check.before.filter(|&door| holds(seen, door));
+    // Before anything was sent counts as well, as what was held then may have been let go since; but only where no worker was free:
+    // while some are, nobody waits.
+    let before = seen.check.before.filter(|&door| holds(seen, door) && door.others >= limit.value);
     let many = before.is_some_and(|door| door.idle as f64 >= HELD_PART * limit.value as f64);
     let caused = seen.shows(Cause::KeepAliveHeld);
     let numbers = match &caused {

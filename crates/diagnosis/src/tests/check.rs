@@ -25,6 +25,8 @@ struct Server {
     queue: (u64, u64),
     overflows: f64,
     held: u64,
+    /// Connections of others before anything was sent, if they are more than those that are held.
+    others: u64,
     processes: u64,
     summit: Summit,
 }
@@ -42,6 +44,7 @@ impl Default for Server {
             queue: (0, 511),
             overflows: 0.0,
             held: 0,
+            others: 0,
             processes: 10,
             summit: Summit::Plateau,
         }
@@ -137,7 +140,7 @@ impl Server {
                 ..Running::default()
             },
             page: Some(Page { status: 200, time_us: 20_000, ..Page::default() }),
-            before: Some(Door { others: self.held, idle: self.held, ..Door::default() }),
+            before: Some(Door { others: self.held.max(self.others), idle: self.held, ..Door::default() }),
             after: std::iter::once((String::new(), held)).chain(of_pool).collect(),
             summit: self.summit,
             climb,
@@ -202,6 +205,11 @@ fn doors_that_are_held_or_too_narrow() {
         ..Server::default()
     };
     check(&held, "step-keep-alive", Some("KeepAlive"), None);
+    // Kept connections beside free workers are what KeepAlive is for; where no worker is free they are in the way.
+    let kept = Server { held: 45, ..Server::default() };
+    check(&kept, "step-not-found", None, None);
+    assert!(judge(&kept.run()).unwrap().others.is_empty());
+    check(&Server { held: 45, others: 150, ..Server::default() }, "step-keep-alive", Some("KeepAlive"), None);
     let all = Server { held: 150, summit: Summit::NoAnswer, ..Server::default() };
     check(&all, "step-held-all", Some("KeepAlive"), None);
     // Threads do not wait for clients that say nothing.
