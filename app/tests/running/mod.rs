@@ -24,7 +24,10 @@ const PAGES: [(&str, &str); 7] = [
     ("work.php", "<?php $x = 0; for ($i = 0; $i < 100000; $i++) $x += $i; echo $x;"),
     ("wait.php", "<?php usleep(20000); echo \"done\\n\";"),
     ("memory.php", "<?php $s = str_repeat('x', 12 << 20); usleep(10000); echo strlen($s);"),
-    ("varied.php", "<?php usleep(2000); for ($i = 0; $i < 50000; $i++) ; echo bin2hex(random_bytes(random_int(1, 999)));"),
+    (
+        "varied.php",
+        "<?php usleep(2000); for ($i = 0; $i < 50000; $i++) ; echo bin2hex(random_bytes(random_int(1, 999)));",
+    ),
     ("stuck.php", "<?php sleep(100);"),
     (
         "session.php",

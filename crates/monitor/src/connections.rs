@@ -75,15 +75,12 @@ impl Connections {
         let mut found = Vec::new();
         let question = Question { state: State::Established, local, remote };
         self.kernel.ask(question, &mut self.room, &mut |told| {
-            found.push(Socket {
-                here: told.here(),
-                peer: told.peer(),
-                inode: told.inode(),
-                idle_ms: told.idle_ms(),
-            });
+            found.push(Socket { here: told.here(), peer: told.peer(), inode: told.inode(), idle_ms: told.idle_ms() });
         })?;
         // The kernel takes the ports as a hint in some versions.
-        found.retain(|socket| (local == 0 || socket.here.port() == local) && (remote == 0 || socket.peer.port() == remote));
+        found.retain(|socket| {
+            (local == 0 || socket.here.port() == local) && (remote == 0 || socket.peer.port() == remote)
+        });
         Ok(found)
     }
 }

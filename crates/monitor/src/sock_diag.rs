@@ -189,9 +189,7 @@ impl<'b> Told<'b> {
             Ordering::Less => false,
             Ordering::Greater => true,
             // Within one tick of the kernel's clock: both began with the connection, and a request can follow an answer at once.
-            Ordering::Equal => {
-                info.len() >= SEGMENTS_OUT + 4 && word(info, SEGMENTS_IN) > word(info, SEGMENTS_OUT)
-            }
+            Ordering::Equal => info.len() >= SEGMENTS_OUT + 4 && word(info, SEGMENTS_IN) > word(info, SEGMENTS_OUT),
         };
         let under_way = word(self.0, RQUEUE) > 0 || word(self.0, WQUEUE) > 0;
         (!owes && !under_way).then_some(sent)

@@ -67,6 +67,8 @@ pub struct Seen<'a> {
     /// Where most was asked of it.
     pub(crate) evidence: Option<Evidence>,
     pub(crate) diagnosis: Option<&'a Diagnosis>,
+    /// The pool that is at its limit, and that limit: what the diagnosis says of workers is then said of this pool's.
+    pub(crate) pool: Option<(&'a Pool, Limit)>,
     pub(crate) fits: &'a [Fit],
     /// Seconds that one request takes alone.
     pub(crate) alone: Option<f64>,
@@ -84,7 +86,10 @@ pub fn check(run: &Run) -> Option<Checked> {
     let check = run.head.check.as_deref()?;
     let fits = fits(run, check);
     let alone = alone(run, check);
-    let evidence = pressed(run).map(|(trial, load)| evidence(run, trial, load, &fits, alone));
+    let pressed = pressed(run);
+    let at_once = pressed.and_then(|(_, load)| Some(alone? * load.goodput()));
+    let pool = at_once.and_then(|at_once| pool_at_limit(check, at_once));
+    let evidence = pressed.map(|(trial, load)| evidence(run, trial, load, &fits, at_once, pool.as_ref()));
     let diagnosis = evidence.as_ref().map(judge);
     let other_cores = evidence.as_ref().and_then(|e| e.cpu.other_cores);
     let seen = Seen {
@@ -92,6 +97,7 @@ pub fn check(run: &Run) -> Option<Checked> {
         check,
         evidence,
         diagnosis: diagnosis.as_ref(),
+        pool,
         fits: &fits,
         alone,
         cpus: u64::from(run.head.host.cpus.max(1)),
@@ -112,7 +118,14 @@ fn pressed(run: &Run) -> Option<(&Trial, &LoadResult)> {
 }
 
 /// The evidence of one window of a check, with what only a check knows.
-fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Option<f64>) -> Evidence {
+fn evidence(
+    run: &Run,
+    trial: &Trial,
+    load: &LoadResult,
+    fits: &[Fit],
+    at_once: Option<f64>,
+    pool: Option<&(&Pool, Limit)>,
+) -> Evidence {
     let cell = run.head.plan.cell(&trial.cell).unwrap_or_else(|| run.head.plan.baseline());
     let mut e = Evidence::of(&run.head, cell, trial, load);
     let check = run.head.check.as_deref();
@@ -127,24 +140,22 @@ fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Op
     if let Some(check) = check {
         e.grouped |= check.running.group.is_some();
     }
-    if let Some(fit) = fits.iter().find(|fit| fit.pool.is_empty()) {
+    let whose = pool.map_or("", |(pool, _)| &pool.name);
+    if let Some(fit) = fits.iter().find(|fit| fit.pool == whose) {
         e.memory.cost = Some(fit.cost);
         e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
         e.memory.limit = Some(fit.memory);
     }
     // Overflows come in bursts, when a window begins: the one that is judged need not have had one itself.
     e.workers.overflows = overflows(run).max(e.workers.overflows);
-    let at_once = alone.map(|alone| alone * load.goodput());
     let kind = check.map_or(Kind::Other, |check| check.running.kind);
     if !is_plausible(&e, kind, at_once) {
         e.workers.limit = None;
     }
-    if let Some((fit, limit)) = fits.iter().find_map(|fit| pool_at_limit(fit, at_once?)) {
+    if let Some((_, limit)) = pool {
         // Those who wait for PHP-FPM do not stand at the server's own door.
-        e.workers.limit = Some(limit);
+        e.workers.limit = Some(limit.value as f64);
         (e.workers.busy, e.workers.queue) = (None, None);
-        e.memory.cost = Some(fit.cost);
-        e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
     }
     e
 }
@@ -168,9 +179,9 @@ fn is_plausible(e: &Evidence, kind: Kind, at_once: Option<f64>) -> bool {
 }
 
 /// A pool that works on about as many requests at once as it may.
-fn pool_at_limit(fit: &Fit, at_once: f64) -> Option<(&Fit, f64)> {
-    let limit = fit.limit.as_ref().filter(|_| !fit.pool.is_empty())?.value as f64;
-    is_about(at_once, limit).then_some((fit, limit))
+fn pool_at_limit(check: &Check, at_once: f64) -> Option<(&Pool, Limit)> {
+    let at_limit = |pool: &Pool| pool.limit().filter(|limit| is_about(at_once, limit.value as f64));
+    check.running.pools.iter().find_map(|pool| Some((pool, at_limit(pool)?)))
 }
 
 /// Whether so many requests at once are what a limit allows.

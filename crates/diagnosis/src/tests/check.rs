@@ -185,6 +185,25 @@ fn a_limit_that_is_too_low() {
     check(&pool, "step-raise-pool", Some("pm.max_children"), Some("64"));
 }
 
+/// The server's own limit has nothing to do with a pool that is full.
+#[test]
+fn what_is_said_of_a_pool_is_said_of_no_other_limit() {
+    let pool = |kind| Server { kind, children: Some("16"), settings: vec![], ..Server::default() };
+    let others =
+        |server: &Server| judge(&server.run()).unwrap().others.iter().map(|other| other.id).collect::<Vec<_>>();
+    assert_eq!(others(&pool(Kind::ApacheEvent)), Vec::<&str>::new());
+    // Also where the climb ended for another reason than that more brought nothing.
+    let ceiling = Server { summit: Summit::Ceiling, ..pool(Kind::ApacheEvent) };
+    check(&ceiling, "step-raise-pool", Some("pm.max_children"), Some("64"));
+    assert_eq!(others(&ceiling), Vec::<&str>::new());
+    // A limit that is as it should be is the pool's, of nginx as well.
+    for kind in [Kind::ApacheEvent, Kind::Nginx] {
+        check(&Server { cores: 1.6, ..pool(kind) }, "step-limit-reached", Some("pm.max_children"), None);
+        let right = judge(&Server { cores: 1.95, ..pool(kind) }.run()).unwrap();
+        assert_eq!((right.step.id, right.others), ("step-cpu", vec![]));
+    }
+}
+
 #[test]
 fn a_limit_that_memory_does_not_hold() {
     let high = Server { group: Some(300 << 20), summit: Summit::Memory, ..Server::default() };
