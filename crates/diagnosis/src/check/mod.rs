@@ -200,8 +200,10 @@ fn alone(run: &Run, check: &Check) -> Option<f64> {
 
 /// What fits, of the server's own workers and of those of each pool.
 fn fits(run: &Run, check: &Check) -> Vec<Fit> {
-    let last = run.trials.iter().rev().find_map(|trial| trial.readings.rows.last());
-    let Some((used, memory)) = last.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
+    // Both before anything was sent: at work they change from one moment to the next, and then workers of ours would count as somebody
+    // else's memory.
+    let first = run.trials.iter().find_map(|trial| trial.readings.rows.first());
+    let Some((used, memory)) = first.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
     let cpus = u64::from(run.head.host.cpus.max(1));
     let fit = |(pool, held): &(String, WorkerMemory)| {
         let of_pool = check.running.pools.iter().find(|known| known.name == *pool);
@@ -211,7 +213,8 @@ fn fits(run: &Run, check: &Check) -> Vec<Fit> {
         let limit = if own { check.running.limit(cpus) } else { of_pool.and_then(Pool::limit) };
         let threads = if own { check.running.threads_per_child() } else { 1 };
         let cost = held.largest as f64 / threads as f64;
-        let room = memory.bytes * (1.0 - SPARE) - (used - held.total as f64).max(0.0);
+        let before = if own { check.running.workers } else { of_pool.and_then(|pool| pool.workers) };
+        let room = memory.bytes * (1.0 - SPARE) - (used - before.map_or(0.0, |before| before.total as f64)).max(0.0);
         (grows && cost > 0.0 && check.running.kind != Kind::Apache).then(|| Fit {
             pool: pool.clone(),
             held: *held,

@@ -29,6 +29,8 @@ struct Server {
     others: u64,
     processes: u64,
     summit: Summit,
+    /// MiB that are available before anything is sent, and while all work.
+    available: (u64, u64),
 }
 
 impl Default for Server {
@@ -47,6 +49,7 @@ impl Default for Server {
             others: 0,
             processes: 10,
             summit: Summit::Plateau,
+            available: (6 << 10, 6 << 10),
         }
     }
 }
@@ -74,12 +77,13 @@ impl Server {
                 ])
                 .levels(&[
                     (Column::MemTotal, 8 << 20),
-                    (Column::MemAvailable, 6 << 20),
+                    (Column::MemAvailable, self.available.1 << 10),
                     (Column::AcceptQueue, if connections > self.at_once { self.queue.0 } else { 0 }),
                     (Column::AcceptLimit, self.queue.1),
                     (Column::TreeWorkers, self.processes),
                     (Column::TreeBusyWorkers, 0),
                 ])
+                .before(&[(Column::MemAvailable, self.available.0 << 10)])
                 .build();
             trial.cell = name.to_owned();
             trial.door = Some(Door {
@@ -120,7 +124,7 @@ impl Server {
             listen: "/run/x".into(),
             settings: vec![setting(&("pm.max_children", "pm.max_children", children))],
             root: 9,
-            workers: None,
+            workers: Some(held),
         });
         let of_pool = self.children.map(|_| ("www".to_owned(), held));
         Check {
@@ -129,6 +133,7 @@ impl Server {
                 kind: self.kind,
                 root: Some(7),
                 file: Some("/etc/apache2/apache2.conf".into()),
+                workers: Some(held),
                 settings: self.settings.iter().map(setting).collect(),
                 pools: pools.into_iter().collect(),
                 group: self.group.map(|limit| MemoryGroup {
@@ -212,6 +217,14 @@ fn a_limit_that_memory_does_not_hold() {
     check(&pool, "step-pool-memory", Some("pm.max_children"), Some("27"));
     // 8 GiB, of which 6 are free.
     check(&Server { worker: 60 << 20, ..Server::default() }, "step-memory", Some("MaxRequestWorkers"), Some("98"));
+    // What its own workers take while they work is nobody else's: 80 fit into 8 GiB, also where half of it was in use then.
+    let working = Server {
+        settings: vec![("MaxRequestWorkers", "MaxRequestWorkers", "80")],
+        worker: 60 << 20,
+        available: (6 << 10, 4 << 10),
+        ..Server::default()
+    };
+    check(&working, "step-not-found", None, None);
 }
 
 #[test]
