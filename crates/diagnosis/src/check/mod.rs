@@ -23,6 +23,8 @@ const ABOUT: f64 = 0.25;
 const WORKED_ON: f64 = 0.5;
 /// Clock ticks per second in /proc, the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
+/// A pool that makes the answers needs a clock tick for so many of them at least: 10 µs for each, a fifth of what the emptiest page takes.
+const ANSWERS_PER_TICK: u64 = 1000;
 /// Bytes in a KiB of /proc/meminfo.
 const KIB: f64 = 1024.0;
 
@@ -88,7 +90,7 @@ pub fn check(run: &Run) -> Option<Checked> {
     let alone = alone(run, check);
     let pressed = pressed(run);
     let at_once = pressed.and_then(|(_, load)| Some(alone? * load.goodput()));
-    let pool = at_once.and_then(|at_once| pool_at_limit(check, at_once));
+    let pool = at_once.and_then(|at_once| pool_at_limit(run, check, at_once));
     let evidence = pressed.map(|(trial, load)| evidence(run, trial, load, &fits, at_once, pool.as_ref()));
     let diagnosis = evidence.as_ref().map(judge);
     let other_cores = evidence.as_ref().and_then(|e| e.cpu.other_cores);
@@ -178,9 +180,19 @@ fn is_plausible(e: &Evidence, kind: Kind, at_once: Option<f64>) -> bool {
     all && at_once.is_none_or(|at_once| at_once >= free * WORKED_ON)
 }
 
-/// A pool that works on about as many requests at once as it may.
-fn pool_at_limit(check: &Check, at_once: f64) -> Option<(&Pool, Limit)> {
-    let at_limit = |pool: &Pool| pool.limit().filter(|limit| is_about(at_once, limit.value as f64));
+/// A pool that works on about as many requests at once as it may. That two numbers are alike shows nothing of a pool that has to do with
+/// other pages: it must have had all its workers, and they must have worked.
+fn pool_at_limit<'a>(run: &Run, check: &'a Check, at_once: f64) -> Option<(&'a Pool, Limit)> {
+    if check.page.as_ref().is_some_and(|page| page.is_static) {
+        return None;
+    }
+    let answers: u64 = run.trials.iter().filter_map(Trial::measured).map(|load| load.counts.good).sum();
+    let worked = |pool: &Pool, limit: &Limit| {
+        let seen = check.work.iter().find(|(name, _)| *name == pool.name);
+        seen.is_none_or(|(_, work)| work.most >= limit.value && work.ticks >= answers / ANSWERS_PER_TICK)
+    };
+    let at_limit =
+        |pool: &Pool| pool.limit().filter(|limit| is_about(at_once, limit.value as f64) && worked(pool, limit));
     check.running.pools.iter().find_map(|pool| Some((pool, at_limit(pool)?)))
 }
 

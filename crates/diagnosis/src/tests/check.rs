@@ -2,7 +2,9 @@
 
 use super::scene::Scene;
 use crate::check::check as judge;
-use model::check::{Check, Door, Kind, Measure, MemoryGroup, Page, Pool, Running, Setting, Summit, WorkerMemory};
+use model::check::{
+    Check, Door, Kind, Measure, MemoryGroup, Page, Pool, PoolWork, Running, Setting, Summit, WorkerMemory,
+};
 use model::latency::Latency;
 use model::plan::{Cell, LoadSpec, Role};
 use model::reading::Column;
@@ -29,6 +31,8 @@ struct Server {
     others: u64,
     processes: u64,
     summit: Summit,
+    work: Option<PoolWork>,
+    is_static: bool,
     /// MiB that are available before anything is sent, and while all work.
     available: (u64, u64),
 }
@@ -49,6 +53,8 @@ impl Default for Server {
             others: 0,
             processes: 10,
             summit: Summit::Plateau,
+            work: None,
+            is_static: false,
             available: (6 << 10, 6 << 10),
         }
     }
@@ -144,9 +150,10 @@ impl Server {
                 }),
                 ..Running::default()
             },
-            page: Some(Page { status: 200, time_us: 20_000, ..Page::default() }),
+            page: Some(Page { status: 200, time_us: 20_000, is_static: self.is_static, ..Page::default() }),
             before: Some(Door { others: self.held.max(self.others), idle: self.held, ..Door::default() }),
             after: std::iter::once((String::new(), held)).chain(of_pool).collect(),
+            work: self.work.map(|work| ("www".to_owned(), work)).into_iter().collect(),
             summit: self.summit,
             climb,
         }
@@ -207,6 +214,17 @@ fn what_is_said_of_a_pool_is_said_of_no_other_limit() {
         let right = judge(&Server { cores: 1.95, ..pool(kind) }.run()).unwrap();
         assert_eq!((right.step.id, right.others), ("step-cpu", vec![]));
     }
+}
+
+/// nginx has two programs behind it, and only one of them makes this page; that both have 16 workers is chance.
+#[test]
+fn a_pool_that_does_nothing_is_not_accused() {
+    let pool = |work| Server { kind: Kind::Nginx, children: Some("16"), settings: vec![], work, ..Server::default() };
+    let work = |most, ticks| pool(Some(PoolWork { most, ticks }));
+    check(&work(16, 400), "step-raise-pool", Some("pm.max_children"), Some("64"));
+    check(&work(16, 3), "step-not-found", None, None);
+    check(&work(2, 400), "step-not-found", None, None);
+    check(&Server { is_static: true, ..pool(None) }, "step-not-found", None, None);
 }
 
 #[test]
