@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What delegates to users all that `[confine]` can limit.
+const DELEGATE: &str = "Delegate=cpu cpuset io memory pids";
+
 /// The environment refuses something.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
@@ -39,6 +42,19 @@ pub enum HostError {
     /// A server cannot be confined here; the sentence says how to allow it.
     #[error("{0}")]
     NoConfinement(String),
+    /// systemd leaves a controller to root.
+    #[error(
+        "a server's {what} cannot be limited by this user: systemd does not delegate the {controller} controller to him; as root, `systemctl edit \
+         user@.service`, write [Service] and {DELEGATE} into it, and `systemctl restart user@{uid}` (which ends what runs there), or run webdyno as root"
+    )]
+    NotDelegated {
+        /// What was to be limited.
+        what: &'static str,
+        /// By which controller.
+        controller: &'static str,
+        /// Whose systemd it is.
+        uid: u32,
+    },
     /// A swap file cannot be made here; the sentence says why.
     #[error("{0}")]
     NoSwap(String),

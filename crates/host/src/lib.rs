@@ -29,7 +29,7 @@ mod swap;
 mod sysctl;
 mod undo;
 
-pub use confine::{Group, GroupPaths, Hierarchies, Version, hierarchies};
+pub use confine::{Group, GroupPaths, Hierarchies, Reach, Scope, Version, hierarchies, reach};
 pub use error::HostError;
 pub use facts::facts;
 pub use files::Borrowed;

@@ -4,15 +4,17 @@
 //! file names; for a full restart end it and start it with the words, environment and limits that it had. A service of systemd's is
 //! restarted by systemd.
 
+mod start;
+
 use crate::launch::reset_signals;
 use crate::process::Identity;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
+use start::Start;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,21 +43,6 @@ pub struct Service {
     pub pid_file: PathBuf,
     /// How it is started; `None` when whoever started it holds it in the foreground.
     start: Option<Start>,
-}
-
-/// How a server was started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum Start {
-    /// As a service of systemd's.
-    Unit(String),
-    /// By a command that leaves it in the background.
-    Command {
-        words: Vec<OsString>,
-        env: Vec<(OsString, OsString)>,
-        dir: PathBuf,
-        /// Limit on open files, umask, and how likely the kernel ends it when memory is short, as /proc writes them.
-        limits: [String; 3],
-    },
 }
 
 /// How much of a server begins anew.
@@ -89,7 +76,7 @@ impl Service {
                 service.pid_file.display()
             )
         })?;
-        service.start = start_of(pid);
+        service.start = start::of(pid);
         Ok(service)
     }
 
@@ -182,9 +169,9 @@ impl Service {
         let mut command = match &self.start {
             None => return self.can_start(),
             Some(Start::Unit(unit)) => {
-                let mut command = call(Path::new("systemctl"));
-                command.args(["restart", unit]);
-                command
+                // Whether the limit can be lifted or not, systemd says what it thinks of the restart.
+                let _ = systemctl(&start::no_limit(unit)).status();
+                systemctl(&start::again(unit))
             }
             Some(Start::Command { words, env, dir, limits }) => {
                 let mut command = call(Path::new("/bin/sh"));
@@ -285,71 +272,15 @@ fn call(program: &Path) -> Command {
     command
 }
 
-fn start_of(pid: u32) -> Option<Start> {
-    let proc = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-    if let Some(unit) =
-        unit_in(&String::from_utf8_lossy(&proc("cgroup"))).filter(|_| Path::new("/run/systemd/system").exists())
-    {
-        return Some(Start::Unit(unit));
-    }
-    let pieces = |bytes: Vec<u8>| -> Vec<OsString> {
-        bytes
-            .split(|&byte| byte == 0)
-            .filter(|piece| !piece.is_empty())
-            .map(|piece| OsString::from_vec(piece.to_vec()))
-            .collect()
-    };
-    let words = pieces(proc("cmdline"));
-    let in_foreground = |word: &OsString| {
-        let word = word.to_string_lossy();
-        matches!(word.strip_prefix("-D").unwrap_or(&word), "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS")
-            || word == "-X"
-    };
-    if words.is_empty() || words.iter().any(in_foreground) {
-        return None;
-    }
-    let pair = |piece: OsString| {
-        let bytes = piece.as_bytes();
-        let at = bytes.iter().position(|&byte| byte == b'=')?;
-        Some((OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(bytes[at + 1..].to_vec())))
-    };
-    let env = pieces(proc("environ")).into_iter().filter_map(pair).collect();
-    let dir = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
-    let text = |name: &str| String::from_utf8_lossy(&proc(name)).into_owned();
-    let files = text("limits")
-        .lines()
-        .find_map(|line| Some(line.strip_prefix("Max open files")?.split_whitespace().next()?.to_owned()));
-    let umask = text("status").lines().find_map(|line| Some(line.strip_prefix("Umask:")?.trim().to_owned()));
-    let limits = [
-        files.unwrap_or_default(),
-        umask.unwrap_or_else(|| "0022".to_owned()),
-        text("oom_score_adj").trim().to_owned(),
-    ];
-    Some(Start::Command { words, env, dir, limits })
-}
-
-/// The service of `0::/system.slice/apache2.service`.
-fn unit_in(cgroup: &str) -> Option<String> {
-    let mut paths = cgroup.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-    paths.find_map(|path| Some(path.rsplit('/').find(|part| part.ends_with(".service"))?.to_owned()))
+fn systemctl(words: &[&str]) -> Command {
+    let mut command = call(Path::new("systemctl"));
+    command.args(words);
+    command
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_service_is_read_from_its_group() {
-        assert_eq!(
-            unit_in("12:pids:/\n1:name=systemd:/system.slice/apache2.service\n").as_deref(),
-            Some("apache2.service")
-        );
-        assert_eq!(
-            unit_in("0::/system.slice/system-httpd.slice/httpd@a.service\n").as_deref(),
-            Some("httpd@a.service")
-        );
-        assert_eq!(unit_in("0::/user.slice/session-1.scope\n"), None);
-    }
 
     #[test]
     fn nobody_else_is_taken_for_the_server() {
