@@ -124,6 +124,21 @@ fn a_run_whose_time_is_spent_can_go_on() {
 }
 
 #[test]
+fn a_run_goes_on_only_with_what_it_sent_before() {
+    let _alone = alone();
+    let tool = Tool::new();
+    let secret = PLAIN.replace("path = \"/sleep/2ms\"", "path = \"/sleep/2ms\"\nheaders = { Cookie = \"s3cret\" }");
+    let file = tool.path("secret.toml");
+    std::fs::write(&file, secret).expect("a plan");
+    let run = tool.run(&["run", &file.to_string_lossy(), "--budget", "1ms", "--seed", "1"]);
+    assert!(run.err.contains("the time is spent"), "{}", run.err);
+    let run = tool.run(&["run", "--resume", "latest"]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("sends what no store keeps (a cookie,"), "{}", run.err);
+    assert!(!run.err.contains("block"), "nothing was measured: {}", run.err);
+}
+
+#[test]
 fn an_interrupted_run_can_go_on() {
     let _alone = alone();
     let tool = Tool::new();

@@ -11,7 +11,7 @@ use crate::say::{print, tell};
 use anyhow::{Context, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, World};
 use host::{HostError, Reach};
-use model::plan::{Changes, Confinement, Edit, FileChange, Options, Plan, ServerSpec, Warmup};
+use model::plan::{Changes, Confinement, Edit, FileChange, Options, Plan, RequestSpec, ServerSpec, Warmup};
 use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
 use std::sync::Arc;
@@ -51,6 +51,12 @@ fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
     let run = Store::open_existing(&report::store_path(&flags.store)?)?.load(id)?;
     if matches!(run.head.plan.server, ServerSpec::Url(_)) {
         bail!("{} is a load, not a run of a plan: load again", run.head.id);
+    }
+    if !run.head.plan.loads.iter().flat_map(|load| &load.mix).all(RequestSpec::is_whole) {
+        bail!(
+            "run {} sends what no store keeps (a cookie, a password, a token, a long body), so it cannot go on: run its plan anew",
+            run.head.id
+        );
     }
     if !experiment::is_unfinished(&run) {
         bail!("run {} has all its blocks, or is decided: nothing is left to do", run.head.id);

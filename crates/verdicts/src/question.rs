@@ -74,7 +74,7 @@ impl<'a> Question<'a> {
             Some(sides)
         };
         let blocks: Vec<Sides> = first.keys().filter_map(in_block).collect();
-        blocks.iter().any(|sides| sides.against.is_some()).then_some(Paired { question: self, blocks })
+        blocks.iter().any(|sides| sides.against.is_some()).then_some(Paired { question: self, metric, blocks })
     }
 }
 
@@ -102,6 +102,7 @@ impl Sides {
 /// A question with the numbers of its blocks.
 pub(crate) struct Paired<'a> {
     pub(crate) question: Question<'a>,
+    metric: Metric,
     blocks: Vec<Sides>,
 }
 
@@ -111,9 +112,10 @@ impl Paired<'_> {
         self.blocks.len()
     }
 
-    /// What is compared with always gave numbers, and the other side never did.
+    /// What is compared with always gave good answers, and the other side never did. Of numbers other than throughput none at all only
+    /// says that it is not known.
     pub(crate) fn is_silent(&self) -> bool {
-        self.blocks.iter().all(|sides| sides.against.is_some() && sides.of.is_none())
+        self.metric == Metric::Goodput && self.blocks.iter().all(|sides| sides.against.is_some() && sides.of.is_none())
     }
 
     /// The logarithms of both sides, in the blocks that have both.

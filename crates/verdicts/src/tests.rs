@@ -4,12 +4,15 @@ use super::*;
 use expect_test::{Expect, expect};
 use model::SECOND;
 use model::latency::{Latency, Packed};
-use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, Unanswered};
+use model::load::{Counts, LoadInterval, LoadResult};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
 use model::trial::{EffectiveSettings, Outcome, Trial};
 use std::path::Path;
+
+mod between;
+mod sweep;
 
 const PLAN: &str = "baseline = \"a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n[variant.c]\n\
                     [load.l]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n";
@@ -43,25 +46,9 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         connections: 1,
         started_ns: SECOND,
         ended_ns: 2 * SECOND,
-        end: LoadEnd::Duration,
         counts: Counts { good, ..Counts::default() },
-        late: Counts::default(),
-        intervals: vec![],
         total,
-        unanswered: Unanswered::default(),
-        first_byte: Latency::new(),
-        connect: Latency::new(),
-        in_flight: 0,
-        in_flight_ns: 0,
-        body_bytes: None,
-        examples: BTreeMap::new(),
-        retry_example: None,
-        handshake: Latency::new(),
-        software: None,
-        tls: None,
-        open: None,
-        sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![], away: None },
+        ..LoadResult::empty()
     };
     Trial {
         block,
@@ -78,6 +65,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),
+        around: None,
         log_tail: String::new(),
     }
 }
@@ -229,6 +217,19 @@ fn noise_is_traced_to_what_makes_it() {
     assert_eq!(spread(&run("aa = false", &[("a", &[1000]), ("b", &[900]), ("c", &[900])])), None);
 }
 
+/// Connections that wait for each other: latencies differ widely, and what a second gets done does not.
+#[test]
+fn requests_make_no_more_noise_than_the_seconds_they_are_in() {
+    let mut run = seconds(|cell, block, _| 1000.0 * (1.0 + 0.005 * noise(cell, block, 99)));
+    for trial in &mut run.trials {
+        let load = trial.load.as_mut().unwrap();
+        load.total = Latency::new();
+        (0..load.counts.good).for_each(|i| load.total.record(if i % 2 == 0 { 100 } else { 10_000 }));
+    }
+    let found = spread(&run).unwrap();
+    assert!(found.restart > 0.95 && found.request < 0.05, "{found:?}");
+}
+
 /// What all cells of a block share is no noise of theirs.
 #[test]
 fn drift_between_blocks_is_taken_out() {
@@ -269,4 +270,19 @@ fn contrasts_have_margins_of_their_own() {
     assert!(verdicts.is_decided(&run.head.plan));
     assert!(run.head.plan.cells.iter().all(|cell| verdicts.compared(cell).is_none()));
     assert!(Verdicts::resolvable(&run, Metric::Goodput, 24).is_some());
+}
+
+/// Only of throughput none at all is a total failure; of others it is not known.
+#[test]
+fn a_side_with_too_few_answers_for_a_percentile_is_not_judged() {
+    let text = format!("aa = false\n{PLAN}[[contrast]]\nname = \"b\"\nof = \"b\"\nagainst = \"c\"\n");
+    let of = |metric, goods: u64| {
+        let mut run = run("aa = false", &[("a", &BASE), ("b", &[goods; 6]), ("c", &[400; 6])]);
+        run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+        let verdicts = Verdicts::of(&run, metric);
+        verdicts.contrast(&run.head.plan.contrasts[0]).map(|it| it.comparison.verdict)
+    };
+    assert_eq!(of(Metric::P99, 250), None);
+    assert_eq!(of(Metric::P99, 350), Some(Verdict::Better));
+    assert_eq!(of(Metric::Goodput, 0), Some(Verdict::Worse));
 }

@@ -7,6 +7,7 @@ mod confinement;
 mod container;
 mod dstat;
 mod hybrid;
+mod in_place;
 mod killed;
 mod limits;
 mod reboot;
@@ -58,7 +59,7 @@ struct Check {
     boot: &'static str,
 }
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 9] = [
     Check { name: "storm", run: storm::run, boot: "" },
     Check { name: "confinement", run: confinement::run, boot: "" },
     Check { name: "user", run: user::run, boot: "" },
@@ -67,6 +68,7 @@ const CHECKS: [Check; 8] = [
     Check { name: "unit", run: unit::run, boot: "" },
     Check { name: "clock", run: clock::run, boot: "" },
     Check { name: "container", run: container::run, boot: "" },
+    Check { name: "in-place", run: in_place::run, boot: "" },
 ];
 
 /// The names of all checks.
@@ -209,5 +211,10 @@ mod tests {
     #[test]
     fn long_check_vm_container() {
         check("container");
+    }
+
+    #[test]
+    fn long_check_vm_in_place() {
+        check("in-place");
     }
 }
