@@ -92,7 +92,8 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     for n in 1..=STORMS {
         machine.slow_disks(0, 0)?;
         let alone = guest.sh(&fill(PREPARE), SHORT)?;
-        let alone: f64 = alone.trim().parse::<f64>().with_context(|| format!("one request took {alone}"))? / 1000.0;
+        let alone = alone.lines().last().unwrap_or_default();
+        let alone: f64 = alone.parse::<f64>().with_context(|| format!("one request took `{alone}`"))? / 1000.0;
         // First the document's disk as it was, then one as slow as the processor.
         let slower = if n == 1 { 1.0 } else { (alone / ALONE).max(1.0) };
         let (bytes, operations) = (DISK.0 / slower, DISK.1 / slower);
