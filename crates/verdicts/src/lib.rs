@@ -18,7 +18,7 @@ pub use sweep::{Curve, CurvePoint, LeftOut, curve};
 
 use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
-use question::Paired;
+use question::{Paired, Question};
 use spread::cell_residual;
 use stats::{Comparison, Criteria, LOOKS, StatsError, Verdict, against_noise_of};
 use std::collections::BTreeMap;
@@ -96,24 +96,29 @@ impl Verdicts {
     /// Whether every question of the plan has an answer. The A/A cell asks none.
     #[must_use]
     pub fn is_decided(&self, plan: &Plan) -> bool {
-        let verdict = |question: &question::Question<'_>| self.asked.get(question.name).map(|it| it.comparison.verdict);
+        let verdict = |question: &Question<'_>| self.asked.get(question.name).map(|it| it.comparison.verdict);
         let is_decided =
             |verdict: Option<Verdict>| verdict.is_some_and(|it| !matches!(it, Verdict::Inconclusive { .. }));
         question::asked(plan).iter().map(verdict).all(is_decided)
     }
 
-    /// The smallest difference that so many blocks will show with 80 % chance, as a ratio above 1, by the noise seen so far. `None`
-    /// before there is any.
+    /// The smallest difference that so many blocks will show with 80 % chance, as a ratio above 1, by the noise seen so far; of questions that
+    /// have not the same share of the noise, by the noisiest. `None` before there is any.
     #[must_use]
     pub fn resolvable(run: &Run, metric: Metric, blocks: usize) -> Option<f64> {
         let plan = &run.head.plan;
         let criteria = criteria(plan, metric).ok()?;
-        let again = question::again(plan).filter(|_| plan.contrasts.is_empty());
-        let questions = again.into_iter().chain(question::asked(plan));
-        let variances: Vec<f64> = questions.filter_map(|question| question.paired(run, metric)?.variance()).collect();
+        let asked = question::asked(plan);
+        let reach = asked.iter().map(Question::reach).fold(0.0, f64::max);
+        let members = asked.len();
+        let of_two_cells = |question: Question<'_>| {
+            let reach = question.reach();
+            Some(question.paired(run, metric)?.variance()? / reach.powi(2))
+        };
+        let variances: Vec<f64> = question::again(plan).into_iter().chain(asked).filter_map(of_two_cells).collect();
         // The variances are alike unless a cell is near a cliff, which the mean of all then says.
-        let pooled = stats::summarize(&variances).ok()?.mean.sqrt();
-        stats::resolvable(pooled, blocks, &criteria)
+        let pooled = reach * stats::summarize(&variances).ok()?.mean.sqrt();
+        stats::resolvable(pooled, blocks, members, &criteria)
     }
 
     fn judged(&mut self, family: &[Paired<'_>], criteria: &Criteria) -> Vec<(String, Compared)> {
@@ -156,6 +161,7 @@ impl Verdicts {
 /// By what a plan's comparisons are judged.
 fn criteria(plan: &Plan, metric: Metric) -> Result<Criteria, StatsError> {
     let criteria = Criteria::new(metric.better(), plan.confidence, plan.margin)?;
+    let criteria = if question::again(plan).is_some() { criteria.beside_an_again_cell() } else { criteria };
     Ok(if plan.until_decided { criteria.looked_at(LOOKS.len()) } else { criteria })
 }
 

@@ -135,8 +135,25 @@ fn what_the_rest_can_show() {
     let noisy = run("aa = false", &[("a", &BASE), ("b", &[1030, 980, 1020, 1003, 969, 1019])]);
     let at =
         |blocks| Verdicts::resolvable(&noisy, Metric::Goodput, blocks).map(|ratio| (1000.0 * ratio).round() / 1000.0);
-    assert_eq!([at(2), at(6), at(24)], [None, Some(1.039), Some(1.016)]);
+    assert_eq!([at(2), at(6), at(24)], [None, Some(1.043), Some(1.018)]);
     assert_eq!(Verdicts::resolvable(&run("", &[("a", &[1000]), ("b", &[900])]), Metric::Goodput, 24), None);
+}
+
+/// What two factors do together has twice the noise of what each does, and three questions are a family.
+#[test]
+fn what_the_rest_can_show_of_unlike_questions() {
+    let factors = "[factors.x]\no = \"\"\np = \"Workers 2\"\n[factors.y]\nq = \"\"\nr = \"Workers 3\"\n";
+    let load = "[server]\nkind = \"embedded\"\n[load.l]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n";
+    let mut run = run("aa = false", &[]);
+    run.head.plan = parse(&format!("aa = false\n{factors}{load}"), Path::new("t.toml"), &Options::default()).unwrap().0;
+    for (at, cell) in run.head.plan.cells.clone().iter().enumerate() {
+        let good = |block| (10_000.0 * (1.0 + 0.02 * noise("z", block, 7 * at as u64))).round() as u64;
+        run.trials.extend((0..60).map(|block| trial(&cell.name, block, good(block))));
+    }
+    let found = Verdicts::resolvable(&run, Metric::Goodput, 24).unwrap().ln();
+    // An interaction has the standard deviation of all four cells, 2 sigma; z is that of 5 % over three.
+    let expected = 2.0 * 0.02 * (2.394 + 0.842) / 22.0_f64.sqrt();
+    assert!((found / expected - 1.0).abs() < 0.12, "{found}, not {expected}");
 }
 
 #[test]
