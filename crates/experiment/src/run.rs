@@ -216,7 +216,7 @@ fn trials(
 ) -> Result<RunEnd, ExperimentError> {
     let mut run = Run { head: head.clone(), trials: orders.earlier.clone() };
     let done = whole_blocks(&run);
-    // A block that was interrupted stays as it is and counts for nothing: its cells would be hours apart.
+    // A block that was interrupted is not filled up: its cells would be hours apart. What of it was measured together still counts.
     let begun = run.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let most = orders.plan.blocks;
     let missing = most.saturating_sub(done) as usize;
@@ -235,7 +235,8 @@ fn trials(
             store.save_trial(&head.id, &trial)?;
             on_event(Event::Ended { slot, trial: &trial });
             run.trials.push(trial);
-            if let Some(why) = hopeless(&run, &slot.cell) {
+            // What failed before the run was resumed may have been put right.
+            if let Some(why) = hopeless(&run.trials[orders.earlier.len()..], &slot.cell) {
                 return Ok(RunEnd::Failed(why));
             }
         }
@@ -269,9 +270,9 @@ fn whole_blocks(run: &Run) -> u32 {
 }
 
 /// A cell that failed so often that it will not get better by itself.
-fn hopeless(run: &Run, cell: &str) -> Option<String> {
+fn hopeless(trials: &[Trial], cell: &str) -> Option<String> {
     let invalid = |trial: &&Trial| trial.cell == cell && matches!(trial.outcome, Outcome::Invalid(_));
-    let failed = run.trials.iter().filter(invalid);
+    let failed = trials.iter().filter(invalid);
     let Outcome::Invalid(last) = &failed.clone().nth(INVALID_LIMIT - 1)?.outcome else { return None };
     Some(format!("cell `{cell}` failed {INVALID_LIMIT} times, last: {last}"))
 }
