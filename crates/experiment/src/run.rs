@@ -254,8 +254,8 @@ fn trials(
 pub fn is_unfinished(run: &Run) -> bool {
     let plan = &run.head.plan;
     let done = whole_blocks(run);
-    let decided = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_decided(plan);
-    done < plan.blocks && !(plan.until_decided && decided())
+    let settled = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_settled(plan);
+    done < plan.blocks && !(plan.until_decided && settled())
 }
 
 /// Blocks of which every trial was made.
@@ -277,7 +277,8 @@ fn hopeless(trials: &[Trial], cell: &str) -> Option<String> {
     Some(format!("cell `{cell}` failed {INVALID_LIMIT} times, last: {last}"))
 }
 
-/// Looks at a run that may end when it is decided, if so many blocks are a time to look; whether it is over.
+/// Looks at a run that may end when it is decided, if so many blocks are a time to look; whether it is over: every question has an answer,
+/// or can have none.
 fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool {
     let plan = &run.head.plan;
     if !plan.until_decided {
@@ -291,10 +292,11 @@ fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool 
     if !LOOKS.contains(&(blocks as usize)) {
         return false;
     }
-    let decided = Verdicts::of(run, Metric::Goodput).is_decided(plan);
-    let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !decided && *look > blocks);
-    on_event(Event::Looked { blocks, decided, next });
-    decided
+    let verdicts = Verdicts::of(run, Metric::Goodput);
+    let (decided, settled) = (verdicts.is_decided(plan), verdicts.is_settled(plan));
+    let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !settled && *look > blocks);
+    on_event(Event::Looked { blocks, decided, settled, next });
+    settled
 }
 
 /// How long blocks take, against the time there is.
