@@ -225,6 +225,20 @@ doubt-drift = Throughput was not steady in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: it changed by up to { $drift } % within the window. Warm up longer and measure longer, and look for what grows or fills meanwhile.
+doubt-foreign-requests = Somebody else used the server in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: it served { $served ->
+        [one] { $served } request
+       *[other] { $served } requests
+    } while webdyno sent { $ours }, so at least { $others } were others' (or its own to itself). Measure when nobody else uses it.
+doubt-foreign-connections = Somebody else used the server in { $trials ->
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: beside webdyno's { $ours ->
+        [one] connection
+       *[other] { $ours } connections
+    }, others had { $others } in use on average. Measure when nobody else uses it.
 doubt-few-waves = Few requests per connection in { $trials ->
         [0] this load
         [one] the only trial
@@ -899,6 +913,7 @@ check-page-static = It looks like a file.
 check-page-dynamic = It looks made by a program.
 check-page-encoding = It comes compressed ({ $encoding }).
 check-page-location = It points to { $location }, which is not followed.
+check-page-cookie = It sets a cookie, which each connection sends back from then on, as a browser does: a session for each connection.
 check-page-closes = The server closes the connection after each answer.
 check-takes = { $rate } good answers/s (95 % interval { $low } to { $high }) with { $connections } at once
 check-takes-once = { $rate } good answers/s with { $connections } at once; a single window, so nothing is known of its spread
@@ -924,6 +939,7 @@ step-memory = Lower { $name } from { $from } to { $to } ({ $place }): memory doe
 step-pool-memory = Lower { $name } of PHP-FPM from { $from } to { $to } ({ $place }): memory does not hold as many workers as are allowed, and a rush would make the machine swap or kill processes.
 step-host-disturbed = This machine swaps for somebody else: calm it, then check again.
 step-thrash = Memory is too small for what is worked on at once: lower { $name } (now { $from }, { $place }) until nothing is swapped, or give it more memory.
+step-memory-small = Memory is too small for what is worked on at once: let less be worked on at once, or give it more memory.
 step-keep-alive = Idle connections that clients keep open hold workers that others wait for. Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM. { $name } is { $from } ({ $place }).
 step-connections = Raise { $name } from { $from } to { $to } ({ $place }): nginx has no connection left for those who come and cuts them off.
 step-backlog = Raise { $name } from { $from } to { $to } ({ $place }; net.core.somaxconn must be as high): the queue at the door is full, and clients who find it so wait 1, 3, 7 seconds.
@@ -937,6 +953,7 @@ step-disk = The disk is what limits it: cache more, write less, or take a faster
 step-generator = The load generator was at its limit, not the server: run the load from another machine.
 step-cpu = The settings are right for this page: the CPU is what limits it. Make the page cheaper (cache, opcode cache), or give it more CPUs.
 step-limit-right = Leave { $name } at { $from } ({ $place }): all workers are busy, and so are the CPUs or the memory.
+step-limit-reached = Leave { $name } at { $from } ({ $place }): all workers are busy, and little of the CPUs is left for more.
 step-time = Nothing limited it yet when the time was over; give it more by --budget.
 step-ceiling = Nothing limited it at the most connections that a check opens: it waits for something else than CPU, memory and workers, such as a database.
 step-others = Other programs keep this machine busy, so what limits the server cannot be told: calm it, then check again.

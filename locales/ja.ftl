@@ -180,6 +180,8 @@ doubt-drift = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
     }、スループットが安定していません。測定時間内に最大 { $drift } % 変わりました。準備運転と測定時間を長くし、その間に増え続けるものやたまるものがないか調べてください。
+doubt-foreign-requests = { $trials } 試行中 { $n } 試行で、ほかの利用者がサーバーを使っていました。webdyno が { $ours } 件を送る間に、サーバーは { $served } 件を処理しています。少なくとも { $others } 件は webdyno 以外（またはサーバー自身）からのものです。ほかに利用者がいないときに測定してください。
+doubt-foreign-connections = { $trials } 試行中 { $n } 試行で、ほかの利用者がサーバーを使っていました。webdyno の { $ours } 接続のほかに、平均 { $others } 本の接続が使われています。ほかに利用者がいないときに測定してください。
 doubt-few-waves = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
@@ -769,6 +771,7 @@ check-page-static = 静的なファイルと見られる。
 check-page-dynamic = プログラムが作るページと見られる。
 check-page-encoding = 圧縮されている（{ $encoding }）。
 check-page-location = { $location } へのリダイレクト。追跡はしない。
+check-page-cookie = ページはクッキーを設定する。ブラウザーと同じく接続ごとに送り返すので、セッションは接続ごとに 1 つになる。
 check-page-closes = サーバーは応答のたびに接続を閉じる。
 check-takes = 同時 { $connections } 接続で毎秒 { $rate } の正常応答（95 % 区間 { $low } ～ { $high }）
 check-takes-once = 同時 { $connections } 接続で毎秒 { $rate } の正常応答。測定区間が 1 つなので、ばらつきは分からない
@@ -794,6 +797,7 @@ step-memory = { $name } を { $from } から { $to } に減らしてください
 step-pool-memory = PHP-FPM の { $name } を { $from } から { $to } に減らしてください（{ $place }）。許された数のワーカーはメモリーに収まらず、アクセスが集中するとスワップやプロセスの強制終了が起きます。
 step-host-disturbed = このマシンは別の用途でスワップしています。落ち着かせてから、もう一度検査してください。
 step-thrash = 同時に処理する量に対してメモリーが足りません。スワップしなくなるまで { $name }（現在 { $from }、{ $place }）を減らすか、メモリーを増やしてください。
+step-memory-small = 同時に処理する量に対してメモリーが足りません。同時に処理する量を減らすか、メモリーを増やしてください。
 step-keep-alive = クライアントが開いたままにしている接続がワーカーを占有し、ほかのリクエストが待たされています。KeepAlive Off か KeepAliveTimeout 1 にするか、event MPM を使ってください。現在の { $name } は { $from }（{ $place }）です。
 step-connections = { $name } を { $from } から { $to } に増やしてください（{ $place }）。nginx の接続枠が足りず、来た接続を切っています。
 step-backlog = { $name } を { $from } から { $to } に増やしてください（{ $place }。net.core.somaxconn も同じ値以上に）。accept 待ちが満杯で、あふれたクライアントは 1 秒、3 秒、7 秒と待たされます。
@@ -807,6 +811,7 @@ step-disk = ディスクが限界です。キャッシュを増やすか、書�
 step-generator = サーバーより先に負荷生成側が限界に達しました。別のマシンから負荷をかけてください。
 step-cpu = このページに対して設定は適切です。限界は CPU です。ページを軽くする（キャッシュ、オペコードキャッシュ）か、CPU を増やしてください。
 step-limit-right = { $name } は { $from } のままにしてください（{ $place }）。ワーカーはすべて使用中ですが、CPU かメモリーも使い切っています。
+step-limit-reached = { $name } は { $from } のままにしてください（{ $place }）。ワーカーはすべて使用中で、CPU の余裕もわずかです。
 step-time = 時間内には限界が見つかりませんでした。--budget で延ばしてください。
 step-ceiling = この検査の上限まで接続を増やしても限界が見つかりません。CPU、メモリー、ワーカー以外のもの（データベースなど）を待っています。
 step-others = ほかのプログラムがこのマシンを使い切っていて、サーバーの限界が分かりません。落ち着かせてから、もう一度検査してください。

@@ -127,10 +127,10 @@ pub fn run(
 /// # Errors
 /// When the machine refuses it to everybody.
 pub fn reserved_for_root(orders: &Orders) -> Result<Option<HostError>, HostError> {
-    let confined = orders.plan.confine.as_ref().map_or(Ok(()), |confine| host::hierarchies()?.allow(confine));
+    let confined = orders.plan.confine.as_ref().map_or(Ok(()), |confine| host::reach()?.hierarchies().allow(confine));
     let swap = || orders.make_swap.map_or(Ok(()), |_| host::may_make_swap());
     match confined.and_then(|()| swap()) {
-        Err(error @ HostError::NotRoot(_)) => Ok(Some(error)),
+        Err(error @ (HostError::NotRoot(_) | HostError::NotDelegated { .. })) => Ok(Some(error)),
         result => result.map(|()| None),
     }
 }

@@ -4,6 +4,7 @@
 //! another file takes its place, by one rename. Giving back is one rename the other way. Who changes the file meanwhile keeps the change.
 
 use crate::HostError;
+use crate::claim::claim;
 use crate::handle::Host;
 use crate::journal::{Head, Undo};
 use crate::undo::marker;
@@ -56,7 +57,7 @@ enum Now {
 }
 
 impl Borrowed {
-    /// Journals the file and links it. `contents` are all that it will get; `None` only for a file of the run's own name.
+    /// Keeps other runs from the file, journals and links it. `contents` are all that it will get; `None` only for a file of the run's own name.
     pub(crate) fn new(host: &Host, path: &Path, contents: Option<&[Vec<u8>]>) -> Result<Borrowed, HostError> {
         let path = match path.canonicalize() {
             Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
@@ -71,6 +72,10 @@ impl Borrowed {
         };
         if before.as_ref().is_some_and(|before| !before.is_file()) {
             return Err(HostError::io("replace", &path)(io::Error::other("it is no file")));
+        }
+        if contents.is_some() {
+            // Two runs would take each other's content for the file's own.
+            claim(host, &path)?;
         }
         let lent = Lent {
             // No program that reads all of a folder by an ending of names takes one of these two.
@@ -252,7 +257,7 @@ fn bears_the_name(path: &Path, head: &Head) -> Result<(), String> {
 }
 
 /// FNV-1a and the length: not against an adversary, but against having put something else there ourselves.
-fn mark(content: &[u8]) -> Mark {
+pub(crate) fn mark(content: &[u8]) -> Mark {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     (content.iter().fold(0xcbf2_9ce4_8422_2325, step), content.len() as u64)
 }

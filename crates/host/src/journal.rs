@@ -66,6 +66,9 @@ pub(crate) enum Undo {
         name: String,
         /// What it was.
         value: String,
+        /// What the run may set it to; another value is somebody else's. Empty when it is not known.
+        #[serde(default)]
+        ours: Vec<String>,
     },
     /// After files were given back, run a command that has somebody read them.
     Tell {
@@ -178,8 +181,12 @@ impl Journal {
                 continue;
             }
             let mut journal = Journal { path, file, replay: Replay::default() };
-            journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }))?;
-            return Ok(journal);
+            let head = journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }));
+            if head.is_err() {
+                // Nothing stands in it, and nobody will need it.
+                let _ = fs::remove_file(&journal.path);
+            }
+            return head.map(|()| journal);
         }
     }
 

@@ -74,9 +74,7 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         Undo::SwapOff { file } => {
             is_swapped_to(ours(file, head)?).then(|| format!("would take the swap file {} out of use", file.display()))
         }
-        Undo::Sysctl { name, value } => {
-            sysctl::is_changed(name, value).then(|| format!("would give back {name} = {value}"))
-        }
+        Undo::Sysctl { name, value, ours } => sysctl::foresee(name, value, ours),
     })
 }
 

@@ -3,11 +3,11 @@
 //! A journal is read by whoever comes after a crash, so it is not trusted with other people's things: files, folders and groups are
 //! removed only when their names begin with `webdyno-<run>-`, and processes are ended only when they are proved to be ours.
 
+use crate::call;
 use crate::claim;
 use crate::confine;
 use crate::files;
 use crate::journal::{Head, Journal, Undo, boot_id};
-use crate::launch::reset_signals;
 use crate::mounts;
 use crate::process::Members;
 use crate::service;
@@ -17,13 +17,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long the run and `restore` wait for each server that takes its time to die.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a command of the plan's may take: a little longer than systemd waits for a service by itself (90 s).
+const TELL: Duration = Duration::from_secs(100);
 
 /// What became of an attempt to undo a whole journal, one sentence each.
 #[derive(Debug, Default)]
@@ -90,24 +91,15 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::DisableMemory { parent } => confine::take_back(parent, "memory"),
         Undo::DisableController { parent, controller } => confine::take_back(parent, controller),
         Undo::SwapOff { file } => swap::off(ours(file, head)?),
-        Undo::Sysctl { name, value } => sysctl::give_back(name, value),
+        Undo::Sysctl { name, value, ours } => sysctl::give_back(name, value, ours),
     }
 }
 
 /// Runs a command of the plan's, which has somebody read again what was changed or given back.
 pub(crate) fn tell(command: &[String]) -> Result<Option<String>, String> {
     let [program, args @ ..] = command else { return Ok(None) };
-    let mut call = Command::new(program);
-    call.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    // SAFETY: between fork and exec only calls are made that are safe there: signal and sigprocmask.
-    unsafe {
-        call.pre_exec(|| {
-            reset_signals();
-            Ok(())
-        });
-    }
+    let ended = call::run(call::call(Path::new(program)).args(args), TELL)?;
     let words = command.join(" ");
-    let ended = call.status().map_err(|error| format!("cannot run `{words}`: {error}"))?;
     if ended.success() { Ok(Some(format!("ran `{words}`"))) } else { Err(format!("`{words}` ended with {ended}")) }
 }
 

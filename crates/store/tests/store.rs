@@ -112,6 +112,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         readings: Readings { rows, notes: vec!["no PSI".into()] },
         notes: vec!["waited 10 s for the host to calm down".into()],
         status: Vec::new(),
+        around: None,
         log_tail: "the end\n".into(),
     }
 }

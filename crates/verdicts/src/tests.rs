@@ -65,6 +65,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),
+        around: None,
         log_tail: String::new(),
     }
 }

@@ -170,6 +170,7 @@ impl Scene {
             readings,
             notes: vec![],
             status: self.told(&load),
+            around: None,
             log_tail: String::new(),
         };
         (self.head(), trial)
@@ -243,6 +244,7 @@ impl Scene {
                     page: None,
                     before: None,
                     after: vec![],
+                    work: vec![],
                     summit,
                     climb: vec![],
                 })

@@ -4,11 +4,12 @@
 //! started, changed or put back; nothing is judged but how far to go.
 
 mod climb;
-mod door;
+mod crew;
 mod pace;
 mod preflight;
 
 use crate::ExperimentError;
+use crate::door;
 use crate::post::{Post, one_at_a_time};
 use crate::resources;
 use crate::schedule::Slot;
@@ -16,7 +17,7 @@ use crate::single::{Loaded, empty, keep, local_port, no_answer};
 use climb::{Climb, Next, Step};
 use load::{Address, Control, Target, monotonic_ns};
 use model::Nanos;
-use model::check::{Check, Kind, Page, Running, Summit, WorkerMemory};
+use model::check::{Check, Kind, Page, PoolWork, Running, Summit, WorkerMemory};
 use model::load::{Failure, LoadResult};
 use model::plan::{Cell, LoadSpec, Plan, Role};
 use model::reading::{Column, Reading, Readings};
@@ -109,6 +110,8 @@ pub fn check(
     // Who keeps it from answering is there now.
     let before = if page.is_none() { port.and_then(door::before) } else { before };
     let page_ns = page.as_ref().map_or(0, |page| page.time_us * 1000);
+    // A page that opens a session for whoever brings none would leave one behind for each request.
+    let spec = LoadSpec { cookies: page.as_ref().is_some_and(|page| page.sets_cookie), ..spec };
     let mut checker = Checker {
         orders,
         ends_ns: began_ns + orders.budget_ns,
@@ -118,7 +121,7 @@ pub fn check(
         running: &running,
         climb: Climb::default(),
         trials: Vec::new(),
-        largest: door::Largest::new(),
+        crews: crew::Crews::new(),
     };
     let (summit, readings) =
         if page.is_some() { checker.measure(tell)? } else { (Summit::NoAnswer, Readings::default()) };
@@ -161,7 +164,7 @@ struct Checker<'a, 'b> {
     running: &'a Running,
     climb: Climb,
     trials: Vec<(Trial, u32)>,
-    largest: door::Largest,
+    crews: crew::Crews,
 }
 
 /// What is known when all is measured.
@@ -248,7 +251,7 @@ impl Checker<'_, '_> {
             interrupted: self.orders.interrupted,
         };
         let mut trial = empty(&slot);
-        let (measured, beside) = door::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
+        let (measured, beside) = crew::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
         let (load, stop) = measured?;
         sampler.collect();
         tell(&CheckEvent::Window { cell, connections, load: &load });
@@ -259,7 +262,7 @@ impl Checker<'_, '_> {
             self.climb.tell(Step { connections, goodput: load.goodput(), failed, starting });
         }
         trial.door = beside.door;
-        door::grow(&mut self.largest, beside.largest);
+        crew::grow(&mut self.crews, beside.crews);
         trial.load = Some(load);
         trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
         self.trials.push((trial, connections));
@@ -293,7 +296,7 @@ impl Checker<'_, '_> {
     fn held(&self) -> Vec<(String, WorkerMemory)> {
         let mut held = server::memory_of(self.running);
         for (pool, held) in &mut held {
-            held.largest = held.largest.max(self.largest.get(pool).copied().unwrap_or(0));
+            held.largest = held.largest.max(self.crews.get(pool).map_or(0, |crew| crew.largest));
         }
         held
     }
@@ -347,6 +350,9 @@ impl Checker<'_, '_> {
         };
         let climb = steps(&self.trials);
         let after = self.held();
+        let of_pools = self.crews.iter().filter(|(pool, _)| !pool.is_empty());
+        let work =
+            of_pools.map(|(pool, crew)| (pool.clone(), PoolWork { most: crew.most, ticks: crew.ticks })).collect();
         let plan = plan(&self.orders.head.plan, &self.spec, &self.trials);
         let mut trials: Vec<Trial> = self.trials.into_iter().map(|(trial, _)| trial).collect();
         if trials.is_empty() {
@@ -365,6 +371,7 @@ impl Checker<'_, '_> {
             page,
             before,
             after,
+            work,
             summit,
             climb,
         };

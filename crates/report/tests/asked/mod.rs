@@ -57,6 +57,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         readings: model::reading::Readings::default(),
         notes: vec![],
         status: Vec::new(),
+        around: None,
         log_tail: String::new(),
     }
 }

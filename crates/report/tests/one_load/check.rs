@@ -38,7 +38,7 @@ fn run() -> Run {
             load.connections = steps.iter().find(|(step, _)| *step == name).unwrap().1;
             load.ended_ns = load.started_ns + length * model::SECOND / 5;
             trial.cell = name.to_owned();
-            trial.door = Some(Door { others: 3, idle: 1, others_opened: 2, ticks: Some(400) });
+            trial.door = Some(Door { others: 3, idle: 1, others_opened: 2, ticks: Some(400), ..Door::default() });
             trial
         })
         .collect();
@@ -72,6 +72,7 @@ fn run() -> Run {
         }),
         before: Some(Door { others: 1, idle: 1, ..Door::default() }),
         after: vec![(String::new(), held)],
+        work: vec![],
         summit: Summit::Memory,
         climb: vec![("c1".into(), 1), ("c2".into(), 2), ("c4".into(), 4), ("c8".into(), 8)],
     }));

@@ -35,6 +35,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),
+        around: None,
         log_tail: String::new(),
     };
     Run { head, trials: vec![trial] }

@@ -6,10 +6,14 @@ mod clock;
 mod confinement;
 mod container;
 mod dstat;
+mod in_place;
+mod killed;
+mod limits;
 mod reboot;
 mod storm;
 mod table;
 mod unit;
+mod user;
 
 use super::guest::{Guest, Said};
 use super::machine::{Engine, Machine};
@@ -52,13 +56,15 @@ struct Check {
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
 }
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 8] = [
     Check { name: "storm", run: storm::run },
     Check { name: "confinement", run: confinement::run },
+    Check { name: "user", run: user::run },
     Check { name: "reboot", run: reboot::run },
     Check { name: "unit", run: unit::run },
     Check { name: "clock", run: clock::run },
     Check { name: "container", run: container::run },
+    Check { name: "in-place", run: in_place::run },
 ];
 
 /// The names of all checks.
@@ -174,6 +180,11 @@ mod tests {
     }
 
     #[test]
+    fn long_check_vm_user() {
+        check("user");
+    }
+
+    #[test]
     fn long_check_vm_reboot() {
         check("reboot");
     }
@@ -191,5 +202,10 @@ mod tests {
     #[test]
     fn long_check_vm_container() {
         check("container");
+    }
+
+    #[test]
+    fn long_check_vm_in_place() {
+        check("in-place");
     }
 }

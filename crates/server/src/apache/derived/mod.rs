@@ -5,6 +5,7 @@ mod rewrite;
 use super::SERVER;
 use super::check::{Test, check, complaint_of};
 use super::crew::Muster;
+use super::in_place::Watch;
 use super::instance::{complaints, no_settings, port_in_use};
 use super::keeping::worth_keeping;
 use super::machine::Machine;
@@ -27,6 +28,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// What part of the environment names places of the machine's own server.
@@ -38,11 +40,13 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// Controls private instances derived from the machine's configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct DerivedControl {
-    pub(crate) spec: Apache,
-    pub(crate) existing: Existing,
-    pub(crate) plan: PathBuf,
+    spec: Apache,
+    existing: Existing,
+    plan: PathBuf,
+    /// The configuration that the first of them was derived from: all others are to be of the same.
+    watch: Mutex<Option<Watch>>,
 }
 
 /// Everything that does not change with the ports.
@@ -78,8 +82,26 @@ impl Control for DerivedControl {
 }
 
 impl DerivedControl {
+    pub(crate) fn new(spec: &Apache, existing: &Existing, plan: &Path) -> DerivedControl {
+        let (spec, existing) = (spec.clone(), existing.clone());
+        DerivedControl { spec, existing, plan: plan.to_owned(), watch: Mutex::new(None) }
+    }
+
+    /// An error when the machine's configuration is no longer that of the instances before.
+    fn unchanged(&self, machine: &Machine) -> Result<(), ServerError> {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        match watch.as_ref() {
+            Some(watch) => watch.check(),
+            None => {
+                *watch = Some(Watch::begin(machine, Path::new(""))?);
+                Ok(())
+            }
+        }
+    }
+
     fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let machine = Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("from"))?;
+        self.unchanged(&machine)?;
         let doors = doors(&machine.lines);
         let door = chosen(&doors, self.existing.port).ok_or_else(|| {
             let ports: Vec<String> =

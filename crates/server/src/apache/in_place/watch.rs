@@ -15,7 +15,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Remembers the files as they are now, all but the one of ours.
-    pub(super) fn begin(machine: &Machine, own: &Path) -> Result<Watch, ServerError> {
+    pub(crate) fn begin(machine: &Machine, own: &Path) -> Result<Watch, ServerError> {
         let content =
             |file: PathBuf| fs::read(&file).map(|bytes| (file.clone(), bytes)).map_err(ServerError::io("read", &file));
         let files =
