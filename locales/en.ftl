@@ -70,6 +70,10 @@ judged-decided = Everything was decided after { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
     }.
+judged-settled = After { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    } nothing more could be decided: what is open has trials without a single good answer.
 judged-early = After { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks

@@ -60,6 +60,7 @@ noise-of-restarts = ばらつきを減らすにはブロックを増やします
 judged-together = { $n } 個の区間は、全部まとめて { $confidence } % の信頼度で成り立ちます。そのため一つだけのときより広く、差はHolmの方法で判定しています。
 judged-looks = 全部決着したところで終わる測定で、途中で { $looks } 回まで判定できます。区間と判定は、全回を通して { $confidence } % の信頼度で成り立ちます。
 judged-decided = { $blocks } ブロックで全部決着しました。
+judged-settled = { $blocks } ブロックで終わりました。決着していない比較には、正常な応答が一つもない試行があり、これ以上は決着しません。
 judged-early = { $blocks } ブロックで時間がなくなり、まだ決着していない比較があります。
 judged-undecided = 上限の { $blocks } ブロックでも、まだ決着していない比較があります。
 
