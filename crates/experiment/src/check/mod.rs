@@ -7,6 +7,8 @@ mod climb;
 mod crew;
 mod pace;
 mod preflight;
+mod room;
+mod whole;
 
 use crate::ExperimentError;
 use crate::door;
@@ -17,17 +19,18 @@ use crate::single::{Loaded, empty, keep, local_port, no_answer};
 use climb::{Climb, Next, Step};
 use load::{Address, Control, Target, monotonic_ns};
 use model::Nanos;
-use model::check::{Check, Kind, Page, PoolWork, Running, Summit, WorkerMemory};
+use model::check::{Page, Running, Summit};
 use model::load::{Failure, LoadResult};
-use model::plan::{Cell, LoadSpec, Plan, Role};
+use model::plan::LoadSpec;
 use model::reading::{Column, Reading, Readings};
-use model::run::{Run, RunEnd, RunHead};
-use model::trial::{EffectiveSettings, Outcome, Preflight, Stop, Trial};
+use model::run::RunHead;
+use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use pace::{HOLDS, LEAST_HOLDS, Lengths};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
+use whole::Facts;
 
 /// The cell that the answer rests on.
 pub const HOLD: &str = "hold";
@@ -37,10 +40,6 @@ pub const TOP: &str = "top";
 const LOOKS: u64 = 5;
 /// The longest that a request may take.
 const PATIENCE: Nanos = 10 * model::SECOND;
-/// Part of the memory that a climb leaves alone.
-const SPARE: f64 = 0.1;
-/// Idle processes that prefork keeps by default.
-const SPARE_SERVERS: u64 = 10;
 
 /// A check to be carried out.
 #[derive(Debug)]
@@ -167,16 +166,6 @@ struct Checker<'a, 'b> {
     crews: crew::Crews,
 }
 
-/// What is known when all is measured.
-struct Facts {
-    summit: Summit,
-    page: Option<Page>,
-    before: Option<model::check::Door>,
-    preflight: Preflight,
-    readings: Readings,
-    notes: Vec<String>,
-}
-
 impl Checker<'_, '_> {
     /// The climb, and the windows after it.
     fn measure(&mut self, tell: &mut dyn FnMut(&CheckEvent<'_>)) -> Result<(Summit, Readings), ExperimentError> {
@@ -285,43 +274,6 @@ impl Checker<'_, '_> {
         Slot { number: self.trials.len(), block, position: 0, cell: cell.to_owned() }
     }
 
-    /// Whether memory holds what so many connections could bring about, with some to spare; yes when nothing is known.
-    fn fits(&self, connections: u32, latest: Option<&Reading>) -> bool {
-        let Some((free, whole)) = latest.and_then(|reading| room(self.running, reading)) else { return true };
-        let more: u64 = self.held().iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
-        more as f64 <= free - whole * SPARE
-    }
-
-    /// What workers hold now, and the most that one of them held at work.
-    fn held(&self) -> Vec<(String, WorkerMemory)> {
-        let mut held = server::memory_of(self.running);
-        for (pool, held) in &mut held {
-            held.largest = held.largest.max(self.crews.get(pool).map_or(0, |crew| crew.largest));
-        }
-        held
-    }
-
-    /// Bytes that workers could take beyond what they have when so many connections are served.
-    fn more(&self, pool: &str, held: &WorkerMemory, connections: u32) -> u64 {
-        let cpus = u64::from(self.orders.head.host.cpus);
-        let of_pool = self.running.pools.iter().find(|known| known.name == pool && !pool.is_empty());
-        let limit = match of_pool {
-            Some(pool) => pool.limit(),
-            None => self.running.limit(cpus),
-        };
-        let limit = limit.map_or(u64::MAX, |limit| limit.value);
-        let workers = match (of_pool, self.running.kind) {
-            (Some(_), _) => u64::from(connections).min(limit),
-            (None, Kind::ApachePrefork) => (u64::from(connections) + SPARE_SERVERS).min(limit),
-            (None, Kind::ApacheEvent | Kind::ApacheWorker) => {
-                u64::from(connections).min(limit).div_ceil(self.running.threads_per_child()) + 1
-            }
-            // Their number is fixed.
-            (None, Kind::Apache | Kind::Nginx | Kind::Other) => held.workers,
-        };
-        (workers * held.largest).saturating_sub(held.total)
-    }
-
     fn watch(&self) -> Watch {
         let group = self.running.group.as_ref().map_or_else(GroupDirs::default, |group| {
             let directory = Some(group.directory.clone());
@@ -338,86 +290,6 @@ impl Checker<'_, '_> {
             ..Watch::default()
         }
     }
-
-    /// All of it as a run.
-    fn run(self, facts: Facts) -> Run {
-        let Facts { summit, page, before, preflight, readings, notes } = facts;
-        let cpus = u64::from(self.orders.head.host.cpus);
-        let settings = EffectiveSettings {
-            server: self.running.server.clone().unwrap_or_default(),
-            values: self.running.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect(),
-            worker_limit: self.running.limit(cpus).filter(|_| self.running.kind.is_apache()).map(|limit| limit.value),
-        };
-        let climb = steps(&self.trials);
-        let after = self.held();
-        let of_pools = self.crews.iter().filter(|(pool, _)| !pool.is_empty());
-        let work =
-            of_pools.map(|(pool, crew)| (pool.clone(), PoolWork { most: crew.most, ticks: crew.ticks })).collect();
-        let plan = plan(&self.orders.head.plan, &self.spec, &self.trials);
-        let mut trials: Vec<Trial> = self.trials.into_iter().map(|(trial, _)| trial).collect();
-        if trials.is_empty() {
-            let slot = Slot { number: 0, block: 0, position: 0, cell: HOLD.to_owned() };
-            trials.push(empty(&slot));
-        }
-        for trial in &mut trials {
-            trial.settings = settings.clone();
-            trial.readings = around(&readings, trial.load.as_ref());
-        }
-        trials[0].preflight = Some(preflight);
-        trials[0].notes = notes;
-        let check = Check {
-            budget_ns: self.orders.budget_ns,
-            running: self.running.clone(),
-            page,
-            before,
-            after,
-            work,
-            summit,
-            climb,
-        };
-        let end = if summit == Summit::Interrupted { RunEnd::Interrupted } else { RunEnd::Complete };
-        Run { head: RunHead { plan, end, check: Some(Box::new(check)), ..self.orders.head.clone() }, trials }
-    }
-}
-
-/// The cells of the climb with their connections, each once.
-fn steps(trials: &[(Trial, u32)]) -> Vec<(String, u32)> {
-    let mut steps: Vec<(String, u32)> = Vec::new();
-    for (trial, connections) in trials.iter().filter(|(trial, _)| trial.cell != HOLD && trial.cell != TOP) {
-        if !steps.iter().any(|(name, _)| *name == trial.cell) {
-            steps.push((trial.cell.clone(), *connections));
-        }
-    }
-    steps
-}
-
-/// A cell for each that was measured; the one that the answer rests on is there in any case.
-fn plan(planned: &Plan, spec: &LoadSpec, trials: &[(Trial, u32)]) -> Plan {
-    let mut cells: Vec<(&str, u32)> = vec![(HOLD, 1)];
-    for (trial, connections) in trials {
-        match cells.iter_mut().find(|(name, _)| *name == trial.cell) {
-            Some((_, known)) => *known = *connections,
-            None => cells.push((&trial.cell, *connections)),
-        }
-    }
-    let variant = planned.variants[0].name.clone();
-    let load = |&(name, connections): &(&str, u32)| LoadSpec { name: name.to_owned(), connections, ..spec.clone() };
-    let cell = |&(name, _): &(&str, u32)| Cell {
-        name: name.to_owned(),
-        variant: variant.clone(),
-        load: name.to_owned(),
-        role: if name == HOLD { Role::Baseline } else { Role::Candidate },
-    };
-    Plan { loads: cells.iter().map(load).collect(), cells: cells.iter().map(cell).collect(), ..planned.clone() }
-}
-
-/// The readings of a window, and a few around it.
-fn around(all: &Readings, load: Option<&LoadResult>) -> Readings {
-    let Some(load) = load else { return Readings { rows: Vec::new(), notes: all.notes.clone() } };
-    let first = all.rows.partition_point(|row| row.at_ns < load.started_ns).saturating_sub(2);
-    let last = all.rows.partition_point(|row| row.at_ns <= load.ended_ns) + 1;
-    let rows = all.rows[first..last.min(all.rows.len())].to_vec();
-    Readings { rows, notes: all.notes.clone() }
 }
 
 /// Whether workers were started while connections waited.
@@ -426,14 +298,4 @@ fn is_starting(rows: &[Reading]) -> bool {
     let grew = workers(rows.last()) > workers(rows.first());
     let queues = rows.iter().filter_map(|row| row.get(Column::AcceptQueue));
     grew && queues.max().is_some_and(|most| most > 0)
-}
-
-/// Bytes that are left, and of how many: the group's, else the host's.
-fn room(running: &Running, reading: &Reading) -> Option<(f64, f64)> {
-    if let Some(group) = &running.group {
-        let used = reading.get(Column::GroupAnon).or(group.used)?;
-        return Some((group.limit.saturating_sub(used) as f64, group.limit as f64));
-    }
-    let kib = |column| Some(reading.get(column)? as f64 * 1024.0);
-    Some((kib(Column::MemAvailable)?, kib(Column::MemTotal)?))
 }

@@ -41,7 +41,8 @@ limit = "0s"
 "#;
 
 /// The run; its folder lies where neither the service's own /tmp nor a boot hides it.
-const RUN: &str = "env TMPDIR=/var/lib OURS/webdyno run --plain --i-operate /etc/apache2/apache2.conf /root/in-place.toml";
+const RUN: &str =
+    "env TMPDIR=/var/lib OURS/webdyno run --plain --i-operate /etc/apache2/apache2.conf /root/in-place.toml";
 
 /// Waits until the server has been changed: until the second trial after the rehearsal of all variants has begun.
 const CHANGED: &str = "\
