@@ -12,21 +12,23 @@ mod whole;
 
 use crate::ExperimentError;
 use crate::door;
+use crate::guard::Watchdog;
 use crate::post::{Post, one_at_a_time};
 use crate::resources;
 use crate::schedule::Slot;
 use crate::single::{Loaded, empty, keep, local_port, no_answer};
-use climb::{Climb, Next, Step};
+use climb::{Climb, Next, ROUNDS, ROUNDS_HELD, Step};
 use load::{Address, Control, Target, monotonic_ns};
 use model::Nanos;
 use model::check::{Page, Running, Summit};
 use model::load::{Failure, LoadResult};
-use model::plan::LoadSpec;
+use model::plan::{Guards, LoadSpec};
 use model::reading::{Column, Reading, Readings};
 use model::run::RunHead;
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
-use pace::{HOLDS, LEAST_HOLDS, Lengths};
+use pace::{HOLDS, Lengths};
+use room::Memory;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
@@ -121,6 +123,9 @@ pub fn check(
         climb: Climb::default(),
         trials: Vec::new(),
         crews: crew::Crews::new(),
+        // The budget is the limit of time here.
+        dog: Watchdog::new(Guards { time_ns: orders.budget_ns, ..orders.head.plan.guards }, began_ns),
+        memory: Memory::default(),
     };
     let (summit, readings) =
         if page.is_some() { checker.measure(tell)? } else { (Summit::NoAnswer, Readings::default()) };
@@ -164,6 +169,18 @@ struct Checker<'a, 'b> {
     climb: Climb,
     trials: Vec<(Trial, u32)>,
     crews: crew::Crews,
+    /// One for all windows: each alone is too short for most of what it watches for.
+    dog: Watchdog,
+    memory: Memory,
+}
+
+/// What is measured next.
+struct Window<'w> {
+    cell: &'w str,
+    connections: u32,
+    length_ns: Nanos,
+    /// Time that must be left when it is over.
+    then_ns: Nanos,
 }
 
 impl Checker<'_, '_> {
@@ -176,6 +193,7 @@ impl Checker<'_, '_> {
     }
 
     fn windows(&mut self, sampler: &Sampler, tell: &mut dyn FnMut(&CheckEvent<'_>)) -> Result<Summit, ExperimentError> {
+        self.memory.begin(self.running, sampler.latest().as_ref());
         let summit = loop {
             let connections = match self.climb.ask() {
                 Next::Done(summit) => break summit,
@@ -184,14 +202,18 @@ impl Checker<'_, '_> {
             if is_set(self.orders.interrupted) {
                 break Summit::Interrupted;
             }
+            // Long enough for each to be answered, however many have to share the server.
+            let length_ns = self.lengths.climb.max(self.climb.time_for(connections, ROUNDS));
             // The first step is made in any case.
-            if connections > 1 && monotonic_ns() + self.lengths.climb + self.lengths.after() > self.ends_ns {
+            if connections > 1 && monotonic_ns() + length_ns + self.lengths.after() > self.ends_ns {
                 break Summit::Time;
             }
             if !self.fits(connections, sampler.latest().as_ref()) {
                 break Summit::Memory;
             }
-            let stop = self.window(&format!("c{connections}"), connections, self.lengths.climb, sampler, tell)?;
+            let window =
+                Window { cell: &format!("c{connections}"), connections, length_ns, then_ns: self.lengths.after() };
+            let stop = self.window(&window, sampler, tell)?;
             match stop {
                 Some(Stop::Interrupted) => break Summit::Interrupted,
                 Some(_) => break Summit::Guard,
@@ -202,18 +224,21 @@ impl Checker<'_, '_> {
             return Ok(summit);
         }
         let Some(enough) = self.climb.enough() else { return Ok(summit) };
-        let top = self.climb.highest().filter(|&top| top > enough);
-        let windows = (0..HOLDS).map(|_| (HOLD, enough)).chain(top.map(|top| (TOP, top)));
-        for (cell, connections) in windows {
-            // However long a page takes, two windows are needed for an interval, and no promise is broken for a third.
-            let held = self.trials.iter().filter(|(trial, _)| trial.cell == HOLD).count() as u64;
-            if is_set(self.orders.interrupted)
-                || (held >= u64::from(LEAST_HOLDS) && monotonic_ns() + self.lengths.hold > self.ends_ns)
-            {
+        // What the climb ran from nobody goes back to.
+        let calm = matches!(summit, Summit::Plateau | Summit::Ceiling | Summit::Time);
+        let top = self.climb.highest().filter(|&top| calm && top > enough);
+        let each_ns = self.ends_ns.saturating_sub(monotonic_ns()) / u64::from(HOLDS + 1);
+        for (cell, connections) in (0..HOLDS).map(|_| (HOLD, enough)).chain(top.map(|top| (TOP, top))) {
+            let length_ns = self.climb.time_for(connections, ROUNDS_HELD).min(each_ns).max(self.lengths.hold);
+            // However long a page takes, there is an answer; no promise is broken for more.
+            let held = self.trials.iter().any(|(trial, _)| trial.cell == HOLD);
+            if is_set(self.orders.interrupted) || (held && monotonic_ns() + length_ns > self.ends_ns) {
                 break;
             }
-            if self.window(cell, connections, self.lengths.hold, sampler, tell)?.is_some() {
-                break;
+            match self.window(&Window { cell, connections, length_ns, then_ns: 0 }, sampler, tell)? {
+                Some(Stop::Interrupted) => break,
+                Some(_) => return Ok(Summit::Guard),
+                None => {}
             }
         }
         Ok(if is_set(self.orders.interrupted) { Summit::Interrupted } else { summit })
@@ -222,13 +247,11 @@ impl Checker<'_, '_> {
     /// One window; why a guard stopped it, if one did.
     fn window(
         &mut self,
-        cell: &str,
-        connections: u32,
-        length_ns: Nanos,
+        &Window { cell, connections, length_ns, then_ns }: &Window<'_>,
         sampler: &Sampler,
         tell: &mut dyn FnMut(&CheckEvent<'_>),
     ) -> Result<Option<Stop>, ExperimentError> {
-        self.settle();
+        self.settle(length_ns + then_ns);
         let slot = self.slot(cell);
         let spec = LoadSpec { connections, requests: None, duration_ns: Some(length_ns), ..self.spec.clone() };
         let post = Post {
@@ -240,15 +263,18 @@ impl Checker<'_, '_> {
             interrupted: self.orders.interrupted,
         };
         let mut trial = empty(&slot);
-        let (measured, beside) = crew::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
-        let (load, stop) = measured?;
+        let dog = &mut self.dog;
+        let (measured, beside) =
+            crew::beside(self.port, self.running, || post.guarded(dog, &spec, &|| (), &mut |_, _| {}));
+        let (load, stop, _) = measured?;
+        // A guard that tripped when the window ended anyway has the last word as well: the next one would be worse.
+        let stop = stop.or_else(|| self.dog.tripped());
         sampler.collect();
         tell(&CheckEvent::Window { cell, connections, load: &load });
+        let rows = sampler.rows_after(load.started_ns);
+        self.memory.saw(connections, self.running, &rows);
         if cell != HOLD && cell != TOP {
-            let ended = load.counts.good + load.counts.failures();
-            let failed = if ended == 0 { 0.0 } else { load.counts.failures() as f64 / ended as f64 };
-            let starting = is_starting(&sampler.rows_after(load.started_ns));
-            self.climb.tell(Step { connections, goodput: load.goodput(), failed, starting });
+            self.climb.tell(Step::of(&load, is_starting(&rows)));
         }
         trial.door = beside.door;
         crew::grow(&mut self.crews, beside.crews);
@@ -258,10 +284,12 @@ impl Checker<'_, '_> {
         Ok(stop)
     }
 
-    /// One request, answered or not: what the last window left in the server's queues is not the next one's affair.
-    fn settle(&self) {
-        if !self.trials.is_empty() {
-            let timeout_ns = self.spec.timeout_ns.min(self.orders.budget_ns / 8);
+    /// One request, answered or not: what the last window left in the server's queues is not the next one's affair. It takes no time that
+    /// what follows needs.
+    fn settle(&self, following_ns: Nanos) {
+        let left_ns = self.ends_ns.saturating_sub(monotonic_ns() + following_ns);
+        let timeout_ns = self.spec.timeout_ns.min(self.orders.budget_ns / 8).min(left_ns);
+        if !self.trials.is_empty() && timeout_ns > 0 {
             let one = LoadSpec { timeout_ns, ..one_at_a_time(&self.spec, 1) };
             // Whether it was answered the window itself will tell.
             let _ = load::records(&one, self.orders.target, &self.orders.head.load_cpus, self.orders.interrupted);
