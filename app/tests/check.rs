@@ -36,6 +36,8 @@ struct Case {
 const PREFORK: &[&str] = &["apache2", "mod_php"];
 const EVENT: &[&str] = &["apache2", "php-fpm"];
 const NGINX: &[&str] = &["nginx"];
+const CGI: &str = "StartServers 20\nLoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\n\
+                   <Location /memory.cgi>\n Options +ExecCGI\n SetHandler cgi-script\n</Location>\n";
 const MAX: Option<&str> = Some("MaxRequestWorkers");
 
 const CASES: &[Case] = &[
@@ -77,6 +79,17 @@ const CASES: &[Case] = &[
         held: 0,
         fault: Some("step-memory"),
         directive: MAX,
+        for_users: true,
+    },
+    Case {
+        name: "prefork, a program of 20 MB for each request in 300 MB",
+        needs: PREFORK,
+        start: || Some(Running::prefork(CGI, Some(Group::new()?))),
+        page: "memory.cgi",
+        held: 0,
+        // That nothing was killed is what counts: the group would hold some ten of them.
+        fault: None,
+        directive: None,
         for_users: true,
     },
     Case {
@@ -270,6 +283,7 @@ cases! {
     prefork_that_may_do_too_little Root "prefork, limit too low";
     prefork_that_may_do_too_little_seen_by_a_user Nobody "prefork, limit too low";
     prefork_that_may_do_too_much Root "prefork, limit too high for 300 MB";
+    prefork_with_programs_that_memory_does_not_hold Root "prefork, a program of 20 MB for each request in 300 MB";
     prefork_with_held_connections Root "prefork, connections held";
     prefork_with_all_workers_held Root "prefork, all workers held";
     prefork_with_a_full_queue Root "prefork, full accept queue";
