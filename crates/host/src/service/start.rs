@@ -4,7 +4,7 @@ use super::systemctl;
 use crate::call::{Ear, call, run};
 use crate::mounts::{Mount, mounts};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ pub(super) fn of(pid: u32, program: &Path) -> Result<Start, String> {
         // To a folder or a path of searches that is not known any more. It is the same program: the process was told by it.
         words[0] = program.into();
     }
-    let env: Vec<(OsString, OsString)> = pieces(proc("environ")).into_iter().filter_map(pair).collect();
+    let env: Vec<(OsString, OsString)> = pieces(proc("environ")).iter().filter_map(|piece| pair(piece)).collect();
     let dir = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
     let text = |name: &str| String::from_utf8_lossy(&proc(name)).into_owned();
     let files = text("limits").lines().find_map(|line| {
@@ -150,7 +150,7 @@ pub(super) fn no_limit(unit: &str) -> [&str; 2] {
 }
 
 /// `NAME=value`.
-fn pair(piece: OsString) -> Option<(OsString, OsString)> {
+fn pair(piece: &OsStr) -> Option<(OsString, OsString)> {
     let bytes = piece.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;
     Some((OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(bytes[at + 1..].to_vec())))
