@@ -58,7 +58,8 @@ compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
 noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
-noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of the other { $restart } %.
+noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance at most { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of it.
+noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance may come with single requests; windows of less than five seconds do not tell more.
 noise-of-requests = More requests in a window would lessen it most: longer windows.
 noise-of-windows = Longer windows would lessen it most.
 noise-of-either = Longer windows would tell whether they lessen it; more blocks always do.
@@ -69,6 +70,10 @@ judged-decided = Everything was decided after { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
     }.
+judged-settled = After { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    } nothing more could be decided: what is open has trials without a single good answer.
 judged-early = After { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
@@ -908,6 +913,7 @@ check-page-static = It looks like a file.
 check-page-dynamic = It looks made by a program.
 check-page-encoding = It comes compressed ({ $encoding }).
 check-page-location = It points to { $location }, which is not followed.
+check-page-cookie = It sets a cookie, which each connection sends back from then on, as a browser does: a session for each connection.
 check-page-closes = The server closes the connection after each answer.
 check-takes = { $rate } good answers/s (95 % interval { $low } to { $high }) with { $connections } at once
 check-takes-once = { $rate } good answers/s with { $connections } at once; a single window, so nothing is known of its spread
@@ -933,6 +939,7 @@ step-memory = Lower { $name } from { $from } to { $to } ({ $place }): memory doe
 step-pool-memory = Lower { $name } of PHP-FPM from { $from } to { $to } ({ $place }): memory does not hold as many workers as are allowed, and a rush would make the machine swap or kill processes.
 step-host-disturbed = This machine swaps for somebody else: calm it, then check again.
 step-thrash = Memory is too small for what is worked on at once: lower { $name } (now { $from }, { $place }) until nothing is swapped, or give it more memory.
+step-memory-small = Memory is too small for what is worked on at once: let less be worked on at once, or give it more memory.
 step-keep-alive = Idle connections that clients keep open hold workers that others wait for. Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM. { $name } is { $from } ({ $place }).
 step-connections = Raise { $name } from { $from } to { $to } ({ $place }): nginx has no connection left for those who come and cuts them off.
 step-backlog = Raise { $name } from { $from } to { $to } ({ $place }; net.core.somaxconn must be as high): the queue at the door is full, and clients who find it so wait 1, 3, 7 seconds.
@@ -946,6 +953,7 @@ step-disk = The disk is what limits it: cache more, write less, or take a faster
 step-generator = The load generator was at its limit, not the server: run the load from another machine.
 step-cpu = The settings are right for this page: the CPU is what limits it. Make the page cheaper (cache, opcode cache), or give it more CPUs.
 step-limit-right = Leave { $name } at { $from } ({ $place }): all workers are busy, and so are the CPUs or the memory.
+step-limit-reached = Leave { $name } at { $from } ({ $place }): all workers are busy, and little of the CPUs is left for more.
 step-time = Nothing limited it yet when the time was over; give it more by --budget.
 step-ceiling = Nothing limited it at the most connections that a check opens: it waits for something else than CPU, memory and workers, such as a database.
 step-others = Other programs keep this machine busy, so what limits the server cannot be told: calm it, then check again.

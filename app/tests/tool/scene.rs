@@ -90,7 +90,9 @@ impl Scene {
     /// What keeps other runs from its server.
     pub(crate) fn claims(&self) -> Vec<PathBuf> {
         let ids = self.tool.run_ids();
-        let claims = fs::read_dir("/run").into_iter().flatten().flatten();
+        // The second where the first is no memory.
+        let claims =
+            ["/run", "/dev/shm"].into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let claims = claims.filter(|entry| entry.file_name().to_string_lossy().starts_with("webdyno-in-place-"));
         let of_this = |path: &PathBuf| {
             let text = fs::read_to_string(path).unwrap_or_default();

@@ -127,10 +127,10 @@ pub fn run(
 /// # Errors
 /// When the machine refuses it to everybody.
 pub fn reserved_for_root(orders: &Orders) -> Result<Option<HostError>, HostError> {
-    let confined = orders.plan.confine.as_ref().map_or(Ok(()), |confine| host::hierarchies()?.allow(confine));
+    let confined = orders.plan.confine.as_ref().map_or(Ok(()), |confine| host::reach()?.hierarchies().allow(confine));
     let swap = || orders.make_swap.map_or(Ok(()), |_| host::may_make_swap());
     match confined.and_then(|()| swap()) {
-        Err(error @ HostError::NotRoot(_)) => Ok(Some(error)),
+        Err(error @ (HostError::NotRoot(_) | HostError::NotDelegated { .. })) => Ok(Some(error)),
         result => result.map(|()| None),
     }
 }
@@ -216,7 +216,7 @@ fn trials(
 ) -> Result<RunEnd, ExperimentError> {
     let mut run = Run { head: head.clone(), trials: orders.earlier.clone() };
     let done = whole_blocks(&run);
-    // A block that was interrupted stays as it is and counts for nothing: its cells would be hours apart.
+    // A block that was interrupted is not filled up: its cells would be hours apart. What of it was measured together still counts.
     let begun = run.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let most = orders.plan.blocks;
     let missing = most.saturating_sub(done) as usize;
@@ -235,7 +235,8 @@ fn trials(
             store.save_trial(&head.id, &trial)?;
             on_event(Event::Ended { slot, trial: &trial });
             run.trials.push(trial);
-            if let Some(why) = hopeless(&run, &slot.cell) {
+            // What failed before the run was resumed may have been put right.
+            if let Some(why) = hopeless(&run.trials[orders.earlier.len()..], &slot.cell) {
                 return Ok(RunEnd::Failed(why));
             }
         }
@@ -253,8 +254,8 @@ fn trials(
 pub fn is_unfinished(run: &Run) -> bool {
     let plan = &run.head.plan;
     let done = whole_blocks(run);
-    let decided = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_decided(plan);
-    done < plan.blocks && !(plan.until_decided && decided())
+    let settled = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_settled(plan);
+    done < plan.blocks && !(plan.until_decided && settled())
 }
 
 /// Blocks of which every trial was made.
@@ -269,14 +270,15 @@ fn whole_blocks(run: &Run) -> u32 {
 }
 
 /// A cell that failed so often that it will not get better by itself.
-fn hopeless(run: &Run, cell: &str) -> Option<String> {
+fn hopeless(trials: &[Trial], cell: &str) -> Option<String> {
     let invalid = |trial: &&Trial| trial.cell == cell && matches!(trial.outcome, Outcome::Invalid(_));
-    let failed = run.trials.iter().filter(invalid);
+    let failed = trials.iter().filter(invalid);
     let Outcome::Invalid(last) = &failed.clone().nth(INVALID_LIMIT - 1)?.outcome else { return None };
     Some(format!("cell `{cell}` failed {INVALID_LIMIT} times, last: {last}"))
 }
 
-/// Looks at a run that may end when it is decided, if so many blocks are a time to look; whether it is over.
+/// Looks at a run that may end when it is decided, if so many blocks are a time to look; whether it is over: every question has an answer,
+/// or can have none.
 fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool {
     let plan = &run.head.plan;
     if !plan.until_decided {
@@ -290,10 +292,11 @@ fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool 
     if !LOOKS.contains(&(blocks as usize)) {
         return false;
     }
-    let decided = Verdicts::of(run, Metric::Goodput).is_decided(plan);
-    let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !decided && *look > blocks);
-    on_event(Event::Looked { blocks, decided, next });
-    decided
+    let verdicts = Verdicts::of(run, Metric::Goodput);
+    let (decided, settled) = (verdicts.is_decided(plan), verdicts.is_settled(plan));
+    let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !settled && *look > blocks);
+    on_event(Event::Looked { blocks, decided, settled, next });
+    settled
 }
 
 /// How long blocks take, against the time there is.

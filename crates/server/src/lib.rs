@@ -27,5 +27,5 @@ pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, own_apache};
-pub use running::{look, memory_of, ticks};
+pub use running::{look, memory_of, pool_ticks, ticks};
 pub use status::StatusSource;

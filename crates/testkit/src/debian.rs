@@ -167,7 +167,11 @@ impl Debian {
         found
     }
 
-    fn eventually(&self, what: &str, mut condition: impl FnMut() -> bool) {
+    /// Waits until something is so.
+    ///
+    /// # Panics
+    /// When it is not after a while, with the server's log.
+    pub fn eventually(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let end = Instant::now() + PATIENCE;
         while !condition() {
             let log = fs::read_to_string(self.folder.join("log/error.log")).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use crate::{Metric, cell_residual};
 use model::plan::{Cell, Confinement, LoadSpec, Pace, Role};
-use model::run::{Run, RunHead};
+use model::run::{HostFacts, Run, RunHead};
 use stats::{Comparison, Criteria, Drift, StatsError, compare_apart};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -196,9 +196,9 @@ fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &Cell)]) -> V
             differences.push(Difference { what, first, second });
         }
     };
-    let machine =
-        |head: &RunHead| format!("{} × {}, {} MiB", head.host.cpus, head.host.cpu_model, head.host.memory >> 20);
-    compare(Differs::Machine, machine(a), machine(b));
+    if !is_one_machine(&a.host, &b.host) {
+        compare(Differs::Machine, machine(&a.host), machine(&b.host));
+    }
     for (one, other) in pairs {
         let (one_load, other_load) = (a.plan.load(one), b.plan.load(other));
         if asked(one_load) != asked(other_load) {
@@ -234,6 +234,16 @@ fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &Cell)]) -> V
         compare(Differs::Settings(one.name.clone()), settings(a, one), settings(b, other));
     }
     differences
+}
+
+/// Whether it has the same CPUs, and the same memory but for what kernels keep of it for themselves, each a little more or less.
+fn is_one_machine(a: &HostFacts, b: &HostFacts) -> bool {
+    let alike = (a.cpus, &a.cpu_model) == (b.cpus, &b.cpu_model);
+    alike && a.memory.abs_diff(b.memory) <= a.memory.max(b.memory) / 50
+}
+
+fn machine(host: &HostFacts) -> String {
+    format!("{} × {}, {} MiB", host.cpus, host.cpu_model, host.memory >> 20)
 }
 
 /// A load without what it is called, how long it lasts and what it is held to: the question that it asks.

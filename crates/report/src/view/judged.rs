@@ -78,10 +78,11 @@ impl Judged {
         }
         if plan.until_decided {
             let made = made(run);
-            let ended = match (self.verdicts.is_decided(plan), made < plan.blocks) {
-                (true, _) => "judged-decided",
-                (false, true) => "judged-early",
-                (false, false) => "judged-undecided",
+            let ended = match made < plan.blocks {
+                _ if self.verdicts.is_decided(plan) => "judged-decided",
+                true if self.verdicts.is_settled(plan) => "judged-settled",
+                true => "judged-early",
+                false => "judged-undecided",
             };
             let arguments = [("looks", LOOKS.len().into()), ("confidence", confidence.into())];
             sentences.push(words.say("judged-looks", &arguments));

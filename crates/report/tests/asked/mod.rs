@@ -5,12 +5,11 @@ use super::{check, terminal};
 use expect_test::{expect, expect_file};
 use model::SECOND;
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult, Unanswered};
+use model::load::{Counts, Failure, LoadResult};
 use model::plan::Cell;
 use model::run::{Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Trial};
 use report::{Language, View, html, json, markdown};
-use std::collections::BTreeMap;
 
 const SERVER: &str = "[server]\nkind = \"embedded\"\n[load.l]\npath = \"/\"\nconnections = 8\nduration = \"10s\"\n";
 
@@ -37,25 +36,11 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         connections: 8,
         started_ns: SECOND,
         ended_ns: 2 * SECOND,
-        end: LoadEnd::Duration,
         counts: Counts { good, ..Counts::default() },
-        late: Counts::default(),
-        intervals: vec![],
         first_byte: total.clone(),
         total,
-        unanswered: Unanswered::default(),
-        connect: Latency::new(),
-        in_flight: 0,
         in_flight_ns: 8 * SECOND,
-        body_bytes: None,
-        examples: BTreeMap::new(),
-        retry_example: None,
-        handshake: Latency::new(),
-        software: None,
-        tls: None,
-        open: None,
-        sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![], away: None },
+        ..LoadResult::empty()
     };
     Trial {
         block,

@@ -83,6 +83,21 @@ pub fn ticks(running: &Running) -> Option<u64> {
     Some(roots.iter().flat_map(|&root| tree(&everybody, root)).map(|process| process.ticks).sum())
 }
 
+/// Clock ticks that the workers of each pool that are there now have used so far.
+#[must_use]
+pub fn pool_ticks(running: &Running) -> Vec<(String, u64)> {
+    if running.pools.is_empty() {
+        return Vec::new();
+    }
+    let everybody = all(Path::new(PROC));
+    let of_pool = |pool: &model::check::Pool| {
+        let members = fpm::members(Path::new(PROC), &everybody, pool.root, &pool.name);
+        let used = everybody.iter().filter(|process| members.contains(&process.pid)).map(|process| process.ticks);
+        (pool.name.clone(), used.sum())
+    };
+    running.pools.iter().map(of_pool).collect()
+}
+
 fn is_here(address: SocketAddr) -> bool {
     // A socket can be bound to the addresses of this machine only.
     address.ip().is_loopback() || std::net::UdpSocket::bind((address.ip(), 0)).is_ok()
