@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::debian::Debian;
+use testkit::own::Own;
 use tool::scene::Scene;
 use tool::{Finished, Tool, is_root, remains};
 
@@ -75,7 +76,7 @@ fn what_apache_would_clamp_is_refused() {
 
 #[test]
 fn what_apache_would_clamp_is_refused_in_place_and_all_is_given_back() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let prefork = fs::exists("/etc/apache2/mods-enabled/mpm_prefork.load").unwrap_or(false);
     let clamped = if prefork { &CLAMPED_OF_PREFORK[..] } else { &CLAMPED };
     for (directive, why) in clamped {
@@ -100,12 +101,12 @@ fn a_variant_that_passes_the_test_and_cannot_start() {
 /// What takes effect only when the server starts anew brings a full restart, also back, and is in force meanwhile.
 #[test]
 fn a_listen_backlog_needs_a_full_restart() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let variants = "[variant.as-is]\n[variant.short]\ndirectives = \"ListenBacklog 7\"";
-    let pid = scene.debian.pid();
+    let pid = scene.own.pid();
     let ended = scene.run(&scene.plan("in_place = true", variants));
     assert!([0, 1, 3].contains(&ended.code), "{ended:?}");
-    assert_ne!(scene.debian.pid(), pid);
+    assert_ne!(scene.own.pid(), pid);
     // The kernel had it: how many may wait is stored with the trials.
     let id = scene.tool.run_ids().pop().expect("a run");
     let told = scene.tool.run(&["report", &id]).out;
@@ -116,9 +117,9 @@ fn a_listen_backlog_needs_a_full_restart() {
 /// Who started it in a terminal or a container alone can start it again; what a graceful restart brings can be measured all the same.
 #[test]
 fn a_server_that_only_somebody_else_can_start() {
-    let Some(scene) = Scene::new() else { return };
-    scene.debian.stop();
-    let etc = scene.debian.etc();
+    let Some(scene) = Scene::<Debian>::new() else { return };
+    scene.own.stop();
+    let etc = scene.own.etc();
     let script = format!(". '{0}/envvars'; exec /usr/sbin/apache2 -d '{0}' -DFOREGROUND", etc.display());
     // In a process group of its own, which it ends as a whole.
     let mut apache =
@@ -150,12 +151,12 @@ fn a_server_that_only_somebody_else_can_start() {
 
 #[test]
 fn only_root_changes_the_machines_own_server() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let plan = scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\"");
     for path in [scene.tool.path(""), plan.clone().into()] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own");
     }
-    let main = scene.debian.main();
+    let main = scene.own.main();
     let ended = scene.tool.run_as_nobody(&["run", &plan, "--plain", "--i-operate", &main.to_string_lossy()]);
     check(
         &ended,
@@ -168,7 +169,8 @@ fn only_root_changes_the_machines_own_server() {
 /// Instances are derived one after the other: all must be of the same configuration.
 #[test]
 fn a_configuration_that_changes_while_instances_are_derived_from_it() {
-    let Some(mut scene) = Scene::with(|debian: &Debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n")) else {
+    let Some(mut scene) = Scene::<Debian>::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n"))
+    else {
         return;
     };
     let plan = scene.plan("", "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"");
@@ -177,8 +179,8 @@ fn a_configuration_that_changes_while_instances_are_derived_from_it() {
     let mut child = scene.spawn(&plan);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
-    scene.debian.site(scene.debian.port, "www", "KeepAliveTimeout 6\n");
-    scene.before = scene.debian.snapshot();
+    scene.own.site(scene.own.port, "www", "KeepAliveTimeout 6\n");
+    scene.before = scene.own.snapshot();
     let said: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("it ends").code(), Some(5), "{said:?}");
     let expected = "000-default.conf changed while webdyno measured: the run ends, and that change is kept";

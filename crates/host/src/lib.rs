@@ -42,6 +42,6 @@ pub use launch::{Child, Launch, launcher_main};
 pub use owner::may_change;
 pub use preview::left_behind;
 pub use restore::{restore, state_dir};
-pub use service::{Restart, Service};
+pub use service::{Restart, Service, Style, words_of_nginx};
 pub use swap::{may_make_swap, swap_free, swap_total};
 pub use sysctl::BorrowedSysctl;
