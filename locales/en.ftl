@@ -156,7 +156,7 @@ between-first = A
 between-second = B
 between-not-interleaved = These runs were not interleaved: { $gap } lay between their beginnings. Whatever changed on the machine meanwhile is in every difference below.
 between-rule = So the intervals are wider than within a run. They allow for a random walk of { $walk } % and a trend of { $trend } % per trial, from the middle of one run to that of the other (trials between: { $trials }) as if one had followed the other at once: that alone may make { $allowance } %. What changed over a longer time between them is not allowed for.
-between-own-walk = The walk is what these runs themselves show from block to block; { $usual } % is allowed for at least.
+between-own-walk = The walk is what these runs themselves seem to show from block to block, though with few blocks noise may look like one; { $usual } % is allowed for at least.
 between-better = To see smaller differences, put both settings into one plan.
 between-compared = { $ratio } times the requests per second ({ $confidence } % interval { $low } to { $high }; trials: { $first } and { $second })
 between-alone = { $ratio } times the requests per second (no interval: a side with one trial, or trials that are all alike; trials: { $first } and { $second })
@@ -171,7 +171,8 @@ between-server = The server's version is not the same: { $first } / { $second }.
 between-placement = Server and load generator were pinned to other CPUs (server, load): { $first } / { $second }.
 between-confinement = The server lived in other limits (memory, swap): { $first } / { $second }.
 between-warmup = Trials were warmed up otherwise: { $first } / { $second }.
-between-settings = “{ $cell }” had other directives: { $first } / { $second }.
+between-configuration = What the plans set for all cells is not the same: { $first } / { $second }.
+between-settings = “{ $cell }” had other settings: { $first } / { $second }.
 between-only = Only one of the two has: { $cells }.
 
 # ---- warnings ----

@@ -122,7 +122,7 @@ between-first = A
 between-second = B
 between-not-interleaved = これらの測定は交互に行われていません。開始時刻は { $gap } 離れており、その間にマシンに起きた変化も以下の差に含まれます。
 between-rule = そのため区間は 1 回の測定内より広くしてあります。続けて測った場合の { $trials } 試行の間に、1 試行あたり { $walk } % のランダムウォークと { $trend } % の傾向を見込み、それだけで { $allowance } % の差になりえます。測定の間の長い時間に起きた変化は見込んでいません。
-between-own-walk = ランダムウォークの大きさは、これらの測定自体のブロック間の変動によります（最低でも { $usual } % を見込みます）。
+between-own-walk = ランダムウォークの大きさは、これらの測定自体のブロック間の変動から見積もったもので、ブロックが少ないとばらつきを含みます（最低でも { $usual } % を見込みます）。
 between-better = より小さな差を見るには、両方の設定を 1 つの計画に入れてください。
 between-compared = 1 秒あたりのリクエスト数は { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、試行数 { $first } と { $second }）
 between-alone = 1 秒あたりのリクエスト数は { $ratio } 倍（試行が 1 回、またはすべて同じ値のため信頼区間なし、試行数 { $first } と { $second }）
@@ -137,7 +137,8 @@ between-server = サーバーのバージョンが同じではありません: {
 between-placement = サーバーと負荷生成の CPU の割り当てが違います（サーバー、負荷）: { $first } / { $second }。
 between-confinement = サーバーの制限（メモリー、スワップ）が違います: { $first } / { $second }。
 between-warmup = 準備運転が違います: { $first } / { $second }。
-between-settings = 「{ $cell }」のディレクティブが違います: { $first } / { $second }。
+between-configuration = 全セルに共通の設定が違います: { $first } / { $second }。
+between-settings = 「{ $cell }」の設定が違います: { $first } / { $second }。
 between-only = 片方にしかないセル: { $cells }。
 
 # ---- 注意 ----
