@@ -141,6 +141,7 @@ sweep-few-blocks = { $blocks ->
     } to say where these numbers and a peak lie; four are needed.
 sweep-peak = Most throughput at { $over } { $peak } ({ $low } to { $high }): { $rate } per second by the law.
 sweep-no-peak = No peak was seen up to { $over } { $most }: throughput still grows there, or stays as it is.
+sweep-peak-unsure = Where the peak lies these blocks do not tell: the law puts it near { $over } { $peak }, so that throughput falls up to { $most }, but it may lie beyond the values tried.
 sweep-knee = The knee is at connections { $knee }: up to there throughput gains more than latency loses (throughput over latency is largest).
 sweep-miss = The law misses the measurements by { $miss } % typically: something else bends the curve, such as a limit of workers. Read the table, not the law.
 sweep-cliff = A cliff: from { $over } { $before } to { $behind } throughput falls to { $left } %, as no such law does. What limited the cell behind it stands below; the law is fitted to what lies before.

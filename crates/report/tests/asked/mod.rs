@@ -176,6 +176,37 @@ fn a_cliff_is_said_apart_and_left_out() {
     assert!(few.law.is_some(), "1, 8, 16 and 32 are left");
 }
 
+/// All values lie behind the peak, or the peak may lie behind the last one: nobody should read that throughput still grows.
+#[test]
+fn a_curve_that_falls_is_not_said_to_grow() {
+    let of = |values: &str| {
+        let plan = format!("aa = false\n[sweep]\nover = \"connections\"\nvalues = [{values}]\n");
+        let sweep = View::of(&run(&plan, by_law), Language::English).sweep.unwrap();
+        let said = |it: &report::Sentence| it.id.starts_with("sweep-peak") || it.id == "sweep-no-peak";
+        sweep.sentences.iter().find(|it| said(it)).map(|it| it.id.clone()).unwrap()
+    };
+    assert_eq!(of("64, 96, 128, 192, 256"), "sweep-peak-unsure");
+    assert_eq!(of("1, 2, 4, 8, 16"), "sweep-no-peak");
+    assert_eq!(of("1, 2, 4, 8, 16, 32, 64, 128"), "sweep-peak");
+}
+
+/// A run that was to go on until it is decided, and stopped where a trial without good answers forbids that.
+#[test]
+fn what_cannot_be_decided_any_more_is_said() {
+    let plan = "until_decided = true\naa = false\n[variant.a]\n[variant.b]\n";
+    let mut run = run(plan, |_| 1000.0);
+    run.trials.retain(|trial| trial.block < 6);
+    let ended = |run: &Run| View::of(run, Language::English).judging.last().unwrap().id.clone();
+    let silent = run.trials.iter().position(|trial| trial.block == 1 && trial.cell == "b").unwrap();
+    run.trials[silent].load.as_mut().unwrap().counts.good = 0;
+    assert_eq!(ended(&run), "judged-settled");
+    // A block that was cut off and left as it was is not counted.
+    let blocks = |run: &Run| View::of(run, Language::English).run.blocks;
+    assert_eq!(blocks(&run), 6);
+    run.trials.pop();
+    assert_eq!(blocks(&run), 5);
+}
+
 #[test]
 fn a_sweep_over_a_setting_has_no_knee() {
     let plan = "aa = false\nblocks = 3\n[sweep]\nover = \"Workers\"\nvalues = [1, 2, 4, 8]\n";
