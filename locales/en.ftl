@@ -601,6 +601,7 @@ forest-caption = Requests per second as a multiple of the baseline's, on a logar
 legend-ratio = ratio
 legend-interval = { $confidence } % interval
 legend-margin = equivalent: within the plan's margin of ±{ $margin } %
+legend-margins = equivalent: within the margin of the question
 latency-caption = Latency at or below which each share of the answers came, all trials of a cell merged. Both axes are logarithmic; lower is better.
 trials-caption = One panel per kind of measure, on one time axis: seconds (s) since the load began. The median trial of each cell is open.
 

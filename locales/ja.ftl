@@ -462,6 +462,7 @@ forest-caption = 1 秒あたりのリクエスト数を基準に対する倍率�
 legend-ratio = 比
 legend-interval = { $confidence } % 信頼区間
 legend-margin = 同等とみなす範囲（計画で指定した許容差 ±{ $margin } %）
+legend-margins = 同等とみなす範囲（比較ごとの許容差）
 latency-caption = 応答のうちその割合までが収まる応答時間（セルの全試行を合算）。両軸とも対数目盛。低いほどよい。
 trials-caption = 指標の種類ごとのグラフを同じ時間軸（負荷開始からの秒数、単位 s）に並べたもの。各セルの中央値にあたる試行を開いてある。
 

@@ -112,6 +112,13 @@ fn named_contrasts_are_the_family() {
     let all = run(NAMED, |cell| if cell.name.starts_with('a') { 1000.0 } else { 1100.0 });
     check(&terminal(&all, Language::English, 80), &expect_file!["../golden/contrasts-en-80.txt"]);
     check(&terminal(&all, Language::Japanese, 80), &expect_file!["../golden/contrasts-ja-80.txt"]);
+    // The band of a question is its own margin's.
+    let page = html::render(&View::of(&all, Language::English));
+    let width =
+        |band: &str| -> f64 { band.split("width:").nth(1).unwrap().split('%').next().unwrap().parse().unwrap() };
+    let bands: Vec<f64> = page.split("<i class=\"band\" style=").skip(1).map(width).collect();
+    let [again, new_ones, c_or_b] = bands[..] else { panic!("{bands:?}") };
+    assert!(again == new_ones && c_or_b > 3.0 * again, "{bands:?}");
     // A cell that never answers is the worse side; one on the other side leaves nothing to compare with.
     let silent = |name: &'static str| run(NAMED, move |cell| if cell.name == name { 0.0 } else { 1000.0 });
     let verdicts = |run: &Run| {
