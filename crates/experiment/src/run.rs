@@ -12,10 +12,9 @@ use host::{Host, HostError};
 use model::Nanos;
 use model::plan::{Confinement, Plan};
 use model::run::{Anchor, Run, RunEnd, RunHead};
-use model::trial::{Outcome, Stop, Trial};
+use model::trial::{Outcome, Trial};
 use server::Control;
 use stats::{LOOKS, PILOT, next_look};
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -215,7 +214,7 @@ fn trials(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<RunEnd, ExperimentError> {
     let mut run = Run { head: head.clone(), trials: orders.earlier.clone() };
-    let done = whole_blocks(&run);
+    let done = run.whole_blocks();
     // A block that was interrupted is not filled up: its cells would be hours apart. What of it was measured together still counts.
     let begun = run.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let most = orders.plan.blocks;
@@ -253,20 +252,9 @@ fn trials(
 #[must_use]
 pub fn is_unfinished(run: &Run) -> bool {
     let plan = &run.head.plan;
-    let done = whole_blocks(run);
+    let done = run.whole_blocks();
     let settled = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_settled(plan);
     done < plan.blocks && !(plan.until_decided && settled())
-}
-
-/// Blocks of which every trial was made.
-fn whole_blocks(run: &Run) -> u32 {
-    let mut trials = BTreeMap::<u32, usize>::new();
-    let interrupted = |trial: &&Trial| matches!(trial.outcome, Outcome::EndedEarly(Stop::Interrupted));
-    run.trials
-        .iter()
-        .filter(|trial| !interrupted(trial))
-        .for_each(|trial| *trials.entry(trial.block).or_default() += 1);
-    trials.values().filter(|count| **count == run.head.plan.cells.len()).count() as u32
 }
 
 /// A cell that failed so often that it will not get better by itself.
