@@ -268,9 +268,26 @@ fn judged(case: &Case, said: &Value) -> Result<(), String> {
         _ if case.directive.is_some_and(|directive| step["directive"] != directive) => {
             Err(format!("{} instead of {:?}", step["directive"], case.directive))
         }
+        // Nor may anything be named beside it that is not wrong.
+        _ if !stray(case, said).is_empty() => Err(format!("also {:?}", stray(case, said))),
         _ if !case.name.contains("all workers") && said["running"]["root"].is_null() => Err("nobody found".to_owned()),
         _ => Ok(()),
     }
+}
+
+/// What is named beside the step and is not what was planted. A queue of one that overflows has workers too few behind it; a server that may
+/// do too little is asked for more than its queue holds.
+fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
+    let bears: &[&str] = match case.fault {
+        Some("step-backlog") => &["step-raise", "step-raise-pool", "step-failures", "step-connections"],
+        Some("step-keep-alive" | "step-memory" | "step-pool-memory") => &["step-raise", "step-queue-full"],
+        Some("step-connections") => &["step-failures"],
+        Some(_) => &["step-queue-full"],
+        None => &[],
+    };
+    let others = said["others"].as_array().into_iter().flatten();
+    let ids = others.filter_map(|other| other["sentence"]["id"].as_str());
+    ids.filter(|id| !bears.contains(id)).collect()
 }
 
 macro_rules! cases {
