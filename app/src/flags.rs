@@ -58,7 +58,8 @@ pub(crate) struct RunFlags {
     /// The plan, a TOML file (docs/plan-reference.md)
     #[arg(required_unless_present = "resume")]
     pub(crate) plan: Option<PathBuf>,
-    /// Go on with a run that was interrupted, or whose time was spent: its identifier, a unique beginning of one, or `latest`
+    /// Go on with a run that was interrupted, or whose time was spent: its identifier, a unique beginning of one, or `latest`. Not
+    /// one that sends cookies, passwords or long bodies: these are not stored
     #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "scale", "quick", "seed"])]
     pub(crate) resume: Option<String>,
     /// Use the parameters of the plan's [scale.NAME]

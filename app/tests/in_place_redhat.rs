@@ -26,7 +26,7 @@ fn long_check_redhat_layout() {
     let Some(own) = RedHat::new(target) else {
         return not_here("no httpd with RHEL's layout; `cargo xtask setup --redhat` builds it");
     };
-    let scene = Scene::around(own, tempfile::tempdir().expect("a folder"));
+    let scene = Scene::around(own);
     let program = format!("program = \"{}\"", scene.own.program().display());
     let version = std::process::Command::new(scene.own.program()).arg("-v").output().expect("httpd");
     let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or_default().to_owned();

@@ -6,7 +6,9 @@ use super::report::store_path;
 use crate::exit::Exit;
 use crate::flags::DoctorFlags;
 use crate::say::{print, without_numbers};
+use host::Reach;
 use model::SECOND;
+use model::plan::{Confinement, IoLimits};
 use model::run::HostFacts;
 use monitor::{Sampler, Watch};
 use rustix::process::{Resource, getrlimit};
@@ -123,22 +125,30 @@ fn machine(facts: &HostFacts) -> Vec<Finding> {
 }
 
 fn groups() -> Finding {
-    match host::hierarchies() {
-        Ok(found) => Finding::ok(
-            "groups",
-            format!(
-                "a server can be confined in {} (cgroup {})",
-                found.limits().join(", "),
-                match found.version {
-                    host::Version::V1 => "v1",
-                    host::Version::V2 => "v2",
-                }
-            ),
-        ),
+    const TOPIC: &str = "groups";
+    let reach = match host::reach() {
+        Ok(reach) => reach,
         Err(error) => {
-            Finding::missing("groups", error.to_string(), "plans with [confine] need it; all others do without")
+            return Finding::missing(TOPIC, error.to_string(), "plans with [confine] need it; all others do without");
         }
+    };
+    let version = match reach.hierarchies().version {
+        host::Version::V1 => "v1",
+        host::Version::V2 => "v2",
+    };
+    let of_whom = if let Reach::Scope(_) = reach { ", in a scope of this user's own systemd" } else { "" };
+    let limits = reach.hierarchies().limits().join(", ");
+    let says = format!("a server can be confined in {limits} (cgroup {version}{of_whom})");
+    match reach.hierarchies().allow(&everything()) {
+        Ok(()) => Finding::ok(TOPIC, says),
+        Err(error) => Finding::limited(TOPIC, says, error.to_string()),
     }
+}
+
+/// A confinement of all kinds.
+fn everything() -> Confinement {
+    let io = IoLimits { write: Some(1), ..IoLimits::default() };
+    Confinement { memory: Some(1), cpu_thousandths: Some(1000), io, ..Confinement::default() }
 }
 
 fn swap() -> Finding {

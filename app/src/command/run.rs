@@ -10,8 +10,8 @@ use crate::progress::Progress;
 use crate::say::{print, tell};
 use anyhow::{Context, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, World};
-use host::HostError;
-use model::plan::{Changes, Confinement, Edit, FileChange, Options, Plan, ServerSpec, Warmup};
+use host::{HostError, Reach};
+use model::plan::{Changes, Confinement, Edit, FileChange, Options, Plan, RequestSpec, ServerSpec, Warmup};
 use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
 use std::sync::Arc;
@@ -52,6 +52,12 @@ fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
     if matches!(run.head.plan.server, ServerSpec::Url(_)) {
         bail!("{} is a load, not a run of a plan: load again", run.head.id);
     }
+    if !run.head.plan.loads.iter().flat_map(|load| &load.mix).all(RequestSpec::is_whole) {
+        bail!(
+            "run {} sends what no store keeps (a cookie, a password, a token, a long body), so it cannot go on: run its plan anew",
+            run.head.id
+        );
+    }
     if !experiment::is_unfinished(&run) {
         bail!("run {} has all its blocks, or is decided: nothing is left to do", run.head.id);
     }
@@ -72,6 +78,7 @@ fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
 
 fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
     consented(&orders.plan, flags)?;
+    confinable(&orders.plan, flags)?;
     let mut store = Store::open(&report::store_path(&flags.store)?)?;
     let ended = in_world(flags.plain, |world, on_event| experiment::run(orders, world, &mut store, on_event))?;
     let end = settle(ended)?;
@@ -98,6 +105,21 @@ fn consented(plan: &Plan, flags: &RunFlags) -> anyhow::Result<()> {
     let Some(main) = server::main_file(&plan.server)? else { return Ok(()) };
     let main = main.display().to_string();
     operated::in_place(&Operated { named: &flags.i_operate, store: &flags.store, remember: true }, &main)
+}
+
+/// An ordinary user's webdyno begins anew in a scope of systemd's, for only there can it confine a server.
+fn confinable(plan: &Plan, flags: &RunFlags) -> anyhow::Result<()> {
+    let Some(confine) = &plan.confine else { return Ok(()) };
+    let Reach::Scope(scope) = host::reach()? else { return Ok(()) };
+    scope.hierarchies().allow(confine)?;
+    if let Some(pipe) = flags.plan.as_ref().filter(|plan| !plan.is_file()) {
+        bail!(
+            "{} can be read only once, and a plan with [confine] is read again as an ordinary user: put it into a file",
+            pipe.display()
+        );
+    }
+    let exe = std::env::current_exe().context("cannot find this program's own file")?;
+    Err(scope.enter(&exe, std::env::args_os().skip(1)).into())
 }
 
 /// How the run itself ended decides; trouble with showing it is only said.

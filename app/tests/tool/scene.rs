@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 use testkit::own::{Own, Snapshot, changed};
@@ -22,7 +22,7 @@ pub(crate) struct Scene<O: Own> {
     pub(crate) tool: Tool,
     pub(crate) own: O,
     pub(crate) before: Snapshot,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl<O: Own> Scene<O> {
@@ -38,19 +38,25 @@ impl<O: Own> Scene<O> {
         }
         let folder = tempfile::Builder::new().prefix("debian-").tempdir_in("/tmp").expect("a folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
-        let Some(own) = O::new(folder.path()) else {
+        let scene = Scene::at(folder.path(), prepare)?;
+        Some(Scene { _folder: Some(folder), ..scene })
+    }
+
+    /// In a folder that there is already.
+    pub(crate) fn at(folder: &Path, prepare: impl FnOnce(&O)) -> Option<Scene<O>> {
+        let Some(own) = O::new(folder) else {
             skipped(&format!("there is no Debian {}", O::KIND));
             return None;
         };
         prepare(&own);
-        Some(Scene::around(own, folder))
+        Some(Scene::around(own))
     }
 
-    /// A server that is laid out, started now; the folder goes with it.
-    pub(crate) fn around(own: O, folder: tempfile::TempDir) -> Scene<O> {
+    /// A server that is laid out, started now.
+    pub(crate) fn around(own: O) -> Scene<O> {
         own.start();
         let before = own.snapshot();
-        Scene { tool: Tool::new(), own, before, _folder: folder }
+        Scene { tool: Tool::new(), own, before, _folder: None }
     }
 
     /// A plan with short trials; `server` and `rest` are parts of it.
@@ -90,7 +96,9 @@ impl<O: Own> Scene<O> {
     /// What keeps other runs from its server.
     pub(crate) fn claims(&self) -> Vec<PathBuf> {
         let ids = self.tool.run_ids();
-        let claims = fs::read_dir("/run").into_iter().flatten().flatten();
+        // The second where the first is no memory.
+        let claims =
+            ["/run", "/dev/shm"].into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let claims = claims.filter(|entry| entry.file_name().to_string_lossy().starts_with("webdyno-in-place-"));
         let of_this = |path: &PathBuf| {
             let text = fs::read_to_string(path).unwrap_or_default();

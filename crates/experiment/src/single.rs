@@ -127,6 +127,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         readings: Readings::default(),
         notes: Vec::new(),
         status: Vec::new(),
+        around: None,
         log_tail: String::new(),
     }
 }

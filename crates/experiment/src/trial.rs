@@ -3,6 +3,7 @@
 
 use crate::ExperimentError;
 use crate::changes::{self, Changer};
+use crate::door;
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
 use crate::placement::Placement;
@@ -12,8 +13,10 @@ use crate::single::empty;
 use crate::status;
 use host::{Group, Host};
 use load::Target;
+use model::check::Door;
 use model::load::LoadResult;
 use model::plan::{Cell, LoadSpec, Plan, TlsSpec, Verify};
+use model::status::{Around, ServerStatus};
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
@@ -53,6 +56,14 @@ struct Stage {
     group: Option<Group>,
 }
 
+/// What came of a measured window, and what was seen beside it.
+struct Measured {
+    load: LoadResult,
+    stop: Option<Stop>,
+    around: Option<Around>,
+    door: Option<Door>,
+}
+
 impl Bench<'_> {
     /// Starts and stops every variant once, before anything is measured: a directive that the server refuses is found now.
     pub(crate) fn rehearse(&self) -> Result<(), ExperimentError> {
@@ -72,7 +83,9 @@ impl Bench<'_> {
         changes::check(self.plan)?;
         for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
             let name = format!("check{number}");
-            self.control.check(&self.folder(&name)?, self.plan.variant(cell))?;
+            let checked = self.control.check(&self.folder(&name)?, self.plan.variant(cell));
+            self.with_room()?;
+            checked?;
             self.clean(&name);
         }
         Ok(())
@@ -100,18 +113,23 @@ impl Bench<'_> {
         trial.notes.extend(stage.running.notes.iter().cloned());
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
-        let (measured, told) =
-            status::beside(&stage.running.status, || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event));
+        let work = || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
+        let (measured, told) = status::beside(&stage.running.status, work);
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
         let alive = stage.running.is_alive();
+        // Its logs among other things: without them it does less than it would.
+        let room = self.with_room();
         stage.stop()?;
         self.clean(&name);
+        room?;
         // The server is stopped even when the load could not be started, which ends the run.
-        let (load, stop) = measured?;
-        trial.load = Some(load);
-        trial.outcome = match stop {
+        let measured = measured?;
+        trial.load = Some(measured.load);
+        trial.around = measured.around;
+        trial.door = measured.door;
+        trial.outcome = match measured.stop {
             _ if !alive => Outcome::Invalid(died(&trial.log_tail)),
             Some(stop) => Outcome::EndedEarly(stop),
             None => Outcome::Complete,
@@ -145,9 +163,15 @@ impl Bench<'_> {
                 if let Some(group) = group {
                     group.remove()?;
                 }
+                self.with_room()?;
                 Err(error)
             }
         })
+    }
+
+    /// An error when the disk of the run's folder is full.
+    fn with_room(&self) -> Result<(), ExperimentError> {
+        if host::has_room(&self.directory) { Ok(()) } else { Err(ExperimentError::NoRoom(self.directory.clone())) }
     }
 
     /// An empty folder that the server's own account may walk through, whatever the umask.
@@ -171,7 +195,7 @@ impl Bench<'_> {
         stage: &Stage,
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(LoadResult, Option<Stop>), ExperimentError> {
+    ) -> Result<Measured, ExperimentError> {
         let target = stage.target(self.remote.map(|_| self.listen));
         let spec = &stage.spoken(self.plan.load(cell));
         let post = Post {
@@ -182,17 +206,34 @@ impl Bench<'_> {
             sampler,
             interrupted: self.interrupted,
         };
+        let mut left = 0;
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
             on_event(Event::Sending(&warmup));
-            post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
+            let (warmed, _) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
+            left = warmed.sent().saturating_sub(warmed.counts.good) + u64::from(warmed.connections);
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
         on_event(Event::Sending(spec));
-        post.load(spec, &mut |interval, reading| {
-            tell_reading(reading, on_event);
-            on_event(Event::Interval { slot, interval });
-        })
+        let source = &stage.running.status;
+        let before = (!source.is_empty()).then(|| source.look());
+        let port = self.port_to_watch(stage, before.as_ref());
+        let (sent, door) = door::beside(port, door::Pace::SPARING, &mut || {}, || {
+            post.load(spec, &mut |interval, reading| {
+                tell_reading(reading, on_event);
+                on_event(Event::Interval { slot, interval });
+            })
+        });
+        let around = before.map(|before| Around { before, after: source.look(), left });
+        let (load, stop) = sent?;
+        Ok(Measured { load, stop, around, door })
+    }
+
+    /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another
+    /// machine, ours could not be told from others'.
+    fn port_to_watch(&self, stage: &Stage, told: Option<&ServerStatus>) -> Option<u16> {
+        let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
+        (!counts && self.remote.is_none()).then_some(stage.running.address.port())
     }
 }
 

@@ -3,11 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What delegates to users all that `[confine]` can limit.
+const DELEGATE: &str = "Delegate=cpu cpuset io memory pids";
+
 /// The environment refuses something.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// A file or folder cannot be used.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}{}", path.display(), want_of_room(source))]
     Io {
         /// What was tried.
         what: &'static str,
@@ -39,6 +42,19 @@ pub enum HostError {
     /// A server cannot be confined here; the sentence says how to allow it.
     #[error("{0}")]
     NoConfinement(String),
+    /// systemd leaves a controller to root.
+    #[error(
+        "a server's {what} cannot be limited by this user: systemd does not delegate the {controller} controller to him; as root, `systemctl edit \
+         user@.service`, write [Service] and {DELEGATE} into it, and `systemctl restart user@{uid}` (which ends what runs there), or run webdyno as root"
+    )]
+    NotDelegated {
+        /// What was to be limited.
+        what: &'static str,
+        /// By which controller.
+        controller: &'static str,
+        /// Whose systemd it is.
+        uid: u32,
+    },
     /// A swap file cannot be made here; the sentence says why.
     #[error("{0}")]
     NoSwap(String),
@@ -69,16 +85,16 @@ pub enum HostError {
         /// What is wrong.
         why: String,
     },
-    /// Another run works on the same server, or has not given it back yet.
+    /// Another run works on the same server, file or setting, or has not given it back yet.
     #[error(
-        "the run {run} {} the server of {}; {}",
+        "the run {run} {} {}; {}",
         if *alive { "works on" } else { "was killed while it worked on" },
-        server.display(),
+        what.display(),
         if *alive { "let it end first".to_owned() } else { format!("`webdyno restore` gives it back (if no journal of it is left, delete {})", place.display()) }
     )]
-    ServerTaken {
-        /// What tells the server from others.
-        server: PathBuf,
+    Taken {
+        /// What tells the server from others, the file, or where the kernel has the setting.
+        what: PathBuf,
         /// The other run.
         run: String,
         /// Whether it goes on.
@@ -86,12 +102,24 @@ pub enum HostError {
         /// The file that says so.
         place: PathBuf,
     },
+    /// A guardian has not given back everything yet.
+    #[error("the guardian of the run {0} is still at it; ask again in a minute")]
+    StillAtIt(String),
     /// A server of the machine's would not begin anew; the sentence says why.
     #[error("{0}")]
     Service(String),
     /// The run's [`Host`](crate::Host) was closed, so that nothing more may be changed.
     #[error("this run has given everything back and may change nothing more")]
     Closed,
+}
+
+/// What to do about an error that is want of room; nothing about others.
+#[must_use]
+pub fn want_of_room(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room there",
+        _ => "",
+    }
 }
 
 impl HostError {

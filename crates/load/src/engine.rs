@@ -16,11 +16,10 @@ use crate::transport::{Address, Dialer, TlsClient, Tunnel, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
 use model::Nanos;
 use model::latency::Latency;
-use model::load::{Counts, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions, Unanswered};
+use model::load::{Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
 use rustix::event::epoll;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::panic::resume_unwind;
@@ -422,24 +421,13 @@ impl<'a> Engine<'a> {
             started_ns: if open { self.origin } else { ended_ns },
             ended_ns,
             end: end(&workers),
-            counts: Counts::default(),
-            late: Counts::default(),
             intervals,
             total,
-            unanswered: Unanswered::default(),
-            first_byte: Latency::new(),
-            connect: Latency::new(),
-            in_flight: 0,
-            in_flight_ns: 0,
             body_bytes: self.body_bytes.first().and_then(OnceLock::get).copied(),
-            examples: BTreeMap::new(),
-            retry_example: None,
-            handshake: Latency::new(),
-            software: None,
-            tls: None,
             open: self.open_account().map(|_| OpenLoop::default()),
             sessions: self.spec.session.as_ref().map(|_| Sessions::default()),
             generator: Generator { threads: self.threads, cpu_ns: 0, cpus: self.cpus.to_vec(), away: None },
+            ..LoadResult::empty()
         };
         for interval in &result.intervals {
             result.counts.merge(&interval.counts);

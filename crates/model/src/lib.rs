@@ -12,6 +12,7 @@
 pub mod check;
 pub mod clocks;
 pub mod device;
+pub mod foreign;
 pub mod import;
 pub mod latency;
 pub mod load;

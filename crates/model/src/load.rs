@@ -393,6 +393,35 @@ const LATE_US: u64 = 1000;
 const PRECISION: f64 = 1.002;
 
 impl LoadResult {
+    /// A load of one thread before anything came of it.
+    #[must_use]
+    pub fn empty() -> LoadResult {
+        LoadResult {
+            connections: 0,
+            started_ns: 0,
+            ended_ns: 0,
+            end: LoadEnd::Duration,
+            counts: Counts::default(),
+            late: Counts::default(),
+            intervals: Vec::new(),
+            total: Latency::new(),
+            unanswered: Unanswered::default(),
+            first_byte: Latency::new(),
+            connect: Latency::new(),
+            in_flight: 0,
+            in_flight_ns: 0,
+            body_bytes: None,
+            examples: BTreeMap::new(),
+            retry_example: None,
+            handshake: Latency::new(),
+            software: None,
+            tls: None,
+            open: None,
+            sessions: None,
+            generator: Generator { threads: 1, cpu_ns: 0, cpus: Vec::new(), away: None },
+        }
+    }
+
     /// Length of the window in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
@@ -622,25 +651,12 @@ mod tests {
             connections,
             started_ns: SECOND,
             ended_ns: 11 * SECOND,
-            end: LoadEnd::Duration,
             counts: Counts { good, ..Counts::default() },
-            late: Counts::default(),
-            intervals: vec![],
             first_byte: total.clone(),
-            connect: Latency::new(),
             total,
-            unanswered: Unanswered::default(),
-            in_flight: 0,
             in_flight_ns: (in_flight * 10.0 * SECOND as f64) as Nanos,
-            body_bytes: None,
-            examples: BTreeMap::new(),
-            retry_example: None,
-            handshake: Latency::new(),
-            software: None,
-            tls: None,
-            open: None,
-            sessions: None,
             generator: Generator { threads: 2, cpu_ns: SECOND, cpus: vec![1], away: None },
+            ..LoadResult::empty()
         }
     }
 

@@ -27,6 +27,9 @@ pub enum WebStatus {
     Apache {
         /// Letter to count.
         places: BTreeMap<char, u64>,
+        /// Requests since the start, which stay 0 with `ExtendedStatus Off`; `None` where they were not looked at.
+        #[serde(default)]
+        served: Option<u64>,
     },
     /// nginx's stub_status, the one connection that asked included.
     Nginx {
@@ -43,6 +46,23 @@ pub enum WebStatus {
         /// Connections that are kept open and idle.
         waiting: u64,
     },
+    /// webdyno's own small server.
+    Embedded {
+        /// Requests since the start.
+        served: u64,
+    },
+}
+
+/// A measured window as the server tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Around {
+    /// Right before the load.
+    pub before: ServerStatus,
+    /// Right after it.
+    pub after: ServerStatus,
+    /// Requests of the warm-up that the server may have counted only after the first look: those without an answer when it ended, and
+    /// one more of each connection.
+    pub left: u64,
 }
 
 /// What PHP-FPM told of its pool.
@@ -64,15 +84,26 @@ pub struct FpmStatus {
 }
 
 impl WebStatus {
-    /// Workers of Apache, or connections of nginx, with a request in work; the one that asks is not counted.
+    /// Workers of Apache, or connections of nginx, with a request in work; the one that asks is not counted. `None` where nobody tells.
     #[must_use]
-    pub fn busy(&self) -> u64 {
+    pub fn busy(&self) -> Option<u64> {
         match self {
-            WebStatus::Apache { places } => {
+            WebStatus::Apache { places, .. } => {
                 let idle = |letter: &char| matches!(letter, '.' | '_' | 'S' | 'I' | 'G' | 'K');
-                places.iter().filter(|(letter, _)| !idle(letter)).map(|(_, count)| count).sum()
+                Some(places.iter().filter(|(letter, _)| !idle(letter)).map(|(_, count)| count).sum())
             }
-            WebStatus::Nginx { reading, writing, .. } => (reading + writing).saturating_sub(1),
+            WebStatus::Nginx { reading, writing, .. } => Some((reading + writing).saturating_sub(1)),
+            WebStatus::Embedded { .. } => None,
+        }
+    }
+
+    /// Requests since the start, those that asked for this included; `None` where nobody counts them.
+    #[must_use]
+    pub fn served(&self) -> Option<u64> {
+        match self {
+            WebStatus::Apache { served, .. } => served.filter(|&served| served > 0),
+            WebStatus::Nginx { requests, .. } => Some(*requests),
+            WebStatus::Embedded { served } => Some(*served),
         }
     }
 
@@ -80,8 +111,9 @@ impl WebStatus {
     #[must_use]
     pub fn kept(&self) -> u64 {
         match self {
-            WebStatus::Apache { places } => places.get(&'K').copied().unwrap_or(0),
+            WebStatus::Apache { places, .. } => places.get(&'K').copied().unwrap_or(0),
             WebStatus::Nginx { waiting, .. } => *waiting,
+            WebStatus::Embedded { .. } => 0,
         }
     }
 
@@ -89,8 +121,8 @@ impl WebStatus {
     #[must_use]
     pub fn ready(&self) -> Option<u64> {
         match self {
-            WebStatus::Apache { places } => Some(places.get(&'_').copied().unwrap_or(0)),
-            WebStatus::Nginx { .. } => None,
+            WebStatus::Apache { places, .. } => Some(places.get(&'_').copied().unwrap_or(0)),
+            WebStatus::Nginx { .. } | WebStatus::Embedded { .. } => None,
         }
     }
 }
@@ -102,13 +134,13 @@ mod tests {
     #[test]
     fn a_scoreboard_is_counted() {
         let places = [('.', 200), ('_', 5), ('W', 3), ('R', 1), ('K', 4), ('S', 1), ('C', 2)];
-        let status = WebStatus::Apache { places: places.into() };
-        assert_eq!((status.busy(), status.kept(), status.ready()), (6, 4, Some(5)));
+        let status = WebStatus::Apache { places: places.into(), served: None };
+        assert_eq!((status.busy(), status.kept(), status.ready()), (Some(6), 4, Some(5)));
     }
 
     #[test]
     fn nginx_does_not_count_who_asks() {
         let status = WebStatus::Nginx { active: 8, accepts: 9, requests: 10, reading: 1, writing: 3, waiting: 4 };
-        assert_eq!((status.busy(), status.kept(), status.ready()), (3, 4, None));
+        assert_eq!((status.busy(), status.kept(), status.ready()), (Some(3), 4, None));
     }
 }

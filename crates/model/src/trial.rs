@@ -4,7 +4,7 @@ use crate::Nanos;
 use crate::check::Door;
 use crate::load::{Failure, LoadResult};
 use crate::reading::Readings;
-use crate::status::ServerStatus;
+use crate::status::{Around, ServerStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -101,6 +101,9 @@ pub struct Trial {
     /// What the server told of itself meanwhile, about once a second.
     #[serde(default)]
     pub status: Vec<ServerStatus>,
+    /// What it told at both ends of the measured window.
+    #[serde(default)]
+    pub around: Option<Around>,
     /// What webdyno had to say while running it, one sentence each: "waited 10 s for the host to calm down".
     pub notes: Vec<String>,
     /// The end of the server's error log.

@@ -6,7 +6,7 @@
 //! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
 //!
 //! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
-//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it,
+//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it, `sock_diag` how the kernel is asked for sockets,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
 #[cfg(test)]
@@ -21,6 +21,7 @@ mod reader;
 mod ring;
 mod roots;
 mod sampler;
+mod sock_diag;
 mod source;
 mod storm;
 mod text;

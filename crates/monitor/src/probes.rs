@@ -101,9 +101,16 @@ impl Probes {
     }
 
     /// From now on the tree below that process is looked at, if a tree is.
-    pub(crate) fn follow(&self, root: RootOrder) {
-        if let Some(tree) = &self.tree {
+    pub(crate) fn follow(&mut self, root: RootOrder) {
+        if let Some(tree) = &mut self.tree {
             tree.follow(root);
+        }
+    }
+
+    /// Whether memory is short from now on.
+    pub(crate) fn storm(&mut self, is_storm: bool) {
+        if let Some(tree) = &mut self.tree {
+            tree.storm(is_storm);
         }
     }
 

@@ -130,6 +130,7 @@ impl Rounds {
         self.eyes.storm = Some(storm);
         if storm != self.hurries {
             self.hurries = storm;
+            self.eyes.probes.storm(storm);
             self.appointments.step(if storm { storm_period } else { self.period }, now())?;
         }
         Ok(())

@@ -35,8 +35,12 @@ struct Document<'a> {
 /// Never: every key of a view is text, and numbers that JSON cannot hold become `null`.
 #[must_use]
 pub fn render(view: &View) -> String {
-    let document = Document { schema: "webdyno-report", schema_version: SCHEMA_VERSION, view };
-    let mut text = serde_json::to_string_pretty(&document).expect("a view has only text as keys");
+    pretty(&Document { schema: "webdyno-report", schema_version: SCHEMA_VERSION, view })
+}
+
+/// A document as indented lines with an end of line.
+pub(crate) fn pretty(document: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(document).expect("a view has only text as keys");
     text.push('\n');
     text
 }

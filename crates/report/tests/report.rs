@@ -48,7 +48,7 @@ fn what_the_server_told_is_shown() {
         let look = |at_ns, limit_reached| ServerStatus {
             at_ns,
             took_ns: 1,
-            web: Some(WebStatus::Apache { places: [('.', 9), ('_', 1), ('W', 4), ('K', 2)].into() }),
+            web: Some(WebStatus::Apache { places: [('.', 9), ('_', 1), ('W', 4), ('K', 2)].into(), served: None }),
             fpm: Some(FpmStatus { active: 2, queue: Some(7), limit_reached, ..FpmStatus::default() }),
         };
         trial.status = vec![look(0, 1), look(load.started_ns, 1), look(load.ended_ns, 4)];

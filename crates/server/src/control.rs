@@ -116,9 +116,7 @@ pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
         ServerSpec::Apache(apache) => Some(match &apache.existing {
             None => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
             Some(existing) if existing.in_place => Box::new(InPlaceControl::new(apache, existing, plan)),
-            Some(existing) => {
-                Box::new(DerivedControl { spec: apache.clone(), existing: existing.clone(), plan: plan.to_owned() })
-            }
+            Some(existing) => Box::new(DerivedControl::new(apache, existing, plan)),
         }),
         ServerSpec::Nginx(nginx) => Some(match &nginx.existing {
             None => Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() }),

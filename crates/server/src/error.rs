@@ -228,7 +228,7 @@ pub enum ServerError {
         log: String,
     },
     /// A file of the instance cannot be made or read.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}{}", path.display(), host::want_of_room(source))]
     Io {
         /// What was tried.
         what: &'static str,
@@ -253,9 +253,13 @@ impl ServerError {
     /// Whether no further trial can be made, rather than this one only.
     #[must_use]
     pub fn ends_the_run(&self) -> bool {
-        matches!(
-            self,
-            ServerError::Changed { .. } | ServerError::Reread { .. } | ServerError::Host(HostError::Changed(_))
-        )
+        match self {
+            // Without a journal nothing may be changed.
+            ServerError::Changed { .. }
+            | ServerError::Reread { .. }
+            | ServerError::Host(HostError::Changed(_) | HostError::Io { .. }) => true,
+            ServerError::Io { source, .. } => !host::want_of_room(source).is_empty(),
+            _ => false,
+        }
     }
 }

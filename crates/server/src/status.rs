@@ -1,6 +1,7 @@
 //! How a running server fares, asked without taking one of the workers that are measured.
 
 use crate::apache::Scoreboard;
+use crate::embedded::Count;
 use crate::nginx::StubStatus;
 use crate::php::FpmStatusSource;
 use model::status::{ServerStatus, WebStatus};
@@ -18,6 +19,7 @@ pub struct StatusSource {
 pub(crate) enum WebSource {
     Apache(Scoreboard),
     Nginx(StubStatus),
+    Embedded(Count),
 }
 
 impl WebSource {
@@ -25,6 +27,7 @@ impl WebSource {
         match self {
             WebSource::Apache(scoreboard) => scoreboard.look(),
             WebSource::Nginx(status) => status.look(),
+            WebSource::Embedded(count) => count.look(),
         }
     }
 }

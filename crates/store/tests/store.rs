@@ -70,7 +70,6 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         ended_ns: 3_000_000_000,
         end: LoadEnd::Stopped,
         counts: counts.clone(),
-        late: Counts::default(),
         intervals: vec![interval(1, 0), interval(2, 3)],
         total: latency(1..500),
         unanswered: Unanswered {
@@ -85,12 +84,8 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         body_bytes: Some(100),
         examples: [(Failure::Timeout, "no answer within 30 s".into())].into(),
         retry_example: Some("closed without an answer".into()),
-        handshake: Latency::new(),
-        software: None,
-        tls: None,
-        open: None,
-        sessions: None,
         generator: Generator { threads: 1, cpu_ns: 100, cpus: vec![1], away: None },
+        ..LoadResult::empty()
     };
     let visits = || LoadResult {
         total: latency([70, 80]),
@@ -117,6 +112,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         readings: Readings { rows, notes: vec!["no PSI".into()] },
         notes: vec!["waited 10 s for the host to calm down".into()],
         status: Vec::new(),
+        around: None,
         log_tail: "the end\n".into(),
     }
 }

@@ -68,7 +68,10 @@ fn snapshot(folder: &Path) -> Snapshot {
 }
 
 /// Waits for something that takes milliseconds on a quiet machine; `log` is shown when it does not come.
-pub(crate) fn eventually(what: &str, log: &Path, mut condition: impl FnMut() -> bool) {
+///
+/// # Panics
+/// When it does not.
+pub fn eventually(what: &str, log: &Path, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {
         let log = fs::read_to_string(log).unwrap_or_default();

@@ -35,6 +35,8 @@ pub(crate) fn plain(
         http: HttpVersion::Http11,
         tls: way::tls(way, &whither.url),
         connections: 1,
+        // A page may be another one each time; compressed, a few random bytes are enough for that.
+        same_length: false,
         ..LoadSpec::of(super::meant::ONLY, &whither.path)
     };
     load::check(&LoadSpec { requests: Some(1), ..spec.clone() }, &target)

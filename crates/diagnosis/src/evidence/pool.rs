@@ -54,7 +54,7 @@ impl Pool {
 /// processes.
 pub(super) fn occupied(trial: &Trial, load: &LoadResult) -> Option<f64> {
     let of_apache = |status: &ServerStatus| match &status.web {
-        Some(web @ WebStatus::Apache { .. }) => Some(web.busy() + web.kept()),
+        Some(web @ WebStatus::Apache { .. }) => web.busy().map(|busy| busy + web.kept()),
         _ => None,
     };
     median(during(trial, load).filter_map(of_apache).collect())

@@ -2,8 +2,7 @@
 
 use model::SECOND;
 use model::check::{Check, Door, Kind, Running, Summit};
-use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadResult, Unanswered};
+use model::load::{Counts, Failure, Generator, LoadResult};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
@@ -171,6 +170,7 @@ impl Scene {
             readings,
             notes: vec![],
             status: self.told(&load),
+            around: None,
             log_tail: String::new(),
         };
         (self.head(), trial)
@@ -205,30 +205,15 @@ impl Scene {
             connections: self.connections,
             started_ns: load.start * SECOND,
             ended_ns: load.end * SECOND,
-            end: LoadEnd::Duration,
             counts: Counts { good, failed: BTreeMap::from([(Failure::Status, failed)]), ..Counts::default() },
-            late: Counts::default(),
-            intervals: vec![],
-            total: Latency::new(),
-            unanswered: Unanswered::default(),
-            first_byte: Latency::new(),
-            connect: Latency::new(),
-            in_flight: 0,
             in_flight_ns: u64::from(self.connections) * length * SECOND,
-            body_bytes: None,
-            examples: BTreeMap::new(),
-            retry_example: None,
-            handshake: Latency::new(),
-            software: None,
-            tls: None,
-            open: None,
-            sessions: None,
             generator: Generator {
                 threads: 1,
                 cpu_ns: (self.generator * length as f64 * SECOND as f64) as u64,
                 cpus: vec![],
                 away: None,
             },
+            ..LoadResult::empty()
         }
     }
 
@@ -259,6 +244,7 @@ impl Scene {
                     page: None,
                     before: None,
                     after: vec![],
+                    work: vec![],
                     summit,
                     climb: vec![],
                 })

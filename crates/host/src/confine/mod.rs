@@ -1,12 +1,14 @@
 //! Groups: a server confined to an amount of memory, of CPU time and of disk traffic, so that a big machine can stand in for a small one.
 //!
 //! This file finds the hierarchies and makes and removes directories; [`v1`] and [`v2`] know the files in them. Groups are made at
-//! the top of each hierarchy, for v2 allows no controller below a directory that holds processes. Only the memory
+//! the top of each hierarchy, for v2 allows no controller below a directory that holds processes; an ordinary user's are made in a
+//! [`scope`] that systemd delegates to him. Only the memory
 //! controller is used unless more is asked for: a v1 `cpu` group gives the server one share against each process outside, which is a
 //! change of its own.
 
 mod disks;
 mod limit;
+mod scope;
 mod v1;
 mod v2;
 
@@ -26,6 +28,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use scope::Scope;
 pub(crate) use v2::{is_lent, take_back};
 
 /// The time that a quota of CPU time is a part of: the kernel's own default.
@@ -48,6 +51,17 @@ pub struct Hierarchies {
     pub cpuacct: Option<PathBuf>,
     /// Root of the v2 hierarchy, which tells pressure per group even when it has no controllers.
     pub unified: Option<PathBuf>,
+    /// The ordinary user to whom systemd has delegated it.
+    pub user: Option<u32>,
+}
+
+/// How a server can be confined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// By this process.
+    Here(Hierarchies),
+    /// By this program once it is in a scope.
+    Scope(Scope),
 }
 
 /// The two generations of cgroups.
@@ -127,23 +141,51 @@ impl GroupPaths {
     }
 }
 
-/// Where this user can make groups on this machine.
+/// Where this process can make groups.
 ///
 /// # Errors
-/// [`HostError::NotRoot`] when only for root, [`HostError::NoConfinement`] when nowhere; both say how to allow it.
+/// [`HostError::NotRoot`] when only root can, [`HostError::NoConfinement`] when nobody; both say how to allow it.
 pub fn hierarchies() -> Result<Hierarchies, HostError> {
-    let nowhere = |why: &str| HostError::NoConfinement(format!("a server cannot be confined to a memory group: {why}"));
-    let controllers = |root: &Path| fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
-    let found = find(&mounts(), controllers).ok_or_else(|| {
-        nowhere("no memory controller is mounted here: boot with cgroup_enable=memory, or run outside this container")
-    })?;
-    match access(&found.memory, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) => Ok(found),
-        Err(Errno::ROFS) => {
+    let found = mounted()?;
+    match (access(&found.memory, Access::WRITE_OK | Access::EXEC_OK), found.version) {
+        (Ok(()), _) => Ok(found),
+        (Err(Errno::ROFS), _) => {
             Err(nowhere("groups are mounted read-only, as in a container: run outside it, or privileged"))
         }
-        Err(_) => Err(HostError::NotRoot("only root may confine a server to a memory group".to_owned())),
+        (Err(_), Version::V2) => scope::own(&found.memory)?.ok_or_else(|| reserved("in a group of the machine's")),
+        (Err(_), Version::V1) => Err(reserved(
+            "under cgroup v1; with v2 (boot with systemd.unified_cgroup_hierarchy=1) systemd lets users, too",
+        )),
     }
+}
+
+/// How this user can confine a server: at once, or by going into a scope of the systemd that is his own.
+///
+/// # Errors
+/// As [`hierarchies`], and what keeps systemd from making a scope.
+pub fn reach() -> Result<Reach, HostError> {
+    let found = mounted()?;
+    match hierarchies() {
+        Err(HostError::NotRoot(_)) if found.version == Version::V2 => {
+            scope::of_this_user(&found.memory).map(Reach::Scope)
+        }
+        found => found.map(Reach::Here),
+    }
+}
+
+fn mounted() -> Result<Hierarchies, HostError> {
+    let controllers = |root: &Path| fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
+    find(&mounts(), controllers).ok_or_else(|| {
+        nowhere("no memory controller is mounted here: boot with cgroup_enable=memory, or run outside this container")
+    })
+}
+
+fn nowhere(why: &str) -> HostError {
+    HostError::NoConfinement(format!("a server cannot be confined to a memory group: {why}"))
+}
+
+fn reserved(place: &str) -> HostError {
+    HostError::NotRoot(format!("only root may confine a server {place}"))
 }
 
 /// Makes a group.
@@ -216,6 +258,17 @@ pub(crate) fn remove(paths: &[&Path], patience: Duration) -> Result<Option<Strin
     Ok(removed.map(|name| format!("removed the group {}", name.to_string_lossy())))
 }
 
+impl Reach {
+    /// What can be limited.
+    #[must_use]
+    pub fn hierarchies(&self) -> &Hierarchies {
+        match self {
+            Reach::Here(found) => found,
+            Reach::Scope(scope) => scope.hierarchies(),
+        }
+    }
+}
+
 impl Hierarchies {
     /// What can be limited here, in words.
     #[must_use]
@@ -230,11 +283,14 @@ impl Hierarchies {
     /// # Errors
     /// The first that cannot, and how to allow it.
     pub fn allow(&self, confine: &Confinement) -> Result<(), HostError> {
-        let lacks = |what: &str, controller: &str| {
-            Err(HostError::NoConfinement(format!(
-                "a server's {what} cannot be limited: there is no {controller} controller here; mount it, run outside this container, or \
-                 remove the limit from [confine]"
-            )))
+        let lacks = |what: &'static str, controller: &'static str| {
+            Err(match self.user {
+                Some(uid) => HostError::NotDelegated { what, controller, uid },
+                None => HostError::NoConfinement(format!(
+                    "a server's {what} cannot be limited: there is no {controller} controller here; mount it, run outside this container, or \
+                     remove the limit from [confine]"
+                )),
+            })
         };
         match (self.version, confine.cpu_thousandths, confine.io.is_empty()) {
             (_, Some(_), _) if self.cpu.is_none() => lacks("CPU time", "cpu"),
@@ -275,13 +331,27 @@ fn find(mounts: &[Mount], controllers: impl Fn(&Path) -> String) -> Option<Hiera
     let unified = mounts.iter().find(|mount| mount.kind == "cgroup2").map(|mount| mount.point.clone());
     if let Some(memory) = v1("memory") {
         let (cpu, io) = (v1("cpu"), v1("blkio"));
-        return Some(Hierarchies { version: Version::V1, memory, cpu, io, cpuacct: v1("cpuacct"), unified });
+        return Some(Hierarchies {
+            version: Version::V1,
+            memory,
+            cpu,
+            io,
+            cpuacct: v1("cpuacct"),
+            unified,
+            user: None,
+        });
     }
-    let known = unified.as_deref().map(controllers).unwrap_or_default();
-    let has = |controller: &str| known.split_whitespace().any(|name| name == controller);
-    let memory = unified.clone().filter(|_| has("memory"))?;
-    let (cpu, io) = (unified.clone().filter(|_| has("cpu")), unified.clone().filter(|_| has("io")));
-    Some(Hierarchies { version: Version::V2, unified, memory, cpu, io, cpuacct: None })
+    let root = unified?;
+    let known = controllers(&root);
+    of_v2(root, &known, None)
+}
+
+/// A directory of the v2 hierarchy in which groups are made, with the controllers it has for them.
+fn of_v2(root: PathBuf, controllers: &str, user: Option<u32>) -> Option<Hierarchies> {
+    let has = |controller: &str| controllers.split_whitespace().any(|name| name == controller);
+    let (cpu, io) = (has("cpu").then(|| root.clone()), has("io").then(|| root.clone()));
+    let (version, unified) = (Version::V2, Some(root.clone()));
+    has("memory").then_some(Hierarchies { version, memory: root, cpu, io, cpuacct: None, unified, user })
 }
 
 /// Whether there was a directory to remove.

@@ -6,8 +6,9 @@ use crate::HostError;
 use crate::handle::Host;
 use crate::journal::Undo;
 use model::plan::Confinement;
-use std::fs::{self, DirEntry};
+use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What to write.
@@ -50,14 +51,18 @@ pub(super) fn lend(host: &Host, parent: &Path, controller: &str) -> Result<(), H
     })
 }
 
-/// Takes it away again, unless there are other groups by now: limits and protections of theirs would vanish with it, and a controller
-/// that is left enabled does no harm.
+/// Takes it away again, unless another group has come to use it: its limits and protections would vanish, and a controller that is left
+/// enabled does no harm.
 pub(crate) fn take_back(parent: &Path, controller: &str) -> Result<Option<String>, String> {
-    if !is_lent(parent, controller) || has_groups(parent) {
+    if !is_lent(parent, controller) || is_used(parent, controller) {
         return Ok(None);
     }
-    set(&control(parent), &format!("-{controller}")).map_err(|error| error.to_string())?;
-    Ok(Some(format!("took the {controller} controller back from the groups in {}", parent.display())))
+    match set(&control(parent), &format!("-{controller}")) {
+        Ok(()) => Ok(Some(format!("took the {controller} controller back from the groups in {}", parent.display()))),
+        // A group has lent it to groups of its own.
+        Err(HostError::Io { source, .. }) if source.kind() == io::ErrorKind::ResourceBusy => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn control(parent: &Path) -> PathBuf {
@@ -69,11 +74,41 @@ pub(crate) fn is_lent(parent: &Path, controller: &str) -> bool {
     fs::read_to_string(control(parent)).is_ok_and(|text| text.split_whitespace().any(|name| name == controller))
 }
 
-/// Whether a group lies below `parent`; one that cannot be looked at counts.
-fn has_groups(parent: &Path) -> bool {
-    let is_file =
-        |entry: io::Result<DirEntry>| entry.and_then(|entry| entry.file_type()).is_ok_and(|kind| !kind.is_dir());
-    !fs::read_dir(parent).is_ok_and(|mut entries| entries.all(is_file))
+/// Whether a group below `parent` has a setting of the controller that is not the kernel's own; what cannot be looked at counts.
+fn is_used(parent: &Path, controller: &str) -> bool {
+    let Ok(entries) = fs::read_dir(parent) else { return true };
+    entries.map_while(Result::ok).filter(|entry| entry.path().is_dir()).any(|group| {
+        let Ok(files) = fs::read_dir(group.path()) else { return true };
+        files.flatten().any(|file| {
+            let name = file.file_name().to_string_lossy().into_owned();
+            let of_controller = name.split_once('.').is_some_and(|(first, _)| first == controller);
+            let settable = file.metadata().is_ok_and(|found| found.permissions().mode() & 0o600 == 0o600);
+            of_controller
+                && settable
+                && !fs::read_to_string(file.path()).is_ok_and(|text| is_default(&name, text.trim()))
+        })
+    })
+}
+
+/// Whether a file of a group says what it says in a new group. Files that are not known count as set.
+fn is_default(name: &str, text: &str) -> bool {
+    match name {
+        "cpu.weight" => text == "100",
+        "cpu.max" => text.starts_with("max "),
+        "cpu.uclamp.min" => text == "0.00",
+        "cpu.idle" | "cpu.max.burst" | "cpu.weight.nice" | "memory.low" | "memory.min" | "memory.oom.group" => {
+            text == "0"
+        }
+        "cpu.uclamp.max" | "memory.high" | "memory.max" | "memory.swap.high" | "memory.swap.max"
+        | "memory.zswap.max" => text == "max",
+        "memory.zswap.writeback" => text == "1",
+        "io.bfq.weight" | "io.weight" => text == "default 100",
+        "io.latency" | "io.max" => text.is_empty(),
+        "io.prio.class" => text == "no-change",
+        // Watched or reset by being written to.
+        "memory.peak" | "memory.swap.peak" => true,
+        _ => name.ends_with(".pressure"),
+    }
 }
 
 #[cfg(test)]
@@ -115,26 +150,33 @@ mod tests {
         assert!(!dir.path().join("cpu.weight").exists());
     }
 
-    /// Undoes the enabling in a directory, with or without a child; plain files stand in for the kernel's.
-    fn check(controller: &str, enabled: &str, child: Option<&str>, expected: &str) {
+    /// Undoes the enabling in a directory, where a group may have set things; plain files stand in for the kernel's.
+    fn check(controller: &str, enabled: &str, group: Option<&[(&str, &str)]>, expected: &str) {
         let dir = tempfile::tempdir().unwrap();
-        if let Some(name) = child {
-            fs::create_dir(dir.path().join(name)).unwrap();
-            for (file, text) in [("memory.max", "max\n"), ("memory.low", "1048576\n"), ("memory.swap.max", "0\n")] {
-                fs::write(dir.path().join(name).join(file), text).unwrap();
-            }
+        for (file, text) in group.unwrap_or_default() {
+            fs::create_dir_all(dir.path().join("system.slice")).unwrap();
+            fs::write(dir.path().join("system.slice").join(file), text).unwrap();
         }
         fs::write(control(dir.path()), enabled).unwrap();
         let told = take_back(dir.path(), controller).unwrap();
         let after = fs::read_to_string(control(dir.path())).unwrap();
-        assert_eq!((after.as_str(), told.is_some()), (expected, enabled != expected));
+        assert_eq!((after.as_str(), told.is_some()), (expected, enabled != expected), "{group:?}");
     }
 
     #[test]
-    fn a_controller_is_taken_back_unless_there_are_other_groups() {
+    fn a_controller_is_taken_back_unless_others_use_it() {
         check("memory", "memory ", None, "-memory");
-        check("memory", "memory ", Some("system.slice"), "memory ");
         check("memory", "cpu io", None, "cpu io");
         check("cpu", "cpu ", None, "-cpu");
+        let protected: &[(&str, &str)] =
+            &[("memory.max", "max\n"), ("memory.low", "1048576\n"), ("cpu.weight", "100\n")];
+        check("memory", "memory cpu", Some(protected), "memory cpu");
+        check("cpu", "cpu ", Some(protected), "-cpu");
+        let plain: &[(&str, &str)] = &[("cpu.max", "max 100000\n"), ("cpu.pressure", "some"), ("io.max", "")];
+        check("cpu", "cpu ", Some(plain), "-cpu");
+        check("io", "io ", Some(plain), "-io");
+        check("cpu", "cpu", Some(&[("cpu.max", "50000 100000\n")]), "cpu");
+        check("io", "io", Some(&[("io.max", "254:0 rbps=1")]), "io");
+        check("cpu", "cpu", Some(&[("cpu.of_tomorrow", "")]), "cpu");
     }
 }

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::SECOND;
-use crate::load::{Counts, Failure, Generator, LoadEnd, OpenLoop, Unanswered};
-use std::collections::BTreeMap;
+use crate::load::{Counts, Failure, OpenLoop};
 
 /// How a threshold is understood: metric, operator and limit; or why not.
 #[track_caller]
@@ -84,7 +83,6 @@ fn load(good: u64) -> LoadResult {
         connections: 4,
         started_ns: SECOND,
         ended_ns: 11 * SECOND,
-        end: LoadEnd::Duration,
         counts: Counts {
             good,
             failed: [(Failure::Status, failed)].into(),
@@ -94,23 +92,12 @@ fn load(good: u64) -> LoadResult {
             connects: 4,
             retries: 2,
         },
-        late: Counts::default(),
-        intervals: vec![],
         first_byte: total.clone(),
         connect: crate::latency::Latency::new(),
         total,
-        unanswered: Unanswered::default(),
         in_flight: 3,
-        in_flight_ns: 0,
-        body_bytes: None,
-        examples: BTreeMap::new(),
-        retry_example: None,
         handshake: crate::latency::Latency::new(),
-        software: None,
-        tls: None,
-        open: None,
-        sessions: None,
-        generator: Generator { threads: 1, cpu_ns: 0, cpus: vec![], away: None },
+        ..LoadResult::empty()
     }
 }
 

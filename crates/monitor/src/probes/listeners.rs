@@ -4,7 +4,8 @@
 //! port; the fullest is one socket, because each has a queue and a limit of its own.
 
 use super::Probes;
-use super::accept::{ListenQuestions, Listening};
+use super::accept::{Listening, listening};
+use crate::sock_diag::SockDiag;
 use crate::source::Buffer;
 use crate::watch::Watch;
 use model::device::DeviceKind;
@@ -18,8 +19,8 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     if !watch.listeners && wanted.is_empty() {
         return;
     }
-    let opened = ListenQuestions::open().and_then(|mut kernel| {
-        kernel.ask(0, &mut probes.buffer, &mut |_| {})?;
+    let opened = SockDiag::open().and_then(|mut kernel| {
+        listening(&mut kernel, 0, &mut probes.buffer, &mut |_| {})?;
         Ok(Listeners { kernel, wanted })
     });
     match opened {
@@ -36,15 +37,15 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
 pub(super) fn ports() -> Vec<u16> {
     let mut ports = Vec::new();
     // Where the kernel does not tell, there are none to be shown.
-    let _ = ListenQuestions::open()
-        .and_then(|mut kernel| kernel.ask(0, &mut Buffer::new(), &mut |socket| ports.push(socket.port)));
+    let _ = SockDiag::open()
+        .and_then(|mut kernel| listening(&mut kernel, 0, &mut Buffer::new(), &mut |socket| ports.push(socket.port)));
     ports.sort_unstable();
     ports.dedup();
     ports
 }
 
 pub(super) struct Listeners {
-    kernel: ListenQuestions,
+    kernel: SockDiag,
     wanted: Vec<Wanted>,
 }
 
@@ -61,7 +62,7 @@ impl Listeners {
         let numbers = &mut look.devices;
         wanted.iter().for_each(|port| numbers[port.at..port.at + 2].fill(ABSENT));
         let mut fullest: Option<Listening> = None;
-        let asked = kernel.ask(0, buffer, &mut |socket| {
+        let asked = listening(kernel, 0, buffer, &mut |socket| {
             if fullest.is_none_or(|before| is_fuller(socket, before)) {
                 fullest = Some(socket);
             }

@@ -15,7 +15,7 @@ const FEW: u32 = 64;
 const UNSEEN: u32 = 8;
 
 /// Scans after which the host's processes are listed in any case.
-const LIST_EVERY: u32 = 8;
+const LIST_EVERY: u32 = 16;
 
 /// The file system of a program (linux/magic.h), which may make up what it tells.
 const FUSE: i64 = 0x6573_5546;

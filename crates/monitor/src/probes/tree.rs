@@ -7,14 +7,19 @@
 //! given out since the last time: see `newcomers`. cmdline, smaps and io are never read: reading them can wait for the very process
 //! that is stuck.
 //!
-//! This opens files, and reading /proc/locks makes the kernel wait some milliseconds for its CPUs (a grace period,
-//! no CPU time), so it runs in a thread of its own: see `tree_thread`.
+//! New processes' files must be opened, and reading /proc/locks makes the kernel wait some milliseconds for its CPUs (a grace period,
+//! no CPU time), so a look has two parts: `begin` says whether the rest may wait for anything, and the rest then runs in a thread of its own:
+//! see `tree_thread`.
+
+mod files;
+mod find;
 
 use super::newcomers::Newcomers;
 use crate::source::{Buffer, Source};
-use crate::text::{fields, lines, number};
+use crate::text::lines;
+use files::{Stat, is_process, lock_waiter, parse_stat};
 use model::reading::{Column, Reading};
-use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -58,6 +63,19 @@ pub(super) struct Tree {
     /// Those that belong to the server, and new ones of which it is not known yet, ascending.
     followed: Vec<Process>,
     newcomers: Newcomers,
+    /// How the look that was begun finds new processes.
+    search: Search,
+}
+
+/// How new processes are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// There are none.
+    Nobody,
+    /// By the numbers that were given out.
+    Numbers,
+    /// By a listing of the host's.
+    Listing,
 }
 
 /// The first process of a tree.
@@ -81,15 +99,6 @@ struct Process {
     waits_for_lock: bool,
     /// It was found by its number, not in the listing: it may be a mere thread.
     is_guess: bool,
-}
-
-/// What of a stat file is used.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    parent: u32,
-    state: u8,
-    ticks: u64,
-    resident_pages: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +151,7 @@ impl Tree {
             foreign: Vec::with_capacity(ROOM),
             followed: Vec::with_capacity(ROOM),
             newcomers: Newcomers::open(proc_root),
+            search: Search::Nobody,
         })
     }
 
@@ -154,15 +164,32 @@ impl Tree {
         self.newcomers.list_next();
     }
 
-    /// Looks at the tree now and fills its columns; an error leaves them as they were.
-    pub(super) fn scan(&mut self, row: &mut Reading) -> Result<(), Errno> {
-        if self.root_may_change && (self.root.is_none() || self.root_has_gone) {
+    /// Begins a look: reads which processes are new. True if nothing must be opened for the rest of it.
+    pub(super) fn begin(&mut self) -> bool {
+        self.search = if self.is_awaited() {
+            Search::Nobody
+        } else {
+            let unknown = self.unknown();
+            match self.newcomers.begin(&mut self.buffer, unknown) {
+                true if self.newcomers.numbers().is_empty() => Search::Nobody,
+                true => Search::Numbers,
+                false => Search::Listing,
+            }
+        };
+        self.search == Search::Nobody && self.locks.is_none()
+    }
+
+    /// Ends a look that was begun: fills the columns; an error leaves them as they were.
+    pub(super) fn finish(&mut self, row: &mut Reading) -> Result<(), Errno> {
+        if self.is_awaited() {
             return Ok(());
         }
         let had_root = self.find_root().is_some();
-        let unknown = self.unknown();
-        let by_number = self.newcomers.begin(&mut self.buffer, unknown);
-        let found = if by_number { self.follow_numbers() } else { self.list().and_then(|()| self.follow_listed()) };
+        let found = match self.search {
+            Search::Nobody => Ok(()),
+            Search::Numbers => self.follow_numbers(),
+            Search::Listing => self.list().and_then(|()| self.follow_listed()),
+        };
         self.followed.sort_unstable_by_key(|process| process.pid);
         if let Err(error) = found {
             // Those that were not looked at will not be found by their numbers.
@@ -186,6 +213,11 @@ impl Tree {
         Ok(())
     }
 
+    /// Whether there is no root yet, or none any more.
+    fn is_awaited(&self) -> bool {
+        self.root_may_change && (self.root.is_none() || self.root_has_gone)
+    }
+
     fn find_root(&self) -> Option<&Process> {
         find(&self.followed, self.root?).map(|index| &self.followed[index])
     }
@@ -203,74 +235,6 @@ impl Tree {
     /// The processes of the tree at the last scan.
     pub(super) fn members(&self) -> impl Iterator<Item = u32> {
         self.followed.iter().filter(|process| process.counts()).map(|process| process.pid)
-    }
-
-    fn list(&mut self) -> Result<(), Errno> {
-        self.listed.clear();
-        rustix::fs::seek(&self.proc, SeekFrom::Start(0))?;
-        let mut entries = RawDir::new(&self.proc, &mut self.listing);
-        while let Some(entry) = entries.next() {
-            let pid = number(entry?.file_name().to_bytes()).and_then(|pid| u32::try_from(pid).ok());
-            self.listed.extend(pid);
-        }
-        self.listed.sort_unstable();
-        let Tree { listed, foreign, followed, .. } = self;
-        // Numbers are given out in turn, so one that is free now cannot be back before the next scan.
-        foreign.retain(|pid| listed.binary_search(pid).is_ok());
-        followed.retain(|process| listed.binary_search(&process.pid).is_ok());
-        Ok(())
-    }
-
-    /// Looks at the processes that were listed and are not known.
-    fn follow_listed(&mut self) -> Result<(), Errno> {
-        let known = self.followed.len();
-        for index in 0..self.listed.len() {
-            let pid = self.listed[index];
-            if self.foreign.binary_search(&pid).is_err() && find(&self.followed[..known], pid).is_none() {
-                self.follow(pid, false)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks at the numbers that were given out since the last scan. Whoever had one before has gone, unless the numbers began anew and
-    /// his was passed over.
-    fn follow_numbers(&mut self) -> Result<(), Errno> {
-        for index in 0..self.newcomers.numbers().len() {
-            let pid = self.newcomers.numbers()[index];
-            if let Ok(index) = self.foreign.binary_search(&pid) {
-                self.foreign.remove(index);
-            }
-            if let Some(known) = self.followed.iter().position(|process| process.pid == pid) {
-                if self.buffer.fill(&self.followed[known].file).ok().and_then(parse_stat).is_some() {
-                    continue;
-                }
-                self.followed.remove(known);
-                self.root_has_gone |= self.root == Some(pid);
-            }
-            self.follow(pid, true)?;
-        }
-        Ok(())
-    }
-
-    /// Opens the stat file of a process and follows it at the end of the list.
-    fn follow(&mut self, pid: u32, is_guess: bool) -> Result<(), Errno> {
-        match open_file(&self.proc, pid, "stat") {
-            Ok(file) => self.followed.push(Process {
-                pid,
-                file,
-                stat: Stat::default(),
-                side: Side::Unknown,
-                has_child: false,
-                waits_for_lock: false,
-                is_guess,
-            }),
-            // We are short of something, and could not open those of the server either.
-            Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => return Err(error),
-            // It has gone, or is not ours to be seen (/proc with `hidepid`).
-            Err(_) => {}
-        }
-        Ok(())
     }
 
     fn read_followed(&mut self) {
@@ -377,49 +341,6 @@ impl Tree {
 
 fn find(processes: &[Process], pid: u32) -> Option<usize> {
     processes.binary_search_by_key(&pid, |process| process.pid).ok()
-}
-
-fn open_file(proc: &OwnedFd, pid: u32, name: &str) -> Result<OwnedFd, Errno> {
-    let mut path = [0u8; 24];
-    let length = {
-        let mut rest = &mut path[..];
-        // Ten digits and the names in use always fit.
-        std::io::Write::write_fmt(&mut rest, format_args!("{pid}/{name}")).map_err(|_| Errno::NAMETOOLONG)?;
-        24 - rest.len()
-    };
-    rustix::fs::openat(proc, &path[..length], OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-}
-
-/// Whether that number is a process's and not one of its threads'.
-fn is_process(proc: &OwnedFd, pid: u32, buffer: &mut Buffer) -> bool {
-    let Ok(file) = open_file(proc, pid, "status") else { return false };
-    let Ok(text) = buffer.fill(&file) else { return false };
-    let group = lines(text).find_map(|line| line.strip_prefix(b"Tgid:"));
-    group.and_then(|number_of| number(number_of.trim_ascii())) == Some(pid.into())
-}
-
-/// `pid (name) state parent ...`; the name may hold blanks and parentheses, so fields count from the last `)`.
-fn parse_stat(text: &[u8]) -> Option<Stat> {
-    let after = text.iter().rposition(|&byte| byte == b')')? + 1;
-    let mut fields = fields(&text[after..]);
-    let state = *fields.next()?.first()?;
-    let parent = u32::try_from(number(fields.next()?)?).ok()?;
-    // From here on the field after `skip` others: utime, stime, cutime, cstime, then rss.
-    let mut ticks = 0u64;
-    for (position, field) in fields.by_ref().take(13).enumerate() {
-        if position >= 9 {
-            ticks = ticks.saturating_add(number(field)?);
-        }
-    }
-    let resident_pages = number(fields.nth(6)?)?;
-    Some(Stat { parent, state, ticks, resident_pages })
-}
-
-/// The process of a line such as `1: -> FLOCK  ADVISORY  WRITE 1235 fd:00:123 0 EOF`: one that waits, not one that holds.
-fn lock_waiter(line: &[u8]) -> Option<u32> {
-    let mut fields = fields(line);
-    fields.find(|&field| field == b"->")?;
-    number(fields.nth(3)?).and_then(|pid| u32::try_from(pid).ok())
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! The thread that looks at the process tree, and the probe that asks it.
+//! The probe that looks at the process tree, and the thread that does what may take long.
 //!
 //! Looking at the tree opens files of processes that come and go, and opening may wait for memory when the host has none. So the
-//! thread that keeps the appointments asks, waits a bounded time, and otherwise goes on without the tree: those columns are then
-//! absent in that row, and the rest of it is on time.
+//! thread that keeps the appointments asks another one for that, waits a bounded time, and otherwise goes on without the tree: those columns
+//! are then absent in that row, and the rest of it is on time. A look that has nothing to open, as nearly all of a calm server have, costs
+//! no change of threads.
 
 use super::shares::{self, Members};
 use super::tree::{COLUMNS, Root, Tree};
@@ -12,10 +13,10 @@ use crate::ring::RootOrder;
 use crate::source::Buffer;
 use crate::watch::Watch;
 use model::Nanos;
-use model::reading::{ABSENT, Column, Reading};
+use model::reading::{Column, Reading};
 use rustix::thread::futex;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Stack of the thread; all it keeps there is a row.
 const STACK: usize = 128 * 1024;
@@ -28,15 +29,14 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
         return;
     }
     let members = shares::open(probes, watch);
-    let shares = members.clone();
-    let handoff = Arc::new(Handoff::default());
     let tree = Tree::open(&watch.proc_root, root, watch.lock_waiters, &mut probes.notes).and_then(|mut tree| {
         // The first look is at every process of the host; the thread shall not begin with that. Where there is no server yet, it is
         // at our own tree, so that all the room that the server's will need has been touched.
         if pid.is_none() {
             tree.follow_root(Some(std::process::id()));
         }
-        tree.scan(&mut Reading::empty(0))?;
+        tree.begin();
+        tree.finish(&mut Reading::empty(0))?;
         if pid.is_none() {
             tree.follow_root(None);
         }
@@ -44,52 +44,102 @@ pub(super) fn open(probes: &mut Probes, watch: &Watch) {
         Ok(tree)
     });
     let opened = tree.map_err(std::io::Error::from).and_then(|tree| {
-        let theirs = Arc::clone(&handoff);
+        let shared = Arc::new(Shared::of(tree));
+        let (theirs, them) = (Arc::clone(&shared), members.clone());
         // It lives as long as the process, which ends by returning from its main function.
-        std::thread::Builder::new()
-            .name("tree".to_owned())
-            .stack_size(STACK)
-            .spawn(move || answer(tree, &theirs, members.as_ref()))
+        let thread = std::thread::Builder::new().name("tree".to_owned()).stack_size(STACK);
+        thread.spawn(move || answer(&theirs, them.as_ref())).map(|_| shared)
     });
     match opened {
-        Ok(_) => probes.tree = Some(Asker { handoff, patience: watch.period_ns / 2, shares }),
+        Ok(shared) => {
+            let patience = watch.period_ns / 2;
+            probes.tree = Some(Asker { shared, patience, members, order: RootOrder::default(), is_storm: false });
+        }
         Err(error) => {
             probes.notes.push(format!("the process tree cannot be watched ({error}): its columns are absent"));
         }
     }
 }
 
-/// Questions and answers are counted; the values belong to the asker while both counts are equal, else to the thread.
-#[derive(Default)]
-struct Handoff {
+/// Questions and answers are counted; the thread takes the tree only while the counts differ, the asker only while they are equal.
+struct Shared {
     asked: AtomicU32,
     answered: AtomicU32,
-    /// Who is to be followed, as the parent says it.
-    root: AtomicU64,
-    values: [AtomicU64; COLUMNS.len()],
+    tree: Mutex<Seen>,
+}
+
+/// The tree, and what the last question about it found.
+struct Seen {
+    tree: Tree,
+    row: Reading,
+}
+
+impl Shared {
+    fn of(tree: Tree) -> Shared {
+        let row = Reading::empty(0);
+        Shared { asked: AtomicU32::new(0), answered: AtomicU32::new(0), tree: Mutex::new(Seen { tree, row }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub(super) struct Asker {
-    handoff: Arc<Handoff>,
+    shared: Arc<Shared>,
     /// How long a reading waits for the tree.
     patience: Nanos,
-    shares: Option<Members>,
+    members: Option<Members>,
+    /// Whom the tree follows.
+    order: RootOrder,
+    is_storm: bool,
 }
 
 impl Asker {
     /// Takes over who is to be followed.
-    pub(super) fn follow(&self, order: RootOrder) {
-        self.handoff.root.store(order.0, Ordering::Relaxed);
+    pub(super) fn follow(&mut self, order: RootOrder) {
+        if order != self.order && self.is_idle() {
+            self.order = order;
+            self.shared.lock().tree.follow_root(order.pid());
+            self.members.iter().for_each(Members::begin_anew);
+        }
     }
 
-    /// False when there was no answer in time.
-    fn ask(&self, row: &mut Reading) -> bool {
-        let Handoff { asked, answered, values, .. } = &*self.handoff;
-        let before = asked.load(Ordering::Relaxed);
-        if answered.load(Ordering::Acquire) != before {
+    /// Whether memory is short. Then even reading an open file may take long: the memory of a process that ends meanwhile is given
+    /// back by whoever looks at it last.
+    pub(super) fn storm(&mut self, is_storm: bool) {
+        self.is_storm = is_storm;
+    }
+
+    /// Whether the thread is through with what it was asked, so that the tree is ours.
+    fn is_idle(&self) -> bool {
+        self.shared.answered.load(Ordering::Acquire) == self.shared.asked.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the tree; false when the thread had no answer in time.
+    fn look(&mut self, row: &mut Reading) -> bool {
+        if !self.is_idle() {
             // Still at an earlier question: its answer would be about another instant.
             return false;
         }
+        let mut seen = self.shared.lock();
+        if seen.tree.begin() && !self.is_storm {
+            seen.finish(self.members.as_ref());
+        } else {
+            drop(seen);
+            if !self.ask() {
+                return false;
+            }
+            seen = self.shared.lock();
+        }
+        COLUMNS.iter().for_each(|&column| row.set(column, seen.row.values[column as usize]));
+        true
+    }
+
+    /// Has the thread finish the look; false when it was not done in time.
+    fn ask(&self) -> bool {
+        let Shared { asked, answered, .. } = &*self.shared;
+        let before = asked.load(Ordering::Relaxed);
         let question = before.wrapping_add(1);
         asked.store(question, Ordering::Release);
         // Waking and waiting fail only by being interrupted or too late, and the loop looks for itself.
@@ -102,42 +152,37 @@ impl Asker {
             }
             let _ = futex::wait(answered, futex::Flags::PRIVATE, before, Some(&timespec(left)));
         }
-        COLUMNS.iter().zip(values).for_each(|(&column, value)| row.set(column, value.load(Ordering::Relaxed)));
         true
     }
 }
 
 impl Probe for Asker {
     fn read(&mut self, row: &mut Reading, _buffer: &mut Buffer) {
-        let has_ended = self.ask(row) && row.get(Column::TreeProcesses).is_none();
-        if let Some(shares) = self.shares.as_ref().filter(|_| !has_ended) {
-            shares.tell(row);
+        let has_ended = self.look(row) && row.get(Column::TreeProcesses).is_none();
+        if let Some(members) = self.members.as_ref().filter(|_| !has_ended) {
+            members.tell(row);
         }
     }
 }
 
-fn answer(mut tree: Tree, handoff: &Handoff, members: Option<&Members>) {
-    let Handoff { asked, answered, root, values } = handoff;
+impl Seen {
+    /// Ends the look that was begun; without what it was to find if it fails.
+    fn finish(&mut self, members: Option<&Members>) {
+        self.row = Reading::empty(0);
+        // One that fails has filled nothing.
+        let _ = self.tree.finish(&mut self.row);
+        members.into_iter().for_each(|members| members.are(self.tree.members()));
+    }
+}
+
+fn answer(shared: &Shared, members: Option<&Members>) {
+    let Shared { asked, answered, .. } = shared;
     let mut answer = 0;
-    let mut followed = RootOrder::default();
     loop {
         while asked.load(Ordering::Acquire) == answer {
             let _ = futex::wait(asked, futex::Flags::PRIVATE, answer, None);
         }
-        let order = RootOrder(root.load(Ordering::Relaxed));
-        if order != followed {
-            followed = order;
-            tree.follow_root(order.pid());
-            members.into_iter().for_each(Members::begin_anew);
-        }
-        let mut row = Reading::empty(0);
-        if tree.scan(&mut row).is_err() {
-            row = Reading::empty(0);
-        }
-        members.into_iter().for_each(|members| members.are(tree.members()));
-        for (value, &column) in values.iter().zip(&COLUMNS) {
-            value.store(row.get(column).unwrap_or(ABSENT), Ordering::Relaxed);
-        }
+        shared.lock().finish(members);
         answer = answer.wrapping_add(1);
         answered.store(answer, Ordering::Release);
         let _ = futex::wake(answered, futex::Flags::PRIVATE, 1);
@@ -180,5 +225,36 @@ mod tests {
         let of_tree = Column::ALL.iter().filter(|column| column.name().starts_with("tree."));
         let told: Vec<_> = of_tree.filter(|&&column| row.get(column).is_some()).collect();
         assert!(told.is_empty(), "{told:?}");
+    }
+
+    #[test]
+    fn the_thread_is_asked_only_for_what_may_take_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let fake = FakeTree::new(dir.path());
+        std::os::unix::fs::symlink(std::process::id().to_string(), dir.path().join("self")).unwrap();
+        fake.process(FakeProcess { pid: 100, parent: 1, name: "httpd", state: 'S', ticks: [1; 4], resident_pages: 9 });
+        fake.file("loadavg", "0.52 1.00 12.34 1/79 100\n");
+        let watch = Watch {
+            period_ns: 1000 * SECOND,
+            parts: Vec::new(),
+            root_pid: Some(100),
+            proc_root: dir.path().to_owned(),
+            ..Watch::default()
+        };
+        let mut probes = Probes::open(&watch);
+        let asked_by_a_look = |probes: &mut Probes| {
+            let asked = |probes: &Probes| probes.tree.as_ref().unwrap().shared.asked.load(Ordering::Relaxed);
+            let before = asked(probes);
+            assert_eq!(read(probes).get(Column::TreeProcesses), Some(1), "{:?}", probes.notes);
+            asked(probes) - before
+        };
+        assert_eq!(asked_by_a_look(&mut probes), 1, "numbers that were given out just before the first look");
+        assert_eq!(asked_by_a_look(&mut probes), 0, "nobody is new");
+        fake.file("loadavg", "0.52 1.00 12.34 1/79 101\n");
+        assert_eq!(asked_by_a_look(&mut probes), 1, "somebody is new");
+        assert_eq!(asked_by_a_look(&mut probes), 1, "and was not seen yet");
+        assert_eq!(asked_by_a_look(&mut probes), 0, "he has gone");
+        probes.storm(true);
+        assert_eq!(asked_by_a_look(&mut probes), 1, "memory is short");
     }
 }

@@ -5,6 +5,7 @@
 //! throughput). `warnings[]` and `rule[]`: sentences. `walk`, `trend`, `drift_trials`: what the intervals allow for.
 
 use super::BetweenView;
+use crate::json::pretty;
 use serde::Serialize;
 
 /// The schema's version.
@@ -24,8 +25,5 @@ struct Document<'a> {
 /// Never: every key is text, and numbers that JSON cannot hold become `null`.
 #[must_use]
 pub fn render(view: &BetweenView) -> String {
-    let document = Document { schema: "webdyno-compare", schema_version: SCHEMA_VERSION, view };
-    let mut text = serde_json::to_string_pretty(&document).expect("only text as keys");
-    text.push('\n');
-    text
+    pretty(&Document { schema: "webdyno-compare", schema_version: SCHEMA_VERSION, view })
 }

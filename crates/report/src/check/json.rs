@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::{CheckView, StepView, WindowView};
+use crate::json::pretty;
 use crate::language::Sentence;
 use crate::view::{DiagnosisView, HostView};
 use model::check::{Door, Page, Running, Summit, WorkerMemory};
@@ -17,9 +18,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Never: every key is text, and numbers that JSON cannot hold become `null`.
 #[must_use]
 pub fn render(view: &CheckView) -> String {
-    let mut text = serde_json::to_string_pretty(&Document::of(view)).expect("only text as keys");
-    text.push('\n');
-    text
+    pretty(&Document::of(view))
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,7 @@
 //! An import for programs: `docs/schemas/import.schema.json` describes it; within one version fields are only added.
 
 use super::{ComparedView, GroupView, ImportView, ReportView, SlipView};
+use crate::json::pretty;
 use crate::language::Sentence;
 use abtext::{Figure, Weight};
 use serde::Serialize;
@@ -14,9 +15,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Never: every key is text, and numbers that JSON cannot hold become `null`.
 #[must_use]
 pub fn render(view: &ImportView) -> String {
-    let mut text = serde_json::to_string_pretty(&Document::of(view)).expect("only text as keys");
-    text.push('\n');
-    text
+    pretty(&Document::of(view))
 }
 
 #[derive(Serialize)]

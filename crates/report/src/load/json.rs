@@ -5,6 +5,7 @@
 //! without their values, which may be secrets.
 
 use super::{GeneratorView, LoadView, ProbeView, SecondView, ThresholdView, TimesView};
+use crate::json::pretty;
 use crate::language::Sentence;
 use crate::view::{DiagnosisView, FailureView, HostView, TroubleView};
 use model::Nanos;
@@ -26,9 +27,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Never: every key is text, and numbers that JSON cannot hold become `null`.
 #[must_use]
 pub fn render(view: &LoadView) -> String {
-    let mut text = serde_json::to_string_pretty(&Document::of(view)).expect("only text as keys");
-    text.push('\n');
-    text
+    pretty(&Document::of(view))
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,7 @@
 //! A search for programs: `docs/schemas/search.schema.json` describes it; within one version fields are only added.
 
 use super::{SearchView, StepView};
+use crate::json::pretty;
 use crate::language::Sentence;
 use crate::load::json::Threshold;
 use crate::view::HostView;
@@ -16,9 +17,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Never: every key is text, and numbers that JSON cannot hold become `null`.
 #[must_use]
 pub fn render(view: &SearchView) -> String {
-    let mut text = serde_json::to_string_pretty(&Document::of(view)).expect("only text as keys");
-    text.push('\n');
-    text
+    pretty(&Document::of(view))
 }
 
 #[derive(Serialize)]

@@ -22,7 +22,8 @@ pub(crate) fn views(run: &Run, judged: &Judged, others: &Others, words: &Catalog
 fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalogue) -> CellView {
     let plan = &run.head.plan;
     let variant = plan.variant(cell);
-    let loads: Vec<&LoadResult> = run.measured(&cell.name).map(|(_, load)| load).collect();
+    let measured: Vec<_> = run.measured(&cell.name).collect();
+    let loads: Vec<&LoadResult> = measured.iter().map(|(_, load)| *load).collect();
     let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
     let (mut latency, mut first_byte, mut connect) = (Latency::new(), Latency::new(), Latency::new());
     let (mut unanswered, mut counts) = (Unanswered::default(), Counts::default());
@@ -60,7 +61,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalo
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
         told: told::of_cell(run, cell, words),
-        doubts: doubts::of_trials(plan.load(cell), &loads, words),
+        doubts: doubts::of_trials(plan.load(cell), &measured, words),
     }
 }
 

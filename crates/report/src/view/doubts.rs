@@ -1,10 +1,13 @@
-//! Doubts about loads, in words: those that a load raises about itself, and requests that are neither answers nor failures.
+//! Doubts about loads, in words: those that a load raises about itself, requests that are neither answers nor failures, and others'
+//! traffic beside it.
 
 use crate::language::{Catalogue, Sentence};
 use crate::view::table::{NOTHING, percent};
+use model::foreign::Foreign;
 use model::load::{LoadDoubt, LoadResult};
 use model::plan::LoadSpec;
 use model::statistic::Statistic;
+use model::trial::Trial;
 use std::collections::BTreeMap;
 use verdicts::{Unsteady, unsteady};
 
@@ -13,9 +16,40 @@ const IN_FLIGHT_SHARE: f64 = 0.05;
 /// Requests sent again that weigh more than this share of the good answers.
 const RETRIES_SHARE: f64 = 0.01;
 
-/// Of trials that made the same load: a doubt of the same kind in several of them is said once, with its worst number.
-pub(crate) fn of_trials(spec: &LoadSpec, loads: &[&LoadResult], words: &Catalogue) -> Vec<Sentence> {
-    said(spec, loads, loads.len(), words)
+/// Of trials with their loads, which were the same: a doubt of the same kind in several of them is said once, with its worst number.
+pub(crate) fn of_trials(spec: &LoadSpec, measured: &[(&Trial, &LoadResult)], words: &Catalogue) -> Vec<Sentence> {
+    let (trials, loads): (Vec<&Trial>, Vec<&LoadResult>) = measured.iter().copied().unzip();
+    said(spec, &loads, loads.len(), words).into_iter().chain(foreign_in(&trials, words)).collect()
+}
+
+/// Others' traffic in windows: those that the server counted requests in, and those whose connections the kernel told of.
+fn foreign_in(trials: &[&Trial], words: &Catalogue) -> Vec<Sentence> {
+    let mut worst: BTreeMap<&'static str, (usize, Foreign)> = BTreeMap::new();
+    for found in trials.iter().filter_map(|trial| trial.foreign()) {
+        let id = match found {
+            Foreign::Requests { .. } => "doubt-foreign-requests",
+            Foreign::Connections { .. } => "doubt-foreign-connections",
+        };
+        let entry = worst.entry(id).or_insert((0, found));
+        entry.0 += 1;
+        if found.weight() > entry.1.weight() {
+            entry.1 = found;
+        }
+    }
+    let sentence = |(id, (n, found)): (&str, (usize, Foreign))| {
+        let mut arguments = vec![("n", n.into()), ("trials", trials.len().into())];
+        match found {
+            Foreign::Requests { served, ours, others } => {
+                arguments.extend([("served", served.into()), ("ours", ours.into()), ("others", others.into())]);
+            }
+            Foreign::Connections { others, ours } => {
+                let others = units::si(others).print(others);
+                arguments.extend([("others", others.into()), ("ours", u64::from(ours).into())]);
+            }
+        }
+        words.say(id, &arguments)
+    };
+    worst.into_iter().map(sentence).collect()
 }
 
 /// Of a load that is no trial among others.

@@ -196,7 +196,7 @@ fn workers(time: &Time<'_>) -> Vec<(&'static str, Points)> {
         statuses.map(|status| (time.seconds(status.at_ns), value(status).map(|value| value as f64))).collect()
     };
     vec![
-        ("series-told-busy", told(|status| status.web.as_ref().map(WebStatus::busy))),
+        ("series-told-busy", told(|status| status.web.as_ref().and_then(WebStatus::busy))),
         ("series-pool-active", told(|status| status.fpm.map(|fpm| fpm.active))),
         ("series-pool-queue", told(|status| status.fpm.and_then(|fpm| fpm.queue))),
         ("series-workers", count(Column::TreeWorkers)),

@@ -22,16 +22,17 @@ pub(crate) fn of_cell(run: &Run, cell: &Cell, words: &Catalogue) -> Vec<Sentence
 }
 
 fn of_web(told: &[&WebStatus], words: &Catalogue) -> Option<Sentence> {
-    let of = |value: fn(&WebStatus) -> u64| median(told.iter().map(|status| value(status)).collect());
+    let of = |value: fn(&WebStatus) -> Option<u64>| median(told.iter().filter_map(|status| value(status)).collect());
     let mut arguments = vec![
         ("busy", of(WebStatus::busy)?.into()),
-        ("kept", of(WebStatus::kept)?.into()),
+        ("kept", of(|status| Some(status.kept()))?.into()),
         ("looks", told.len().into()),
     ];
     let id = match told.first()? {
+        WebStatus::Embedded { .. } => return None,
         WebStatus::Nginx { .. } => "told-nginx",
         WebStatus::Apache { .. } => {
-            let alive = |status: &WebStatus| status.busy() + status.kept() + status.ready().unwrap_or(0);
+            let alive = |status: &WebStatus| Some(status.busy()? + status.kept() + status.ready().unwrap_or(0));
             arguments.push(("places", of(alive)?.into()));
             "told-apache"
         }

@@ -4,7 +4,7 @@
 use crate::fixture::{Seeded, head};
 use model::SECOND;
 use model::latency::Latency;
-use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Unanswered};
+use model::load::{Counts, Failure, Generator, LoadInterval, LoadResult, OpenLoop};
 use model::plan::{Arrivals, LoadSpec, Pace, RequestSpec, Stage, Timetable};
 use model::reading::Readings;
 use model::run::Run;
@@ -35,6 +35,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),
+        around: None,
         log_tail: String::new(),
     };
     Run { head, trials: vec![trial] }
@@ -46,25 +47,8 @@ fn empty(seconds: u64) -> LoadResult {
         connections: 10,
         started_ns: 2 * SECOND,
         ended_ns: (2 + seconds) * SECOND,
-        end: LoadEnd::Duration,
-        counts: Counts::default(),
-        late: Counts::default(),
-        intervals: vec![],
-        total: Latency::new(),
-        unanswered: Unanswered::default(),
-        first_byte: Latency::new(),
-        connect: Latency::new(),
-        in_flight: 0,
-        in_flight_ns: 0,
-        body_bytes: None,
-        examples: [].into(),
-        retry_example: None,
-        handshake: Latency::new(),
-        software: None,
-        tls: None,
-        open: None,
-        sessions: None,
         generator: Generator { threads: 1, cpu_ns: seconds * SECOND / 10, cpus: vec![], away: None },
+        ..LoadResult::empty()
     }
 }
 

@@ -19,6 +19,8 @@ const PROCESS: usize = 40;
 const WORKERS: [usize; 3] = [336, 272, 264];
 /// Where the state stands in it.
 const STATE: usize = 20;
+/// And `access_count`: requests of this place since the start, whoever worked in it.
+const SERVED: usize = 32;
 const PAGE: usize = 4096;
 /// The letters of mod_status by state.
 const LETTERS: [char; 11] = ['.', 'S', '_', 'R', 'W', 'K', 'L', 'D', 'C', 'G', 'I'];
@@ -57,14 +59,14 @@ impl Scoreboard {
         })
     }
 
-    /// The letters as they are now.
+    /// The letters and the requests as they are now.
     pub(crate) fn look(&self) -> Option<WebStatus> {
         let bytes = self.read()?;
         let mut places: BTreeMap<char, u64> = BTreeMap::new();
         for state in self.shape.states(&bytes) {
             *places.entry(*LETTERS.get(usize::from(state))?).or_default() += 1;
         }
-        Some(WebStatus::Apache { places })
+        Some(WebStatus::Apache { places, served: Some(self.shape.served(&bytes)) })
     }
 
     fn read(&self) -> Option<Vec<u8>> {
@@ -111,6 +113,12 @@ impl Shape {
     fn states<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = u8> + use<'a> {
         let workers = &bytes[GLOBAL + self.servers * PROCESS..];
         workers.chunks_exact(self.worker).map(|worker| worker[STATE])
+    }
+
+    fn served(&self, bytes: &[u8]) -> u64 {
+        let workers = &bytes[GLOBAL + self.servers * PROCESS..];
+        let count = |worker: &[u8]| u64::from_ne_bytes(worker[SERVED..SERVED + 8].try_into().unwrap_or_default());
+        workers.chunks_exact(self.worker).map(count).fold(0, u64::wrapping_add)
     }
 }
 

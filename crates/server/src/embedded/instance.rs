@@ -1,8 +1,10 @@
 //! The embedded server as a child process: the plan's directives become its flags, and it is asked what came of them.
 
+use super::count::Count;
 use super::options::Options;
 use crate::control::{Logs, POLL, Starting, blame};
 use crate::probe::{Ask, get};
+use crate::status::WebSource;
 use crate::{Control, Place, Running, ServerError};
 use host::Launch;
 use model::plan::{Embedded, Variant};
@@ -30,6 +32,8 @@ impl Control for EmbeddedControl {
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let mut options = self.options(variant)?;
         options.listen.set_ip(place.listen);
+        let count = Count::in_folder(place.dir);
+        options.count = count.as_ref().map(|count| count.socket().to_owned());
         let (stdout, stderr) = (place.dir.join("stdout"), place.dir.join("stderr"));
         let launch = Launch {
             program: place.exe.to_owned(),
@@ -57,7 +61,7 @@ impl Control for EmbeddedControl {
                 )));
             }
         }
-        Ok(starting.running(settings, Vec::new()))
+        Ok(starting.running(settings, Vec::new()).with_status(count.map(WebSource::Embedded)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Connections the server works on at once when nobody says how many.
 const DEFAULT_WORKERS: u32 = 16;
@@ -12,11 +13,12 @@ const MAX_WORKERS: u32 = 1000;
 pub(crate) const HELP: &str = "\
 A small web server with honest workloads and a worker limit, to try webdyno on.
 
-Usage: webdyno serve [--listen ADDR:PORT] [--workers N] [--keep-alive on|off]
+Usage: webdyno serve [--listen ADDR:PORT] [--workers N] [--keep-alive on|off] [--count SOCKET]
 
   --listen ADDR:PORT     where to listen; port 0 takes a free one [default: 127.0.0.1:0]
   --workers N            connections it works on at once, 1 to 1000 [default: 16]
   --keep-alive on|off    whether a connection may carry more than one request [default: on]
+  --count SOCKET         tell whoever connects to this unix socket how many requests were served
   -h, --help             this text
 
 A worker holds its connection from accept to close, as Apache's prefork does; an idle one for 5 s.
@@ -47,7 +49,7 @@ pub(crate) enum KeepAlive {
 }
 
 /// How to serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     /// Where to listen.
     pub(crate) listen: SocketAddr,
@@ -55,10 +57,12 @@ pub(crate) struct Options {
     pub(crate) workers: u32,
     /// Whether connections stay open.
     pub(crate) keep_alive: KeepAlive,
+    /// A unix socket to be made, where it tells how many requests it served.
+    pub(crate) count: Option<PathBuf>,
 }
 
 /// What the flags ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// To serve.
     Serve(Options),
@@ -68,7 +72,12 @@ pub(crate) enum Asked {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { listen: SocketAddr::from(([127, 0, 0, 1], 0)), workers: DEFAULT_WORKERS, keep_alive: KeepAlive::On }
+        Options {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            workers: DEFAULT_WORKERS,
+            keep_alive: KeepAlive::On,
+            count: None,
+        }
     }
 }
 
@@ -85,7 +94,7 @@ impl Options {
             if ["-h", "--help"].contains(&arg) {
                 return Ok(Asked::Help);
             }
-            if !["--listen", "--workers", "--keep-alive"].contains(&flag) {
+            if !["--listen", "--workers", "--keep-alive", "--count"].contains(&flag) {
                 return Err(format!("there is no `{flag}`"));
             }
             let value = match joined {
@@ -99,6 +108,7 @@ impl Options {
                     options.listen = value.parse().map_err(form)?;
                 }
                 "--workers" => options.workers = workers(value).map_err(refused)?,
+                "--count" => options.count = Some(value.into()),
                 _ => options.keep_alive = KeepAlive::parse(value).map_err(refused)?,
             }
         }
@@ -121,11 +131,12 @@ impl Options {
     }
 
     /// The flags that say the same.
-    pub(crate) fn to_flags(self) -> Vec<OsString> {
+    pub(crate) fn to_flags(&self) -> Vec<OsString> {
         ["serve", "--listen", &self.listen.to_string(), "--workers", &self.workers.to_string()]
             .into_iter()
             .chain(["--keep-alive", self.keep_alive.name()])
             .map(OsString::from)
+            .chain(self.count.iter().flat_map(|socket| ["--count".into(), socket.clone().into()]))
             .collect()
     }
 }
@@ -205,7 +216,8 @@ mod tests {
 
     #[test]
     fn flags_and_options_say_the_same() {
-        let options = Options { workers: 7, keep_alive: KeepAlive::Off, ..Options::default() };
+        let options =
+            Options { workers: 7, keep_alive: KeepAlive::Off, count: Some("/a b".into()), ..Options::default() };
         assert_eq!(Options::from_flags(&options.to_flags()[1..]), Ok(Asked::Serve(options)));
     }
 }

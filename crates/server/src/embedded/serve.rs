@@ -16,6 +16,9 @@ use std::ffi::OsString;
 use std::future::poll_fn;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::task::Poll;
 use std::time::Duration;
@@ -40,6 +43,19 @@ const REFUSED: u8 = 5;
 const SHARED: usize = 64 << 10;
 static BLOCK: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(vec![b'x'; SHARED]));
 
+/// How a worker serves.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    workers: u32,
+    keep_alive: KeepAlive,
+    served: &'a AtomicU64,
+}
+
+/// Requests of one worker, on a cache line of its own: two workers that count do not meet.
+#[derive(Default)]
+#[repr(align(128))]
+struct Served(AtomicU64);
+
 /// Why it does not serve.
 struct Failure {
     code: u8,
@@ -55,7 +71,7 @@ pub fn serve_main(args: &[OsString]) -> u8 {
 fn serve(args: &[OsString], out: &mut dyn Write, err: &mut dyn Write) -> u8 {
     let done = match Options::from_flags(args) {
         Ok(Asked::Help) => out.write_all(HELP.as_bytes()).map_err(cannot("cannot write the help")),
-        Ok(Asked::Serve(options)) => run(options, out),
+        Ok(Asked::Serve(options)) => run(&options, out),
         Err(what) => Err(Failure { code: USAGE, what: format!("{what}; see webdyno serve --help") }),
     };
     let Err(failure) = done else { return 0 };
@@ -65,10 +81,14 @@ fn serve(args: &[OsString], out: &mut dyn Write, err: &mut dyn Write) -> u8 {
 }
 
 /// Listens, says where, and serves until SIGTERM or SIGINT.
-fn run(options: Options, out: &mut dyn Write) -> Result<(), Failure> {
+fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let listener = Arc::new(listen(options.listen)?);
     let address = listener.local_addr().map_err(cannot("cannot read the port"))?;
     allow_many_files();
+    let served: Arc<[Served]> = (0..options.workers).map(|_| Served::default()).collect();
+    if let Some(socket) = &options.count {
+        tell_count(socket, Arc::clone(&served))?;
+    }
     let runtime = single_threaded().map_err(cannot("cannot start the event loop"))?;
     // Before the address is told, so that whoever reads it may already end the server.
     let (mut terminate, mut interrupt) = {
@@ -77,12 +97,16 @@ fn run(options: Options, out: &mut dyn Write) -> Result<(), Failure> {
         (listen_for(SignalKind::terminate())?, listen_for(SignalKind::interrupt())?)
     };
     for number in 0..options.workers {
-        let (listener, worker) =
-            (Arc::clone(&listener), single_threaded().map_err(cannot("cannot start all workers"))?);
+        let (listener, served) = (Arc::clone(&listener), Arc::clone(&served));
+        let worker = single_threaded().map_err(cannot("cannot start all workers"))?;
+        let (workers, keep_alive) = (options.workers, options.keep_alive);
         std::thread::Builder::new()
             .name(format!("worker-{number}"))
             .stack_size(STACK)
-            .spawn(move || work(&listener, &worker, options))
+            .spawn(move || {
+                let served = &served[number as usize].0;
+                work(&listener, &worker, Manner { workers, keep_alive, served });
+            })
             .map_err(cannot("cannot start all workers"))?;
     }
     writeln!(out, "listening on {address}").and_then(|()| out.flush()).map_err(cannot("cannot write the address"))?;
@@ -96,6 +120,20 @@ fn run(options: Options, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn cannot(what: &'static str) -> impl FnOnce(io::Error) -> Failure {
     move |error| Failure { code: CANNOT_RUN, what: format!("{what}: {error}") }
+}
+
+/// Tells whoever connects how many requests were served, on a thread of its own: no worker is taken for it.
+fn tell_count(socket: &Path, served: Arc<[Served]>) -> Result<(), Failure> {
+    let listener = UnixListener::bind(socket).map_err(cannot("cannot make the socket for counts"))?;
+    let tell = move || {
+        for mut stream in listener.incoming().flatten() {
+            let all: u64 = served.iter().map(|worker| worker.0.load(Ordering::Relaxed)).sum();
+            // Whoever does not wait for the answer does not want it.
+            let _ = writeln!(stream, "served {all}");
+        }
+    };
+    let thread = std::thread::Builder::new().name("count".to_owned()).stack_size(STACK).spawn(tell);
+    thread.map(|_| ()).map_err(cannot("cannot start a thread"))
 }
 
 /// Every worker has an event loop of its own, some descriptors each. Where the hard limit is low too, starting the workers fails and says so.
@@ -125,26 +163,26 @@ fn single_threaded() -> io::Result<Runtime> {
 }
 
 /// One worker: accept, answer until the connection is closed, accept again.
-fn work(listener: &TcpListener, runtime: &Runtime, options: Options) {
+fn work(listener: &TcpListener, runtime: &Runtime, manner: Manner<'_>) {
     loop {
         // The wait is in accept itself, where the kernel wakes one waiter for one connection.
         match listener.accept() {
             // A client that goes away is not the server's concern.
-            Ok((stream, _)) => drop(runtime.block_on(converse(stream, options))),
+            Ok((stream, _)) => drop(runtime.block_on(converse(stream, manner))),
             // Out of descriptors, most likely: one may come free, and the connection is still queued.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
 }
 
-async fn converse(stream: TcpStream, options: Options) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+async fn converse(stream: TcpStream, manner: Manner<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
     let stream = TokioIo::new(tokio::net::TcpStream::from_std(stream)?);
     let service =
-        hyper::service::service_fn(move |request| async move { Ok::<_, Infallible>(answer(&request, options).await) });
+        hyper::service::service_fn(move |request| async move { Ok::<_, Infallible>(answer(&request, manner).await) });
     hyper::server::conn::http1::Builder::new()
-        .keep_alive(options.keep_alive == KeepAlive::On)
+        .keep_alive(manner.keep_alive == KeepAlive::On)
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)
         .serve_connection(stream, service)
@@ -152,7 +190,8 @@ async fn converse(stream: TcpStream, options: Options) -> Result<(), Box<dyn std
     Ok(())
 }
 
-async fn answer(request: &Request<Incoming>, options: Options) -> Response<Full<Bytes>> {
+async fn answer(request: &Request<Incoming>, manner: Manner<'_>) -> Response<Full<Bytes>> {
+    manner.served.fetch_add(1, Ordering::Relaxed);
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut refused = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
         refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -161,7 +200,7 @@ async fn answer(request: &Request<Incoming>, options: Options) -> Response<Full<
     match Work::parse(request.uri().path()) {
         Ok(Work::Page) => typed(StatusCode::OK, "text/html; charset=utf-8", Bytes::from_static(PAGE.as_bytes())),
         Ok(Work::Settings) => {
-            let (workers, keep_alive, idle) = (options.workers, options.keep_alive.name(), IDLE.as_secs());
+            let (workers, keep_alive, idle) = (manner.workers, manner.keep_alive.name(), IDLE.as_secs());
             let lines =
                 format!("Server: {NAME}\nWorkers: {workers}\nKeepAlive: {keep_alive}\nKeepAliveTimeout: {idle}\n");
             text(StatusCode::OK, lines)

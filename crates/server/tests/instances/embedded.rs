@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("embedded_answers_every_path", embedded_answers_every_path),
+    ("embedded_counts_what_it_served", embedded_counts_what_it_served),
     ("embedded_work_takes_what_it_says", embedded_work_takes_what_it_says),
     ("embedded_tells_what_is_in_force", embedded_tells_what_is_in_force),
     ("embedded_refuses_other_directives", embedded_refuses_other_directives),
@@ -49,6 +50,21 @@ fn embedded_answers_every_path() {
     check("GET /static/x", 400, "`x` is not a size: write a whole number and K, M or G\n");
     check("GET /sleep/5", 400, "`5` is not a duration: write a whole number and us, ms or s\n");
     check("POST /", 405, "only GET and HEAD\n");
+    running.stop().unwrap();
+}
+
+fn embedded_counts_what_it_served() {
+    let stage = Stage::new();
+    let running = start(&stage, "Workers 2");
+    let served = || running.status.look().web.unwrap().served().unwrap();
+    let before = served();
+    (0..5).for_each(|_| drop(ask(running.address, "GET /")));
+    let mut one = TcpStream::connect(running.address).unwrap();
+    let mut two = TcpStream::connect(running.address).unwrap();
+    send(&mut one, "GET /sleep/30s", "close");
+    send(&mut two, "GET /sleep/30s", "close");
+    // Told although both workers are held.
+    eventually("all are counted", || served() == before + 7);
     running.stop().unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! How servers fare, asked without taking a worker: every worker is held by a client, and it is told all the same.
 
-use crate::stage::{Stage, eventually};
+use crate::stage::{Stage, ask, eventually};
 use model::status::WebStatus;
 use std::io::Write;
 use std::net::TcpStream;
@@ -31,14 +31,23 @@ fn check(mpm: &str, directives: &str, workers: usize) {
         return not_here("the memory of another process may not be read");
     }
     let look = || running.status.look().web.unwrap();
-    eventually("all are ready", || look().ready() == Some(workers as u64) && look().busy() == 0);
+    eventually("all are ready", || look().ready() == Some(workers as u64) && look().busy() == Some(0));
     let accesses = |web: WebStatus| match web {
-        WebStatus::Apache { places } => places.values().sum::<u64>(),
-        WebStatus::Nginx { .. } => 0,
+        WebStatus::Apache { places, .. } => places.values().sum::<u64>(),
+        WebStatus::Nginx { .. } | WebStatus::Embedded { .. } => 0,
     };
     assert!(accesses(look()) >= workers as u64);
+    let served = || look().served().unwrap();
+    let before = served();
+    (0..5).for_each(|_| drop(ask(running.address, "GET /")));
+    // What it says of itself on its own page, which counts those before it.
+    let page = ask(running.address, "GET /server-status?auto");
+    let total = page.lines().find_map(|line| line.strip_prefix("Total Accesses: ")?.parse::<u64>().ok()).unwrap();
+    eventually("all are counted", || served() == before + 6);
+    assert_eq!(total, before + 5, "{page}");
+    eventually("all are ready again", || look().ready() == Some(workers as u64));
     let held = holding(running.address, workers + 2);
-    eventually("all are busy", || look().busy() == workers as u64 && look().ready() == Some(0));
+    eventually("all are busy", || look().busy() == Some(workers as u64) && look().ready() == Some(0));
     drop(held);
     running.stop().unwrap();
 }
@@ -63,10 +72,13 @@ fn nginx_tells_its_counters_apart() {
         return not_here("this nginx has no stub_status");
     }
     let look = || running.status.look().web.unwrap();
-    assert_eq!(look().busy(), 0);
+    assert_eq!(look().busy(), Some(0));
+    let before = look().served().unwrap();
+    (0..5).for_each(|_| drop(ask(running.address, "GET /")));
+    assert_eq!(look().served(), Some(before + 6), "and the one that asks");
     let held = holding(running.address, 3);
-    eventually("three are in work", || look().busy() == 3);
+    eventually("three are in work", || look().busy() == Some(3));
     drop(held);
-    eventually("nobody is there", || look().busy() == 0);
+    eventually("nobody is there", || look().busy() == Some(0));
     running.stop().unwrap();
 }

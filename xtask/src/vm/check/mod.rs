@@ -6,10 +6,15 @@ mod clock;
 mod confinement;
 mod container;
 mod dstat;
+mod hybrid;
+mod in_place;
+mod killed;
+mod limits;
 mod reboot;
 mod storm;
 mod table;
 mod unit;
+mod user;
 
 use super::guest::{Guest, Said};
 use super::machine::{Engine, Machine};
@@ -50,15 +55,20 @@ impl Seen {
 struct Check {
     name: &'static str,
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
+    /// What its kernel is told beside the usual.
+    boot: &'static str,
 }
 
-const CHECKS: [Check; 6] = [
-    Check { name: "storm", run: storm::run },
-    Check { name: "confinement", run: confinement::run },
-    Check { name: "reboot", run: reboot::run },
-    Check { name: "unit", run: unit::run },
-    Check { name: "clock", run: clock::run },
-    Check { name: "container", run: container::run },
+const CHECKS: [Check; 9] = [
+    Check { name: "storm", run: storm::run, boot: "" },
+    Check { name: "confinement", run: confinement::run, boot: "" },
+    Check { name: "user", run: user::run, boot: "" },
+    Check { name: "hybrid", run: hybrid::run, boot: hybrid::BOOT },
+    Check { name: "reboot", run: reboot::run, boot: "" },
+    Check { name: "unit", run: unit::run, boot: "" },
+    Check { name: "clock", run: clock::run, boot: "" },
+    Check { name: "container", run: container::run, boot: "" },
+    Check { name: "in-place", run: in_place::run, boot: "" },
 ];
 
 /// The names of all checks.
@@ -86,7 +96,7 @@ pub(super) fn by_hand(places: &Places, engine: Engine, names: &[String]) -> anyh
 }
 
 fn carry_out(places: &Places, engine: Engine, check: &Check) -> anyhow::Result<Seen> {
-    let mut machine = Machine::start(places, engine)?;
+    let mut machine = Machine::start(places, engine, check.boot)?;
     furnish(&machine.guest(), places)?;
     let seen = (check.run)(&mut machine)?;
     machine.stop();
@@ -174,6 +184,16 @@ mod tests {
     }
 
     #[test]
+    fn long_check_vm_user() {
+        check("user");
+    }
+
+    #[test]
+    fn long_check_vm_hybrid() {
+        check("hybrid");
+    }
+
+    #[test]
     fn long_check_vm_reboot() {
         check("reboot");
     }
@@ -191,5 +211,10 @@ mod tests {
     #[test]
     fn long_check_vm_container() {
         check("container");
+    }
+
+    #[test]
+    fn long_check_vm_in_place() {
+        check("in-place");
     }
 }

@@ -16,13 +16,19 @@ const NUMBERS: [Column; 9] = [
     Column::TreeRssLargest,
     Column::TreeCpuTicks,
 ];
+/// A whole look.
+fn scan(tree: &mut Tree, row: &mut Reading) -> Result<(), Errno> {
+    tree.begin();
+    tree.finish(row)
+}
+
 const ROOT: Root = Root { pid: Some(100), beside: Vec::new(), may_change: false };
 
 /// What one more scan finds: processes, workers, busy, running, disk sleep, lock waiters, resident pages, largest, ticks.
 fn check(tree: &mut Tree, expected: [u64; 9]) {
     tree.page_size = PAGE;
     let mut row = Reading::empty(0);
-    tree.scan(&mut row).unwrap();
+    scan(tree, &mut row).unwrap();
     let mut found = NUMBERS.map(|column| row.get(column).unwrap_or(u64::MAX));
     found[6] /= PAGE;
     found[7] /= PAGE;
@@ -194,7 +200,7 @@ fn a_dead_root_leaves_nothing() {
 /// What a scan says of the root, of how many processes there are, and of their CPU time.
 fn of_changing(tree: &mut Tree) -> [Option<u64>; 3] {
     let mut row = Reading::empty(0);
-    tree.scan(&mut row).unwrap();
+    scan(tree, &mut row).unwrap();
     [Column::TreeRoot, Column::TreeProcesses, Column::TreeCpuTicks].map(|column| row.get(column))
 }
 

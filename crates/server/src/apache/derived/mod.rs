@@ -15,7 +15,7 @@ use super::pages::telling;
 use super::render::Rendered;
 use super::settings::{Pages, Told};
 use crate::control::{Logs, Starting};
-use crate::own::{Door, pick};
+use crate::own::{Door, Watch, pick};
 use crate::port::with_free_ports;
 use crate::site::{folder, write_for_us};
 use crate::{Control, Place, PlanKey, Running, ServerError};
@@ -26,6 +26,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// What part of the environment names places of the machine's own server.
@@ -37,11 +38,13 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// Controls private instances derived from the machine's configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct DerivedControl {
-    pub(crate) spec: Apache,
-    pub(crate) existing: Existing,
-    pub(crate) plan: PathBuf,
+    spec: Apache,
+    existing: Existing,
+    plan: PathBuf,
+    /// The configuration that the first of them was derived from: all others are to be of the same.
+    watch: Mutex<Option<Watch>>,
 }
 
 /// Everything that does not change with the ports.
@@ -77,8 +80,26 @@ impl Control for DerivedControl {
 }
 
 impl DerivedControl {
+    pub(crate) fn new(spec: &Apache, existing: &Existing, plan: &Path) -> DerivedControl {
+        let (spec, existing) = (spec.clone(), existing.clone());
+        DerivedControl { spec, existing, plan: plan.to_owned(), watch: Mutex::new(None) }
+    }
+
+    /// An error when the machine's configuration is no longer that of the instances before.
+    fn unchanged(&self, machine: &Machine) -> Result<(), ServerError> {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        match watch.as_ref() {
+            Some(watch) => watch.check(),
+            None => {
+                *watch = Some(Watch::begin(machine.clone(), None)?);
+                Ok(())
+            }
+        }
+    }
+
     fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let machine = Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("from"))?;
+        self.unchanged(&machine)?;
         let doors = doors(&machine.lines);
         let door = pick(&doors, self.existing.port, &machine.main, self.key("port"))?;
         folder(dir, 0o711)?;

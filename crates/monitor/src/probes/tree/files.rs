@@ -1,0 +1,60 @@
+//! The files of one process, and the table of locks: what of their texts is used.
+
+use crate::source::Buffer;
+use crate::text::{fields, lines, number};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+
+/// What of a stat file is used.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) parent: u32,
+    pub(super) state: u8,
+    pub(super) ticks: u64,
+    pub(super) resident_pages: u64,
+}
+
+/// Opens a file of a process.
+pub(super) fn open_file(proc: &OwnedFd, pid: u32, name: &str) -> Result<OwnedFd, Errno> {
+    let mut path = [0u8; 24];
+    let length = {
+        let mut rest = &mut path[..];
+        // Ten digits and the names in use always fit.
+        std::io::Write::write_fmt(&mut rest, format_args!("{pid}/{name}")).map_err(|_| Errno::NAMETOOLONG)?;
+        24 - rest.len()
+    };
+    rustix::fs::openat(proc, &path[..length], OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Whether that number is a process's and not one of its threads'.
+pub(super) fn is_process(proc: &OwnedFd, pid: u32, buffer: &mut Buffer) -> bool {
+    let Ok(file) = open_file(proc, pid, "status") else { return false };
+    let Ok(text) = buffer.fill(&file) else { return false };
+    let group = lines(text).find_map(|line| line.strip_prefix(b"Tgid:"));
+    group.and_then(|number_of| number(number_of.trim_ascii())) == Some(pid.into())
+}
+
+/// `pid (name) state parent ...`; the name may hold blanks and parentheses, so fields count from the last `)`.
+pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
+    let after = text.iter().rposition(|&byte| byte == b')')? + 1;
+    let mut fields = fields(&text[after..]);
+    let state = *fields.next()?.first()?;
+    let parent = u32::try_from(number(fields.next()?)?).ok()?;
+    // From here on the field after `skip` others: utime, stime, cutime, cstime, then rss.
+    let mut ticks = 0u64;
+    for (position, field) in fields.by_ref().take(13).enumerate() {
+        if position >= 9 {
+            ticks = ticks.saturating_add(number(field)?);
+        }
+    }
+    let resident_pages = number(fields.nth(6)?)?;
+    Some(Stat { parent, state, ticks, resident_pages })
+}
+
+/// The process of a line such as `1: -> FLOCK  ADVISORY  WRITE 1235 fd:00:123 0 EOF`: one that waits, not one that holds.
+pub(super) fn lock_waiter(line: &[u8]) -> Option<u32> {
+    let mut fields = fields(line);
+    fields.find(|&field| field == b"->")?;
+    number(fields.nth(3)?).and_then(|pid| u32::try_from(pid).ok())
+}

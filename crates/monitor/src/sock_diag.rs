@@ -1,0 +1,245 @@
+//! TCP sockets, asked of the kernel over netlink (sock_diag).
+//!
+//! /proc/net/tcp has the same and walks every connection of the host to print it: hundreds of times dearer, and dearest when there are many
+//! connections. The kernel is asked here for the sockets of one state and, where it can tell them apart cheaply, of one port only.
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+use std::cmp::Ordering;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+/// A socket to the kernel that answers questions about sockets.
+pub(crate) struct SockDiag {
+    kernel: OwnedFd,
+    sequence: u32,
+}
+
+/// Which sockets are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    pub(crate) state: State,
+    /// The port at this end; any if it is 0. Some kernels take it as a hint only.
+    pub(crate) local: u16,
+    /// The port at the other end; any if it is 0.
+    pub(crate) remote: u16,
+}
+
+/// The states that are asked for (net/tcp_states.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Connected, and told with what came and went on it.
+    Established = 1,
+    Listen = 10,
+}
+
+/// One socket, as the kernel tells it: an inet_diag_msg and its attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Told<'b>(&'b [u8]);
+
+// Layouts of linux/netlink.h, linux/inet_diag.h and linux/tcp.h. The question is the older one of the two that kernels know, because its
+// answer has the sockets of both address families; the newer one needs a question, and a walk of the kernel's tables, for each.
+const HEADER: usize = 16;
+const REQUEST: usize = HEADER + 60;
+const TCPDIAG_GETSOCK: u16 = 18;
+const FLAGS_REQUEST_DUMP: u16 = 0x1 | 0x300;
+const TYPE_ERROR: u16 = 2;
+const TYPE_DONE: u16 = 3;
+/// INET_DIAG_INFO, and the bit that asks for it.
+const INFO: u16 = 2;
+const ASK_FOR_INFO: u8 = 1 << (INFO - 1);
+/// An inet_diag_msg, and offsets in it.
+const MESSAGE: usize = 72;
+const LOCAL: usize = 4;
+const REMOTE: usize = 6;
+const SOURCE: usize = 8;
+const PEER: usize = 24;
+const RQUEUE: usize = 56;
+const WQUEUE: usize = 60;
+const INODE: usize = 68;
+/// Offsets in a tcp_info: since data was sent, since it was received, in milliseconds; segments with data that came and that went, which
+/// Linux tells since 4.6.
+const SENT: usize = 44;
+const RECEIVED: usize = 52;
+const SEGMENTS_IN: usize = 152;
+const SEGMENTS_OUT: usize = 156;
+
+impl SockDiag {
+    /// Opens the socket to the kernel.
+    pub(crate) fn open() -> Result<SockDiag, Errno> {
+        let kernel = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            Some(netlink::SOCK_DIAG),
+        )?;
+        Ok(SockDiag { kernel, sequence: 0 })
+    }
+
+    /// Has the kernel tell the sockets that are asked for; `room` holds one datagram of its answer. Allocates nothing.
+    pub(crate) fn ask(
+        &mut self,
+        question: Question,
+        room: &mut [u8],
+        tell: &mut dyn FnMut(Told<'_>),
+    ) -> Result<(), Errno> {
+        self.sequence = self.sequence.wrapping_add(1);
+        rustix::net::send(&self.kernel, &question.bytes(self.sequence), SendFlags::empty())?;
+        loop {
+            // An answer is ready as soon as the question was sent, so there is never anything to wait for.
+            let length = match rustix::net::recv(&self.kernel, &mut *room, RecvFlags::DONTWAIT) {
+                Err(Errno::INTR) => continue,
+                result => result?.1.min(room.len()),
+            };
+            if walk(&room[..length], self.sequence, tell)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Question {
+    fn bytes(self, sequence: u32) -> [u8; REQUEST] {
+        let mut bytes = [0; REQUEST];
+        bytes[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
+        bytes[4..6].copy_from_slice(&TCPDIAG_GETSOCK.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&FLAGS_REQUEST_DUMP.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        if self.state == State::Established {
+            bytes[HEADER + 3] = ASK_FOR_INFO;
+        }
+        bytes[HEADER + 4..HEADER + 6].copy_from_slice(&self.local.to_be_bytes());
+        bytes[HEADER + 6..HEADER + 8].copy_from_slice(&self.remote.to_be_bytes());
+        bytes[HEADER + 52..HEADER + 56].copy_from_slice(&(1u32 << self.state as u32).to_ne_bytes());
+        bytes
+    }
+}
+
+/// Tells the sockets of one datagram; true when it is the last of its answer.
+fn walk(mut datagram: &[u8], sequence: u32, tell: &mut dyn FnMut(Told<'_>)) -> Result<bool, Errno> {
+    while datagram.len() >= HEADER {
+        let length = (word(datagram, 0) as usize).clamp(HEADER, datagram.len());
+        let (message, rest) = datagram.split_at(length);
+        // Messages begin at multiples of four.
+        datagram = rest.get(length.next_multiple_of(4) - length..).unwrap_or_default();
+        if word(message, 8) != sequence {
+            continue;
+        }
+        let body = &message[HEADER..];
+        match u16::from_ne_bytes([message[4], message[5]]) {
+            TYPE_DONE => return Ok(true),
+            TYPE_ERROR if body.len() >= 4 => {
+                return Err(Errno::from_raw_os_error((word(body, 0) as i32).wrapping_neg()));
+            }
+            TCPDIAG_GETSOCK if body.len() >= MESSAGE => tell(Told(body)),
+            _ => {}
+        }
+    }
+    Ok(false)
+}
+
+impl<'b> Told<'b> {
+    /// The port at this end.
+    pub(crate) fn local(self) -> u16 {
+        self.port(LOCAL)
+    }
+
+    /// This end.
+    pub(crate) fn here(self) -> SocketAddr {
+        SocketAddr::new(self.ip(SOURCE), self.local())
+    }
+
+    /// The other end.
+    pub(crate) fn peer(self) -> SocketAddr {
+        SocketAddr::new(self.ip(PEER), self.port(REMOTE))
+    }
+
+    fn ip(self, at: usize) -> IpAddr {
+        let body = self.0;
+        if i32::from(body[0]) == libc::AF_INET {
+            Ipv4Addr::new(body[at], body[at + 1], body[at + 2], body[at + 3]).into()
+        } else {
+            let mut bytes = [0; 16];
+            bytes.copy_from_slice(&body[at..at + 16]);
+            Ipv6Addr::from(bytes).to_canonical()
+        }
+    }
+
+    /// Connections that wait to be accepted, of one that listens.
+    pub(crate) fn waiting(self) -> u64 {
+        word(self.0, RQUEUE).into()
+    }
+
+    /// How many may wait, of one that listens.
+    pub(crate) fn limit(self) -> u64 {
+        word(self.0, WQUEUE).into()
+    }
+
+    /// The number under which processes have it open; 0 while none has.
+    pub(crate) fn inode(self) -> u32 {
+        word(self.0, INODE)
+    }
+
+    /// Milliseconds since it did all that was asked of it; `None` where the kernel does not tell, and while it owes something: an answer
+    /// to what came last, or what the other end has not yet received. A connection on which nothing was ever said owes nothing.
+    pub(crate) fn idle_ms(self) -> Option<u32> {
+        let info = self.info().filter(|info| info.len() >= RECEIVED + 4)?;
+        let (sent, received) = (word(info, SENT), word(info, RECEIVED));
+        let owes = match sent.cmp(&received) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            // Within one tick of the kernel's clock: both began with the connection, and a request can follow an answer at once.
+            Ordering::Equal => info.len() >= SEGMENTS_OUT + 4 && word(info, SEGMENTS_IN) > word(info, SEGMENTS_OUT),
+        };
+        let under_way = word(self.0, RQUEUE) > 0 || word(self.0, WQUEUE) > 0;
+        (!owes && !under_way).then_some(sent)
+    }
+
+    /// Its tcp_info.
+    fn info(self) -> Option<&'b [u8]> {
+        // The attributes behind a message: length, type, content, and again at the next multiple of four.
+        let mut attributes = &self.0[MESSAGE..];
+        while attributes.len() >= 4 {
+            let length = usize::from(u16::from_ne_bytes([attributes[0], attributes[1]])).clamp(4, attributes.len());
+            if u16::from_ne_bytes([attributes[2], attributes[3]]) == INFO {
+                return Some(&attributes[4..length]);
+            }
+            attributes = attributes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        None
+    }
+
+    fn port(self, at: usize) -> u16 {
+        u16::from_be_bytes([self.0[at], self.0[at + 1]])
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_cut_anywhere_does_no_harm() {
+        let question = Question { state: State::Listen, local: 80, remote: 0 };
+        let mut message = question.bytes(1).to_vec();
+        message.resize(HEADER + MESSAGE + 4 + RECEIVED + 4, 0);
+        let length = message.len();
+        message[0..4].copy_from_slice(&(length as u32).to_ne_bytes());
+        message[HEADER + MESSAGE..HEADER + MESSAGE + 2].copy_from_slice(&(RECEIVED as u16 + 8).to_ne_bytes());
+        message[HEADER + MESSAGE + 2..HEADER + MESSAGE + 4].copy_from_slice(&INFO.to_ne_bytes());
+        for cut in 0..=length {
+            let mut told = Vec::new();
+            let ended = walk(&message[..cut], 1, &mut |socket| told.push((socket.local(), socket.idle_ms())));
+            let expected = match cut {
+                _ if cut == length => vec![(80, Some(0))],
+                _ if cut >= HEADER + MESSAGE => vec![(80, None)],
+                _ => Vec::new(),
+            };
+            assert_eq!((ended, told), (Ok(false), expected), "at {cut}");
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Limits of memory, CPU time and disk traffic at work under cgroup v2: what the kernel's files say while a server that would take all it
+//! gets is measured, for root and for an ordinary user in a scope of systemd's.
+
+use super::{OURS, SHORT, Seen};
+use crate::vm::guest::Guest;
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A run of a plan, on a processor that is imitated.
+const RUN: Duration = Duration::from_secs(900);
+/// Seconds that the group of a trial lives at least.
+const TRIAL: f64 = 12.0;
+/// How far CPU time and bytes may lie from their limit over most of a trial.
+const APART: f64 = 0.05;
+
+/// CGI programs: one takes CPU time, one writes past the page cache, one leaves the writing to the kernel.
+const PREPARE: &str = "\
+mkdir -p OURS/sites/limits
+cd OURS/sites/limits
+printf 'Content-Type: text/plain\\n\\nOK\\n' > answer
+cat > busy <<'END'
+#!/bin/sh
+n=0
+while [ $n -lt 4000 ]; do n=$((n + 1)); done
+cat OURS/sites/limits/answer
+END
+cat > direct <<'END'
+#!/bin/sh
+file=$(mktemp /var/tmp/limits.XXXXXX)
+dd if=/dev/zero of=$file bs=256k count=8 oflag=direct 2> /dev/null
+rm $file
+cat OURS/sites/limits/answer
+END
+sed 's/oflag=direct/conv=fsync/' direct > buffered
+chmod 755 busy direct buffered
+";
+
+const PLAN: &str = r#"
+about = "A server that takes all it gets"
+blocks = 2
+aa = false
+[server]
+kind = "KIND"
+LINES
+[confine]
+memory = "200M"
+LIMIT
+[placement]
+split = false
+[variant.only]
+[load.one]
+path = "PATH"
+connections = 8
+duration = "15s"
+keep_alive = false
+timeout = "60s"
+"#;
+
+/// Runs a plan and writes down what the groups' files say meanwhile; GROUPS is where they are.
+const WATCH: &str = "\
+mkdir -p WHERE
+chmod 777 WHERE
+rm -f WHERE/seen.txt
+WHO OURS/webdyno run --plain --json --store WHERE/store.sqlite OURS/plans/limits.toml > WHERE/run.json 2> WHERE/run.err &
+run=$!
+while kill -0 $run 2> /dev/null; do
+  for group in GROUPS; do
+    [ -d $group ] && {
+      echo group $group
+      read up rest < /proc/uptime; echo at $up
+      LOOK
+    }
+  done >> WHERE/seen.txt 2> /dev/null
+  sleep 0.5
+done
+wait $run
+echo code $?
+";
+
+/// What v2 says of the group in `$group`.
+const V2: &str = "\
+for file in cpu.max io.max memory.max memory.peak; do sed \"s/^/$file /\" $group/$file; done
+cat $group/cpu.stat
+sed 's/^/io.stat /' $group/io.stat";
+
+/// What v1 says of it, in the words of v2; the other controllers have groups of the same name.
+const V1: &str = "\
+name=${group##*/}
+sed 's/^/cpu.max /' /sys/fs/cgroup/cpu/$name/cpu.cfs_quota_us
+sed 's/^/io.max /' /sys/fs/cgroup/blkio/$name/blkio.throttle.write_bps_device
+sed 's/^/memory.max /' $group/memory.limit_in_bytes
+sed 's/^/memory.peak /' $group/memory.max_usage_in_bytes
+echo usage_usec $(($(cat /sys/fs/cgroup/cpuacct/$name/cpuacct.usage) / 1000))
+sed -n 's/^\\([0-9:]*\\) Write /io.stat \\1 wbytes=/p' /sys/fs/cgroup/blkio/$name/blkio.throttle.io_service_bytes";
+
+/// Who measures, and where his groups are.
+pub(super) struct By<'a> {
+    pub(super) who: &'a str,
+    /// What stands before the command.
+    pub(super) prefix: &'a str,
+    pub(super) groups: &'a str,
+    /// Whether he may limit disk traffic.
+    pub(super) io: bool,
+    /// Of which kind the groups are.
+    pub(super) version: Version,
+}
+
+/// The two generations of groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    V1,
+    V2,
+}
+
+/// What takes what, under which limit.
+struct Case {
+    name: &'static str,
+    kind: &'static str,
+    lines: &'static str,
+    limit: &'static str,
+    path: &'static str,
+    file: &'static str,
+    /// What the file must hold for each disk, or once.
+    held: &'static str,
+    /// CPUs, or MiB/s written to a disk.
+    most: f64,
+    /// Only v2 counts what the kernel writes later.
+    later: bool,
+}
+
+const APACHE: &str = "mpm = \"prefork\"\nscripts = \"../sites/limits\"";
+const IO_LIMIT: &str = "io_write = \"4M\"";
+const IO_HELD: &str = "4194304";
+
+const CASES: [Case; 4] = [
+    Case {
+        name: "Apache, CGI that computes",
+        kind: "apache",
+        lines: APACHE,
+        limit: "cpu = 0.3",
+        path: "/cgi-bin/busy",
+        file: "cpu.max",
+        held: "30000",
+        most: 0.3,
+        later: false,
+    },
+    Case {
+        name: "nginx, small files",
+        kind: "nginx",
+        lines: "",
+        // The load has to come from the same CPU.
+        limit: "cpu = 0.1",
+        path: "/",
+        file: "cpu.max",
+        held: "10000",
+        most: 0.1,
+        later: false,
+    },
+    Case {
+        name: "Apache, CGI that writes directly",
+        kind: "apache",
+        lines: APACHE,
+        limit: IO_LIMIT,
+        path: "/cgi-bin/direct",
+        file: "io.max",
+        held: IO_HELD,
+        most: 4.0,
+        later: false,
+    },
+    Case {
+        name: "Apache, CGI that writes through the page cache",
+        kind: "apache",
+        lines: APACHE,
+        limit: IO_LIMIT,
+        path: "/cgi-bin/buffered",
+        file: "io.max",
+        held: IO_HELD,
+        most: 4.0,
+        later: true,
+    },
+];
+
+/// Runs all cases that `by` may and writes down what the kernel's files said.
+pub(super) fn bind(seen: &mut Seen, guest: &Guest, by: &By<'_>) -> anyhow::Result<()> {
+    guest.sh(&PREPARE.replace("OURS", OURS), SHORT)?;
+    seen.say(format!("\n## Limits at work, {}\n", by.who));
+    seen.say("| server | limit, as the kernel holds it | over | used | of the limit | memory peak |\n|---|---|---|---|---|---|");
+    for case in CASES.iter().filter(|case| by.io || case.file != "io.max") {
+        if case.later && by.version == Version::V1 {
+            continue;
+        }
+        one(seen, guest, by, case)?;
+    }
+    Ok(())
+}
+
+fn one(seen: &mut Seen, guest: &Guest, by: &By<'_>, case: &Case) -> anyhow::Result<()> {
+    let plan = PLAN.replace("KIND", case.kind).replace("LINES", case.lines);
+    let plan = plan.replace("LIMIT", case.limit).replace("PATH", case.path);
+    guest.sh(&format!("cat > {OURS}/plans/limits.toml <<'END'\n{plan}END"), SHORT)?;
+    let look = if by.version == Version::V1 { V1 } else { V2 };
+    let script = WATCH.replace("LOOK", look).replace("WHO", by.prefix).replace("GROUPS", by.groups);
+    let out = guest.sh(&script.replace("OURS", OURS).replace("WHERE", WHERE), RUN)?;
+    let err = guest.sh(&format!("tail -n 3 {WHERE}/run.err"), SHORT)?;
+    seen.expect(out.contains("code 0") || out.contains("code 3"), || format!("{}: {out}{err}", case.name));
+    let groups = groups(&guest.sh(&format!("cat {WHERE}/seen.txt"), SHORT)?);
+    seen.expect(groups.len() == 2, || format!("{}: {} groups were seen of 2; {err}", case.name, groups.len()));
+    for group in groups.values() {
+        let (unit, used) = match case.file {
+            "cpu.max" => ("CPU", group.rate(|look| look.cpu_us / 1e6)),
+            _ => ("MiB/s", group.rate(|look| look.written / f64::from(1 << 20))),
+        };
+        let (seconds, used) = used.with_context(|| format!("{}: too few looks", case.name))?;
+        let share = used / case.most;
+        seen.say(format!(
+            "| {} | `{}`: `{}` | {seconds:.1} s | {used:.3} {unit} | {:.1} % | {:.1} MiB |",
+            case.name,
+            case.file,
+            group.held(case.file),
+            share * 100.0,
+            group.peak / f64::from(1 << 20),
+        ));
+        seen.expect((share - 1.0).abs() <= APART, || format!("{}: {:.1} % of the limit", case.name, share * 100.0));
+        seen.expect(group.has(case.file, case.held), || format!("{}: {}", case.name, group.held(case.file)));
+        seen.expect(group.has("memory.max", "209715200"), || format!("{}: memory is not limited", case.name));
+        seen.expect(group.peak > 0.0, || format!("{}: no memory peak", case.name));
+    }
+    Ok(())
+}
+
+/// Where a check writes in the guest.
+const WHERE: &str = "/var/tmp/limits";
+
+/// One look at a group's counters.
+#[derive(Debug, Default, Clone, Copy)]
+struct Look {
+    at: f64,
+    cpu_us: f64,
+    /// Bytes written to all disks.
+    written: f64,
+}
+
+/// What was seen of one group.
+#[derive(Debug, Default)]
+struct Group {
+    looks: Vec<Look>,
+    /// The last content of its limits, by file; a line for each disk.
+    limits: BTreeMap<String, Vec<String>>,
+    /// Bytes.
+    peak: f64,
+}
+
+impl Group {
+    /// Seconds and growth a second of a counter, from a third of the looks to shortly before the last: the trial's load is on then.
+    fn rate(&self, counter: impl Fn(&Look) -> f64) -> Option<(f64, f64)> {
+        let (first, last) = (self.looks.get(self.looks.len() / 3)?, self.looks.get(self.looks.len().checked_sub(4)?)?);
+        let seconds = last.at - first.at;
+        (seconds >= 4.0).then(|| (seconds, (counter(last) - counter(first)) / seconds))
+    }
+
+    fn held(&self, file: &str) -> String {
+        self.limits.get(file).map(|lines| lines.join("; ")).unwrap_or_default()
+    }
+
+    fn has(&self, file: &str, text: &str) -> bool {
+        self.limits.get(file).is_some_and(|lines| !lines.is_empty() && lines.iter().all(|line| line.contains(text)))
+    }
+}
+
+/// The groups in what a watch wrote, by directory.
+fn groups(text: &str) -> BTreeMap<String, Group> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    for look in text.split("group ").skip(1) {
+        let mut lines = look.lines();
+        let group = groups.entry(lines.next().unwrap_or_default().to_owned()).or_default();
+        let (mut found, mut limits) = (Look::default(), BTreeMap::<String, Vec<String>>::new());
+        let mut whole = false;
+        for (name, value) in lines.filter_map(|line| line.split_once(' ')) {
+            let number = || value.trim().parse().unwrap_or(0.0);
+            match name {
+                "at" => found.at = number(),
+                "usage_usec" => (found.cpu_us, whole) = (number(), true),
+                "memory.peak" => group.peak = group.peak.max(number()),
+                "io.stat" => found.written += written(value),
+                _ if name.ends_with(".max") => limits.entry(name.to_owned()).or_default().push(value.to_owned()),
+                _ => {}
+            }
+        }
+        // A group that vanishes while it is looked at has empty files.
+        if whole {
+            group.looks.push(found);
+            group.limits = limits;
+        }
+    }
+    // Every variant is started once before anything is measured.
+    let seconds = |group: &Group| {
+        group.looks.last().map_or(0.0, |last| last.at) - group.looks.first().map_or(0.0, |first| first.at)
+    };
+    groups.retain(|_, group| seconds(group) >= TRIAL);
+    groups
+}
+
+/// `wbytes` of a disk's line.
+fn written(line: &str) -> f64 {
+    line.split_whitespace().find_map(|word| word.strip_prefix("wbytes=")?.parse().ok()).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_become_rates() {
+        let look = |at: u32| {
+            let (cpu, bytes) = (at * 500_000, at * 4_194_304);
+            format!(
+                "group /g\nat {at}.00\ncpu.max 50000 100000\nio.max 254:0 x\nio.max 254:16 x\nmemory.peak {at}\n\
+                 usage_usec {cpu}\nio.stat 254:0 rbytes=1 wbytes={bytes} rios=2\nio.stat 254:16 rbytes=1 wbytes=0\n"
+            )
+        };
+        let text: String = (0..20).map(look).collect::<String>() + "group /gone\nat 3.00\n";
+        let groups = groups(&text);
+        let group = &groups["/g"];
+        assert_eq!(groups.len(), 1);
+        assert_eq!((group.rate(|look| look.cpu_us / 1e6), group.peak), (Some((10.0, 0.5)), 19.0));
+        assert_eq!(group.rate(|look| look.written), Some((10.0, 4_194_304.0)));
+        assert!(group.has("io.max", "x") && !group.has("io.max", "254:0 x") && !group.has("memory.max", ""));
+        assert_eq!(Group::default().rate(|look| look.written), None);
+    }
+}
