@@ -66,6 +66,30 @@ fn a_main_file_without_folders_gets_a_line_and_loses_it() {
     scene.check_given_back();
 }
 
+/// A server that was started with `-D NAME` is read with it, whether it is changed or copied.
+#[test]
+fn names_of_the_command_line_hold() {
+    let prepare = |debian: &Debian| {
+        let envvars = fs::read_to_string(debian.etc().join("envvars")).expect("a file");
+        debian.write("envvars", &format!("{envvars}export APACHE_ARGUMENTS='-D OF_THE_LINE'\n"));
+        debian.write(
+            "conf-enabled/line.conf",
+            "<IfDefine OF_THE_LINE>\nKeepAliveTimeout 9\n</IfDefine>\n<IfDefine !OF_THE_LINE>\nNoSuchDirective\n</IfDefine>\n",
+        );
+    };
+    let Some(scene) = Scene::<Debian>::with(prepare) else { return };
+    let variants = "[variant.as-is]\n[variant.limit]\ndirectives = '''\n<IfDefine OF_THE_LINE>\nListenBacklog 100\nMaxKeepAliveRequests 7\n</IfDefine>\n'''";
+    for keys in ["in_place = true", ""] {
+        let ended = scene.run(&scene.plan(keys, variants));
+        assert!([0, 1, 3].contains(&ended.code), "{keys}: {}{}", ended.out, ended.err);
+        assert!(ended.out.contains("MaxKeepAliveRequests 7: limit"), "{keys}: {}", ended.out);
+        scene.check_given_back();
+    }
+    let pid = scene.own.pid().expect("it runs");
+    let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).expect("it runs");
+    assert!(words.contains("-D\0OF_THE_LINE"), "a full restart repeats them: {words}");
+}
+
 #[test]
 fn what_does_not_come_into_force_ends_the_run_in_place() {
     let Some(scene) = Scene::<Debian>::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n")) else {

@@ -48,6 +48,7 @@ pub(crate) fn run(flags: &DoctorFlags) -> anyhow::Result<Exit> {
     findings.extend(own_apache(server::own_apache()));
     findings.push(found("nginx", server::installed_nginx()));
     findings.extend(own_nginx(server::own_nginx()));
+    findings.extend(selinux(Path::new("/")));
     findings.push(store(flags));
     findings.push(left_behind());
     let text = if flags.json { as_json(&findings) } else { as_text(&findings) };
@@ -254,6 +255,18 @@ fn own_apache(found: Result<Option<OwnApache>, ServerError>) -> Option<Finding> 
     })
 }
 
+/// What SELinux means for servers; nothing where it does not enforce.
+fn selinux(root: &Path) -> Option<Finding> {
+    server::selinux_enforces(root).then(|| {
+        Finding::limited(
+            "SELinux",
+            "in force: a server that systemd starts listens only on ports labelled http_port_t and reads only files labelled for it (httpd_sys_content_t)",
+            "for in_place keep a port of `semanage port -l | grep http_port_t` free (8008 ...), and documents out of /tmp; label others by \
+             semanage port -a -t http_port_t -p tcp PORT, chcon -R -t httpd_sys_content_t FOLDER; what was refused: ausearch -m AVC -ts recent",
+        )
+    })
+}
+
 /// The same for nginx, which can only be measured as it runs.
 fn own_nginx(found: Result<Option<OwnNginx>, ServerError>) -> Option<Finding> {
     const TOPIC: &str = "own nginx";
@@ -315,5 +328,21 @@ fn left_behind() -> Finding {
             Finding::limited("left behind", format!("by runs that were killed: {}", left.join("; ")), "webdyno restore")
         }
         Err(error) => Finding::limited("left behind", format!("{error:#}"), "look there as the user who ran it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selinux_is_told_where_it_enforces() {
+        let root = tempfile::tempdir().expect("a folder");
+        assert!(selinux(root.path()).is_none());
+        let folder = root.path().join("sys/fs/selinux");
+        fs::create_dir_all(&folder).expect("our own folder");
+        fs::write(folder.join("enforce"), "1").expect("our own file");
+        let text = as_text(&selinux(root.path()).into_iter().collect::<Vec<_>>());
+        assert!(text.starts_with("limited  SELinux  in force") && text.contains("semanage port -a"), "{text}");
     }
 }

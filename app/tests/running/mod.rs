@@ -17,8 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What keeps a worker of nginx busy: a long text that it compresses as hard as it can.
 const COMPRESSING: &str = "\tgzip on;\n\tgzip_comp_level 9;\n\tgzip_types text/plain;\n\tdefault_type text/plain;\n";
 
-/// Pages: a file, one that works, one that waits, one that takes 12 MB, one that is of another length each time.
-const PAGES: [(&str, &str); 5] = [
+/// Pages: a file, one that works, one that waits, one that takes 12 MB, one that is of another length each time,
+/// one that opens a session for everybody who brings none, one that does not end while a test lasts, a program that takes 20 MB for each request.
+const PAGES: [(&str, &str); 8] = [
     ("index.html", "hello\n"),
     ("work.php", "<?php $x = 0; for ($i = 0; $i < 100000; $i++) $x += $i; echo $x;"),
     ("wait.php", "<?php usleep(20000); echo \"done\\n\";"),
@@ -26,6 +27,15 @@ const PAGES: [(&str, &str); 5] = [
     (
         "varied.php",
         "<?php usleep(2000); for ($i = 0; $i < 50000; $i++) ; echo bin2hex(random_bytes(random_int(1, 999)));",
+    ),
+    (
+        "memory.cgi",
+        "#!/usr/bin/perl\nmy $x = 'x' x (20 << 20);\nselect(undef, undef, undef, 0.05);\nprint \"Content-Type: text/plain\\n\\n\", length($x), \"\\n\";\n",
+    ),
+    ("stuck.php", "<?php sleep(100);"),
+    (
+        "session.php",
+        "<?php session_save_path(__DIR__ . '/../sessions'); session_start(); $_SESSION['n'] = 1 + ($_SESSION['n'] ?? 0); echo 'ok';",
     ),
 ];
 
@@ -181,6 +191,9 @@ impl Running {
         for (name, text) in PAGES {
             running.put(&format!("www/{name}"), text);
         }
+        let sessions = running.folder.path().join("sessions");
+        fs::create_dir(&sessions).expect("a folder");
+        fs::set_permissions(&sessions, fs::Permissions::from_mode(0o777)).expect("our own folder");
         running
     }
 
@@ -255,10 +268,24 @@ impl Running {
         (0..connections).map(|_| self.get("/index.html").expect("an answer")).collect()
     }
 
+    /// Connections of visitors who wait for an answer, every other one on a connection on which another page was answered before.
+    pub(crate) fn wait_for(&self, page: &str, connections: usize) -> Vec<TcpStream> {
+        let fresh = || TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        let used = || self.get("/index.html").expect("an answer");
+        let mut streams: Vec<TcpStream> = (0..connections).map(|n| if n % 2 == 0 { fresh() } else { used() }).collect();
+        for stream in &mut streams {
+            write!(stream, "GET /{page} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test\r\n\r\n").expect("it listens");
+        }
+        streams
+    }
+
     fn put(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
-        fs::write(path, text).expect("a file");
+        fs::write(&path, text).expect("a file");
+        if name.ends_with(".cgi") {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
@@ -272,6 +299,11 @@ impl Running {
     /// Lines of the access log.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("access.log")).unwrap_or_default()
+    }
+
+    /// Sessions that pages left behind.
+    pub(crate) fn sessions(&self) -> usize {
+        fs::read_dir(self.folder.path().join("sessions")).expect("our own folder").count()
     }
 
     /// Processes that were killed for lack of memory.

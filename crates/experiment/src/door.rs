@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A connection on which nothing moved for so long is idle.
-const QUIET_MS: u32 = 200;
+/// A connection of which the server has owed nothing for so long is idle.
+const IDLE_MS: u32 = 200;
 /// Looks before anything is sent.
 const LOOKS: usize = 6;
 
@@ -58,7 +58,7 @@ fn look(kernel: &mut Connections, port: u16) -> Option<Look> {
     }
     for other in others {
         found.accepted.insert(other.peer);
-        found.idle += u64::from(other.quiet_ms.is_some_and(|quiet| quiet >= QUIET_MS));
+        found.idle += u64::from(other.idle_ms.is_some_and(|idle| idle >= IDLE_MS));
     }
     Some(found)
 }

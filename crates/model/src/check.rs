@@ -21,6 +21,9 @@ pub struct Check {
     /// What workers hold after the load, and the most that one of them held at work: the server's own under no name, and those of
     /// each pool by its own.
     pub after: Vec<(String, WorkerMemory)>,
+    /// What pools of PHP-FPM did while something was sent, by their names; empty where nobody looked.
+    #[serde(default)]
+    pub work: Vec<(String, PoolWork)>,
     /// Why the climb went no higher.
     pub summit: Summit,
     /// Concurrencies of the climb by the names of their cells, in order.
@@ -76,6 +79,9 @@ pub struct Running {
     pub pools: Vec<Pool>,
     /// The memory group it lives in, if that has a limit.
     pub group: Option<MemoryGroup>,
+    /// The most connections that the kernel lets wait at any door of this machine (net.core.somaxconn).
+    #[serde(default)]
+    pub somaxconn: Option<u64>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
 }
@@ -197,6 +203,15 @@ pub struct Pool {
     pub workers: Option<WorkerMemory>,
 }
 
+/// What a pool did in all windows together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolWork {
+    /// The most workers that it had at once.
+    pub most: u64,
+    /// Clock ticks that they used.
+    pub ticks: u64,
+}
+
 /// A group whose memory has a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryGroup {
@@ -229,6 +244,9 @@ pub struct Page {
     pub is_static: bool,
     /// Whether the server kept the connection for another request.
     pub stays_open: bool,
+    /// Whether it sets a cookie; the load sends it back then, as browsers do, each connection its own.
+    #[serde(default)]
+    pub sets_cookie: bool,
 }
 
 /// Connections at the server's port.

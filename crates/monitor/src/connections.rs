@@ -14,8 +14,9 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Whether the server has accepted it; it waits at the door otherwise.
     pub accepted: bool,
-    /// Milliseconds since data came or went, where the kernel tells.
-    pub quiet_ms: Option<u32>,
+    /// Milliseconds since the server did all that was asked of it there; `None` where the kernel does not tell, and while it owes an
+    /// answer.
+    pub idle_ms: Option<u32>,
 }
 
 /// A way to ask the kernel.
@@ -26,10 +27,10 @@ pub struct Connections {
 
 /// One socket as the kernel tells it.
 struct Socket {
-    local: u16,
+    here: SocketAddr,
     peer: SocketAddr,
     inode: u32,
-    quiet_ms: Option<u32>,
+    idle_ms: Option<u32>,
 }
 
 impl Connections {
@@ -47,18 +48,17 @@ impl Connections {
     /// When the kernel does not answer.
     pub fn of_others(&mut self, port: u16) -> std::io::Result<Vec<Connection>> {
         // Ours come and go meanwhile: one that was there before or after is ours.
-        let mut ours = self.our_ports(port)?;
+        let mut ours = self.our_ends(port)?;
         let there = self.ask(port, 0)?;
-        ours.extend(self.our_ports(port)?);
-        let others =
-            there.into_iter().filter(|socket| !(socket.peer.ip().is_loopback() && ours.contains(&socket.peer.port())));
+        ours.extend(self.our_ends(port)?);
+        let others = there.into_iter().filter(|socket| !ours.contains(&socket.peer));
         let told =
-            |socket: Socket| Connection { peer: socket.peer, accepted: socket.inode != 0, quiet_ms: socket.quiet_ms };
+            |socket: Socket| Connection { peer: socket.peer, accepted: socket.inode != 0, idle_ms: socket.idle_ms };
         Ok(others.map(told).collect())
     }
 
-    /// The local ports of this process's own connections to `port`.
-    fn our_ports(&mut self, port: u16) -> std::io::Result<BTreeSet<u16>> {
+    /// This end of this process's own connections to `port`.
+    fn our_ends(&mut self, port: u16) -> std::io::Result<BTreeSet<SocketAddr>> {
         let mut inodes = BTreeSet::new();
         for file in std::fs::read_dir("/proc/self/fd")?.flatten() {
             let link = std::fs::read_link(file.path()).unwrap_or_default();
@@ -67,7 +67,7 @@ impl Connections {
             inodes.extend(inode);
         }
         let there = self.ask(0, port)?;
-        Ok(there.iter().filter(|socket| inodes.contains(&socket.inode)).map(|socket| socket.local).collect())
+        Ok(there.iter().filter(|socket| inodes.contains(&socket.inode)).map(|socket| socket.here).collect())
     }
 
     /// Established sockets with these ports; 0 is any.
@@ -75,15 +75,12 @@ impl Connections {
         let mut found = Vec::new();
         let question = Question { state: State::Established, local, remote };
         self.kernel.ask(question, &mut self.room, &mut |told| {
-            found.push(Socket {
-                local: told.local(),
-                peer: told.peer(),
-                inode: told.inode(),
-                quiet_ms: told.quiet_ms(),
-            });
+            found.push(Socket { here: told.here(), peer: told.peer(), inode: told.inode(), idle_ms: told.idle_ms() });
         })?;
         // The kernel takes the ports as a hint in some versions.
-        found.retain(|socket| (local == 0 || socket.local == local) && (remote == 0 || socket.peer.port() == remote));
+        found.retain(|socket| {
+            (local == 0 || socket.here.port() == local) && (remote == 0 || socket.peer.port() == remote)
+        });
         Ok(found)
     }
 }
@@ -92,16 +89,32 @@ impl Connections {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
     use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    /// Addresses of this machine: loopback, and the one that a packet to far away would bear.
+    fn addresses() -> Vec<IpAddr> {
+        let far = || {
+            let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+            // Nothing is sent: the kernel only chooses a route.
+            socket.connect("198.51.100.77:9").ok()?;
+            Some(socket.local_addr().ok()?.ip())
+        };
+        [Some(Ipv4Addr::LOCALHOST.into()), far()].into_iter().flatten().collect()
+    }
 
     #[test]
-    fn our_own_connections_are_not_others() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let _ours = TcpStream::connect(address).unwrap();
-        let _accepted = listener.accept().unwrap();
-        assert_eq!(Connections::open().unwrap().of_others(address.port()).unwrap(), []);
+    fn our_own_connections_are_not_others_whatever_the_address() {
+        for ip in addresses() {
+            for bound in [ip, Ipv6Addr::UNSPECIFIED.into()] {
+                let Ok(listener) = TcpListener::bind((bound, 0)) else { continue };
+                let port = listener.local_addr().unwrap().port();
+                let _ours = TcpStream::connect((ip, port)).unwrap();
+                let _accepted = listener.accept().unwrap();
+                assert_eq!(Connections::open().unwrap().of_others(port).unwrap(), [], "{ip} at {bound}");
+            }
+        }
     }
 
     #[test]
@@ -123,6 +136,37 @@ mod tests {
         drop(stream);
         let told = |found: &[Connection]| found.iter().map(|one| (one.peer, one.accepted)).collect::<Vec<_>>();
         assert_eq!((told(&waiting), told(&accepted)), (vec![(peer, false)], vec![(peer, true)]));
-        assert!(accepted[0].quiet_ms.is_some());
+        assert!(accepted[0].idle_ms.is_some());
+    }
+
+    #[test]
+    fn who_waits_for_an_answer_is_not_idle() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut kernel = Connections::open().unwrap();
+        let mut owes = || kernel.ask(port, 0).unwrap()[0].idle_ms.is_none();
+        let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        // Whoever says nothing asks for nothing.
+        assert!(!owes());
+        let mut word = [0; 4];
+        // Requests follow answers at once, within one tick of the kernel's clock or in the next one.
+        for turn in 0..50 {
+            client.write_all(b"ask?").unwrap();
+            server.read_exact(&mut word).unwrap();
+            assert!(owes(), "asked, turn {turn}");
+            server.write_all(b"yes!").unwrap();
+            client.read_exact(&mut word).unwrap();
+            // The client may take its time to say that it has it.
+            let end = Instant::now() + Duration::from_secs(20);
+            while owes() {
+                assert!(Instant::now() < end, "answered, turn {turn}");
+                std::thread::yield_now();
+            }
+        }
+        // Nor is one whose answer is still on its way, however long that takes.
+        server.set_nonblocking(true).unwrap();
+        while server.write(&[0; 4096]).is_ok() {}
+        assert!(owes());
     }
 }

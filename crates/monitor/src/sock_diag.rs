@@ -5,6 +5,7 @@
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
@@ -27,7 +28,7 @@ pub(crate) struct Question {
 /// The states that are asked for (net/tcp_states.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Connected, and told with how long it has been quiet.
+    /// Connected, and told with what came and went on it.
     Established = 1,
     Listen = 10,
 }
@@ -51,13 +52,17 @@ const ASK_FOR_INFO: u8 = 1 << (INFO - 1);
 const MESSAGE: usize = 72;
 const LOCAL: usize = 4;
 const REMOTE: usize = 6;
+const SOURCE: usize = 8;
 const PEER: usize = 24;
 const RQUEUE: usize = 56;
 const WQUEUE: usize = 60;
 const INODE: usize = 68;
-/// Offsets in a tcp_info: since data was sent, since it was received, in milliseconds.
+/// Offsets in a tcp_info: since data was sent, since it was received, in milliseconds; segments with data that came and that went, which
+/// Linux tells since 4.6.
 const SENT: usize = 44;
 const RECEIVED: usize = 52;
+const SEGMENTS_IN: usize = 152;
+const SEGMENTS_OUT: usize = 156;
 
 impl SockDiag {
     /// Opens the socket to the kernel.
@@ -133,23 +138,31 @@ fn walk(mut datagram: &[u8], sequence: u32, tell: &mut dyn FnMut(Told<'_>)) -> R
     Ok(false)
 }
 
-impl Told<'_> {
+impl<'b> Told<'b> {
     /// The port at this end.
     pub(crate) fn local(self) -> u16 {
         self.port(LOCAL)
     }
 
+    /// This end.
+    pub(crate) fn here(self) -> SocketAddr {
+        SocketAddr::new(self.ip(SOURCE), self.local())
+    }
+
     /// The other end.
     pub(crate) fn peer(self) -> SocketAddr {
+        SocketAddr::new(self.ip(PEER), self.port(REMOTE))
+    }
+
+    fn ip(self, at: usize) -> IpAddr {
         let body = self.0;
-        let peer: IpAddr = if i32::from(body[0]) == libc::AF_INET {
-            Ipv4Addr::new(body[PEER], body[PEER + 1], body[PEER + 2], body[PEER + 3]).into()
+        if i32::from(body[0]) == libc::AF_INET {
+            Ipv4Addr::new(body[at], body[at + 1], body[at + 2], body[at + 3]).into()
         } else {
             let mut bytes = [0; 16];
-            bytes.copy_from_slice(&body[PEER..PEER + 16]);
+            bytes.copy_from_slice(&body[at..at + 16]);
             Ipv6Addr::from(bytes).to_canonical()
-        };
-        SocketAddr::new(peer, self.port(REMOTE))
+        }
     }
 
     /// Connections that wait to be accepted, of one that listens.
@@ -167,16 +180,29 @@ impl Told<'_> {
         word(self.0, INODE)
     }
 
-    /// Milliseconds since data came or went, where the kernel tells.
-    pub(crate) fn quiet_ms(self) -> Option<u32> {
+    /// Milliseconds since it did all that was asked of it; `None` where the kernel does not tell, and while it owes something: an answer
+    /// to what came last, or what the other end has not yet received. A connection on which nothing was ever said owes nothing.
+    pub(crate) fn idle_ms(self) -> Option<u32> {
+        let info = self.info().filter(|info| info.len() >= RECEIVED + 4)?;
+        let (sent, received) = (word(info, SENT), word(info, RECEIVED));
+        let owes = match sent.cmp(&received) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            // Within one tick of the kernel's clock: both began with the connection, and a request can follow an answer at once.
+            Ordering::Equal => info.len() >= SEGMENTS_OUT + 4 && word(info, SEGMENTS_IN) > word(info, SEGMENTS_OUT),
+        };
+        let under_way = word(self.0, RQUEUE) > 0 || word(self.0, WQUEUE) > 0;
+        (!owes && !under_way).then_some(sent)
+    }
+
+    /// Its tcp_info.
+    fn info(self) -> Option<&'b [u8]> {
         // The attributes behind a message: length, type, content, and again at the next multiple of four.
         let mut attributes = &self.0[MESSAGE..];
         while attributes.len() >= 4 {
             let length = usize::from(u16::from_ne_bytes([attributes[0], attributes[1]])).clamp(4, attributes.len());
-            let kind = u16::from_ne_bytes([attributes[2], attributes[3]]);
-            let content = &attributes[4..length];
-            if kind == INFO && content.len() >= RECEIVED + 4 {
-                return Some(word(content, SENT).min(word(content, RECEIVED)));
+            if u16::from_ne_bytes([attributes[2], attributes[3]]) == INFO {
+                return Some(&attributes[4..length]);
             }
             attributes = attributes.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
@@ -207,7 +233,7 @@ mod tests {
         message[HEADER + MESSAGE + 2..HEADER + MESSAGE + 4].copy_from_slice(&INFO.to_ne_bytes());
         for cut in 0..=length {
             let mut told = Vec::new();
-            let ended = walk(&message[..cut], 1, &mut |socket| told.push((socket.local(), socket.quiet_ms())));
+            let ended = walk(&message[..cut], 1, &mut |socket| told.push((socket.local(), socket.idle_ms())));
             let expected = match cut {
                 _ if cut == length => vec![(80, Some(0))],
                 _ if cut >= HEADER + MESSAGE => vec![(80, None)],

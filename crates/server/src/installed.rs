@@ -85,7 +85,10 @@ pub fn installed_nginx() -> Result<Installed, ServerError> {
 /// When it is not there.
 pub fn main_file(spec: &ServerSpec) -> Result<Option<PathBuf>, ServerError> {
     match spec {
-        ServerSpec::Apache(apache) => apache.existing.as_ref().map(crate::apache::main_file).transpose(),
+        ServerSpec::Apache(apache) => {
+            let program = apache.program.as_deref();
+            apache.existing.as_ref().map(|existing| crate::apache::main_file(program, existing)).transpose()
+        }
         ServerSpec::Nginx(nginx) => nginx.existing.as_ref().map(nginx::main_file).transpose(),
         ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => Ok(None),
     }

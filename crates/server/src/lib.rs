@@ -20,6 +20,7 @@ mod port;
 mod probe;
 mod program;
 mod running;
+mod selinux;
 mod site;
 mod status;
 
@@ -29,5 +30,6 @@ pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{
     Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, main_file, own_apache, own_nginx,
 };
-pub use running::{look, memory_of, ticks};
+pub use running::{look, memory_of, pool_ticks, ticks};
+pub use selinux::selinux_enforces;
 pub use status::StatusSource;

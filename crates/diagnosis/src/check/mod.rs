@@ -23,6 +23,8 @@ const ABOUT: f64 = 0.25;
 const WORKED_ON: f64 = 0.5;
 /// Clock ticks per second in /proc, the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
+/// A pool that makes the answers needs a clock tick for so many of them at least: 10 µs for each, a fifth of what the emptiest page takes.
+const ANSWERS_PER_TICK: u64 = 1000;
 /// Bytes in a KiB of /proc/meminfo.
 const KIB: f64 = 1024.0;
 
@@ -67,6 +69,8 @@ pub struct Seen<'a> {
     /// Where most was asked of it.
     pub(crate) evidence: Option<Evidence>,
     pub(crate) diagnosis: Option<&'a Diagnosis>,
+    /// The pool that is at its limit, and that limit: what the diagnosis says of workers is then said of this pool's.
+    pub(crate) pool: Option<(&'a Pool, Limit)>,
     pub(crate) fits: &'a [Fit],
     /// Seconds that one request takes alone.
     pub(crate) alone: Option<f64>,
@@ -84,7 +88,10 @@ pub fn check(run: &Run) -> Option<Checked> {
     let check = run.head.check.as_deref()?;
     let fits = fits(run, check);
     let alone = alone(run, check);
-    let evidence = pressed(run).map(|(trial, load)| evidence(run, trial, load, &fits, alone));
+    let pressed = pressed(run);
+    let at_once = pressed.and_then(|(_, load)| Some(alone? * load.goodput()));
+    let pool = at_once.and_then(|at_once| pool_at_limit(run, check, at_once));
+    let evidence = pressed.map(|(trial, load)| evidence(run, trial, load, &fits, at_once, pool.as_ref()));
     let diagnosis = evidence.as_ref().map(judge);
     let other_cores = evidence.as_ref().and_then(|e| e.cpu.other_cores);
     let seen = Seen {
@@ -92,6 +99,7 @@ pub fn check(run: &Run) -> Option<Checked> {
         check,
         evidence,
         diagnosis: diagnosis.as_ref(),
+        pool,
         fits: &fits,
         alone,
         cpus: u64::from(run.head.host.cpus.max(1)),
@@ -112,7 +120,14 @@ fn pressed(run: &Run) -> Option<(&Trial, &LoadResult)> {
 }
 
 /// The evidence of one window of a check, with what only a check knows.
-fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Option<f64>) -> Evidence {
+fn evidence(
+    run: &Run,
+    trial: &Trial,
+    load: &LoadResult,
+    fits: &[Fit],
+    at_once: Option<f64>,
+    pool: Option<&(&Pool, Limit)>,
+) -> Evidence {
     let cell = run.head.plan.cell(&trial.cell).unwrap_or_else(|| run.head.plan.baseline());
     let mut e = Evidence::of(&run.head, cell, trial, load);
     let check = run.head.check.as_deref();
@@ -127,24 +142,22 @@ fn evidence(run: &Run, trial: &Trial, load: &LoadResult, fits: &[Fit], alone: Op
     if let Some(check) = check {
         e.grouped |= check.running.group.is_some();
     }
-    if let Some(fit) = fits.iter().find(|fit| fit.pool.is_empty()) {
+    let whose = pool.map_or("", |(pool, _)| &pool.name);
+    if let Some(fit) = fits.iter().find(|fit| fit.pool == whose) {
         e.memory.cost = Some(fit.cost);
         e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
         e.memory.limit = Some(fit.memory);
     }
     // Overflows come in bursts, when a window begins: the one that is judged need not have had one itself.
     e.workers.overflows = overflows(run).max(e.workers.overflows);
-    let at_once = alone.map(|alone| alone * load.goodput());
     let kind = check.map_or(Kind::Other, |check| check.running.kind);
     if !is_plausible(&e, kind, at_once) {
         e.workers.limit = None;
     }
-    if let Some((fit, limit)) = fits.iter().find_map(|fit| pool_at_limit(fit, at_once?)) {
+    if let Some((_, limit)) = pool {
         // Those who wait for PHP-FPM do not stand at the server's own door.
-        e.workers.limit = Some(limit);
+        e.workers.limit = Some(limit.value as f64);
         (e.workers.busy, e.workers.queue) = (None, None);
-        e.memory.cost = Some(fit.cost);
-        e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
     }
     e
 }
@@ -167,10 +180,20 @@ fn is_plausible(e: &Evidence, kind: Kind, at_once: Option<f64>) -> bool {
     all && at_once.is_none_or(|at_once| at_once >= free * WORKED_ON)
 }
 
-/// A pool that works on about as many requests at once as it may.
-fn pool_at_limit(fit: &Fit, at_once: f64) -> Option<(&Fit, f64)> {
-    let limit = fit.limit.as_ref().filter(|_| !fit.pool.is_empty())?.value as f64;
-    is_about(at_once, limit).then_some((fit, limit))
+/// A pool that works on about as many requests at once as it may. That two numbers are alike shows nothing of a pool that has to do with
+/// other pages: it must have had all its workers, and they must have worked.
+fn pool_at_limit<'a>(run: &Run, check: &'a Check, at_once: f64) -> Option<(&'a Pool, Limit)> {
+    if check.page.as_ref().is_some_and(|page| page.is_static) {
+        return None;
+    }
+    let answers: u64 = run.trials.iter().filter_map(Trial::measured).map(|load| load.counts.good).sum();
+    let worked = |pool: &Pool, limit: &Limit| {
+        let seen = check.work.iter().find(|(name, _)| *name == pool.name);
+        seen.is_none_or(|(_, work)| work.most >= limit.value && work.ticks >= answers / ANSWERS_PER_TICK)
+    };
+    let at_limit =
+        |pool: &Pool| pool.limit().filter(|limit| is_about(at_once, limit.value as f64) && worked(pool, limit));
+    check.running.pools.iter().find_map(|pool| Some((pool, at_limit(pool)?)))
 }
 
 /// Whether so many requests at once are what a limit allows.
@@ -189,8 +212,10 @@ fn alone(run: &Run, check: &Check) -> Option<f64> {
 
 /// What fits, of the server's own workers and of those of each pool.
 fn fits(run: &Run, check: &Check) -> Vec<Fit> {
-    let last = run.trials.iter().rev().find_map(|trial| trial.readings.rows.last());
-    let Some((used, memory)) = last.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
+    // Both before anything was sent: at work they change from one moment to the next, and then workers of ours would count as somebody
+    // else's memory.
+    let first = run.trials.iter().find_map(|trial| trial.readings.rows.first());
+    let Some((used, memory)) = first.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
     let cpus = u64::from(run.head.host.cpus.max(1));
     let fit = |(pool, held): &(String, WorkerMemory)| {
         let of_pool = check.running.pools.iter().find(|known| known.name == *pool);
@@ -200,7 +225,8 @@ fn fits(run: &Run, check: &Check) -> Vec<Fit> {
         let limit = if own { check.running.limit(cpus) } else { of_pool.and_then(Pool::limit) };
         let threads = if own { check.running.threads_per_child() } else { 1 };
         let cost = held.largest as f64 / threads as f64;
-        let room = memory.bytes * (1.0 - SPARE) - (used - held.total as f64).max(0.0);
+        let before = if own { check.running.workers } else { of_pool.and_then(|pool| pool.workers) };
+        let room = memory.bytes * (1.0 - SPARE) - (used - before.map_or(0.0, |before| before.total as f64)).max(0.0);
         (grows && cost > 0.0 && check.running.kind != Kind::Apache).then(|| Fit {
             pool: pool.clone(),
             held: *held,

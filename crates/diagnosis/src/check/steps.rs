@@ -48,6 +48,8 @@ pub struct Advice {
 
 /// A queue at the door that holds no more than this is too short for any burst.
 const SHORT_QUEUE: f64 = 64.0;
+/// The queue that Apache and nginx ask for by default.
+const DEFAULT_QUEUE: f64 = 511.0;
 /// Part of the CPUs that other programs keep busy, from which the server is not seen for itself.
 const OTHERS: f64 = 0.5;
 /// A limit is raised by no more than this at once.
@@ -62,6 +64,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-pool-memory", is_fault: true, when: pool_memory },
     Step { id: "step-host-disturbed", is_fault: false, when: host_disturbed },
     Step { id: "step-thrash", is_fault: true, when: thrash },
+    Step { id: "step-memory-small", is_fault: true, when: memory_small },
     Step { id: "step-keep-alive", is_fault: true, when: keep_alive },
     Step { id: "step-connections", is_fault: true, when: connections },
     Step { id: "step-backlog", is_fault: true, when: backlog },
@@ -75,6 +78,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-generator", is_fault: false, when: generator },
     Step { id: "step-cpu", is_fault: false, when: cpu },
     Step { id: "step-limit-right", is_fault: false, when: limit_right },
+    Step { id: "step-limit-reached", is_fault: false, when: limit_reached },
     Step { id: "step-time", is_fault: false, when: time },
     Step { id: "step-ceiling", is_fault: false, when: ceiling },
     Step { id: "step-others", is_fault: false, when: others },
@@ -125,18 +129,21 @@ fn host_disturbed(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn thrash(seen: &Seen<'_>) -> Option<Change> {
-    let found = [Cause::MemoryThrash, Cause::OutOfMemory, Cause::FileCacheThrash];
-    let change = found.into_iter().find_map(|cause| seen.shows(cause))?;
-    Some(match seen.limit() {
-        Some(limit) => Change { numbers: change.numbers, ..of_limit(&limit) },
-        None => change,
-    })
+    let change = memory_short(seen)?;
+    let largest = seen.fits.iter().filter(|fit| fit.limit.is_some()).max_by_key(|fit| fit.held.total)?;
+    Some(of_limit(largest.limit.as_ref()?).showing(change.numbers))
+}
+
+/// The same of a server that has no such limit.
+fn memory_small(seen: &Seen<'_>) -> Option<Change> {
+    memory_short(seen).filter(|_| thrash(seen).is_none())
 }
 
 fn keep_alive(seen: &Seen<'_>) -> Option<Change> {
     let limit = seen.limit()?;
-    // Before anything was sent counts as well: what was held then may have been let go since.
-    let before = seen.check.before.filter(|&door| holds(seen, door));
+    // Before anything was sent counts as well, as what was held then may have been let go since; but only where no worker was free:
+    // while some are, nobody waits.
+    let before = seen.check.before.filter(|&door| holds(seen, door) && door.others >= limit.value);
     let many = before.is_some_and(|door| door.idle as f64 >= HELD_PART * limit.value as f64);
     let caused = seen.shows(Cause::KeepAliveHeld);
     let numbers = match &caused {
@@ -176,22 +183,22 @@ fn backlog(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn raise_pool(seen: &Seen<'_>) -> Option<Change> {
-    let at_once = seen.at_once()?;
+    let (pool, limit) = seen.pool.as_ref()?;
     let cpu = seen.cpu_used().filter(|&used| used < CPU_ROOM)?;
-    let fit = |name: &str| seen.fits.iter().find(|fit| fit.pool == name);
-    let at_limit = |pool: &&model::check::Pool| {
-        pool.limit().is_some_and(|limit| is_about(at_once, limit.value as f64) && seen.more_was_asked(limit.value))
-    };
-    let pool = seen.check.running.pools.iter().find(at_limit)?;
-    let limit = pool.limit()?;
-    let to = raised(&limit, cpu, fit(&pool.name))?;
-    let numbers = limit_numbers(&limit, fit(&pool.name)).with(Quantity::AtOnce, at_once).with(Quantity::CpuUsed, cpu);
-    Some(Change { to: Some(to.to_string()), ..of_limit(&limit) }.showing(numbers))
+    let found = seen.shows(Cause::WorkerLimitTooLow);
+    if found.is_none() && !seen.more_was_asked(limit.value) {
+        return None;
+    }
+    let fit = seen.fits.iter().find(|fit| fit.pool == pool.name);
+    let to = raised(limit, cpu, fit)?;
+    let numbers = limit_numbers(limit, fit).with(Quantity::AtOnce, seen.at_once()).with(Quantity::CpuUsed, cpu);
+    Some(Change { to: Some(to.to_string()), ..of_limit(limit) }.showing(numbers))
 }
 
 /// Requests wait while CPU and memory have room.
 fn raise(seen: &Seen<'_>) -> Option<Change> {
-    let limit = seen.limit().filter(|_| seen.check.running.kind.is_apache())?;
+    // What waits for a pool waits for no worker of the server's own.
+    let limit = seen.limit().filter(|_| seen.check.running.kind.is_apache() && seen.pool.is_none())?;
     let cpu = seen.cpu_used().filter(|&used| used < CPU_ROOM)?;
     let at_once = seen.at_once();
     // Where connections are taken in that no worker has time for, no queue shows at the door.
@@ -258,8 +265,11 @@ fn cpu(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn limit_right(seen: &Seen<'_>) -> Option<Change> {
-    let change = seen.shows(Cause::WorkerLimitRight).or_else(|| seen.shows(Cause::WorkerLimitReached))?;
-    Some(of_limit(&seen.limit()?).showing(change.numbers))
+    Some(of_limit(&seen.met()?).showing(seen.shows(Cause::WorkerLimitRight)?.numbers))
+}
+
+fn limit_reached(seen: &Seen<'_>) -> Option<Change> {
+    Some(of_limit(&seen.met()?).showing(seen.shows(Cause::WorkerLimitReached)?.numbers))
 }
 
 fn time(seen: &Seen<'_>) -> Option<Change> {
@@ -293,6 +303,12 @@ impl Seen<'_> {
     /// The server's own limit.
     fn limit(&self) -> Option<Limit> {
         self.check.running.limit(self.cpus)
+    }
+
+    /// The limit of workers that the diagnosis speaks of. Of nginx it is never its own: connections are no workers.
+    fn met(&self) -> Option<Limit> {
+        let own = || self.limit().filter(|_| self.check.running.kind.is_apache());
+        self.pool.as_ref().map(|(_, limit)| limit.clone()).or_else(own)
     }
 
     /// The numbers of a cause that was found, as the first or beside another.
@@ -362,19 +378,22 @@ fn of_limit(limit: &Limit) -> Change {
     Change { name: Some(limit.called()), place, from: Some(from), ..Change::default() }
 }
 
+/// What is in force is the less of what the server asks for and what the kernel allows: that is the one to raise.
 fn of_backlog(seen: &Seen<'_>, queue: f64) -> Change {
     let running = &seen.check.running;
     let (name, written) = match running.kind {
         Kind::Nginx => ("listen ... backlog", running.settings.iter().rfind(|setting| setting.name == "backlog")),
         kind if kind.is_apache() => ("ListenBacklog", running.setting("ListenBacklog")),
-        _ => ("net.core.somaxconn", None),
+        _ => ("listen(2) backlog", None),
     };
-    let place = written.map(Setting::place);
+    let asked = written.and_then(|setting| setting.value.parse::<f64>().ok());
+    let kernel = running.somaxconn.is_some_and(|most| most as f64 <= queue) && asked.is_none_or(|asked| asked > queue);
+    let (name, place) = if kernel { ("net.core.somaxconn", None) } else { (name, written.map(Setting::place)) };
     Change {
         name: Some(name.to_owned()),
         place,
         from: Some(format!("{queue}")),
-        to: Some("511".to_owned()),
+        to: Some(format!("{}", DEFAULT_QUEUE.max(2.0 * queue))),
         ..Change::default()
     }
 }
@@ -408,6 +427,11 @@ fn raised(limit: &Limit, cpu: f64, fit: Option<&Fit>) -> Option<u64> {
 fn rounded(value: f64) -> u64 {
     let step = 10_f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
     ((value / step).floor() * step).max(1.0) as u64
+}
+
+/// What is said of memory when it does not hold what is worked on.
+fn memory_short(seen: &Seen<'_>) -> Option<Change> {
+    [Cause::MemoryThrash, Cause::OutOfMemory, Cause::FileCacheThrash].into_iter().find_map(|cause| seen.shows(cause))
 }
 
 fn holds(seen: &Seen<'_>, door: Door) -> bool {

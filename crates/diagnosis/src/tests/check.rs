@@ -2,7 +2,9 @@
 
 use super::scene::Scene;
 use crate::check::check as judge;
-use model::check::{Check, Door, Kind, Measure, MemoryGroup, Page, Pool, Running, Setting, Summit, WorkerMemory};
+use model::check::{
+    Check, Door, Kind, Measure, MemoryGroup, Page, Pool, PoolWork, Running, Setting, Summit, WorkerMemory,
+};
 use model::latency::Latency;
 use model::plan::{Cell, LoadSpec, Role};
 use model::reading::Column;
@@ -25,8 +27,15 @@ struct Server {
     queue: (u64, u64),
     overflows: f64,
     held: u64,
+    /// Connections of others before anything was sent, if they are more than those that are held.
+    others: u64,
     processes: u64,
     summit: Summit,
+    somaxconn: Option<u64>,
+    work: Option<PoolWork>,
+    is_static: bool,
+    /// MiB that are available before anything is sent, and while all work.
+    available: (u64, u64),
 }
 
 impl Default for Server {
@@ -42,8 +51,13 @@ impl Default for Server {
             queue: (0, 511),
             overflows: 0.0,
             held: 0,
+            others: 0,
             processes: 10,
             summit: Summit::Plateau,
+            somaxconn: None,
+            work: None,
+            is_static: false,
+            available: (6 << 10, 6 << 10),
         }
     }
 }
@@ -71,12 +85,13 @@ impl Server {
                 ])
                 .levels(&[
                     (Column::MemTotal, 8 << 20),
-                    (Column::MemAvailable, 6 << 20),
+                    (Column::MemAvailable, self.available.1 << 10),
                     (Column::AcceptQueue, if connections > self.at_once { self.queue.0 } else { 0 }),
                     (Column::AcceptLimit, self.queue.1),
                     (Column::TreeWorkers, self.processes),
                     (Column::TreeBusyWorkers, 0),
                 ])
+                .before(&[(Column::MemAvailable, self.available.0 << 10)])
                 .build();
             trial.cell = name.to_owned();
             trial.door = Some(Door {
@@ -117,7 +132,7 @@ impl Server {
             listen: "/run/x".into(),
             settings: vec![setting(&("pm.max_children", "pm.max_children", children))],
             root: 9,
-            workers: None,
+            workers: Some(held),
         });
         let of_pool = self.children.map(|_| ("www".to_owned(), held));
         Check {
@@ -126,6 +141,8 @@ impl Server {
                 kind: self.kind,
                 root: Some(7),
                 file: Some("/etc/apache2/apache2.conf".into()),
+                workers: Some(held),
+                somaxconn: self.somaxconn,
                 settings: self.settings.iter().map(setting).collect(),
                 pools: pools.into_iter().collect(),
                 group: self.group.map(|limit| MemoryGroup {
@@ -136,9 +153,10 @@ impl Server {
                 }),
                 ..Running::default()
             },
-            page: Some(Page { status: 200, time_us: 20_000, ..Page::default() }),
-            before: Some(Door { others: self.held, idle: self.held, ..Door::default() }),
+            page: Some(Page { status: 200, time_us: 20_000, is_static: self.is_static, ..Page::default() }),
+            before: Some(Door { others: self.held.max(self.others), idle: self.held, ..Door::default() }),
             after: std::iter::once((String::new(), held)).chain(of_pool).collect(),
+            work: self.work.map(|work| ("www".to_owned(), work)).into_iter().collect(),
             summit: self.summit,
             climb,
         }
@@ -182,6 +200,36 @@ fn a_limit_that_is_too_low() {
     check(&pool, "step-raise-pool", Some("pm.max_children"), Some("64"));
 }
 
+/// The server's own limit has nothing to do with a pool that is full.
+#[test]
+fn what_is_said_of_a_pool_is_said_of_no_other_limit() {
+    let pool = |kind| Server { kind, children: Some("16"), settings: vec![], ..Server::default() };
+    let others =
+        |server: &Server| judge(&server.run()).unwrap().others.iter().map(|other| other.id).collect::<Vec<_>>();
+    assert_eq!(others(&pool(Kind::ApacheEvent)), Vec::<&str>::new());
+    // Also where the climb ended for another reason than that more brought nothing.
+    let ceiling = Server { summit: Summit::Ceiling, ..pool(Kind::ApacheEvent) };
+    check(&ceiling, "step-raise-pool", Some("pm.max_children"), Some("64"));
+    assert_eq!(others(&ceiling), Vec::<&str>::new());
+    // A limit that is as it should be is the pool's, of nginx as well.
+    for kind in [Kind::ApacheEvent, Kind::Nginx] {
+        check(&Server { cores: 1.6, ..pool(kind) }, "step-limit-reached", Some("pm.max_children"), None);
+        let right = judge(&Server { cores: 1.95, ..pool(kind) }.run()).unwrap();
+        assert_eq!((right.step.id, right.others), ("step-cpu", vec![]));
+    }
+}
+
+/// nginx has two programs behind it, and only one of them makes this page; that both have 16 workers is chance.
+#[test]
+fn a_pool_that_does_nothing_is_not_accused() {
+    let pool = |work| Server { kind: Kind::Nginx, children: Some("16"), settings: vec![], work, ..Server::default() };
+    let work = |most, ticks| pool(Some(PoolWork { most, ticks }));
+    check(&work(16, 400), "step-raise-pool", Some("pm.max_children"), Some("64"));
+    check(&work(16, 3), "step-not-found", None, None);
+    check(&work(2, 400), "step-not-found", None, None);
+    check(&Server { is_static: true, ..pool(None) }, "step-not-found", None, None);
+}
+
 #[test]
 fn a_limit_that_memory_does_not_hold() {
     let high = Server { group: Some(300 << 20), summit: Summit::Memory, ..Server::default() };
@@ -190,6 +238,14 @@ fn a_limit_that_memory_does_not_hold() {
     check(&pool, "step-pool-memory", Some("pm.max_children"), Some("27"));
     // 8 GiB, of which 6 are free.
     check(&Server { worker: 60 << 20, ..Server::default() }, "step-memory", Some("MaxRequestWorkers"), Some("98"));
+    // What its own workers take while they work is nobody else's: 80 fit into 8 GiB, also where half of it was in use then.
+    let working = Server {
+        settings: vec![("MaxRequestWorkers", "MaxRequestWorkers", "80")],
+        worker: 60 << 20,
+        available: (6 << 10, 4 << 10),
+        ..Server::default()
+    };
+    check(&working, "step-not-found", None, None);
 }
 
 #[test]
@@ -202,6 +258,11 @@ fn doors_that_are_held_or_too_narrow() {
         ..Server::default()
     };
     check(&held, "step-keep-alive", Some("KeepAlive"), None);
+    // Kept connections beside free workers are what KeepAlive is for; where no worker is free they are in the way.
+    let kept = Server { held: 45, ..Server::default() };
+    check(&kept, "step-not-found", None, None);
+    assert!(judge(&kept.run()).unwrap().others.is_empty());
+    check(&Server { held: 45, others: 150, ..Server::default() }, "step-keep-alive", Some("KeepAlive"), None);
     let all = Server { held: 150, summit: Summit::NoAnswer, ..Server::default() };
     check(&all, "step-held-all", Some("KeepAlive"), None);
     // Threads do not wait for clients that say nothing.
@@ -209,4 +270,21 @@ fn doors_that_are_held_or_too_narrow() {
     check(&event, "step-not-found", None, None);
     let narrow = Server { queue: (2, 1), overflows: 5.0, ..Server::default() };
     check(&narrow, "step-backlog", Some("ListenBacklog"), Some("511"));
+    let overflowing = |kind, limit, somaxconn| Server {
+        kind,
+        queue: (limit + 1, limit),
+        overflows: 5.0,
+        somaxconn: Some(somaxconn),
+        ..Server::default()
+    };
+    // The kernel allows less than Apache asks for by default.
+    let kernel = overflowing(Kind::ApachePrefork, 40, 40);
+    check(&kernel, "step-backlog", Some("net.core.somaxconn"), Some("511"));
+    let old = overflowing(Kind::ApachePrefork, 128, 128);
+    check(&old, "step-queue-full", Some("net.core.somaxconn"), Some("511"));
+    // Twice what did not suffice.
+    let full = overflowing(Kind::ApachePrefork, 511, 4096);
+    check(&full, "step-queue-full", Some("ListenBacklog"), Some("1022"));
+    // A program of one's own that asks for less than the kernel allows.
+    check(&overflowing(Kind::Other, 5, 4096), "step-backlog", Some("listen(2) backlog"), Some("511"));
 }

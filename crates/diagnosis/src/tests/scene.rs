@@ -244,6 +244,7 @@ impl Scene {
                     page: None,
                     before: None,
                     after: vec![],
+                    work: vec![],
                     summit,
                     climb: vec![],
                 })

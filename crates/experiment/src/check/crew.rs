@@ -1,4 +1,4 @@
-//! What workers hold while they work, and the time they use: afterwards much of it is given back.
+//! What workers hold while they work, how many they are, and the time they use: afterwards much of it is given back.
 
 use crate::door::{self, Pace};
 use model::check::{Door, Running};
@@ -8,38 +8,69 @@ use std::time::{Duration, Instant};
 /// Memory is looked at in one part of so many of the time: it holds up the page faults of those who are looked at.
 const SPARING: u32 = 20;
 
-/// The most bytes of a worker, by pool; the server's own stand under no name.
-pub(super) type Largest = BTreeMap<String, u64>;
+/// Workers of one pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Crew {
+    /// The most bytes that one of them held.
+    pub(super) largest: u64,
+    /// The most that there were at once.
+    pub(super) most: u64,
+    /// Clock ticks that they used; of pools only.
+    pub(super) ticks: u64,
+}
+
+/// By pool; the server's own stand under no name.
+pub(super) type Crews = BTreeMap<String, Crew>;
 
 /// What was seen beside a load.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     /// Who was at the door.
     pub(super) door: Option<Door>,
-    /// The most bytes that a worker held, by pool.
-    pub(super) largest: Largest,
+    /// The workers.
+    pub(super) crews: Crews,
 }
 
-/// Takes over what is larger.
-pub(super) fn grow(largest: &mut Largest, more: impl IntoIterator<Item = (String, u64)>) {
-    for (pool, bytes) in more {
-        let known = largest.entry(pool).or_default();
-        *known = bytes.max(*known);
+/// Takes over what is more.
+pub(super) fn grow(crews: &mut Crews, more: impl IntoIterator<Item = (String, Crew)>) {
+    for (pool, more) in more {
+        let known = crews.entry(pool).or_default();
+        known.largest = known.largest.max(more.largest);
+        known.most = known.most.max(more.most);
+        known.ticks += more.ticks;
     }
+}
+
+/// Who works now, and what they hold, counted as before the load: of two measures the larger one would win.
+fn working(running: &Running) -> impl Iterator<Item = (String, Crew)> {
+    let known = running.workers.iter().chain(running.pools.iter().filter_map(|pool| pool.workers.as_ref()));
+    let measure = known.map(|held| held.measure).next();
+    let held = server::memory_of(running).into_iter();
+    let held = held.filter(move |(_, held)| measure.is_none_or(|measure| held.measure == measure));
+    held.map(|(pool, held)| (pool, Crew { largest: held.largest, most: held.workers, ticks: 0 }))
+}
+
+/// What pools used since `before`: workers that ended take what they used with them.
+fn used(running: &Running, before: &[(String, u64)]) -> impl Iterator<Item = (String, Crew)> {
+    server::pool_ticks(running).into_iter().map(|(pool, now)| {
+        let then = before.iter().find(|(known, _)| *known == pool).map_or(0, |(_, ticks)| *ticks);
+        (pool, Crew { ticks: now.saturating_sub(then), ..Crew::default() })
+    })
 }
 
 /// Does `work` with somebody at the door, who looks at the workers as well.
 pub(super) fn beside<T>(port: Option<u16>, running: &Running, work: impl FnOnce() -> T) -> (T, Beside) {
-    let before = server::ticks(running);
-    let (mut largest, mut last) = (Largest::new(), None::<(Instant, Duration)>);
+    let (before, of_pools) = (server::ticks(running), server::pool_ticks(running));
+    let (mut crews, mut last) = (Crews::new(), None::<(Instant, Duration)>);
     let mut workers = || {
         let began = Instant::now();
         if last.is_none_or(|(ended, took)| began.duration_since(ended) >= took * SPARING) {
-            grow(&mut largest, server::memory_of(running).into_iter().map(|(pool, held)| (pool, held.largest)));
+            grow(&mut crews, working(running));
             last = Some((Instant::now(), began.elapsed()));
         }
     };
     let (done, door) = door::beside(port, Pace::CLOSE, &mut workers, work);
+    grow(&mut crews, used(running, &of_pools));
     let ticks = server::ticks(running).zip(before).map(|(after, before)| after.saturating_sub(before));
-    (done, Beside { door: door.map(|door| Door { ticks, ..door }), largest })
+    (done, Beside { door: door.map(|door| Door { ticks, ..door }), crews })
 }

@@ -71,6 +71,7 @@ impl Looked {
                 && field("Set-Cookie").is_none()
                 && field("X-Powered-By").is_none(),
             stays_open: reusable,
+            sets_cookie: field("Set-Cookie").is_some(),
         })
     }
 

@@ -116,7 +116,14 @@ impl Service {
     /// Its main process, if it lives.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        pid_of(&self.program, &self.pid_file)
+        let pid: u32 = fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok()?;
+        Identity::of(pid)?;
+        // The file may be left over, and the number somebody else's by now.
+        let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        let exe = exe.to_string_lossy();
+        let program = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
+        // An updated program's old file is gone.
+        (exe.strip_suffix(" (deleted)").unwrap_or(&exe) == program.to_string_lossy()).then_some(pid)
     }
 
     /// Its processes but the main one; none where the kernel does not list them.
@@ -232,19 +239,6 @@ impl Service {
         }
         Ok(())
     }
-}
-
-/// The process that a pid file names, if it lives and is of that program.
-#[must_use]
-pub fn pid_of(program: &Path, pid_file: &Path) -> Option<u32> {
-    let pid: u32 = fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
-    Identity::of(pid)?;
-    // The file may be left over, and the number somebody else's by now.
-    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    let exe = exe.to_string_lossy();
-    let program = program.canonicalize().unwrap_or_else(|_| program.to_owned());
-    // An updated program's old file is gone.
-    (exe.strip_suffix(" (deleted)").unwrap_or(&exe) == program.to_string_lossy()).then_some(pid)
 }
 
 /// Has it run again with what its configuration says now.

@@ -159,6 +159,9 @@ pub(super) fn page(page: Option<&Page>, words: &Catalogue) -> Vec<Sentence> {
     if let Some(location) = &page.location {
         told.push(words.say("check-page-location", &[("location", location.as_str().into())]));
     }
+    if page.sets_cookie {
+        told.push(words.say("check-page-cookie", &[]));
+    }
     if !page.stays_open {
         told.push(words.say("check-page-closes", &[]));
     }

@@ -8,7 +8,7 @@ mod files;
 mod fpm;
 mod group;
 mod nginx;
-mod processes;
+pub(crate) mod processes;
 mod program;
 mod socket;
 
@@ -17,7 +17,6 @@ use files::Files;
 pub(crate) use files::expand;
 use host::variables;
 use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
-pub(crate) use processes::read as process;
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -49,6 +48,8 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
         running.unseen.push(Unseen::Elsewhere);
         return running;
     }
+    let somaxconn = std::fs::read_to_string(proc_root.join("sys/net/core/somaxconn"));
+    running.somaxconn = somaxconn.ok().and_then(|text| text.trim().parse().ok());
     let everybody = all(proc_root);
     let sockets = socket::listening(proc_root, address);
     let owners = socket::owners(proc_root, &sockets, &everybody);
@@ -87,6 +88,21 @@ pub fn ticks(running: &Running) -> Option<u64> {
     let roots: BTreeSet<u32> = running.pools.iter().map(|pool| pool.root).chain([running.root?]).collect();
     let everybody = all(Path::new(PROC));
     Some(roots.iter().flat_map(|&root| tree(&everybody, root)).map(|process| process.ticks).sum())
+}
+
+/// Clock ticks that the workers of each pool that are there now have used so far.
+#[must_use]
+pub fn pool_ticks(running: &Running) -> Vec<(String, u64)> {
+    if running.pools.is_empty() {
+        return Vec::new();
+    }
+    let everybody = all(Path::new(PROC));
+    let of_pool = |pool: &model::check::Pool| {
+        let members = fpm::members(Path::new(PROC), &everybody, pool.root, &pool.name);
+        let used = everybody.iter().filter(|process| members.contains(&process.pid)).map(|process| process.ticks);
+        (pool.name.clone(), used.sum())
+    };
+    running.pools.iter().map(of_pool).collect()
 }
 
 fn is_here(address: SocketAddr) -> bool {

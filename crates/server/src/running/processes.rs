@@ -83,10 +83,13 @@ pub(crate) fn words(proc_root: &Path, pid: u32) -> Vec<String> {
 
 /// What workers hold: without what they share where that may be seen of all, else resident without files.
 pub(crate) fn memory(proc_root: &Path, workers: &[u32]) -> Option<WorkerMemory> {
-    let of = |read: fn(&Path, u32) -> Option<u64>| -> Option<Vec<u64>> {
-        // One that has gone meanwhile is none of them; one that may not be seen spoils it.
-        let there = workers.iter().filter(|pid| proc_root.join(pid.to_string()).exists());
-        there.map(|&pid| read(proc_root, pid)).collect()
+    let of = |bytes: fn(&Path, u32) -> Option<u64>| -> Option<Vec<u64>> {
+        // One that has gone meanwhile, or waits to be reaped, is none of them; one that may not be seen spoils it.
+        let one = |&pid: &u32| match bytes(proc_root, pid) {
+            None if read(proc_root, pid).is_none() => None,
+            bytes => Some(bytes),
+        };
+        workers.iter().filter_map(one).collect()
     };
     let measured = of(unshared).map(|bytes| (Measure::Unshared, bytes));
     let (measure, bytes) = measured.or_else(|| Some((Measure::Anonymous, of(anonymous)?)))?;
@@ -131,6 +134,20 @@ mod tests {
         let pids = |found: Vec<&Process>| found.iter().map(|process| process.pid).collect::<Vec<_>>();
         assert_eq!(pids(tree(&all, 9)), [4, 5, 9]);
         assert_eq!(roots(&all, &[4, 5, 9].into()), [9]);
+    }
+
+    #[test]
+    fn a_worker_that_has_ended_spoils_nothing() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let (proc, own) = (Path::new("/proc"), std::process::id());
+        while read(proc, child.id()).is_some() {
+            std::thread::yield_now();
+        }
+        // Nobody has waited for it: its folder is still there.
+        assert!(proc.join(child.id().to_string()).exists());
+        let held = memory(proc, &[own, child.id(), u32::MAX]).unwrap();
+        child.wait().unwrap();
+        assert_eq!((held.measure, held.workers), (Measure::Unshared, 1));
     }
 
     #[test]

@@ -417,6 +417,14 @@ fn what_php_cannot_be_is_said_with_its_line() {
         "",
         &expect!["plans/t.toml:5: ini.a: a value cannot have quotes, backslashes, line breaks or ${ in it here"],
     );
+    php(
+        "apache",
+        "php = \"fpm\"\nini = { error_reporting = \"E_ALL & ~E_NOTICE\" }",
+        "",
+        &expect![
+            "plans/t.toml:5: ini.error_reporting: give the number, such as 32767 for E_ALL: values are quoted, and PHP knows its words only without quotes"
+        ],
+    );
 }
 
 #[test]

@@ -152,7 +152,7 @@ impl Prepared<'_> {
 
     fn test(&self, file: &Path) -> std::process::Command {
         let mut test = crate::program::asking(&self.machine.install.program);
-        test.env_clear().envs(self.environment()).arg("-t").arg("-f").arg(file);
+        test.env_clear().envs(self.environment()).arg("-t").arg("-f").arg(file).args(self.machine.defines());
         test
     }
 
@@ -225,7 +225,10 @@ impl Prepared<'_> {
         }
         let launch = Launch {
             program: self.machine.install.program.clone(),
-            args: ["-f".into(), configured.file.clone().into(), "-D".into(), "FOREGROUND".into()].to_vec(),
+            args: ["-f".into(), configured.file.clone().into(), "-D".into(), "FOREGROUND".into()]
+                .into_iter()
+                .chain(self.machine.defines())
+                .collect(),
             env: self.environment(),
             dir: self.dir.clone(),
             cpus: place.cpus.to_vec(),

@@ -105,6 +105,7 @@ impl InPlaceControl {
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
+        host::may_change(&machine.pid_file)?;
         let wrong = |why: String| ServerError::Machine { at: self.key("in_place"), why };
         let service = machine.service().map_err(wrong)?;
         // A graceful restart ends it, too, when a log cannot be opened or a certificate cannot be read: no test sees that.

@@ -5,12 +5,12 @@ pub(crate) mod ports;
 pub(crate) mod tree;
 
 use super::check::warnings;
-use super::install::{Install, Module};
+use super::install::{Install, Module, compiled_in};
 use crate::own::{Reads, usual};
 use crate::program::asking;
-use crate::running::flags;
+use crate::running::{flags, processes};
 use crate::{OwnApache, PlanKey, ServerError};
-use environment::environment;
+use environment::{deciding, environment, pairs};
 use host::{Service, Style};
 use model::plan::{Existing, Mpm};
 use std::collections::BTreeSet;
@@ -35,10 +35,10 @@ pub(crate) struct Machine {
     pub(crate) main: PathBuf,
     /// What the server is started with.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Words of the running server's that decide what the configuration says: `-D NAME` and lines behind `-C` and `-c`.
+    further: Vec<OsString>,
     /// `-d` and its folder, where Debian's control script gives them.
     folder: Option<PathBuf>,
-    /// What else the running server was started with that its configuration depends on: `-D`, `-c` and `-C` with their values.
-    words: Vec<OsString>,
     pub(crate) server_root: PathBuf,
     pub(crate) pid_file: PathBuf,
     pub(crate) error_log: PathBuf,
@@ -60,13 +60,13 @@ impl Machine {
     pub(crate) fn read(program: Option<&Path>, existing: &Existing, at: &PlanKey) -> Result<Machine, ServerError> {
         let unfit = |why: String| ServerError::Machine { at: at.clone(), why };
         let install = Install::find(program, &std::env::var_os("PATH").unwrap_or_default())?;
-        let main = found(existing).map_err(unfit)?;
+        let main = found(program, existing).map_err(unfit)?;
         let above = main.parent().unwrap_or(Path::new("/")).to_owned();
         let environment = environment(&above)?;
         let mut machine = Machine {
             // Debian's script passes it whenever the folder is not the usual one, and then it is what is built in.
             folder: above.join("envvars").exists().then_some(above),
-            words: Vec::new(),
+            further: Vec::new(),
             install,
             main,
             environment,
@@ -81,12 +81,60 @@ impl Machine {
             lines: Vec::new(),
             warnings: Vec::new(),
         };
+        let unfit = |why| ServerError::Machine { at: at.clone(), why };
+        machine.as_running();
         machine.ask(&unfit)?;
-        machine.words = machine.words_of_running();
-        if !machine.words.is_empty() {
-            machine.ask(&unfit)?;
-        }
         Ok(machine)
+    }
+
+    /// Takes over what the running server was started with, if one runs: conditions may ask for it.
+    fn as_running(&mut self) {
+        let Some((pid, words)) = self.running() else { return };
+        self.further = deciding(&words);
+        let has_file = self.main.parent().is_some_and(|folder| folder.join("envvars").exists());
+        let own = pairs(&std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default());
+        // Where no file says it, as with services of systemd's, the server itself knows.
+        if !has_file && !own.is_empty() {
+            let of_systemd = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS"];
+            self.environment = own.into_iter().filter(|(name, _)| !of_systemd.iter().any(|it| name == it)).collect();
+        }
+    }
+
+    /// The one main process of the program with this configuration, by its words.
+    fn running(&self) -> Option<(u32, Vec<String>)> {
+        let proc_root = Path::new("/proc");
+        let program = self.install.program.canonicalize().ok()?;
+        let everybody = processes::all(proc_root);
+        let is_it = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+        let named = everybody.iter().map(|process| process.pid).filter(|pid| is_it(*pid)).collect();
+        let masters =
+            processes::roots(&everybody, &named).into_iter().map(|pid| (pid, processes::words(proc_root, pid)));
+        let mut fitting = masters.filter(|(_, words)| self.is_of(words));
+        let found = fitting.next();
+        found.filter(|_| fitting.next().is_none())
+    }
+
+    /// Whether a server with these words reads this configuration.
+    fn is_of(&self, words: &[String]) -> bool {
+        let said = flags(words);
+        let after = |flag: char| said.iter().find(|(said, _)| *said == flag).map(|(_, value)| PathBuf::from(value));
+        let compiled = compiled_in(&self.install.program);
+        let main = match (after('d'), after('f')) {
+            (Some(root), Some(file)) => Some(root.join(file)),
+            (None, Some(file)) => Some(compiled.map_or(file.clone(), |compiled| compiled.root.join(file))),
+            (Some(root), None) => {
+                let name = compiled.and_then(|it| it.main.strip_prefix(&it.root).ok().map(Path::to_owned));
+                name.map(|name| root.join(name))
+            }
+            (None, None) => compiled.map(|compiled| compiled.main),
+        };
+        main.and_then(|main| main.canonicalize().ok()).as_ref() == Some(&self.main)
+    }
+
+    /// `-D NAME` of the running server.
+    pub(crate) fn defines(&self) -> Vec<OsString> {
+        let pairs = self.further.chunks(2).filter(|pair| pair[0] == "-D");
+        pairs.flatten().cloned().collect()
     }
 
     /// A call of the program with the machine's own environment and configuration.
@@ -111,22 +159,7 @@ impl Machine {
 
     fn arguments_for(&self, main: &Path) -> Vec<OsString> {
         let folder = self.folder.iter().flat_map(|folder| ["-d".into(), folder.into()]);
-        folder.chain(["-f".into(), main.into()]).chain(self.words.iter().cloned()).collect()
-    }
-
-    /// Without those that say how it runs: in the foreground, or as a test.
-    fn words_of_running(&self) -> Vec<OsString> {
-        let Some(pid) = host::pid_of(&self.install.program, &self.pid_file) else { return Vec::new() };
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<String> =
-            line.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        let of_the_process = ["FOREGROUND", "NO_DETACH", "DEBUG", "ONE_PROCESS"];
-        let matters = |(flag, value): &(char, String)| match flag {
-            'D' => !of_the_process.contains(&value.as_str()) && !value.starts_with("DUMP_"),
-            flag => matches!(flag, 'c' | 'C'),
-        };
-        let pair = |(flag, value): (char, String)| [format!("-{flag}").into(), value.into()];
-        flags(&words).into_iter().filter(matters).flat_map(pair).collect()
+        folder.chain(["-f".into(), main.into()]).chain(self.further.iter().cloned()).collect()
     }
 
     /// The configuration as it is read now, as [`tree::parse`] takes it.
@@ -200,7 +233,6 @@ impl Machine {
             }
         }
         self.load_files = load_files;
-        (self.modules, self.has) = (Vec::new(), BTreeSet::new());
         for line in told.lines() {
             let Some((symbol, how)) = line.trim().split_once(' ').filter(|(symbol, _)| symbol.ends_with("_module"))
             else {
@@ -241,8 +273,8 @@ impl Reads for Machine {
 }
 
 /// The main file of a configuration that a plan means, canonical.
-pub(crate) fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
-    found(existing).map_err(ServerError::NoProgram)
+pub(crate) fn main_file(program: Option<&Path>, existing: &Existing) -> Result<PathBuf, ServerError> {
+    found(program, existing).map_err(ServerError::NoProgram)
 }
 
 /// The machine's own, as far as it can be read; `None` where there is none.
@@ -251,7 +283,7 @@ pub(crate) fn own() -> Result<Option<OwnApache>, ServerError> {
         return Ok(None);
     }
     let existing = Existing::default();
-    let main = main_file(&existing)?;
+    let main = main_file(None, &existing)?;
     let at = PlanKey { plan: main, line: 1, key: "from" };
     let machine = Machine::read(None, &existing, &at).map_err(|error| match error {
         // There is no plan to blame.
@@ -266,10 +298,11 @@ pub(crate) fn own() -> Result<Option<OwnApache>, ServerError> {
     Ok(Some(OwnApache { is_running: running.is_some(), held, ports, main: machine.main }))
 }
 
-fn found(existing: &Existing) -> Result<PathBuf, String> {
-    let main = match &existing.main {
-        Some(main) => main.clone(),
-        None => usual(&MAIN_FILES)?,
+fn found(program: Option<&Path>, existing: &Existing) -> Result<PathBuf, String> {
+    let main = match (&existing.main, program.and_then(compiled_in)) {
+        (Some(main), _) => main.clone(),
+        (None, Some(compiled)) => compiled.main,
+        (None, None) => usual(&MAIN_FILES)?,
     };
     main.canonicalize().map_err(|error| format!("cannot read {}: {error}", main.display()))
 }
