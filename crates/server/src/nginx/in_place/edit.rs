@@ -27,12 +27,15 @@ struct Text {
     line: usize,
 }
 
+/// A line, and the plan's directive that it is.
+type Line = (String, Option<Directive>);
+
 /// What becomes of one file.
 #[derive(Debug, Default)]
 struct Change {
     cuts: Vec<Range<usize>>,
     /// At which byte which lines come.
-    inserts: Vec<(usize, Vec<(String, Option<Directive>)>)>,
+    inserts: Vec<(usize, Vec<Line>)>,
 }
 
 /// Where lines of a block go: into which file, and where in it.

@@ -58,6 +58,9 @@ const KEPT: [&str; 22] = [
     "worker_rlimit_nofile",
 ];
 
+/// Values that are in force, and directives of the plan that are not, with why.
+type InForce<'a> = (BTreeMap<String, String>, Vec<(&'a Directive, String)>);
+
 /// Controls the machine's own nginx.
 #[derive(Debug)]
 pub(crate) struct InPlaceControl {
@@ -283,7 +286,7 @@ impl InPlaceControl {
         self.accept(found, variant, &mut notes)?;
         wait.until_gone(&before, &mut notes);
         let pid = held.service.pid().ok_or_else(|| wait.died())?;
-        let (service, watch) = (held.service.clone(), Arc::clone(&held.watch));
+        let (service, watch) = (Box::new(held.service.clone()), Arc::clone(&held.watch));
         let hold = Hold::Service { service, watch, told: Some((told, page)) };
         let running = Running::held(hold, (address, host, held.door.tls), pid, crew.counted(settings), notes);
         let status = StubStatus::Port(told, format!("/webdyno-{token}/status"));
@@ -297,7 +300,7 @@ impl InPlaceControl {
         read: &Configuration,
         made: &'a Made,
         address: SocketAddr,
-    ) -> Result<(BTreeMap<String, String>, Vec<(&'a Directive, String)>), ServerError> {
+    ) -> Result<InForce<'a>, ServerError> {
         let top = level(&read.tree);
         let inside = |name: &str| -> Vec<&Statement> {
             top.iter().filter(|it| it.is(name)).flat_map(|it| level(&it.inside)).collect()
