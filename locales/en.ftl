@@ -920,6 +920,7 @@ check-page-cookie = It sets a cookie, which each connection sends back from then
 check-page-closes = The server closes the connection after each answer.
 check-takes = { $rate } good answers/s (95 % interval { $low } to { $high }) with { $connections } at once
 check-takes-once = { $rate } good answers/s with { $connections } at once; a single window, so nothing is known of its spread
+check-takes-silent = { $rate } good answers/s with { $connections } at once, on average: in { $silent } of { $windows } windows there was no answer at all, so no interval holds
 check-latency = Half of them took no more than { $p50 }, 99 % no more than { $p99 }.
 check-latency-few = Half of them took no more than { $p50 }; there were too few to tell what 99 % took.
 check-summit-plateau = More at once only made them wait.

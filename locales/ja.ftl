@@ -778,6 +778,7 @@ check-page-cookie = ページはクッキーを設定する。ブラウザーと
 check-page-closes = サーバーは応答のたびに接続を閉じる。
 check-takes = 同時 { $connections } 接続で毎秒 { $rate } の正常応答（95 % 区間 { $low } ～ { $high }）
 check-takes-once = 同時 { $connections } 接続で毎秒 { $rate } の正常応答。測定区間が 1 つなので、ばらつきは分からない
+check-takes-silent = 同時 { $connections } 接続で、平均すると毎秒 { $rate } の正常応答。{ $windows } 区間のうち { $silent } 区間ではまったく応答がなかったので、区間推定はできない
 check-latency = 半数は { $p50 } 以内、99 % は { $p99 } 以内に終わった。
 check-latency-few = 半数は { $p50 } 以内に終わった。99 % の値を言うには応答が少なすぎる。
 check-summit-plateau = 同時接続をこれ以上増やしても、待ち時間が延びるだけだった。

@@ -36,6 +36,8 @@ struct Case {
 const PREFORK: &[&str] = &["apache2", "mod_php"];
 const EVENT: &[&str] = &["apache2", "php-fpm"];
 const NGINX: &[&str] = &["nginx"];
+const CGI: &str = "StartServers 20\nLoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\n\
+                   <Location /memory.cgi>\n Options +ExecCGI\n SetHandler cgi-script\n</Location>\n";
 const MAX: Option<&str> = Some("MaxRequestWorkers");
 
 const CASES: &[Case] = &[
@@ -77,6 +79,17 @@ const CASES: &[Case] = &[
         held: 0,
         fault: Some("step-memory"),
         directive: MAX,
+        for_users: true,
+    },
+    Case {
+        name: "prefork, a program of 20 MB for each request in 300 MB",
+        needs: PREFORK,
+        start: || Some(Running::prefork(CGI, Some(Group::new()?))),
+        page: "memory.cgi",
+        held: 0,
+        // That nothing was killed is what counts: the group would hold some ten of them.
+        fault: None,
+        directive: None,
         for_users: true,
     },
     Case {
@@ -255,9 +268,26 @@ fn judged(case: &Case, said: &Value) -> Result<(), String> {
         _ if case.directive.is_some_and(|directive| step["directive"] != directive) => {
             Err(format!("{} instead of {:?}", step["directive"], case.directive))
         }
+        // Nor may anything be named beside it that is not wrong.
+        _ if !stray(case, said).is_empty() => Err(format!("also {:?}", stray(case, said))),
         _ if !case.name.contains("all workers") && said["running"]["root"].is_null() => Err("nobody found".to_owned()),
         _ => Ok(()),
     }
+}
+
+/// What is named beside the step and is not what was planted. A queue of one that overflows has workers too few behind it; a server that may
+/// do too little is asked for more than its queue holds.
+fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
+    let bears: &[&str] = match case.fault {
+        Some("step-backlog") => &["step-raise", "step-raise-pool", "step-failures", "step-connections"],
+        Some("step-keep-alive" | "step-memory" | "step-pool-memory") => &["step-raise", "step-queue-full"],
+        Some("step-connections") => &["step-failures"],
+        Some(_) => &["step-queue-full"],
+        None => &[],
+    };
+    let others = said["others"].as_array().into_iter().flatten();
+    let ids = others.filter_map(|other| other["sentence"]["id"].as_str());
+    ids.filter(|id| !bears.contains(id)).collect()
 }
 
 macro_rules! cases {
@@ -270,6 +300,7 @@ cases! {
     prefork_that_may_do_too_little Root "prefork, limit too low";
     prefork_that_may_do_too_little_seen_by_a_user Nobody "prefork, limit too low";
     prefork_that_may_do_too_much Root "prefork, limit too high for 300 MB";
+    prefork_with_programs_that_memory_does_not_hold Root "prefork, a program of 20 MB for each request in 300 MB";
     prefork_with_held_connections Root "prefork, connections held";
     prefork_with_all_workers_held Root "prefork, all workers held";
     prefork_with_a_full_queue Root "prefork, full accept queue";

@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use testkit::debian::Debian;
+use testkit::own::Own;
 use tool::scene::Scene;
 use tool::small_disk::SmallDisk;
 use tool::{Finished, Tool, remains};
@@ -132,7 +134,7 @@ fn the_journals_disk_fills_up_between_two_trials() {
 /// What a run in place will change stands in the journal before it begins: nothing needs room there later.
 #[test]
 fn the_journals_disk_fills_up_while_a_server_is_changed_in_place() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let Some(disk) = disk(&scene.tool, 256) else { return };
     let ini = scene.tool.path("php.ini");
     fs::write(&ini, "memory_limit = 1M\n").expect("a file");
@@ -142,7 +144,7 @@ fn the_journals_disk_fills_up_while_a_server_is_changed_in_place() {
     );
     let plan = fs::read_to_string(scene.plan("in_place = true", &variants)).expect("a plan");
     let mut command = run_with(&scene.tool, &plan, "WEBDYNO_STATE_DIR", &disk.path("state"));
-    let child = command.args(["--i-operate", &scene.debian.main().to_string_lossy()]).spawn().expect("webdyno starts");
+    let child = command.args(["--i-operate", &scene.own.main().to_string_lossy()]).spawn().expect("webdyno starts");
     let ended = filled(child, "block 1", &disk);
     assert!(matches!(ended.code, 0 | 1 | 3), "{ended:?}");
     assert_eq!(fs::read_to_string(&ini).expect("a file"), "memory_limit = 1M\n");
@@ -159,12 +161,12 @@ fn the_configurations_disk_is_full() {
     let tool = Tool::new();
     tool.tmp();
     let Some(disk) = disk(&tool, 2048) else { return };
-    let Some(scene) = Scene::at(&disk.path(""), |_| {}) else { return };
+    let Some(scene) = Scene::<Debian>::at(&disk.path(""), |_| {}) else { return };
     let plan = scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\"");
-    let pid = scene.debian.pid();
+    let pid = scene.own.pid();
     disk.fill();
     let ended = scene.run(&plan);
     check(&ended, 5, &["cannot write ", "No space left on device; make room there"]);
-    assert_eq!(scene.debian.pid(), pid);
+    assert_eq!(scene.own.pid(), pid);
     scene.check_given_back();
 }

@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const COMPRESSING: &str = "\tgzip on;\n\tgzip_comp_level 9;\n\tgzip_types text/plain;\n\tdefault_type text/plain;\n";
 
 /// Pages: a file, one that works, one that waits, one that takes 12 MB, one that is of another length each time,
-/// one that opens a session for everybody who brings none, one that does not end while a test lasts.
-const PAGES: [(&str, &str); 7] = [
+/// one that opens a session for everybody who brings none, one that does not end while a test lasts, a program that takes 20 MB for each request.
+const PAGES: [(&str, &str); 8] = [
     ("index.html", "hello\n"),
     ("work.php", "<?php $x = 0; for ($i = 0; $i < 100000; $i++) $x += $i; echo $x;"),
     ("wait.php", "<?php usleep(20000); echo \"done\\n\";"),
@@ -27,6 +27,10 @@ const PAGES: [(&str, &str); 7] = [
     (
         "varied.php",
         "<?php usleep(2000); for ($i = 0; $i < 50000; $i++) ; echo bin2hex(random_bytes(random_int(1, 999)));",
+    ),
+    (
+        "memory.cgi",
+        "#!/usr/bin/perl\nmy $x = 'x' x (20 << 20);\nselect(undef, undef, undef, 0.05);\nprint \"Content-Type: text/plain\\n\\n\", length($x), \"\\n\";\n",
     ),
     ("stuck.php", "<?php sleep(100);"),
     (
@@ -278,7 +282,10 @@ impl Running {
     fn put(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
-        fs::write(path, text).expect("a file");
+        fs::write(&path, text).expect("a file");
+        if name.ends_with(".cgi") {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> String {

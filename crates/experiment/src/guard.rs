@@ -19,11 +19,12 @@ const HOST_SWAP_IN_NS: Nanos = 3 * SECOND;
 /// Without a reading for this long nobody sees the host in trouble; the sampler is late by milliseconds even in a storm.
 const SILENCE_NS: Nanos = 3 * SECOND;
 
-/// The guards of one trial.
+/// The guards of one trial, or of all the short loads of one look at a server: what they have seen they remember from one load to the next.
 pub(crate) struct Watchdog {
     guards: Guards,
     began_ns: Nanos,
     last: Option<Reading>,
+    tripped: Option<Stop>,
     thrashed_ns: Nanos,
     swapped_in_ns: Nanos,
     failing_ns: Nanos,
@@ -31,7 +32,17 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     pub(crate) fn new(guards: Guards, began_ns: Nanos) -> Watchdog {
-        Watchdog { guards, began_ns, last: None, thrashed_ns: 0, swapped_in_ns: 0, failing_ns: 0 }
+        Watchdog { guards, began_ns, last: None, tripped: None, thrashed_ns: 0, swapped_in_ns: 0, failing_ns: 0 }
+    }
+
+    /// Another load begins.
+    pub(crate) fn begin(&mut self, now_ns: Nanos) {
+        self.began_ns = now_ns;
+    }
+
+    /// What tripped, also where the load ended before it could be stopped.
+    pub(crate) fn tripped(&self) -> Option<Stop> {
+        self.tripped.clone()
     }
 
     /// One more interval: what ended in it, how long it was, and the newest reading. Says whether the trial must end.
@@ -43,10 +54,13 @@ impl Watchdog {
         reading: Option<&Reading>,
     ) -> Option<Stop> {
         let seen_ns = reading.map_or(0, |reading| reading.at_ns).max(self.began_ns);
-        self.failures(counts, length_ns)
+        let tripped = self
+            .failures(counts, length_ns)
             .or_else(|| self.host(reading))
             .or_else(|| (now_ns.saturating_sub(seen_ns) >= SILENCE_NS).then_some(Stop::Unwatched))
-            .or_else(|| (now_ns.saturating_sub(self.began_ns) >= self.guards.time_ns).then_some(Stop::TimeLimit))
+            .or_else(|| (now_ns.saturating_sub(self.began_ns) >= self.guards.time_ns).then_some(Stop::TimeLimit));
+        self.tripped = self.tripped.take().or_else(|| tripped.clone());
+        tripped
     }
 
     fn failures(&mut self, counts: &Counts, length_ns: Nanos) -> Option<Stop> {
@@ -61,8 +75,11 @@ impl Watchdog {
 
     fn host(&mut self, reading: Option<&Reading>) -> Option<Stop> {
         let reading = reading?;
-        let last = self.last.replace(reading.clone());
-        let last = last?;
+        let available = reading.get(Column::MemAvailable).zip(reading.get(Column::MemTotal));
+        if available.is_some_and(|(free, total)| (free as f64) < self.guards.host_memory * total as f64) {
+            return Some(Stop::HostMemory);
+        }
+        let last = self.last.replace(reading.clone())?;
         let span = Span { from: &last, to: reading };
         let length_ns = reading.at_ns.saturating_sub(last.at_ns);
         if span.share_of_time(Column::GroupPsiMemFull).is_some_and(|share| share >= THRASH_SHARE) {
@@ -74,10 +91,7 @@ impl Watchdog {
         // Read-ahead makes the host's count exceed the group's, so only a clear surplus is the host's own.
         let swapping = foreign > HOST_SWAP_IN_PAGES && foreign > all / 2.0;
         self.swapped_in_ns = if swapping { self.swapped_in_ns + length_ns } else { 0 };
-        let available = reading.get(Column::MemAvailable).zip(reading.get(Column::MemTotal));
-        if available.is_some_and(|(free, total)| (free as f64) < self.guards.host_memory * total as f64) {
-            Some(Stop::HostMemory)
-        } else if self.swapped_in_ns >= HOST_SWAP_IN_NS {
+        if self.swapped_in_ns >= HOST_SWAP_IN_NS {
             Some(Stop::HostSwapIn)
         } else if self.thrashed_ns >= self.guards.thrash_ns {
             Some(Stop::Thrash)
@@ -114,6 +128,30 @@ mod tests {
         assert_eq!(check((0..9).map(|s| (80, if s % 3 == 2 { 0 } else { 20 }, vec![]))), None);
     }
 
+    /// Loads of two seconds each: none of them is long enough for three bad seconds.
+    #[test]
+    fn what_lasts_over_several_loads_is_noticed() {
+        let counts = Counts { good: 1, failed: [(Failure::Status, 1)].into(), ..Counts::default() };
+        let mut dog = Watchdog::new(GUARDS, 0);
+        let mut second = |second: u64| {
+            if second % 3 == 1 {
+                dog.begin(second * SECOND);
+            }
+            let stop = dog.check(second * SECOND, &counts, SECOND, Some(&Reading::empty(second * SECOND)));
+            (stop, dog.tripped())
+        };
+        assert_eq!([second(1), second(2)], [(None, None), (None, None)]);
+        assert_eq!(second(4), (Some(Stop::Failures), Some(Stop::Failures)));
+        // What ends with the last interval of a load is not forgotten.
+        let mut dog = Watchdog::new(GUARDS, 0);
+        let mut low = Reading::empty(SECOND);
+        low.set(Column::MemTotal, 1000);
+        low.set(Column::MemAvailable, 49);
+        let calm = Counts { good: 1, ..Counts::default() };
+        assert_eq!(dog.check(SECOND, &calm, SECOND, Some(&low)), Some(Stop::HostMemory));
+        assert_eq!(dog.tripped(), Some(Stop::HostMemory));
+    }
+
     #[test]
     fn a_silent_sampler_ends_a_trial() {
         let mut dog = Watchdog::new(GUARDS, SECOND);
@@ -144,7 +182,7 @@ mod tests {
     #[test]
     fn a_full_host_and_a_long_trial_end() {
         let low = |_| (1, 0, vec![(Column::MemTotal, 1000), (Column::MemAvailable, 49)]);
-        assert_eq!(check((0..3).map(low)), Some((2, Stop::HostMemory)));
+        assert_eq!(check((0..3).map(low)), Some((1, Stop::HostMemory)));
         assert_eq!(check((0..90).map(|_| (1, 0, vec![]))), Some((60, Stop::TimeLimit)));
     }
 }

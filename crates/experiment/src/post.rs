@@ -48,9 +48,20 @@ impl Post<'_> {
         witness: &(dyn Fn() -> W + Sync),
         on_second: &mut dyn FnMut(&LoadInterval, Option<&Reading>),
     ) -> Result<(LoadResult, Option<Stop>, Vec<W>), ExperimentError> {
+        self.guarded(&mut Watchdog::new(self.guards, 0), spec, witness, on_second)
+    }
+
+    /// The same under guards that have seen what was before.
+    pub(crate) fn guarded<W: Witness>(
+        &self,
+        dog: &mut Watchdog,
+        spec: &LoadSpec,
+        witness: &(dyn Fn() -> W + Sync),
+        on_second: &mut dyn FnMut(&LoadInterval, Option<&Reading>),
+    ) -> Result<(LoadResult, Option<Stop>, Vec<W>), ExperimentError> {
         let stop = AtomicBool::new(false);
         let mut why = None;
-        let mut dog = Watchdog::new(self.guards, monotonic_ns());
+        dog.begin(monotonic_ns());
         let mut watch = |interval: &LoadInterval| {
             self.sampler.collect();
             let reading = self.sampler.latest();

@@ -72,7 +72,7 @@ fn read(place: &Path) -> Option<String> {
 }
 
 fn in_memory(folder: &str) -> bool {
-    statfs(folder).is_ok_and(|facts| i64::try_from(facts.f_type).is_ok_and(|kind| IN_MEMORY.contains(&kind)))
+    statfs(folder).is_ok_and(|facts| IN_MEMORY.contains(&facts.f_type))
 }
 
 fn taken(what: &Path, place: &Path, text: &str) -> HostError {

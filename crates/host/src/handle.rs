@@ -138,11 +138,15 @@ impl Host {
     /// # Errors
     /// When it fails.
     pub fn tell(&self, command: &[String]) -> Result<(), HostError> {
-        let again = Undo::Tell { command: command.to_vec() };
-        if !self.is_pending(&again) {
-            self.record(again)?;
+        let again = |unproven| Undo::Tell { command: command.to_vec(), unproven };
+        let tell = || tell(command).map(|_| ()).map_err(HostError::Service);
+        if self.is_pending(&again(false)) {
+            return tell();
         }
-        tell(command).map(|_| ()).map_err(HostError::Service)
+        let first = self.record(again(true))?;
+        tell()?;
+        self.record(again(false))?;
+        self.forget(first)
     }
 
     /// Has a server of the machine's begin anew; it will once more, as thoroughly, when its configuration was given back.

@@ -74,6 +74,9 @@ pub(crate) enum Undo {
     Tell {
         /// Program and arguments.
         command: Vec<String>,
+        /// Whether it has not worked yet: then nothing hangs on it.
+        #[serde(default)]
+        unproven: bool,
     },
     /// After that, have a server of the machine's run with its own configuration.
     Restart {

@@ -2,13 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
-use host::{Restart, Service, hierarchies};
+use host::{Restart, Service, Style, hierarchies};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 use testkit::debian::Debian;
+use testkit::own::{Own, eventually};
 use testkit::skip::{not_here, skipped};
 
 const PROGRAM: &str = "/usr/sbin/apache2";
@@ -49,9 +51,14 @@ impl Scene {
         vec!["-d".into(), self.debian.etc().into(), "-f".into(), self.debian.main().into()]
     }
 
+    fn log(&self) -> PathBuf {
+        self.debian.folder().join("log/error.log")
+    }
+
     fn service(&self) -> Service {
         let pid_file = self.debian.folder().join("run/apache2.pid");
-        Service::of_running("x.conf", PROGRAM.as_ref(), self.args(), self.env.clone(), &pid_file).unwrap()
+        Service::of_running(Style::Apache, "x.conf", PROGRAM.as_ref(), self.args(), self.env.clone(), &pid_file)
+            .unwrap()
     }
 }
 
@@ -79,7 +86,7 @@ fn start_by(scene: &Scene, dir: &str, script: &str) {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script, "sh"]).args(scene.args()).current_dir(dir).env_clear().envs(scene.env.clone());
     assert!(shell.status().unwrap().success());
-    scene.debian.eventually("it listens", || scene.debian.is_alive());
+    eventually("it runs", &scene.log(), || scene.debian.is_alive());
 }
 
 fn limits(service: &Service) -> String {
@@ -132,6 +139,6 @@ fn a_server_goes_back_into_its_group() {
     let restarted = service.restart(Restart::Full);
     let after = line(&service);
     scene.debian.stop();
-    scene.debian.eventually("its group is empty", || fs::remove_dir(&group).is_ok());
+    eventually("its group is empty", &scene.log(), || fs::remove_dir(&group).is_ok());
     assert_eq!((restarted, after), (Ok(()), before));
 }

@@ -79,6 +79,9 @@ pub struct Running {
     pub pools: Vec<Pool>,
     /// The memory group it lives in, if that has a limit.
     pub group: Option<MemoryGroup>,
+    /// The most connections that the kernel lets wait at any door of this machine (net.core.somaxconn).
+    #[serde(default)]
+    pub somaxconn: Option<u64>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
 }

@@ -38,7 +38,8 @@ impl Offset {
 
     /// How far instants of a load may be off that are told by this offset, when a later look found `after`.
     pub(crate) fn uncertainty(&self, after: &Offset) -> Nanos {
-        let half = self.round_trip_ns.div_ceil(2);
+        // Each look may be off by half of its own round trip: an instant near the end lies as the second one says.
+        let half = self.round_trip_ns.max(after.round_trip_ns).div_ceil(2);
         // What lies between two looks that are each unsure is no drift for certain; taken as one, it is on the safe side.
         half + self.offset_ns.abs_diff(after.offset_ns)
     }
@@ -94,6 +95,8 @@ mod tests {
             let off = offset.ours(instant.saturating_add_signed(truth)).abs_diff(instant);
             assert!(off <= offset.uncertainty(&offset), "{off}");
             assert_eq!(offset.uncertainty(&Offset { offset_ns: offset.offset_ns + 7, ..offset }), 27);
+            let slower = Offset { offset_ns: offset.offset_ns + 7, round_trip_ns: 100 };
+            assert_eq!(offset.uncertainty(&slower), 57);
         }
     }
 }

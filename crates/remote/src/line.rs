@@ -49,7 +49,8 @@ impl Line {
     pub(crate) fn ssh(ssh: &OsStr, destination: &str, command: &str) -> io::Result<Line> {
         // Ctrl-C reaches all of the terminal's programs, and this one is needed until the load's result is here.
         let script = format!("trap '' INT QUIT; exec {} \"$@\"", ssh.to_string_lossy());
-        let options = ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-T"];
+        // Nobody could answer a question: Ctrl-C would not reach the ssh that asks it, and the terminal would stay without echo.
+        let options = ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-T"];
         let mut child = Command::new("sh")
             .args(["-c", &script, "ssh"])
             .args(options)

@@ -48,6 +48,8 @@ pub struct Advice {
 
 /// A queue at the door that holds no more than this is too short for any burst.
 const SHORT_QUEUE: f64 = 64.0;
+/// The queue that Apache and nginx ask for by default.
+const DEFAULT_QUEUE: f64 = 511.0;
 /// Part of the CPUs that other programs keep busy, from which the server is not seen for itself.
 const OTHERS: f64 = 0.5;
 /// A limit is raised by no more than this at once.
@@ -376,19 +378,22 @@ fn of_limit(limit: &Limit) -> Change {
     Change { name: Some(limit.called()), place, from: Some(from), ..Change::default() }
 }
 
+/// What is in force is the less of what the server asks for and what the kernel allows: that is the one to raise.
 fn of_backlog(seen: &Seen<'_>, queue: f64) -> Change {
     let running = &seen.check.running;
     let (name, written) = match running.kind {
         Kind::Nginx => ("listen ... backlog", running.settings.iter().rfind(|setting| setting.name == "backlog")),
         kind if kind.is_apache() => ("ListenBacklog", running.setting("ListenBacklog")),
-        _ => ("net.core.somaxconn", None),
+        _ => ("listen(2) backlog", None),
     };
-    let place = written.map(Setting::place);
+    let asked = written.and_then(|setting| setting.value.parse::<f64>().ok());
+    let kernel = running.somaxconn.is_some_and(|most| most as f64 <= queue) && asked.is_none_or(|asked| asked > queue);
+    let (name, place) = if kernel { ("net.core.somaxconn", None) } else { (name, written.map(Setting::place)) };
     Change {
         name: Some(name.to_owned()),
         place,
         from: Some(format!("{queue}")),
-        to: Some("511".to_owned()),
+        to: Some(format!("{}", DEFAULT_QUEUE.max(2.0 * queue))),
         ..Change::default()
     }
 }

@@ -31,6 +31,7 @@ struct Server {
     others: u64,
     processes: u64,
     summit: Summit,
+    somaxconn: Option<u64>,
     work: Option<PoolWork>,
     is_static: bool,
     /// MiB that are available before anything is sent, and while all work.
@@ -53,6 +54,7 @@ impl Default for Server {
             others: 0,
             processes: 10,
             summit: Summit::Plateau,
+            somaxconn: None,
             work: None,
             is_static: false,
             available: (6 << 10, 6 << 10),
@@ -140,6 +142,7 @@ impl Server {
                 root: Some(7),
                 file: Some("/etc/apache2/apache2.conf".into()),
                 workers: Some(held),
+                somaxconn: self.somaxconn,
                 settings: self.settings.iter().map(setting).collect(),
                 pools: pools.into_iter().collect(),
                 group: self.group.map(|limit| MemoryGroup {
@@ -267,4 +270,21 @@ fn doors_that_are_held_or_too_narrow() {
     check(&event, "step-not-found", None, None);
     let narrow = Server { queue: (2, 1), overflows: 5.0, ..Server::default() };
     check(&narrow, "step-backlog", Some("ListenBacklog"), Some("511"));
+    let overflowing = |kind, limit, somaxconn| Server {
+        kind,
+        queue: (limit + 1, limit),
+        overflows: 5.0,
+        somaxconn: Some(somaxconn),
+        ..Server::default()
+    };
+    // The kernel allows less than Apache asks for by default.
+    let kernel = overflowing(Kind::ApachePrefork, 40, 40);
+    check(&kernel, "step-backlog", Some("net.core.somaxconn"), Some("511"));
+    let old = overflowing(Kind::ApachePrefork, 128, 128);
+    check(&old, "step-queue-full", Some("net.core.somaxconn"), Some("511"));
+    // Twice what did not suffice.
+    let full = overflowing(Kind::ApachePrefork, 511, 4096);
+    check(&full, "step-queue-full", Some("ListenBacklog"), Some("1022"));
+    // A program of one's own that asks for less than the kernel allows.
+    check(&overflowing(Kind::Other, 5, 4096), "step-backlog", Some("listen(2) backlog"), Some("511"));
 }

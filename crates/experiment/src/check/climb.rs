@@ -4,6 +4,8 @@
 //! next step could use up the memory.
 
 use model::check::Summit;
+use model::load::LoadResult;
+use model::{Nanos, SECOND};
 
 /// As many connections as a check opens at most.
 pub(super) const CEILING: u32 = 512;
@@ -15,10 +17,18 @@ const WITHOUT_GAIN: usize = 2;
 const LEAST: u32 = 16;
 /// A step below this part of the best so far is a cliff.
 const CLIFF: f64 = 0.6;
+/// So many times in a row a step must be one: with few connections chance decides more.
+const CLIFFS: usize = 2;
+const CLIFFS_OF_FEW: usize = 3;
 /// Failed requests, of all, from which a step is the last.
 const FAILED: f64 = 0.05;
 /// The same step is tried again so often while the server is still starting workers.
 const AGAIN: usize = 4;
+
+/// So many answers each connection must have time for in a window.
+pub(super) const ROUNDS: u32 = 2;
+/// The same of those that the answer rests on: the last round may be cut off.
+pub(super) const ROUNDS_HELD: u32 = 4;
 
 /// What one step showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,10 +36,30 @@ pub(super) struct Step {
     pub(super) connections: u32,
     /// Good answers per second.
     pub(super) goodput: f64,
+    /// The same with what was done of the requests that the end cut off.
+    pub(super) with_cut_off: f64,
     /// Failed requests, of all that ended.
     pub(super) failed: f64,
     /// Whether connections waited while the server was starting workers: what it could do it did not show yet.
     pub(super) starting: bool,
+}
+
+impl Step {
+    /// What a window showed.
+    pub(super) fn of(load: &LoadResult, starting: bool) -> Step {
+        let ended = load.counts.good + load.counts.failures();
+        let failed = if ended == 0 { 0.0 } else { load.counts.failures() as f64 / ended as f64 };
+        let cut_off = if load.seconds() > 0.0 { under_way(load) / load.seconds() } else { 0.0 };
+        let goodput = load.goodput();
+        Step { connections: load.connections, goodput, with_cut_off: goodput + cut_off, failed, starting }
+    }
+}
+
+/// What of the requests that the end of a window cut off was done, in answers: requests that begin together on as many CPUs as there are
+/// end together as well, and a window that ends just before that would show none of them.
+fn under_way(load: &LoadResult) -> f64 {
+    let Some(whole) = load.total.mean_us().filter(|&us| us > 0.0) else { return 0.0 };
+    load.unanswered.latency.buckets().map(|(us, count)| (us as f64 / whole).min(1.0) * count as f64).sum()
 }
 
 /// What may follow.
@@ -62,14 +92,22 @@ impl Climb {
             return Next::Try(last.connections);
         }
         let best = self.best_before(last.connections);
-        if self.of(last.connections) < best * CLIFF && last.connections >= LEAST {
+        if self.with_cut_off(last.connections) < best * CLIFF {
             // Once is bad luck.
-            return if same < 2 { Next::Try(last.connections) } else { Next::Done(Summit::Cliff) };
+            let needed = if last.connections >= LEAST { CLIFFS } else { CLIFFS_OF_FEW };
+            return if same < needed { Next::Try(last.connections) } else { Next::Done(Summit::Cliff) };
         }
         if self.without_gain() >= WITHOUT_GAIN && last.connections >= LEAST {
             return Next::Done(Summit::Plateau);
         }
         if last.connections >= CEILING { Next::Done(Summit::Ceiling) } else { Next::Try(last.connections * 2) }
+    }
+
+    /// How long a window must be for each of so many connections to be answered so many times, at the best rate so far.
+    pub(super) fn time_for(&self, connections: u32, times: u32) -> Nanos {
+        let best = self.steps.iter().map(|step| step.goodput).fold(0.0, f64::max);
+        let answers = f64::from(connections) * f64::from(times);
+        if best > 0.0 { (answers / best * SECOND as f64) as Nanos } else { 0 }
     }
 
     /// The most that fewer connections brought.
@@ -82,6 +120,12 @@ impl Climb {
     fn of(&self, connections: u32) -> f64 {
         let same = self.steps.iter().filter(|step| step.connections == connections);
         same.map(|step| step.goodput).fold(0.0, f64::max)
+    }
+
+    /// The most that it can have been.
+    fn with_cut_off(&self, connections: u32) -> f64 {
+        let same = self.steps.iter().filter(|step| step.connections == connections);
+        same.map(|step| step.with_cut_off).fold(0.0, f64::max)
     }
 
     /// How many steps at the end brought nothing.
@@ -120,7 +164,7 @@ mod tests {
                 Next::Try(connections) => {
                     let (goodput, failed, starting) = server(tried.len(), connections);
                     tried.push(connections);
-                    climb.tell(Step { connections, goodput, failed, starting });
+                    climb.tell(Step { connections, goodput, with_cut_off: goodput, failed, starting });
                     assert!(tried.len() < 60);
                 }
             }
@@ -154,5 +198,43 @@ mod tests {
         let slow = |n: usize, c: u32| (f64::from(c.min(if n > 3 { 4 } else { 2 })) * 10.0, 0.0, c == 4 && n <= 3);
         check(slow, (&[1, 2, 4, 4, 4, 8, 16], Summit::Plateau, Some(4)));
         check(|_, c| (10.0, 0.0, c == 2), (&[1, 2, 2, 2, 2, 2, 4, 8, 16], Summit::Plateau, Some(1)));
+    }
+
+    #[test]
+    fn a_cliff_below_a_few_connections_is_one_as_well() {
+        check(|_, c| (if c > 2 { 20.0 } else { 100.0 }, 0.0, false), (&[1, 2, 4, 4, 4], Summit::Cliff, Some(1)));
+    }
+
+    /// A page of so many microseconds of CPU time on two CPUs that all requests share: all that began together end together.
+    fn shared(connections: u32, page_us: u64, length_us: u64) -> LoadResult {
+        let each = page_us * u64::from(connections.max(2)) / 2;
+        let mut load = LoadResult { connections, ended_ns: length_us * 1000, ..LoadResult::empty() };
+        let whole = length_us / each;
+        load.counts.good = whole * u64::from(connections);
+        (0..load.counts.good).for_each(|_| load.total.record(each));
+        (0..connections).for_each(|_| load.unanswered.latency.record(length_us - whole * each));
+        load
+    }
+
+    #[test]
+    fn slow_pages_are_no_cliff() {
+        for page_us in [100_000, 350_000, 900_000, 1_300_000] {
+            let mut climb = Climb::default();
+            let summit = loop {
+                match climb.ask() {
+                    Next::Done(summit) => break summit,
+                    Next::Try(connections) => {
+                        let length_ns = (5 * SECOND / 2).max(climb.time_for(connections, ROUNDS));
+                        climb.tell(Step::of(&shared(connections, page_us, length_ns / 1000), false));
+                    }
+                }
+            };
+            assert_eq!(summit, Summit::Plateau, "{page_us} us");
+        }
+        // A window as long as it was before shows no answer at all, and takes that for a cliff.
+        let none = Step::of(&shared(16, 350_000, 2_500_000), false);
+        assert_eq!((none.goodput, none.with_cut_off), (0.0, 0.0));
+        let cut = Step::of(&shared(16, 350_000, 5_500_000), false);
+        assert!(cut.goodput < 3.0 && cut.with_cut_off > 5.0, "{cut:?}");
     }
 }

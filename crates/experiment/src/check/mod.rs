@@ -7,27 +7,32 @@ mod climb;
 mod crew;
 mod pace;
 mod preflight;
+mod room;
+mod whole;
 
 use crate::ExperimentError;
 use crate::door;
+use crate::guard::Watchdog;
 use crate::post::{Post, one_at_a_time};
 use crate::resources;
 use crate::schedule::Slot;
 use crate::single::{Loaded, empty, keep, local_port, no_answer};
-use climb::{Climb, Next, Step};
+use climb::{Climb, Next, ROUNDS, ROUNDS_HELD, Step};
 use load::{Address, Control, Target, monotonic_ns};
 use model::Nanos;
-use model::check::{Check, Kind, Page, PoolWork, Running, Summit, WorkerMemory};
+use model::check::{Page, Running, Summit};
 use model::load::{Failure, LoadResult};
-use model::plan::{Cell, LoadSpec, Plan, Role};
+use model::plan::{Guards, LoadSpec};
 use model::reading::{Column, Reading, Readings};
-use model::run::{Run, RunEnd, RunHead};
-use model::trial::{EffectiveSettings, Outcome, Preflight, Stop, Trial};
+use model::run::RunHead;
+use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
-use pace::{HOLDS, LEAST_HOLDS, Lengths};
+use pace::{HOLDS, Lengths};
+use room::Memory;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
+use whole::Facts;
 
 /// The cell that the answer rests on.
 pub const HOLD: &str = "hold";
@@ -37,10 +42,6 @@ pub const TOP: &str = "top";
 const LOOKS: u64 = 5;
 /// The longest that a request may take.
 const PATIENCE: Nanos = 10 * model::SECOND;
-/// Part of the memory that a climb leaves alone.
-const SPARE: f64 = 0.1;
-/// Idle processes that prefork keeps by default.
-const SPARE_SERVERS: u64 = 10;
 
 /// A check to be carried out.
 #[derive(Debug)]
@@ -122,6 +123,9 @@ pub fn check(
         climb: Climb::default(),
         trials: Vec::new(),
         crews: crew::Crews::new(),
+        // The budget is the limit of time here.
+        dog: Watchdog::new(Guards { time_ns: orders.budget_ns, ..orders.head.plan.guards }, began_ns),
+        memory: Memory::default(),
     };
     let (summit, readings) =
         if page.is_some() { checker.measure(tell)? } else { (Summit::NoAnswer, Readings::default()) };
@@ -165,16 +169,18 @@ struct Checker<'a, 'b> {
     climb: Climb,
     trials: Vec<(Trial, u32)>,
     crews: crew::Crews,
+    /// One for all windows: each alone is too short for most of what it watches for.
+    dog: Watchdog,
+    memory: Memory,
 }
 
-/// What is known when all is measured.
-struct Facts {
-    summit: Summit,
-    page: Option<Page>,
-    before: Option<model::check::Door>,
-    preflight: Preflight,
-    readings: Readings,
-    notes: Vec<String>,
+/// What is measured next.
+struct Window<'w> {
+    cell: &'w str,
+    connections: u32,
+    length_ns: Nanos,
+    /// Time that must be left when it is over.
+    then_ns: Nanos,
 }
 
 impl Checker<'_, '_> {
@@ -187,6 +193,7 @@ impl Checker<'_, '_> {
     }
 
     fn windows(&mut self, sampler: &Sampler, tell: &mut dyn FnMut(&CheckEvent<'_>)) -> Result<Summit, ExperimentError> {
+        self.memory.begin(self.running, sampler.latest().as_ref());
         let summit = loop {
             let connections = match self.climb.ask() {
                 Next::Done(summit) => break summit,
@@ -195,14 +202,18 @@ impl Checker<'_, '_> {
             if is_set(self.orders.interrupted) {
                 break Summit::Interrupted;
             }
+            // Long enough for each to be answered, however many have to share the server.
+            let length_ns = self.lengths.climb.max(self.climb.time_for(connections, ROUNDS));
             // The first step is made in any case.
-            if connections > 1 && monotonic_ns() + self.lengths.climb + self.lengths.after() > self.ends_ns {
+            if connections > 1 && monotonic_ns() + length_ns + self.lengths.after() > self.ends_ns {
                 break Summit::Time;
             }
             if !self.fits(connections, sampler.latest().as_ref()) {
                 break Summit::Memory;
             }
-            let stop = self.window(&format!("c{connections}"), connections, self.lengths.climb, sampler, tell)?;
+            let window =
+                Window { cell: &format!("c{connections}"), connections, length_ns, then_ns: self.lengths.after() };
+            let stop = self.window(&window, sampler, tell)?;
             match stop {
                 Some(Stop::Interrupted) => break Summit::Interrupted,
                 Some(_) => break Summit::Guard,
@@ -213,18 +224,21 @@ impl Checker<'_, '_> {
             return Ok(summit);
         }
         let Some(enough) = self.climb.enough() else { return Ok(summit) };
-        let top = self.climb.highest().filter(|&top| top > enough);
-        let windows = (0..HOLDS).map(|_| (HOLD, enough)).chain(top.map(|top| (TOP, top)));
-        for (cell, connections) in windows {
-            // However long a page takes, two windows are needed for an interval, and no promise is broken for a third.
-            let held = self.trials.iter().filter(|(trial, _)| trial.cell == HOLD).count() as u64;
-            if is_set(self.orders.interrupted)
-                || (held >= u64::from(LEAST_HOLDS) && monotonic_ns() + self.lengths.hold > self.ends_ns)
-            {
+        // What the climb ran from nobody goes back to.
+        let calm = matches!(summit, Summit::Plateau | Summit::Ceiling | Summit::Time);
+        let top = self.climb.highest().filter(|&top| calm && top > enough);
+        let each_ns = self.ends_ns.saturating_sub(monotonic_ns()) / u64::from(HOLDS + 1);
+        for (cell, connections) in (0..HOLDS).map(|_| (HOLD, enough)).chain(top.map(|top| (TOP, top))) {
+            let length_ns = self.climb.time_for(connections, ROUNDS_HELD).min(each_ns).max(self.lengths.hold);
+            // However long a page takes, there is an answer; no promise is broken for more.
+            let held = self.trials.iter().any(|(trial, _)| trial.cell == HOLD);
+            if is_set(self.orders.interrupted) || (held && monotonic_ns() + length_ns > self.ends_ns) {
                 break;
             }
-            if self.window(cell, connections, self.lengths.hold, sampler, tell)?.is_some() {
-                break;
+            match self.window(&Window { cell, connections, length_ns, then_ns: 0 }, sampler, tell)? {
+                Some(Stop::Interrupted) => break,
+                Some(_) => return Ok(Summit::Guard),
+                None => {}
             }
         }
         Ok(if is_set(self.orders.interrupted) { Summit::Interrupted } else { summit })
@@ -233,13 +247,11 @@ impl Checker<'_, '_> {
     /// One window; why a guard stopped it, if one did.
     fn window(
         &mut self,
-        cell: &str,
-        connections: u32,
-        length_ns: Nanos,
+        &Window { cell, connections, length_ns, then_ns }: &Window<'_>,
         sampler: &Sampler,
         tell: &mut dyn FnMut(&CheckEvent<'_>),
     ) -> Result<Option<Stop>, ExperimentError> {
-        self.settle();
+        self.settle(length_ns + then_ns);
         let slot = self.slot(cell);
         let spec = LoadSpec { connections, requests: None, duration_ns: Some(length_ns), ..self.spec.clone() };
         let post = Post {
@@ -251,15 +263,18 @@ impl Checker<'_, '_> {
             interrupted: self.orders.interrupted,
         };
         let mut trial = empty(&slot);
-        let (measured, beside) = crew::beside(self.port, self.running, || post.load(&spec, &mut |_, _| {}));
-        let (load, stop) = measured?;
+        let dog = &mut self.dog;
+        let (measured, beside) =
+            crew::beside(self.port, self.running, || post.guarded(dog, &spec, &|| (), &mut |_, _| {}));
+        let (load, stop, _) = measured?;
+        // A guard that tripped when the window ended anyway has the last word as well: the next one would be worse.
+        let stop = stop.or_else(|| self.dog.tripped());
         sampler.collect();
         tell(&CheckEvent::Window { cell, connections, load: &load });
+        let rows = sampler.rows_after(load.started_ns);
+        self.memory.saw(connections, self.running, &rows);
         if cell != HOLD && cell != TOP {
-            let ended = load.counts.good + load.counts.failures();
-            let failed = if ended == 0 { 0.0 } else { load.counts.failures() as f64 / ended as f64 };
-            let starting = is_starting(&sampler.rows_after(load.started_ns));
-            self.climb.tell(Step { connections, goodput: load.goodput(), failed, starting });
+            self.climb.tell(Step::of(&load, is_starting(&rows)));
         }
         trial.door = beside.door;
         crew::grow(&mut self.crews, beside.crews);
@@ -269,10 +284,12 @@ impl Checker<'_, '_> {
         Ok(stop)
     }
 
-    /// One request, answered or not: what the last window left in the server's queues is not the next one's affair.
-    fn settle(&self) {
-        if !self.trials.is_empty() {
-            let timeout_ns = self.spec.timeout_ns.min(self.orders.budget_ns / 8);
+    /// One request, answered or not: what the last window left in the server's queues is not the next one's affair. It takes no time that
+    /// what follows needs.
+    fn settle(&self, following_ns: Nanos) {
+        let left_ns = self.ends_ns.saturating_sub(monotonic_ns() + following_ns);
+        let timeout_ns = self.spec.timeout_ns.min(self.orders.budget_ns / 8).min(left_ns);
+        if !self.trials.is_empty() && timeout_ns > 0 {
             let one = LoadSpec { timeout_ns, ..one_at_a_time(&self.spec, 1) };
             // Whether it was answered the window itself will tell.
             let _ = load::records(&one, self.orders.target, &self.orders.head.load_cpus, self.orders.interrupted);
@@ -283,43 +300,6 @@ impl Checker<'_, '_> {
         let block = self.trials.iter().filter(|(trial, _)| trial.cell == cell).count();
         let block = u32::try_from(block).unwrap_or(u32::MAX);
         Slot { number: self.trials.len(), block, position: 0, cell: cell.to_owned() }
-    }
-
-    /// Whether memory holds what so many connections could bring about, with some to spare; yes when nothing is known.
-    fn fits(&self, connections: u32, latest: Option<&Reading>) -> bool {
-        let Some((free, whole)) = latest.and_then(|reading| room(self.running, reading)) else { return true };
-        let more: u64 = self.held().iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
-        more as f64 <= free - whole * SPARE
-    }
-
-    /// What workers hold now, and the most that one of them held at work.
-    fn held(&self) -> Vec<(String, WorkerMemory)> {
-        let mut held = server::memory_of(self.running);
-        for (pool, held) in &mut held {
-            held.largest = held.largest.max(self.crews.get(pool).map_or(0, |crew| crew.largest));
-        }
-        held
-    }
-
-    /// Bytes that workers could take beyond what they have when so many connections are served.
-    fn more(&self, pool: &str, held: &WorkerMemory, connections: u32) -> u64 {
-        let cpus = u64::from(self.orders.head.host.cpus);
-        let of_pool = self.running.pools.iter().find(|known| known.name == pool && !pool.is_empty());
-        let limit = match of_pool {
-            Some(pool) => pool.limit(),
-            None => self.running.limit(cpus),
-        };
-        let limit = limit.map_or(u64::MAX, |limit| limit.value);
-        let workers = match (of_pool, self.running.kind) {
-            (Some(_), _) => u64::from(connections).min(limit),
-            (None, Kind::ApachePrefork) => (u64::from(connections) + SPARE_SERVERS).min(limit),
-            (None, Kind::ApacheEvent | Kind::ApacheWorker) => {
-                u64::from(connections).min(limit).div_ceil(self.running.threads_per_child()) + 1
-            }
-            // Their number is fixed.
-            (None, Kind::Apache | Kind::Nginx | Kind::Other) => held.workers,
-        };
-        (workers * held.largest).saturating_sub(held.total)
     }
 
     fn watch(&self) -> Watch {
@@ -338,86 +318,6 @@ impl Checker<'_, '_> {
             ..Watch::default()
         }
     }
-
-    /// All of it as a run.
-    fn run(self, facts: Facts) -> Run {
-        let Facts { summit, page, before, preflight, readings, notes } = facts;
-        let cpus = u64::from(self.orders.head.host.cpus);
-        let settings = EffectiveSettings {
-            server: self.running.server.clone().unwrap_or_default(),
-            values: self.running.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect(),
-            worker_limit: self.running.limit(cpus).filter(|_| self.running.kind.is_apache()).map(|limit| limit.value),
-        };
-        let climb = steps(&self.trials);
-        let after = self.held();
-        let of_pools = self.crews.iter().filter(|(pool, _)| !pool.is_empty());
-        let work =
-            of_pools.map(|(pool, crew)| (pool.clone(), PoolWork { most: crew.most, ticks: crew.ticks })).collect();
-        let plan = plan(&self.orders.head.plan, &self.spec, &self.trials);
-        let mut trials: Vec<Trial> = self.trials.into_iter().map(|(trial, _)| trial).collect();
-        if trials.is_empty() {
-            let slot = Slot { number: 0, block: 0, position: 0, cell: HOLD.to_owned() };
-            trials.push(empty(&slot));
-        }
-        for trial in &mut trials {
-            trial.settings = settings.clone();
-            trial.readings = around(&readings, trial.load.as_ref());
-        }
-        trials[0].preflight = Some(preflight);
-        trials[0].notes = notes;
-        let check = Check {
-            budget_ns: self.orders.budget_ns,
-            running: self.running.clone(),
-            page,
-            before,
-            after,
-            work,
-            summit,
-            climb,
-        };
-        let end = if summit == Summit::Interrupted { RunEnd::Interrupted } else { RunEnd::Complete };
-        Run { head: RunHead { plan, end, check: Some(Box::new(check)), ..self.orders.head.clone() }, trials }
-    }
-}
-
-/// The cells of the climb with their connections, each once.
-fn steps(trials: &[(Trial, u32)]) -> Vec<(String, u32)> {
-    let mut steps: Vec<(String, u32)> = Vec::new();
-    for (trial, connections) in trials.iter().filter(|(trial, _)| trial.cell != HOLD && trial.cell != TOP) {
-        if !steps.iter().any(|(name, _)| *name == trial.cell) {
-            steps.push((trial.cell.clone(), *connections));
-        }
-    }
-    steps
-}
-
-/// A cell for each that was measured; the one that the answer rests on is there in any case.
-fn plan(planned: &Plan, spec: &LoadSpec, trials: &[(Trial, u32)]) -> Plan {
-    let mut cells: Vec<(&str, u32)> = vec![(HOLD, 1)];
-    for (trial, connections) in trials {
-        match cells.iter_mut().find(|(name, _)| *name == trial.cell) {
-            Some((_, known)) => *known = *connections,
-            None => cells.push((&trial.cell, *connections)),
-        }
-    }
-    let variant = planned.variants[0].name.clone();
-    let load = |&(name, connections): &(&str, u32)| LoadSpec { name: name.to_owned(), connections, ..spec.clone() };
-    let cell = |&(name, _): &(&str, u32)| Cell {
-        name: name.to_owned(),
-        variant: variant.clone(),
-        load: name.to_owned(),
-        role: if name == HOLD { Role::Baseline } else { Role::Candidate },
-    };
-    Plan { loads: cells.iter().map(load).collect(), cells: cells.iter().map(cell).collect(), ..planned.clone() }
-}
-
-/// The readings of a window, and a few around it.
-fn around(all: &Readings, load: Option<&LoadResult>) -> Readings {
-    let Some(load) = load else { return Readings { rows: Vec::new(), notes: all.notes.clone() } };
-    let first = all.rows.partition_point(|row| row.at_ns < load.started_ns).saturating_sub(2);
-    let last = all.rows.partition_point(|row| row.at_ns <= load.ended_ns) + 1;
-    let rows = all.rows[first..last.min(all.rows.len())].to_vec();
-    Readings { rows, notes: all.notes.clone() }
 }
 
 /// Whether workers were started while connections waited.
@@ -426,14 +326,4 @@ fn is_starting(rows: &[Reading]) -> bool {
     let grew = workers(rows.last()) > workers(rows.first());
     let queues = rows.iter().filter_map(|row| row.get(Column::AcceptQueue));
     grew && queues.max().is_some_and(|most| most > 0)
-}
-
-/// Bytes that are left, and of how many: the group's, else the host's.
-fn room(running: &Running, reading: &Reading) -> Option<(f64, f64)> {
-    if let Some(group) = &running.group {
-        let used = reading.get(Column::GroupAnon).or(group.used)?;
-        return Some((group.limit.saturating_sub(used) as f64, group.limit as f64));
-    }
-    let kib = |column| Some(reading.get(column)? as f64 * 1024.0);
-    Some((kib(Column::MemAvailable)?, kib(Column::MemTotal)?))
 }

@@ -12,7 +12,7 @@ const SHORTEST: Nanos = SECOND / 5;
 /// So many windows the answer rests on.
 pub(super) const HOLDS: u32 = 5;
 /// So many it rests on at least: an interval needs two.
-pub(super) const LEAST_HOLDS: u32 = 2;
+const LEAST_HOLDS: u32 = 2;
 /// So many times a page must be answered in a window, one after the other.
 const ANSWERS: u64 = 3;
 /// However slow a page is, so many windows fit.

@@ -11,6 +11,7 @@ use crate::process::Identity;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use start::Start;
+pub use start::words_of_nginx;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,11 +43,25 @@ pub struct Service {
     pub env: Vec<(OsString, OsString)>,
     /// Where it writes its pid.
     pub pid_file: PathBuf,
+    /// Which server it is. Journals of before know Apache only.
+    #[serde(default)]
+    pub style: Style,
     /// How it is started; `None` when it cannot be.
     start: Option<Start>,
     /// Why it cannot be: what follows its name in a sentence.
     #[serde(default)]
     held: Option<String>,
+}
+
+/// Which server it is: what has it begin anew, and how it is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    /// Apache: USR1, and the words that it was started with.
+    #[default]
+    Apache,
+    /// nginx: HUP, and the words that are in its title.
+    Nginx,
 }
 
 /// How much of a server begins anew.
@@ -59,12 +74,23 @@ pub enum Restart {
     Full,
 }
 
+impl Style {
+    /// The signal that has it read its configuration again and begin new workers, while those of before finish what they have.
+    fn again(self) -> Signal {
+        match self {
+            Style::Apache => Signal::USR1,
+            Style::Nginx => Signal::HUP,
+        }
+    }
+}
+
 impl Service {
     /// The server that runs with a configuration.
     ///
     /// # Errors
     /// When none does, in one sentence.
     pub fn of_running(
+        style: Style,
         name: &str,
         program: &Path,
         args: Vec<OsString>,
@@ -72,7 +98,7 @@ impl Service {
         pid_file: &Path,
     ) -> Result<Service, String> {
         let (name, program, pid_file) = (name.to_owned(), program.to_owned(), pid_file.to_owned());
-        let mut service = Service { name, program, args, env, pid_file, start: None, held: None };
+        let mut service = Service { name, program, args, env, pid_file, style, start: None, held: None };
         let pid = service.pid().ok_or_else(|| {
             format!(
                 "no server runs with {} (by its pid file {}); start it first",
@@ -80,7 +106,7 @@ impl Service {
                 service.pid_file.display()
             )
         })?;
-        match start::of(pid, &service.program) {
+        match start::of(pid, style, &service.program) {
             Ok(start) => service.start = Some(start),
             Err(why) => service.held = Some(why),
         }
@@ -167,7 +193,7 @@ impl Service {
     /// may have none. One that ends of it, over a log that it cannot open or because it had only just begun, is started again.
     fn begin_workers(&self, pid: u32) -> Result<(), String> {
         let (was, before) = (Identity::of(pid), workers(pid));
-        signal(pid, Signal::USR1)?;
+        signal(pid, self.style.again())?;
         let deadline = Instant::now() + NEW_WORKERS;
         while was.is_some_and(Identity::lives) {
             if workers(pid).iter().any(|worker| !before.contains(worker)) || Instant::now() > deadline {
@@ -255,7 +281,8 @@ mod tests {
     fn nobody_else_is_taken_for_the_server() {
         let dir = tempfile::tempdir().unwrap();
         let pid_file = dir.path().join("pid");
-        let of = |program: &str| Service::of_running("x.conf", Path::new(program), vec![], vec![], &pid_file);
+        let of =
+            |program: &str| Service::of_running(Style::Apache, "x.conf", Path::new(program), vec![], vec![], &pid_file);
         assert!(of("/bin/sh").unwrap_err().starts_with("no server runs with x.conf"));
         fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
         assert!(of("/bin/sh").is_err(), "this test is no shell");

@@ -1,16 +1,18 @@
 //! How a server of the machine's was started, read from the kernel: by systemd, or by a command that is repeated for a full restart.
 
-use super::systemctl;
+use super::{Style, systemctl};
 use crate::call::{Ear, call, run};
 use crate::mounts::{Mount, mounts};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+/// What nginx is started with: its own environment cannot be seen from outside.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long systemd may take to answer a question.
 const ASK: Duration = Duration::from_secs(30);
 
@@ -59,7 +61,7 @@ enum Owner {
 }
 
 /// How a running server was started by `program`, or why it cannot be started again: what follows its name in a sentence.
-pub(super) fn of(pid: u32, program: &Path) -> Result<Start, String> {
+pub(super) fn of(pid: u32, style: Style, program: &Path) -> Result<Start, String> {
     let proc = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let unit = unit_in(&String::from_utf8_lossy(&proc("cgroup")));
     if let Some(unit) = unit.filter(|_| Path::new("/run/systemd/system").exists()) {
@@ -76,20 +78,28 @@ pub(super) fn of(pid: u32, program: &Path) -> Result<Start, String> {
             .map(|piece| OsString::from_vec(piece.to_vec()))
             .collect()
     };
-    let mut words = pieces(proc("cmdline"));
+    let (mut words, env) = match style {
+        Style::Apache => {
+            (pieces(proc("cmdline")), pieces(proc("environ")).iter().filter_map(|piece| pair(piece)).collect())
+        }
+        // Its title stands where words and environment were.
+        Style::Nginx => (words_of_nginx(pid).unwrap_or_default(), vec![("PATH".into(), PATH.into())]),
+    };
     let in_foreground = |word: &OsString| {
         let word = word.to_string_lossy();
         matches!(word.strip_prefix("-D").unwrap_or(&word), "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS")
             || word == "-X"
     };
-    if words.is_empty() || words.iter().any(in_foreground) {
+    let told = |word: &OsString| {
+        word.to_string_lossy().split_ascii_whitespace().collect::<Vec<_>>().join(" ").contains("daemon off;")
+    };
+    if words.is_empty() || words.iter().any(|word| in_foreground(word) || style == Style::Nginx && told(word)) {
         return Err(FOREGROUND.to_owned());
     }
     if Path::new(&words[0]).is_relative() {
         // To a folder or a path of searches that is not known any more. It is the same program: the process was told by it.
         words[0] = program.into();
     }
-    let env: Vec<(OsString, OsString)> = pieces(proc("environ")).into_iter().filter_map(pair).collect();
     let dir = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
     let text = |name: &str| String::from_utf8_lossy(&proc(name)).into_owned();
     let files = text("limits").lines().find_map(|line| {
@@ -150,10 +160,37 @@ pub(super) fn no_limit(unit: &str) -> [&str; 2] {
 }
 
 /// `NAME=value`.
-fn pair(piece: OsString) -> Option<(OsString, OsString)> {
+fn pair(piece: &OsStr) -> Option<(OsString, OsString)> {
     let bytes = piece.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;
     Some((OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(bytes[at + 1..].to_vec())))
+}
+
+/// The words that a master of nginx was started with, as its title repeats them, `nginx: master process nginx -c FILE -g daemon on;`;
+/// `None` when it is none. Where its values have blanks is known only of the directives behind `-g`, which end with `;`.
+#[must_use]
+pub fn words_of_nginx(pid: u32) -> Option<Vec<OsString>> {
+    let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    words_in_title(title.trim_end_matches('\0'), &exe)
+}
+
+fn words_in_title(title: &str, exe: &Path) -> Option<Vec<OsString>> {
+    let mut said = title.strip_prefix("nginx: master process ")?.split_ascii_whitespace().skip(1).peekable();
+    // An updated program's old file is gone.
+    let exe = exe.to_string_lossy();
+    let mut words: Vec<OsString> = vec![exe.strip_suffix(" (deleted)").unwrap_or(&exe).into()];
+    while let Some(word) = said.next() {
+        words.push(word.into());
+        if word == "-g" {
+            let mut lines = Vec::new();
+            while let Some(word) = said.next_if(|word| !word.starts_with('-')) {
+                lines.push(word);
+            }
+            words.push(lines.join(" ").into());
+        }
+    }
+    Some(words)
 }
 
 /// The service that a process is directly in, as in `0::/system.slice/apache2.service`. One above it is the service of somebody who has
@@ -214,6 +251,21 @@ mod tests {
         check("0::/\n", None);
     }
 
+    #[test]
+    fn the_words_of_nginx_stand_in_its_title() {
+        let check = |title: &str, expected: Option<&[&str]>| {
+            let words = words_in_title(title, Path::new("/usr/sbin/nginx"));
+            let words: Option<Vec<String>> =
+                words.map(|words| words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+            assert_eq!(words, expected.map(|words| words.iter().map(ToString::to_string).collect()), "{title}");
+        };
+        check("nginx: master process nginx", Some(&["/usr/sbin/nginx"]));
+        check(
+            "nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /a/b.conf",
+            Some(&["/usr/sbin/nginx", "-g", "daemon on; master_process on;", "-c", "/a/b.conf"]),
+        );
+        check("nginx: worker process", None);
+    }
     #[test]
     fn a_service_that_only_started_the_server_is_left_alone() {
         let check = |said: &str, expected: Owner| assert_eq!(owner(said, 42), expected, "{said}");

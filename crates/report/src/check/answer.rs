@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// The name of the cell that the answer rests on.
 const HOLD: &str = "hold";
-/// Of such windows so many lie within the interval.
+/// Of the intervals that are made this way so many hold the mean.
 const CONFIDENCE: f64 = 0.95;
 
 /// What it takes.
@@ -17,9 +17,10 @@ const CONFIDENCE: f64 = 0.95;
 pub struct Answer {
     /// Requests at once.
     pub connections: u32,
-    /// Good answers per second, geometric mean over the windows.
+    /// Good answers per second, geometric mean over the windows; where one had no answer at all, their plain mean.
     pub good_per_s: f64,
-    /// Where the mean lies with 95 % confidence (t on the logarithms of the windows); `None` of a single window.
+    /// Where the mean lies with 95 % confidence (t on the logarithms of the windows); `None` of a single window, and where one had no
+    /// answer.
     pub low: Option<f64>,
     /// The other end.
     pub high: Option<f64>,
@@ -29,21 +30,31 @@ pub struct Answer {
     pub p99_us: Option<u64>,
     /// How many windows there were.
     pub windows: u32,
+    /// How many of them had no answer at all.
+    pub silent: u32,
 }
 
 impl Answer {
     /// `None` when nothing was answered.
     pub(super) fn of(run: &Run) -> Option<Answer> {
-        let loads: Vec<&LoadResult> =
-            windows(run, HOLD).map(|(_, load)| load).filter(|load| load.counts.good > 0).collect();
+        let all: Vec<&LoadResult> = windows(run, HOLD).map(|(_, load)| load).collect();
+        let loads: Vec<&LoadResult> = all.iter().copied().filter(|load| load.goodput() > 0.0).collect();
+        let silent = all.len() - loads.len();
         let logs: Vec<f64> = loads.iter().map(|load| load.goodput().ln()).collect();
         let summary = stats::summarize(&logs).ok()?;
         let freedom = u32::try_from(logs.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        // Leaving out those that stood still would praise it by what is left.
+        let mean = if silent == 0 {
+            summary.mean.exp()
+        } else {
+            loads.iter().map(|load| load.goodput()).sum::<f64>() / all.len() as f64
+        };
         let half = summary
             .sd
+            .filter(|_| silent == 0)
             .map(|sd| stats::t_quantile(1.0 - (1.0 - CONFIDENCE) / 2.0, freedom) * sd / (logs.len() as f64).sqrt());
         let (mut total, mut unanswered) = (Latency::new(), Unanswered::default());
-        for load in &loads {
+        for load in &all {
             total.merge(&load.total);
             unanswered.merge(&load.unanswered);
         }
@@ -53,12 +64,13 @@ impl Answer {
         };
         Some(Answer {
             connections: loads.first()?.connections,
-            good_per_s: summary.mean.exp(),
+            good_per_s: mean,
             low: half.map(|half| (summary.mean - half).exp()),
             high: half.map(|half| (summary.mean + half).exp()),
             p50_us: percentile(50.0),
             p99_us: percentile(99.0),
-            windows: u32::try_from(loads.len()).unwrap_or(u32::MAX),
+            windows: u32::try_from(all.len()).unwrap_or(u32::MAX),
+            silent: u32::try_from(silent).unwrap_or(u32::MAX),
         })
     }
 }

@@ -29,6 +29,9 @@ const FOREIGN: f64 = 0.05;
 /// An interval wider than this part of its middle is wide.
 const WIDE: f64 = 0.2;
 
+/// Steps that say that something else was in the way of the answer.
+const OPEN: [&str; 4] = ["step-others", "step-host-disturbed", "step-generator", "step-time"];
+
 /// A check, judged and worded.
 #[derive(Debug, Clone)]
 pub struct CheckView {
@@ -150,7 +153,8 @@ impl CheckView {
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.answer.is_none()
-            || self.step.sentence.id == "step-others"
+            || OPEN.contains(&self.step.sentence.id.as_str())
+            || (self.step.sentence.id == "step-not-found" && self.facts.summit == Summit::Memory)
             || matches!(self.facts.summit, Summit::Guard | Summit::Interrupted)
     }
 }
@@ -184,8 +188,14 @@ fn takes(answer: Option<&Answer>, summit: Summit, words: &Catalogue) -> Vec<Sent
             ("low", answer.low.map_or_else(nothing, number).into()),
             ("high", answer.high.map_or_else(nothing, number).into()),
             ("connections", answer.connections.into()),
+            ("silent", answer.silent.into()),
+            ("windows", answer.windows.into()),
         ];
-        let id = if answer.low.is_some() { "check-takes" } else { "check-takes-once" };
+        let id = match (answer.silent, answer.low) {
+            (0, Some(_)) => "check-takes",
+            (0, None) => "check-takes-once",
+            _ => "check-takes-silent",
+        };
         told.push(words.say(id, &arguments));
         let time = |us: Option<u64>| us.map_or_else(nothing, |us| units::short_duration(us as f64 * 1e3));
         let id = if answer.p99_us.is_some() { "check-latency" } else { "check-latency-few" };

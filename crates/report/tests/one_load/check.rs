@@ -131,6 +131,41 @@ fn a_window_without_answers_is_not_judged() {
     assert_eq!(judged(&run), 4.0);
 }
 
+/// Two of five windows stood still: what the others took is not what the server takes.
+#[test]
+fn windows_that_stood_still_count() {
+    let mut run = run();
+    let held = |run: &Run| View::of(run, Language::English).unwrap().answer.unwrap();
+    let before = held(&run);
+    assert!(before.low.is_some() && before.silent == 0);
+    let mut windows = run.trials.iter_mut().filter(|trial| trial.cell == "hold");
+    let load = windows.next().and_then(|trial| trial.load.as_mut()).unwrap();
+    load.counts.good = 0;
+    let after = held(&run);
+    assert_eq!((after.low, after.silent, after.windows), (None, 1, 3));
+    assert!(after.good_per_s < 0.7 * before.good_per_s, "{after:?}");
+    let view = View::of(&run, Language::English).unwrap();
+    assert_eq!(view.takes[0].id, "check-takes-silent");
+}
+
+#[test]
+fn what_was_in_the_way_leaves_it_open() {
+    let mut run = run();
+    run.trials.iter_mut().for_each(|trial| trial.readings.rows.clear());
+    let facts = run.head.check.as_mut().unwrap();
+    facts.running = Running::default();
+    facts.after.clear();
+    let open = |run: &Run, summit| {
+        let mut run = run.clone();
+        run.head.check.as_mut().unwrap().summit = summit;
+        let view = View::of(&run, Language::English).unwrap();
+        (view.step.sentence.id.clone(), view.is_open())
+    };
+    assert_eq!(open(&run, Summit::Time), ("step-time".to_owned(), true));
+    assert_eq!(open(&run, Summit::Memory), ("step-not-found".to_owned(), true));
+    assert_eq!(open(&run, Summit::Plateau), ("step-not-found".to_owned(), false));
+}
+
 /// What a stored check says is drawn again from what the store gives back.
 #[test]
 fn stored_facts_come_back() {

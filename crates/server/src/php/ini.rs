@@ -136,7 +136,6 @@ mod tests {
         let check = |value: &str, expected: &str| assert_eq!(written(value), expected);
         check("64M", "64M");
         check("On", "On");
-        check("E_ALL & ~E_NOTICE", "\"E_ALL & ~E_NOTICE\"");
         check("", "\"\"");
         check("/tmp/x", "\"/tmp/x\"");
     }

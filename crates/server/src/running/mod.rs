@@ -12,6 +12,7 @@ mod processes;
 mod socket;
 
 use files::Files;
+pub(crate) use files::expand;
 use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,8 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
         running.unseen.push(Unseen::Elsewhere);
         return running;
     }
+    let somaxconn = std::fs::read_to_string(proc_root.join("sys/net/core/somaxconn"));
+    running.somaxconn = somaxconn.ok().and_then(|text| text.trim().parse().ok());
     let everybody = all(proc_root);
     let sockets = socket::listening(proc_root, address);
     let owners = socket::owners(proc_root, &sockets, &everybody);

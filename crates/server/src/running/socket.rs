@@ -56,7 +56,11 @@ pub(super) fn owners(proc_root: &Path, sockets: &[Listening], all: &[Process]) -
             .filter_map(|file| fs::read_link(file.path()).ok())
             .any(|link| names.iter().any(|name| link == Path::new(name)))
     };
-    let holders: BTreeSet<u32> = all.iter().filter(holds).map(|process| process.pid).collect();
+    let mut holders: BTreeSet<u32> = all.iter().filter(holds).map(|process| process.pid).collect();
+    // systemd keeps the sockets that it made for others, and is no server; the first process of a container can be one.
+    if all.iter().any(|process| process.pid == 1 && ["systemd", "init"].contains(&process.name.as_str())) {
+        holders.remove(&1);
+    }
     roots(all, &holders)
 }
 
@@ -73,6 +77,38 @@ mod tests {
         let sockets = listening(proc, listener.local_addr().unwrap());
         assert_eq!(sockets.len(), 1, "{sockets:?}");
         assert!(owners(proc, &sockets, &processes::all(proc)).contains(&std::process::id()));
+    }
+
+    #[test]
+    fn a_socket_that_systemd_made_is_its_servers() {
+        let folder = tempfile::tempdir().unwrap();
+        let process = |pid: u32, parent: u32, name: &str| Process {
+            pid,
+            parent,
+            name: name.to_owned(),
+            threads: 1,
+            ticks: 0,
+            started: 0,
+        };
+        let socket = Listening { address: "127.0.0.1:80".parse().unwrap(), inode: 7 };
+        let check = |all: &[Process], holding: &[u32], expected: &[u32]| {
+            for process in all {
+                let files = folder.path().join(process.pid.to_string()).join("fd");
+                let _ = fs::remove_dir_all(&files);
+                fs::create_dir_all(&files).unwrap();
+                if holding.contains(&process.pid) {
+                    std::os::unix::fs::symlink("socket:[7]", files.join("3")).unwrap();
+                }
+            }
+            assert_eq!(owners(folder.path(), std::slice::from_ref(&socket), all), expected);
+        };
+        let all = [process(1, 0, "systemd"), process(5, 1, "gunicorn"), process(6, 5, "gunicorn")];
+        check(&all, &[1, 5, 6], &[5]);
+        // Nobody has come for it yet.
+        check(&all, &[1], &[]);
+        // The first process of a container is the server itself.
+        let contained = [process(1, 0, "nginx"), process(5, 1, "nginx")];
+        check(&contained, &[1, 5], &[1]);
     }
 
     #[test]

@@ -173,6 +173,11 @@ fn values(
         if text.contains(['"', '\n', '\0', '\\']) || text.contains("${") {
             return Err(at("a value cannot have quotes, backslashes, line breaks or ${ in it here"));
         }
+        if name == "error_reporting" && text.parse::<i64>().is_err() {
+            return Err(at(
+                "give the number, such as 32767 for E_ALL: values are quoted, and PHP knows its words only without quotes",
+            ));
+        }
         let line = source.line(value.span().start);
         Ok((name.clone(), PhpSetting { value: text, key, line }))
     };

@@ -274,6 +274,8 @@ fn a_configuration_that_is_there() {
     );
     let derived = parse(&existing("from = \"/x\"", ""), Path::new("t.toml"), &Options::default()).unwrap().0;
     assert!(derived.in_place().is_none());
+    let nginx = text.replace("\"apache\"", "\"nginx\"");
+    assert!(parse(&nginx, Path::new("t.toml"), &Options::default()).unwrap().0.in_place().is_some());
     let refused = |keys: &str, expected: &str| {
         let error = parse(&existing(keys, ""), Path::new("t.toml"), &Options::default()).unwrap_err().to_string();
         assert_eq!(error, expected);
@@ -414,6 +416,14 @@ fn what_php_cannot_be_is_said_with_its_line() {
         "php = \"fpm\"\nini = { a = \"x\\ny\" }",
         "",
         &expect!["plans/t.toml:5: ini.a: a value cannot have quotes, backslashes, line breaks or ${ in it here"],
+    );
+    php(
+        "apache",
+        "php = \"fpm\"\nini = { error_reporting = \"E_ALL & ~E_NOTICE\" }",
+        "",
+        &expect![
+            "plans/t.toml:5: ini.error_reporting: give the number, such as 32767 for E_ALL: values are quoted, and PHP knows its words only without quotes"
+        ],
     );
 }
 

@@ -1,0 +1,111 @@
+//! Whether memory holds what the next step could bring about.
+
+use super::Checker;
+use model::check::{Kind, Running, WorkerMemory};
+use model::reading::{Column, Reading};
+
+/// Part of the memory that a climb leaves alone.
+const SPARE: f64 = 0.1;
+/// Idle processes that prefork keeps by default.
+const SPARE_SERVERS: u64 = 10;
+
+/// What was left of the memory, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Memory {
+    before: Option<f64>,
+    /// With how many connections, and the least that was left meanwhile.
+    last: Option<(u32, f64)>,
+}
+
+impl Memory {
+    /// Before anything is sent.
+    pub(super) fn begin(&mut self, running: &Running, latest: Option<&Reading>) {
+        self.before = latest.and_then(|reading| room(running, reading)).map(|(free, _)| free);
+    }
+
+    /// While so many connections were served.
+    pub(super) fn saw(&mut self, connections: u32, running: &Running, rows: &[Reading]) {
+        let free = rows.iter().filter_map(|row| room(running, row)).map(|(free, _)| free);
+        self.last = free.min_by(f64::total_cmp).map(|least| (connections, least));
+    }
+
+    /// Bytes beyond those, if each connection takes as much as the last ones did, wherever it takes it: in workers, in programs that they
+    /// start, in a server behind them.
+    fn more(&self, connections: u32) -> f64 {
+        let Some((before, (served, least))) = self.before.zip(self.last) else { return 0.0 };
+        (before - least).max(0.0) * (f64::from(connections) / f64::from(served) - 1.0).max(0.0)
+    }
+}
+
+impl Checker<'_, '_> {
+    /// Whether memory holds what so many connections could bring about, with some to spare; yes when nothing is known.
+    pub(super) fn fits(&self, connections: u32, latest: Option<&Reading>) -> bool {
+        let Some((free, whole)) = latest.and_then(|reading| room(self.running, reading)) else { return true };
+        let workers: u64 = self.held().iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
+        let more = self.memory.more(connections).max(workers as f64);
+        more <= free - whole * SPARE
+    }
+
+    /// What workers hold now, and the most that one of them held at work.
+    pub(super) fn held(&self) -> Vec<(String, WorkerMemory)> {
+        let mut held = server::memory_of(self.running);
+        for (pool, held) in &mut held {
+            held.largest = held.largest.max(self.crews.get(pool).map_or(0, |crew| crew.largest));
+        }
+        held
+    }
+
+    /// Bytes that workers could take beyond what they have when so many connections are served.
+    fn more(&self, pool: &str, held: &WorkerMemory, connections: u32) -> u64 {
+        let cpus = u64::from(self.orders.head.host.cpus);
+        let of_pool = self.running.pools.iter().find(|known| known.name == pool && !pool.is_empty());
+        let limit = match of_pool {
+            Some(pool) => pool.limit(),
+            None => self.running.limit(cpus),
+        };
+        let limit = limit.map_or(u64::MAX, |limit| limit.value);
+        let workers = match (of_pool, self.running.kind) {
+            (Some(_), _) => u64::from(connections).min(limit),
+            (None, Kind::ApachePrefork) => (u64::from(connections) + SPARE_SERVERS).min(limit),
+            (None, Kind::ApacheEvent | Kind::ApacheWorker) => {
+                u64::from(connections).min(limit).div_ceil(self.running.threads_per_child()) + 1
+            }
+            // Their number is fixed.
+            (None, Kind::Apache | Kind::Nginx | Kind::Other) => held.workers,
+        };
+        (workers * held.largest).saturating_sub(held.total)
+    }
+}
+
+/// Bytes that are left, and of how many: the group's, else the host's.
+fn room(running: &Running, reading: &Reading) -> Option<(f64, f64)> {
+    if let Some(group) = &running.group {
+        let used = reading.get(Column::GroupAnon).or(group.used)? + reading.get(Column::GroupSwap).unwrap_or(0);
+        return Some((group.limit.saturating_sub(used) as f64, group.limit as f64));
+    }
+    let kib = |column| Some(reading.get(column)? as f64 * 1024.0);
+    Some((kib(Column::MemAvailable)?, kib(Column::MemTotal)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twice_as_many_take_twice_as_much() {
+        let row = |available: u64| {
+            let mut row = Reading::empty(0);
+            row.set(Column::MemTotal, 4000);
+            row.set(Column::MemAvailable, available);
+            row
+        };
+        let (running, mut memory) = (Running::default(), Memory::default());
+        assert_eq!(memory.more(8), 0.0);
+        memory.begin(&running, Some(&row(3000)));
+        memory.saw(32, &running, &[row(2900), row(1400), row(2000)]);
+        assert_eq!([memory.more(32), memory.more(64)], [0.0, 1600.0 * 1024.0]);
+        // Memory that others gave back says nothing.
+        memory.saw(64, &running, &[row(3500)]);
+        assert_eq!(memory.more(128), 0.0);
+    }
+}
