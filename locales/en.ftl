@@ -28,7 +28,7 @@ metrics-alone-note = Geometric means of the trials: median and p99 of the latenc
 row-verdict = verdict
 role-baseline = baseline
 role-again = A/A
-table-note = Time is the median of the trials, r/s their geometric mean; latencies and counts are of all trials together. p99 needs 100 answers.
+table-note = Time is the median of the trials, r/s their geometric mean; latencies and counts are of all trials together. p99 needs 299 answers.
 unanswered-note = Where requests without an answer leave a latency unknown, because only a lower bound of theirs is known, there is none in the table.
 in-flight-note = In flight at end: begun and not yet answered when the load ended; neither answers nor failures.
 retries-note = Sent again, on a new connection: a kept one had ended without an answer, as idle ones may; not failures.
@@ -58,8 +58,8 @@ compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
 noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
-noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of the other { $restart } %.
-noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance comes with single requests.
+noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance at most { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of it.
+noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance may come with single requests; windows of less than five seconds do not tell more.
 noise-of-requests = More requests in a window would lessen it most: longer windows.
 noise-of-windows = Longer windows would lessen it most.
 noise-of-either = Longer windows would tell whether they lessen it; more blocks always do.
@@ -70,6 +70,10 @@ judged-decided = Everything was decided after { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
     }.
+judged-settled = After { $blocks ->
+        [one] { $blocks } block
+       *[other] { $blocks } blocks
+    } nothing more could be decided: what is open has trials without a single good answer.
 judged-early = After { $blocks ->
         [one] { $blocks } block
        *[other] { $blocks } blocks
@@ -137,6 +141,7 @@ sweep-few-blocks = { $blocks ->
     } to say where these numbers and a peak lie; four are needed.
 sweep-peak = Most throughput at { $over } { $peak } ({ $low } to { $high }): { $rate } per second by the law.
 sweep-no-peak = No peak was seen up to { $over } { $most }: throughput still grows there, or stays as it is.
+sweep-peak-unsure = Where the peak lies these blocks do not tell: the law puts it near { $over } { $peak }, so that throughput falls up to { $most }, but it may lie beyond the values tried.
 sweep-knee = The knee is at connections { $knee }: up to there throughput gains more than latency loses (throughput over latency is largest).
 sweep-miss = The law misses the measurements by { $miss } % typically: something else bends the curve, such as a limit of workers. Read the table, not the law.
 sweep-cliff = A cliff: from { $over } { $before } to { $behind } throughput falls to { $left } %, as no such law does. What limited the cell behind it stands below; the law is fitted to what lies before.
@@ -152,7 +157,7 @@ between-first = A
 between-second = B
 between-not-interleaved = These runs were not interleaved: { $gap } lay between their beginnings. Whatever changed on the machine meanwhile is in every difference below.
 between-rule = So the intervals are wider than within a run. They allow for a random walk of { $walk } % and a trend of { $trend } % per trial, from the middle of one run to that of the other (trials between: { $trials }) as if one had followed the other at once: that alone may make { $allowance } %. What changed over a longer time between them is not allowed for.
-between-own-walk = The walk is what these runs themselves show from block to block; { $usual } % is allowed for at least.
+between-own-walk = The walk is what these runs themselves seem to show from block to block, though with few blocks noise may look like one; { $usual } % is allowed for at least.
 between-better = To see smaller differences, put both settings into one plan.
 between-compared = { $ratio } times the requests per second ({ $confidence } % interval { $low } to { $high }; trials: { $first } and { $second })
 between-alone = { $ratio } times the requests per second (no interval: a side with one trial, or trials that are all alike; trials: { $first } and { $second })
@@ -167,7 +172,8 @@ between-server = The server's version is not the same: { $first } / { $second }.
 between-placement = Server and load generator were pinned to other CPUs (server, load): { $first } / { $second }.
 between-confinement = The server lived in other limits (memory, swap): { $first } / { $second }.
 between-warmup = Trials were warmed up otherwise: { $first } / { $second }.
-between-settings = “{ $cell }” had other directives: { $first } / { $second }.
+between-configuration = What the plans set for all cells is not the same: { $first } / { $second }.
+between-settings = “{ $cell }” had other settings: { $first } / { $second }.
 between-only = Only one of the two has: { $cells }.
 
 # ---- warnings ----
@@ -224,7 +230,10 @@ doubt-drift = Throughput was not steady in { $trials ->
 doubt-foreign-requests = Somebody else used the server in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    }: it served { $served } requests while webdyno sent { $ours }, so at least { $others } were others' (or its own to itself). Measure when nobody else uses it.
+    }: it served { $served ->
+        [one] { $served } request
+       *[other] { $served } requests
+    } while webdyno sent { $ours }, so at least { $others } were others' (or its own to itself). Measure when nobody else uses it.
 doubt-foreign-connections = Somebody else used the server in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
@@ -592,6 +601,7 @@ forest-caption = Requests per second as a multiple of the baseline's, on a logar
 legend-ratio = ratio
 legend-interval = { $confidence } % interval
 legend-margin = equivalent: within the plan's margin of ±{ $margin } %
+legend-margins = equivalent: within the margin of the question
 latency-caption = Latency at or below which each share of the answers came, all trials of a cell merged. Both axes are logarithmic; lower is better.
 trials-caption = One panel per kind of measure, on one time axis: seconds (s) since the load began. The median trial of each cell is open.
 

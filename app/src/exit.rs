@@ -89,6 +89,7 @@ fn of_server(error: &ServerError) -> Exit {
         ServerError::PortInUse { .. }
         | ServerError::OwnFolder(_)
         | ServerError::Changed { .. }
+        | ServerError::Reread { .. }
         | ServerError::Io { .. } => Exit::Environment,
         ServerError::Host(error) if !matches!(error, HostError::Service(_)) => Exit::Environment,
         _ => Exit::Server,

@@ -42,7 +42,9 @@ impl Progress {
             }
             Event::Searching { head } => self.line(&format!("run {} (a search, seed {})", head.id, head.seed)),
             Event::Pilot { blocks, most, resolvable } => self.line(&pilot_text(*blocks, *most, *resolvable)),
-            Event::Looked { blocks, decided, next } => self.line(&looked_text(*blocks, *decided, *next)),
+            Event::Looked { blocks, decided, settled, next } => {
+                self.line(&looked_text(*blocks, *decided, *settled, *next));
+            }
             Event::BudgetSpent { blocks } => self.line(&format!("the time is spent: blocks made: {blocks}")),
             Event::Step(step) => self.line(&search::step(step)),
             Event::Trial { slot, phase } => self.status(&format!("{}: {}", slot.cell, phase_name(*phase))),
@@ -112,9 +114,12 @@ fn pilot_text(blocks: u32, most: u32, resolvable: Option<f64>) -> String {
     }
 }
 
-fn looked_text(blocks: u32, decided: bool, next: Option<u32>) -> String {
+fn looked_text(blocks: u32, decided: bool, settled: bool, next: Option<u32>) -> String {
     match (decided, next) {
         (true, _) => format!("after {blocks} blocks everything is decided"),
+        (false, _) if settled => {
+            format!("after {blocks} blocks the rest cannot be decided: there are trials without a good answer")
+        }
         (false, Some(next)) => {
             format!("after {blocks} blocks not everything is decided; the next look is after {next}")
         }

@@ -87,6 +87,8 @@ fn runs_are_compared_afterwards() {
     assert!(twice.code == 2 && twice.err.contains("stands on both sides"), "{}", twice.err);
     let unknown = tool.run(&["compare", &one, "nothing"]);
     assert!(unknown.code == 2 && unknown.err.contains("no run `nothing`"), "{}", unknown.err);
+    let mixed = tool.run(&["compare", &format!("{one},{other}"), &eight]);
+    assert!(mixed.code == 2 && mixed.err.contains("cannot be one side"), "{}", mixed.err);
     let sides = tool.run(&["compare", &format!("{one},{eight}"), &other, "--anyway"]);
     assert!(sides.out.contains("trials: 4 and 2"), "{}{}", sides.out, sides.err);
 }

@@ -138,6 +138,31 @@ fn a_run_goes_on_only_with_what_it_sent_before() {
     assert!(!run.err.contains("block"), "nothing was measured: {}", run.err);
 }
 
+/// A server that starts once, for the rehearsal, and then not before something is put right.
+#[test]
+fn a_run_that_failed_can_go_on_when_the_cause_is_gone() {
+    let _alone = alone();
+    let tool = Tool::new();
+    let (started, right) = (tool.path("started"), tool.path("right"));
+    let script = format!(
+        "[ -e '{0}' ] && [ ! -e '{1}' ] && exit 1; touch '{0}'; exec {2} serve --listen 127.0.0.1:$PORT",
+        started.display(),
+        right.display(),
+        env!("CARGO_BIN_EXE_webdyno")
+    );
+    let server = format!("kind = \"command\"\ncommand = [\"sh\", \"-c\", \"\"\"{script}\"\"\"]");
+    let file = tool.path("failing.toml");
+    let text = format!("blocks = 4\n{}", PLAIN.replace("kind = \"embedded\"", &server));
+    std::fs::write(&file, text).expect("a plan");
+    let run = tool.run(&["run", &file.to_string_lossy(), "--seed", "1"]);
+    assert_eq!(run.code, 4, "{}{}", run.out, run.err);
+    assert!(run.err.contains("failed 3 times, last: "), "{}", run.err);
+    std::fs::write(right, "").expect("put right");
+    let run = tool.run(&["run", "--resume", "latest", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["run"]["complete"], true, "{}", run.err);
+}
+
 #[test]
 fn an_interrupted_run_can_go_on() {
     let _alone = alone();

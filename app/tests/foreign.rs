@@ -57,7 +57,7 @@ fn doubts(report: &str) -> Vec<String> {
 
 #[test]
 fn an_apache_that_somebody_else_uses_in_one_window() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<testkit::debian::Debian>::new() else { return };
     let plan = || {
         let plan = scene.plan("in_place = true", "[variant.as-is]");
         let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"1s\"");
@@ -67,7 +67,7 @@ fn an_apache_that_somebody_else_uses_in_one_window() {
     let quiet = scene.run(&plan());
     assert_eq!(quiet.code, 0, "{}{}", quiet.out, quiet.err);
     assert_eq!(doubts(&quiet.out), Vec::<String>::new(), "{}", quiet.out);
-    let loud = visited(scene.spawn(&plan()), "block 1", || Some(scene.debian.port));
+    let loud = visited(scene.spawn(&plan()), "block 1", || Some(scene.own.port));
     assert_eq!(loud.code, 0, "{}{}", loud.out, loud.err);
     let said = doubts(&loud.out);
     assert_eq!(said.len(), 1, "{}", loud.out);

@@ -8,28 +8,29 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use testkit::debian::Debian;
+use testkit::own::Own;
 use testkit::skip::not_here;
 use tool::scene::{SETTING, Scene, setting, variants};
 use tool::{Tool, is_root, remains};
 
 #[test]
 fn a_run_in_place_gives_everything_back() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let plan = scene.plan("in_place = true", variants());
     let refused = scene.tool.run(&["run", &plan, "--plain"]);
     assert_eq!(refused.code, 2, "{}", refused.err);
-    let main = scene.debian.main();
+    let main = scene.own.main();
     assert!(refused.err.contains(&format!("say so once: --i-operate {}", main.display())), "{}", refused.err);
     let dry = scene.tool.run(&["run", &plan, "--dry-run"]);
     assert!(dry.code == 0 && dry.out.contains("in place: the running server of"), "{}{}", dry.out, dry.err);
     scene.check_given_back();
-    let pid = scene.debian.pid();
+    let pid = scene.own.pid();
     let ended = scene.run(&plan);
     assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
     assert!(ended.out.contains("KeepAlive Off: close; few"), "{}", ended.out);
     assert!(ended.out.contains("MaxRequestWorkers 20: few"), "{}", ended.out);
     scene.check_given_back();
-    assert_ne!(scene.debian.pid(), pid, "ServerLimit needed a full restart");
+    assert_ne!(scene.own.pid(), pid, "ServerLimit needed a full restart");
     // Said once, it is remembered.
     let again = scene.tool.run(&[
         "run",
@@ -37,9 +38,9 @@ fn a_run_in_place_gives_everything_back() {
         "--plain",
     ]);
     assert!([0, 1, 3].contains(&again.code), "{}{}", again.out, again.err);
-    let pid = scene.debian.pid();
+    let pid = scene.own.pid();
     scene.check_given_back();
-    assert_eq!(scene.debian.pid(), pid, "a graceful restart keeps the process");
+    assert_eq!(scene.own.pid(), pid, "a graceful restart keeps the process");
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn a_main_file_without_folders_gets_a_line_and_loses_it() {
         debian.write("apache2.conf", &text);
         fs::set_permissions(debian.main(), fs::Permissions::from_mode(0o640)).expect("our own file");
     };
-    let Some(scene) = Scene::with(prepare) else { return };
+    let Some(scene) = Scene::<Debian>::with(prepare) else { return };
     let ended = scene.run(&scene.plan("in_place = true", variants()));
     assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
     assert!(ended.out.contains("KeepAlive Off: close; few"), "{}", ended.out);
@@ -67,7 +68,9 @@ fn a_main_file_without_folders_gets_a_line_and_loses_it() {
 
 #[test]
 fn what_does_not_come_into_force_ends_the_run_in_place() {
-    let Some(scene) = Scene::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n")) else { return };
+    let Some(scene) = Scene::<Debian>::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n")) else {
+        return;
+    };
     let check = |directives: &str, code: i32, why: &str| {
         let plan = scene
             .plan("in_place = true", &format!("[variant.as-is]\n[variant.x]\ndirectives = '''\n{directives}\n'''"));
@@ -83,12 +86,12 @@ fn what_does_not_come_into_force_ends_the_run_in_place() {
     check("PidFile x", 2, "is the machine's own, by which it is controlled; remove the line");
     check("CustomLog /var/log/apache2/webdyno-test common", 2, "would leave a file behind; write to ${run}/other.log");
     // Apache accepts it and cannot start with it.
-    check(&format!("Listen 127.0.0.1:{}", scene.debian.port), 4, "could not bind to address 127.0.0.1:");
+    check(&format!("Listen 127.0.0.1:{}", scene.own.port()), 4, "could not bind to address 127.0.0.1:");
 }
 
 #[test]
 fn two_runs_do_not_meet_on_one_server() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let long = scene.plan("in_place = true", variants()).replace("plan.toml", "long.toml");
     fs::write(
         &long,
@@ -101,7 +104,7 @@ fn two_runs_do_not_meet_on_one_server() {
     let mut lines = BufReader::new(first.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
     let other = Tool::new();
-    let main = scene.debian.main();
+    let main = scene.own.main();
     let second = other.run(&[
         "run",
         &scene.tool.plan(&fs::read_to_string(&long).expect("a plan")),
@@ -110,7 +113,11 @@ fn two_runs_do_not_meet_on_one_server() {
         &main.to_string_lossy(),
     ]);
     assert_eq!(second.code, 5, "{}{}", second.out, second.err);
-    assert!(second.err.contains("works on the server of") && second.err.contains("let it end first"), "{}", second.err);
+    assert!(
+        second.err.contains(&format!("works on {}", main.display())) && second.err.contains("let it end first"),
+        "{}",
+        second.err
+    );
     kill_process(Pid::from_child(&first), Signal::INT).expect("our own child");
     lines.for_each(drop);
     assert_eq!(first.wait().expect("it ends").code(), Some(130));
@@ -119,7 +126,7 @@ fn two_runs_do_not_meet_on_one_server() {
 
 #[test]
 fn who_changes_the_configuration_meanwhile_keeps_the_change() {
-    let Some(mut scene) = Scene::new() else { return };
+    let Some(mut scene) = Scene::<Debian>::new() else { return };
     let plan = scene.plan("in_place = true", variants());
     let text = fs::read_to_string(&plan)
         .expect("a plan")
@@ -129,15 +136,15 @@ fn who_changes_the_configuration_meanwhile_keeps_the_change() {
     let mut child = scene.spawn(&plan);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
-    let ports = format!("Listen {}\n# The administrator's own line.\n", scene.debian.port);
-    scene.debian.write("ports.conf", &ports);
+    let ports = format!("Listen {}\n# The administrator's own line.\n", scene.own.port());
+    scene.own.write("ports.conf", &ports);
     let said: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("it ends").code(), Some(5), "{said:?}");
     let expected = "ports.conf changed while webdyno measured: the run ends, and that change is kept";
     assert!(said.iter().any(|line| line.ends_with(expected)), "{said:?}");
-    assert_eq!(fs::read_to_string(scene.debian.etc().join("ports.conf")).expect("a file"), ports);
-    let own = scene.debian.etc().join("ports.conf");
-    scene.before.insert(own.clone(), scene.debian.snapshot()[&own].clone());
+    assert_eq!(fs::read_to_string(scene.own.etc().join("ports.conf")).expect("a file"), ports);
+    let own = scene.own.etc().join("ports.conf");
+    scene.before.insert(own.clone(), scene.own.snapshot()[&own].clone());
     scene.check_given_back();
 }
 
@@ -211,7 +218,7 @@ fn files_and_settings_are_part_of_a_variant() {
 /// A boot empties /run: what the drop-in says then counts for nothing, and the next start gives back the rest.
 #[test]
 fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let plan = scene.plan("in_place = true", "[variant.close]\ndirectives = \"KeepAlive Off\"");
     let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"60s\"");
     fs::write(&plan, text).expect("a plan");
@@ -222,15 +229,13 @@ fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
     child.kill().expect("our own child");
     child.wait().expect("our own child");
     let drop_in = || {
-        let files = fs::read_dir(scene.debian.etc().join("conf-enabled"))
-            .expect("a folder")
-            .flatten()
-            .map(|entry| entry.path());
+        let files =
+            fs::read_dir(scene.own.etc().join("conf-enabled")).expect("a folder").flatten().map(|entry| entry.path());
         files.filter(|path| path.to_string_lossy().contains("/zz-webdyno-")).count()
     };
     assert_eq!(drop_in(), 1);
     // What a boot does to the server, to /run, and to what the journal knows of processes.
-    scene.debian.stop();
+    scene.own.stop();
     for claim in scene.claims() {
         fs::remove_file(claim).expect("root may");
     }
@@ -239,7 +244,7 @@ fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
     let text = fs::read_to_string(&journal).expect("a journal");
     assert!(text.contains(boot.trim()));
     fs::write(&journal, text.replace(boot.trim(), "another boot")).expect("our own file");
-    scene.debian.start();
+    scene.own.start();
     assert!(
         scene.answer().contains("the first site") && !scene.answer().contains("Connection: close"),
         "{}",
@@ -255,7 +260,7 @@ fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
 /// An ordinary user may derive an instance of what they can read, and is told in one line what they cannot.
 #[test]
 fn an_ordinary_user_derives_what_they_can_read() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let plan = scene.plan("", "[variant.close]\ndirectives = \"KeepAlive Off\"");
     for path in [scene.tool.path(""), plan.clone().into()] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own");
@@ -264,7 +269,7 @@ fn an_ordinary_user_derives_what_they_can_read() {
     assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
     assert!(ended.out.contains("Apache/2"), "{}", ended.out);
     scene.check_given_back();
-    let ports = scene.debian.etc().join("ports.conf");
+    let ports = scene.own.etc().join("ports.conf");
     fs::set_permissions(&ports, fs::Permissions::from_mode(0o600)).expect("our own");
     let refused = scene.tool.run_as_nobody(&["run", &plan, "--plain"]);
     assert_eq!(refused.code, 2, "{}{}", refused.out, refused.err);

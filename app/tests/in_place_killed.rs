@@ -1,4 +1,4 @@
-//! Runs about an Apache that is there already, killed at random moments: everything is given back, by the guardian within seconds, or by
+//! Runs about an Apache or nginx that is there already, killed at random moments: everything is given back, by the guardian within seconds, or by
 //! `webdyno restore` where the guardian was killed, too.
 
 mod tool;
@@ -8,9 +8,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use testkit::debian::Debian;
+use testkit::nginx::Nginx;
+use testkit::own::Own;
 use testkit::skip::long_results;
 use tool::remains;
-use tool::scene::{GRACE, SETTING, Scene, setting, variants};
+use tool::scene::{GRACE, SETTING, Scene, VARIANTS_OF_NGINX, setting, variants};
 
 /// Tests that change the kernel's setting do so one after another.
 fn alone() -> MutexGuard<'static, ()> {
@@ -28,7 +31,7 @@ struct Killed {
 }
 
 /// Runs the plan and kills webdyno at a random moment, and its guardian, too, if `both`; then `webdyno restore` does its work.
-fn kill(scene: &Scene, plan: &str, below_ms: u64, both: bool) -> Killed {
+fn kill<O: Own>(scene: &Scene<O>, plan: &str, below_ms: u64, both: bool) -> Killed {
     let after = random_moment(below_ms);
     let mut child = scene.spawn(plan);
     // The moment itself is what is tested, so here time is waited for and not an event.
@@ -65,7 +68,7 @@ fn random_moment(below_ms: u64) -> Duration {
 }
 
 /// So many kills, as a table, and how many of them left something.
-fn kills(title: &str, scene: &Scene, plan: &str, count: u32) -> (String, usize) {
+fn kills<O: Own>(title: &str, scene: &Scene<O>, plan: &str, count: u32) -> (String, usize) {
     let mut page = format!(
         "# {title}\n\n| # | after | guardian | all given back within | left 5 s later |\n|---|---|---|---|---|\n"
     );
@@ -82,23 +85,32 @@ fn kills(title: &str, scene: &Scene, plan: &str, count: u32) -> (String, usize) 
     (page, bad)
 }
 
-fn plan_in_place(scene: &Scene) -> String {
-    let text = format!("{}[variant.few.sysctl]\n\"{SETTING}\" = \"8\"\n", variants());
-    scene.plan("in_place = true", if setting().is_some() { &text } else { variants() })
+fn plan_in_place<O: Own>(scene: &Scene<O>, variants: &str) -> String {
+    let text = format!("{variants}[variant.few.sysctl]\n\"{SETTING}\" = \"8\"\n");
+    scene.plan("in_place = true", if setting().is_some() { &text } else { variants })
 }
 
 #[test]
 fn a_killed_run_in_place_is_given_back() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let _alone = alone();
     let before = setting();
-    let (page, bad) = kills("killed in place", &scene, &plan_in_place(&scene), 5);
+    let (page, bad) = kills("killed in place", &scene, &plan_in_place(&scene, variants()), 5);
+    assert_eq!((bad, setting()), (0, before), "{page}");
+}
+
+#[test]
+fn a_killed_run_on_nginx_in_place_is_given_back() {
+    let Some(scene) = Scene::<Nginx>::new() else { return };
+    let _alone = alone();
+    let before = setting();
+    let (page, bad) = kills("killed in place", &scene, &plan_in_place(&scene, VARIANTS_OF_NGINX), 5);
     assert_eq!((bad, setting()), (0, before), "{page}");
 }
 
 #[test]
 fn a_killed_private_run_leaves_nothing() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let (page, bad) = kills("killed, private", &scene, &scene.plan("", variants()), 5);
     assert_eq!(bad, 0, "{page}");
 }
@@ -106,19 +118,35 @@ fn a_killed_private_run_leaves_nothing() {
 #[test]
 fn long_check_kills_in_place() {
     let Some(results) = long_results() else { return };
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let _alone = alone();
     let before = setting();
-    let (page, bad) =
-        kills("100 runs in place, each killed with -9 at a random moment", &scene, &plan_in_place(&scene), 100);
+    let (page, bad) = kills(
+        "100 runs in place, each killed with -9 at a random moment",
+        &scene,
+        &plan_in_place(&scene, variants()),
+        100,
+    );
     fs::write(results.join("kills-in-place.md"), &page).expect("the results");
+    assert_eq!((bad, setting()), (0, before), "{page}");
+}
+
+#[test]
+fn long_check_kills_nginx_in_place() {
+    let Some(results) = long_results() else { return };
+    let Some(scene) = Scene::<Nginx>::new() else { return };
+    let _alone = alone();
+    let before = setting();
+    let plan = plan_in_place(&scene, VARIANTS_OF_NGINX);
+    let (page, bad) = kills("100 runs on nginx in place, each killed with -9 at a random moment", &scene, &plan, 100);
+    fs::write(results.join("kills-nginx-in-place.md"), &page).expect("the results");
     assert_eq!((bad, setting()), (0, before), "{page}");
 }
 
 #[test]
 fn long_check_kills_private() {
     let Some(results) = long_results() else { return };
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::<Debian>::new() else { return };
     let (page, bad) =
         kills("300 private runs, each killed with -9 at a random moment", &scene, &scene.plan("", variants()), 300);
     fs::write(results.join("kills-private.md"), &page).expect("the results");

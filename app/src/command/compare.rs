@@ -4,15 +4,16 @@ use super::report::{language, look, store_path};
 use crate::exit::Exit;
 use crate::flags::CompareFlags;
 use crate::say::print;
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use model::run::Run;
 use report::Language;
 use report::between::{self, BetweenView};
+use std::slice;
 use store::{Kept, Store};
 
 pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
     let store = Store::open_existing(&store_path(&flags.store)?)?;
-    let (first, second) = (side(&store, &flags.first)?, side(&store, &flags.second)?);
+    let (first, second) = (side(&store, &flags.first, flags.anyway)?, side(&store, &flags.second, flags.anyway)?);
     if let Some(twice) = first.iter().find(|run| second.iter().any(|other| other.head.id == run.head.id)) {
         bail!("run {} stands on both sides; give two different runs", twice.head.id);
     }
@@ -23,7 +24,7 @@ pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
 }
 
 /// The runs of one side, by their identifiers or unique beginnings of them, with commas between.
-fn side(store: &Store, ids: &str) -> anyhow::Result<Vec<Run>> {
+fn side(store: &Store, ids: &str, anyway: bool) -> anyhow::Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     for id in ids.split(',') {
         super::report::exactly_one(store, id)?;
@@ -39,6 +40,11 @@ fn side(store: &Store, ids: &str) -> anyhow::Result<Vec<Run>> {
         let same = runs.first().is_none_or(|first| first.head.plan.cells == run.head.plan.cells);
         ensure!(same, "{} has other cells than {}; the runs of one side must be of one plan", run.head.id, ids);
         ensure!(runs.iter().all(|other| other.head.id != run.head.id), "run {} is named twice", run.head.id);
+        if let Some(first) = runs.first() {
+            // Its trials would be taken for some of the first one's.
+            comparable(slice::from_ref(first), slice::from_ref(&run), anyway)
+                .with_context(|| format!("{} and {} cannot be one side", first.head.id, run.head.id))?;
+        }
         runs.push(run);
     }
     Ok(runs)

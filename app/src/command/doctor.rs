@@ -12,7 +12,7 @@ use model::plan::{Confinement, IoLimits};
 use model::run::HostFacts;
 use monitor::{Sampler, Watch};
 use rustix::process::{Resource, getrlimit};
-use server::{Installed, OwnApache, ServerError};
+use server::{Installed, OwnApache, OwnNginx, ServerError};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +47,7 @@ pub(crate) fn run(flags: &DoctorFlags) -> anyhow::Result<Exit> {
     findings.push(found("Apache", server::installed_apache()));
     findings.extend(own_apache(server::own_apache()));
     findings.push(found("nginx", server::installed_nginx()));
+    findings.extend(own_nginx(server::own_nginx()));
     findings.push(store(flags));
     findings.push(left_behind());
     let text = if flags.json { as_json(&findings) } else { as_text(&findings) };
@@ -247,6 +248,26 @@ fn own_apache(found: Result<OwnApache, ServerError>) -> Option<Finding> {
     Some(match (is_running, rustix::process::geteuid().is_root()) {
         (true, true) => Finding::ok(TOPIC, format!("{says}; or as it runs: in_place = true")),
         (true, false) => Finding::limited(TOPIC, says, "root can measure the running server, too: in_place = true"),
+        (false, _) => Finding::ok(TOPIC, format!("{says}; it does not run now")),
+    })
+}
+
+/// The same for nginx, which can only be measured as it runs.
+fn own_nginx(found: Result<OwnNginx, ServerError>) -> Option<Finding> {
+    const TOPIC: &str = "own nginx";
+    let OwnNginx { main, ports, is_running } = match found {
+        Ok(found) => found,
+        Err(ServerError::NoNginx(why)) if why.contains("usually is") => return None,
+        Err(error) => {
+            let remedy = "correct it, or run as a user who may read it: plans with `in_place` need it";
+            return Some(Finding::limited(TOPIC, error.to_string(), remedy));
+        }
+    };
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let says = format!("{} (ports {})", main.display(), ports.join(", "));
+    Some(match (is_running, rustix::process::geteuid().is_root()) {
+        (true, true) => Finding::ok(TOPIC, format!("{says} can be measured as it runs: in_place = true")),
+        (true, false) => Finding::limited(TOPIC, says, "root can measure the running server: in_place = true"),
         (false, _) => Finding::ok(TOPIC, format!("{says}; it does not run now")),
     })
 }

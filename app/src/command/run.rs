@@ -99,8 +99,11 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
 
 /// What the machine's own server goes through is its operator's to decide.
 fn consented(plan: &Plan, flags: &RunFlags) -> anyhow::Result<()> {
-    let Some(existing) = plan.in_place() else { return Ok(()) };
-    let main = server::main_file(existing)?.display().to_string();
+    if plan.in_place().is_none() {
+        return Ok(());
+    }
+    let Some(main) = server::main_file(&plan.server)? else { return Ok(()) };
+    let main = main.display().to_string();
     operated::in_place(&Operated { named: &flags.i_operate, store: &flags.store, remember: true }, &main)
 }
 
@@ -200,11 +203,15 @@ fn outline(orders: &Orders) -> String {
     if let Some(bytes) = orders.make_swap {
         line(format!("a temporary swap file of {}", units::short_bytes(bytes)));
     }
-    if let Some(existing) = plan.in_place() {
-        let main =
-            server::main_file(existing).map_or_else(|_| "the machine".to_owned(), |main| main.display().to_string());
+    if plan.in_place().is_some() {
+        let main = server::main_file(&plan.server).ok().flatten();
+        let main = main.map_or_else(|| "the machine".to_owned(), |main| main.display().to_string());
+        let how = match plan.server {
+            ServerSpec::Nginx(_) => "reads changed files, which are given back at once,",
+            _ => "gets a drop-in, restarts",
+        };
         line(format!(
-            "in place: the running server of {main} gets a drop-in, restarts for every trial, and has everything back at the end"
+            "in place: the running server of {main} {how} for every trial, and has everything back at the end"
         ));
     }
     for step in &plan.build {

@@ -3,6 +3,7 @@
 
 pub(crate) mod far;
 pub(crate) mod scene;
+pub(crate) mod small_disk;
 pub(crate) mod terminal;
 
 use std::os::unix::process::CommandExt;

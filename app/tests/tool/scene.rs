@@ -1,4 +1,4 @@
-//! An Apache that is there already, in a folder of a test's own, laid out and started as Debian does; and a tool to point at it.
+//! A server that is there already, in a folder of a test's own, laid out and started as Debian does; and a tool to point at it.
 
 use super::{Finished, Tool, is_root, remains};
 use rustix::process::Pid;
@@ -6,10 +6,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
-use testkit::debian::{Debian, Snapshot, changed};
+use testkit::own::{Own, Snapshot, changed};
 use testkit::skip::{not_here, skipped};
 
 /// How long after a kill nothing may be left.
@@ -17,43 +17,50 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// A setting of the kernel that changes nothing for anybody within seconds.
 pub(crate) const SETTING: &str = "net.ipv4.tcp_keepalive_probes";
 
-/// A running Apache and a tool to point at it.
-pub(crate) struct Scene {
+/// A running server and a tool to point at it.
+pub(crate) struct Scene<O: Own> {
     pub(crate) tool: Tool,
-    pub(crate) debian: Debian,
+    pub(crate) own: O,
     pub(crate) before: Snapshot,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
-impl Scene {
-    /// `None`, with the reason said, where there is no Debian Apache or no root.
-    pub(crate) fn new() -> Option<Scene> {
+impl<O: Own> Scene<O> {
+    /// `None`, with the reason said, where there is no such server of Debian's or no root.
+    pub(crate) fn new() -> Option<Scene<O>> {
         Scene::with(|_| {})
     }
 
-    pub(crate) fn with(prepare: impl FnOnce(&Debian)) -> Option<Scene> {
+    pub(crate) fn with(prepare: impl FnOnce(&O)) -> Option<Scene<O>> {
         if !is_root() {
             not_here("no root");
             return None;
         }
         let folder = tempfile::Builder::new().prefix("debian-").tempdir_in("/tmp").expect("a folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
-        let Some(debian) = Debian::new(folder.path()) else {
-            skipped("there is no Debian apache2");
+        let scene = Scene::at(folder.path(), prepare)?;
+        Some(Scene { _folder: Some(folder), ..scene })
+    }
+
+    /// In a folder that there is already.
+    pub(crate) fn at(folder: &Path, prepare: impl FnOnce(&O)) -> Option<Scene<O>> {
+        let Some(own) = O::new(folder) else {
+            skipped(&format!("there is no Debian {}", O::KIND));
             return None;
         };
-        prepare(&debian);
-        debian.start();
-        let before = debian.snapshot();
-        Some(Scene { tool: Tool::new(), debian, before, _folder: folder })
+        prepare(&own);
+        own.start();
+        let before = own.snapshot();
+        Some(Scene { tool: Tool::new(), own, before, _folder: None })
     }
 
     /// A plan with short trials; `server` and `rest` are parts of it.
     pub(crate) fn plan(&self, server: &str, rest: &str) -> String {
-        let main = self.debian.main();
+        let main = self.own.main();
         self.tool.plan(&format!(
-            "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nfrom = \"{}\"\n{server}\n{rest}\n[load.a]\npath = \"/\"\nconnections = 2\n\
+            "blocks = 2\naa = false\n[server]\nkind = \"{}\"\nfrom = \"{}\"\n{server}\n{rest}\n[load.a]\npath = \"/\"\nconnections = 2\n\
              requests = 50\n[cooldown]\nlimit = \"0s\"\n",
+            O::KIND,
             main.display()
         ))
     }
@@ -63,17 +70,17 @@ impl Scene {
     }
 
     pub(crate) fn run(&self, plan: &str) -> Finished {
-        self.tool.run(&self.args(plan, &self.debian.main().to_string_lossy()))
+        self.tool.run(&self.args(plan, &self.own.main().to_string_lossy()))
     }
 
     pub(crate) fn spawn(&self, plan: &str) -> Child {
-        self.tool.spawn(&self.args(plan, &self.debian.main().to_string_lossy()))
+        self.tool.spawn(&self.args(plan, &self.own.main().to_string_lossy()))
     }
 
     /// What is not as it was: files, the server's answer, what a run leaves behind.
     pub(crate) fn left(&self) -> Vec<String> {
-        let mut found = changed(&self.before, &self.debian.snapshot());
-        match answer(self.debian.port) {
+        let mut found = changed(&self.before, &self.own.snapshot());
+        match answer(self.own.port()) {
             Some(answer) if answer.contains("the first site") && !answer.contains("Connection: close") => {}
             answer => found.push(format!("the server answers {answer:?}")),
         }
@@ -84,7 +91,9 @@ impl Scene {
     /// What keeps other runs from its server.
     pub(crate) fn claims(&self) -> Vec<PathBuf> {
         let ids = self.tool.run_ids();
-        let claims = fs::read_dir("/run").into_iter().flatten().flatten();
+        // The second where the first is no memory.
+        let claims =
+            ["/run", "/dev/shm"].into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let claims = claims.filter(|entry| entry.file_name().to_string_lossy().starts_with("webdyno-in-place-"));
         let of_this = |path: &PathBuf| {
             let text = fs::read_to_string(path).unwrap_or_default();
@@ -95,7 +104,7 @@ impl Scene {
 
     /// What the site answers to a request that would keep the connection.
     pub(crate) fn answer(&self) -> String {
-        answer(self.debian.port).unwrap_or_default()
+        answer(self.own.port()).unwrap_or_default()
     }
 
     /// Guardians of the tool's runs.
@@ -131,6 +140,11 @@ const VARIANTS: &str = "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAli
 /// The same where there are no threads.
 const VARIANTS_OF_PREFORK: &str = "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"\n[variant.few]\ndirectives = '''\n\
                                    ServerLimit 20\nMaxRequestWorkers 20\nKeepAlive Off\n'''\n";
+
+/// For nginx: two that differ in what needs a reload, in two files, and one that needs a full restart, in four.
+pub(crate) const VARIANTS_OF_NGINX: &str = "[variant.as-is]\n[variant.close]\ndirectives = \"keepalive_timeout 0\"\n[variant.few]\n\
+                                            directives = '''\nworker_processes 1\nworker_connections 64\nkeepalive_timeout 0\n\
+                                            limit_conn_zone $server_name zone=own:1m\nserver {\nserver_name other\n}\n'''\n";
 
 /// Variants for the processing module that there is.
 pub(crate) fn variants() -> &'static str {

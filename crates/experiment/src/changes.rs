@@ -4,7 +4,7 @@
 use crate::ExperimentError;
 use host::{Borrowed, BorrowedSysctl, Host};
 use model::plan::{Changes, Edit, FileChange, Plan, Variant};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -38,10 +38,12 @@ impl<'a> Changer<'a> {
             let contents: Vec<Vec<u8>> = file.contents.values().cloned().collect();
             files.push((host.borrow_file(&file.path, Some(&contents))?, file));
         }
-        let names: BTreeSet<String> =
-            plan.variants.iter().flat_map(|variant| of(plan, variant).sysctl.into_keys()).collect();
-        let borrow = |name: String| Ok((name.clone(), host.borrow_sysctl(&name)?));
-        let sysctl = names.into_iter().map(borrow).collect::<Result<_, ExperimentError>>()?;
+        let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, setting) in plan.variants.iter().flat_map(|variant| of(plan, variant).sysctl) {
+            values.entry(name).or_default().push(setting.value);
+        }
+        let borrow = |(name, values): (String, Vec<String>)| Ok((name.clone(), host.borrow_sysctl(&name, &values)?));
+        let sysctl = values.into_iter().map(borrow).collect::<Result<_, ExperimentError>>()?;
         Ok(Changer { host, files, sysctl, now: Mutex::new(None) })
     }
 

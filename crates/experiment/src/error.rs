@@ -47,6 +47,9 @@ pub enum ExperimentError {
     /// The environment lacks something the plan needs.
     #[error("{0}")]
     Missing(String),
+    /// The disk of the run's folder is full: what a server did then is nothing that it would do elsewhere.
+    #[error("the disk of the run's folder {} is full: make room there, or set TMPDIR to a folder on another disk", .0.display())]
+    NoRoom(PathBuf),
     /// The host could not be watched.
     #[error(transparent)]
     Monitor(#[from] monitor::MonitorError),

@@ -40,6 +40,8 @@ pub enum Event<'a> {
         blocks: u32,
         /// Whether they all have.
         decided: bool,
+        /// Whether no further block can change that.
+        settled: bool,
         /// Blocks at the next look; `None` after the last one.
         next: Option<u32>,
     },

@@ -12,10 +12,9 @@ use host::{Host, HostError};
 use model::Nanos;
 use model::plan::{Confinement, Plan};
 use model::run::{Anchor, Run, RunEnd, RunHead};
-use model::trial::{Outcome, Stop, Trial};
+use model::trial::{Outcome, Trial};
 use server::Control;
 use stats::{LOOKS, PILOT, next_look};
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -215,8 +214,8 @@ fn trials(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<RunEnd, ExperimentError> {
     let mut run = Run { head: head.clone(), trials: orders.earlier.clone() };
-    let done = whole_blocks(&run);
-    // A block that was interrupted stays as it is and counts for nothing: its cells would be hours apart.
+    let done = run.whole_blocks();
+    // A block that was interrupted is not filled up: its cells would be hours apart. What of it was measured together still counts.
     let begun = run.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let most = orders.plan.blocks;
     let missing = most.saturating_sub(done) as usize;
@@ -235,7 +234,8 @@ fn trials(
             store.save_trial(&head.id, &trial)?;
             on_event(Event::Ended { slot, trial: &trial });
             run.trials.push(trial);
-            if let Some(why) = hopeless(&run, &slot.cell) {
+            // What failed before the run was resumed may have been put right.
+            if let Some(why) = hopeless(&run.trials[orders.earlier.len()..], &slot.cell) {
                 return Ok(RunEnd::Failed(why));
             }
         }
@@ -252,31 +252,21 @@ fn trials(
 #[must_use]
 pub fn is_unfinished(run: &Run) -> bool {
     let plan = &run.head.plan;
-    let done = whole_blocks(run);
-    let decided = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_decided(plan);
-    done < plan.blocks && !(plan.until_decided && decided())
-}
-
-/// Blocks of which every trial was made.
-fn whole_blocks(run: &Run) -> u32 {
-    let mut trials = BTreeMap::<u32, usize>::new();
-    let interrupted = |trial: &&Trial| matches!(trial.outcome, Outcome::EndedEarly(Stop::Interrupted));
-    run.trials
-        .iter()
-        .filter(|trial| !interrupted(trial))
-        .for_each(|trial| *trials.entry(trial.block).or_default() += 1);
-    trials.values().filter(|count| **count == run.head.plan.cells.len()).count() as u32
+    let done = run.whole_blocks();
+    let settled = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_settled(plan);
+    done < plan.blocks && !(plan.until_decided && settled())
 }
 
 /// A cell that failed so often that it will not get better by itself.
-fn hopeless(run: &Run, cell: &str) -> Option<String> {
+fn hopeless(trials: &[Trial], cell: &str) -> Option<String> {
     let invalid = |trial: &&Trial| trial.cell == cell && matches!(trial.outcome, Outcome::Invalid(_));
-    let failed = run.trials.iter().filter(invalid);
+    let failed = trials.iter().filter(invalid);
     let Outcome::Invalid(last) = &failed.clone().nth(INVALID_LIMIT - 1)?.outcome else { return None };
     Some(format!("cell `{cell}` failed {INVALID_LIMIT} times, last: {last}"))
 }
 
-/// Looks at a run that may end when it is decided, if so many blocks are a time to look; whether it is over.
+/// Looks at a run that may end when it is decided, if so many blocks are a time to look; whether it is over: every question has an answer,
+/// or can have none.
 fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool {
     let plan = &run.head.plan;
     if !plan.until_decided {
@@ -290,10 +280,11 @@ fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool 
     if !LOOKS.contains(&(blocks as usize)) {
         return false;
     }
-    let decided = Verdicts::of(run, Metric::Goodput).is_decided(plan);
-    let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !decided && *look > blocks);
-    on_event(Event::Looked { blocks, decided, next });
-    decided
+    let verdicts = Verdicts::of(run, Metric::Goodput);
+    let (decided, settled) = (verdicts.is_decided(plan), verdicts.is_settled(plan));
+    let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !settled && *look > blocks);
+    on_event(Event::Looked { blocks, decided, settled, next });
+    settled
 }
 
 /// How long blocks take, against the time there is.

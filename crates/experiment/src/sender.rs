@@ -2,7 +2,7 @@
 
 use crate::ExperimentError;
 use crate::run::World;
-use model::plan::{Plan, ServerSpec};
+use model::plan::Plan;
 use remote::Remote;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -20,7 +20,7 @@ impl Sender {
         };
         if is_derived(plan) {
             return Err(ExperimentError::Missing(
-                "a copy of the machine's own Apache listens on loopback only, where no other machine reaches it; leave [load] from \
+                "a copy of the machine's own server listens on loopback only, where no other machine reaches it; leave [load] from \
                  out, or measure it in place"
                     .to_owned(),
             ));
@@ -32,5 +32,5 @@ impl Sender {
 }
 
 fn is_derived(plan: &Plan) -> bool {
-    matches!(&plan.server, ServerSpec::Apache(apache) if apache.existing.is_some()) && plan.in_place().is_none()
+    plan.existing().is_some() && plan.in_place().is_none()
 }

@@ -83,7 +83,9 @@ impl Bench<'_> {
         changes::check(self.plan)?;
         for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
             let name = format!("check{number}");
-            self.control.check(&self.folder(&name)?, self.plan.variant(cell))?;
+            let checked = self.control.check(&self.folder(&name)?, self.plan.variant(cell));
+            self.with_room()?;
+            checked?;
             self.clean(&name);
         }
         Ok(())
@@ -117,8 +119,11 @@ impl Bench<'_> {
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
         let alive = stage.running.is_alive();
+        // Its logs among other things: without them it does less than it would.
+        let room = self.with_room();
         stage.stop()?;
         self.clean(&name);
+        room?;
         // The server is stopped even when the load could not be started, which ends the run.
         let measured = measured?;
         trial.load = Some(measured.load);
@@ -158,9 +163,15 @@ impl Bench<'_> {
                 if let Some(group) = group {
                     group.remove()?;
                 }
+                self.with_room()?;
                 Err(error)
             }
         })
+    }
+
+    /// An error when the disk of the run's folder is full.
+    fn with_room(&self) -> Result<(), ExperimentError> {
+        if host::has_room(&self.directory) { Ok(()) } else { Err(ExperimentError::NoRoom(self.directory.clone())) }
     }
 
     /// An empty folder that the server's own account may walk through, whatever the umask.

@@ -1,68 +1,129 @@
-//! One run at a time works on a server: a file that only one can make, in a folder that does not outlive this boot.
+//! One run at a time works on a server, a file or a setting of the machine's: a file that only one can make, in a folder that does not
+//! outlive this boot.
 //!
-//! It is made before anything is changed and removed after everything was given back, by whoever gives it back. What a run adds to the
+//! It is made before anything is changed and removed after everything was given back, by whoever gives it back. What a run adds to a
 //! server's configuration counts only as long as it is there, so that after a crash of the machine it counts no more.
 
 use crate::HostError;
+use crate::files::mark;
 use crate::handle::Host;
 use crate::journal::{Head, Undo};
-use std::fs;
-use std::io::ErrorKind;
+use crate::process::Identity;
+use rustix::fs::{OFlags, statfs};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// In memory, so that a boot empties them; the first for root.
+/// Where it may lie; the first only for root.
 const FOLDERS: [&str; 2] = ["/run", "/dev/shm"];
+/// `f_type` of file systems that are emptied by a boot, or by a new start of a container (statfs(2)): tmpfs and ramfs.
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+/// No claim is longer.
+const LONGEST: u64 = 4096;
 
-/// Makes the file for a server that is told from others by `what`, such as its main configuration file.
+/// Makes the file for what is told from others by `what`, such as a server's main configuration file. Several claims of one run are one.
 pub(crate) fn claim(host: &Host, what: &Path) -> Result<PathBuf, HostError> {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let mark = what.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
-    let places = FOLDERS.map(|folder| Path::new(folder).join(format!("webdyno-in-place-{mark:016x}")));
+    let (hash, _) = mark(what.as_os_str().as_encoded_bytes());
+    let places = FOLDERS.map(|folder| Path::new(folder).join(format!("webdyno-in-place-{hash:016x}")));
     for place in &places {
-        if let Ok(text) = fs::read_to_string(place) {
-            return Err(taken(what, place, &text));
+        match read(place) {
+            Some(text) if text.lines().next() == Some(host.run()) => return Ok(place.clone()),
+            Some(text) => return Err(taken(what, place, &text)),
+            None => {}
         }
     }
     let is_root = rustix::process::geteuid().is_root();
-    let place = places[usize::from(!is_root)].clone();
+    let [first, second] = &places;
+    // A container may have /run on its disk.
+    let place = if is_root && (in_memory(FOLDERS[0]) || !in_memory(FOLDERS[1])) { first } else { second }.clone();
     let entry = host.record(Undo::Unclaim { path: place.clone() })?;
     // Written under a name of the run's and then linked: nobody finds it without knowing whose it is, and only one link can be made.
     let own = place.with_extension(host.run());
-    let made = fs::write(&own, format!("{}\n{}\n", host.run(), std::process::id()))
-        .and_then(|()| fs::hard_link(&own, &place))
-        .and_then(|()| fs::remove_file(&own));
+    let made = write(&own, host.run()).and_then(|()| fs::hard_link(&own, &place)).and_then(|()| fs::remove_file(&own));
     match made {
         Ok(()) => Ok(place),
         Err(error) => {
             host.put_back(entry)?;
-            let text = fs::read_to_string(&place).unwrap_or_default();
+            let text = read(&place).unwrap_or_default();
             let raced = error.kind() == ErrorKind::AlreadyExists;
             Err(if raced { taken(what, &place, &text) } else { HostError::io("make", &place)(error) })
         }
     }
 }
 
+/// The run, and the process that carries it out.
+fn write(own: &Path, run: &str) -> io::Result<()> {
+    let pid = std::process::id();
+    let start = Identity::of(pid).map_or(0, |identity| identity.start_time);
+    // In a folder of everybody's, a link of that name may lead anywhere.
+    let mut file = OpenOptions::new().write(true).create_new(true).open(own)?;
+    writeln!(file, "{run}\n{pid}\n{start}")
+}
+
+/// What a claim says. Something else of that name, which anybody could have put into a folder of everybody's, is none.
+fn read(place: &Path) -> Option<String> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits();
+    let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).ok()?).open(place).ok()?;
+    file.metadata().ok().filter(fs::Metadata::is_file)?;
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn in_memory(folder: &str) -> bool {
+    statfs(folder).is_ok_and(|facts| IN_MEMORY.contains(&facts.f_type))
+}
+
 fn taken(what: &Path, place: &Path, text: &str) -> HostError {
     let mut lines = text.lines();
     let run = lines.next().unwrap_or("unknown").to_owned();
-    let alive = lines.next().is_some_and(|pid| Path::new("/proc").join(pid).exists() && !pid.is_empty());
-    HostError::ServerTaken { server: what.to_owned(), run, alive, place: place.to_owned() }
+    let pid = lines.next().and_then(|pid| pid.parse().ok());
+    let start_time = lines.next().and_then(|start| start.parse().ok());
+    let alive = match (pid, start_time) {
+        (Some(pid), Some(start_time)) => Identity { pid, start_time }.lives(),
+        (Some(pid), None) => Identity::of(pid).is_some(),
+        _ => false,
+    };
+    HostError::Taken { what: what.to_owned(), run, alive, place: place.to_owned() }
 }
 
 /// Removes it, if it is this run's.
 pub(crate) fn unclaim(path: &Path, head: &Head) -> Result<Option<String>, String> {
-    let failed = |error: std::io::Error| format!("cannot delete {}: {error}", path.display());
+    let failed = |error: io::Error| format!("cannot delete {}: {error}", path.display());
     match fs::remove_file(path.with_extension(&head.run)) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    if is_of(path, head) {
+    if read(path).is_some_and(|text| text.lines().next() == Some(&head.run)) {
         fs::remove_file(path).map_err(failed)?;
     }
     // A file of ours that nobody has seen is no news.
     Ok(None)
 }
 
-fn is_of(path: &Path, head: &Head) -> bool {
-    fs::read_to_string(path).is_ok_and(|text| text.lines().next() == Some(&head.run))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_tells_who_works_and_nothing_else_is_taken_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("claim");
+        write(&own, "r1").unwrap();
+        let text = read(&own).unwrap();
+        let said = |text: &str| taken(Path::new("/x"), &own, text).to_string();
+        assert_eq!(said(&text), "the run r1 works on /x; let it end first");
+        // The number of its process is another's by now.
+        let reused = text.lines().take(2).map(|line| format!("{line}\n")).collect::<String>() + "1\n";
+        assert!(
+            said(&reused).starts_with("the run r1 was killed while it worked on /x; `webdyno restore` gives it back")
+        );
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(read(&pipe), None);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path().join("precious"), &link).unwrap();
+        assert!(write(&link, "r1").is_err() && !dir.path().join("precious").exists());
+    }
 }

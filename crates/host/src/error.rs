@@ -10,7 +10,7 @@ const DELEGATE: &str = "Delegate=cpu cpuset io memory pids";
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// A file or folder cannot be used.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}{}", path.display(), want_of_room(source))]
     Io {
         /// What was tried.
         what: &'static str,
@@ -85,16 +85,16 @@ pub enum HostError {
         /// What is wrong.
         why: String,
     },
-    /// Another run works on the same server, or has not given it back yet.
+    /// Another run works on the same server, file or setting, or has not given it back yet.
     #[error(
-        "the run {run} {} the server of {}; {}",
+        "the run {run} {} {}; {}",
         if *alive { "works on" } else { "was killed while it worked on" },
-        server.display(),
+        what.display(),
         if *alive { "let it end first".to_owned() } else { format!("`webdyno restore` gives it back (if no journal of it is left, delete {})", place.display()) }
     )]
-    ServerTaken {
-        /// What tells the server from others.
-        server: PathBuf,
+    Taken {
+        /// What tells the server from others, the file, or where the kernel has the setting.
+        what: PathBuf,
         /// The other run.
         run: String,
         /// Whether it goes on.
@@ -102,12 +102,24 @@ pub enum HostError {
         /// The file that says so.
         place: PathBuf,
     },
+    /// A guardian has not given back everything yet.
+    #[error("the guardian of the run {0} is still at it; ask again in a minute")]
+    StillAtIt(String),
     /// A server of the machine's would not begin anew; the sentence says why.
     #[error("{0}")]
     Service(String),
     /// The run's [`Host`](crate::Host) was closed, so that nothing more may be changed.
     #[error("this run has given everything back and may change nothing more")]
     Closed,
+}
+
+/// What to do about an error that is want of room; nothing about others.
+#[must_use]
+pub fn want_of_room(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room there",
+        _ => "",
+    }
 }
 
 impl HostError {

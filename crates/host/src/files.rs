@@ -4,6 +4,7 @@
 //! another file takes its place, by one rename. Giving back is one rename the other way. Who changes the file meanwhile keeps the change.
 
 use crate::HostError;
+use crate::claim::claim;
 use crate::handle::Host;
 use crate::journal::{Head, Undo};
 use crate::undo::marker;
@@ -11,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// A file that a run may put other content in, as the journal knows it.
@@ -56,7 +57,7 @@ enum Now {
 }
 
 impl Borrowed {
-    /// Journals the file and links it. `contents` are all that it will get; `None` only for a file of the run's own name.
+    /// Keeps other runs from the file, journals and links it. `contents` are all that it will get; `None` only for a file of the run's own name.
     pub(crate) fn new(host: &Host, path: &Path, contents: Option<&[Vec<u8>]>) -> Result<Borrowed, HostError> {
         let path = match path.canonicalize() {
             Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
@@ -71,6 +72,10 @@ impl Borrowed {
         };
         if before.as_ref().is_some_and(|before| !before.is_file()) {
             return Err(HostError::io("replace", &path)(io::Error::other("it is no file")));
+        }
+        if contents.is_some() {
+            // Two runs would take each other's content for the file's own.
+            claim(host, &path)?;
         }
         let lent = Lent {
             // No program that reads all of a folder by an ending of names takes one of these two.
@@ -141,7 +146,8 @@ impl Borrowed {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(fresh)?;
         file.write_all(content)?;
         if let Some((user, group)) = self.owner {
-            chown(fresh, Some(user), Some(group))?;
+            // By the file and not by its name, which the folder's owner may have given to another meanwhile.
+            fchown(&file, Some(user), Some(group))?;
         }
         file.set_permissions(fs::Permissions::from_mode(self.mode))?;
         file.sync_all()
@@ -164,8 +170,13 @@ impl Lent {
             return Ok(Now::Before);
         }
         let Some(ours) = &self.ours else { return Ok(Now::Ours) };
-        let content = mark(&fs::read(&self.path)?);
-        Ok(if ours.contains(&content) { Now::Ours } else { Now::Others })
+        let content = fs::read(&self.path)?;
+        if ours.contains(&mark(&content)) {
+            return Ok(Now::Ours);
+        }
+        // Whoever keeps files as they should be writes the same anew.
+        let same = self.kept.as_ref().is_some_and(|kept| fs::read(kept).is_ok_and(|before| before == content));
+        Ok(if same { Now::Before } else { Now::Others })
     }
 }
 
@@ -192,7 +203,7 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
             Some(format!("gave back the file {name}"))
         }
         (Now::Others, Some(kept)) => {
-            let aside = PathBuf::from(format!("{name}.before-webdyno"));
+            let aside = aside(&lent.path);
             fs::rename(kept, &aside).map_err(failed)?;
             let aside = aside.display();
             Some(format!("{name} was changed by somebody else and stays so; what it was before is in {aside}"))
@@ -204,8 +215,18 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
         (Now::Others, None) => Some(format!("{name} was changed by somebody else and stays")),
         (Now::Before | Now::Missing, None) => None,
     };
-    sync_folder(&lent.path).and_then(|()| set_folder_time(lent)).map_err(failed)?;
+    sync_folder(&lent.path).map_err(failed)?;
+    // Only the folder's owner and root may; the file itself is back.
+    let _ = set_folder_time(lent);
     Ok(said)
+}
+
+/// A name beside a file for what it was before, that nothing has yet.
+fn aside(path: &Path) -> PathBuf {
+    let plain = format!("{}.before-webdyno", path.display());
+    let numbered = (2..).map(|n| format!("{plain}-{n}"));
+    let free = |name: &String| Path::new(name).symlink_metadata().is_err();
+    std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain).into()
 }
 
 /// What giving it back would do.
@@ -232,7 +253,14 @@ fn set_folder_time(lent: &Lent) -> io::Result<()> {
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    let Some(folder) = path.parent() else { return Ok(()) };
+    match File::open(folder) {
+        // It may be written to by those who may not list it.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(rustix::fs::sync()),
+        // With all that was in it.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        folder => folder?.sync_all(),
+    }
 }
 
 fn missing_is_fine(done: io::Result<()>) -> io::Result<()> {
@@ -252,7 +280,7 @@ fn bears_the_name(path: &Path, head: &Head) -> Result<(), String> {
 }
 
 /// FNV-1a and the length: not against an adversary, but against having put something else there ourselves.
-fn mark(content: &[u8]) -> Mark {
+pub(crate) fn mark(content: &[u8]) -> Mark {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     (content.iter().fold(0xcbf2_9ce4_8422_2325, step), content.len() as u64)
 }
@@ -359,6 +387,53 @@ mod tests {
             Some(others),
             "ours, and more",
         );
+        let numbered = format!("{others}-2");
+        check(
+            |lent| {
+                link(lent);
+                fs::write(format!("{}.before-webdyno", lent.path.display()), "of an earlier accident").unwrap();
+                put(lent, "ours, and more");
+            },
+            Some(&numbered),
+            "ours, and more",
+        );
+    }
+
+    #[test]
+    fn the_same_written_anew_is_nobodys_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let lent = lent(dir.path(), true, Some(&["ours"]));
+        let kept = lent.kept.clone().unwrap();
+        fs::write(&kept, "before").unwrap();
+        fs::write(&lent.path, "before").unwrap();
+        assert_eq!(give_back(&lent, &head()), Ok(None));
+        assert!(!kept.exists() && fs::read_to_string(&lent.path).unwrap() == "before");
+    }
+
+    #[test]
+    fn a_file_in_a_folder_of_somebody_elses_is_given_back() {
+        if !rustix::process::geteuid().is_root() {
+            return testkit::skip::not_here("no root");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let lent = lent(dir.path(), true, Some(&["ours"]));
+        let kept = lent.kept.clone().unwrap();
+        for (path, text) in [(&kept, "before"), (&lent.path, "ours")] {
+            fs::write(path, text).unwrap();
+            std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).unwrap();
+        }
+        // Everybody may write to it, and only root may list it or set its time.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o733)).unwrap();
+        let given_back = std::thread::scope(|scope| {
+            let as_nobody = || {
+                let nobody = rustix::process::Uid::from_raw(65_534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+                give_back(&lent, &head())
+            };
+            scope.spawn(as_nobody).join().unwrap()
+        });
+        assert_eq!(given_back, Ok(Some(format!("gave back the file {}", lent.path.display()))));
+        assert_eq!(fs::read_to_string(&lent.path).unwrap(), "before");
     }
 
     #[test]

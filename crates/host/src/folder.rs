@@ -35,6 +35,16 @@ pub(crate) fn fresh_name(run: &str) -> String {
     format!("{}{:08x}", marker(run), u32::from_ne_bytes(bytes))
 }
 
+/// Whether an ordinary account may still write where a folder is; yes where nobody can tell.
+#[must_use]
+pub fn has_room(folder: &Path) -> bool {
+    rustix::fs::statvfs(folder).map_or(true, |facts| {
+        // A file system without a size has no end either.
+        let blocks = facts.f_blocks == 0 || facts.f_bavail > 0;
+        blocks && (facts.f_files == 0 || facts.f_favail > 0)
+    })
+}
+
 fn passable(path: &Path) -> bool {
     path.ancestors().all(|part| fs::metadata(part).is_ok_and(|found| found.permissions().mode() & 0o001 != 0))
 }

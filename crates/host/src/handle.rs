@@ -105,17 +105,17 @@ impl Host {
     /// A file of others, to be given other content: one of `contents`, or any when the file bears [`Host::own_name`].
     ///
     /// # Errors
-    /// When it cannot be.
+    /// When it cannot be, or when another run works on it.
     pub fn borrow_file(&self, path: &Path, contents: Option<&[Vec<u8>]>) -> Result<Borrowed, HostError> {
         Borrowed::new(self, path, contents)
     }
 
-    /// A setting of the kernel, by its name with dots, to be given other values.
+    /// A setting of the kernel, by its name with dots, to be given one of `values`.
     ///
     /// # Errors
-    /// When there is no such setting, or this user may not change it.
-    pub fn borrow_sysctl(&self, name: &str) -> Result<BorrowedSysctl, HostError> {
-        BorrowedSysctl::new(self, name)
+    /// When there is no such setting, this user may not change it, another run works on it, or the kernel would forget a second one over it.
+    pub fn borrow_sysctl(&self, name: &str, values: &[String]) -> Result<BorrowedSysctl, HostError> {
+        BorrowedSysctl::new(self, name, values)
     }
 
     /// What part of the name of a file of the run's own must be.
@@ -124,7 +124,7 @@ impl Host {
         self.fresh_name()
     }
 
-    /// Keeps other runs from a server that is told from others by `what`; returns a file that is there until all was given back, and not
+    /// Keeps other runs from what is told from others by `what`, such as a server by its main file; returns a file that is there until all was given back, and not
     /// after this boot.
     ///
     /// # Errors
@@ -138,11 +138,15 @@ impl Host {
     /// # Errors
     /// When it fails.
     pub fn tell(&self, command: &[String]) -> Result<(), HostError> {
-        let again = Undo::Tell { command: command.to_vec() };
-        if !self.is_pending(&again) {
-            self.record(again)?;
+        let again = |unproven| Undo::Tell { command: command.to_vec(), unproven };
+        let tell = || tell(command).map(|_| ()).map_err(HostError::Service);
+        if self.is_pending(&again(false)) {
+            return tell();
         }
-        tell(command).map(|_| ()).map_err(HostError::Service)
+        let first = self.record(again(true))?;
+        tell()?;
+        self.record(again(false))?;
+        self.forget(first)
     }
 
     /// Has a server of the machine's begin anew; it will once more, as thoroughly, when its configuration was given back.

@@ -66,11 +66,17 @@ pub(crate) enum Undo {
         name: String,
         /// What it was.
         value: String,
+        /// What the run may set it to; another value is somebody else's. Empty when it is not known.
+        #[serde(default)]
+        ours: Vec<String>,
     },
     /// After files were given back, run a command that has somebody read them.
     Tell {
         /// Program and arguments.
         command: Vec<String>,
+        /// Whether it has not worked yet: then nothing hangs on it.
+        #[serde(default)]
+        unproven: bool,
     },
     /// After that, have a server of the machine's run with its own configuration.
     Restart {
@@ -178,8 +184,12 @@ impl Journal {
                 continue;
             }
             let mut journal = Journal { path, file, replay: Replay::default() };
-            journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }))?;
-            return Ok(journal);
+            let head = journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }));
+            if head.is_err() {
+                // Nothing stands in it, and nobody will need it.
+                let _ = fs::remove_file(&journal.path);
+            }
+            return head.map(|()| journal);
         }
     }
 

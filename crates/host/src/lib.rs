@@ -7,8 +7,9 @@
 //!
 //! Layout: `journal` is what was changed, `undo` is how it is put back and `preview` says what that would be, `guardian` and `restore` are when;
 //! `launch` starts a server so that it can be ended, `confine`, `swap`, `files` and `sysctl` are the changes themselves, `service` is a server of the machine's own
-//! that reads its configuration again, and `claim` keeps two runs from one of those.
+//! that reads its configuration again, `call` runs the programs that this needs, and `claim` keeps two runs from one server, file or setting.
 
+mod call;
 mod claim;
 mod confine;
 mod error;
@@ -20,6 +21,7 @@ mod handle;
 mod journal;
 mod launch;
 mod mounts;
+mod owner;
 mod pipe;
 mod preview;
 mod process;
@@ -30,14 +32,16 @@ mod sysctl;
 mod undo;
 
 pub use confine::{Group, GroupPaths, Hierarchies, Reach, Scope, Version, hierarchies, reach};
-pub use error::HostError;
+pub use error::{HostError, want_of_room};
 pub use facts::facts;
 pub use files::Borrowed;
+pub use folder::has_room;
 pub use guardian::guardian_main;
 pub use handle::Host;
 pub use launch::{Child, Launch, launcher_main};
+pub use owner::may_change;
 pub use preview::left_behind;
 pub use restore::{restore, state_dir};
-pub use service::{Restart, Service};
+pub use service::{Restart, Service, Style, words_of_nginx};
 pub use swap::{may_make_swap, swap_free, swap_total};
 pub use sysctl::BorrowedSysctl;

@@ -50,7 +50,7 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
             exists(ours(path, head)?).then(|| format!("would delete the folder {}", path.display()))
         }
         Undo::GiveBack(lent) => files::foresee(lent),
-        Undo::Tell { command } => Some(format!("would run `{}`", command.join(" "))),
+        Undo::Tell { command, .. } => Some(format!("would run `{}`", command.join(" "))),
         Undo::Restart { service, .. } => {
             let alive = !rebooted || service.pid().is_some();
             alive.then(|| format!("would have the server of {} run with its own configuration", service.name))
@@ -74,9 +74,7 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         Undo::SwapOff { file } => {
             is_swapped_to(ours(file, head)?).then(|| format!("would take the swap file {} out of use", file.display()))
         }
-        Undo::Sysctl { name, value } => {
-            sysctl::is_changed(name, value).then(|| format!("would give back {name} = {value}"))
-        }
+        Undo::Sysctl { name, value, ours } => sysctl::foresee(name, value, ours),
     })
 }
 

@@ -45,6 +45,11 @@ impl Identity {
     pub(crate) fn of(pid: u32) -> Option<Identity> {
         Stat::of(pid).map(|stat| Identity { pid, start_time: stat.start_time })
     }
+
+    /// Whether it still lives. Nobody but a container's first process may be slow to collect it when it is dead.
+    pub(crate) fn lives(self) -> bool {
+        Stat::of(self.pid).is_some_and(|stat| stat.start_time == self.start_time && stat.is_alive())
+    }
 }
 
 impl Session {

@@ -35,7 +35,7 @@ pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
     let (mut put_back, mut failed) = (vec![], vec![]);
     for path in journals(state_dir)? {
         // One that cannot be read or deleted keeps none of the others from being undone.
-        let mut journal = match take_over(&path) {
+        let mut journal = match take_over(&path, PATIENCE) {
             Ok(Some(journal)) => journal,
             Ok(None) => continue,
             Err(error) => {
@@ -55,12 +55,16 @@ pub fn restore(state_dir: &Path) -> Result<Vec<String>, HostError> {
 
 /// The journal of a dead run. One that somebody holds although its owner is dead is waited for: its guardian is at work, or a process that
 /// the owner was just about to start has not become another program yet, and nobody would come after it.
-fn take_over(path: &Path) -> Result<Option<Journal>, HostError> {
-    let deadline = Instant::now() + PATIENCE;
+fn take_over(path: &Path, patience: Duration) -> Result<Option<Journal>, HostError> {
+    let deadline = Instant::now() + patience;
     loop {
         let journal = Journal::take_over(path, Locked::Leave)?;
-        if journal.is_some() || !path.exists() || Journal::owner_lives(path) || Instant::now() > deadline {
+        if journal.is_some() || !path.exists() || Journal::owner_lives(path) {
             return Ok(journal);
+        }
+        if Instant::now() > deadline {
+            let run = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            return Err(HostError::StillAtIt(run));
         }
         std::thread::sleep(LOOK_AGAIN);
     }
@@ -150,6 +154,8 @@ mod tests {
         fs::write(&path, text.replace(&format!("\"start_time\":{start}"), "\"start_time\":1")).unwrap();
         let held = fs::File::open(&path).unwrap();
         rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        let impatient = take_over(&path, Duration::ZERO).unwrap_err().to_string();
+        assert_eq!(impatient, "the guardian of the run dead is still at it; ask again in a minute");
         let restoring = std::thread::spawn({
             let dir = dir.path().to_owned();
             move || restore(&dir).unwrap()

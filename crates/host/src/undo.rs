@@ -3,11 +3,11 @@
 //! A journal is read by whoever comes after a crash, so it is not trusted with other people's things: files, folders and groups are
 //! removed only when their names begin with `webdyno-<run>-`, and processes are ended only when they are proved to be ours.
 
+use crate::call;
 use crate::claim;
 use crate::confine;
 use crate::files;
 use crate::journal::{Head, Journal, Undo, boot_id};
-use crate::launch::reset_signals;
 use crate::mounts;
 use crate::process::Members;
 use crate::service;
@@ -17,13 +17,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long the run and `restore` wait for each server that takes its time to die.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a command of the plan's may take: a little longer than systemd waits for a service by itself (90 s).
+const TELL: Duration = Duration::from_secs(100);
 
 /// What became of an attempt to undo a whole journal, one sentence each.
 #[derive(Debug, Default)]
@@ -39,7 +40,8 @@ pub(crate) fn marker(run: &str) -> String {
     format!("webdyno-{run}-")
 }
 
-/// Undoes whatever the journal still names. `patience` is for each process or group that takes its time to end.
+/// Undoes whatever the journal still names. `patience` is for each process or group that takes its time to end. As long as a file cannot be
+/// given back, nobody is told to read it, and nobody else may work on the server.
 pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     let mut outcome = Outcome::default();
     for line in &journal.replay().unknown {
@@ -48,13 +50,21 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     }
     // Without a head nothing can have been changed.
     let Some(head) = journal.replay().head.clone() else { return outcome };
+    let mut files_left = false;
     for (id, undo) in in_order(&journal.replay().pending) {
+        // Whoever is to read the files again would read the run's, and the next attempt would not tell them again.
+        if files_left && undo.turn() > 0 {
+            continue;
+        }
         match carry_out(&undo, &head, patience) {
             Ok(sentence) => {
                 outcome.put_back.extend(sentence);
                 outcome.failed.extend(journal.done(id).err().map(|error| error.to_string()));
             }
-            Err(sentence) => outcome.failed.push(sentence),
+            Err(sentence) => {
+                files_left |= matches!(undo, Undo::GiveBack(_));
+                outcome.failed.push(sentence);
+            }
         }
     }
     outcome
@@ -74,7 +84,11 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::RemoveFile { path } => remove_file(ours(path, head)?),
         Undo::RemoveTree { path } => remove_tree(ours(path, head)?),
         Undo::GiveBack(lent) => files::give_back(lent, head),
-        Undo::Tell { command } => tell(command),
+        Undo::Tell { command, unproven } => tell(command).or_else(|why| match unproven {
+            // Most likely nobody has read the change by it either.
+            true => Ok(Some(format!("{why}, as in the run"))),
+            false => Err(why),
+        }),
         Undo::Restart { service, how } => service::give_back(service, *how, rebooted),
         Undo::Unclaim { path } => claim::unclaim(path, head),
         // Everything below went with the boot it was made in.
@@ -90,24 +104,15 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::DisableMemory { parent } => confine::take_back(parent, "memory"),
         Undo::DisableController { parent, controller } => confine::take_back(parent, controller),
         Undo::SwapOff { file } => swap::off(ours(file, head)?),
-        Undo::Sysctl { name, value } => sysctl::give_back(name, value),
+        Undo::Sysctl { name, value, ours } => sysctl::give_back(name, value, ours),
     }
 }
 
 /// Runs a command of the plan's, which has somebody read again what was changed or given back.
 pub(crate) fn tell(command: &[String]) -> Result<Option<String>, String> {
     let [program, args @ ..] = command else { return Ok(None) };
-    let mut call = Command::new(program);
-    call.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    // SAFETY: between fork and exec only calls are made that are safe there: signal and sigprocmask.
-    unsafe {
-        call.pre_exec(|| {
-            reset_signals();
-            Ok(())
-        });
-    }
+    let ended = call::run(call::call(Path::new(program)).args(args), TELL)?;
     let words = command.join(" ");
-    let ended = call.status().map_err(|error| format!("cannot run `{words}`: {error}"))?;
     if ended.success() { Ok(Some(format!("ran `{words}`"))) } else { Err(format!("`{words}` ended with {ended}")) }
 }
 
@@ -231,6 +236,39 @@ mod tests {
         // In its own boot the same entry ends it: a leader is ours even before it has made its session.
         assert!(carry_out(&Undo::KillSession(session), &head(), SOON).unwrap().is_some());
         sleeper.wait().unwrap();
+    }
+
+    #[test]
+    fn nobody_is_told_of_a_file_that_was_not_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let mut journal = Journal::create(dir.path(), "r1").unwrap();
+        // Where the run's file would lie there is a folder, as long as there is.
+        fs::create_dir(at("webdyno-r1-x.conf")).unwrap();
+        let lent = format!(
+            r#"{{"path":"{}","kept":null,"fresh":"{}","ours":null,"folder_changed":[0,0]}}"#,
+            at("webdyno-r1-x.conf"),
+            at(".webdyno-r1-x-new")
+        );
+        journal.record(Undo::GiveBack(serde_json::from_str(&lent).unwrap())).unwrap();
+        journal.record(Undo::Unclaim { path: at("claim").into() }).unwrap();
+        journal.record(Undo::Tell { command: vec!["touch".into(), at("told")], unproven: false }).unwrap();
+        fs::write(at("claim"), "r1\n").unwrap();
+        let there = |name: &str| Path::new(&at(name)).exists();
+        let outcome = undo_all(&mut journal, SOON);
+        assert_eq!((outcome.failed.len(), outcome.put_back), (1, vec![]));
+        assert_eq!((there("told"), there("claim"), journal.replay().pending.len()), (false, true, 3));
+        fs::remove_dir(at("webdyno-r1-x.conf")).unwrap();
+        let outcome = undo_all(&mut journal, SOON);
+        assert_eq!((outcome.failed, there("told"), there("claim")), (vec![], true, false));
+    }
+
+    #[test]
+    fn a_command_that_never_worked_is_no_hindrance() {
+        let tell = |unproven| Undo::Tell { command: vec!["false".into()], unproven };
+        let ended = carry_out(&tell(true), &head(), SOON);
+        assert_eq!(ended, Ok(Some("`false` ended with exit status: 1, as in the run".to_owned())));
+        assert!(carry_out(&tell(false), &head(), SOON).is_err());
     }
 
     #[test]

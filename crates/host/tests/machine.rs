@@ -24,6 +24,8 @@ const PROMISE: Duration = Duration::from_secs(5);
 /// Names the run in the environment of everything that belongs to it.
 const MARK: &str = "WEBDYNO_TEST_RUN";
 const NOBODY: u32 = 65_534;
+/// A setting of the kernel that changes nothing for anybody within seconds.
+const SETTING: &str = "net.ipv4.tcp_keepalive_probes";
 const TESTS: &[testkit::suite::Test] = &[
     ("an_orderly_run_leaves_nothing", an_orderly_run_leaves_nothing),
     ("a_dropped_run_leaves_nothing", a_dropped_run_leaves_nothing),
@@ -33,6 +35,8 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_group_confines", a_group_confines),
     ("a_group_limits_cpu_and_disks", a_group_limits_cpu_and_disks),
     ("two_runs_need_two_names", two_runs_need_two_names),
+    ("two_runs_do_not_work_on_one_thing", two_runs_do_not_work_on_one_thing),
+    ("a_setting_that_somebody_else_sets_is_left", a_setting_that_somebody_else_sets_is_left),
     ("swap_comes_and_goes", swap_comes_and_goes),
     ("killed_at_random_moments", killed_at_random_moments),
     ("killed_while_it_swaps", killed_while_it_swaps),
@@ -506,6 +510,66 @@ fn two_runs_need_two_names() {
     assert_eq!(restore(&stage.state()).unwrap(), [""; 0], "a living run was touched");
     host.close().unwrap();
     stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn two_runs_do_not_work_on_one_thing() {
+    let (first, second) = (Stage::new(), Stage::new());
+    let file = first.dir.path().join("php.ini");
+    fs::write(&file, "the original").unwrap();
+    let (one, other) = (first.open(), second.open());
+    one.borrow_file(&file, Some(&[b"one".to_vec()])).unwrap().put(Some(b"one")).unwrap();
+    let refused = |what: &str, got: Result<(), HostError>| {
+        let expected = format!("the run {} works on {what}; let it end first", first.run);
+        assert_eq!(got.map_err(|error| error.to_string()), Err(expected));
+    };
+    let two = [b"two".to_vec()];
+    refused(file.to_str().unwrap(), other.borrow_file(&file, Some(&two)).map(drop));
+    match one.borrow_sysctl(SETTING, &[]) {
+        Ok(_) => refused(&place(SETTING), other.borrow_sysctl(SETTING, &[]).map(drop)),
+        Err(why) => not_here(&why.to_string()),
+    }
+    one.close().unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "the original");
+    other.borrow_file(&file, Some(&two)).unwrap().put(Some(b"two")).unwrap();
+    other.close().unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "the original");
+}
+
+fn a_setting_that_somebody_else_sets_is_left() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let setting = match host.borrow_sysctl(SETTING, &["7".to_owned()]) {
+        Ok(setting) => setting,
+        Err(why) => return not_here(&why.to_string()),
+    };
+    let value = || fs::read_to_string(place(SETTING)).unwrap().trim().to_owned();
+    let before = value();
+    setting.put(Some("7")).unwrap();
+    fs::write(place(SETTING), "11").unwrap();
+    let why = setting.put(None).unwrap_err().to_string();
+    let restored = host.close();
+    let now = value();
+    fs::write(place(SETTING), &before).unwrap();
+    assert_eq!(
+        why,
+        format!("{SETTING}: somebody else set it to 11 while webdyno worked with it; that is kept, and the run ends")
+    );
+    assert!(restored.is_ok() && now == "11", "{restored:?} {now}");
+    // The kernel keeps one of two.
+    let host = stage.open();
+    let kept = |name: &str| fs::read_to_string(place(name)).is_ok_and(|text| text.trim() != "0");
+    let (set, other) = match kept("vm.dirty_ratio") {
+        true => ("vm.dirty_ratio", "vm.dirty_bytes"),
+        false => ("vm.dirty_bytes", "vm.dirty_ratio"),
+    };
+    let why = host.borrow_sysctl(other, &[]).unwrap_err().to_string();
+    assert_eq!(why, format!("{other}: {set} is set, and the kernel would forget it over this one; set {set} instead"));
+    host.close().unwrap();
+}
+
+/// Where the kernel has a setting.
+fn place(setting: &str) -> String {
+    format!("/proc/sys/{}", setting.replace('.', "/"))
 }
 
 fn swap_comes_and_goes() {

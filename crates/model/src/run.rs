@@ -4,8 +4,9 @@ use crate::Nanos;
 use crate::check::Check;
 use crate::load::LoadResult;
 use crate::plan::Plan;
-use crate::trial::Trial;
+use crate::trial::{Outcome, Stop, Trial};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The machine a run was made on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,5 +94,15 @@ impl Run {
     pub fn measured<'a>(&'a self, cell: &'a str) -> impl Iterator<Item = (&'a Trial, &'a LoadResult)> + 'a {
         let of_cell = self.trials.iter().filter(move |trial| trial.cell == cell);
         of_cell.filter_map(|trial| Some((trial, trial.measured()?)))
+    }
+
+    /// Blocks of which every trial was made; those that were interrupted and left as they were are none.
+    #[must_use]
+    pub fn whole_blocks(&self) -> u32 {
+        let mut trials = BTreeMap::<u32, usize>::new();
+        let interrupted = |trial: &&Trial| matches!(trial.outcome, Outcome::EndedEarly(Stop::Interrupted));
+        let made = self.trials.iter().filter(|trial| !interrupted(trial));
+        made.for_each(|trial| *trials.entry(trial.block).or_default() += 1);
+        trials.values().filter(|count| **count == self.head.plan.cells.len()).count() as u32
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! What is common to all servers lives here: waiting until ready, the log's end, stopping. How one is configured does not.
 
-use crate::apache::{ApacheControl, DerivedControl, InPlaceControl, Scoreboard, Watch};
+use crate::apache::{ApacheControl, DerivedControl, InPlaceControl, Scoreboard};
 use crate::command::CommandControl;
 use crate::embedded::EmbeddedControl;
-use crate::nginx::NginxControl;
+use crate::nginx::{self, NginxControl};
+use crate::own::Watch;
 use crate::php::{self, Master};
 use crate::probe::{Ask, ProbeError, get_while};
 use crate::status::{StatusSource, WebSource};
@@ -102,6 +103,8 @@ pub(crate) enum Hold {
         service: Service,
         /// Its configuration, which nobody else may change meanwhile.
         watch: Arc<Watch>,
+        /// What it answers with 2xx as long as it runs with what webdyno had it read, where that is not in its files.
+        told: Option<(SocketAddr, String)>,
     },
 }
 
@@ -112,11 +115,12 @@ pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
         ServerSpec::Apache(apache) => Some(match &apache.existing {
             None => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
             Some(existing) if existing.in_place => Box::new(InPlaceControl::new(apache, existing, plan)),
-            Some(existing) => {
-                Box::new(DerivedControl { spec: apache.clone(), existing: existing.clone(), plan: plan.to_owned() })
-            }
+            Some(existing) => Box::new(DerivedControl::new(apache, existing, plan)),
         }),
-        ServerSpec::Nginx(nginx) => Some(Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() })),
+        ServerSpec::Nginx(nginx) => Some(match &nginx.existing {
+            None => Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() }),
+            Some(existing) => Box::new(nginx::InPlaceControl::new(nginx, existing, plan)),
+        }),
         ServerSpec::Command(command) => Some(Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() })),
         ServerSpec::Embedded(embedded) => {
             Some(Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }))
@@ -151,7 +155,14 @@ impl Running {
                 child.terminate(GRACE)?;
                 self.beside.drain(..).try_for_each(|child| Ok(child.terminate(GRACE)?))
             }
-            Some(Hold::Service { watch, .. }) => watch.check(),
+            Some(Hold::Service { watch, service, told }) => {
+                watch.check()?;
+                let Some((address, path)) = told else { return Ok(()) };
+                match get_while(address, None, &path, Ask::Once, GRACE, &mut || true) {
+                    Ok(reply) if (200..300).contains(&reply.status) => Ok(()),
+                    _ => Err(ServerError::Reread { main: service.name.clone().into() }),
+                }
+            }
             None => Ok(()),
         }
     }

@@ -99,6 +99,15 @@ pub enum ServerError {
         /// The file.
         file: PathBuf,
     },
+    /// The running server reads its configuration again, or was started again, and not by us.
+    #[error(
+        "somebody had the server of {} read its configuration again while webdyno measured, so it did not run with the plan's: the run ends",
+        main.display()
+    )]
+    Reread {
+        /// Its main file.
+        main: PathBuf,
+    },
     /// The command of a server of the user's own cannot be run.
     #[error("{at}: {why}")]
     Command {
@@ -207,8 +216,10 @@ pub enum ServerError {
         why: String,
     },
     /// Fewer processes run than the settings ask for.
-    #[error("only {running} of {asked} worker processes of Apache came up; its log ends with: {log}")]
+    #[error("only {running} of {asked} worker processes of {server} came up; its log ends with: {log}")]
     Children {
+        /// Which server.
+        server: &'static str,
         /// So many.
         running: u64,
         /// Instead of.
@@ -217,7 +228,7 @@ pub enum ServerError {
         log: String,
     },
     /// A file of the instance cannot be made or read.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}{}", path.display(), host::want_of_room(source))]
     Io {
         /// What was tried.
         what: &'static str,
@@ -242,6 +253,13 @@ impl ServerError {
     /// Whether no further trial can be made, rather than this one only.
     #[must_use]
     pub fn ends_the_run(&self) -> bool {
-        matches!(self, ServerError::Changed { .. } | ServerError::Host(HostError::Changed(_)))
+        match self {
+            // Without a journal nothing may be changed.
+            ServerError::Changed { .. }
+            | ServerError::Reread { .. }
+            | ServerError::Host(HostError::Changed(_) | HostError::Io { .. }) => true,
+            ServerError::Io { source, .. } => !host::want_of_room(source).is_empty(),
+            _ => false,
+        }
     }
 }

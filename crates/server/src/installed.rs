@@ -4,6 +4,7 @@ use crate::ServerError;
 use crate::apache::Install;
 use crate::nginx;
 use crate::program::asking;
+use model::plan::ServerSpec;
 use std::path::PathBuf;
 
 /// A server that was found.
@@ -48,6 +49,25 @@ pub fn own_apache() -> Result<OwnApache, ServerError> {
     crate::apache::own()
 }
 
+/// A configuration of the machine's nginx.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnNginx {
+    /// Its main file.
+    pub main: PathBuf,
+    /// Ports that it listens on.
+    pub ports: Vec<u16>,
+    /// Whether a server runs with it.
+    pub is_running: bool,
+}
+
+/// The machine's nginx as it is configured.
+///
+/// # Errors
+/// When there is none, or when nginx refuses the configuration.
+pub fn own_nginx() -> Result<OwnNginx, ServerError> {
+    nginx::own()
+}
+
 /// The machine's nginx.
 ///
 /// # Errors
@@ -55,4 +75,16 @@ pub fn own_apache() -> Result<OwnApache, ServerError> {
 pub fn installed_nginx() -> Result<Installed, ServerError> {
     let program = nginx::find(None, &std::env::var_os("PATH").unwrap_or_default())?;
     Ok(Installed { version: nginx::version(&program)?, program, mpms: Vec::new() })
+}
+
+/// The main file of the machine's own configuration that a plan is about, canonical; `None` when it is about none.
+///
+/// # Errors
+/// When it is not there.
+pub fn main_file(spec: &ServerSpec) -> Result<Option<PathBuf>, ServerError> {
+    match spec {
+        ServerSpec::Apache(apache) => apache.existing.as_ref().map(crate::apache::main_file).transpose(),
+        ServerSpec::Nginx(nginx) => nginx.existing.as_ref().map(nginx::main_file).transpose(),
+        ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => Ok(None),
+    }
 }

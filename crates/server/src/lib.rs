@@ -14,6 +14,7 @@ mod embedded;
 mod error;
 mod installed;
 mod nginx;
+mod own;
 mod php;
 mod port;
 mod probe;
@@ -22,10 +23,11 @@ mod running;
 mod site;
 mod status;
 
-pub use apache::main_file;
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
-pub use installed::{Installed, OwnApache, installed_apache, installed_nginx, own_apache};
+pub use installed::{
+    Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, main_file, own_apache, own_nginx,
+};
 pub use running::{look, memory_of, pool_ticks, ticks};
 pub use status::StatusSource;

@@ -3,8 +3,8 @@
 use crate::account::Account;
 use crate::{Closed, PlanKey, ServerError};
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = "<!doctype html>\n<title>webdyno</title>\n<p>A small page.\n";
@@ -95,4 +95,10 @@ impl Grounds {
     pub(crate) fn document_root(&self, at: PlanKey, folder: Option<&Path>) -> Result<PathBuf, ServerError> {
         folder.map_or_else(|| small_site(&self.dir), |folder| self.served(at, folder))
     }
+}
+
+/// The machine's configuration may have secrets that others may not read.
+pub(crate) fn write_for_us(file: &Path, text: &str) -> Result<(), ServerError> {
+    let opened = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
+    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(ServerError::io("write", file))
 }

@@ -11,7 +11,7 @@
 
 use crate::criteria::{Better, Criteria};
 use crate::error::{StatsError, finite};
-use crate::quantile::{normal_quantile, t_quantile, t_two_sided};
+use crate::quantile::{normal_below, normal_quantile, t_quantile, t_two_sided};
 use crate::signed_rank::{signed_rank_p, smallest_p};
 use crate::summary::{mean, standard_deviation};
 use serde::Serialize;
@@ -220,7 +220,7 @@ fn judge(sample: &Sample<'_>, different: bool, family: usize, criteria: &Criteri
         (_, true) => Verdict::Equivalent,
         (true, false) if (center > 0.0) == (criteria.better() == Better::Higher) => Verdict::Better,
         (true, false) => Verdict::Worse,
-        (false, false) => Verdict::Inconclusive { more_blocks: more_blocks(center, sd, blocks, alpha, criteria) },
+        (false, false) => Verdict::Inconclusive { more_blocks: more_blocks(center, sd, blocks, family, criteria) },
     };
     if different && equivalent {
         warnings.push(Warning::RealButBelowMargin);
@@ -245,27 +245,43 @@ fn half_width(sd: f64, blocks: usize, tail: f64) -> f64 {
 /// The blocks still missing for a conclusion, from n = 2 (sigma / delta)^2 (z + z')^2 + 2, where 2 sigma^2 is the variance of
 /// the paired difference.
 ///
-/// Which conclusion is within reach depends on the estimate. At or beyond the margin it is a difference of that size: z at
-/// alpha/2, z' at the power, which is 15.7 (sigma/delta)^2 + 2 for 95 % and 80 %. Inside the margin it is equivalence: delta is
-/// the margin, z at alpha, z' at (1 + power) / 2 because both sides must hold, which is 17.1 (sigma/margin)^2 + 2.
-fn more_blocks(center: f64, sd: f64, blocks: usize, alpha: f64, criteria: &Criteria) -> Option<u32> {
-    let margin = criteria.ln_margin();
-    let (delta, z) = if center.abs() >= margin {
-        (center.abs(), needed_deviations(alpha))
-    } else {
-        (margin, normal_quantile(1.0 - alpha) + normal_quantile(f64::midpoint(1.0, POWER)))
-    };
-    if delta <= 0.0 {
-        return None;
-    }
-    let needed = ((sd / delta * z).powi(2) + 2.0).ceil().max(PILOT_BLOCKS);
+/// There are two conclusions, and what takes fewer blocks is said. A difference has the estimate for delta and
+/// [`needed_deviations`]: without an A/A cell that is z at alpha/2 and z' at the power, 15.7 (sigma/delta)^2 + 2 for 95 % and 80 %.
+/// Equivalence has what the estimate leaves of the margin for delta, z at alpha, z' at (1 + power) / 2 because both sides must hold:
+/// 17.1 (sigma/margin)^2 + 2 for an estimate of 0.
+fn more_blocks(center: f64, sd: f64, blocks: usize, family: usize, criteria: &Criteria) -> Option<u32> {
+    let needed = |delta: f64, deviations: f64| (delta > 0.0).then(|| (sd / delta * deviations).powi(2) + 2.0);
+    let both_sides =
+        normal_quantile(1.0 - criteria.alpha() / family as f64) + normal_quantile(f64::midpoint(1.0, POWER));
+    let different = needed(center.abs(), needed_deviations(family, criteria));
+    let equivalent = needed(criteria.ln_margin() - center.abs(), both_sides);
+    let needed = different.into_iter().chain(equivalent).min_by(f64::total_cmp)?.ceil().max(PILOT_BLOCKS);
     // The formula knows the noise; these blocks only estimated it. At least one more when they were not enough.
     Some((needed - blocks as f64).max(1.0) as u32)
 }
 
-/// How many standard deviations of its estimate a difference must be from 0 to be shown with the usual chance.
-pub(crate) fn needed_deviations(alpha: f64) -> f64 {
-    normal_quantile(1.0 - alpha / 2.0) + normal_quantile(POWER)
+/// How many standard deviations of its estimate a difference must be from 0 to be shown with the usual chance, as one of a family.
+///
+/// The estimate X must be beyond z of alpha / m. Beside an A/A cell with the estimate Y it must also be beyond |Y| and z of alpha. Both have
+/// the same standard deviation, and the correlation 1/2 by their common baseline, so given Y the estimate has the mean Y / 2 and the
+/// variance 3/4; the chance is the integral over Y.
+pub(crate) fn needed_deviations(family: usize, criteria: &Criteria) -> f64 {
+    let shown = normal_quantile(1.0 - criteria.alpha() / (2 * family) as f64);
+    if !criteria.has_floor() {
+        return shown + normal_quantile(POWER);
+    }
+    let floor = normal_quantile(1.0 - criteria.alpha() / 2.0);
+    let chance = |at: f64| {
+        let given = |y: f64| normal_below((at - shown.max(y.abs() + floor) + y / 2.0) / 0.75_f64.sqrt());
+        let density = |y: f64| (-y * y / 2.0).exp() / std::f64::consts::TAU.sqrt();
+        (-60..=60).map(|tenth| f64::from(tenth) / 10.0).map(|y| 0.1 * density(y) * given(y)).sum::<f64>()
+    };
+    let (mut low, mut high) = (shown, shown + 4.0);
+    while high - low > 1e-4 {
+        let middle = f64::midpoint(low, high);
+        if chance(middle) < POWER { low = middle } else { high = middle }
+    }
+    high
 }
 
 /// The signed-rank test against the interval, where it has enough blocks to speak.

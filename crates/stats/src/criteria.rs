@@ -18,6 +18,7 @@ pub struct Criteria {
     confidence: f64,
     margin: f64,
     looks: usize,
+    has_floor: bool,
 }
 
 impl Criteria {
@@ -34,7 +35,7 @@ impl Criteria {
         if !(margin.is_finite() && margin >= 0.0) {
             return Err(StatsError::Margin(margin));
         }
-        Ok(Criteria { better, confidence, margin, looks: 1 })
+        Ok(Criteria { better, confidence, margin, looks: 1, has_floor: false })
     }
 
     /// The direction of an improvement.
@@ -51,12 +52,29 @@ impl Criteria {
         Criteria { looks: looks.max(1), ..self }
     }
 
+    /// The same where a difference must also be larger than what an A/A cell allows for ([`crate::against_noise`]): that takes more blocks,
+    /// and what is said of them allows for it.
+    #[must_use]
+    pub fn beside_an_again_cell(self) -> Criteria {
+        Criteria { has_floor: true, ..self }
+    }
+
+    /// Whether differences are held against an A/A cell.
+    #[must_use]
+    pub fn has_floor(&self) -> bool {
+        self.has_floor
+    }
+
     /// The same with another margin.
     ///
     /// # Errors
     /// When it is negative or not finite.
     pub fn with_margin(self, margin: f64) -> Result<Criteria, StatsError> {
-        Ok(Criteria { looks: self.looks, ..Criteria::new(self.better, self.confidence, margin)? })
+        Ok(Criteria {
+            looks: self.looks,
+            has_floor: self.has_floor,
+            ..Criteria::new(self.better, self.confidence, margin)?
+        })
     }
 
     /// The share of wrong intervals that is accepted at one look: 1 minus the confidence, over the looks.

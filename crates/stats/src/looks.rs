@@ -24,20 +24,20 @@ pub fn is_decided(comparisons: &[Comparison]) -> bool {
     comparisons.iter().all(|comparison| !matches!(comparison.verdict, Verdict::Inconclusive { .. }))
 }
 
-/// The smallest difference that so many blocks show with 80 % chance, as a ratio above 1; `sd` is the standard deviation of the
-/// log-ratios within blocks, of a pilot for example. `None` for 2 blocks or fewer, whose intervals follow another formula.
+/// The smallest difference that so many blocks show with 80 % chance, as a ratio above 1, by one of `family` questions; `sd` is the standard
+/// deviation of the log-ratios within blocks, of a pilot for example. `None` for 2 blocks or fewer, whose intervals follow another formula.
 ///
 /// It is the formula of the advised number of blocks, n = (sd / delta)^2 (z + z')^2 + 2, solved for delta.
 #[must_use]
-pub fn resolvable(sd: f64, blocks: usize, criteria: &Criteria) -> Option<f64> {
-    (blocks > 2).then(|| (sd * needed_deviations(criteria.alpha()) / ((blocks - 2) as f64).sqrt()).exp())
+pub fn resolvable(sd: f64, blocks: usize, family: usize, criteria: &Criteria) -> Option<f64> {
+    (blocks > 2).then(|| (sd * needed_deviations(family.max(1), criteria) / ((blocks - 2) as f64).sqrt()).exp())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::comparison::tests::{Noise, criteria};
-    use crate::{Better, Pairs, compare_all};
+    use crate::{Better, Pairs, against_noise, compare, compare_all};
 
     #[test]
     fn looks_follow_one_another() {
@@ -52,12 +52,35 @@ mod tests {
         // A run-to-run sigma of 1.5 % needs 38 blocks for 1 %, 11 for 2 %.
         let sd = 0.015 * 2.0_f64.sqrt();
         let check = |blocks, expected: f64| {
-            let seen = resolvable(sd, blocks, &criteria(Better::Higher, 0.02)).unwrap().ln();
+            let seen = resolvable(sd, blocks, 1, &criteria(Better::Higher, 0.02)).unwrap().ln();
             assert!((seen - expected).abs() < 3e-4, "{blocks}: {seen}");
         };
         check(38, 0.01);
         check(11, 0.02);
-        assert_eq!(resolvable(sd, 2, &criteria(Better::Higher, 0.02)), None);
+        assert_eq!(resolvable(sd, 2, 1, &criteria(Better::Higher, 0.02)), None);
+    }
+
+    /// How often so many blocks show a difference of the size that they are said to show with 80 % chance, held against an A/A cell.
+    fn shown(blocks: usize, criteria: Criteria) -> f64 {
+        const PLANS: usize = 1500;
+        let mut noise = Noise::seeded(20_261_124);
+        let truth = resolvable(0.015 * 2.0_f64.sqrt(), blocks, 1, &criteria).unwrap().ln();
+        let plan = |_| {
+            let mut cell = |truth: f64| (0..blocks).map(|_| truth + 0.015 * noise.normal()).collect::<Vec<f64>>();
+            let (baseline, again, other) = (cell(0.0), cell(0.0), cell(truth));
+            let compare = |other| compare(Pairs { baseline: &baseline, other }, &criteria).unwrap();
+            against_noise(compare(&other), Some(&compare(&again))).verdict == Verdict::Better
+        };
+        (0..PLANS).map(plan).filter(|shown| *shown).count() as f64 / PLANS as f64
+    }
+
+    #[test]
+    fn what_is_promised_beside_an_again_cell_is_shown_as_often() {
+        let criteria = criteria(Better::Higher, 0.001).beside_an_again_cell();
+        for (blocks, criteria) in [(10, criteria), (16, criteria.looked_at(LOOKS.len()))] {
+            let shown = shown(blocks, criteria);
+            assert!((0.76..0.86).contains(&shown), "{blocks} blocks: {shown}");
+        }
     }
 
     /// Of `plans` with `cells` cells beside the baseline, all of one true log-ratio, looked at until decided: blocks used on

@@ -146,11 +146,16 @@ fn range(points: &[Point]) -> (f64, f64) {
     points.iter().fold((f64::INFINITY, 0.0), |(least, most), p| (p.concurrency.min(least), p.concurrency.max(most)))
 }
 
-/// In a closed loop R = N / X, so power is X^2 / N.
+/// In a closed loop R = N / X, so power is X^2 / N. It is largest where its slope is 0, at 3 kappa N^2 + (sigma - kappa) N = 1 - sigma, and
+/// falls to both sides of that.
 fn knee(law: &Usl, least: f64, most: f64) -> f64 {
     let power = |n: f64| law.throughput(n).powi(2) / n;
-    let whole = (least.ceil() as u64..=most as u64).map(|n| n as f64);
-    whole.max_by(|a, b| power(*a).total_cmp(&power(*b))).unwrap_or(least)
+    let (slope, rest) = (law.sigma - law.kappa, 1.0 - law.sigma);
+    let root = (slope * slope + 12.0 * law.kappa * rest).sqrt();
+    // Two ways to write it, of which one does not cancel.
+    let at = if slope > 0.0 { 2.0 * rest / (slope + root) } else { (root - slope) / (6.0 * law.kappa) };
+    let whole = [at.floor(), at.ceil()].map(|n| n.clamp(least.ceil(), most.floor().max(least.ceil())));
+    if power(whole[0]) > power(whole[1]) { whole[0] } else { whole[1] }
 }
 
 /// Least squares on ln X.
@@ -327,6 +332,28 @@ mod tests {
         let once = fit_usl(&blocks(&[1.0, 2.0, 4.0, 8.0, 16.0])[..3], 0.95, 1).unwrap();
         assert_eq!((once.sigma, once.kappa), (None, None));
         assert_eq!(fit_usl(&blocks(&[1.0, 2.0, 4.0]), 0.95, 1), None);
+    }
+
+    #[test]
+    fn the_knee_is_where_power_is_largest() {
+        let check = |law: &Usl, least: u32, most: u32| {
+            let power = |n: f64| law.throughput(n).powi(2) / n;
+            let best = (least..=most).map(f64::from).max_by(|a, b| power(*a).total_cmp(&power(*b))).unwrap();
+            let found = knee(law, f64::from(least), f64::from(most));
+            assert!(found.fract() == 0.0 && (f64::from(least)..=f64::from(most)).contains(&found), "{law:?}: {found}");
+            assert!((power(found) / power(best) - 1.0).abs() < 1e-12, "{law:?}: {found}, not {best}");
+        };
+        for sigma in [1e-9, 0.01, 0.2, 0.5, 0.95] {
+            for kappa in [NO_KAPPA, 1e-7, 1e-4, 1e-3, 0.05, 2.0] {
+                let law = Usl { lambda: 100.0, sigma, kappa };
+                check(&law, 1, 500);
+                check(&law, 7, 9);
+                check(&law, 3, 3);
+            }
+        }
+        // A setting such as a buffer's size has more whole numbers than can be tried.
+        let law = Usl { lambda: 100.0, sigma: 0.0, kappa: 1e-18 };
+        assert!((knee(&law, 65536.0, 7e10) / (1.0 / 3e-18_f64).sqrt() - 1.0).abs() < 1e-6);
     }
 
     /// How often the intervals of six blocks hold the truth of which they are 95 %: sigma, kappa, the peak.

@@ -1,11 +1,15 @@
 //! Two runs compared: the cells that both have, widened by what machines drift from one run to the next, and what else differs.
 
+mod differs;
+
+pub use differs::{Difference, Differs};
+
 use crate::{Metric, cell_residual};
-use model::plan::{Cell, Confinement, LoadSpec, Pace, Role};
+use differs::differences;
+use model::plan::{Cell, Role};
 use model::run::{Run, RunHead};
 use stats::{Comparison, Criteria, Drift, StatsError, compare_apart};
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 
 /// One side of the comparison: a run, or several of one plan taken together. Never empty.
 #[derive(Debug, Clone, Copy)]
@@ -48,50 +52,6 @@ pub struct Apart {
     pub comparison: Comparison,
 }
 
-/// Something that is not the same on both sides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// What.
-    pub what: Differs,
-    /// How it is on the first side.
-    pub first: String,
-    /// How it is on the second.
-    pub second: String,
-}
-
-/// What can differ between runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Differs {
-    /// The machine: its CPUs or memory.
-    Machine,
-    /// What a cell's load sends.
-    Load(String),
-    /// The host's name.
-    Host,
-    /// The kernel.
-    Kernel,
-    /// webdyno itself.
-    Version,
-    /// The server's own version.
-    Server,
-    /// Which CPUs who had.
-    Placement,
-    /// The limits the server lived in.
-    Confinement,
-    /// How long trials were warmed up.
-    Warmup,
-    /// What a cell's variant sets.
-    Settings(String),
-}
-
-impl Differs {
-    /// Whether it makes them measurements of different things, which no interval can say anything about.
-    #[must_use]
-    pub fn forbids(&self) -> bool {
-        matches!(self, Differs::Machine | Differs::Load(_))
-    }
-}
-
 /// Compares two sides.
 ///
 /// # Errors
@@ -116,6 +76,7 @@ pub fn between(first: Side<'_>, second: Side<'_>) -> Result<Between, StatsError>
             if of_a.len() < first.measured(a) || of_b.len() < second.measured(b) {
                 // Trials without a number would be left out of their mean.
                 comparison.verdict = stats::Verdict::Inconclusive { more_blocks: None };
+                comparison.material = false;
             }
             let (means, trials) = ((mean_a.mean.exp(), mean_b.mean.exp()), (of_a.len(), of_b.len()));
             metrics.push(Apart { metric, means, trials, comparison });
@@ -157,7 +118,8 @@ impl Side<'_> {
 /// The random walk per trial that the blocks of a side show; 0 when they show none, or there are fewer than four.
 ///
 /// The means of blocks of k trials that lie L blocks apart differ by the variance L k w^2, and by noise that is the same for every L.
-/// So the walk is what the mean square of far steps has over that of near ones; blocks that are merely noisy do not walk.
+/// So the walk is what the mean square of far steps has over that of near ones. On average blocks that are merely noisy do not walk; few of
+/// them may seem to, which makes the intervals wider than they need be.
 fn own_walk(side: Side<'_>, metric: Metric) -> f64 {
     let of_run = |run: &Run| {
         let (_, means) = cell_residual(run, metric)?;
@@ -186,86 +148,4 @@ fn pairs<'a>(first: &'a RunHead, second: &'a RunHead) -> (Vec<(&'a Cell, &'a Cel
     let alone = a.iter().filter(|cell| partner(cell, &b).is_none());
     let alone = alone.chain(b.iter().filter(|cell| partner(cell, &a).is_none())).map(|cell| cell.name.clone());
     (pairs, alone.collect())
-}
-
-fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &Cell)]) -> Vec<Difference> {
-    let (a, b) = (first.head(), second.head());
-    let mut differences = Vec::new();
-    let mut compare = |what: Differs, first: String, second: String| {
-        if first != second {
-            differences.push(Difference { what, first, second });
-        }
-    };
-    let machine =
-        |head: &RunHead| format!("{} × {}, {} MiB", head.host.cpus, head.host.cpu_model, head.host.memory >> 20);
-    compare(Differs::Machine, machine(a), machine(b));
-    for (one, other) in pairs {
-        let (one_load, other_load) = (a.plan.load(one), b.plan.load(other));
-        if asked(one_load) != asked(other_load) {
-            let (mut first, mut second) = (sent(one_load), sent(other_load));
-            if first == second {
-                // What these words leave out.
-                (first, second) = (
-                    format!("{first} [{}]", print(&asked(one_load))),
-                    format!("{second} [{}]", print(&asked(other_load))),
-                );
-            }
-            compare(Differs::Load(one.name.clone()), first, second);
-        }
-    }
-    compare(Differs::Host, a.host.name.clone(), b.host.name.clone());
-    compare(Differs::Kernel, a.host.kernel.clone(), b.host.kernel.clone());
-    compare(Differs::Version, a.version.clone(), b.version.clone());
-    compare(Differs::Server, first.software(), second.software());
-    let placement = |head: &RunHead| format!("{:?} {:?}", head.server_cpus, head.load_cpus);
-    compare(Differs::Placement, placement(a), placement(b));
-    let confinement = |head: &RunHead| head.plan.confine.as_ref().map_or("–".to_owned(), limits);
-    compare(Differs::Confinement, confinement(a), confinement(b));
-    compare(Differs::Warmup, format!("{:?}", a.plan.warmup), format!("{:?}", b.plan.warmup));
-    for (one, other) in pairs {
-        let settings = |head: &RunHead, cell: &Cell| {
-            let variant = head.plan.variant(cell);
-            let lines = variant.directives.iter().map(|line| line.text.trim().to_owned());
-            let files = variant.changes.files.iter();
-            let files = files.map(|file| format!("{} [{}]", file.path.display(), print(&file.edit)));
-            let sysctl = variant.changes.sysctl.iter().map(|(name, to)| format!("{name} = {}", to.value));
-            lines.chain(files).chain(sysctl).collect::<Vec<_>>().join("; ")
-        };
-        compare(Differs::Settings(one.name.clone()), settings(a, one), settings(b, other));
-    }
-    differences
-}
-
-/// A load without what it is called, how long it lasts and what it is held to: the question that it asks.
-fn asked(load: &LoadSpec) -> LoadSpec {
-    LoadSpec { name: String::new(), requests: None, duration_ns: None, expect: vec![], threads: None, ..load.clone() }
-}
-
-/// A load in a few words.
-fn sent(load: &LoadSpec) -> String {
-    let request = &load.mix[0];
-    let more = if load.mix.len() > 1 { format!(" + {}", load.mix.len() - 1) } else { String::new() };
-    let kept = if load.keep_alive { "kept" } else { "new" };
-    let pace = match load.pace {
-        Pace::WhenFree => "closed loop",
-        Pace::Timetable(_) => "timetable",
-        Pace::Logged => "log",
-    };
-    let tls = if load.tls.is_some() { ", TLS" } else { "" };
-    let (method, path, connections) = (&request.method, &request.path, load.connections);
-    format!("{method} {path}{more}, {connections} connections ({kept}), {pace}{tls}")
-}
-
-/// A fingerprint of what is too long to be shown.
-fn print(value: &impl Debug) -> String {
-    let print = format!("{value:?}").bytes().fold(0_u32, |print, byte| print.rotate_left(5) ^ u32::from(byte));
-    format!("{print:08x}")
-}
-/// Limits in one line, in the order of memory, swap, CPUs and disks.
-fn limits(confine: &Confinement) -> String {
-    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
-    let memory = confine.memory.map_or("–".to_owned(), mib);
-    let cpus = confine.cpus().map(|cpus| format!("{cpus} CPU"));
-    let io = (!confine.io.is_empty()).then(|| format!("{:?}", confine.io));
-    [Some(memory), Some(mib(confine.swap)), cpus, io].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -18,10 +18,10 @@ pub use sweep::{Curve, CurvePoint, LeftOut, curve};
 
 use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
-use question::Paired;
+use question::{Paired, Question};
 use spread::cell_residual;
-use stats::{Comparison, Criteria, LOOKS, StatsError, Verdict, against_noise_of};
-use std::collections::BTreeMap;
+use stats::{Comparison, Criteria, LOOKS, StatsError, Verdict, Warning, against_noise_of};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known by one metric: the answers to the plan's questions, and the noise.
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub struct Verdicts {
     /// The A/A cell against the baseline.
     again: Option<Compared>,
     refused: Vec<(String, StatsError)>,
+    /// Questions that no further block can answer: a block of theirs lacks a number, which forbids a verdict for good.
+    closed: BTreeSet<String>,
     by_contrasts: bool,
 }
 
@@ -50,7 +52,13 @@ impl Verdicts {
     pub fn of(run: &Run, metric: Metric) -> Verdicts {
         let plan = &run.head.plan;
         let by_contrasts = !plan.contrasts.is_empty();
-        let mut verdicts = Verdicts { asked: BTreeMap::new(), again: None, refused: Vec::new(), by_contrasts };
+        let mut verdicts = Verdicts {
+            asked: BTreeMap::new(),
+            again: None,
+            refused: Vec::new(),
+            closed: BTreeSet::new(),
+            by_contrasts,
+        };
         let criteria = match criteria(plan, metric) {
             Ok(criteria) => criteria,
             Err(error) => {
@@ -59,11 +67,15 @@ impl Verdicts {
                 return verdicts;
             }
         };
-        if let Some(again) = question::again(plan).and_then(|question| question.paired(run, metric)) {
+        let again = question::again(plan).and_then(|question| question.paired(run, metric));
+        if let Some(again) = again.filter(Paired::can_be_compared) {
             verdicts.again = verdicts.judged(&[again], &criteria).pop().map(|(_, compared)| compared);
         }
-        let family: Vec<Paired<'_>> =
-            question::asked(plan).into_iter().filter_map(|it| it.paired(run, metric)).collect();
+        let measured: Vec<Paired<'_>> =
+            question::asked(plan).into_iter().filter_map(|question| question.paired(run, metric)).collect();
+        let closed = measured.iter().filter(|paired| paired.lacks_numbers());
+        verdicts.closed = closed.map(|paired| paired.question.name.to_owned()).collect();
+        let family: Vec<Paired<'_>> = measured.into_iter().filter(Paired::can_be_compared).collect();
         for (name, compared) in verdicts.judged(&family, &criteria) {
             verdicts.asked.insert(name, compared);
         }
@@ -96,24 +108,38 @@ impl Verdicts {
     /// Whether every question of the plan has an answer. The A/A cell asks none.
     #[must_use]
     pub fn is_decided(&self, plan: &Plan) -> bool {
-        let verdict = |question: &question::Question<'_>| self.asked.get(question.name).map(|it| it.comparison.verdict);
-        let is_decided =
-            |verdict: Option<Verdict>| verdict.is_some_and(|it| !matches!(it, Verdict::Inconclusive { .. }));
-        question::asked(plan).iter().map(verdict).all(is_decided)
+        question::asked(plan).iter().all(|question| self.has_answer(question))
     }
 
-    /// The smallest difference that so many blocks will show with 80 % chance, as a ratio above 1, by the noise seen so far. `None`
-    /// before there is any.
+    /// Whether no further block can change anything: every question has an answer, or can have none any more.
+    #[must_use]
+    pub fn is_settled(&self, plan: &Plan) -> bool {
+        let closed = |question: &Question<'_>| self.closed.contains(question.name);
+        question::asked(plan).iter().all(|question| self.has_answer(question) || closed(question))
+    }
+
+    fn has_answer(&self, question: &Question<'_>) -> bool {
+        let verdict = self.asked.get(question.name).map(|it| it.comparison.verdict);
+        verdict.is_some_and(|it| !matches!(it, Verdict::Inconclusive { .. }))
+    }
+
+    /// The smallest difference that so many blocks will show with 80 % chance, as a ratio above 1, by the noise seen so far; of questions that
+    /// have not the same share of the noise, by the noisiest. `None` before there is any.
     #[must_use]
     pub fn resolvable(run: &Run, metric: Metric, blocks: usize) -> Option<f64> {
         let plan = &run.head.plan;
         let criteria = criteria(plan, metric).ok()?;
-        let again = question::again(plan).filter(|_| plan.contrasts.is_empty());
-        let questions = again.into_iter().chain(question::asked(plan));
-        let variances: Vec<f64> = questions.filter_map(|question| question.paired(run, metric)?.variance()).collect();
+        let asked = question::asked(plan);
+        let reach = asked.iter().map(Question::reach).fold(0.0, f64::max);
+        let members = asked.len();
+        let of_two_cells = |question: Question<'_>| {
+            let reach = question.reach();
+            Some(question.paired(run, metric)?.variance()? / reach.powi(2))
+        };
+        let variances: Vec<f64> = question::again(plan).into_iter().chain(asked).filter_map(of_two_cells).collect();
         // The variances are alike unless a cell is near a cliff, which the mean of all then says.
-        let pooled = stats::summarize(&variances).ok()?.mean.sqrt();
-        stats::resolvable(pooled, blocks, &criteria)
+        let pooled = reach * stats::summarize(&variances).ok()?.mean.sqrt();
+        stats::resolvable(pooled, blocks, members, &criteria)
     }
 
     fn judged(&mut self, family: &[Paired<'_>], criteria: &Criteria) -> Vec<(String, Compared)> {
@@ -133,6 +159,8 @@ impl Verdicts {
                         comparison.verdict = Verdict::Inconclusive { more_blocks: None };
                         comparison.material = false;
                     }
+                    let criteria = paired.question.criteria(criteria).unwrap_or(*criteria);
+                    hold_against_grain(&mut comparison, paired.grain(), criteria.ln_margin());
                     judged.push((name, Compared { comparison, unanswered }));
                 }
             }
@@ -153,9 +181,21 @@ impl Verdicts {
     }
 }
 
+/// Blocks that all say the same show no noise, and what their numbers differ by may lie behind their last digit: `grain`, on the scale of
+/// logarithms.
+fn hold_against_grain(comparison: &mut Comparison, grain: f64, margin: f64) {
+    let distance = comparison.ratio.ln().abs();
+    let is_sure = if comparison.verdict == Verdict::Equivalent { distance + grain < margin } else { distance > grain };
+    if comparison.warnings.contains(&Warning::ZeroVariance) && !is_sure {
+        comparison.verdict = Verdict::Inconclusive { more_blocks: None };
+        comparison.material = false;
+    }
+}
+
 /// By what a plan's comparisons are judged.
 fn criteria(plan: &Plan, metric: Metric) -> Result<Criteria, StatsError> {
     let criteria = Criteria::new(metric.better(), plan.confidence, plan.margin)?;
+    let criteria = if question::again(plan).is_some() { criteria.beside_an_again_cell() } else { criteria };
     Ok(if plan.until_decided { criteria.looked_at(LOOKS.len()) } else { criteria })
 }
 

@@ -47,6 +47,15 @@ impl Metric {
         }
     }
 
+    /// How far a number may be from the true one by the way it is kept, as a share: latencies are in whole microseconds of three digits
+    /// at least.
+    pub(crate) fn grain(self, number: f64) -> f64 {
+        match self {
+            Metric::Median | Metric::P99 => (1.0 / number).max(0.001),
+            Metric::Goodput | Metric::CpuPerAnswer | Metric::MemoryPeak => 0.0,
+        }
+    }
+
     /// The number of a trial; `None` where there is none, or where it is known only to be more than something.
     #[must_use]
     pub fn of(self, trial: &Trial, load: &LoadResult) -> Option<f64> {

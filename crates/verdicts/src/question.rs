@@ -58,8 +58,7 @@ impl<'a> Question<'a> {
         plan.with_margin(self.margin)
     }
 
-    /// The numbers of the blocks in which all its cells were measured; `None` when there is no such block, or when those that the others
-    /// are compared with never gave a number together: then there is nothing to compare with.
+    /// The numbers of the blocks in which all its cells were measured; `None` when there is no such block.
     pub(crate) fn paired(self, run: &Run, metric: Metric) -> Option<Paired<'a>> {
         let numbers = |cell: &str| -> BTreeMap<u32, Option<f64>> {
             run.measured(cell).map(|(trial, load)| (trial.block, metric.of(trial, load))).collect()
@@ -69,12 +68,12 @@ impl<'a> Question<'a> {
         let in_block = |block: &u32| {
             let mut sides = Sides::default();
             for (numbers, weight) in &cells {
-                sides.add(*numbers.get(block)?, *weight);
+                sides.add(*numbers.get(block)?, *weight, metric);
             }
             Some(sides)
         };
         let blocks: Vec<Sides> = first.keys().filter_map(in_block).collect();
-        blocks.iter().any(|sides| sides.against.is_some()).then_some(Paired { question: self, blocks })
+        (!blocks.is_empty()).then_some(Paired { question: self, metric, blocks })
     }
 }
 
@@ -83,17 +82,20 @@ impl<'a> Question<'a> {
 struct Sides {
     against: Option<f64>,
     of: Option<f64>,
+    /// How far the last digits of all cells together leave their difference open.
+    grain: f64,
 }
 
 impl Default for Sides {
     fn default() -> Sides {
-        Sides { against: Some(0.0), of: Some(0.0) }
+        Sides { against: Some(0.0), of: Some(0.0), grain: 0.0 }
     }
 }
 
 impl Sides {
     /// A total failure has no logarithm; what its block means is for the judgement.
-    fn add(&mut self, number: Option<f64>, weight: f64) {
+    fn add(&mut self, number: Option<f64>, weight: f64, metric: Metric) {
+        self.grain += number.map_or(0.0, |number| weight.abs() * metric.grain(number));
         let side = if weight > 0.0 { &mut self.of } else { &mut self.against };
         *side = side.zip(number.filter(|number| *number > 0.0)).map(|(sum, number)| sum + weight.abs() * number.ln());
     }
@@ -102,6 +104,7 @@ impl Sides {
 /// A question with the numbers of its blocks.
 pub(crate) struct Paired<'a> {
     pub(crate) question: Question<'a>,
+    metric: Metric,
     blocks: Vec<Sides>,
 }
 
@@ -111,9 +114,25 @@ impl Paired<'_> {
         self.blocks.len()
     }
 
-    /// What is compared with always gave numbers, and the other side never did.
+    /// Whether those that the others are compared with gave a number together in any block; else there is nothing to compare with.
+    pub(crate) fn can_be_compared(&self) -> bool {
+        self.blocks.iter().any(|sides| sides.against.is_some())
+    }
+
+    /// Whether there is a block without a number.
+    pub(crate) fn lacks_numbers(&self) -> bool {
+        self.blocks.iter().any(|sides| sides.against.is_none() || sides.of.is_none())
+    }
+
+    /// How far the last digits of its numbers leave the ratio open, on the scale of logarithms; of the block in which that is most.
+    pub(crate) fn grain(&self) -> f64 {
+        self.blocks.iter().map(|sides| sides.grain).fold(0.0, f64::max)
+    }
+
+    /// What is compared with always gave good answers, and the other side never did. Of numbers other than throughput none at all only
+    /// says that it is not known.
     pub(crate) fn is_silent(&self) -> bool {
-        self.blocks.iter().all(|sides| sides.against.is_some() && sides.of.is_none())
+        self.metric == Metric::Goodput && self.blocks.iter().all(|sides| sides.against.is_some() && sides.of.is_none())
     }
 
     /// The logarithms of both sides, in the blocks that have both.

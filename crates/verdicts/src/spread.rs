@@ -3,7 +3,8 @@
 //! The variance of ln throughput from trial to trial of a cell, what the blocks share taken out, is that of the two-way table of cells and
 //! blocks (without interaction). Within a window of T seconds whose throughputs have the relative variance v, seconds make v / T of it.
 //! Of that, requests alone make cv^2 / N: in a closed loop each connection is a renewal process, and the relative variance of N renewals
-//! is that of the time between two, cv^2, over N (Cox, *Renewal Theory*, 1962). What neither makes is left to starting anew. Seconds
+//! is that of the time between two, cv^2, over N (Cox, *Renewal Theory*, 1962). Where connections wait for each other they are not
+//! independent and make less; never more than the seconds that contain them. What neither makes is left to starting anew. Seconds
 //! are taken as independent; slow waves within windows are therefore counted there, too.
 
 use crate::Metric;
@@ -27,7 +28,7 @@ pub struct Spread {
     pub restart: f64,
     /// The share of the seconds within a window; `None` when windows are too short to tell.
     pub window: Option<f64>,
-    /// The share of single requests.
+    /// The share of single requests; with [`Spread::window`] not known, the most that it can be.
     pub request: f64,
 }
 
@@ -43,7 +44,9 @@ pub fn spread(run: &Run) -> Option<Spread> {
     let mean = |values: Vec<f64>| stats::summarize(&values).ok().map(|summary| summary.mean);
     let request = mean(loads.iter().filter_map(|load| of_requests(load)).collect())?;
     let window = mean(loads.iter().filter_map(|load| of_seconds(load)).collect());
-    let seconds = window.map(|window| (window - request).max(0.0));
+    // Connections that wait for each other are no independent renewals; what requests make is in the seconds in any case.
+    let request = window.map_or(request, |window| request.min(window));
+    let seconds = window.map(|window| window - request);
     let restart = (total - request - seconds.unwrap_or(0.0)).max(0.0);
     let sum = restart + seconds.unwrap_or(0.0) + request;
     (sum > 0.0).then(|| Spread {

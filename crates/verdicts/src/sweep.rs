@@ -1,11 +1,11 @@
 //! A sweep over a number: throughput against it, the law that fits it, and a cliff that none does.
 
-use crate::Metric;
+use crate::{Metric, criteria};
 use model::plan::SweepPoint;
 use model::reading::{Column, Reading};
 use model::run::Run;
 use model::trial::Trial;
-use stats::{Better, CLIFF, Criteria, Fit, Interval, Pairs, Point, compare, fit_usl, sure_cliff};
+use stats::{CLIFF, Criteria, Fit, Interval, Pairs, Point, compare, fit_usl, sure_cliff};
 use std::collections::BTreeMap;
 
 /// Failures beyond this share of the requests make a throughput no point of a curve.
@@ -58,28 +58,31 @@ pub enum LeftOut {
 #[must_use]
 pub fn curve(run: &Run) -> Option<Curve> {
     let sweep = run.head.plan.sweep.as_ref()?;
-    let mut points: Vec<CurvePoint> = sweep.points.iter().map(|point| measured(run, point)).collect();
+    let criteria = criteria(&run.head.plan, Metric::Goodput).ok()?;
+    let confidence = 1.0 - criteria.alpha();
+    let mut points: Vec<CurvePoint> = sweep.points.iter().map(|point| measured(run, point, confidence)).collect();
     let known = |point: &CurvePoint| {
         Some(Point { concurrency: point.value as f64, throughput: point.throughput.filter(|it| *it > 0.0)? })
     };
     let seen: Vec<Point> = points.iter().filter_map(known).collect();
-    let found = sure_cliff(&seen, |before, behind| falls_surely(run, &points, before, behind));
+    let found = sure_cliff(&seen, |before, behind| falls_surely(run, &points, &criteria, before, behind));
     if let Some((_, behind)) = found {
         let is_behind = |point: &&mut CurvePoint| point.left_out.is_none() && point.value as f64 >= behind.concurrency;
         points.iter_mut().filter(is_behind).for_each(|point| point.left_out = Some(LeftOut::BehindCliff));
     }
     let kept: Vec<&CurvePoint> = points.iter().filter(|point| point.left_out.is_none()).collect();
     let blocks = blocks(run, &kept);
-    let fit = fit_usl(&blocks, run.head.plan.confidence, run.head.seed);
+    let fit = fit_usl(&blocks, confidence, run.head.seed);
     let cliff = found.map(|(before, behind)| {
         (before.concurrency as u64, behind.concurrency as u64, behind.throughput / before.throughput)
     });
+    let cliff = cliff.or_else(|| falls_to_nothing(run, &points));
     Some(Curve { fit, cliff, blocks: blocks.len(), points })
 }
 
 /// Whether the blocks agree on the fall: the whole interval of the ratio lies below what a cliff leaves. A single block has no interval, and
 /// is believed.
-fn falls_surely(run: &Run, points: &[CurvePoint], before: &Point, behind: &Point) -> bool {
+fn falls_surely(run: &Run, points: &[CurvePoint], criteria: &Criteria, before: &Point, behind: &Point) -> bool {
     let numbers = |at: &Point| -> BTreeMap<u32, f64> {
         let cell = points.iter().find(|point| point.value as f64 == at.concurrency).map(|point| point.cell.as_str());
         let measured = cell.into_iter().flat_map(|cell| run.measured(cell));
@@ -88,13 +91,19 @@ fn falls_surely(run: &Run, points: &[CurvePoint], before: &Point, behind: &Point
     let (before, behind) = (numbers(before), numbers(behind));
     let both = before.iter().filter_map(|(block, number)| Some((*number, *behind.get(block)?)));
     let (baseline, other): (Vec<f64>, Vec<f64>) = both.unzip();
-    let plan = &run.head.plan;
-    let Ok(criteria) = Criteria::new(Better::Higher, plan.confidence, plan.margin) else { return false };
-    let compared = compare(Pairs { baseline: &baseline, other: &other }, &criteria);
+    let compared = compare(Pairs { baseline: &baseline, other: &other }, criteria);
     compared.is_ok_and(|it| it.interval.is_none_or(|interval| interval.high < 1.0 - CLIFF))
 }
 
-fn measured(run: &Run, point: &SweepPoint) -> CurvePoint {
+/// The last value with good answers and the one behind it, from which on there was none in any trial: the steepest fall, though nothing has a
+/// logarithm.
+fn falls_to_nothing(run: &Run, points: &[CurvePoint]) -> Option<(u64, u64, f64)> {
+    let last = points.iter().rposition(|point| point.throughput.is_some())?;
+    let behind = points.get(last + 1).filter(|point| run.measured(&point.cell).next().is_some())?;
+    Some((points[last].value, behind.value, 0.0))
+}
+
+fn measured(run: &Run, point: &SweepPoint, confidence: f64) -> CurvePoint {
     let trials: Vec<_> = run.measured(&point.cell).collect();
     let logarithms = |metric: Metric| -> Vec<f64> {
         trials.iter().filter_map(|(trial, load)| metric.of(trial, load)).map(f64::ln).collect()
@@ -115,7 +124,7 @@ fn measured(run: &Run, point: &SweepPoint) -> CurvePoint {
         value: point.value,
         cell: point.cell.clone(),
         throughput: mean(&goodputs),
-        interval: interval(&goodputs, run.head.plan.confidence),
+        interval: interval(&goodputs, confidence),
         median_us: mean(&logarithms(Metric::Median)),
         left_out,
     }

@@ -11,6 +11,9 @@ use model::run::{Anchor, HostFacts, RunEnd, RunHead};
 use model::trial::{EffectiveSettings, Outcome, Trial};
 use std::path::Path;
 
+mod between;
+mod sweep;
+
 const PLAN: &str = "baseline = \"a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n[variant.c]\n\
                     [load.l]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n";
 
@@ -81,7 +84,11 @@ fn check(run: &Run, expected: &Expect) {
     };
     let lines: String = run.head.plan.cells.iter().filter_map(line).collect();
     let refused: String = verdicts.refused().iter().map(|(cell, why)| format!("{cell}: {why}\n")).collect();
-    let decided = if verdicts.is_decided(&run.head.plan) { "decided" } else { "not decided" };
+    let decided = match (verdicts.is_decided(&run.head.plan), verdicts.is_settled(&run.head.plan)) {
+        (true, _) => "decided",
+        (false, true) => "settled",
+        (false, false) => "not decided",
+    };
     expected.assert_eq(&format!("{lines}{refused}{decided}\n"));
 }
 
@@ -117,14 +124,29 @@ fn blocks_without_an_answer_forbid_a_verdict() {
         &expect![[r#"
             b: 1.100 (1.099 to 1.101) Inconclusive { more_blocks: None }, 1 unanswered
             c: 0.000 (-) Worse, material, 6 unanswered
-            not decided
+            settled
         "#]],
     );
     check(
         &run("aa = false", &[("a", &[0; 6]), ("b", &MORE)]),
         &expect![[r#"
-        not decided
-    "#]],
+            not decided
+        "#]],
+    );
+    // More blocks than these would not help; nor where there is nothing to compare with.
+    check(
+        &run("aa = false", &[("a", &[0; 6]), ("b", &MORE), ("c", &SAME)]),
+        &expect![[r#"
+            settled
+        "#]],
+    );
+    check(
+        &run("aa = false", &[("a", &BASE), ("b", &[1030, 980, 1020, 1003, 969, 1019]), ("c", &[0; 6])]),
+        &expect![[r#"
+            b: 1.003 (0.975 to 1.032) Inconclusive { more_blocks: Some(19) }, 0 unanswered
+            c: 0.000 (-) Worse, material, 6 unanswered
+            not decided
+        "#]],
     );
 }
 
@@ -133,8 +155,25 @@ fn what_the_rest_can_show() {
     let noisy = run("aa = false", &[("a", &BASE), ("b", &[1030, 980, 1020, 1003, 969, 1019])]);
     let at =
         |blocks| Verdicts::resolvable(&noisy, Metric::Goodput, blocks).map(|ratio| (1000.0 * ratio).round() / 1000.0);
-    assert_eq!([at(2), at(6), at(24)], [None, Some(1.039), Some(1.016)]);
+    assert_eq!([at(2), at(6), at(24)], [None, Some(1.043), Some(1.018)]);
     assert_eq!(Verdicts::resolvable(&run("", &[("a", &[1000]), ("b", &[900])]), Metric::Goodput, 24), None);
+}
+
+/// What two factors do together has twice the noise of what each does, and three questions are a family.
+#[test]
+fn what_the_rest_can_show_of_unlike_questions() {
+    let factors = "[factors.x]\no = \"\"\np = \"Workers 2\"\n[factors.y]\nq = \"\"\nr = \"Workers 3\"\n";
+    let load = "[server]\nkind = \"embedded\"\n[load.l]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n";
+    let mut run = run("aa = false", &[]);
+    run.head.plan = parse(&format!("aa = false\n{factors}{load}"), Path::new("t.toml"), &Options::default()).unwrap().0;
+    for (at, cell) in run.head.plan.cells.clone().iter().enumerate() {
+        let good = |block| (10_000.0 * (1.0 + 0.02 * noise("z", block, 7 * at as u64))).round() as u64;
+        run.trials.extend((0..60).map(|block| trial(&cell.name, block, good(block))));
+    }
+    let found = Verdicts::resolvable(&run, Metric::Goodput, 24).unwrap().ln();
+    // An interaction has the standard deviation of all four cells, 2 sigma; z is that of 5 % over three.
+    let expected = 2.0 * 0.02 * (2.394 + 0.842) / 22.0_f64.sqrt();
+    assert!((found / expected - 1.0).abs() < 0.12, "{found}, not {expected}");
 }
 
 #[test]
@@ -214,6 +253,19 @@ fn noise_is_traced_to_what_makes_it() {
     assert_eq!(spread(&run("aa = false", &[("a", &[1000]), ("b", &[900]), ("c", &[900])])), None);
 }
 
+/// Connections that wait for each other: latencies differ widely, and what a second gets done does not.
+#[test]
+fn requests_make_no_more_noise_than_the_seconds_they_are_in() {
+    let mut run = seconds(|cell, block, _| 1000.0 * (1.0 + 0.005 * noise(cell, block, 99)));
+    for trial in &mut run.trials {
+        let load = trial.load.as_mut().unwrap();
+        load.total = Latency::new();
+        (0..load.counts.good).for_each(|i| load.total.record(if i % 2 == 0 { 100 } else { 10_000 }));
+    }
+    let found = spread(&run).unwrap();
+    assert!(found.restart > 0.95 && found.request < 0.05, "{found:?}");
+}
+
 /// What all cells of a block share is no noise of theirs.
 #[test]
 fn drift_between_blocks_is_taken_out() {
@@ -254,4 +306,41 @@ fn contrasts_have_margins_of_their_own() {
     assert!(verdicts.is_decided(&run.head.plan));
     assert!(run.head.plan.cells.iter().all(|cell| verdicts.compared(cell).is_none()));
     assert!(Verdicts::resolvable(&run, Metric::Goodput, 24).is_some());
+}
+
+/// Only of throughput none at all is a total failure; of others it is not known.
+#[test]
+fn a_side_with_too_few_answers_for_a_percentile_is_not_judged() {
+    let text = format!("aa = false\n{PLAN}[[contrast]]\nname = \"b\"\nof = \"b\"\nagainst = \"c\"\n");
+    let of = |metric, goods: u64| {
+        let mut run = run("aa = false", &[("a", &BASE), ("b", &[goods; 6]), ("c", &[400; 6])]);
+        run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+        let verdicts = Verdicts::of(&run, metric);
+        verdicts.contrast(&run.head.plan.contrasts[0]).map(|it| it.comparison.verdict)
+    };
+    assert_eq!(of(Metric::P99, 250), None);
+    assert_eq!(of(Metric::P99, 350), Some(Verdict::Better));
+    assert_eq!(of(Metric::Goodput, 0), Some(Verdict::Worse));
+}
+
+/// Medians are whole microseconds, and may be the same in every block.
+#[test]
+fn what_lies_behind_the_last_digit_is_not_known() {
+    let of = |margin: &str, us: [u64; 2]| {
+        let mut run = run(&format!("aa = false\nmargin = {margin}"), &[("a", &BASE), ("b", &MORE), ("c", &MORE)]);
+        for trial in &mut run.trials {
+            let total = &mut trial.load.as_mut().unwrap().total;
+            *total = Latency::new();
+            (0..400).for_each(|_| total.record(us[usize::from(trial.cell != "a")]));
+        }
+        let verdicts = Verdicts::of(&run, Metric::Median);
+        let comparison = &verdicts.compared(&run.head.plan.cells[1]).unwrap().comparison;
+        (comparison.verdict, comparison.material)
+    };
+    let open = (Verdict::Inconclusive { more_blocks: None }, false);
+    assert_eq!(of("0.02", [40, 41]), open);
+    assert_eq!(of("0.02", [40, 43]), (Verdict::Worse, true));
+    assert_eq!(of("0.02", [40, 40]), open);
+    assert_eq!(of("0.06", [40, 40]), (Verdict::Equivalent, false));
+    assert_eq!(of("0.02", [20_000, 20_000]), (Verdict::Equivalent, false));
 }

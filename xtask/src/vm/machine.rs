@@ -47,11 +47,11 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Starts one and waits until it can be talked to. Says how long that took.
+    /// Starts one and waits until it can be talked to. Says how long that took. `boot` is what its kernel is told beside the usual.
     ///
     /// # Errors
     /// When none was built, another one runs, QEMU cannot be run, or nothing is ready within four minutes.
-    pub(super) fn start(places: &Places, engine: Engine) -> anyhow::Result<Machine> {
+    pub(super) fn start(places: &Places, engine: Engine, boot: &str) -> anyhow::Result<Machine> {
         if let Some(why) = places.unfit(&recipe::text()) {
             bail!(why);
         }
@@ -61,7 +61,7 @@ impl Machine {
         let _ = fs::remove_dir_all(places.scratch());
         fs::create_dir_all(places.scratch()).context("cannot make the folder for what the guest writes")?;
         File::create(places.console()).context("cannot make the console's file")?;
-        let mut process = spawn(places, engine)?;
+        let mut process = spawn(places, engine, boot)?;
         let (Some(to), Some(from)) = (process.stdin.take(), process.stdout.take()) else { bail!("QEMU has no pipes") };
         let opened = Qmp::open(to, from).and_then(|mut qmp| Ok((qmp.port()?, qmp)));
         let (port, qmp) = match opened {
@@ -102,6 +102,11 @@ impl Machine {
     /// Wakes a guest that has been suspended to its memory.
     pub(super) fn wake(&mut self) -> anyhow::Result<()> {
         self.qmp.wake()
+    }
+
+    /// Has the root's disk and that of swap be one disk of so many bytes and operations a second.
+    pub(super) fn slow_disks(&mut self, bytes: u64, operations: u64) -> anyhow::Result<()> {
+        self.qmp.slow_disks(bytes, operations)
     }
 
     /// Ends it.
@@ -186,8 +191,8 @@ pub(super) fn lock(places: &Places) -> anyhow::Result<File> {
     Ok(file)
 }
 
-fn spawn(places: &Places, engine: Engine) -> anyhow::Result<Child> {
-    qemu(arguments(places, engine), &places.scratch())
+fn spawn(places: &Places, engine: Engine, boot: &str) -> anyhow::Result<Child> {
+    qemu(arguments(places, engine, boot), &places.scratch())
 }
 
 /// QEMU, which the kernel kills when this process dies; `scratch` is where it puts what it needs for itself.
@@ -214,7 +219,7 @@ pub(super) fn qemu(arguments: Vec<String>, scratch: &Path) -> anyhow::Result<Chi
 /// The host's other work comes first.
 const NICE: i32 = 5;
 
-fn arguments(places: &Places, engine: Engine) -> Vec<String> {
+fn arguments(places: &Places, engine: Engine, boot: &str) -> Vec<String> {
     let accelerator = if engine == Engine::Kvm { "kvm" } else { "tcg,thread=single" };
     // A plain processor: what newer ones can do in hardware takes longest to imitate.
     let processor = if engine == Engine::Kvm { "host" } else { "qemu64" };
@@ -225,6 +230,7 @@ fn arguments(places: &Places, engine: Engine) -> Vec<String> {
     let (kernel, initrd) = (places.kernel().display().to_string(), places.initrd().display().to_string());
     // Port 0: QEMU takes a free one. The guest can be reached from this machine only, and reaches nobody.
     let net = "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:0-10.0.2.15:22";
+    let kernel_line = format!("{} {boot}", recipe::KERNEL_LINE);
     let memory = recipe::MEMORY_MIB.to_string();
     let root = disk(places.disk());
     let swap = disk(places.swap());
@@ -240,7 +246,7 @@ fn arguments(places: &Places, engine: Engine) -> Vec<String> {
         ["-qmp", "stdio"],
         ["-kernel", &kernel],
         ["-initrd", &initrd],
-        ["-append", recipe::KERNEL_LINE],
+        ["-append", &kernel_line],
         ["-drive", &root],
         ["-drive", &swap],
         ["-netdev", net],
@@ -266,7 +272,7 @@ mod tests {
     #[test]
     fn inner() {
         let Some(folder) = std::env::var_os(INNER).map(PathBuf::from) else { return };
-        let mut process = spawn(&Places::in_folder(&folder), Engine::Translated).unwrap();
+        let mut process = spawn(&Places::in_folder(&folder), Engine::Translated, "").unwrap();
         fs::write(folder.join("pid.new"), process.id().to_string()).unwrap();
         fs::rename(folder.join("pid.new"), folder.join("pid")).unwrap();
         process.wait().unwrap();

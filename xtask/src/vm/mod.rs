@@ -93,7 +93,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<ExitCode> {
 }
 
 fn start(places: &Places, engine: Engine) -> anyhow::Result<()> {
-    let machine = Machine::start(places, engine)?;
+    let machine = Machine::start(places, engine, "")?;
     println!("{}\nCtrl-C ends it", machine.guest().how());
     machine.wait()
 }
@@ -103,7 +103,7 @@ fn in_guest<T>(places: &Places, engine: Engine, inside: impl FnOnce(&Guest) -> a
     if let Some(guest) = machine::running(places)? {
         return inside(&guest);
     }
-    let machine = Machine::start(places, engine)?;
+    let machine = Machine::start(places, engine, "")?;
     let done = inside(&machine.guest());
     machine.stop();
     done

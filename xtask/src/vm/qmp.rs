@@ -62,6 +62,17 @@ impl Qmp {
         self.call(&json!({"execute": "system_wakeup"})).map(|_| ())
     }
 
+    /// Has both disks share what one disk can do in a second: bytes and operations. Zeros are no limit.
+    pub(super) fn slow_disks(&mut self, bytes: u64, operations: u64) -> anyhow::Result<()> {
+        for device in ["virtio0", "virtio1"] {
+            let limits = json!({
+                "device": device, "group": "disk", "bps": bytes, "bps_rd": 0, "bps_wr": 0, "iops": operations, "iops_rd": 0, "iops_wr": 0,
+            });
+            self.call(&json!({"execute": "block_set_io_throttle", "arguments": limits}))?;
+        }
+        Ok(())
+    }
+
     /// Ends QEMU.
     pub(super) fn quit(&mut self) -> anyhow::Result<()> {
         self.call(&json!({"execute": "quit"})).map(|_| ())

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Names the scope to the webdyno in it.
 const NAME: &str = "WEBDYNO_SCOPE";
@@ -36,36 +36,43 @@ impl Scope {
         &self.found
     }
 
-    /// Runs `exe` again with the same arguments, in a new scope and in the place of this process. Returns only when that is refused.
+    /// Runs `exe` again with these arguments, in a new scope and in the place of this process. Returns only when that is refused.
     #[must_use]
     pub fn enter(&self, exe: &Path, args: impl IntoIterator<Item = OsString>) -> HostError {
         // No two processes have both in common.
         let started = Identity::of(std::process::id()).map_or(0, |own| own.start_time);
         let name = format!("webdyno-{}-{started}.scope", std::process::id());
-        let error = Command::new(&self.program)
-            .args(["--user", "--scope", "--quiet", "--collect", "--property=Delegate=yes"])
-            .arg(format!("--unit={name}"))
-            .arg("--")
-            .arg(exe)
-            .args(args)
-            .env(NAME, &name)
-            .env("XDG_RUNTIME_DIR", &self.runtime)
-            .exec();
-        HostError::io("run", &self.program)(error)
+        // In the place of this process, systemd-run's failure would be taken for the run's.
+        match self.command(&format!("try-{name}"), exe).arg("--version").stdin(Stdio::null()).output() {
+            Ok(tried) if tried.status.success() => {}
+            Ok(tried) => {
+                let said = String::from_utf8_lossy(&tried.stderr);
+                return refused(&format!("systemd makes no scope for this user: {}", said.trim().replace('\n', "; ")));
+            }
+            Err(error) => return HostError::io("run", &self.program)(error),
+        }
+        HostError::io("run", &self.program)(self.command(&name, exe).args(args).env(NAME, &name).exec())
+    }
+
+    /// `exe` in a scope.
+    fn command(&self, name: &str, exe: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["--user", "--scope", "--quiet", "--collect", "--property=Delegate=yes"]);
+        command.arg(format!("--unit={name}")).arg("--").arg(exe).env("XDG_RUNTIME_DIR", &self.runtime);
+        command
     }
 
     /// The one that the systemd of user `uid` would make; `unified` is the root of the hierarchy.
     pub(super) fn of_user(unified: &Path, uid: u32, runtime: PathBuf, path: &[PathBuf]) -> Result<Scope, HostError> {
-        let refused = |why: String| Err(HostError::NotRoot(format!("only root may confine a server here: {why}")));
         let Some(program) = path.iter().map(|dir| dir.join("systemd-run")).find(|program| program.exists()) else {
-            return refused("there is no systemd-run, which would make a scope for this user".to_owned());
+            return Err(refused("there is no systemd-run, which would make a scope for this user"));
         };
         let manager = unified.join(format!("user.slice/user-{uid}.slice/user@{uid}.service"));
         if !manager.is_dir() || !runtime.join("systemd/private").exists() {
-            return refused(format!(
+            return Err(refused(&format!(
                 "no systemd of this user's runs, which would make a scope for him (log in by ssh or at a console, or start it as root: \
                  `loginctl enable-linger {uid}`)"
-            ));
+            )));
         }
         let controllers = fs::read_to_string(manager.join("cgroup.controllers")).unwrap_or_default();
         let found = of_v2(manager, &controllers, Some(uid)).ok_or(HostError::NotDelegated {
@@ -75,6 +82,10 @@ impl Scope {
         })?;
         Ok(Scope { found, program, runtime })
     }
+}
+
+fn refused(why: &str) -> HostError {
+    HostError::NotRoot(format!("only root may confine a server here: {why}"))
 }
 
 /// The scope that systemd would make for this user.
@@ -154,5 +165,17 @@ mod tests {
         check(&[program, talk, manager], "pids", Err("systemd does not delegate the memory controller"));
         check(&[program, talk, manager], "cpu memory pids", Ok(&["memory", "CPU time"]));
         check(&[program, talk, manager], "cpu io memory", Ok(&["memory", "CPU time", "disk traffic"]));
+    }
+
+    #[test]
+    fn a_scope_that_is_refused_is_no_run_that_failed() {
+        let found = of_v2("/sys/fs/cgroup".into(), "memory", Some(1000)).unwrap();
+        // It does not know the options either.
+        let scope = Scope { found, program: "/bin/ls".into(), runtime: "/run".into() };
+        let said = scope.enter(Path::new("/nonexistent/webdyno"), []).to_string();
+        assert!(said.contains("systemd makes no scope for this user: ") && said.contains("--user"), "{said}");
+        let absent = Scope { program: "/nonexistent/systemd-run".into(), ..scope };
+        let said = absent.enter(Path::new("/nonexistent/webdyno"), []).to_string();
+        assert!(said.starts_with("cannot run /nonexistent/systemd-run"), "{said}");
     }
 }

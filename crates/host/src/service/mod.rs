@@ -6,25 +6,27 @@
 
 mod start;
 
-use crate::launch::reset_signals;
+use crate::call::{Ear, call, run};
 use crate::process::Identity;
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use start::Start;
+pub use start::words_of_nginx;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::process::CommandExt;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How long a server may take to end.
-const END: Duration = Duration::from_secs(10);
-/// How long it may take to come up.
+/// How long a server may take to end: httpd itself ends what is stuck in it after ten seconds.
+const END: Duration = Duration::from_secs(15);
+/// How long it may take to write its pid down once it is in the background.
 const START: Duration = Duration::from_secs(10);
+/// How long it may take to read its configuration, which may ask for names of hosts.
+const READ: Duration = Duration::from_secs(60);
+/// How long systemd may take for a restart: its own limits for an end and for a start (90 s each), and a little more.
+const SYSTEMD: Duration = Duration::from_secs(200);
 /// How long after a graceful restart workers may take to come.
 const NEW_WORKERS: Duration = Duration::from_secs(2);
 
@@ -41,8 +43,25 @@ pub struct Service {
     pub env: Vec<(OsString, OsString)>,
     /// Where it writes its pid.
     pub pid_file: PathBuf,
-    /// How it is started; `None` when whoever started it holds it in the foreground.
+    /// Which server it is. Journals of before know Apache only.
+    #[serde(default)]
+    pub style: Style,
+    /// How it is started; `None` when it cannot be.
     start: Option<Start>,
+    /// Why it cannot be: what follows its name in a sentence.
+    #[serde(default)]
+    held: Option<String>,
+}
+
+/// Which server it is: what has it begin anew, and how it is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    /// Apache: USR1, and the words that it was started with.
+    #[default]
+    Apache,
+    /// nginx: HUP, and the words that are in its title.
+    Nginx,
 }
 
 /// How much of a server begins anew.
@@ -55,12 +74,23 @@ pub enum Restart {
     Full,
 }
 
+impl Style {
+    /// The signal that has it read its configuration again and begin new workers, while those of before finish what they have.
+    fn again(self) -> Signal {
+        match self {
+            Style::Apache => Signal::USR1,
+            Style::Nginx => Signal::HUP,
+        }
+    }
+}
+
 impl Service {
     /// The server that runs with a configuration.
     ///
     /// # Errors
     /// When none does, in one sentence.
     pub fn of_running(
+        style: Style,
         name: &str,
         program: &Path,
         args: Vec<OsString>,
@@ -68,7 +98,7 @@ impl Service {
         pid_file: &Path,
     ) -> Result<Service, String> {
         let (name, program, pid_file) = (name.to_owned(), program.to_owned(), pid_file.to_owned());
-        let mut service = Service { name, program, args, env, pid_file, start: None };
+        let mut service = Service { name, program, args, env, pid_file, style, start: None, held: None };
         let pid = service.pid().ok_or_else(|| {
             format!(
                 "no server runs with {} (by its pid file {}); start it first",
@@ -76,7 +106,10 @@ impl Service {
                 service.pid_file.display()
             )
         })?;
-        service.start = start::of(pid);
+        match start::of(pid, style, &service.program) {
+            Ok(start) => service.start = Some(start),
+            Err(why) => service.held = Some(why),
+        }
         Ok(service)
     }
 
@@ -107,10 +140,7 @@ impl Service {
         if self.start.is_some() {
             return Ok(());
         }
-        Err(format!(
-            "the server of {} runs in the foreground of whoever started it, who alone can start it again",
-            self.name
-        ))
+        Err(format!("the server of {} {}", self.name, self.held.as_deref().unwrap_or(start::FOREGROUND)))
     }
 
     /// Tests the configuration.
@@ -118,18 +148,12 @@ impl Service {
     /// # Errors
     /// What the server says against it, in one line.
     pub fn test(&self) -> Result<(), String> {
-        let output = call(&self.program)
-            .args(&self.args)
-            .arg("-t")
-            .env_clear()
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .output()
-            .map_err(|error| format!("cannot run {}: {error}", self.program.display()))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        Err(said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "))
+        let failed = |error: std::io::Error| format!("cannot run {}: {error}", self.program.display());
+        let ear = Ear::new().map_err(failed)?;
+        let mut command = call(&self.program);
+        command.args(&self.args).arg("-t").env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
+        let status = run(command.stderr(ear.end().map_err(failed)?), READ)?;
+        if status.success() { Ok(()) } else { Err(ear.line()) }
     }
 
     /// Has it begin anew, with a configuration that was tested. A server that does not run is started.
@@ -138,7 +162,7 @@ impl Service {
     /// When it does not run afterwards.
     pub fn restart(&self, how: Restart) -> Result<(), String> {
         match (self.pid(), how) {
-            (Some(pid), Restart::Graceful) => begin_workers(pid),
+            (Some(pid), Restart::Graceful) => self.begin_workers(pid),
             (Some(_), Restart::Full) if matches!(self.start, Some(Start::Unit(_))) => self.begin(),
             (Some(pid), Restart::Full) => {
                 self.can_start()?;
@@ -156,7 +180,7 @@ impl Service {
         let was = Identity::of(pid);
         signal(pid, Signal::TERM)?;
         let deadline = Instant::now() + END;
-        while Identity::of(pid).is_some_and(|now| Some(now) == was) && !is_zombie(pid) {
+        while was.is_some_and(Identity::lives) {
             if Instant::now() > deadline {
                 return Err(format!("process {pid}, the server of {}, would not end", self.name));
             }
@@ -165,40 +189,46 @@ impl Service {
         Ok(())
     }
 
-    fn begin(&self) -> Result<(), String> {
-        let mut command = match &self.start {
-            None => return self.can_start(),
-            Some(Start::Unit(unit)) => {
-                // Whether the limit can be lifted or not, systemd says what it thinks of the restart.
-                let _ = systemctl(&start::no_limit(unit)).status();
-                systemctl(&start::again(unit))
+    /// Tells it to read its configuration, and waits until it has: until it has workers that it had not. That none come is no failure; it
+    /// may have none. One that ends of it, over a log that it cannot open or because it had only just begun, is started again.
+    fn begin_workers(&self, pid: u32) -> Result<(), String> {
+        let (was, before) = (Identity::of(pid), workers(pid));
+        signal(pid, self.style.again())?;
+        let deadline = Instant::now() + NEW_WORKERS;
+        while was.is_some_and(Identity::lives) {
+            if workers(pid).iter().any(|worker| !before.contains(worker)) || Instant::now() > deadline {
+                return Ok(());
             }
-            Some(Start::Command { words, env, dir, limits }) => {
-                let mut command = call(Path::new("/bin/sh"));
-                let script = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n \"$1\" 2>/dev/null; umask \"$2\"; { echo \"$3\" >/proc/self/oom_score_adj; } 2>/dev/null; \
-                              shift 3; exec \"$@\"";
-                command.args(["-c", script, "sh"]).args(limits).args(words).env_clear().current_dir(dir);
-                command.envs(env.iter().map(|(name, value)| (name, value)));
-                command
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        let ended = format!("the server of {} ended when it was told to read its configuration", self.name);
+        match self.can_start() {
+            Ok(()) => self.begin().map_err(|why| format!("{ended}; {why}")),
+            Err(why) => Err(format!("{ended} (its log says why); {why}")),
+        }
+    }
+
+    fn begin(&self) -> Result<(), String> {
+        let Some(start) = &self.start else { return self.can_start() };
+        let patience = match start {
+            Start::Command { .. } => READ,
+            Start::Unit(unit) => {
+                // Whether the limit can be lifted or not, systemd says what it thinks of the restart.
+                let _ = run(&mut systemctl(&start::no_limit(unit)), SYSTEMD);
+                SYSTEMD
             }
         };
-        // The guardian ignores signals, and what it starts would, too.
-        // SAFETY: between fork and exec only calls are made that are safe there: signal and sigprocmask.
-        unsafe {
-            command.pre_exec(|| {
-                reset_signals();
-                Ok(())
-            });
-        }
         let failed = |why: String| format!("the server of {} does not start: {why}", self.name);
-        // What it says goes into memory and not into a pipe, which a server in the background would hold open.
-        let said =
-            memfd_create("said", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
-        let stderr = said.try_clone().map_err(|error| failed(error.to_string()))?;
-        let status = command.stdout(Stdio::null()).stderr(stderr).status();
-        let status = status.map_err(|error| failed(error.to_string()))?;
+        let ear = Ear::new().map_err(|error| failed(error.to_string()))?;
+        let status = run(start.command().stderr(ear.end().map_err(|error| failed(error.to_string()))?), patience);
+        let status = status.map_err(failed)?;
         if !status.success() {
-            return Err(failed(format!("{} ({status})", in_one_line(said))));
+            let said = ear.line();
+            return Err(failed(if said.is_empty() {
+                format!("its log says why ({status})")
+            } else {
+                format!("{said} ({status})")
+            }));
         }
         let deadline = Instant::now() + START;
         while self.pid().is_none() {
@@ -231,45 +261,10 @@ fn signal(pid: u32, signal: Signal) -> Result<(), String> {
     kill_process(target, signal).map_err(|error| format!("process {pid} cannot be told to begin anew: {error}"))
 }
 
-/// What was written to a file, in one line.
-fn in_one_line(mut file: File) -> String {
-    let mut text = Vec::new();
-    // What cannot be read is not said.
-    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut text));
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() { "its log says why".to_owned() } else { lines.join(" ") }
-}
-
-/// Tells it to read its configuration, and waits until it has: until it has workers that it had not. That none come is no failure; it
-/// may have none.
-fn begin_workers(pid: u32) -> Result<(), String> {
-    let before = workers(pid);
-    signal(pid, Signal::USR1)?;
-    let deadline = Instant::now() + NEW_WORKERS;
-    while workers(pid).iter().all(|worker| before.contains(worker)) && Instant::now() < deadline {
-        std::thread::sleep(LOOK_AGAIN);
-    }
-    Ok(())
-}
-
 /// Its processes but the main one; none where the kernel does not list them.
 fn workers(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
-}
-
-/// Nobody but a container's first process may be slow to collect it.
-fn is_zombie(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
-}
-
-/// A call in a process group of its own: Ctrl-C at the terminal is for us.
-fn call(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.stdin(Stdio::null()).process_group(0);
-    command
 }
 
 fn systemctl(words: &[&str]) -> Command {
@@ -286,7 +281,8 @@ mod tests {
     fn nobody_else_is_taken_for_the_server() {
         let dir = tempfile::tempdir().unwrap();
         let pid_file = dir.path().join("pid");
-        let of = |program: &str| Service::of_running("x.conf", Path::new(program), vec![], vec![], &pid_file);
+        let of =
+            |program: &str| Service::of_running(Style::Apache, "x.conf", Path::new(program), vec![], vec![], &pid_file);
         assert!(of("/bin/sh").unwrap_err().starts_with("no server runs with x.conf"));
         fs::write(&pid_file, format!("{}\n", std::process::id())).unwrap();
         assert!(of("/bin/sh").is_err(), "this test is no shell");

@@ -1,10 +1,32 @@
 //! How a server of the machine's was started, read from the kernel: by systemd, or by a command that is repeated for a full restart.
 
+use super::{Style, systemctl};
+use crate::call::{Ear, call, run};
+use crate::mounts::{Mount, mounts};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What nginx is started with: its own environment cannot be seen from outside.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// How long systemd may take to answer a question.
+const ASK: Duration = Duration::from_secs(30);
+
+/// What is said of a server that somebody waits for.
+pub(super) const FOREGROUND: &str = "runs in the foreground of whoever started it, who alone can start it again";
+/// Limits, groups, and then the server itself. No file of ours stays open in it. The soft limit comes first where the hard one goes below
+/// what it is now, and last where it goes above.
+const SCRIPT: &str = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+{ ulimit -Sn \"$1\"; ulimit -Hn \"$4\"; ulimit -Sn \"$1\"; } 2>/dev/null
+umask \"$2\"
+{ echo \"$3\" >/proc/self/oom_score_adj; } 2>/dev/null
+groups=$5; shift 5
+while [ $groups -gt 0 ]; do { echo $$ >\"$1/cgroup.procs\"; } 2>/dev/null; shift; groups=$((groups-1)); done
+exec \"$@\"";
 
 /// How a server was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,8 +38,14 @@ pub(super) enum Start {
         words: Vec<OsString>,
         env: Vec<(OsString, OsString)>,
         dir: PathBuf,
-        /// Limit on open files, umask, and how likely the kernel ends it when memory is short, as /proc writes them.
+        /// Soft limit on open files, umask, and how likely the kernel ends it when memory is short, as /proc writes them.
         limits: [String; 3],
+        /// Hard limit on open files; journals of before do not know it.
+        #[serde(default)]
+        hard: String,
+        /// The groups that it lives in: who starts it again may be a service of systemd's, which ends with all that is in its group.
+        #[serde(default)]
+        groups: Vec<PathBuf>,
     },
 }
 
@@ -32,15 +60,15 @@ enum Owner {
     Unknown,
 }
 
-/// How a running server was started; `None` when whoever started it holds it in the foreground, or nobody says who that was.
-pub(super) fn of(pid: u32) -> Option<Start> {
+/// How a running server was started by `program`, or why it cannot be started again: what follows its name in a sentence.
+pub(super) fn of(pid: u32, style: Style, program: &Path) -> Result<Start, String> {
     let proc = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let unit = unit_in(&String::from_utf8_lossy(&proc("cgroup")));
     if let Some(unit) = unit.filter(|_| Path::new("/run/systemd/system").exists()) {
         match owner(&said_of(&unit), pid) {
-            Owner::Unit => return Some(Start::Unit(unit)),
+            Owner::Unit => return Ok(Start::Unit(unit)),
             Owner::Another => {}
-            Owner::Unknown => return None,
+            Owner::Unknown => return Err(format!("is in {unit}, of which systemd does not say whether it is its own")),
         }
     }
     let pieces = |bytes: Vec<u8>| -> Vec<OsString> {
@@ -50,32 +78,78 @@ pub(super) fn of(pid: u32) -> Option<Start> {
             .map(|piece| OsString::from_vec(piece.to_vec()))
             .collect()
     };
-    let words = pieces(proc("cmdline"));
+    let (mut words, env) = match style {
+        Style::Apache => {
+            (pieces(proc("cmdline")), pieces(proc("environ")).iter().filter_map(|piece| pair(piece)).collect())
+        }
+        // Its title stands where words and environment were.
+        Style::Nginx => (words_of_nginx(pid).unwrap_or_default(), vec![("PATH".into(), PATH.into())]),
+    };
     let in_foreground = |word: &OsString| {
         let word = word.to_string_lossy();
         matches!(word.strip_prefix("-D").unwrap_or(&word), "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS")
             || word == "-X"
     };
-    if words.is_empty() || words.iter().any(in_foreground) {
-        return None;
+    let told = |word: &OsString| {
+        word.to_string_lossy().split_ascii_whitespace().collect::<Vec<_>>().join(" ").contains("daemon off;")
+    };
+    if words.is_empty() || words.iter().any(|word| in_foreground(word) || style == Style::Nginx && told(word)) {
+        return Err(FOREGROUND.to_owned());
     }
-    let env = pieces(proc("environ")).into_iter().filter_map(pair).collect();
+    if Path::new(&words[0]).is_relative() {
+        // To a folder or a path of searches that is not known any more. It is the same program: the process was told by it.
+        words[0] = program.into();
+    }
     let dir = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_else(|_| "/".into());
     let text = |name: &str| String::from_utf8_lossy(&proc(name)).into_owned();
-    let files = text("limits")
-        .lines()
-        .find_map(|line| Some(line.strip_prefix("Max open files")?.split_whitespace().next()?.to_owned()));
+    let files = text("limits").lines().find_map(|line| {
+        let mut both = line.strip_prefix("Max open files")?.split_whitespace().map(str::to_owned);
+        Some([both.next()?, both.next()?])
+    });
+    let [soft, hard] = files.unwrap_or_default();
     let umask = text("status").lines().find_map(|line| Some(line.strip_prefix("Umask:")?.trim().to_owned()));
-    let limits = [
-        files.unwrap_or_default(),
-        umask.unwrap_or_else(|| "0022".to_owned()),
-        text("oom_score_adj").trim().to_owned(),
-    ];
-    Some(Start::Command { words, env, dir, limits })
+    let limits = [soft, umask.unwrap_or_else(|| "0022".to_owned()), text("oom_score_adj").trim().to_owned()];
+    let groups = groups_in(&text("cgroup"), &mounts());
+    let start = Start::Command { words, env, dir, limits, hard, groups };
+    start.try_words()?;
+    Ok(start)
+}
+
+impl Start {
+    /// Whether its words mean something without what is not known any more: the folder that they were typed in. httpd leaves it.
+    fn try_words(&self) -> Result<(), String> {
+        let Start::Command { words, env, dir, .. } = self else { return Ok(()) };
+        let failed = |error: std::io::Error| format!("cannot be started again as it was: {error}");
+        let ear = Ear::new().map_err(failed)?;
+        let mut command = call(Path::new(&words[0]));
+        command.args(&words[1..]).arg("-t").env_clear().envs(env.iter().map(|(name, value)| (name, value)));
+        let status = run(command.current_dir(dir).stderr(ear.end().map_err(failed)?), super::READ)?;
+        let said = ear.line();
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("cannot be started again as it was, from {}: {said}", dir.display()))
+        }
+    }
+
+    /// The call that starts it.
+    pub(super) fn command(&self) -> Command {
+        match self {
+            Start::Unit(unit) => systemctl(&again(unit)),
+            Start::Command { words, env, dir, limits, hard, groups } => {
+                let mut command = call(Path::new("/bin/sh"));
+                // A limit that this user may not set, or a group that has gone, is left as it is.
+                command.args(["-c", SCRIPT, "sh"]).args(limits).arg(hard).arg(groups.len().to_string());
+                command.args(groups).args(words).env_clear().current_dir(dir);
+                command.envs(env.iter().map(|(name, value)| (name, value)));
+                command
+            }
+        }
+    }
 }
 
 /// What systemctl is told to start a service anew.
-pub(super) fn again(unit: &str) -> [&str; 2] {
+fn again(unit: &str) -> [&str; 2] {
     ["restart", unit]
 }
 
@@ -86,10 +160,37 @@ pub(super) fn no_limit(unit: &str) -> [&str; 2] {
 }
 
 /// `NAME=value`.
-fn pair(piece: OsString) -> Option<(OsString, OsString)> {
+fn pair(piece: &OsStr) -> Option<(OsString, OsString)> {
     let bytes = piece.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;
     Some((OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(bytes[at + 1..].to_vec())))
+}
+
+/// The words that a master of nginx was started with, as its title repeats them, `nginx: master process nginx -c FILE -g daemon on;`;
+/// `None` when it is none. Where its values have blanks is known only of the directives behind `-g`, which end with `;`.
+#[must_use]
+pub fn words_of_nginx(pid: u32) -> Option<Vec<OsString>> {
+    let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    words_in_title(title.trim_end_matches('\0'), &exe)
+}
+
+fn words_in_title(title: &str, exe: &Path) -> Option<Vec<OsString>> {
+    let mut said = title.strip_prefix("nginx: master process ")?.split_ascii_whitespace().skip(1).peekable();
+    // An updated program's old file is gone.
+    let exe = exe.to_string_lossy();
+    let mut words: Vec<OsString> = vec![exe.strip_suffix(" (deleted)").unwrap_or(&exe).into()];
+    while let Some(word) = said.next() {
+        words.push(word.into());
+        if word == "-g" {
+            let mut lines = Vec::new();
+            while let Some(word) = said.next_if(|word| !word.starts_with('-')) {
+                lines.push(word);
+            }
+            words.push(lines.join(" ").into());
+        }
+    }
+    Some(words)
 }
 
 /// The service that a process is directly in, as in `0::/system.slice/apache2.service`. One above it is the service of somebody who has
@@ -99,10 +200,28 @@ fn unit_in(cgroup: &str) -> Option<String> {
     paths.find_map(|path| Some(path.rsplit('/').next().filter(|last| last.ends_with(".service"))?.to_owned()))
 }
 
+/// The directories of the groups that `/proc/PID/cgroup` names.
+fn groups_in(cgroup: &str, mounts: &[Mount]) -> Vec<PathBuf> {
+    let group = |line: &str| {
+        let [_, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>().try_into().ok()?;
+        let first = controllers.split(',').next()?;
+        let is_it = |mount: &&Mount| match first {
+            "" => mount.kind == "cgroup2",
+            first => mount.kind == "cgroup" && mount.options.iter().any(|option| option == first),
+        };
+        // One outside of what is seen from here begins with `/..`.
+        let inner = Path::new(path).strip_prefix("/").ok().filter(|inner| !inner.starts_with(".."))?;
+        Some(mounts.iter().find(is_it)?.point.join(inner))
+    };
+    cgroup.lines().filter_map(group).collect()
+}
+
 /// What systemd says of a unit.
 fn said_of(unit: &str) -> String {
-    let output = super::systemctl(&["show", "-p", "MainPID", "-p", "ActiveState", unit]).output();
-    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+    let Ok((ear, end)) = Ear::new().and_then(|ear| ear.end().map(|end| (ear, end))) else { return String::new() };
+    // Without an answer nothing is known, and nothing is said.
+    let _ = run(systemctl(&["show", "-p", "MainPID", "-p", "ActiveState", unit]).stdout(end), ASK);
+    ear.text()
 }
 
 /// A service whose main process is another has only started the server: a restart of it would end that process and all its others. Of a
@@ -133,6 +252,21 @@ mod tests {
     }
 
     #[test]
+    fn the_words_of_nginx_stand_in_its_title() {
+        let check = |title: &str, expected: Option<&[&str]>| {
+            let words = words_in_title(title, Path::new("/usr/sbin/nginx"));
+            let words: Option<Vec<String>> =
+                words.map(|words| words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+            assert_eq!(words, expected.map(|words| words.iter().map(ToString::to_string).collect()), "{title}");
+        };
+        check("nginx: master process nginx", Some(&["/usr/sbin/nginx"]));
+        check(
+            "nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /a/b.conf",
+            Some(&["/usr/sbin/nginx", "-g", "daemon on; master_process on;", "-c", "/a/b.conf"]),
+        );
+        check("nginx: worker process", None);
+    }
+    #[test]
     fn a_service_that_only_started_the_server_is_left_alone() {
         let check = |said: &str, expected: Owner| assert_eq!(owner(said, 42), expected, "{said}");
         check("MainPID=42\nActiveState=active\n", Owner::Unit);
@@ -141,6 +275,16 @@ mod tests {
         check("MainPID=7\nActiveState=active\n", Owner::Another);
         check("MainPID=0\nActiveState=inactive\n", Owner::Another);
         check("", Owner::Unknown);
+    }
+
+    #[test]
+    fn groups_are_found_where_they_are_mounted() {
+        let mounts = crate::mounts::parse(
+            "1 0 0:1 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n2 0 0:2 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
+             3 0 0:3 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n",
+        );
+        let found = groups_in("5:pids:/x\n4:cpu,cpuacct:/a.slice/b\n1:name=systemd:/../c\n0::/\n", &mounts);
+        assert_eq!(found, ["/sys/fs/cgroup/cpu/a.slice/b", "/sys/fs/cgroup/unified/"].map(PathBuf::from));
     }
 
     #[test]

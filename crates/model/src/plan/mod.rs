@@ -193,6 +193,9 @@ pub struct Nginx {
     /// Lines in the plan of the keys that can turn out wrong later, for messages.
     #[serde(default)]
     pub lines: BTreeMap<String, usize>,
+    /// The machine's own configuration, where it is not webdyno that writes one.
+    #[serde(default)]
+    pub existing: Option<Existing>,
     /// How `.php` files are run; as they are when absent.
     #[serde(default)]
     pub php: Option<Php>,
@@ -486,13 +489,20 @@ impl Plan {
         self.variants.iter().find(|v| v.name == cell.variant).expect("checked when parsed")
     }
 
+    /// The configuration that the machine has, where the plan is about one.
+    #[must_use]
+    pub fn existing(&self) -> Option<&Existing> {
+        match &self.server {
+            ServerSpec::Apache(apache) => apache.existing.as_ref(),
+            ServerSpec::Nginx(nginx) => nginx.existing.as_ref(),
+            ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => None,
+        }
+    }
+
     /// Whether the machine's own running server is changed.
     #[must_use]
     pub fn in_place(&self) -> Option<&Existing> {
-        match &self.server {
-            ServerSpec::Apache(apache) => apache.existing.as_ref().filter(|existing| existing.in_place),
-            _ => None,
-        }
+        self.existing().filter(|existing| existing.in_place)
     }
 
     /// The load of a cell.

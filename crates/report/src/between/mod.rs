@@ -241,6 +241,7 @@ fn differs(difference: &Difference, words: &Catalogue) -> Sentence {
         Differs::Placement => ("between-placement", None),
         Differs::Confinement => ("between-confinement", None),
         Differs::Warmup => ("between-warmup", None),
+        Differs::Configuration => ("between-configuration", None),
         Differs::Settings(cell) => ("between-settings", Some(cell)),
     };
     let shown = |text: &str| if text.is_empty() { NOTHING.to_owned() } else { text.to_owned() };

@@ -8,23 +8,27 @@ use crate::view::{CellView, ComparisonView, LatencyView, PanelView, SweepView, T
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+/// A ratio to be drawn: its name, what came out, and the margin it is judged by.
+pub(super) type Compared<'a> = (&'a str, &'a ComparisonView, f64);
+
 /// Ratios by name on one logarithmic axis; empty when nothing was compared.
-pub(super) fn forest(view: &View, compared: &[(&str, &ComparisonView)], words: &Catalogue) -> String {
+pub(super) fn forest(view: &View, compared: &[Compared<'_>], words: &Catalogue) -> String {
     if compared.is_empty() {
         return String::new();
     }
-    let ends = compared.iter().flat_map(|(_, c)| [c.ratio, c.low.unwrap_or(c.ratio), c.high.unwrap_or(c.ratio)]);
+    let ends = compared.iter().flat_map(|(_, c, _)| [c.ratio, c.low.unwrap_or(c.ratio), c.high.unwrap_or(c.ratio)]);
     // An interval from two blocks may be absurdly wide; beyond a factor of 100 it is cut at the edge of the plot.
     // A ratio of 0 has no place on the axis at all.
     let ends = ends.filter(|end| *end > 0.0).map(|end| end.clamp(0.01, 100.0));
-    let ends: Vec<f64> = ends.chain([1.0, 1.0 + view.run.margin]).collect();
+    let widest = compared.iter().map(|(_, _, margin)| *margin).fold(0.0, f64::max);
+    let ends: Vec<f64> = ends.chain([1.0, 1.0 + widest]).collect();
     let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ends.iter().copied().fold(0.0, f64::max);
     let axis = forest_axis(low, high);
     let at = |value: f64| axis.place(value) * 100.0;
-    let (band_low, band_high) = (at(1.0 / (1.0 + view.run.margin)), at(1.0 + view.run.margin));
     let mut out = String::from("<div class=\"forest\">");
-    for (name, comparison) in compared {
+    for (name, comparison, margin) in compared {
+        let (band_low, band_high) = (at(1.0 / (1.0 + margin)), at(1.0 + margin));
         let verdict = comparison.verdict.id.trim_start_matches("verdict-");
         let range = match (comparison.low, comparison.high) {
             (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
@@ -61,7 +65,7 @@ pub(super) fn forest(view: &View, compared: &[(&str, &ComparisonView)], words: &
         let _ = write!(out, "<span style=\"left:{:.2}%\">{}</span>", at(*value), Html(label));
     }
     out.push_str("</div><div class=\"figure\"></div></div></div>");
-    out.push_str(&forest_legend(view, words));
+    out.push_str(&forest_legend(view, compared, words));
     let _ = write!(
         out,
         "<p class=\"caption\">{}</p>",
@@ -71,11 +75,16 @@ pub(super) fn forest(view: &View, compared: &[(&str, &ComparisonView)], words: &
 }
 
 /// What the marks of the forest stand for, each beside a sample of it.
-fn forest_legend(view: &View, words: &Catalogue) -> String {
+fn forest_legend(view: &View, compared: &[Compared<'_>], words: &Catalogue) -> String {
+    let band = if compared.iter().all(|(_, _, margin)| *margin == view.run.margin) {
+        words.say("legend-margin", &[("margin", percent(view.run.margin).into())])
+    } else {
+        words.say("legend-margins", &[])
+    };
     let names = [
         ("point", words.say("legend-ratio", &[])),
         ("interval", words.say("legend-interval", &[("confidence", percent(view.run.confidence).into())])),
-        ("band", words.say("legend-margin", &[("margin", percent(view.run.margin).into())])),
+        ("band", band),
     ];
     let items = names.map(|(mark, name)| {
         format!(

@@ -149,7 +149,9 @@ impl Page<'_> {
         if !self.view.contrasts.is_empty() {
             return String::new();
         }
-        let rows = self.view.cells.iter().filter_map(|cell| Some((cell.name.as_str(), cell.comparison.as_ref()?)));
+        let margin = self.view.run.margin;
+        let compared = self.view.cells.iter().map(|cell| (cell.name.as_str(), cell.comparison.as_ref()));
+        let rows = compared.filter_map(|(name, comparison)| Some((name, comparison?, margin)));
         let mut out = charts::forest(self.view, &rows.collect::<Vec<_>>(), &self.words);
         if out.is_empty() {
             return out;
@@ -171,8 +173,9 @@ impl Page<'_> {
     /// The plan's questions, answered, below the noise that they stand out of.
     fn contrasts(&self) -> String {
         let view = self.view;
-        let again = view.cells.iter().filter_map(|cell| Some((cell.name.as_str(), cell.comparison.as_ref()?)));
-        let asked = view.contrasts.iter().filter_map(|it| Some((it.name.as_str(), it.comparison.as_ref()?)));
+        let again =
+            view.cells.iter().filter_map(|cell| Some((cell.name.as_str(), cell.comparison.as_ref()?, view.run.margin)));
+        let asked = view.contrasts.iter().filter_map(|it| Some((it.name.as_str(), it.comparison.as_ref()?, it.margin)));
         if view.contrasts.is_empty() {
             return String::new();
         }

@@ -1,7 +1,6 @@
 //! What the rules say about a run: comparisons of cells and diagnoses of trials. No words yet.
 
 use crate::language::{Catalogue, Sentence};
-use crate::view::run::made;
 use crate::view::table::{percent, ratio};
 use diagnosis::Diagnosis;
 use model::plan::{Cell, Contrast, Role};
@@ -77,11 +76,12 @@ impl Judged {
                 .push(words.say("judged-together", &[("n", cells.into()), ("confidence", confidence.clone().into())]));
         }
         if plan.until_decided {
-            let made = made(run);
-            let ended = match (self.verdicts.is_decided(plan), made < plan.blocks) {
-                (true, _) => "judged-decided",
-                (false, true) => "judged-early",
-                (false, false) => "judged-undecided",
+            let made = run.whole_blocks();
+            let ended = match made < plan.blocks {
+                _ if self.verdicts.is_decided(plan) => "judged-decided",
+                true if self.verdicts.is_settled(plan) => "judged-settled",
+                true => "judged-early",
+                false => "judged-undecided",
             };
             let arguments = [("looks", LOOKS.len().into()), ("confidence", confidence.into())];
             sentences.push(words.say("judged-looks", &arguments));

@@ -14,7 +14,7 @@ pub struct NoiseView {
     pub restart: f64,
     /// The share of the seconds within a window; `null` when windows are too short to tell.
     pub window: Option<f64>,
-    /// The share of single requests.
+    /// The share of single requests; when `window` is `null`, the most that it can be.
     pub request: f64,
     /// The same in words, and what to do for less noise.
     pub sentences: Vec<Sentence>,
@@ -48,9 +48,9 @@ fn split(found: &Spread, words: &Catalogue) -> Sentence {
 fn advice(found: &Spread, words: &Catalogue) -> Sentence {
     let window = found.window.unwrap_or(0.0);
     match () {
+        () if found.window.is_none() => words.say("noise-of-either", &[]),
         () if found.request >= found.restart.max(window) => words.say("noise-of-requests", &[]),
         () if window >= found.restart => words.say("noise-of-windows", &[]),
-        () if found.window.is_none() => words.say("noise-of-either", &[]),
         () => words.say("noise-of-restarts", &[]),
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         version: head.version.clone(),
         server: server.cloned(),
         seed: head.seed,
-        blocks: if head.plan.until_decided { made(run) } else { head.plan.blocks },
+        blocks: if head.plan.until_decided { run.whole_blocks() } else { head.plan.blocks },
         confidence: head.plan.confidence,
         margin: head.plan.margin,
         host: host(&head.host),
@@ -82,11 +82,6 @@ fn confinement(confine: &Confinement, words: &Catalogue) -> Sentence {
     let of_disks = of_disks.into_iter().filter_map(|(id, rate)| Some(words.say(id, &[("rate", rate?.into())])));
     let said: Vec<String> = memory.into_iter().chain(cpu).chain(of_disks).map(|sentence| sentence.text).collect();
     words.say("confined-to", &[("limits", said.join(&words.word("list-separator")).into())])
-}
-
-/// Blocks that were begun.
-pub(crate) fn made(run: &Run) -> u32 {
-    run.trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0)
 }
 
 pub(crate) fn end(end: &RunEnd, words: &Catalogue) -> Sentence {

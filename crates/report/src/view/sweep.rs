@@ -171,7 +171,8 @@ fn sentences(curve: &Curve, law: Option<&LawView>, over: &str, words: &Catalogue
     };
     sentences.push(told(law, curve, words));
     let most = curve.points.iter().filter(|point| point.left_out.is_none()).map(|point| point.value).max();
-    let most = most.unwrap_or_default().to_string();
+    let most = most.unwrap_or_default();
+    let peak = curve.fit.map_or(f64::INFINITY, |fit| fit.law.peak());
     sentences.push(match (law.peak, law.peak_interval) {
         (Some(peak), Some((low, high))) => {
             let rate = curve.fit.map_or(0.0, |fit| fit.law.throughput(peak));
@@ -180,7 +181,11 @@ fn sentences(curve: &Curve, law: Option<&LawView>, over: &str, words: &Catalogue
             words.say("sweep-peak", &[values.as_slice(), &rest].concat())
         }
         _ if law.sigma_interval.is_none() => words.say("sweep-few-blocks", &[("blocks", law.blocks.into())]),
-        _ => words.say("sweep-no-peak", &[("most", most.into()), ("over", over.into())]),
+        _ if peak < most as f64 => {
+            let arguments = [("peak", number(peak).into()), ("most", most.to_string().into()), ("over", over.into())];
+            words.say("sweep-peak-unsure", &arguments)
+        }
+        _ => words.say("sweep-no-peak", &[("most", most.to_string().into()), ("over", over.into())]),
     });
     sentences.extend(law.knee.map(|knee| words.say("sweep-knee", &[("knee", format!("{knee}").into())])));
     sentences.extend((law.miss > MISS).then(|| words.say("sweep-miss", &[("miss", share(law.miss).into())])));

@@ -112,6 +112,13 @@ fn named_contrasts_are_the_family() {
     let all = run(NAMED, |cell| if cell.name.starts_with('a') { 1000.0 } else { 1100.0 });
     check(&terminal(&all, Language::English, 80), &expect_file!["../golden/contrasts-en-80.txt"]);
     check(&terminal(&all, Language::Japanese, 80), &expect_file!["../golden/contrasts-ja-80.txt"]);
+    // The band of a question is its own margin's.
+    let page = html::render(&View::of(&all, Language::English));
+    let width =
+        |band: &str| -> f64 { band.split("width:").nth(1).unwrap().split('%').next().unwrap().parse().unwrap() };
+    let bands: Vec<f64> = page.split("<i class=\"band\" style=").skip(1).map(width).collect();
+    let [again, new_ones, c_or_b] = bands[..] else { panic!("{bands:?}") };
+    assert!(again == new_ones && c_or_b > 3.0 * again, "{bands:?}");
     // A cell that never answers is the worse side; one on the other side leaves nothing to compare with.
     let silent = |name: &'static str| run(NAMED, move |cell| if cell.name == name { 0.0 } else { 1000.0 });
     let verdicts = |run: &Run| {
@@ -174,6 +181,37 @@ fn a_cliff_is_said_apart_and_left_out() {
         .assert_eq(&seen(&run));
     let few = View::of(&run, Language::English).sweep.unwrap();
     assert!(few.law.is_some(), "1, 8, 16 and 32 are left");
+}
+
+/// All values lie behind the peak, or the peak may lie behind the last one: nobody should read that throughput still grows.
+#[test]
+fn a_curve_that_falls_is_not_said_to_grow() {
+    let of = |values: &str| {
+        let plan = format!("aa = false\n[sweep]\nover = \"connections\"\nvalues = [{values}]\n");
+        let sweep = View::of(&run(&plan, by_law), Language::English).sweep.unwrap();
+        let said = |it: &report::Sentence| it.id.starts_with("sweep-peak") || it.id == "sweep-no-peak";
+        sweep.sentences.iter().find(|it| said(it)).map(|it| it.id.clone()).unwrap()
+    };
+    assert_eq!(of("64, 96, 128, 192, 256"), "sweep-peak-unsure");
+    assert_eq!(of("1, 2, 4, 8, 16"), "sweep-no-peak");
+    assert_eq!(of("1, 2, 4, 8, 16, 32, 64, 128"), "sweep-peak");
+}
+
+/// A run that was to go on until it is decided, and stopped where a trial without good answers forbids that.
+#[test]
+fn what_cannot_be_decided_any_more_is_said() {
+    let plan = "until_decided = true\naa = false\n[variant.a]\n[variant.b]\n";
+    let mut run = run(plan, |_| 1000.0);
+    run.trials.retain(|trial| trial.block < 6);
+    let ended = |run: &Run| View::of(run, Language::English).judging.last().unwrap().id.clone();
+    let silent = run.trials.iter().position(|trial| trial.block == 1 && trial.cell == "b").unwrap();
+    run.trials[silent].load.as_mut().unwrap().counts.good = 0;
+    assert_eq!(ended(&run), "judged-settled");
+    // A block that was cut off and left as it was is not counted.
+    let blocks = |run: &Run| View::of(run, Language::English).run.blocks;
+    assert_eq!(blocks(&run), 6);
+    run.trials.pop();
+    assert_eq!(blocks(&run), 5);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Waiting until all of a server's worker processes exist: what is measured before then is the start.
 
+use super::SERVER;
 use super::instance::no_settings;
 use super::settings::{Pages, Told};
 use crate::ServerError;
@@ -51,7 +52,12 @@ impl Muster<'_> {
             }
             still_alive()?;
             if self.since.elapsed() >= self.timeout {
-                return Err(ServerError::Children { running, asked: crew.started, log: self.logs.brief() });
+                return Err(ServerError::Children {
+                    server: SERVER,
+                    running,
+                    asked: crew.started,
+                    log: self.logs.brief(),
+                });
             }
             std::thread::sleep(POLL);
             status = self.pages.ask_status(self.timeout).map_err(no_settings)?;

@@ -20,11 +20,10 @@ mod settings;
 
 pub(crate) use check::canonical;
 pub(crate) use derived::DerivedControl;
-pub(crate) use in_place::{InPlaceControl, Watch};
+pub(crate) use in_place::InPlaceControl;
 pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
-pub use machine::main_file;
-pub(crate) use machine::own;
+pub(crate) use machine::{main_file, own};
 pub(crate) use scoreboard::Scoreboard;
 
 /// Apache's name in messages.

@@ -5,7 +5,7 @@ use super::render::Rendered;
 use crate::ServerError;
 use crate::control::blame;
 use crate::program::asking;
-use model::plan::Variant;
+use model::plan::{Directive, Variant};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -30,10 +30,22 @@ pub(super) fn check(
     if said.contains("(98: Address already in use)") {
         return Err(ServerError::PortInUse(SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
     }
-    let Some(complaint) = complaint(&said, output.status.success(), &variant.allow_warnings) else { return Ok(()) };
+    let at = |of: &Path, line: usize| (of == file).then(|| rendered.planned_at(line)).flatten();
+    judge(&said, output.status.success(), &variant.allow_warnings, (variant, plan), &at)
+}
+
+/// What nginx says, as an error: about a line of the plan, where `at` finds one on a file's line.
+pub(super) fn judge<'a>(
+    said: &str,
+    accepted: bool,
+    allowed: &[String],
+    (variant, plan): (&Variant, &Path),
+    at: &dyn Fn(&Path, usize) -> Option<&'a Directive>,
+) -> Result<(), ServerError> {
+    let Some(complaint) = complaint(said, accepted, allowed) else { return Ok(()) };
     let place = complaint.rsplit_once(" in ").and_then(|(message, place)| {
-        let line = place.strip_prefix(file.to_str()?)?.strip_prefix(':')?.parse().ok()?;
-        Some((message, rendered.planned_at(line)?))
+        let (file, line) = place.rsplit_once(':')?;
+        Some((message, at(Path::new(file), line.parse().ok()?)?))
     });
     Err(match place {
         Some((message, directive)) => blame(plan, directive, message.to_owned(), SERVER),
@@ -58,7 +70,7 @@ fn complaint(said: &str, accepted: bool, allowed: &[String]) -> Option<String> {
 
 /// A line without what stands before its message: `nginx: [emerg] ` before there is a log, and then
 /// `2026/11/21 13:30:43 [emerg] 6980#6980: `.
-fn message(line: &str) -> String {
+pub(super) fn message(line: &str) -> String {
     let Some((_, message)) = line.split_once("] ") else { return line.to_owned() };
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let process = |text: &str| text.split_once('#').is_some_and(|(pid, thread)| number(pid) && number(thread));

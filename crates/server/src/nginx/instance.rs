@@ -138,7 +138,7 @@ impl Prepared<'_> {
         if let Some(php) = &self.php {
             settings.values.extend(php.in_force(starting.address, starting.timeout)?);
         }
-        let status = self.status.clone().map(|socket| WebSource::Nginx(StubStatus { socket }));
+        let status = self.status.clone().map(|socket| WebSource::Nginx(StubStatus::Socket(socket)));
         Ok(starting.running(settings, notes).with_status(status))
     }
 

@@ -4,12 +4,19 @@
 //! the result, `instance` starts it. nginx tells nobody what it runs with; what is in force is what it read, which `nginx -T` repeats.
 
 mod check;
+mod in_place;
 mod instance;
+mod lines;
+mod machine;
 mod render;
 mod status;
+mod tokens;
 
+pub(crate) use in_place::InPlaceControl;
 pub(crate) use instance::{NginxControl, find, version};
+pub(crate) use machine::{main_file, own};
 pub(crate) use status::StubStatus;
+pub(crate) use tokens::{What, tokens};
 
 /// nginx's name in messages.
 pub(crate) const SERVER: &str = "nginx";

@@ -1,7 +1,8 @@
-//! nginx's own counters (stub_status), told on a unix socket of its own: no connection of the measured port is taken for them.
+//! nginx's own counters (stub_status), told on a socket or port of their own: no connection of the measured port is taken for them.
 
 use model::status::WebStatus;
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,23 +12,41 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// The page has about 100 bytes.
 const MOST: u64 = 4096;
 
-/// Where an instance tells its counters.
+/// Where a server tells its counters.
 #[derive(Debug)]
-pub(crate) struct StubStatus {
-    pub(crate) socket: PathBuf,
+pub(crate) enum StubStatus {
+    /// A private instance's own socket.
+    Socket(PathBuf),
+    /// A port of this machine, and the path there.
+    Port(SocketAddr, String),
 }
 
 impl StubStatus {
     /// The counters now; `None` when it does not tell.
     pub(crate) fn look(&self) -> Option<WebStatus> {
-        let mut stream = UnixStream::connect(&self.socket).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").ok()?;
-        let mut page = String::new();
-        stream.take(MOST).read_to_string(&mut page).ok()?;
+        let page = match self {
+            StubStatus::Socket(socket) => {
+                let stream = UnixStream::connect(socket).ok()?;
+                stream.set_read_timeout(Some(PATIENCE)).ok()?;
+                stream.set_write_timeout(Some(PATIENCE)).ok()?;
+                asked(stream, "/")?
+            }
+            StubStatus::Port(address, path) => {
+                let stream = TcpStream::connect_timeout(address, PATIENCE).ok()?;
+                stream.set_read_timeout(Some(PATIENCE)).ok()?;
+                stream.set_write_timeout(Some(PATIENCE)).ok()?;
+                asked(stream, path)?
+            }
+        };
         parse(page.split_once("\r\n\r\n")?.1)
     }
+}
+
+fn asked(mut stream: impl Read + Write, path: &str) -> Option<String> {
+    stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).ok()?;
+    let mut page = String::new();
+    stream.take(MOST).read_to_string(&mut page).ok()?;
+    Some(page)
 }
 
 fn parse(page: &str) -> Option<WebStatus> {

@@ -51,7 +51,7 @@ impl Files {
 }
 
 /// The files that a name with wildcards stands for, in order; a folder stands for all that is in it when `whole_folders`.
-pub(super) fn expand(pattern: &Path, whole_folders: bool) -> Vec<PathBuf> {
+pub(crate) fn expand(pattern: &Path, whole_folders: bool) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {
         let part = part.as_os_str();

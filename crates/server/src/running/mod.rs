@@ -12,6 +12,7 @@ mod processes;
 mod socket;
 
 use files::Files;
+pub(crate) use files::expand;
 use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};

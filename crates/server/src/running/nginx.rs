@@ -1,6 +1,7 @@
 //! nginx's configuration as the server would read it: words and blocks, with the files that are included.
 
 use super::files::{Files, expand};
+use crate::nginx::{What, tokens};
 use model::check::Setting;
 use std::path::{Path, PathBuf};
 
@@ -64,17 +65,18 @@ impl Reader<'_> {
         let Some(text) = self.files.text(path) else { return };
         let outer = self.blocks.len();
         let (mut words, mut first_line) = (Vec::new(), 1);
-        for (token, line) in tokens(&text) {
-            match token {
-                Token::Word(word) => {
+        for token in tokens(&text) {
+            let line = token.line;
+            match token.what {
+                What::Word(word) => {
                     if words.is_empty() {
                         first_line = line;
                     }
                     words.push(word);
                 }
-                Token::End => self.directive(&std::mem::take(&mut words), path, first_line, depth),
-                Token::Open => self.blocks.push(std::mem::take(&mut words)),
-                Token::Close => {
+                What::End => self.directive(&std::mem::take(&mut words), path, first_line, depth),
+                What::Open => self.blocks.push(std::mem::take(&mut words)),
+                What::Close => {
                     words.clear();
                     if self.blocks.len() > outer {
                         self.blocks.pop();
@@ -119,54 +121,6 @@ impl Reader<'_> {
             section: (!section.is_empty()).then(|| section.join(" / ")),
         });
     }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Token {
-    Word(String),
-    End,
-    Open,
-    Close,
-}
-
-/// Words and marks, each with its line. Quotes and backslashes protect what marks would be; `${` is no block.
-fn tokens(text: &str) -> Vec<(Token, usize)> {
-    let (mut found, mut word, mut line, mut quote) = (Vec::new(), None::<String>, 1, None);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let at = line;
-        line += usize::from(c == '\n');
-        if c == '\\' {
-            word.get_or_insert_default().extend(chars.next());
-            continue;
-        }
-        if let Some(end) = quote {
-            if c == end {
-                quote = None;
-            } else {
-                word.get_or_insert_default().push(c);
-            }
-            continue;
-        }
-        let mark = match c {
-            ';' => Some(Token::End),
-            '{' if !word.as_deref().is_some_and(|word| word.ends_with('$')) => Some(Token::Open),
-            '}' if !word.as_deref().is_some_and(|word| word.contains("${")) => Some(Token::Close),
-            _ => None,
-        };
-        if mark.is_some() || c.is_whitespace() {
-            found.extend(word.take().map(|word| (Token::Word(word), at)));
-            found.extend(mark.map(|mark| (mark, at)));
-        } else if c == '#' && word.is_none() {
-            while chars.next_if(|&c| c != '\n').is_some() {}
-        } else if matches!(c, '"' | '\'') && word.is_none() {
-            quote = Some(c);
-            word = Some(String::new());
-        } else {
-            word.get_or_insert_default().push(c);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use server::ServerError;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use testkit::debian::{Debian, changed, free_port};
+use testkit::debian::Debian;
+use testkit::own::{Own, changed, free_port};
 use testkit::skip::skipped;
 
 pub(crate) const TESTS: &[testkit::suite::Test] = &[

@@ -54,7 +54,7 @@ fn the_fifth_document_as_two_blocks() {
     check(
         &first,
         &second,
-        &expect!["0.99811 [0.8248, 1.2079] n 2 Inconclusive { more_blocks: Some(10) } [FewBlocks { blocks: 2 }]"],
+        &expect!["0.99811 [0.8248, 1.2079] n 2 Inconclusive { more_blocks: Some(13) } [FewBlocks { blocks: 2 }]"],
     );
 }
 
@@ -92,7 +92,7 @@ fn four_verdicts() {
     check_differences(
         &steady.map(|d| 20.0 * d),
         0.02,
-        &expect!["1.00167 [0.9681, 1.0364] n 6 Inconclusive { more_blocks: Some(20) } []"],
+        &expect!["1.00167 [0.9681, 1.0364] n 6 Inconclusive { more_blocks: Some(24) } []"],
     );
 }
 
@@ -152,13 +152,20 @@ fn blocks_needed_as_published() {
     let sd = 0.015 * 2.0_f64.sqrt();
     let needed = |center: f64, margin: f64| {
         let criteria = Criteria::new(Better::Higher, 0.95, margin.exp_m1()).unwrap();
-        more_blocks(center, sd, 1, criteria.alpha(), &criteria).map(|more| more + 1)
+        more_blocks(center, sd, 1, 1, &criteria).map(|more| more + 1)
     };
     assert_eq!([0.01, 0.02, 0.03, 0.05].map(|d| needed(d, 0.0)), [38, 11, 6, 4].map(Some));
     // Equivalence: margin 2 % -> 12 blocks, 1 % -> 41.
     assert_eq!([0.02, 0.01].map(|margin| needed(0.0, margin)), [12, 41].map(Some));
     // More than there already are is never advised as "none".
-    assert_eq!(more_blocks(0.05, sd, 40, 0.05, &criteria(Better::Higher, 0.02)), Some(1));
+    assert_eq!(more_blocks(0.05, sd, 40, 1, &criteria(Better::Higher, 0.02)), Some(1));
+    // What is near the margin is sooner shown to be a difference than to lie within; halfway, both take as long again and again.
+    assert_eq!([0.019, 0.01].map(|d| needed(d, 0.02)), [12, 38].map(Some));
+    // Beside an A/A cell, and as one of several, a difference must be larger.
+    let beside = criteria(Better::Higher, 0.0).beside_an_again_cell();
+    let few = |family: usize, criteria: &Criteria| more_blocks(0.02, sd, 1, family, criteria).map(|more| more + 1);
+    assert_eq!([few(1, &criteria(Better::Higher, 0.0)), few(1, &beside)], [11, 18].map(Some));
+    assert!(few(20, &beside) > few(1, &beside));
 }
 
 /// Normal noise from a fixed seed: SplitMix64 and Box-Muller, because a test's numbers must be the same for ever.
@@ -258,9 +265,9 @@ fn a_family_is_judged_together() {
     check_family(
         &[&faint, &nothing],
         &expect![[r#"
-        1.03648 [0.9937, 1.0811] n 6 Inconclusive { more_blocks: Some(4) } []
-        0.99833 [0.9078, 1.0979] n 6 Inconclusive { more_blocks: Some(142) } []
-    "#]],
+            1.03648 [0.9937, 1.0811] n 6 Inconclusive { more_blocks: Some(4) } []
+            0.99833 [0.9078, 1.0979] n 6 Inconclusive { more_blocks: Some(170) } []
+        "#]],
     );
     check_family(
         &[&faint, &clear],
@@ -272,10 +279,10 @@ fn a_family_is_judged_together() {
     check_family(
         &[&faint, &clear, &nothing],
         &expect![[r#"
-        1.03648 [0.9888, 1.0864] n 6 Inconclusive { more_blocks: Some(5) } []
-        1.10517 [1.1029, 1.1074] n 6 Better []
-        0.99833 [0.8978, 1.1102] n 6 Inconclusive { more_blocks: Some(157) } []
-    "#]],
+            1.03648 [0.9888, 1.0864] n 6 Inconclusive { more_blocks: Some(5) } []
+            1.10517 [1.1029, 1.1074] n 6 Better []
+            0.99833 [0.8978, 1.1102] n 6 Inconclusive { more_blocks: Some(188) } []
+        "#]],
     );
     check_family(
         &[&clear, &[0.1]],

@@ -25,7 +25,7 @@ pub(super) struct Flags {
 
 /// Noise of one trial where nothing else is said.
 const SIGMA: f64 = 0.015;
-/// Trials of each cell that the rules of others get: as many as ours ever uses on average, and what their manuals show.
+/// Trials of each cell that the rules of others get: about as many as ours uses on average, and what their manuals show.
 const TRIALS: usize = 10;
 
 /// One line of the result.

@@ -2,7 +2,7 @@
 //! traffic that the plan says, and nothing of it is left afterwards, also when the run was killed.
 
 use super::killed::{gone, killed};
-use super::limits::{self, By};
+use super::limits::{self, By, Version};
 use super::{OURS, SHORT, Seen};
 use crate::vm::guest::Guest;
 use crate::vm::machine::Machine;
@@ -64,7 +64,7 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     let before = controllers(&guest)?;
     cliff(&mut seen, &guest)?;
     too_large(&mut seen, &guest)?;
-    let by = By { who: "as root", prefix: "", groups: GROUPS, io: true };
+    let by = By { who: "as root", prefix: "", groups: GROUPS, io: true, version: Version::V2 };
     limits::bind(&mut seen, &guest, &by)?;
     killed(&mut seen, &guest, "as root", "", GROUPS)?;
     let after = controllers(&guest)?;

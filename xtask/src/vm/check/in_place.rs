@@ -105,9 +105,6 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     guest.sh(&format!("cat > /root/in-place.toml << 'E'\n{PLAN}E\nsync"), SHORT)?;
     let before = State::of(&guest)?;
     seen.say(format!("\nThe service before, and what its door says:\n\n```\n{}```", before.service));
-    seen.say(
-        "\n| ended by | still changed then | put back by | after seconds | different then |\n|---|---|---|---|---|",
-    );
     to_its_end(&guest, &before, &mut seen)?;
     for end in &ENDS {
         cut_off(machine, end, &before, &mut seen)?;
@@ -119,9 +116,9 @@ fn to_its_end(guest: &Guest, before: &State, seen: &mut Seen) -> anyhow::Result<
     let said = guest.run(&RUN.replace("OURS", OURS), SHORT * 4)?;
     let left = before.differences(guest)?;
     seen.say(format!(
-        "| its end, exit code {} | | the run | 0 | {} |",
+        "\n## Its end\n\nExit code {}. Different then: {}.",
         said.status.code().unwrap_or(-1),
-        left.join("; ")
+        listed(&left)
     ));
     seen.expect(matches!(said.status.code(), Some(0 | 1 | 3)), || {
         format!("the run ended with {}: {}", said.status, said.err)
@@ -151,11 +148,15 @@ fn cut_off(machine: &mut Machine, end: &End, before: &State, seen: &mut Seen) ->
         });
     }
     let (seconds, left) = before.until_back(&guest)?;
-    let at_once: Vec<_> = at_once.iter().map(|line| format!("`{line}`")).collect();
-    seen.say(format!("| {} | {} | {by} | {seconds} | {} |", end.name, at_once.join("; "), left.join("; ")));
+    seen.say(format!("\n## {}\n\nStill changed then:\n\n```\n{}\n```\n", end.name, at_once.join("\n")));
+    seen.say(format!("Put back by {by}. Seen {seconds} s later; different then: {}.", listed(&left)));
     seen.expect(!end.restore || !at_once.is_empty(), || format!("{}: nothing was left to put back", end.name));
     seen.expect(left.is_empty(), || format!("{}: {}", end.name, left.join("; ")));
     Ok(())
+}
+
+fn listed(differences: &[String]) -> String {
+    if differences.is_empty() { "nothing".to_owned() } else { differences.join("; ") }
 }
 
 /// How the server's files and its service are.

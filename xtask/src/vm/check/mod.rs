@@ -6,6 +6,7 @@ mod clock;
 mod confinement;
 mod container;
 mod dstat;
+mod hybrid;
 mod in_place;
 mod killed;
 mod limits;
@@ -54,17 +55,20 @@ impl Seen {
 struct Check {
     name: &'static str,
     run: fn(&mut Machine) -> anyhow::Result<Seen>,
+    /// What its kernel is told beside the usual.
+    boot: &'static str,
 }
 
-const CHECKS: [Check; 8] = [
-    Check { name: "storm", run: storm::run },
-    Check { name: "confinement", run: confinement::run },
-    Check { name: "user", run: user::run },
-    Check { name: "reboot", run: reboot::run },
-    Check { name: "unit", run: unit::run },
-    Check { name: "clock", run: clock::run },
-    Check { name: "container", run: container::run },
-    Check { name: "in-place", run: in_place::run },
+const CHECKS: [Check; 9] = [
+    Check { name: "storm", run: storm::run, boot: "" },
+    Check { name: "confinement", run: confinement::run, boot: "" },
+    Check { name: "user", run: user::run, boot: "" },
+    Check { name: "hybrid", run: hybrid::run, boot: hybrid::BOOT },
+    Check { name: "reboot", run: reboot::run, boot: "" },
+    Check { name: "unit", run: unit::run, boot: "" },
+    Check { name: "clock", run: clock::run, boot: "" },
+    Check { name: "container", run: container::run, boot: "" },
+    Check { name: "in-place", run: in_place::run, boot: "" },
 ];
 
 /// The names of all checks.
@@ -92,7 +96,7 @@ pub(super) fn by_hand(places: &Places, engine: Engine, names: &[String]) -> anyh
 }
 
 fn carry_out(places: &Places, engine: Engine, check: &Check) -> anyhow::Result<Seen> {
-    let mut machine = Machine::start(places, engine)?;
+    let mut machine = Machine::start(places, engine, check.boot)?;
     furnish(&machine.guest(), places)?;
     let seen = (check.run)(&mut machine)?;
     machine.stop();
@@ -182,6 +186,11 @@ mod tests {
     #[test]
     fn long_check_vm_user() {
         check("user");
+    }
+
+    #[test]
+    fn long_check_vm_hybrid() {
+        check("hybrid");
     }
 
     #[test]

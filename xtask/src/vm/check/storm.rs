@@ -1,7 +1,8 @@
-//! The first document's storm, whole and in its own sizes: ten CGI programs of 200 MB at once in 1 GB, for two minutes, under Apache
-//! with MaxRequestWorkers 256.
+//! The first document's storm, whole and in its own sizes: ten CGI programs that fill 200 MB once and end, at once in 1 GB, for two minutes, under
+//! Apache with MaxRequestWorkers 256; files and swap on one disk, and that as fast as the document's own dstat shows it.
 //!
-//! The sampler and `webdyno watch` must lose no second, and totals must be the kernel's. Debian's dstat runs beside them; there are up to
+//! The guest's processor is imitated, and many times slower than the document's; a disk in the same proportion makes a machine that waits
+//! for its disk as the document's did. The sampler and `webdyno watch` must lose no second, and totals must be the kernel's. Debian's dstat runs beside them; there are up to
 //! three storms, until it has lost something, and when it has not the page says so.
 
 use super::dstat::{self, Rows};
@@ -10,6 +11,7 @@ use super::{OURS, SHORT, Seen};
 use crate::vm::guest::Guest;
 use crate::vm::machine::Machine;
 use anyhow::Context;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Seconds of load.
@@ -29,14 +31,26 @@ const CALM_SECTORS: u64 = 16_384;
 /// How far sums of rows may lie apart, each rounded to its four characters.
 const ROUNDED: f64 = 0.02;
 
+/// What the document's disk did at most in a second: bytes (252M written to swap) and operations (2637 read back, of a page each).
+const DISK: (f64, f64) = (252.0 * 1048576.0, 2637.0);
+/// Seconds of one request alone in the document, nearly all of it CPU time.
+const ALONE: f64 = 0.0877;
+/// Of the CPU's time while the document's storm is shown: user, system, waiting for disks.
+const DOCUMENT: &str = "4 %, 39 % and 57 %";
+/// Rows of the readings in the midst of the storm.
+const MIDST: Range<usize> = 20..120;
+
 const PREPARE: &str = "\
 set -e
 make -s -C OURS/sites/memhog BIN=/usr/lib/cgi-bin
-printf 'SetEnv MEMHOG_BYTES 200M\\nSetEnv MEMHOG_PASSES 2\\nServerName vm\\nMaxRequestWorkers 256\\n' > /etc/apache2/conf-available/storm.conf
+printf 'SetEnv MEMHOG_BYTES 200M\\nServerName vm\\nMaxRequestWorkers 256\\n' > /etc/apache2/conf-available/storm.conf
 sed -i '/MaxRequestWorkers/d' /etc/apache2/mods-available/mpm_prefork.conf
 a2enconf -q storm
 systemctl start apache2
+swapoff -a
+swapon -a
 ab -q -n 1 -s 300 http://127.0.0.1/cgi-bin/memhog | grep -q 'Complete requests: *1'
+ab -q -n 3 -s 300 http://127.0.0.1/cgi-bin/memhog | sed -n 's/^Time per request: *\\([0-9.]*\\).*(mean)$/\\1/p'
 ";
 
 const STORM_SCRIPT: &str = "\
@@ -44,9 +58,9 @@ rm -rf /root/storm
 mkdir /root/storm
 cd /root/storm
 counters() { cat /proc/vmstat > $1.vmstat; cat /proc/diskstats > $1.diskstats; cat /proc/pressure/memory > $1.pressure; }
-dstat -T -d -c -m -s -l -n -r -g -p 1 > dstat.txt 2> dstat.err &
+dstat -T -d -c -m -s -l -n -r 1 > dstat.txt 2> dstat.err &
 dstat=$!
-OURS/webdyno watch -T -d -c -m -s -l -n -r -g -p 1 > watch.txt 2> watch.err &
+OURS/webdyno watch -T -d -c -m -s -l -n -r 1 > watch.txt 2> watch.err &
 watch=$!
 OURS/record OURS/webdyno WATCHED > readings.csv 2> notes.txt &
 record=$!
@@ -54,7 +68,7 @@ until grep -q . notes.txt; do sleep 0.2; done
 sleep 5
 counters before
 date +%s > began
-timeout -s INT STORM ab -q -c 10 -n 1000000 -s 600 http://127.0.0.1/cgi-bin/memhog > ab.txt 2>&1
+timeout -s INT STORM ab -q -c 10 -n 1000 -s 600 http://127.0.0.1/cgi-bin/memhog > ab.txt 2>&1
 date +%s > ended
 systemctl kill -s KILL apache2
 systemctl stop apache2
@@ -76,9 +90,22 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     let mut seen =
         Seen::titled("A storm of the whole machine, two minutes: ten CGI programs of 200 MB at once in 1 GB");
     for n in 1..=STORMS {
-        guest.sh(&fill(PREPARE), SHORT)?;
+        machine.slow_disks(0, 0)?;
+        let alone = guest.sh(&fill(PREPARE), SHORT)?;
+        let alone = alone.lines().last().unwrap_or_default();
+        let alone: f64 = alone.parse::<f64>().with_context(|| format!("one request took `{alone}`"))? / 1000.0;
+        // First the document's disk as it was, then one as slow as the processor.
+        let slower = if n == 1 { 1.0 } else { (alone / ALONE).max(1.0) };
+        let (bytes, operations) = (DISK.0 / slower, DISK.1 / slower);
+        machine.slow_disks(bytes as u64, operations as u64)?;
         guest.sh(&fill(STORM_SCRIPT), PATIENCE)?;
-        seen.say(format!("\n## Storm {n}"));
+        machine.slow_disks(0, 0)?;
+        seen.say(format!(
+            "\n## Storm {n}\n\nOne request alone takes {alone:.2} s, {:.0} times the document's. The disk, of files and swap: {:.1} MiB and {operations:.0} \
+             operations a second at most, the document's divided by {slower:.0}.",
+            alone / ALONE,
+            bytes / f64::from(1 << 20),
+        ));
         if judge(&mut seen, &guest)? {
             return Ok(seen);
         }
@@ -94,6 +121,7 @@ fn judge(seen: &mut Seen, guest: &Guest) -> anyhow::Result<bool> {
     let rows = dstat::parse(&file(guest, "dstat.txt")?);
     let kernel = Kernel::of(guest)?;
     setting(seen, guest, &kernel)?;
+    depth(seen, &readings);
     seconds(seen, &readings, &watch, &rows);
     totals(seen, &readings, &watch, &rows, &kernel);
     let notes = file(guest, "notes.txt")?.replace("ready\n", "");
@@ -176,6 +204,32 @@ fn setting(seen: &mut Seen, guest: &Guest, kernel: &Kernel) -> anyhow::Result<()
         "there was no storm: nothing was read back from swap".to_owned()
     });
     Ok(())
+}
+
+/// What the CPU and the disks did in the midst of it.
+fn depth(seen: &mut Seen, readings: &Table) {
+    let grew = |name: &str| readings.growth_within(name, MIDST).unwrap_or(0) as f64;
+    let [user, system, idle, wait] = [
+        ["cpu.user", "cpu.nice"].as_slice(),
+        &["cpu.system", "cpu.irq", "cpu.softirq"],
+        &["cpu.idle", "cpu.steal"],
+        &["cpu.iowait"],
+    ]
+    .map(|names| names.iter().map(|name| grew(name)).sum::<f64>());
+    let all = (user + system + idle + wait).max(1.0);
+    let seconds = grew("at_ms") / 1000.0;
+    let mib = |pages: f64| pages / 256.0 / seconds.max(1.0);
+    seen.say(format!(
+        "The CPU's time in the midst of it: user {:.0} %, system {:.0} %, waiting for disks {:.0} % (the document's: {DOCUMENT}), idle {:.0} %. Swap: {:.1} MiB/s \
+         written and {:.1} MiB/s read back; {:.0} operations of disks a second.\n",
+        100.0 * user / all,
+        100.0 * system / all,
+        100.0 * wait / all,
+        100.0 * idle / all,
+        mib(grew("vm.pswpout")),
+        mib(grew("vm.pswpin")),
+        (grew("disk.reads") + grew("disk.writes")) / seconds.max(1.0),
+    ));
 }
 
 fn seconds(seen: &mut Seen, readings: &Table, watch: &Rows, rows: &Rows) {

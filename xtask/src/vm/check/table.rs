@@ -38,6 +38,13 @@ impl Table {
         values.last()?.checked_sub(*values.first()?)
     }
 
+    /// What a counter grew by within some rows; none where one of them has nothing.
+    pub(super) fn growth_within(&self, name: &str, rows: std::ops::Range<usize>) -> Option<u64> {
+        let at = self.names.iter().position(|it| it == name)?;
+        let value = |row: usize| self.rows.get(row)?[at];
+        value(rows.end.checked_sub(1)?)?.checked_sub(value(rows.start)?)
+    }
+
     /// Seconds of the grid, from the first reading to the last, that have none: lateness is taken off, so that a reading counts for the
     /// second it was due in.
     pub(super) fn missing(&self) -> u64 {
@@ -91,6 +98,7 @@ mod tests {
     fn counters_by_name() {
         let table = Table::parse("at_ms,a,b\n0,5,\n1000,9,3\n").unwrap();
         assert_eq!((table.len(), table.growth("a"), table.growth("c")), (2, Some(4), None));
+        assert_eq!((table.growth_within("a", 0..2), table.growth_within("a", 1..3)), (Some(4), None));
         assert!(Table::parse("at_ms,a\n0\n").is_err() && Table::parse("at_ms\n").is_err());
         assert_eq!(vmstat("pswpin 3\npswpinx 4\n", "pswpin"), Some(3));
         let disks = " 254 0 vda 1 2 3 4 5 6 7 8 9\n 254 16 vdb 10 0 30 0 50 0 70 0 0\n 7 0 loop0 1 1 1 1 1 1 1 1 1\n";

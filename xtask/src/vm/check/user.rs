@@ -2,7 +2,7 @@
 //! systemd's, more of them once root delegates more, and nothing left however a run ends.
 
 use super::killed::{gone, killed};
-use super::limits::{self, By};
+use super::limits::{self, By, Version};
 use super::{OURS, SHORT, Seen};
 use crate::vm::guest::Guest;
 use crate::vm::machine::Machine;
@@ -45,7 +45,13 @@ pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
     refused(&mut seen, &guest, &prefix, "who limits disk traffic", ASKS_IO, 5, "does not delegate the io controller")?;
     refused(&mut seen, &guest, &prefix, "with a directive that does not exist", WRONG, 2, "NoSuchDirective")?;
 
-    let by = By { who: "as Debian's systemd delegates to users", prefix: &prefix, groups: GROUPS, io: false };
+    let by = By {
+        who: "as Debian's systemd delegates to users",
+        prefix: &prefix,
+        groups: GROUPS,
+        io: false,
+        version: Version::V2,
+    };
     limits::bind(&mut seen, &guest, &by)?;
     nothing_left(&mut seen, &guest, "runs that ended")?;
     killed(&mut seen, &guest, "as an ordinary user", &prefix, GROUPS)?;

@@ -100,6 +100,11 @@ pub(super) fn made(
     let design = design.map(Spanned::into_inner);
     let known = in_order(factors).map(|(name, text)| factor(source, name, text, variants, loads));
     let known: Vec<Known> = known.collect::<Result<_, _>>()?;
+    // Before anything is made of them that doubles with each.
+    if known.len() > MOST_FACTORS {
+        let what = format!("{} factors are too many; at most {MOST_FACTORS}", known.len());
+        return Err(source.at(known[0].place.clone(), "factors", &what));
+    }
     let usual = usual_load(source, design.as_ref(), &known, loads)?;
     let generators = generators(source, design.as_ref(), &known)?;
     let interactions = interactions(source, design.as_ref(), &known)?;
@@ -142,9 +147,6 @@ pub(super) fn made(
 /// Whether the combinations can be made at all.
 fn few_enough(source: &Source<'_>, known: &[Known], generators: &[Generator]) -> Result<(), PlanError> {
     let at = |what: &str| Err(source.at(known[0].place.clone(), "factors", what));
-    if known.len() > MOST_FACTORS {
-        return at(&format!("{} factors are too many; at most {MOST_FACTORS}", known.len()));
-    }
     let free = known.iter().enumerate().filter(|(place, _)| !generators.iter().any(|it| it.made == *place));
     let cells = free.fold(1_usize, |cells, (_, factor)| cells.saturating_mul(factor.levels.len()));
     if cells > MOST {

@@ -83,7 +83,9 @@ pub(super) fn server_meant(
             let directory = server.directory.map_or_else(|| source.folder(), |path| source.path(path.get_ref()));
             ServerSpec::Command(CommandServer { command: command.into_inner(), directory, directives, ready, lines })
         }
-        ServerKind::Nginx => ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines, php }),
+        ServerKind::Nginx => {
+            ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines, existing, php })
+        }
         ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
             program,
             mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
@@ -114,6 +116,9 @@ fn existing_meant(
             (_, Some(host)) => at(host.span(), "host", needs),
             (None, None) => Ok(None),
         };
+    }
+    if let (false, ServerKind::Nginx, Some(from)) = (in_place, server.kind.get_ref(), &server.from) {
+        return at(from.span(), "from", "of nginx there is no private copy yet; add `in_place = true`");
     }
     let told = "the machine's own configuration says it; remove the line";
     let spans = [
@@ -165,12 +170,12 @@ impl ServerText {
             span(self.mpm.as_ref().map(Spanned::span), "mpm", APACHE),
             span(self.modules.as_ref().map(Spanned::span), "modules", APACHE),
             span(self.scripts.as_ref().map(Spanned::span), "scripts", APACHE),
-            span(self.from.as_ref().map(Spanned::span), "from", APACHE),
-            span(self.in_place.as_ref().map(Spanned::span), "in_place", APACHE),
-            span(self.port.as_ref().map(Spanned::span), "port", APACHE),
-            span(self.host.as_ref().map(Spanned::span), "host", APACHE),
         ];
         let of_both = [
+            span(self.from.as_ref().map(Spanned::span), "from", BOTH),
+            span(self.in_place.as_ref().map(Spanned::span), "in_place", BOTH),
+            span(self.port.as_ref().map(Spanned::span), "port", BOTH),
+            span(self.host.as_ref().map(Spanned::span), "host", BOTH),
             span(self.program.as_ref().map(Spanned::span), "program", BOTH),
             span(self.document_root.as_ref().map(Spanned::span), "document_root", BOTH),
             span(self.php.as_ref().map(Spanned::span), "php", BOTH),

@@ -274,6 +274,8 @@ fn a_configuration_that_is_there() {
     );
     let derived = parse(&existing("from = \"/x\"", ""), Path::new("t.toml"), &Options::default()).unwrap().0;
     assert!(derived.in_place().is_none());
+    let nginx = text.replace("\"apache\"", "\"nginx\"");
+    assert!(parse(&nginx, Path::new("t.toml"), &Options::default()).unwrap().0.in_place().is_some());
     let refused = |keys: &str, expected: &str| {
         let error = parse(&existing(keys, ""), Path::new("t.toml"), &Options::default()).unwrap_err().to_string();
         assert_eq!(error, expected);

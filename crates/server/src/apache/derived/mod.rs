@@ -8,25 +8,25 @@ use super::crew::Muster;
 use super::instance::{complaints, no_settings, port_in_use};
 use super::keeping::worth_keeping;
 use super::machine::Machine;
-use super::machine::ports::{Door, answers, chosen, doors};
+use super::machine::ports::{answers, doors};
 use super::machine::tree::virtual_hosts;
 use super::overridden::{accept, different, overridden};
 use super::pages::telling;
 use super::render::Rendered;
 use super::settings::{Pages, Told};
 use crate::control::{Logs, Starting};
+use crate::own::{Door, Watch, pick};
 use crate::port::with_free_ports;
-use crate::site::folder;
+use crate::site::{folder, write_for_us};
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
 use model::plan::{Apache, Existing, Variant};
 use rewrite::{Rewritten, Wanted, rewrite};
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// What part of the environment names places of the machine's own server.
@@ -38,11 +38,13 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// Controls private instances derived from the machine's configuration.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct DerivedControl {
-    pub(crate) spec: Apache,
-    pub(crate) existing: Existing,
-    pub(crate) plan: PathBuf,
+    spec: Apache,
+    existing: Existing,
+    plan: PathBuf,
+    /// The configuration that the first of them was derived from: all others are to be of the same.
+    watch: Mutex<Option<Watch>>,
 }
 
 /// Everything that does not change with the ports.
@@ -78,15 +80,28 @@ impl Control for DerivedControl {
 }
 
 impl DerivedControl {
+    pub(crate) fn new(spec: &Apache, existing: &Existing, plan: &Path) -> DerivedControl {
+        let (spec, existing) = (spec.clone(), existing.clone());
+        DerivedControl { spec, existing, plan: plan.to_owned(), watch: Mutex::new(None) }
+    }
+
+    /// An error when the machine's configuration is no longer that of the instances before.
+    fn unchanged(&self, machine: &Machine) -> Result<(), ServerError> {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        match watch.as_ref() {
+            Some(watch) => watch.check(),
+            None => {
+                *watch = Some(Watch::begin(machine.clone(), None)?);
+                Ok(())
+            }
+        }
+    }
+
     fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let machine = Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("from"))?;
+        self.unchanged(&machine)?;
         let doors = doors(&machine.lines);
-        let door = chosen(&doors, self.existing.port).ok_or_else(|| {
-            let ports: Vec<String> =
-                doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
-            let why = format!("{} listens on no such port; there is {}", machine.main.display(), ports.join(", "));
-            ServerError::Machine { at: self.key("port"), why }
-        })?;
+        let door = pick(&doors, self.existing.port, &machine.main, self.key("port"))?;
         folder(dir, 0o711)?;
         let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
         for name in ["conf", "run", "logs"] {
@@ -239,10 +254,4 @@ impl Prepared<'_> {
         found.extend(different(told, rendered, file, notes));
         accept(found, self.variant, &self.control.plan, notes)
     }
-}
-
-/// The machine's configuration may have secrets that others may not read.
-fn write_for_us(file: &Path, text: &str) -> Result<(), ServerError> {
-    let opened = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
-    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(ServerError::io("write", file))
 }

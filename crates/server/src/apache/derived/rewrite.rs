@@ -4,9 +4,10 @@
 //! writes there still.
 
 use crate::apache::machine::Machine;
-use crate::apache::machine::ports::{Door, moved};
+use crate::apache::machine::ports::moved;
 use crate::apache::machine::tree::{Line, Place, words};
 use crate::apache::render::quoted;
+use crate::own::Door;
 use std::path::{Path, PathBuf};
 
 /// What the instance has of its own, or must not do a second time.

@@ -5,11 +5,9 @@ use crate::apache::check::canonical;
 use crate::apache::machine::Machine;
 use crate::apache::machine::tree::words;
 use crate::apache::render::Rendered;
-use crate::port::with_free_port;
 use host::{Borrowed, Host};
 use model::plan::Directive;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
 /// Directives that a graceful restart does not change, or that decide what a server may open only as it starts. ServerLimit and ThreadLimit:
@@ -34,9 +32,6 @@ const FULL: [&str; 14] = [
     "ThreadsPerChild",
     "User",
 ];
-/// Ports that SELinux lets a web server listen on, as `semanage port -l` has http_port_t.
-const OF_SELINUX: [u16; 6] = [8008, 8009, 8443, 81, 488, 9000];
-
 /// The file, and the line that includes it where no folder does.
 #[derive(Debug)]
 pub(super) struct DropIn {
@@ -128,16 +123,6 @@ pub(super) fn needs_full<'a>(before: &'a [Directive], after: &'a [Directive]) ->
     let (before, after) = (of(before), of(after));
     let texts = |directives: &[&Directive]| directives.iter().map(|d| d.text.trim().to_owned()).collect::<Vec<_>>();
     if texts(&before) == texts(&after) { None } else { after.first().or(before.first()).copied() }
-}
-
-/// A port for the pages that tell what is in force.
-pub(super) fn free_port() -> Result<u16, ServerError> {
-    let enforced = fs::read_to_string("/sys/fs/selinux/enforce").is_ok_and(|text| text.trim() == "1");
-    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    match OF_SELINUX.into_iter().find(free).filter(|_| enforced) {
-        Some(port) => Ok(port),
-        None => with_free_port(Ok),
-    }
 }
 
 #[cfg(test)]

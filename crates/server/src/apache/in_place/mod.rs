@@ -2,7 +2,6 @@
 //! however it comes, the journal of the host has everything as it was.
 
 mod dropin;
-mod watch;
 
 use super::SERVER;
 use super::check::{Test, check};
@@ -10,27 +9,22 @@ use super::crew::Muster;
 use super::instance::no_settings;
 use super::keeping::worth_keeping;
 use super::machine::Machine;
-use super::machine::ports::{Door, answers, chosen, doors};
+use super::machine::ports::{answers, doors};
 use super::machine::tree::{parse, virtual_hosts};
 use super::overridden::{accept, different, overridden, overridden_later};
 use super::pages::telling;
 use super::render::Rendered;
 use super::settings::Told;
-use crate::control::{Hold, Logs, POLL, blame};
-use crate::probe::{Ask, get_while};
+use crate::control::{Hold, Logs, blame};
+use crate::own::{Door, Reads, Wait, Watch, free_port, pick};
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use dropin::{DropIn, needs_full, text};
 use host::{Host, Restart, Service};
 use model::plan::{Apache, Directive, Existing, Variant};
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-pub(crate) use watch::Watch;
-
-/// How long a try to reach the server may take while it begins anew.
-const TRY: Duration = Duration::from_secs(2);
+use std::time::Instant;
 
 /// Controls the machine's own Apache.
 #[derive(Debug)]
@@ -113,17 +107,13 @@ impl InPlaceControl {
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
+        host::may_change(&machine.pid_file)?;
         machine.service().map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
     }
 
     fn door(&self, machine: &Machine) -> Result<Door, ServerError> {
         let mut doors = doors(&machine.lines);
-        let index = chosen(&doors, self.existing.port).ok_or_else(|| {
-            let ports: Vec<String> =
-                doors.iter().filter(|door| door.listed).map(|door| door.port.to_string()).collect();
-            let why = format!("{} listens on no such port; there is {}", machine.main.display(), ports.join(", "));
-            ServerError::Machine { at: self.key("port"), why }
-        })?;
+        let index = pick(&doors, self.existing.port, &machine.main, self.key("port"))?;
         Ok(doors.swap_remove(index))
     }
 
@@ -134,8 +124,8 @@ impl InPlaceControl {
         let door = self.door(&machine)?;
         let marker = host.claim(&machine.main)?;
         let drop_in = DropIn::place(&machine, host)?;
-        let watch = Arc::new(Watch::begin(&machine, drop_in.own())?);
-        let port = dropin::free_port()?;
+        let watch = Arc::new(Watch::begin(machine.clone(), Some(drop_in.own()))?);
+        let port = free_port()?;
         Ok(Held { machine, service, door, drop_in, marker, port, watch, applied: 0, planned: Vec::new(), told: false })
     }
 
@@ -188,9 +178,10 @@ impl InPlaceControl {
         (held.planned, held.told) = (planned, true);
         let (workers, since) = (held.service.workers(), Instant::now());
         place.host.restart(&held.service, how)?;
-        let wait = Wait { held, since, timeout: place.ready_timeout, logs: Logs(vec![held.machine.error_log.clone()]) };
+        let (timeout, logs) = (place.ready_timeout, Logs(vec![held.machine.error_log.clone()]));
+        let wait = Wait { service: &held.service, server: SERVER, since, timeout, logs };
         wait.until_answered(pages.address, None, &format!("{}?auto", pages.status))?;
-        let address = held.address()?;
+        let address = held.door.here(&held.machine.main, SERVER)?;
         let host = self.existing.host.clone();
         if !held.door.tls {
             wait.until_answered(address, host.as_deref(), &self.spec.ready)?;
@@ -198,12 +189,12 @@ impl InPlaceControl {
         let told = pages.ask(place.ready_timeout).map_err(no_settings)?;
         let mut notes = Vec::new();
         self.compare(held, &told, &rendered, variant, &mut notes)?;
-        let (mpm, timeout) = (held.machine.mpm, place.ready_timeout);
+        let mpm = held.machine.mpm;
         let muster = Muster { pages: &pages, mpm, since, timeout, logs: &wait.logs };
         let processes = muster.wait(&told, &mut || wait.still_alive(), &mut notes)?;
         wait.until_gone(&workers, &mut notes);
         let pid = held.service.pid().ok_or_else(|| wait.died())?;
-        let hold = Hold::Service { service: held.service.clone(), watch: Arc::clone(&held.watch) };
+        let hold = Hold::Service { service: held.service.clone(), watch: Arc::clone(&held.watch), told: None };
         let running = Running::held(
             hold,
             (address, host, held.door.tls),
@@ -255,68 +246,5 @@ impl Held {
         }
         let why = format!("{} does not include {}", self.machine.main.display(), own.display());
         Err(ServerError::NoSettings { server: SERVER, why })
-    }
-
-    /// Where the load goes: loopback, or the one address of this machine that it listens on.
-    fn address(&self) -> Result<SocketAddr, ServerError> {
-        let ip: IpAddr = match self.door.address.as_deref() {
-            None | Some("localhost") => Ipv4Addr::LOCALHOST.into(),
-            Some(address) => address.parse().map_err(|_| {
-                let why = format!("{} listens on {address}, which is no address", self.machine.main.display());
-                ServerError::NoSettings { server: SERVER, why }
-            })?,
-        };
-        Ok(SocketAddr::from((ip, self.door.port)))
-    }
-}
-
-/// Waiting for a server that begins anew.
-struct Wait<'a> {
-    held: &'a Held,
-    since: Instant,
-    timeout: Duration,
-    logs: Logs,
-}
-
-impl Wait<'_> {
-    fn until_answered(&self, address: SocketAddr, host: Option<&str>, path: &str) -> Result<(), ServerError> {
-        loop {
-            let why = match get_while(address, host, path, Ask::Once, TRY, &mut || self.held.service.pid().is_some()) {
-                Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
-                Ok(reply) => format!("status {}", reply.status),
-                Err(error) => error.to_string(),
-            };
-            self.still_alive()?;
-            if self.since.elapsed() >= self.timeout {
-                let (seconds, path, log) = (self.since.elapsed().as_secs_f64(), path.to_owned(), self.logs.brief());
-                return Err(ServerError::NotReady { server: SERVER, seconds, path, why, log });
-            }
-            std::thread::sleep(POLL);
-        }
-    }
-
-    /// Processes of before finish what they have; that some take longer is said.
-    fn until_gone(&self, before: &[u32], notes: &mut Vec<String>) {
-        let end = Instant::now() + TRY;
-        loop {
-            let now = self.held.service.workers();
-            let left = before.iter().filter(|pid| now.contains(pid)).count();
-            if left == 0 {
-                return;
-            }
-            if Instant::now() > end {
-                notes.push(format!("{left} processes of before the restart still finished requests"));
-                return;
-            }
-            std::thread::sleep(POLL);
-        }
-    }
-
-    fn still_alive(&self) -> Result<(), ServerError> {
-        if self.held.service.pid().is_some() { Ok(()) } else { Err(self.died()) }
-    }
-
-    fn died(&self) -> ServerError {
-        ServerError::Died { server: SERVER, log: self.logs.brief() }
     }
 }

@@ -6,10 +6,11 @@ pub(crate) mod tree;
 
 use super::check::warnings;
 use super::install::{Install, Module};
+use crate::own::Reads;
 use crate::program::asking;
 use crate::{OwnApache, PlanKey, ServerError};
 use environment::environment;
-use host::Service;
+use host::{Service, Style};
 use model::plan::{Existing, Mpm};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -96,20 +97,13 @@ impl Machine {
     /// The server that runs with it, or why there is none.
     pub(crate) fn service(&self) -> Result<Service, String> {
         let (name, program) = (self.main.display().to_string(), &self.install.program);
-        Service::of_running(&name, program, self.arguments_for(&self.main), self.environment.clone(), &self.pid_file)
+        let (args, env) = (self.arguments_for(&self.main), self.environment.clone());
+        Service::of_running(Style::Apache, &name, program, args, env, &self.pid_file)
     }
 
     fn arguments_for(&self, main: &Path) -> Vec<OsString> {
         let folder = self.folder.iter().flat_map(|folder| ["-d".into(), folder.into()]);
         folder.chain(["-f".into(), main.into()]).collect()
-    }
-
-    /// All files that are read now, the main one first.
-    pub(crate) fn includes(&self) -> Result<Vec<PathBuf>, ServerError> {
-        let output = self.command().args(["-t", "-D", "DUMP_INCLUDES"]).output();
-        let output = output.map_err(ServerError::io("run", &self.install.program))?;
-        let files = included(&String::from_utf8_lossy(&output.stdout));
-        Ok(if files.is_empty() { vec![self.main.clone()] } else { files })
     }
 
     /// The configuration as it is read now, as [`tree::parse`] takes it.
@@ -213,11 +207,17 @@ impl Machine {
     }
 }
 
+impl Reads for Machine {
+    fn includes(&self) -> Result<Vec<PathBuf>, ServerError> {
+        let output = self.command().args(["-t", "-D", "DUMP_INCLUDES"]).output();
+        let output = output.map_err(ServerError::io("run", &self.install.program))?;
+        let files = included(&String::from_utf8_lossy(&output.stdout));
+        Ok(if files.is_empty() { vec![self.main.clone()] } else { files })
+    }
+}
+
 /// The main file of a configuration that a plan means, canonical.
-///
-/// # Errors
-/// When it is not there.
-pub fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
+pub(crate) fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
     found(existing).map_err(ServerError::NoProgram)
 }
 

@@ -1,20 +1,8 @@
 //! Where a configuration listens, which virtual hosts answer there, and the same with other ports.
 
 use super::tree::{Line, VirtualHost, speaks_tls, virtual_hosts, words};
+use crate::own::Door;
 use std::net::IpAddr;
-
-/// A place to listen: a port on one address, or on all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Door {
-    /// As it is written; `None` is all of them.
-    pub(crate) address: Option<String>,
-    pub(crate) port: u16,
-    /// Whether it is one of the configuration's own. The others are for a virtual host with an address of its own behind a door for all.
-    pub(crate) listed: bool,
-    /// What `Listen` says behind the port, such as `https`.
-    pub(crate) protocol: String,
-    pub(crate) tls: bool,
-}
 
 /// An address as `<VirtualHost>` and `Listen` write it.
 #[derive(Debug, PartialEq, Eq)]
@@ -84,17 +72,6 @@ pub(crate) fn behind<'a, 'b>(
     hosts.iter().filter(move |host| at(host, if own { door.address.as_ref() } else { None }))
 }
 
-/// The door that a plan means: the one of its port, or the first without TLS, or the first.
-pub(crate) fn chosen(doors: &[Door], port: Option<u16>) -> Option<usize> {
-    let first = |wanted: &dyn Fn(&Door) -> bool| doors.iter().position(|door| door.listed && wanted(door));
-    match port {
-        Some(port) => {
-            first(&|door| door.port == port && door.address.is_none()).or_else(|| first(&|door| door.port == port))
-        }
-        None => first(&|door| !door.tls).or_else(|| first(&|_| true)),
-    }
-}
-
 /// The virtual host that answers a request for `name` at a door; without any, the main server does.
 pub(crate) fn answers<'a, 'b>(
     hosts: &'b [VirtualHost<'a>],
@@ -127,6 +104,9 @@ pub(crate) fn moved(text: &str, doors: &[Door], ports: &[u16]) -> Vec<String> {
 mod tests {
     use super::super::tree::parse;
     use super::*;
+    use crate::PlanKey;
+    use crate::own::pick;
+    use std::path::Path;
 
     fn lines(text: &str) -> Vec<Line> {
         parse(&text.lines().enumerate().map(|(i, line)| format!("# {}:\n{line}\n", i + 1)).collect::<String>())
@@ -175,7 +155,8 @@ mod tests {
         let lines = lines(config);
         let (doors, hosts) = (doors(&lines), virtual_hosts(&lines));
         for (port, expected) in [(None, Some(1)), (Some(443), Some(0)), (Some(8080), Some(2)), (Some(81), None)] {
-            assert_eq!(chosen(&doors, port), expected, "{port:?}");
+            let at = PlanKey { plan: "p".into(), line: 1, key: "port" };
+            assert_eq!(pick(&doors, port, Path::new("m"), at).ok(), expected, "{port:?}");
         }
         let who = |door: usize, name| answers(&hosts, &doors[door], name).map(|host| host.lines[0].argument());
         assert_eq!(

@@ -101,6 +101,12 @@ fn factors_are_combined() {
         ? users (0.02): +0.50 eight, close, many | -0.50 eight, open, few | -0.50 two, close, few | +0.50 two, open, many
     "#]],
     );
+    // Too many are told before anything that doubles with each of them.
+    let many: String = (0..30).map(|n| format!("[factors.f{n}]\noff = \"\"\non = \"Workers {n}\"\n")).collect();
+    check(
+        &format!("{many}[design]\ngenerators = [\"f29 = f0\"]\n"),
+        &expect!["t.toml:8: factors: 30 factors are too many; at most 12"],
+    );
     // Levels of the same names are told apart by their factors'; a variant brings what it has.
     check(
         "[variant.big]\ndirectives = \"Workers 8\"\n[factors]\na = { off = \"\", on = { variant = \"big\" } }\nb = { off = \"\", on = \"KeepAlive Off\" }\n[design]\ninteractions = 1\n",

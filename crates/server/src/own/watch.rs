@@ -1,26 +1,32 @@
 //! Whether the configuration is still the one that the run began with: who changes it meanwhile changes what is measured.
 
 use crate::ServerError;
-use crate::apache::machine::Machine;
+use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Who can say which files a configuration consists of.
+pub(crate) trait Reads: Debug + Send + Sync {
+    /// All files that are read now, the main one first.
+    fn includes(&self) -> Result<Vec<PathBuf>, ServerError>;
+}
 
 /// The configuration's files and what is in them.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    machine: Machine,
-    own: PathBuf,
+    reads: Box<dyn Reads>,
+    own: Option<PathBuf>,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Watch {
     /// Remembers the files as they are now, all but the one of ours.
-    pub(super) fn begin(machine: &Machine, own: &Path) -> Result<Watch, ServerError> {
+    pub(crate) fn begin(reads: impl Reads + 'static, own: Option<&Path>) -> Result<Watch, ServerError> {
         let content =
             |file: PathBuf| fs::read(&file).map(|bytes| (file.clone(), bytes)).map_err(ServerError::io("read", &file));
-        let files =
-            machine.includes()?.into_iter().filter(|file| file != own).map(content).collect::<Result<_, _>>()?;
-        Ok(Watch { machine: machine.clone(), own: own.to_owned(), files })
+        let theirs = reads.includes()?.into_iter().filter(|file| Some(file.as_path()) != own);
+        let files = theirs.map(content).collect::<Result<_, _>>()?;
+        Ok(Watch { reads: Box::new(reads), own: own.map(Path::to_owned), files })
     }
 
     /// An error when a file is another, is new or is gone.
@@ -31,8 +37,8 @@ impl Watch {
                 return changed(file);
             }
         }
-        let now = self.machine.includes()?;
-        let new = now.iter().find(|file| **file != self.own && !self.files.iter().any(|(known, _)| known == *file));
-        new.map_or(Ok(()), |file| changed(file))
+        let now = self.reads.includes()?;
+        let known = |file: &PathBuf| self.own.as_ref() == Some(file) || self.files.iter().any(|(then, _)| then == file);
+        now.iter().find(|file| !known(file)).map_or(Ok(()), |file| changed(file))
     }
 }

@@ -1,0 +1,233 @@
+//! Plans about an nginx that is there already: its running server changed in place.
+
+mod tool;
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::{Duration, Instant};
+use testkit::nginx::Nginx;
+use testkit::own::{Own, changed};
+use tool::Tool;
+use tool::scene::{Scene, VARIANTS_OF_NGINX};
+
+type Lines = Box<dyn Iterator<Item = String>>;
+
+fn scene() -> Option<Scene<Nginx>> {
+    Scene::new()
+}
+
+/// A plan that runs until it is ended.
+fn long(scene: &Scene<Nginx>) -> String {
+    let plan = scene.plan("in_place = true", VARIANTS_OF_NGINX);
+    let text = fs::read_to_string(&plan).expect("a plan");
+    let text = text.replace("requests = 50", "duration = \"300ms\"").replace("blocks = 2", "blocks = 50");
+    fs::write(&plan, text).expect("a plan");
+    plan
+}
+
+/// The run, and what it says, from the line on that has this in it.
+fn begun(scene: &Scene<Nginx>, plan: &str, said: &str) -> (Child, Lines) {
+    let mut child = scene.spawn(plan);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains(said)), "it did not come to `{said}`");
+    (child, Box::new(lines))
+}
+
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < end, "not within 20 s: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_run_on_nginx_in_place_gives_everything_back() {
+    let Some(scene) = scene() else { return };
+    let plan = scene.plan("in_place = true", VARIANTS_OF_NGINX);
+    let main = scene.own.main();
+    let refused = scene.tool.run(&["run", &plan, "--plain"]);
+    assert!(refused.code == 2 && refused.err.contains(&format!("say so once: --i-operate {}", main.display())));
+    let dry = scene.tool.run(&["run", &plan, "--dry-run"]);
+    assert!(dry.code == 0 && dry.out.contains("in place: the running server of"), "{}{}", dry.out, dry.err);
+    scene.check_given_back();
+    let pid = scene.own.pid();
+    let ended = scene.run(&plan);
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("keepalive_timeout 0: close; few"), "{}", ended.out);
+    assert!(ended.out.contains("worker_processes 1: few"), "{}", ended.out);
+    assert!(ended.out.contains("limit_conn_zone $server_name zone=own:1m: few"), "{}", ended.out);
+    scene.check_given_back();
+    assert_ne!(scene.own.pid(), pid, "the zone needed a full restart");
+    let pid = scene.own.pid();
+    let plan = scene.plan("in_place = true", "[variant.close]\ndirectives = \"keepalive_timeout 0\"");
+    let again = scene.tool.run(&["run", &plan, "--plain"]);
+    assert!([0, 1, 3].contains(&again.code), "{}{}", again.out, again.err);
+    scene.check_given_back();
+    assert_eq!(scene.own.pid(), pid, "a reload keeps the process");
+}
+
+/// Who looks at the configuration meanwhile sees their own: it is another only while nginx reads it.
+#[test]
+fn nginx_goes_on_with_what_its_files_no_longer_say() {
+    let Some(scene) = scene() else { return };
+    let (mut child, lines) = begun(&scene, &long(&scene), "block 1");
+    let mut as_it_was = false;
+    for line in lines {
+        as_it_was |= changed(&scene.before, &scene.own.snapshot()).is_empty();
+        if as_it_was && line.contains("block 3") {
+            break;
+        }
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(as_it_was);
+    scene.check_given_back();
+}
+
+#[test]
+fn what_does_not_come_into_force_ends_the_run_on_nginx() {
+    let Some(scene) = Scene::<Nginx>::with(|nginx| nginx.site("\tkeepalive_requests 7;\n")) else { return };
+    let check = |directives: &str, code: i32, why: &str| {
+        let plan = scene
+            .plan("in_place = true", &format!("[variant.as-is]\n[variant.x]\ndirectives = '''\n{directives}\n'''"));
+        let ended = scene.run(&plan);
+        assert_eq!(ended.code, code, "{}{}", ended.out, ended.err);
+        let last = ended.err.lines().last().unwrap_or_default();
+        assert!(last.contains(why), "{}", ended.err);
+        scene.check_given_back();
+    };
+    check("keepalive_time_out 5", 2, "plan.toml:10: keepalive_time_out 5;: unknown directive \"keepalive_time_out\"");
+    check(
+        "worker_processes none",
+        2,
+        "plan.toml:10: worker_processes none;: \"worker_processes\" directive invalid value",
+    );
+    check("ssi_types text/html", 2, "duplicate MIME type \"text/html\"");
+    check("keepalive_requests 9", 2, "plan.toml:10: keepalive_requests 9;: the server that answers has its own at ");
+    check("pid /run/x.pid", 2, "is the machine's own, by which it is controlled; remove the line");
+    check(
+        "access_log /var/log/nginx/webdyno-test",
+        2,
+        "would leave a file behind; write to one that the configuration",
+    );
+    check("server {\nlisten 81\n}", 2, "others could reach it; only what the server listens on already can be changed");
+    // A number that no system allows: nginx says so in its log, and its workers go on with what they have.
+    check(
+        "worker_rlimit_nofile 99999999999",
+        2,
+        "plan.toml:10: worker_rlimit_nofile 99999999999;: its workers may open ",
+    );
+}
+
+#[test]
+fn the_answering_server_is_changed_where_its_block_is_written() {
+    let Some(scene) = Scene::<Nginx>::with(|nginx| nginx.site("\tkeepalive_requests 7;\n")) else { return };
+    let log = scene.own.folder().join("log/access.log");
+    let directives = format!(
+        "server {{\nkeepalive_requests 9\nlisten 127.0.0.1:{} default_server backlog=13\n}}\naccess_log {} combined buffer=64k flush=1s",
+        scene.own.port(),
+        log.display()
+    );
+    let plan =
+        scene.plan("in_place = true", &format!("[variant.as-is]\n[variant.x]\ndirectives = '''\n{directives}\n'''"));
+    let ended = scene.run(&plan);
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    for expected in ["keepalive_requests 9: x", "backlog=13: x", "combined buffer=64k flush=1s: x"] {
+        assert!(ended.out.contains(expected), "{expected}: {}", ended.out);
+    }
+    scene.check_given_back();
+}
+
+#[test]
+fn two_runs_do_not_meet_on_one_nginx() {
+    let Some(scene) = scene() else { return };
+    let plan = long(&scene);
+    let (mut first, lines) = begun(&scene, &plan, "run ");
+    let other = Tool::new();
+    let text = fs::read_to_string(&plan).expect("a plan");
+    let main = scene.own.main();
+    let second = other.run(&["run", &other.plan(&text), "--plain", "--i-operate", &main.to_string_lossy()]);
+    assert_eq!(second.code, 5, "{}{}", second.out, second.err);
+    assert!(second.err.contains("works on the server of") && second.err.contains("let it end first"), "{}", second.err);
+    kill_process(Pid::from_child(&first), Signal::INT).expect("our own child");
+    lines.for_each(drop);
+    assert_eq!(first.wait().expect("it ends").code(), Some(130));
+    scene.check_given_back();
+}
+
+#[test]
+fn who_changes_nginx_meanwhile_keeps_the_change() {
+    let Some(mut scene) = scene() else { return };
+    let (mut child, lines) = begun(&scene, &long(&scene), "block 1");
+    let own = scene.own.etc().join("conf.d/administrators.conf");
+    fs::write(&own, "# The administrator's own line.\n").expect("a file");
+    let said: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(5), "{said:?}");
+    let expected = "administrators.conf changed while webdyno measured: the run ends, and that change is kept";
+    assert!(said.iter().any(|line| line.ends_with(expected)), "{said:?}");
+    let now = scene.own.snapshot();
+    for path in [own.clone(), PathBuf::from(own.parent().expect("a folder"))] {
+        scene.before.insert(path.clone(), now[&path].clone());
+    }
+    scene.check_given_back();
+}
+
+#[test]
+fn who_has_nginx_read_its_own_configuration_meanwhile_is_noticed() {
+    let Some(scene) = scene() else { return };
+    let plan =
+        scene.plan("in_place = true", "[variant.as-is]\n[variant.close]\ndirectives = \"keepalive_timeout 0\"\n");
+    let text = fs::read_to_string(&plan).expect("a plan");
+    fs::write(&plan, text.replace("requests = 50", "duration = \"2s\"")).expect("a plan");
+    let (mut child, lines) = begun(&scene, &plan, "block 1");
+    // The next trial is on when its workers have come and the files are the server's own again.
+    let before = scene.own.workers();
+    let is_on = || {
+        let workers = scene.own.workers();
+        !workers.is_empty()
+            && workers.iter().all(|pid| !before.contains(pid))
+            && changed(&scene.before, &scene.own.snapshot()).is_empty()
+    };
+    eventually("the next trial is on", is_on);
+    scene.own.signal("reload");
+    let said: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(5), "{before:?} {said:?}");
+    assert!(
+        said.iter().any(|line| line.contains("had the server of") && line.contains("read its configuration again")),
+        "{said:?}"
+    );
+    scene.check_given_back();
+}
+
+/// The journal gives back the files, and has a server that came up meanwhile read them.
+#[test]
+fn after_a_crash_of_the_machine_nginx_has_its_own_files() {
+    let Some(scene) = scene() else { return };
+    let plan = scene.plan("in_place = true", "[variant.close]\ndirectives = \"keepalive_timeout 0\"");
+    let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"60s\"");
+    fs::write(&plan, text).expect("a plan");
+    let (mut child, _lines) = begun(&scene, &plan, "run ");
+    let as_it_was = || changed(&scene.before, &scene.own.snapshot()).is_empty();
+    eventually("the variant is in force", || scene.answer().contains("Connection: close") && as_it_was());
+    scene.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+    // What a boot does to the server, to /run, and to what the journal knows of processes.
+    scene.own.stop();
+    for claim in scene.claims() {
+        fs::remove_file(claim).expect("root may");
+    }
+    let journal = fs::read_dir(scene.tool.path("state")).expect("a folder").flatten().next().expect("a journal").path();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
+    let text = fs::read_to_string(&journal).expect("a journal");
+    fs::write(&journal, text.replace(boot.trim(), "another boot")).expect("our own file");
+    scene.own.start();
+    assert!(scene.answer().contains("the first site") && !scene.answer().contains("Connection: close"));
+    let restored = scene.tool.run(&["restore"]);
+    assert_eq!(restored.code, 0, "{}{}", restored.out, restored.err);
+    scene.check_given_back();
+}

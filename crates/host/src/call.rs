@@ -1,0 +1,112 @@
+//! Calls of other programs: tests of a configuration, control programs, commands of the plan. Each has a deadline and no terminal.
+
+use crate::launch::reset_signals;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// Memory that a program writes to. A pipe would be held open by a server that it leaves in the background.
+#[derive(Debug)]
+pub(crate) struct Ear(File);
+
+impl Ear {
+    /// Empty memory.
+    pub(crate) fn new() -> io::Result<Ear> {
+        Ok(Ear(memfd_create("said", MemfdFlags::CLOEXEC).map(File::from)?))
+    }
+
+    /// The end that is written to.
+    pub(crate) fn end(&self) -> io::Result<Stdio> {
+        Ok(self.0.try_clone()?.into())
+    }
+
+    /// What was written.
+    pub(crate) fn text(mut self) -> String {
+        let mut text = Vec::new();
+        // What cannot be read is not said.
+        let _ = self.0.seek(SeekFrom::Start(0)).and_then(|_| self.0.read_to_end(&mut text));
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The same in one line.
+    pub(crate) fn line(self) -> String {
+        self.text().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A call that reads and prints nothing yet, in a session of its own: Ctrl-C at the terminal is for us, and what would ask there for a
+/// password, such as sudo, says so at once instead of being stopped for it.
+pub(crate) fn call(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: between fork and exec only calls are made that are safe there: setsid, signal and sigprocmask.
+    unsafe {
+        command.pre_exec(|| {
+            // A new process leads no group, so it cannot be refused.
+            libc::setsid();
+            // The guardian ignores signals, and what it starts would, too.
+            reset_signals();
+            Ok(())
+        });
+    }
+    command
+}
+
+/// Runs what [`call`] made until it ends.
+///
+/// # Errors
+/// When it cannot be run, or has not ended within `patience`; then it is ended with all of its session that has not left its group.
+pub(crate) fn run(command: &mut Command, patience: Duration) -> Result<ExitStatus, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |error: io::Error| format!("cannot run {program}: {error}");
+    let mut process = command.spawn().map_err(failed)?;
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(status) = process.try_wait().map_err(failed)? {
+            return Ok(status);
+        }
+        if Instant::now() > deadline {
+            // It leads a group of its number; until it is waited for, nobody else has that.
+            let _ = kill_process_group(Pid::from_child(&process), Signal::KILL);
+            let _ = process.wait();
+            return Err(format!("{program} has not ended within {} s", patience.as_secs()));
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_in_time_and_has_no_terminal() {
+        let shell = |script: &str| {
+            let mut command = call(Path::new("/bin/sh"));
+            command.args(["-c", script]);
+            command
+        };
+        let ear = Ear::new().unwrap();
+        let status = run(
+            shell("(: </dev/tty) 2>/dev/null || echo no terminal; exit 3").stdout(ear.end().unwrap()),
+            Duration::from_secs(60),
+        );
+        assert_eq!((status.map(|status| status.code()), ear.line().as_str()), (Ok(Some(3)), "no terminal"));
+        let ear = Ear::new().unwrap();
+        let late = run(shell("echo $$; sleep 1000; true").stdout(ear.end().unwrap()), Duration::ZERO);
+        assert_eq!(late.map(|status| status.code()), Err("/bin/sh has not ended within 0 s".to_owned()));
+        if let Ok(pid) = ear.line().parse() {
+            assert!(crate::process::Identity::of(pid).is_none(), "it goes on");
+        }
+        assert!(
+            run(&mut call(Path::new("/none")), Duration::ZERO).is_err_and(|why| why.starts_with("cannot run /none: "))
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! The worker processes of a running nginx: that all are there, and what the kernel says of them.
+
+use super::Planned;
+use crate::ServerError;
+use crate::control::POLL;
+use crate::own::Wait;
+use model::plan::Directive;
+use model::trial::EffectiveSettings;
+use std::fs;
+
+/// Its workers.
+#[derive(Debug)]
+pub(super) struct Crew {
+    /// Their numbers.
+    pub(super) workers: Vec<u32>,
+}
+
+impl Crew {
+    /// Waits until there are as many as `worker_processes` says, none of them of `before`.
+    pub(super) fn wait(wait: &Wait<'_>, before: &[u32], worker_processes: Option<&str>) -> Result<Crew, ServerError> {
+        let asked = match worker_processes {
+            Some("auto") => cpus(),
+            Some(number) => number.parse().unwrap_or(1),
+            None => 1,
+        };
+        loop {
+            let all = wait.service.workers();
+            let workers: Vec<u32> = all.into_iter().filter(|pid| !before.contains(pid) && is_worker(*pid)).collect();
+            let running = workers.len() as u64;
+            if running == asked {
+                return Ok(Crew { workers });
+            }
+            wait.still_alive()?;
+            if wait.since.elapsed() >= wait.timeout {
+                return Err(ServerError::Children { server: super::SERVER, running, asked, log: wait.logs.brief() });
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// The plan's directives that the kernel says otherwise of.
+    pub(super) fn differs<'a>(&self, planned: &'a [Planned]) -> Vec<(&'a Directive, String)> {
+        let asked = planned.iter().find(|it| it.name == "worker_rlimit_nofile").and_then(|it| it.lines.first());
+        let Some((line, files)) = asked.zip(self.workers.first().and_then(|pid| open_files(*pid))) else {
+            return vec![];
+        };
+        let says = line.text.trim().trim_end_matches(';').split_ascii_whitespace().nth(1);
+        if says == Some(files.as_str()) { vec![] } else { vec![(line, format!("its workers may open {files} files"))] }
+    }
+
+    /// Settings with how many `auto` is.
+    pub(super) fn counted(&self, mut settings: EffectiveSettings) -> EffectiveSettings {
+        let processes = settings.values.entry("worker_processes".to_owned()).or_insert_with(|| "1".to_owned());
+        if processes == "auto" {
+            *processes = format!("auto ({})", self.workers.len());
+        }
+        settings
+    }
+}
+
+/// Whether a process is a worker that takes connections; caches have processes, too, and one that ends says so.
+fn is_worker(pid: u32) -> bool {
+    let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    title.trim_end_matches('\0') == "nginx: worker process"
+}
+
+/// CPUs that are online, as nginx counts them.
+fn cpus() -> u64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let is_one =
+        |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    stat.lines().filter(is_one).count().max(1) as u64
+}
+
+fn open_files(pid: u32) -> Option<String> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    limits.lines().find_map(|line| Some(line.strip_prefix("Max open files")?.split_whitespace().next()?.to_owned()))
+}
