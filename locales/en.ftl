@@ -899,6 +899,7 @@ check-file = Configuration: { $file }
 check-limit = { $name } { $value } ({ $place })
 check-backlog = Connections that may wait to be accepted: { $n }
 check-group = It lives in a memory group of { $limit }.
+check-cpus = CPUs that it may use, by its group or because it is bound to some: { $n }
 check-workers = Workers: { $n }; the largest has { $largest } ({ $measure }).
 check-fit = A request at work takes up to { $cost } ({ $measure }): { $fit } fit into the { $room } that are left for them, of { $memory }.
 check-fit-pool = PHP-FPM, pool { $pool }: a request at work takes up to { $cost } ({ $measure }): { $fit } fit into the { $room } that are left for them, of { $memory }.
