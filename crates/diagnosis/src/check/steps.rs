@@ -97,7 +97,7 @@ fn status(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn silent(seen: &Seen<'_>) -> Option<Change> {
-    (seen.check.summit == Summit::NoAnswer).then(Change::default)
+    (seen.check.summit == Summit::NoAnswer && held_all(seen).is_none()).then(Change::default)
 }
 
 fn own_memory(seen: &Seen<'_>) -> Option<Change> {
@@ -124,7 +124,7 @@ fn memory_small(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn keep_alive(seen: &Seen<'_>) -> Option<Change> {
-    let limit = seen.limit()?;
+    let limit = seen.limit().filter(|_| held_all(seen).is_none())?;
     // Before anything was sent counts as well, as what was held then may have been let go since; but only where no worker was free:
     // while some are, nobody waits.
     let before = seen.check.before.filter(|&door| holds(seen, door) && door.others >= limit.value);

@@ -272,6 +272,8 @@ fn doors_that_are_held_or_too_narrow() {
     check(&Server { held: 45, others: 150, ..Server::default() }, "step-keep-alive", Some("KeepAlive"), None);
     let all = Server { held: 150, summit: Summit::NoAnswer, ..Server::default() };
     check(&all, "step-held-all", Some("KeepAlive"), None);
+    // Said once.
+    assert!(judge(&all.run()).unwrap().others.is_empty());
     // Threads do not wait for clients that say nothing.
     let event = Server { kind: Kind::ApacheEvent, held: 100, ..Server::default() };
     check(&event, "step-not-found", None, None);
