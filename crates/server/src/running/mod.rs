@@ -4,6 +4,7 @@
 //! Nothing is asked of the server, and no program is run.
 
 mod apache;
+mod cpus;
 mod files;
 mod fpm;
 mod group;
@@ -66,7 +67,16 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     let Some(root) = running.root else { return running };
     describe(&mut running, root, &everybody, proc_root);
     running.group = group::of(proc_root, sys_root, root);
+    running.cpus = cpus_of(proc_root, sys_root, &running, root);
     running
+}
+
+/// CPUs that it may use, if not all. Of several groups of processes, one of which may use more, it is that one's: nobody knows which of them
+/// the page costs.
+fn cpus_of(proc_root: &Path, sys_root: &Path, running: &Running, root: u32) -> Option<f64> {
+    let roots = running.pools.iter().map(|pool| pool.root).chain([root]);
+    let each: Option<Vec<f64>> = roots.map(|root| cpus::of(proc_root, sys_root, root)).collect();
+    each?.into_iter().max_by(f64::total_cmp)
 }
 
 /// Looks again what its workers hold: the server's own under its own name, and those of each pool.
