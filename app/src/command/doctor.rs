@@ -233,11 +233,10 @@ fn sampler() -> Vec<Finding> {
 }
 
 /// What can be done with the machine's own configuration; nothing where there is no Apache, which is said already.
-fn own_apache(found: Result<OwnApache, ServerError>) -> Option<Finding> {
+fn own_apache(found: Result<Option<OwnApache>, ServerError>) -> Option<Finding> {
     const TOPIC: &str = "own Apache";
-    let OwnApache { main, ports, is_running } = match found {
-        Ok(found) => found,
-        Err(ServerError::NoProgram(why)) if why.contains("usually is") => return None,
+    let OwnApache { main, ports, is_running, held } = match found {
+        Ok(found) => found?,
         Err(error) => {
             let remedy = "correct it, or run as a user who may read it: plans with `from` or `in_place` need it";
             return Some(Finding::limited(TOPIC, error.to_string(), remedy));
@@ -247,6 +246,9 @@ fn own_apache(found: Result<OwnApache, ServerError>) -> Option<Finding> {
     let says =
         format!("{} (ports {}) can be measured as a private copy: from = \"{0}\"", main.display(), ports.join(", "));
     Some(match (is_running, rustix::process::geteuid().is_root()) {
+        (true, _) if held.is_some() => {
+            Finding::ok(TOPIC, format!("{says}; not as it runs: {}", held.unwrap_or_default()))
+        }
         (true, true) => Finding::ok(TOPIC, format!("{says}; or as it runs: in_place = true")),
         (true, false) => Finding::limited(TOPIC, says, "root can measure the running server, too: in_place = true"),
         (false, _) => Finding::ok(TOPIC, format!("{says}; it does not run now")),
@@ -266,11 +268,10 @@ fn selinux(root: &Path) -> Option<Finding> {
 }
 
 /// The same for nginx, which can only be measured as it runs.
-fn own_nginx(found: Result<OwnNginx, ServerError>) -> Option<Finding> {
+fn own_nginx(found: Result<Option<OwnNginx>, ServerError>) -> Option<Finding> {
     const TOPIC: &str = "own nginx";
     let OwnNginx { main, ports, is_running } = match found {
-        Ok(found) => found,
-        Err(ServerError::NoNginx(why)) if why.contains("usually is") => return None,
+        Ok(found) => found?,
         Err(error) => {
             let remedy = "correct it, or run as a user who may read it: plans with `in_place` need it";
             return Some(Finding::limited(TOPIC, error.to_string(), remedy));

@@ -124,7 +124,7 @@ impl Prepared<'_> {
     /// Writes the configuration for these ports and lets Apache test it, first without the plan's directives: what it says then is
     /// about the machine's configuration.
     fn configure(&self, ports: &[u16]) -> Result<Configured, ServerError> {
-        let (control, pages) = telling(&self.machine, ports[self.doors.len()], "private")?;
+        let (control, pages) = telling(&self.machine, ports[self.doors.len()], &host::secret()?)?;
         let is_root = rustix::process::geteuid().is_root();
         let (machine, doors, dir) = (&self.machine, &self.doors, &self.dir);
         let made = rewrite(&Wanted { machine, doors, ports, dir, is_root, control: &control });

@@ -2,10 +2,13 @@
 
 use crate::ServerError;
 use crate::program::asking;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use crate::running::flags;
+use host::variables;
+use std::ffi::OsString;
 use std::path::Path;
 
+/// Names behind `-D` that say how the server runs.
+const HOW: [&str; 4] = ["FOREGROUND", "NO_DETACH", "DEBUG", "ONE_PROCESS"];
 /// What a shell puts there by itself.
 const SHELLS: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 /// What Apache is started with where nobody says more.
@@ -35,35 +38,20 @@ pub(crate) fn environment(folder: &Path) -> Result<Vec<(OsString, OsString)>, Se
 }
 
 /// What of a running server's words decides what its configuration says: `-D NAME`, and lines given by `-C` and `-c`.
-pub(crate) fn deciding(words: &[OsString]) -> Vec<OsString> {
-    // How it runs, or what it should print instead.
-    let is_name = |name: &str| {
-        !matches!(name, "FOREGROUND" | "NO_DETACH" | "DEBUG" | "ONE_PROCESS") && !name.starts_with("DUMP_")
+pub(crate) fn deciding(words: &[String]) -> Vec<OsString> {
+    // Without how it runs, and what it should print instead.
+    let decides = |(flag, value): &(char, String)| match flag {
+        'D' => !HOW.contains(&value.as_str()) && !value.starts_with("DUMP_"),
+        flag => matches!(flag, 'c' | 'C'),
     };
-    let (mut found, mut words) = (Vec::new(), words.iter().skip(1));
-    while let Some(word) = words.next() {
-        let text = word.to_string_lossy();
-        let Some(flag) = ["-D", "-C", "-c"].into_iter().find(|flag| text.starts_with(flag)) else { continue };
-        // The value may follow at once.
-        let value = match text.len() {
-            2 => words.next().cloned().unwrap_or_default(),
-            _ => text[2..].into(),
-        };
-        if flag != "-D" || is_name(&value.to_string_lossy()) {
-            found.extend([flag.into(), value]);
-        }
-    }
-    found
+    let pair = |(flag, value): (char, String)| [format!("-{flag}").into(), value.into()];
+    flags(words).into_iter().filter(decides).flat_map(pair).collect()
 }
 
-/// `NAME=value` pieces, each ended by a zero byte.
+/// Variables, without what a shell adds.
 pub(crate) fn pairs(bytes: &[u8]) -> Vec<(OsString, OsString)> {
-    let pair = |piece: &[u8]| {
-        let at = piece.iter().position(|&byte| byte == b'=')?;
-        Some((OsStr::from_bytes(&piece[..at]).to_owned(), OsString::from_vec(piece[at + 1..].to_vec())))
-    };
     let ours = |name: &OsString| SHELLS.iter().any(|shells| name == shells);
-    bytes.split(|&byte| byte == 0).filter_map(pair).filter(|(name, _)| !ours(name)).collect()
+    variables(bytes).into_iter().filter(|(name, _)| !ours(name)).collect()
 }
 
 #[cfg(test)]
@@ -72,8 +60,8 @@ mod tests {
 
     #[test]
     fn words_that_decide() {
-        let words = "httpd -D A -DB -DFOREGROUND -k start -f /x -D DUMP_VHOSTS -c".split(' ').map(OsString::from);
-        let words: Vec<OsString> = words.chain(["Timeout 3".into()]).collect();
+        let words = "httpd -D A -DB -DFOREGROUND -k start -f /x -D DUMP_VHOSTS -c".split(' ').map(str::to_owned);
+        let words: Vec<String> = words.chain(["Timeout 3".into()]).collect();
         assert_eq!(deciding(&words), ["-D", "A", "-D", "B", "-c", "Timeout 3"]);
     }
 

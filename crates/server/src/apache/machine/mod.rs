@@ -6,9 +6,9 @@ pub(crate) mod tree;
 
 use super::check::warnings;
 use super::install::{Install, Module, compiled_in};
-use crate::own::Reads;
+use crate::own::{Reads, usual};
 use crate::program::asking;
-use crate::running::processes;
+use crate::running::{flags, processes};
 use crate::{OwnApache, PlanKey, ServerError};
 use environment::{deciding, environment, pairs};
 use host::{Service, Style};
@@ -101,29 +101,25 @@ impl Machine {
     }
 
     /// The one main process of the program with this configuration, by its words.
-    fn running(&self) -> Option<(u32, Vec<OsString>)> {
+    fn running(&self) -> Option<(u32, Vec<String>)> {
         let proc_root = Path::new("/proc");
         let program = self.install.program.canonicalize().ok()?;
         let everybody = processes::all(proc_root);
         let is_it = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
         let named = everybody.iter().map(|process| process.pid).filter(|pid| is_it(*pid)).collect();
-        let words =
-            |pid: u32| -> Vec<OsString> { processes::words(proc_root, pid).into_iter().map(OsString::from).collect() };
-        let masters = processes::roots(&everybody, &named).into_iter().map(|pid| (pid, words(pid)));
+        let masters =
+            processes::roots(&everybody, &named).into_iter().map(|pid| (pid, processes::words(proc_root, pid)));
         let mut fitting = masters.filter(|(_, words)| self.is_of(words));
         let found = fitting.next();
         found.filter(|_| fitting.next().is_none())
     }
 
     /// Whether a server with these words reads this configuration.
-    fn is_of(&self, words: &[OsString]) -> bool {
-        let after = |flag: &str| {
-            let at = words.iter().position(|word| word.to_string_lossy().starts_with(flag))?;
-            let value = words[at].to_string_lossy()[flag.len()..].to_owned();
-            Some(if value.is_empty() { PathBuf::from(words.get(at + 1)?) } else { value.into() })
-        };
+    fn is_of(&self, words: &[String]) -> bool {
+        let said = flags(words);
+        let after = |flag: char| said.iter().find(|(said, _)| *said == flag).map(|(_, value)| PathBuf::from(value));
         let compiled = compiled_in(&self.install.program);
-        let main = match (after("-d"), after("-f")) {
+        let main = match (after('d'), after('f')) {
             (Some(root), Some(file)) => Some(root.join(file)),
             (None, Some(file)) => Some(compiled.map_or(file.clone(), |compiled| compiled.root.join(file))),
             (Some(root), None) => {
@@ -281,8 +277,11 @@ pub(crate) fn main_file(program: Option<&Path>, existing: &Existing) -> Result<P
     found(program, existing).map_err(ServerError::NoProgram)
 }
 
-/// The machine's own, as far as it can be read.
-pub(crate) fn own() -> Result<OwnApache, ServerError> {
+/// The machine's own, as far as it can be read; `None` where there is none.
+pub(crate) fn own() -> Result<Option<OwnApache>, ServerError> {
+    if usual(&MAIN_FILES).is_err() {
+        return Ok(None);
+    }
     let existing = Existing::default();
     let main = main_file(None, &existing)?;
     let at = PlanKey { plan: main, line: 1, key: "from" };
@@ -294,17 +293,16 @@ pub(crate) fn own() -> Result<OwnApache, ServerError> {
     let mut ports: Vec<u16> = ports::doors(&machine.lines).iter().map(|door| door.port).collect();
     ports.sort_unstable();
     ports.dedup();
-    Ok(OwnApache { is_running: machine.service().is_ok(), ports, main: machine.main })
+    let running = machine.service().ok();
+    let held = running.as_ref().and_then(|service| service.can_start().err());
+    Ok(Some(OwnApache { is_running: running.is_some(), held, ports, main: machine.main }))
 }
 
 fn found(program: Option<&Path>, existing: &Existing) -> Result<PathBuf, String> {
     let main = match (&existing.main, program.and_then(compiled_in)) {
         (Some(main), _) => main.clone(),
         (None, Some(compiled)) => compiled.main,
-        (None, None) => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
-            let usual = MAIN_FILES.join(", ");
-            format!("the machine's configuration is not where it usually is ({usual}); name it: from = \"FILE\"")
-        })?,
+        (None, None) => usual(&MAIN_FILES)?,
     };
     main.canonicalize().map_err(|error| format!("cannot read {}: {error}", main.display()))
 }
