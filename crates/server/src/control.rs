@@ -101,7 +101,7 @@ pub(crate) enum Hold {
     /// It is the machine's own, and goes on.
     Service {
         /// The server.
-        service: Service,
+        service: Box<Service>,
         /// Its configuration, which nobody else may change meanwhile.
         watch: Arc<Watch>,
         /// What it answers with 2xx as long as it runs with what webdyno had it read, where that is not in its files.

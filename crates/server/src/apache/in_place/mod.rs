@@ -188,7 +188,8 @@ impl InPlaceControl {
         let processes = muster.wait(&told, &mut || wait.still_alive(), &mut notes)?;
         wait.until_gone(&workers, &mut notes);
         let pid = held.service.pid().ok_or_else(|| wait.died())?;
-        let hold = Hold::Service { service: held.service.clone(), watch: Arc::clone(&held.watch), told: None };
+        let hold =
+            Hold::Service { service: Box::new(held.service.clone()), watch: Arc::clone(&held.watch), told: None };
         let running = Running::held(
             hold,
             (address, host, held.door.tls),

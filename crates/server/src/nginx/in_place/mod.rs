@@ -89,6 +89,9 @@ struct Held {
     running: Option<Vec<Statement>>,
 }
 
+/// A directive of the plan's without effect, and why.
+type Without<'a> = (&'a Directive, String);
+
 /// A variant, ready to be read.
 struct Made {
     edited: Edited,
@@ -283,7 +286,7 @@ impl InPlaceControl {
         self.accept(found, variant, &mut notes)?;
         wait.until_gone(&before, &mut notes);
         let pid = held.service.pid().ok_or_else(|| wait.died())?;
-        let (service, watch) = (held.service.clone(), Arc::clone(&held.watch));
+        let (service, watch) = (Box::new(held.service.clone()), Arc::clone(&held.watch));
         let hold = Hold::Service { service, watch, told: Some((told, page)) };
         let running = Running::held(hold, (address, host, held.door.tls), pid, crew.counted(settings), notes);
         let status = StubStatus::Port(told, format!("/webdyno-{token}/status"));
@@ -297,7 +300,7 @@ impl InPlaceControl {
         read: &Configuration,
         made: &'a Made,
         address: SocketAddr,
-    ) -> Result<(BTreeMap<String, String>, Vec<(&'a Directive, String)>), ServerError> {
+    ) -> Result<(BTreeMap<String, String>, Vec<Without<'a>>), ServerError> {
         let top = level(&read.tree);
         let inside = |name: &str| -> Vec<&Statement> {
             top.iter().filter(|it| it.is(name)).flat_map(|it| level(&it.inside)).collect()
@@ -336,7 +339,7 @@ impl InPlaceControl {
     /// The first is an error, unless the variant allows this very difference; then it is a note.
     fn accept<'a>(
         &self,
-        found: impl Iterator<Item = (&'a Directive, String)>,
+        found: impl Iterator<Item = Without<'a>>,
         variant: &Variant,
         notes: &mut Vec<String>,
     ) -> Result<(), ServerError> {
