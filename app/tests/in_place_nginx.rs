@@ -19,9 +19,12 @@ fn scene() -> Option<Scene<Nginx>> {
     Scene::new()
 }
 
+/// Two that differ in what a reload changes: the server is there all the time.
+const RELOADED: &str = "[variant.as-is]\n[variant.close]\ndirectives = \"keepalive_timeout 0\"\n";
+
 /// A plan that runs until it is ended.
 fn long(scene: &Scene<Nginx>) -> String {
-    let plan = scene.plan("in_place = true", VARIANTS_OF_NGINX);
+    let plan = scene.plan("in_place = true", RELOADED);
     let text = fs::read_to_string(&plan).expect("a plan");
     let text = text.replace("requests = 50", "duration = \"300ms\"").replace("blocks = 2", "blocks = 50");
     fs::write(&plan, text).expect("a plan");
@@ -183,8 +186,7 @@ fn who_changes_nginx_meanwhile_keeps_the_change() {
 #[test]
 fn who_has_nginx_read_its_own_configuration_meanwhile_is_noticed() {
     let Some(scene) = scene() else { return };
-    let plan =
-        scene.plan("in_place = true", "[variant.as-is]\n[variant.close]\ndirectives = \"keepalive_timeout 0\"\n");
+    let plan = scene.plan("in_place = true", RELOADED);
     let text = fs::read_to_string(&plan).expect("a plan");
     fs::write(&plan, text.replace("requests = 50", "duration = \"2s\"")).expect("a plan");
     let (mut child, lines) = begun(&scene, &plan, "block 1");

@@ -337,12 +337,14 @@ fn files_and_kernel_settings() {
     );
 }
 
+/// What is said of a plan with PHP: kind of server, its keys, and tables.
+fn php(kind: &str, keys: &str, rest: &str, expected: &Expect) {
+    let text = SMALL.replace("kind = \"embedded\"", &format!("kind = \"{kind}\"\n{keys}"));
+    check(&format!("{text}{rest}\n"), expected);
+}
+
 #[test]
 fn what_php_cannot_be_is_said_with_its_line() {
-    let php = |kind: &str, keys: &str, rest: &str, expected: &Expect| {
-        let text = SMALL.replace("kind = \"embedded\"", &format!("kind = \"{kind}\"\n{keys}"));
-        check(&format!("{text}{rest}\n"), expected);
-    };
     php(
         "apache",
         "php = \"module\"",
@@ -385,6 +387,10 @@ fn what_php_cannot_be_is_said_with_its_line() {
         "[server.fpm]\nmax_children = 0",
         &expect!["plans/t.toml:12: fpm.max_children: must be at least 1"],
     );
+}
+
+#[test]
+fn what_further_php_cannot_be_is_said_with_its_line() {
     php(
         "apache",
         "php = \"fpm\"",

@@ -27,15 +27,15 @@ struct Text {
     line: usize,
 }
 
-/// A line, and the plan's directive that it is.
-type Line = (String, Option<Directive>);
+/// A line that is added, and what of the plan it is.
+type NewLine = (String, Option<Directive>);
 
 /// What becomes of one file.
 #[derive(Debug, Default)]
 struct Change {
     cuts: Vec<Range<usize>>,
     /// At which byte which lines come.
-    inserts: Vec<(usize, Vec<Line>)>,
+    inserts: Vec<(usize, Vec<NewLine>)>,
 }
 
 /// Where lines of a block go: into which file, and where in it.
@@ -130,7 +130,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    fn insert(&mut self, (file, at): End, lines: Vec<(String, Option<Directive>)>) {
+    fn insert(&mut self, (file, at): End, lines: Vec<NewLine>) {
         self.changes.entry(file).or_default().inserts.push((at, lines));
     }
 

@@ -58,9 +58,6 @@ const KEPT: [&str; 22] = [
     "worker_rlimit_nofile",
 ];
 
-/// Values that are in force, and directives of the plan that are not, with why.
-type InForce<'a> = (BTreeMap<String, String>, Vec<(&'a Directive, String)>);
-
 /// Controls the machine's own nginx.
 #[derive(Debug)]
 pub(crate) struct InPlaceControl {
@@ -91,6 +88,9 @@ struct Held {
     /// What it runs with, where that is not what its files say.
     running: Option<Vec<Statement>>,
 }
+
+/// A directive of the plan's without effect, and why.
+type Without<'a> = (&'a Directive, String);
 
 /// A variant, ready to be read.
 struct Made {
@@ -300,7 +300,7 @@ impl InPlaceControl {
         read: &Configuration,
         made: &'a Made,
         address: SocketAddr,
-    ) -> Result<InForce<'a>, ServerError> {
+    ) -> Result<(BTreeMap<String, String>, Vec<Without<'a>>), ServerError> {
         let top = level(&read.tree);
         let inside = |name: &str| -> Vec<&Statement> {
             top.iter().filter(|it| it.is(name)).flat_map(|it| level(&it.inside)).collect()
@@ -339,7 +339,7 @@ impl InPlaceControl {
     /// The first is an error, unless the variant allows this very difference; then it is a note.
     fn accept<'a>(
         &self,
-        found: impl Iterator<Item = (&'a Directive, String)>,
+        found: impl Iterator<Item = Without<'a>>,
         variant: &Variant,
         notes: &mut Vec<String>,
     ) -> Result<(), ServerError> {
