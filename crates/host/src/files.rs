@@ -256,7 +256,10 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
     match File::open(folder) {
         // It may be written to by those who may not list it.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(rustix::fs::sync()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            rustix::fs::sync();
+            Ok(())
+        }
         // With all that was in it.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         folder => folder?.sync_all(),
