@@ -102,6 +102,12 @@ impl Borrowed {
         &self.lent.path
     }
 
+    /// The same for content that only `owner` (user and group) may read, or, without one, whoever runs this.
+    #[must_use]
+    pub fn private_to(self, owner: Option<(u32, u32)>) -> Borrowed {
+        Borrowed { mode: 0o600, owner: owner.or(self.owner), ..self }
+    }
+
     /// Puts content there, or what was there before.
     ///
     /// # Errors

@@ -6,12 +6,13 @@ pub mod json;
 pub mod text;
 
 use crate::language::{Catalogue, Language, Sentence};
+use crate::view::compared::{verdict_told, verdict_word};
 use crate::view::run::began;
 use crate::view::table::{NOTHING, percent, ratio};
 use crate::view::{Row, RowKind, Table};
 use model::run::Run;
 use serde::Serialize;
-use stats::{Comparison, StatsError, TREND, Verdict, WALK};
+use stats::{StatsError, TREND, WALK};
 use verdicts::{Between, Difference, Differs, Metric, Shared, Side};
 
 /// Two sides, compared and worded.
@@ -139,18 +140,6 @@ fn one_run(run: &Run) -> OneRun {
     }
 }
 
-fn verdict(comparison: &Comparison, words: &Catalogue) -> Sentence {
-    words.say(
-        match comparison.verdict {
-            Verdict::Better => "verdict-better",
-            Verdict::Worse => "verdict-worse",
-            Verdict::Equivalent => "verdict-equivalent",
-            Verdict::Inconclusive { .. } => "verdict-inconclusive",
-        },
-        &[],
-    )
-}
-
 fn shared(cell: &Shared, confidence: f64, margin: f64, words: &Catalogue) -> SharedView {
     let metrics = cell.metrics.iter().map(|apart| ApartView {
         metric: apart.metric.name(),
@@ -161,7 +150,7 @@ fn shared(cell: &Shared, confidence: f64, margin: f64, words: &Catalogue) -> Sha
         ratio: apart.comparison.ratio,
         low: apart.comparison.interval.map(|it| it.low),
         high: apart.comparison.interval.map(|it| it.high),
-        verdict: verdict(&apart.comparison, words),
+        verdict: verdict_word(apart.comparison.verdict, words),
     });
     let throughput = cell.metrics.iter().find(|apart| apart.metric == Metric::Goodput);
     let Some(apart) = throughput else {
@@ -190,22 +179,14 @@ fn shared(cell: &Shared, confidence: f64, margin: f64, words: &Catalogue) -> Sha
             words.say("between-compared", &arguments)
         }
     };
-    let long = words.say(
-        match apart.comparison.verdict {
-            Verdict::Better => "verdict-better-long",
-            Verdict::Worse => "verdict-worse-long",
-            Verdict::Equivalent => "verdict-equivalent-long",
-            Verdict::Inconclusive { .. } => "verdict-inconclusive-long",
-        },
-        &[("margin", percent(margin).into())],
-    );
+    let long = verdict_told(apart.comparison.verdict, margin, words);
     let sentence = [("compared", told.text.into()), ("judgement", long.text.into())];
     SharedView {
         first: cell.first.clone(),
         second: cell.second.clone(),
         metrics: metrics.collect(),
         sentence: words.say("compared-and-judged", &sentence),
-        verdict: verdict(&apart.comparison, words),
+        verdict: verdict_word(apart.comparison.verdict, words),
     }
 }
 

@@ -72,6 +72,26 @@ pub(crate) fn verdict_of_contrast(comparison: &Comparison, contrast: &Contrast, 
     words.say(wording.verdicts[wording.place(comparison)], &[])
 }
 
+/// The one word for a verdict.
+pub(crate) fn verdict_word(verdict: Verdict, words: &Catalogue) -> Sentence {
+    words.say(VERDICTS[place(verdict)], &[])
+}
+
+/// The end of a sentence that says it.
+pub(crate) fn verdict_told(verdict: Verdict, margin: f64, words: &Catalogue) -> Sentence {
+    words.say(LONG[place(verdict)], &[("margin", percent(margin).into())])
+}
+
+/// Where a verdict stands in the tables.
+fn place(verdict: Verdict) -> usize {
+    match verdict {
+        Verdict::Better => 0,
+        Verdict::Worse => 1,
+        Verdict::Equivalent => 2,
+        Verdict::Inconclusive { .. } => 3,
+    }
+}
+
 fn wording(contrast: &Contrast) -> &'static Wording {
     if contrast.has_sides() { &OF_SIDES } else { &TOGETHER }
 }
@@ -82,10 +102,7 @@ impl Wording {
         match comparison.verdict {
             // Of what factors do together it is said whether it is more or less, not whether that is good.
             Verdict::Better | Verdict::Worse if !self.judges => usize::from(comparison.ratio < 1.0),
-            Verdict::Better => 0,
-            Verdict::Worse => 1,
-            Verdict::Equivalent => 2,
-            Verdict::Inconclusive { .. } => 3,
+            verdict => place(verdict),
         }
     }
 }

@@ -2,11 +2,11 @@
 //! intervals hold together over the cells and not over the metrics, and none of them decides a run.
 
 use crate::language::Catalogue;
+use crate::view::compared::verdict_word;
 use crate::view::table::{NOTHING, Row, RowKind, Table, heads, percent, ratio};
 use crate::view::{CellView, MetricView};
 use model::plan::{Cell, Role};
 use model::run::Run;
-use stats::Verdict;
 use verdicts::{Metric, Verdicts};
 
 /// The metrics beside throughput, judged.
@@ -38,7 +38,7 @@ impl Others {
                 low: comparison.and_then(|it| Some(it.interval?.low)),
                 high: comparison.and_then(|it| Some(it.interval?.high)),
                 blocks: comparison.map_or(0, |it| it.blocks),
-                verdict: comparison.map(|it| words.say(verdict_id(it.verdict), &[])),
+                verdict: comparison.map(|it| verdict_word(it.verdict, words)),
             })
         };
         self.0.iter().filter_map(view).collect()
@@ -50,15 +50,6 @@ fn unit(metric: Metric) -> &'static str {
         Metric::Goodput => "1/s",
         Metric::Median | Metric::P99 | Metric::CpuPerAnswer => "us",
         Metric::MemoryPeak => "bytes",
-    }
-}
-
-fn verdict_id(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "verdict-better",
-        Verdict::Worse => "verdict-worse",
-        Verdict::Equivalent => "verdict-equivalent",
-        Verdict::Inconclusive { .. } => "verdict-inconclusive",
     }
 }
 

@@ -3,7 +3,7 @@
 //! Field names carry their unit, since [`crate::json`] shows a view as it is.
 
 pub(crate) mod cells;
-mod compared;
+pub(crate) mod compared;
 mod contrasts;
 pub(crate) mod doubts;
 mod judged;

@@ -88,10 +88,10 @@ pub(super) fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &C
     let confinement = |head: &RunHead| head.plan.confine.as_ref().map_or("–".to_owned(), limits);
     compare(Differs::Confinement, confinement(a), confinement(b));
     compare(Differs::Warmup, warmup(&a.plan), warmup(&b.plan));
-    let (first, second) = only_in_one(common(&a.plan), common(&b.plan));
+    let (first, second) = only_in_one(&common(&a.plan), &common(&b.plan));
     compare(Differs::Configuration, first, second);
     for (one, other) in pairs {
-        let (first, second) = only_in_one(own(a.plan.variant(one)), own(b.plan.variant(other)));
+        let (first, second) = only_in_one(&own(a.plan.variant(one)), &own(b.plan.variant(other)));
         compare(Differs::Settings(one.name.clone()), first, second);
     }
     differences
@@ -185,11 +185,11 @@ fn flatten(name: &str, value: &Value, lines: &mut Vec<String>) {
 }
 
 /// The lines that only one of them has; everything when they have the same in another order.
-fn only_in_one(first: Vec<String>, second: Vec<String>) -> (String, String) {
+fn only_in_one(first: &[String], second: &[String]) -> (String, String) {
     let without = |lines: &[String], others: &[String]| -> Vec<String> {
         lines.iter().filter(|line| !others.contains(line)).cloned().collect()
     };
-    let (one, other) = (without(&first, &second), without(&second, &first));
+    let (one, other) = (without(first, second), without(second, first));
     if one.is_empty() && other.is_empty() {
         return (first.join("; "), second.join("; "));
     }

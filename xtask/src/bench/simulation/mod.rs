@@ -6,8 +6,8 @@ mod rules;
 
 use anyhow::Context;
 use plan::{Drift, Machine};
-use rules::{Outcome, Sequence, criteria, webdyno};
-use stats::{Pairs, Verdict, compare, compare_all, compare_apart};
+use rules::{Outcome, Sequence, criteria, judged, webdyno};
+use stats::{Pairs, Verdict, compare, compare_all, compare_apart, resolvable};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,7 @@ pub(super) fn run(flags: &Flags, target: &Path) -> anyhow::Result<()> {
         ("Differences that are not there", false_differences(plans)),
         ("Intervals that hold the truth", coverage(plans)),
         ("Differences that are there", power(plans)),
+        ("What blocks are said to show", promises(plans)),
         ("Equivalence that is not there", false_equivalence(plans)),
         ("Several cells at once", families(plans)),
         ("Runs compared afterwards", apart(plans)),
@@ -164,6 +165,26 @@ fn power(plans: u64) -> Table {
         }
     };
     (heads, [(0.03, 0.01), (0.03, 0.015), (0.05, 0.015), (0.1, 0.03)].into_iter().map(row).collect())
+}
+
+/// How often blocks show the difference that a run says they show with 80 % chance, held against an A/A cell and judged with the cells beside it.
+fn promises(plans: u64) -> Table {
+    let row = |(blocks, cells): (usize, usize)| {
+        let criteria = criteria().beside_an_again_cell();
+        let promised = resolvable(SIGMA * 2.0_f64.sqrt(), blocks, cells, &criteria).map_or(0.0, f64::ln);
+        let mut truths = vec![0.0; cells];
+        truths[0] = promised;
+        let found = share(plans, Drift::None, SIGMA, |machine| {
+            judged(machine, &truths, blocks, &criteria).first().is_some_and(|it| it.verdict == Verdict::Better)
+        });
+        Row {
+            what: format!("{cells}, {blocks} blocks"),
+            values: vec![format!("+{}", percent(promised.exp_m1())), percent(found)],
+            goal: Some(Goal { text: "76 to 86 %".to_owned(), met: (0.76..=0.86).contains(&found) }),
+        }
+    };
+    let heads = vec!["cells beside the baseline", "said to show with 80 % chance", "shown"];
+    (heads, [(10, 1), (24, 1), (10, 5), (24, 5)].into_iter().map(row).collect())
 }
 
 fn false_equivalence(plans: u64) -> Table {

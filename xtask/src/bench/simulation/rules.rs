@@ -28,25 +28,44 @@ pub(super) fn criteria() -> Criteria {
 /// webdyno: randomised blocks with an A/A cell, looked at until all is decided.
 pub(super) fn webdyno(machine: &mut Machine, truths: &[f64]) -> Outcome {
     let criteria = criteria().looked_at(LOOKS.len());
-    // The baseline, its copy, and the cells in question.
-    let all: Vec<f64> = [0.0, 0.0].iter().chain(truths).copied().collect();
-    let mut numbers = vec![Vec::new(); all.len()];
+    let mut numbers = cells(truths);
     let mut look = next_look(0);
     let mut comparisons: Vec<Comparison> = Vec::new();
     while let Some(until) = look {
-        while numbers[0].len() < until {
-            for (numbers, measured) in numbers.iter_mut().zip(machine.block(&all)) {
-                numbers.push(measured);
-            }
-        }
-        let pairs = |other| Pairs { baseline: &numbers[0], other };
-        let again = compare(pairs(&numbers[1]), &criteria).expect("finite");
-        let family: Vec<_> = numbers[2..].iter().map(|other| pairs(other)).collect();
-        let judged = compare_all(&family, &criteria).into_iter();
-        comparisons = judged.map(|comparison| against_noise(comparison.expect("finite"), Some(&again))).collect();
+        measure(machine, truths, until, &mut numbers);
+        comparisons = compared(&numbers, &criteria);
         look = next_look(until).filter(|_| !is_decided(&comparisons));
     }
     Outcome { verdicts: comparisons.iter().map(|comparison| comparison.verdict).collect(), trials: numbers[0].len() }
+}
+
+/// The same after so many blocks.
+pub(super) fn judged(machine: &mut Machine, truths: &[f64], blocks: usize, criteria: &Criteria) -> Vec<Comparison> {
+    let mut numbers = cells(truths);
+    measure(machine, truths, blocks, &mut numbers);
+    compared(&numbers, criteria)
+}
+
+/// Room for the numbers of the baseline, its copy, and the cells in question.
+fn cells(truths: &[f64]) -> Vec<Vec<f64>> {
+    vec![Vec::new(); truths.len() + 2]
+}
+
+fn measure(machine: &mut Machine, truths: &[f64], until: usize, numbers: &mut [Vec<f64>]) {
+    let all: Vec<f64> = [0.0, 0.0].iter().chain(truths).copied().collect();
+    while numbers[0].len() < until {
+        for (numbers, measured) in numbers.iter_mut().zip(machine.block(&all)) {
+            numbers.push(measured);
+        }
+    }
+}
+
+fn compared(numbers: &[Vec<f64>], criteria: &Criteria) -> Vec<Comparison> {
+    let pairs = |other| Pairs { baseline: &numbers[0], other };
+    let again = compare(pairs(&numbers[1]), criteria).expect("finite");
+    let family: Vec<_> = numbers[2..].iter().map(|other| pairs(other)).collect();
+    let judged = compare_all(&family, criteria).into_iter();
+    judged.map(|comparison| against_noise(comparison.expect("finite"), Some(&again))).collect()
 }
 
 /// A fixed number of trials of one cell, then as many of the other, as scripts around a load generator do it.
