@@ -178,26 +178,6 @@ fn a_server_that_nobody_here_can_start_again_is_left_alone() {
     scene.check_given_back();
 }
 
-/// RHEL and openSUSE start Apache with words that choose parts of the configuration.
-#[test]
-fn the_configuration_is_read_as_the_running_server_reads_it() {
-    let port = testkit::own::free_port();
-    let prepare = |debian: &Debian| {
-        let envvars = fs::read_to_string(debian.etc().join("envvars")).expect("a file");
-        debian.write("envvars", &(envvars + "export APACHE_ARGUMENTS='-D More -DFOREGROUNDS'\n"));
-        debian.write(
-            "ports.conf",
-            &format!("Listen {}\n<IfDefine More>\nListen 127.0.0.1:{port}\n</IfDefine>\n", debian.port),
-        );
-    };
-    let Some(scene) = Scene::<Debian>::with(prepare) else { return };
-    for server in [format!("port = {port}"), format!("in_place = true\nport = {port}")] {
-        let ended = scene.run(&scene.plan(&server, "[variant.as-is]\n[variant.close]\ndirectives = 'KeepAlive Off'"));
-        assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
-        scene.check_given_back();
-    }
-}
-
 #[test]
 fn nobody_else_reads_where_the_configuration_is_told() {
     let Some(scene) = Scene::<Debian>::new() else { return };

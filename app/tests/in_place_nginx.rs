@@ -155,7 +155,11 @@ fn two_runs_do_not_meet_on_one_nginx() {
     let main = scene.own.main();
     let second = other.run(&["run", &other.plan(&text), "--plain", "--i-operate", &main.to_string_lossy()]);
     assert_eq!(second.code, 5, "{}{}", second.out, second.err);
-    assert!(second.err.contains("works on the server of") && second.err.contains("let it end first"), "{}", second.err);
+    assert!(
+        second.err.contains(&format!("works on {}", main.display())) && second.err.contains("let it end first"),
+        "{}",
+        second.err
+    );
     kill_process(Pid::from_child(&first), Signal::INT).expect("our own child");
     lines.for_each(drop);
     assert_eq!(first.wait().expect("it ends").code(), Some(130));

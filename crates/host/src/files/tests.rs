@@ -1,0 +1,167 @@
+//! Every step of a change to a file of others, given back.
+
+use super::*;
+use crate::process::Identity;
+
+fn head() -> Head {
+    Head { run: "r1".into(), owner: Identity { pid: 1, start_time: 1 }, boot: String::new() }
+}
+
+fn lent(folder: &Path, existed: bool, ours: Option<&[&str]>) -> Lent {
+    let facts = fs::metadata(folder).unwrap();
+    Lent {
+        path: folder.join(if ours.is_some() { "php.ini" } else { "zz-webdyno-r1-x.conf" }),
+        kept: existed.then(|| folder.join(".webdyno-r1-x")),
+        fresh: folder.join(".webdyno-r1-x-new"),
+        ours: ours.map(|ours| ours.iter().map(|content| mark(content.as_bytes())).collect()),
+        folder_changed: (facts.mtime(), facts.mtime_nsec()),
+    }
+}
+
+fn facts(path: &Path) -> (u64, u32, i64, i64, String) {
+    let facts = fs::metadata(path).unwrap();
+    (facts.ino(), facts.mode(), facts.mtime(), facts.mtime_nsec(), fs::read_to_string(path).unwrap())
+}
+
+/// A file with something in it, lent at this step of a change, and what giving it back says.
+fn check(step: impl Fn(&Lent), said: Option<&str>, stays: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("php.ini");
+    fs::write(&path, "before").unwrap();
+    let before = facts(&path);
+    let lent = lent(dir.path(), true, Some(&["ours", "also ours"]));
+    let folder = (lent.folder_changed.0, lent.folder_changed.1);
+    step(&lent);
+    let foreseen = foresee(&lent);
+    for expected in [said.map(str::to_owned), None] {
+        let got = give_back(&lent, &head()).unwrap().map(|said| said.replace(&*dir.path().to_string_lossy(), "DIR"));
+        assert_eq!(got, expected, "and nothing the second time");
+    }
+    assert_eq!(foreseen.is_some(), said.is_some());
+    assert_eq!(fs::read_to_string(&path).unwrap(), stays);
+    if stays == "before" {
+        assert_eq!(facts(&path), before);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left");
+    }
+    let now = fs::metadata(dir.path()).unwrap();
+    assert_eq!((now.mtime(), now.mtime_nsec()), folder);
+}
+
+#[test]
+fn every_step_of_a_change_is_given_back() {
+    let link = |lent: &Lent| fs::hard_link(&lent.path, lent.kept.as_ref().unwrap()).unwrap();
+    let put = |lent: &Lent, content: &str| {
+        fs::write(&lent.fresh, content).unwrap();
+        fs::rename(&lent.fresh, &lent.path).unwrap();
+    };
+    let back = Some("gave back the file DIR/php.ini");
+    check(|_| {}, None, "before");
+    check(link, None, "before");
+    check(
+        |lent| {
+            link(lent);
+            fs::write(&lent.fresh, "ou").unwrap();
+        },
+        None,
+        "before",
+    );
+    check(
+        |lent| {
+            link(lent);
+            put(lent, "ours");
+        },
+        back,
+        "before",
+    );
+    check(
+        |lent| {
+            link(lent);
+            put(lent, "also ours");
+            fs::write(&lent.fresh, "x").unwrap();
+        },
+        back,
+        "before",
+    );
+    check(
+        |lent| {
+            link(lent);
+            fs::remove_file(&lent.path).unwrap();
+        },
+        back,
+        "before",
+    );
+    let others =
+        "DIR/php.ini was changed by somebody else and stays so; what it was before is in DIR/php.ini.before-webdyno";
+    check(
+        |lent| {
+            link(lent);
+            put(lent, "ours, and more");
+        },
+        Some(others),
+        "ours, and more",
+    );
+    let numbered = format!("{others}-2");
+    check(
+        |lent| {
+            link(lent);
+            fs::write(format!("{}.before-webdyno", lent.path.display()), "of an earlier accident").unwrap();
+            put(lent, "ours, and more");
+        },
+        Some(&numbered),
+        "ours, and more",
+    );
+}
+
+#[test]
+fn the_same_written_anew_is_nobodys_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let lent = lent(dir.path(), true, Some(&["ours"]));
+    let kept = lent.kept.clone().unwrap();
+    fs::write(&kept, "before").unwrap();
+    fs::write(&lent.path, "before").unwrap();
+    assert_eq!(give_back(&lent, &head()), Ok(None));
+    assert!(!kept.exists() && fs::read_to_string(&lent.path).unwrap() == "before");
+}
+
+#[test]
+fn a_file_in_a_folder_of_somebody_elses_is_given_back() {
+    if !rustix::process::geteuid().is_root() {
+        return testkit::skip::not_here("no root");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lent = lent(dir.path(), true, Some(&["ours"]));
+    let kept = lent.kept.clone().unwrap();
+    for (path, text) in [(&kept, "before"), (&lent.path, "ours")] {
+        fs::write(path, text).unwrap();
+        std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).unwrap();
+    }
+    // Everybody may write to it, and only root may list it or set its time.
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o733)).unwrap();
+    let given_back = std::thread::scope(|scope| {
+        let as_nobody = || {
+            let nobody = rustix::process::Uid::from_raw(65_534);
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            give_back(&lent, &head())
+        };
+        scope.spawn(as_nobody).join().unwrap()
+    });
+    assert_eq!(given_back, Ok(Some(format!("gave back the file {}", lent.path.display()))));
+    assert_eq!(fs::read_to_string(&lent.path).unwrap(), "before");
+}
+
+#[test]
+fn a_file_that_was_not_there_goes_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let dropped = lent(dir.path(), false, None);
+    assert_eq!(give_back(&dropped, &head()).unwrap(), None);
+    fs::write(&dropped.path, "whatever").unwrap();
+    assert!(give_back(&dropped, &head()).unwrap().unwrap().starts_with("deleted the file "));
+    let other = Lent { path: dir.path().join("precious"), ..dropped };
+    fs::write(&other.path, "").unwrap();
+    assert!(give_back(&other, &head()).unwrap_err().contains("does not bear the name"));
+    let new = lent(dir.path(), false, Some(&["ours"]));
+    fs::write(&new.path, "not ours").unwrap();
+    assert!(give_back(&new, &head()).unwrap().unwrap().ends_with("was changed by somebody else and stays"));
+    fs::write(&new.path, "ours").unwrap();
+    assert!(give_back(&new, &head()).unwrap().unwrap().starts_with("deleted the file "));
+}
