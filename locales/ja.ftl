@@ -757,6 +757,7 @@ check-file = 設定ファイル: { $file }
 check-limit = { $name } { $value }（{ $place }）
 check-backlog = accept 待ちに並べる接続数: { $n }
 check-group = メモリー上限 { $limit } のグループの中で動いている。
+check-cpus = グループの上限または CPU の割り当てにより使える CPU 数: { $n }
 check-workers = ワーカー数 { $n }。最大のものは { $largest }（{ $measure }）。
 check-fit = 処理中の 1 リクエストは最大 { $cost }（{ $measure }）。{ $memory } のうちワーカーに使える { $room } には { $fit } 個が収まる。
 check-fit-pool = PHP-FPM のプール { $pool } では、処理中の 1 リクエストは最大 { $cost }（{ $measure }）。{ $memory } のうちワーカーに使える { $room } には { $fit } 個が収まる。

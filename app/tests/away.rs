@@ -99,7 +99,7 @@ fn whoever_is_killed_nothing_goes_on() {
     let ended = tool::Finished::of(&run.wait_with_output().expect("our own child"));
     assert_eq!(ended.code, 5, "{ended:?}");
     assert!(ended.err.contains("webdyno: ssh:far: "), "{ended:?}");
-    // Nor does one that hears nothing more, though no connection is closed: the cable is out.
+    // What stays there is the program, for the next time.
     assert!(scene.cached().iter().all(|path| path.file_name().unwrap().to_string_lossy().starts_with("generator-")));
 }
 

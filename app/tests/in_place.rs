@@ -66,6 +66,30 @@ fn a_main_file_without_folders_gets_a_line_and_loses_it() {
     scene.check_given_back();
 }
 
+/// A server that was started with `-D NAME` is read with it, whether it is changed or copied.
+#[test]
+fn names_of_the_command_line_hold() {
+    let prepare = |debian: &Debian| {
+        let envvars = fs::read_to_string(debian.etc().join("envvars")).expect("a file");
+        debian.write("envvars", &format!("{envvars}export APACHE_ARGUMENTS='-D OF_THE_LINE'\n"));
+        debian.write(
+            "conf-enabled/line.conf",
+            "<IfDefine OF_THE_LINE>\nKeepAliveTimeout 9\n</IfDefine>\n<IfDefine !OF_THE_LINE>\nNoSuchDirective\n</IfDefine>\n",
+        );
+    };
+    let Some(scene) = Scene::<Debian>::with(prepare) else { return };
+    let variants = "[variant.as-is]\n[variant.limit]\ndirectives = '''\n<IfDefine OF_THE_LINE>\nListenBacklog 100\nMaxKeepAliveRequests 7\n</IfDefine>\n'''";
+    for keys in ["in_place = true", ""] {
+        let ended = scene.run(&scene.plan(keys, variants));
+        assert!([0, 1, 3].contains(&ended.code), "{keys}: {}{}", ended.out, ended.err);
+        assert!(ended.out.contains("MaxKeepAliveRequests 7: limit"), "{keys}: {}", ended.out);
+        scene.check_given_back();
+    }
+    let pid = scene.own.pid().expect("it runs");
+    let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).expect("it runs");
+    assert!(words.contains("-D\0OF_THE_LINE"), "a full restart repeats them: {words}");
+}
+
 #[test]
 fn what_does_not_come_into_force_ends_the_run_in_place() {
     let Some(scene) = Scene::<Debian>::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n")) else {
@@ -87,6 +111,119 @@ fn what_does_not_come_into_force_ends_the_run_in_place() {
     check("CustomLog /var/log/apache2/webdyno-test common", 2, "would leave a file behind; write to ${run}/other.log");
     // Apache accepts it and cannot start with it.
     check(&format!("Listen 127.0.0.1:{}", scene.own.port()), 4, "could not bind to address 127.0.0.1:");
+}
+
+/// What systemd does for a service with PrivateTmp: the server has another folder there, and a log in ours would end it.
+#[test]
+fn a_server_with_a_tmp_of_its_own_is_not_sent_there() {
+    let hidden = tempfile::Builder::new().prefix("hidden-").tempdir_in("/tmp").expect("a folder");
+    fs::set_permissions(hidden.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
+    let mut can = true;
+    let Some(scene) = Scene::<Debian>::with(|debian| {
+        let script = "mount -t tmpfs -o size=64k none \"$1\" && exec apachectl start";
+        let mut start = std::process::Command::new("unshare");
+        start.args(["-m", "sh", "-c", script, "sh"]).arg(hidden.path());
+        start.env("APACHE_CONFDIR", debian.etc()).env("APACHE_STARTED_BY_SYSTEMD", "1");
+        can = start.output().is_ok_and(|output| output.status.success());
+        if can {
+            testkit::own::eventually("it runs", &debian.folder().join("log/error.log"), || debian.is_alive());
+        }
+    }) else {
+        return;
+    };
+    if !can {
+        return not_here("no mount namespaces");
+    }
+    let variants = "[variant.as-is]\n[variant.log]\ndirectives = 'GlobalLog ${run}/other.log common'";
+    let plan = scene.plan("in_place = true", variants);
+    let main = scene.own.main();
+    let run = |tmp: &std::path::Path| {
+        let mut command = scene.tool.command(&["run", &plan, "--plain", "--i-operate", &main.to_string_lossy()]);
+        let output = command.env("TMPDIR", tmp).output().expect("webdyno starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let pid = scene.own.pid();
+    let (code, said) = run(hidden.path());
+    assert!(code == Some(2) && said.contains("is another one (PrivateTmp of its service?)"), "{code:?} {said}");
+    scene.check_given_back();
+    assert_eq!(scene.own.pid(), pid);
+    let (code, said) = run(&scene.tool.tmp());
+    assert!([0, 1, 3].contains(&code.unwrap_or(-1)), "{said}");
+    scene.check_given_back();
+}
+
+#[test]
+fn a_server_that_nobody_here_can_start_again_is_left_alone() {
+    let Some(scene) = Scene::<Debian>::with(|debian| {
+        let mut start = std::process::Command::new("setsid");
+        start
+            .args(["-f", "apachectl", "-D", "FOREGROUND"])
+            .env("APACHE_CONFDIR", debian.etc())
+            .env("APACHE_STARTED_BY_SYSTEMD", "1");
+        start
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        assert!(start.status().expect("setsid").success());
+        testkit::own::eventually("it runs", &debian.folder().join("log/error.log"), || debian.is_alive());
+    }) else {
+        return;
+    };
+    let pid = scene.own.pid();
+    let ended =
+        scene.run(&scene.plan("in_place = true", "[variant.as-is]\n[variant.close]\ndirectives = 'KeepAlive Off'"));
+    let why = "runs in the foreground of whoever started it, who alone can start it again; a variant that ends it would leave it down";
+    assert!(ended.code == 2 && ended.err.contains(why), "{}{}", ended.out, ended.err);
+    assert_eq!(scene.own.pid(), pid);
+    scene.check_given_back();
+}
+
+/// RHEL and openSUSE start Apache with words that choose parts of the configuration.
+#[test]
+fn the_configuration_is_read_as_the_running_server_reads_it() {
+    let port = testkit::own::free_port();
+    let prepare = |debian: &Debian| {
+        let envvars = fs::read_to_string(debian.etc().join("envvars")).expect("a file");
+        debian.write("envvars", &(envvars + "export APACHE_ARGUMENTS='-D More -DFOREGROUNDS'\n"));
+        debian.write(
+            "ports.conf",
+            &format!("Listen {}\n<IfDefine More>\nListen 127.0.0.1:{port}\n</IfDefine>\n", debian.port),
+        );
+    };
+    let Some(scene) = Scene::<Debian>::with(prepare) else { return };
+    for server in [format!("port = {port}"), format!("in_place = true\nport = {port}")] {
+        let ended = scene.run(&scene.plan(&server, "[variant.as-is]\n[variant.close]\ndirectives = 'KeepAlive Off'"));
+        assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+        scene.check_given_back();
+    }
+}
+
+#[test]
+fn nobody_else_reads_where_the_configuration_is_told() {
+    let Some(scene) = Scene::<Debian>::new() else { return };
+    let plan = scene.plan("in_place = true", variants());
+    let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"60s\"");
+    fs::write(&plan, text).expect("a plan");
+    let mut child = scene.spawn(&plan);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
+    let folder = fs::read_dir(scene.own.etc().join("conf-enabled")).expect("a folder");
+    let drop_in = folder.flatten().find(|entry| entry.file_name().to_string_lossy().starts_with("zz-webdyno-"));
+    let drop_in = drop_in.expect("a drop-in").path();
+    let mode = fs::metadata(&drop_in).expect("a file").permissions().mode() & 0o777;
+    let text = fs::read_to_string(&drop_in).expect("root may");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child");
+    lines.for_each(drop);
+    child.wait().expect("it ends");
+    let name = drop_in.file_name().expect("a name").to_string_lossy().replace("zz-", "").replace(".conf", "");
+    assert_eq!(mode, 0o600);
+    assert!(
+        text.contains("SetHandler server-info")
+            && !text.contains(&format!("{name}-"))
+            && !text.contains(&format!("{name}/")),
+        "{text}"
+    );
+    scene.check_given_back();
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod bench;
 mod golden;
+mod redhat;
 mod setup;
 mod signals;
 mod summary;

@@ -23,6 +23,9 @@ pub(crate) struct Flags {
     /// Also install what `cargo xtask vm` builds and runs its virtual machine with: QEMU, mmdebstrap
     #[arg(long)]
     vm: bool,
+    /// Also build an httpd with the paths of RHEL's layout, for long tests: some minutes
+    #[arg(long)]
+    redhat: bool,
 }
 
 /// One thing that is needed.
@@ -91,6 +94,9 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
     }
     provide(needs(), Path::new("/usr/sbin/policy-rc.d"))?;
     provide_dool()?;
+    if flags.redhat {
+        crate::redhat::provide(&target_folder()?)?;
+    }
     if flags.oha { provide_oha() } else { Ok(()) }
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn run(flags: &DoctorFlags) -> anyhow::Result<Exit> {
     findings.extend(own_apache(server::own_apache()));
     findings.push(found("nginx", server::installed_nginx()));
     findings.extend(own_nginx(server::own_nginx()));
+    findings.extend(selinux(Path::new("/")));
     findings.push(store(flags));
     findings.push(left_behind());
     let text = if flags.json { as_json(&findings) } else { as_text(&findings) };
@@ -232,11 +233,10 @@ fn sampler() -> Vec<Finding> {
 }
 
 /// What can be done with the machine's own configuration; nothing where there is no Apache, which is said already.
-fn own_apache(found: Result<OwnApache, ServerError>) -> Option<Finding> {
+fn own_apache(found: Result<Option<OwnApache>, ServerError>) -> Option<Finding> {
     const TOPIC: &str = "own Apache";
-    let OwnApache { main, ports, is_running } = match found {
-        Ok(found) => found,
-        Err(ServerError::NoProgram(why)) if why.contains("usually is") => return None,
+    let OwnApache { main, ports, is_running, held } = match found {
+        Ok(found) => found?,
         Err(error) => {
             let remedy = "correct it, or run as a user who may read it: plans with `from` or `in_place` need it";
             return Some(Finding::limited(TOPIC, error.to_string(), remedy));
@@ -246,18 +246,32 @@ fn own_apache(found: Result<OwnApache, ServerError>) -> Option<Finding> {
     let says =
         format!("{} (ports {}) can be measured as a private copy: from = \"{0}\"", main.display(), ports.join(", "));
     Some(match (is_running, rustix::process::geteuid().is_root()) {
+        (true, _) if held.is_some() => {
+            Finding::ok(TOPIC, format!("{says}; not as it runs: {}", held.unwrap_or_default()))
+        }
         (true, true) => Finding::ok(TOPIC, format!("{says}; or as it runs: in_place = true")),
         (true, false) => Finding::limited(TOPIC, says, "root can measure the running server, too: in_place = true"),
         (false, _) => Finding::ok(TOPIC, format!("{says}; it does not run now")),
     })
 }
 
+/// What SELinux means for servers; nothing where it does not enforce.
+fn selinux(root: &Path) -> Option<Finding> {
+    server::selinux_enforces(root).then(|| {
+        Finding::limited(
+            "SELinux",
+            "in force: a server that systemd starts listens only on ports labelled http_port_t and reads only files labelled for it (httpd_sys_content_t)",
+            "for in_place keep a port of `semanage port -l | grep http_port_t` free (8008 ...), and documents out of /tmp; label others by \
+             semanage port -a -t http_port_t -p tcp PORT, chcon -R -t httpd_sys_content_t FOLDER; what was refused: ausearch -m AVC -ts recent",
+        )
+    })
+}
+
 /// The same for nginx, which can only be measured as it runs.
-fn own_nginx(found: Result<OwnNginx, ServerError>) -> Option<Finding> {
+fn own_nginx(found: Result<Option<OwnNginx>, ServerError>) -> Option<Finding> {
     const TOPIC: &str = "own nginx";
     let OwnNginx { main, ports, is_running } = match found {
-        Ok(found) => found,
-        Err(ServerError::NoNginx(why)) if why.contains("usually is") => return None,
+        Ok(found) => found?,
         Err(error) => {
             let remedy = "correct it, or run as a user who may read it: plans with `in_place` need it";
             return Some(Finding::limited(TOPIC, error.to_string(), remedy));
@@ -314,5 +328,21 @@ fn left_behind() -> Finding {
             Finding::limited("left behind", format!("by runs that were killed: {}", left.join("; ")), "webdyno restore")
         }
         Err(error) => Finding::limited("left behind", format!("{error:#}"), "look there as the user who ran it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selinux_is_told_where_it_enforces() {
+        let root = tempfile::tempdir().expect("a folder");
+        assert!(selinux(root.path()).is_none());
+        let folder = root.path().join("sys/fs/selinux");
+        fs::create_dir_all(&folder).expect("our own folder");
+        fs::write(folder.join("enforce"), "1").expect("our own file");
+        let text = as_text(&selinux(root.path()).into_iter().collect::<Vec<_>>());
+        assert!(text.starts_with("limited  SELinux  in force") && text.contains("semanage port -a"), "{text}");
     }
 }

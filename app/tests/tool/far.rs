@@ -101,6 +101,11 @@ impl Far {
         assert!(done(&[&args[..], &["burst", "16kb", "latency", "100ms"]].concat()));
     }
 
+    /// The cable is out: no connection is closed by that.
+    pub(crate) fn pull_out(&self) {
+        assert!(done(&["ip", "-n", &self.near, "link", "set", "v0", "down"]));
+    }
+
     /// The generators on the far machine.
     pub(crate) fn generators(&self) -> Vec<Pid> {
         let there = fs::read_link(format!("/proc/{}/ns/net", self.sshd.id())).expect("sshd runs");

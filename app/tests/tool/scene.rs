@@ -49,9 +49,14 @@ impl<O: Own> Scene<O> {
             return None;
         };
         prepare(&own);
+        Some(Scene::around(own))
+    }
+
+    /// A server that is laid out, started now.
+    pub(crate) fn around(own: O) -> Scene<O> {
         own.start();
         let before = own.snapshot();
-        Some(Scene { tool: Tool::new(), own, before, _folder: None })
+        Scene { tool: Tool::new(), own, before, _folder: None }
     }
 
     /// A plan with short trials; `server` and `rest` are parts of it.

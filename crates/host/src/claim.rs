@@ -8,8 +8,9 @@ use crate::HostError;
 use crate::files::mark;
 use crate::handle::Host;
 use crate::journal::{Head, Undo};
+use crate::mounts::mounts;
 use crate::process::Identity;
-use rustix::fs::{OFlags, statfs};
+use rustix::fs::OFlags;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// Where it may lie; the first only for root.
 const FOLDERS: [&str; 2] = ["/run", "/dev/shm"];
-/// `f_type` of file systems that are emptied by a boot, or by a new start of a container (statfs(2)): tmpfs and ramfs.
-const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+/// File systems that are emptied by a boot, or by a new start of a container.
+const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
 /// No claim is longer.
 const LONGEST: u64 = 4096;
 
@@ -72,7 +73,11 @@ fn read(place: &Path) -> Option<String> {
 }
 
 fn in_memory(folder: &str) -> bool {
-    statfs(folder).is_ok_and(|facts| IN_MEMORY.contains(&facts.f_type))
+    let mounts = mounts();
+    let holds = mounts.iter().filter(|mount| Path::new(folder).starts_with(&mount.point));
+    // The deepest, and of those in one place the last.
+    let mount = holds.max_by_key(|mount| mount.point.components().count());
+    mount.is_some_and(|mount| IN_MEMORY.contains(&mount.kind.as_str()))
 }
 
 fn taken(what: &Path, place: &Path, text: &str) -> HostError {

@@ -102,6 +102,12 @@ impl Borrowed {
         &self.lent.path
     }
 
+    /// The same for content that only `owner` (user and group) may read, or, without one, whoever runs this.
+    #[must_use]
+    pub fn private_to(self, owner: Option<(u32, u32)>) -> Borrowed {
+        Borrowed { mode: 0o600, owner: owner.or(self.owner), ..self }
+    }
+
     /// Puts content there, or what was there before.
     ///
     /// # Errors
@@ -256,7 +262,10 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
     match File::open(folder) {
         // It may be written to by those who may not list it.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(rustix::fs::sync()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            rustix::fs::sync();
+            Ok(())
+        }
         // With all that was in it.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         folder => folder?.sync_all(),

@@ -45,6 +45,18 @@ pub fn has_room(folder: &Path) -> bool {
     })
 }
 
+/// 128 random bits in hexadecimal, for what nobody may guess.
+///
+/// # Errors
+/// When the kernel has no randomness.
+pub fn secret() -> Result<String, HostError> {
+    let mut bytes = [0; 16];
+    let failed = |errno: rustix::io::Errno| HostError::io("ask for randomness", Path::new("getrandom"))(errno.into());
+    // As few bytes as these come whole.
+    getrandom(&mut bytes[..], GetRandomFlags::empty()).map_err(failed)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
 fn passable(path: &Path) -> bool {
     path.ancestors().all(|part| fs::metadata(part).is_ok_and(|found| found.permissions().mode() & 0o001 != 0))
 }

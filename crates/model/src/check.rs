@@ -79,6 +79,9 @@ pub struct Running {
     pub pools: Vec<Pool>,
     /// The memory group it lives in, if that has a limit.
     pub group: Option<MemoryGroup>,
+    /// CPUs that it may use, whole or in part, where that is less than all: a quota of its group or one around it, or the CPUs it is bound to.
+    #[serde(default)]
+    pub cpus: Option<f64>,
     /// The most connections that the kernel lets wait at any door of this machine (net.core.somaxconn).
     #[serde(default)]
     pub somaxconn: Option<u64>,

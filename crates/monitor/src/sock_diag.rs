@@ -188,8 +188,11 @@ impl<'b> Told<'b> {
         let owes = match sent.cmp(&received) {
             Ordering::Less => false,
             Ordering::Greater => true,
-            // Within one tick of the kernel's clock: both began with the connection, and a request can follow an answer at once.
-            Ordering::Equal => info.len() >= SEGMENTS_OUT + 4 && word(info, SEGMENTS_IN) > word(info, SEGMENTS_OUT),
+            // Both began with the connection. Where something was sent since, it was most likely the answer to what came in the same
+            // tick of the kernel's clock: a request that follows an answer within the tick is not told from that.
+            Ordering::Equal => {
+                info.len() >= SEGMENTS_OUT + 4 && word(info, SEGMENTS_IN) > 0 && word(info, SEGMENTS_OUT) == 0
+            }
         };
         let under_way = word(self.0, RQUEUE) > 0 || word(self.0, WQUEUE) > 0;
         (!owes && !under_way).then_some(sent)

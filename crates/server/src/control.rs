@@ -9,6 +9,7 @@ use crate::nginx::{self, NginxControl};
 use crate::own::Watch;
 use crate::php::{self, Master};
 use crate::probe::{Ask, ProbeError, get_while};
+use crate::selinux;
 use crate::status::{StatusSource, WebSource};
 use crate::{PlanKey, ServerError};
 use host::{Child, Group, Host, Service};
@@ -275,7 +276,7 @@ impl Starting {
         if self.child.is_alive() {
             return Ok(());
         }
-        Err(ServerError::Died { server: self.server, log: self.logs.brief() })
+        Err(ServerError::Died { server: self.server, log: self.logs.brief() + selinux::hint(Path::new("/")) })
     }
 
     /// What is left of the time to become ready.
@@ -293,7 +294,8 @@ impl Starting {
 
     fn not_ready(&self, path: &str, why: String) -> ServerError {
         let seconds = self.since.elapsed().as_secs_f64();
-        ServerError::NotReady { server: self.server, seconds, path: path.to_owned(), why, log: self.logs.brief() }
+        let log = self.logs.brief() + selinux::hint(Path::new("/"));
+        ServerError::NotReady { server: self.server, seconds, path: path.to_owned(), why, log }
     }
 }
 

@@ -39,13 +39,15 @@ pub struct OwnApache {
     pub ports: Vec<u16>,
     /// Whether a server runs with it.
     pub is_running: bool,
+    /// Why that one cannot be measured in place, if so.
+    pub held: Option<String>,
 }
 
-/// The machine's Apache as it is configured.
+/// The machine's Apache as it is configured; `None` where it has no configuration.
 ///
 /// # Errors
-/// When there is none, or when Apache refuses the configuration.
-pub fn own_apache() -> Result<OwnApache, ServerError> {
+/// When there is no Apache, or when it refuses the configuration.
+pub fn own_apache() -> Result<Option<OwnApache>, ServerError> {
     crate::apache::own()
 }
 
@@ -60,11 +62,11 @@ pub struct OwnNginx {
     pub is_running: bool,
 }
 
-/// The machine's nginx as it is configured.
+/// The machine's nginx as it is configured; `None` where it has no configuration.
 ///
 /// # Errors
-/// When there is none, or when nginx refuses the configuration.
-pub fn own_nginx() -> Result<OwnNginx, ServerError> {
+/// When there is no nginx, or when it refuses the configuration.
+pub fn own_nginx() -> Result<Option<OwnNginx>, ServerError> {
     nginx::own()
 }
 
@@ -83,7 +85,10 @@ pub fn installed_nginx() -> Result<Installed, ServerError> {
 /// When it is not there.
 pub fn main_file(spec: &ServerSpec) -> Result<Option<PathBuf>, ServerError> {
     match spec {
-        ServerSpec::Apache(apache) => apache.existing.as_ref().map(crate::apache::main_file).transpose(),
+        ServerSpec::Apache(apache) => {
+            let program = apache.program.as_deref();
+            apache.existing.as_ref().map(|existing| crate::apache::main_file(program, existing)).transpose()
+        }
         ServerSpec::Nginx(nginx) => nginx.existing.as_ref().map(nginx::main_file).transpose(),
         ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => Ok(None),
     }

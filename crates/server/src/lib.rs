@@ -20,6 +20,7 @@ mod port;
 mod probe;
 mod program;
 mod running;
+mod selinux;
 mod site;
 mod status;
 
@@ -30,4 +31,5 @@ pub use installed::{
     Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, main_file, own_apache, own_nginx,
 };
 pub use running::{look, memory_of, pool_ticks, ticks};
+pub use selinux::selinux_enforces;
 pub use status::StatusSource;

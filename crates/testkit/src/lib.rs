@@ -5,6 +5,7 @@ pub mod fake_proc;
 pub mod nginx;
 pub mod openssl;
 pub mod own;
+pub mod redhat;
 pub mod scripted;
 pub mod skip;
 pub mod stalling;

@@ -15,7 +15,12 @@ impl Scale {
     /// The value in this scale, without its unit.
     #[must_use]
     pub fn print(&self, raw: f64) -> String {
-        format!("{:.*}", self.decimals, raw / self.divisor)
+        let text = format!("{:.*}", self.decimals, raw / self.divisor);
+        // Nothing at all, or what is rounded to it, has no sign.
+        match text.strip_prefix('-') {
+            Some(digits) if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) => digits.to_owned(),
+            _ => text,
+        }
     }
 }
 
@@ -85,6 +90,7 @@ mod tests {
     fn a_column_keeps_one_scale() {
         let scale = duration_scale(6_721_000_000.0);
         assert_eq!((scale.print(87e6), scale.print(6_721e6), scale.unit), ("87".into(), "6721".into(), "ms"));
+        assert_eq!([-0.0, -0.001, -0.6].map(|value| si(value).print(value)), ["0", "0.00", "-0.60"]);
         let scale = si(11.4);
         assert_eq!((scale.print(1.49), scale.print(11.4)), ("1.5".into(), "11.4".into()));
     }

@@ -3,8 +3,10 @@
 //!
 //! [`Seen`] extracts it once, `steps` is the table of what to do about it.
 
+mod change;
 mod steps;
 
+pub use change::Change;
 pub use steps::{Advice, STEPS, Step};
 
 use crate::evidence::{Evidence, Size, Whose};
@@ -141,6 +143,7 @@ fn evidence(
     }
     if let Some(check) = check {
         e.grouped |= check.running.group.is_some();
+        e.cpu.server_cpus = check.running.cpus.unwrap_or(e.cpu.server_cpus).min(e.cpu.server_cpus);
     }
     let whose = pool.map_or("", |(pool, _)| &pool.name);
     if let Some(fit) = fits.iter().find(|fit| fit.pool == whose) {

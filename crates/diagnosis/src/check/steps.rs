@@ -2,12 +2,13 @@
 //!
 //! First what does harm or hides everything else, then what a setting holds back, then what no setting helps against.
 
+use super::change::{Change, of_backlog, of_limit, of_setting};
 use super::{Fit, Seen, guarded, is_about};
 use crate::cause::Cause;
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{CPU_ROOM, HELD_PART};
-use model::check::{Door, Kind, Limit, Setting, Summit};
+use model::check::{Door, Kind, Limit, Summit};
 use model::load::Failure;
 
 /// One thing to do: when, and what it says.
@@ -18,21 +19,6 @@ pub struct Step {
     pub is_fault: bool,
     /// What it is about; `None` when it is not called for.
     pub when: fn(&Seen<'_>) -> Option<Change>,
-}
-
-/// What a step is about.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Change {
-    /// The directive, as the administrator's own file calls it.
-    pub name: Option<String>,
-    /// Where it stands; `None` where a default is in force.
-    pub place: Option<String>,
-    /// Its value.
-    pub from: Option<String>,
-    /// The value to try.
-    pub to: Option<String>,
-    /// What shows it.
-    pub numbers: Numbers,
 }
 
 /// A step that is called for.
@@ -48,8 +34,6 @@ pub struct Advice {
 
 /// A queue at the door that holds no more than this is too short for any burst.
 const SHORT_QUEUE: f64 = 64.0;
-/// The queue that Apache and nginx ask for by default.
-const DEFAULT_QUEUE: f64 = 511.0;
 /// Part of the CPUs that other programs keep busy, from which the server is not seen for itself.
 const OTHERS: f64 = 0.5;
 /// A limit is raised by no more than this at once.
@@ -113,7 +97,7 @@ fn status(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn silent(seen: &Seen<'_>) -> Option<Change> {
-    (seen.check.summit == Summit::NoAnswer).then(Change::default)
+    (seen.check.summit == Summit::NoAnswer && held_all(seen).is_none()).then(Change::default)
 }
 
 fn own_memory(seen: &Seen<'_>) -> Option<Change> {
@@ -140,7 +124,7 @@ fn memory_small(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn keep_alive(seen: &Seen<'_>) -> Option<Change> {
-    let limit = seen.limit()?;
+    let limit = seen.limit().filter(|_| held_all(seen).is_none())?;
     // Before anything was sent counts as well, as what was held then may have been let go since; but only where no worker was free:
     // while some are, nobody waits.
     let before = seen.check.before.filter(|&door| holds(seen, door) && door.others >= limit.value);
@@ -293,12 +277,6 @@ fn not_found(seen: &Seen<'_>) -> Option<Change> {
 
 // ---- what several steps ask -------------------------------------------------------------------------------------------
 
-impl Change {
-    fn showing(self, numbers: Numbers) -> Change {
-        Change { numbers, ..self }
-    }
-}
-
 impl Seen<'_> {
     /// The server's own limit.
     fn limit(&self) -> Option<Limit> {
@@ -353,48 +331,6 @@ impl Seen<'_> {
                 .with(Quantity::CpuUsed, crate::rules::cpu_used(e))
         });
         Change::default().showing(numbers)
-    }
-}
-
-fn of_setting(setting: &Setting) -> Change {
-    Change {
-        name: Some(setting.called()),
-        place: Some(setting.place()),
-        from: Some(setting.value.clone()),
-        ..Change::default()
-    }
-}
-
-fn of_limit(limit: &Limit) -> Change {
-    let place = limit.setting.as_ref().map(Setting::place);
-    // What is in force may be less than what is written.
-    let from = match &limit.setting {
-        Some(setting) if limit.name != "worker_connections" && setting.value == limit.value.to_string() => {
-            setting.value.clone()
-        }
-        Some(setting) if limit.name == "worker_connections" => setting.value.clone(),
-        _ => limit.value.to_string(),
-    };
-    Change { name: Some(limit.called()), place, from: Some(from), ..Change::default() }
-}
-
-/// What is in force is the less of what the server asks for and what the kernel allows: that is the one to raise.
-fn of_backlog(seen: &Seen<'_>, queue: f64) -> Change {
-    let running = &seen.check.running;
-    let (name, written) = match running.kind {
-        Kind::Nginx => ("listen ... backlog", running.settings.iter().rfind(|setting| setting.name == "backlog")),
-        kind if kind.is_apache() => ("ListenBacklog", running.setting("ListenBacklog")),
-        _ => ("listen(2) backlog", None),
-    };
-    let asked = written.and_then(|setting| setting.value.parse::<f64>().ok());
-    let kernel = running.somaxconn.is_some_and(|most| most as f64 <= queue) && asked.is_none_or(|asked| asked > queue);
-    let (name, place) = if kernel { ("net.core.somaxconn", None) } else { (name, written.map(Setting::place)) };
-    Change {
-        name: Some(name.to_owned()),
-        place,
-        from: Some(format!("{queue}")),
-        to: Some(format!("{}", DEFAULT_QUEUE.max(2.0 * queue))),
-        ..Change::default()
     }
 }
 

@@ -69,8 +69,9 @@ impl<'a> Window<'a> {
 
     /// Growth per second of a level that should only grow; `None` when it fell somewhere, because a part of it left.
     pub(super) fn rise(&self, column: Column) -> Option<f64> {
-        let fell = |pair: &[Reading]| pair[1].get(column) < pair[0].get(column);
-        if self.rows.windows(2).any(fell) { None } else { self.rate(column) }
+        // A reading that does not tell it says nothing about a fall.
+        let rises = self.rows.iter().filter_map(|row| row.get(column)).is_sorted();
+        if rises { self.rate(column) } else { None }
     }
 
     /// The values of a level while the load was on: those of the readings inside it, else those around it.

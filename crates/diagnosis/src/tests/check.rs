@@ -32,6 +32,8 @@ struct Server {
     processes: u64,
     summit: Summit,
     somaxconn: Option<u64>,
+    /// CPUs that it may use.
+    cpus: Option<f64>,
     work: Option<PoolWork>,
     is_static: bool,
     /// MiB that are available before anything is sent, and while all work.
@@ -55,6 +57,7 @@ impl Default for Server {
             processes: 10,
             summit: Summit::Plateau,
             somaxconn: None,
+            cpus: None,
             work: None,
             is_static: false,
             available: (6 << 10, 6 << 10),
@@ -143,6 +146,7 @@ impl Server {
                 file: Some("/etc/apache2/apache2.conf".into()),
                 workers: Some(held),
                 somaxconn: self.somaxconn,
+                cpus: self.cpus,
                 settings: self.settings.iter().map(setting).collect(),
                 pools: pools.into_iter().collect(),
                 group: self.group.map(|limit| MemoryGroup {
@@ -175,6 +179,9 @@ fn check(server: &Server, id: &str, name: Option<&str>, to: Option<&str>) {
 fn a_server_that_is_well_is_not_accused() {
     check(&Server { at_once: 64, summit: Summit::Ceiling, ..Server::default() }, "step-ceiling", None, None);
     check(&Server { cores: 1.9, ..Server::default() }, "step-cpu", None, None);
+    // All that a quota leaves it.
+    check(&Server { cores: 0.49, cpus: Some(0.5), ..Server::default() }, "step-cpu", None, None);
+    check(&Server { cores: 0.49, ..Server::default() }, "step-not-found", None, None);
     check(&Server::default(), "step-not-found", None, None);
     assert!(!judge(&Server { cores: 1.9, ..Server::default() }.run()).unwrap().step.is_fault);
 }
@@ -265,6 +272,8 @@ fn doors_that_are_held_or_too_narrow() {
     check(&Server { held: 45, others: 150, ..Server::default() }, "step-keep-alive", Some("KeepAlive"), None);
     let all = Server { held: 150, summit: Summit::NoAnswer, ..Server::default() };
     check(&all, "step-held-all", Some("KeepAlive"), None);
+    // Said once.
+    assert!(judge(&all.run()).unwrap().others.is_empty());
     // Threads do not wait for clients that say nothing.
     let event = Server { kind: Kind::ApacheEvent, held: 100, ..Server::default() };
     check(&event, "step-not-found", None, None);

@@ -11,7 +11,7 @@ use crate::process::Identity;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use start::Start;
-pub use start::words_of_nginx;
+pub use start::{variables, words_of_nginx};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

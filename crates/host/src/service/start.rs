@@ -4,9 +4,9 @@ use super::{Style, systemctl};
 use crate::call::{Ear, call, run};
 use crate::mounts::{Mount, mounts};
 use serde::{Deserialize, Serialize};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -79,9 +79,7 @@ pub(super) fn of(pid: u32, style: Style, program: &Path) -> Result<Start, String
             .collect()
     };
     let (mut words, env) = match style {
-        Style::Apache => {
-            (pieces(proc("cmdline")), pieces(proc("environ")).iter().filter_map(|piece| pair(piece)).collect())
-        }
+        Style::Apache => (pieces(proc("cmdline")), variables(&proc("environ"))),
         // Its title stands where words and environment were.
         Style::Nginx => (words_of_nginx(pid).unwrap_or_default(), vec![("PATH".into(), PATH.into())]),
     };
@@ -159,11 +157,14 @@ pub(super) fn no_limit(unit: &str) -> [&str; 2] {
     ["reset-failed", unit]
 }
 
-/// `NAME=value`.
-fn pair(piece: &OsStr) -> Option<(OsString, OsString)> {
-    let bytes = piece.as_bytes();
-    let at = bytes.iter().position(|&byte| byte == b'=')?;
-    Some((OsString::from_vec(bytes[..at].to_vec()), OsString::from_vec(bytes[at + 1..].to_vec())))
+/// The variables of an environment: `NAME=value` pieces, each ended by a zero byte.
+#[must_use]
+pub fn variables(bytes: &[u8]) -> Vec<(OsString, OsString)> {
+    let pair = |piece: &[u8]| {
+        let at = piece.iter().position(|&byte| byte == b'=')?;
+        Some((OsString::from_vec(piece[..at].to_vec()), OsString::from_vec(piece[at + 1..].to_vec())))
+    };
+    bytes.split(|&byte| byte == 0).filter_map(pair).collect()
 }
 
 /// The words that a master of nginx was started with, as its title repeats them, `nginx: master process nginx -c FILE -g daemon on;`;

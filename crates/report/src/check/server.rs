@@ -31,6 +31,7 @@ pub(super) fn sentences(
     if let Some(group) = &running.group {
         told.push(words.say("check-group", &[("limit", units::short_bytes(group.limit).into())]));
     }
+    told.extend(running.cpus.map(|cpus| words.say("check-cpus", &[("n", format!("{cpus:.2}").into())])));
     told.extend(fits.iter().map(|fit| fitting(fit, words)));
     if fits.is_empty() {
         told.extend(running.workers.map(|held| {

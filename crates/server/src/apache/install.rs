@@ -52,10 +52,12 @@ impl Install {
                 ServerError::NoProgram("neither apache2 nor httpd is in PATH or /usr/sbin".to_owned())
             })?,
         };
-        // An installation under a prefix of its own keeps its modules beside its programs.
-        let own = program.parent().and_then(Path::parent).map(|prefix| prefix.join("modules"));
+        // An installation under a prefix of its own keeps its modules beside its programs, or where its root has a link to them.
+        let prefix = program.parent().and_then(Path::parent).map(Path::to_owned);
+        let beside = ["modules", "lib64/httpd/modules", "lib/httpd/modules", "lib/apache2/modules"];
+        let own = prefix.iter().flat_map(|prefix| beside.map(|folder| prefix.join(folder)));
         let modules = own
-            .into_iter()
+            .chain(compiled_in(&program).map(|compiled| compiled.root.join("modules")))
             .chain(MODULES.map(PathBuf::from))
             .find(|folder| folder.join("mod_mime.so").exists())
             .ok_or_else(|| ServerError::NoProgram(format!("{} has no folder of modules", program.display())))?;
@@ -107,6 +109,31 @@ impl Install {
         };
         Ok(Module { symbol, file })
     }
+}
+
+/// What was built into a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CompiledIn {
+    /// `HTTPD_ROOT`.
+    pub(crate) root: PathBuf,
+    /// `SERVER_CONFIG_FILE`.
+    pub(crate) main: PathBuf,
+}
+
+/// The paths that `httpd -V` tells; `None` when it does not.
+pub(crate) fn compiled_in(program: &Path) -> Option<CompiledIn> {
+    let output = asking(program).arg("-V").output().ok()?;
+    paths_in(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn paths_in(told: &str) -> Option<CompiledIn> {
+    let value = |name: &str| {
+        let line =
+            told.lines().find_map(|line| line.trim().strip_prefix("-D ")?.strip_prefix(name)?.strip_prefix('='))?;
+        Some(PathBuf::from(line.trim_matches('"')))
+    };
+    let root = value("HTTPD_ROOT")?;
+    Some(CompiledIn { main: root.join(value("SERVER_CONFIG_FILE")?), root })
 }
 
 /// The processing module's name.
@@ -187,6 +214,14 @@ mod tests {
         let fixed = ["mod_so", "mod_log_config", "mod_unixd", "prefork"];
         check(&fixed, &rest, &[], Ok(common.trim_start_matches("mpm_prefork_module ")));
         check(&debian, &rest, &["nosuch"], Err("nosuch"));
+    }
+
+    #[test]
+    fn what_is_compiled_in() {
+        let told = "Server compiled with....\n -D APR_HAS_MMAP\n -D HTTPD_ROOT=\"/etc/httpd\"\n -D SERVER_CONFIG_FILE=\"conf/httpd.conf\"\n";
+        let expected = CompiledIn { root: "/etc/httpd".into(), main: "/etc/httpd/conf/httpd.conf".into() };
+        assert_eq!(paths_in(told), Some(expected));
+        assert_eq!(paths_in("Server version: x\n"), None);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use super::settings::Pages;
 use crate::ServerError;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// The directives, and where to ask then. `token` is part of the paths, and tells one version of the configuration from another.
+/// The directives, and where to ask then. `token` is part of the paths: it tells one
+/// version of the configuration from another, and nobody must be able to guess it, for the pages show all of the configuration.
 pub(crate) fn telling(machine: &Machine, port: u16, token: &str) -> Result<(String, Pages), ServerError> {
     let pages = Pages {
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),

@@ -4,7 +4,10 @@
 //! wall against whoever writes the plan, who could run any program anyway; what an `Include` brings in is not looked at.
 
 use model::plan::Directive;
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 /// What every instance has of its own.
@@ -31,6 +34,28 @@ pub(crate) fn refused<'a>(planned: &'a [Directive], dir: &Path, in_place: bool) 
         }
     }
     None
+}
+
+/// The first directive that names the run's folder where the server of process `pid` has another folder or none of that name, and why it
+/// must not: systemd gives many services a /tmp of their own. Apache's test of the configuration sees ours.
+pub(crate) fn unseen<'a>(planned: &'a [Directive], run: &Path, pid: u32) -> Option<(&'a Directive, String)> {
+    let name = run.to_str()?;
+    let directive = planned.iter().find(|directive| directive.text.contains(name))?;
+    let theirs = format!("/proc/{pid}/root{name}");
+    // Where it cannot be looked at, Apache itself says what it misses.
+    let same = |ours: Metadata| match std::fs::metadata(&theirs) {
+        Ok(theirs) => (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    };
+    if std::fs::metadata(run).is_ok_and(same) {
+        return None;
+    }
+    let folder = run.parent().unwrap_or(run).display();
+    let why = format!(
+        "names a file in {name}, and the server does not see it: its {folder} is another one (PrivateTmp of its service?); start webdyno with \
+         TMPDIR=/var/lib, or leave the line out"
+    );
+    Some((directive, why))
 }
 
 fn objection(text: &str, dir: &Path, in_place: bool) -> Option<String> {
@@ -127,6 +152,22 @@ mod tests {
         check(&["ScriptSock /run/apache2/cgisock"], Some(0));
         check(&["ErrorLog logs/e", "CustomLog /run/i/a common", "CustomLog \"|/bin/cat /x\" common"], None);
         check(&["CustomLog |/bin/cat common", "CustomLog /dev/null common", "ErrorLog syslog:local1"], None);
+    }
+
+    #[test]
+    fn the_server_sees_the_folder() {
+        let run = tempfile::tempdir().unwrap();
+        let line = |text: String| [Directive { text, line: 1 }];
+        let log = line(format!("CustomLog {}/log common", run.path().display()));
+        let own = std::process::id();
+        assert!(
+            unseen(&log, run.path(), own).is_none()
+                && unseen(&line("KeepAlive Off".into()), Path::new("/gone"), own).is_none()
+        );
+        let gone = line("CustomLog /gone/run/log common".into());
+        assert!(
+            unseen(&gone, Path::new("/gone/run"), own).is_some_and(|(_, why)| why.contains("its /gone is another one"))
+        );
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! The layout is that of httpd 2.4's scoreboard.h on 64-bit machines. Nothing is believed that does not fit: the memory must have exactly
 //! the size that its own first numbers ask for, its processes must be the parent's children, and its letters must exist.
 
+use crate::running::processes;
 use model::status::WebStatus;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// APR puts the size of anonymous shared memory before it.
 const BEFORE: usize = 8;
@@ -78,11 +80,8 @@ impl Scoreboard {
     /// Whether the processes in it are the parent's children, and there are some.
     fn is_of(&self, parent: u32) -> bool {
         let Some(bytes) = self.read() else { return false };
-        let is_child = |pid: u32| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let after = stat.rsplit_once(')').map(|(_, after)| after.split_whitespace().nth(1).map(str::to_owned));
-            after.flatten().is_some_and(|of| of == parent.to_string())
-        };
+        let is_child =
+            |pid: u32| processes::read(Path::new("/proc"), pid).is_some_and(|process| process.parent == parent);
         self.shape.processes(&bytes).any(is_child) && self.look().is_some()
     }
 }

@@ -8,5 +8,14 @@ mod watch;
 
 pub(crate) use door::{Door, pick};
 pub(crate) use port::free_port;
+use std::path::PathBuf;
 pub(crate) use wait::Wait;
 pub(crate) use watch::{Reads, Watch};
+
+/// The main file of the machine's own configuration, of those that distributions have.
+pub(crate) fn usual(files: &[&str]) -> Result<PathBuf, String> {
+    files.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
+        let usual = files.join(", ");
+        format!("the machine's configuration is not where it usually is ({usual}); name it: from = \"FILE\"")
+    })
+}

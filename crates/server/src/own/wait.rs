@@ -3,8 +3,10 @@
 use crate::ServerError;
 use crate::control::{Logs, POLL};
 use crate::probe::{Ask, get_while};
+use crate::selinux::hint;
 use host::Service;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a try to reach the server may take while it begins anew.
@@ -37,7 +39,8 @@ impl Wait<'_> {
             };
             self.still_alive()?;
             if self.since.elapsed() >= self.timeout {
-                let (seconds, path, log) = (self.since.elapsed().as_secs_f64(), path.to_owned(), self.logs.brief());
+                let (seconds, path) = (self.since.elapsed().as_secs_f64(), path.to_owned());
+                let log = self.logs.brief() + hint(Path::new("/"));
                 return Err(ServerError::NotReady { server: self.server, seconds, path, why, log });
             }
             std::thread::sleep(POLL);
@@ -68,6 +71,6 @@ impl Wait<'_> {
 
     /// What is said then.
     pub(crate) fn died(&self) -> ServerError {
-        ServerError::Died { server: self.server, log: self.logs.brief() }
+        ServerError::Died { server: self.server, log: self.logs.brief() + hint(Path::new("/")) }
     }
 }

@@ -4,6 +4,7 @@
 //! hosts and folders is told with its section; only a few directives are of interest.
 
 use super::files::{Files, expand};
+use super::program::Program;
 use model::check::{Kind, Setting};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -69,17 +70,7 @@ impl Started {
     /// From the words of its command line.
     pub(super) fn of(words: &[String]) -> Started {
         let mut started = Started::default();
-        let mut rest = words.iter().skip(1);
-        while let Some(word) = rest.next() {
-            let Some(flag) = word.strip_prefix('-').and_then(|flag| flag.chars().next()) else { continue };
-            if !"fdDcC".contains(flag) {
-                continue;
-            }
-            // The value may follow at once.
-            let value = match &word[2..] {
-                "" => rest.next().cloned().unwrap_or_default(),
-                value => value.to_owned(),
-            };
+        for (flag, value) in flags(words) {
             match flag {
                 'f' => started.file = Some(value.into()),
                 'd' => started.root = Some(value.into()),
@@ -91,11 +82,31 @@ impl Started {
     }
 }
 
+/// What a command line says of the configuration: `-f`, `-d`, `-D`, `-c` and `-C`, each with its value.
+pub(crate) fn flags(words: &[String]) -> Vec<(char, String)> {
+    let mut flags = Vec::new();
+    let mut rest = words.iter().skip(1);
+    while let Some(word) = rest.next() {
+        let Some(flag) = word.strip_prefix('-').and_then(|flag| flag.chars().next()) else { continue };
+        if !"fdDcC".contains(flag) {
+            continue;
+        }
+        // The value may follow at once.
+        let value = match &word[2..] {
+            "" => rest.next().cloned().unwrap_or_default(),
+            value => value.to_owned(),
+        };
+        flags.push((flag, value));
+    }
+    flags
+}
+
 /// Reads a configuration from its first file on.
 pub(super) fn read(
     file: &Path,
     root: &Path,
     started: &Started,
+    program: &Program,
     variables: BTreeMap<String, String>,
     files: &mut Files,
 ) -> Read {
@@ -108,7 +119,9 @@ pub(super) fn read(
         settings: Vec::new(),
         fcgi: Vec::new(),
         sections: Vec::new(),
+        program,
     };
+    program.built_in.iter().for_each(|symbol| reader.load(symbol));
     for line in &started.lines {
         reader.line(line, Path::new("command line"), 1, 0);
     }
@@ -132,6 +145,7 @@ struct Reader<'a> {
     settings: Vec<Setting>,
     fcgi: Vec<String>,
     sections: Vec<Section>,
+    program: &'a Program,
 }
 
 /// An open section.
@@ -191,7 +205,9 @@ impl Reader<'_> {
             "ifmodule" => Some(self.modules.contains(asked)),
             "ifdefine" => Some(self.defined.contains(asked) || self.variables.contains_key(asked)),
             "iffile" => Some(self.root.join(asked).exists()),
-            "ifversion" | "ifdirective" | "ifsection" => Some(true),
+            "ifversion" => Some(self.program.is(asked)),
+            // Which directives there are depends on what modules bring.
+            "ifdirective" | "ifsection" => Some(wanted),
             _ => None,
         };
         let head = holds.is_none().then(|| format!("<{head}>"));
@@ -288,6 +304,10 @@ mod tests {
 
     /// Reads files of a folder from `apache2.conf` on; settings as `name=value@file:line section`.
     fn check(files: &[(&str, &str)], words: &[&str], expected: &[&str]) -> Read {
+        check_of(&Program::default(), files, words, expected)
+    }
+
+    fn check_of(program: &Program, files: &[(&str, &str)], words: &[&str], expected: &[&str]) -> Read {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = folder.path().join(name);
@@ -297,7 +317,7 @@ mod tests {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         let variables = BTreeMap::from([("SUFFIX_DIR".to_owned(), "mods".to_owned())]);
         let file = folder.path().join("apache2.conf");
-        let read = read(&file, folder.path(), &Started::of(&words), variables, &mut Files::default());
+        let read = read(&file, folder.path(), &Started::of(&words), program, variables, &mut Files::default());
         let told = |setting: &Setting| {
             let name = setting.file.strip_prefix(folder.path()).unwrap_or(&setting.file).display().to_string();
             let section = setting.section.as_ref().map(|section| format!(" {section}")).unwrap_or_default();
@@ -339,6 +359,17 @@ mod tests {
         check(&[("apache2.conf", main)], &["httpd", "-k", "start", "-DSTATUS", "-C", "Timeout 3"], &expected);
         let started = Started::of(&["httpd", "-f/a/b", "-d", "/c"].map(str::to_owned));
         assert_eq!((started.file, started.root), (Some("/a/b".into()), Some("/c".into())));
+    }
+
+    #[test]
+    fn modules_that_are_built_in_and_versions_choose_sections() {
+        let main = "<IfModule mpm_event_module>\nMaxRequestWorkers 75\n</IfModule>\n<IfModule prefork.c>\nMaxRequestWorkers 9\n</IfModule>\n\
+            <IfVersion < 2.4>\nTimeout 1\n</IfVersion>\n<IfVersion !< 2.4>\nTimeout 2\n</IfVersion>\n<IfVersion >= 2.4>\nKeepAlive Off\n</IfVersion>\n";
+        let program = Program { version: Some([2, 4, 71]), built_in: ["mpm_event_module".to_owned()].into() };
+        let expected =
+            ["MaxRequestWorkers=75@apache2.conf:2", "Timeout=2@apache2.conf:11", "KeepAlive=Off@apache2.conf:14"];
+        let read = check_of(&program, &[("apache2.conf", main)], &["httpd"], &expected);
+        assert_eq!(read.kind, Kind::ApacheEvent);
     }
 
     #[test]

@@ -9,6 +9,17 @@ const UNLIMITED: u64 = 1 << 60;
 
 /// Looks below `sys_root`, usually /sys.
 pub(super) fn of(proc_root: &Path, sys_root: &Path, pid: u32) -> Option<MemoryGroup> {
+    let (groups, v2) = around(proc_root, sys_root, pid, "memory")?;
+    // The nearest one with a limit: what is inside cannot have more.
+    let limited = |directory: PathBuf| {
+        let limit = limit(&directory, v2)?;
+        Some(MemoryGroup { used: used(&directory, v2), directory, v2, limit })
+    };
+    groups.into_iter().find_map(limited)
+}
+
+/// The groups of a controller that a process lives in, from the inside out and without the outermost, and whether they are of cgroup v2.
+pub(super) fn around(proc_root: &Path, sys_root: &Path, pid: u32, controller: &str) -> Option<(Vec<PathBuf>, bool)> {
     let text = fs::read_to_string(proc_root.join(pid.to_string()).join("cgroup")).ok()?;
     let path_of = |controller: &str| {
         text.lines().find_map(|line| {
@@ -18,17 +29,10 @@ pub(super) fn of(proc_root: &Path, sys_root: &Path, pid: u32) -> Option<MemoryGr
         })
     };
     let root = sys_root.join("fs/cgroup");
-    let v1 = path_of("memory").map(|path| (root.join("memory"), path, false));
+    let v1 = path_of(controller).map(|path| (root.join(controller), path, false));
     let (mount, path, v2) = v1.or_else(|| path_of("").map(|path| (root, path, true)))?;
-    // The nearest one with a limit: what is inside cannot have more.
-    let mut directory: PathBuf = mount.join(path);
-    while directory.starts_with(&mount) && directory != mount {
-        if let Some(limit) = limit(&directory, v2) {
-            return Some(MemoryGroup { used: used(&directory, v2), directory, v2, limit });
-        }
-        directory.pop();
-    }
-    None
+    let inside = |group: &&Path| group.starts_with(&mount) && *group != mount;
+    Some((mount.join(path).ancestors().take_while(inside).map(Path::to_owned).collect(), v2))
 }
 
 fn limit(directory: &Path, v2: bool) -> Option<u64> {

@@ -4,18 +4,23 @@
 //! Nothing is asked of the server, and no program is run.
 
 mod apache;
+mod cpus;
 mod files;
 mod fpm;
 mod group;
 mod nginx;
-mod processes;
+pub(crate) mod processes;
+mod program;
 mod socket;
 
+pub(crate) use apache::flags;
 use files::Files;
 pub(crate) use files::expand;
+use host::variables;
 use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +67,16 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     let Some(root) = running.root else { return running };
     describe(&mut running, root, &everybody, proc_root);
     running.group = group::of(proc_root, sys_root, root);
+    running.cpus = cpus_of(proc_root, sys_root, &running, root);
     running
+}
+
+/// CPUs that it may use, if not all. Of several groups of processes, one of which may use more, it is that one's: nobody knows which of them
+/// the page costs.
+fn cpus_of(proc_root: &Path, sys_root: &Path, running: &Running, root: u32) -> Option<f64> {
+    let roots = running.pools.iter().map(|pool| pool.root).chain([root]);
+    let each: Option<Vec<f64>> = roots.map(|root| cpus::of(proc_root, sys_root, root)).collect();
+    each?.into_iter().max_by(f64::total_cmp)
 }
 
 /// Looks again what its workers hold: the server's own under its own name, and those of each pool.
@@ -181,7 +195,9 @@ fn read_apache(running: &mut Running, root: u32, proc_root: &Path, files: &mut F
     let found = named.or_else(|| started.root.as_ref().and_then(|_| of_root()));
     running.kind = Kind::Apache;
     let Some(file) = found.or_else(|| usual.map(|(file, _)| PathBuf::from(file))) else { return Vec::new() };
-    let read = apache::read(&file, &server_root, &started, environment(proc_root, root, &server_root), files);
+    let program = program::Program::of(proc_root, root, running.server.as_deref());
+    let variables = environment(proc_root, root, &server_root);
+    let read = apache::read(&file, &server_root, &started, &program, variables, files);
     running.kind = read.kind;
     // Of a file that cannot be opened nothing is known, least of all that everything is as by default.
     running.file =
@@ -195,11 +211,8 @@ fn environment(proc_root: &Path, pid: u32, server_root: &Path) -> BTreeMap<Strin
     if let Ok(bytes) = std::fs::read(proc_root.join(pid.to_string()).join("environ"))
         && !bytes.is_empty()
     {
-        let entry = |entry: &[u8]| {
-            let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
-            Some((name.to_owned(), value.to_owned()))
-        };
-        return bytes.split(|&byte| byte == 0).filter_map(entry).collect();
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        return variables(&bytes).into_iter().filter_map(text).collect();
     }
     apache::variables(&std::fs::read_to_string(server_root.join("envvars")).unwrap_or_default())
 }

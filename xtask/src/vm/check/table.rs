@@ -45,6 +45,14 @@ impl Table {
         value(rows.end.checked_sub(1)?)?.checked_sub(value(rows.start)?)
     }
 
+    /// The rows from the last one before an instant to the first one after another, in milliseconds from the first row.
+    pub(super) fn rows_around(&self, from: u64, to: u64) -> std::ops::Range<usize> {
+        let at = self.column("at_ms");
+        let first = at.iter().rposition(|at| *at <= from).unwrap_or(0);
+        let last = at.iter().position(|at| *at >= to).unwrap_or(at.len().saturating_sub(1));
+        first..last + 1
+    }
+
     /// Seconds of the grid, from the first reading to the last, that have none: lateness is taken off, so that a reading counts for the
     /// second it was due in.
     pub(super) fn missing(&self) -> u64 {
@@ -99,6 +107,8 @@ mod tests {
         let table = Table::parse("at_ms,a,b\n0,5,\n1000,9,3\n").unwrap();
         assert_eq!((table.len(), table.growth("a"), table.growth("c")), (2, Some(4), None));
         assert_eq!((table.growth_within("a", 0..2), table.growth_within("a", 1..3)), (Some(4), None));
+        let table = Table::parse("at_ms,a\n0,1\n1000,2\n2000,3\n3000,4\n").unwrap();
+        assert_eq!((table.rows_around(1500, 1600), table.rows_around(1000, 9000)), (1..3, 1..4));
         assert!(Table::parse("at_ms,a\n0\n").is_err() && Table::parse("at_ms\n").is_err());
         assert_eq!(vmstat("pswpin 3\npswpinx 4\n", "pswpin"), Some(3));
         let disks = " 254 0 vda 1 2 3 4 5 6 7 8 9\n 254 16 vdb 10 0 30 0 50 0 70 0 0\n 7 0 loop0 1 1 1 1 1 1 1 1 1\n";

@@ -124,7 +124,7 @@ impl Prepared<'_> {
     /// Writes the configuration for these ports and lets Apache test it, first without the plan's directives: what it says then is
     /// about the machine's configuration.
     fn configure(&self, ports: &[u16]) -> Result<Configured, ServerError> {
-        let (control, pages) = telling(&self.machine, ports[self.doors.len()], "private")?;
+        let (control, pages) = telling(&self.machine, ports[self.doors.len()], &host::secret()?)?;
         let is_root = rustix::process::geteuid().is_root();
         let (machine, doors, dir) = (&self.machine, &self.doors, &self.dir);
         let made = rewrite(&Wanted { machine, doors, ports, dir, is_root, control: &control });
@@ -152,7 +152,7 @@ impl Prepared<'_> {
 
     fn test(&self, file: &Path) -> std::process::Command {
         let mut test = crate::program::asking(&self.machine.install.program);
-        test.env_clear().envs(self.environment()).arg("-t").arg("-f").arg(file);
+        test.env_clear().envs(self.environment()).arg("-t").arg("-f").arg(file).args(self.machine.defines());
         test
     }
 
@@ -225,7 +225,10 @@ impl Prepared<'_> {
         }
         let launch = Launch {
             program: self.machine.install.program.clone(),
-            args: ["-f".into(), configured.file.clone().into(), "-D".into(), "FOREGROUND".into()].to_vec(),
+            args: ["-f".into(), configured.file.clone().into(), "-D".into(), "FOREGROUND".into()]
+                .into_iter()
+                .chain(self.machine.defines())
+                .collect(),
             env: self.environment(),
             dir: self.dir.clone(),
             cpus: place.cpus.to_vec(),

@@ -5,18 +5,21 @@ use crate::apache::check::canonical;
 use crate::apache::machine::Machine;
 use crate::apache::machine::tree::words;
 use crate::apache::render::Rendered;
-use host::{Borrowed, Host};
+use host::{Borrowed, Host, Service};
 use model::plan::Directive;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Directives that a graceful restart does not change, or that decide what a server may open only as it starts. ServerLimit and ThreadLimit:
 /// "any attempts to change this directive during a restart will be ignored"
 /// (<https://httpd.apache.org/docs/2.4/mod/mpm_common.html#serverlimit>). Modules: what is loaded stays mapped, and another processing module
-/// is refused (AH00526). ListenBacklog and buckets belong to sockets that a restart keeps open. MaxRequestWorkers and ThreadsPerChild: after a
+/// is refused (AH00526). ListenBacklog, buckets, sizes of buffers and filters (which nothing switches off again) belong to sockets that a
+/// restart keeps open (server/listen.c). MaxRequestWorkers and ThreadsPerChild: after a
 /// graceful restart of 2.4.71 (prefork) with a lower limit, workers of before keep their places in the scoreboard for ever (AH00167, "long
 /// lost child came home"), and 3 run where 4 are allowed.
-const FULL: [&str; 14] = [
+const FULL: [&str; 17] = [
+    "AcceptFilter",
     "AsyncRequestWorkerFactor",
     "CoreDumpDirectory",
     "Group",
@@ -26,6 +29,8 @@ const FULL: [&str; 14] = [
     "LoadFile",
     "LoadModule",
     "MaxRequestWorkers",
+    "ReceiveBufferSize",
+    "SendBufferSize",
     "ServerLimit",
     "ThreadLimit",
     "ThreadStackSize",
@@ -36,14 +41,13 @@ const FULL: [&str; 14] = [
 #[derive(Debug)]
 pub(super) struct DropIn {
     file: Borrowed,
-    name: String,
     /// The main file, when it had to get a line for it.
     _main: Option<Borrowed>,
 }
 
 impl DropIn {
     /// Chooses the place and journals it. A main file without a folder for drop-ins gets a line.
-    pub(super) fn place(machine: &Machine, host: &Host) -> Result<DropIn, ServerError> {
+    pub(super) fn place(machine: &Machine, service: &Service, host: &Host) -> Result<DropIn, ServerError> {
         let name = host.own_name();
         let text = fs::read_to_string(&machine.main).map_err(ServerError::io("read", &machine.main))?;
         let folder = folder_in(&text, &machine.server_root);
@@ -51,15 +55,15 @@ impl DropIn {
         let file = format!("zz-{name}.conf");
         let Some(folder) = folder else {
             let path = machine.main.with_file_name(file);
-            let own = host.borrow_file(&path, None)?;
+            let own = private(host.borrow_file(&path, None)?, service);
             let with =
                 format!("{}\nIncludeOptional \"{}\"\n", text.trim_end_matches('\n'), path.display()).into_bytes();
             let main = host.borrow_file(&machine.main, Some(std::slice::from_ref(&with)))?;
             own.put(Some(b""))?;
             main.put(Some(&with))?;
-            return Ok(DropIn { file: own, name, _main: Some(main) });
+            return Ok(DropIn { file: own, _main: Some(main) });
         };
-        Ok(DropIn { file: host.borrow_file(&folder.join(file), None)?, name, _main: None })
+        Ok(DropIn { file: private(host.borrow_file(&folder.join(file), None)?, service), _main: None })
     }
 
     /// Its path.
@@ -67,14 +71,15 @@ impl DropIn {
         self.file.path()
     }
 
-    /// What part of names is the run's.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
     pub(super) fn put(&self, text: &str) -> Result<(), ServerError> {
         Ok(self.file.put(Some(text.as_bytes()))?)
     }
+}
+
+/// The drop-in says where the configuration can be asked for, passwords included: only the server's main process may read it.
+fn private(file: Borrowed, service: &Service) -> Borrowed {
+    let owner = service.pid().and_then(|pid| fs::metadata(format!("/proc/{pid}")).ok());
+    file.private_to(owner.map(|owner| (owner.uid(), owner.gid())))
 }
 
 /// The folder that a main file takes all `*.conf` of: Debian's for pieces of configuration, or the last one there is.
@@ -165,5 +170,7 @@ mod tests {
         check("ServerLimit 4", "ServerLimit 4;KeepAlive Off", None);
         check("ServerLimit 4", "ServerLimit 5", Some("ServerLimit 5"));
         check("ServerLimit 4", "", Some("ServerLimit 4"));
+        check("AcceptFilter http data", "AcceptFilter http none", Some("AcceptFilter http none"));
+        check("", "SendBufferSize 65536", Some("SendBufferSize 65536"));
     }
 }

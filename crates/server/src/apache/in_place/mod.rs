@@ -13,6 +13,7 @@ use super::machine::ports::{answers, doors};
 use super::machine::tree::{parse, virtual_hosts};
 use super::overridden::{accept, different, overridden, overridden_later};
 use super::pages::telling;
+use super::refuse::unseen;
 use super::render::Rendered;
 use super::settings::Told;
 use crate::control::{Hold, Logs, blame};
@@ -48,8 +49,6 @@ struct Held {
     /// Where it tells what is in force.
     port: u16,
     watch: Arc<Watch>,
-    /// How often something was applied.
-    applied: u32,
     /// The plan's directives that it runs with.
     planned: Vec<Directive>,
     /// Whether it was told to read a drop-in that says something.
@@ -61,7 +60,6 @@ impl Control for InPlaceControl {
         let machine = self.machine()?;
         self.door(&machine)?;
         let service = self.service(&machine)?;
-        self.full_is_possible(&service, &[], variant)?;
         // Beside the configuration and not in it: nothing is changed.
         let (main, file) = (dir.join("main.conf"), dir.join("variant.conf"));
         let (control, _) = telling(&machine, 1, "check")?;
@@ -69,7 +67,7 @@ impl Control for InPlaceControl {
         fs::write(&file, &rendered.text).map_err(ServerError::io("write", &file))?;
         let both = format!("Include \"{}\"\nInclude \"{}\"\n", machine.main.display(), file.display());
         fs::write(&main, both).map_err(ServerError::io("write", &main))?;
-        self.test(machine.command_of(&main), dir, &file, &rendered, &machine, variant)
+        self.test(machine.command_of(&main), dir, &file, &rendered, (&machine, &service), variant)
     }
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
@@ -108,7 +106,12 @@ impl InPlaceControl {
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
         host::may_change(&machine.pid_file)?;
-        machine.service().map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
+        let wrong = |why: String| ServerError::Machine { at: self.key("in_place"), why };
+        let service = machine.service().map_err(wrong)?;
+        // A graceful restart ends it, too, when a log cannot be opened or a certificate cannot be read: no test sees that.
+        let hint = "a variant that ends it would leave it down; measure a copy instead: from without in_place";
+        service.can_start().map_err(|why| wrong(format!("{why}; {hint}")))?;
+        Ok(service)
     }
 
     fn door(&self, machine: &Machine) -> Result<Door, ServerError> {
@@ -120,13 +123,14 @@ impl InPlaceControl {
     /// Keeps other runs from the server and journals what will be changed; changes nothing that the server reads.
     fn take(&self, host: &Host) -> Result<Held, ServerError> {
         let machine = self.machine()?;
+        // First: a server that another run just restarts does not run.
+        let marker = host.claim(&machine.main)?;
         let service = self.service(&machine)?;
         let door = self.door(&machine)?;
-        let marker = host.claim(&machine.main)?;
-        let drop_in = DropIn::place(&machine, host)?;
+        let drop_in = DropIn::place(&machine, &service, host)?;
         let watch = Arc::new(Watch::begin(machine.clone(), Some(drop_in.own()))?);
         let port = free_port()?;
-        Ok(Held { machine, service, door, drop_in, marker, port, watch, applied: 0, planned: Vec::new(), told: false })
+        Ok(Held { machine, service, door, drop_in, marker, port, watch, planned: Vec::new(), told: false })
     }
 
     /// The drop-in of a variant.
@@ -140,7 +144,7 @@ impl InPlaceControl {
         dir: &Path,
         file: &Path,
         rendered: &Rendered,
-        machine: &Machine,
+        (machine, service): (&Machine, &Service),
         variant: &Variant,
     ) -> Result<(), ServerError> {
         let mut command = command;
@@ -149,29 +153,19 @@ impl InPlaceControl {
         let dir = dir.canonicalize().map_err(ServerError::io("resolve", dir))?;
         // The run's own folder, in which every instance has its own.
         let run = dir.parent().unwrap_or(&dir);
+        if let Some((directive, why)) = service.pid().and_then(|pid| unseen(&rendered.planned, run, pid)) {
+            return Err(blame(&self.plan, directive, why, SERVER));
+        }
         let test = Test { command, dir: run, in_place: true, file, rendered };
         check(test, &variant.name, &allowed, &self.plan)
     }
 
-    fn full_is_possible(&self, service: &Service, before: &[Directive], variant: &Variant) -> Result<(), ServerError> {
-        let after: Vec<Directive> = self.spec.directives.iter().chain(&variant.directives).cloned().collect();
-        match (needs_full(before, &after), service.can_start()) {
-            (Some(directive), Err(why)) => {
-                Err(blame(&self.plan, directive, format!("takes effect only when the server starts; {why}"), SERVER))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn apply(&self, held: &mut Held, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
-        self.full_is_possible(&held.service, &held.planned, variant)?;
-        held.applied += 1;
-        let token = format!("{}-{}", held.drop_in.name(), held.applied);
-        let (control, pages) = telling(&held.machine, held.port, &token)?;
+        let (control, pages) = telling(&held.machine, held.port, &host::secret()?)?;
         let rendered = self.rendered(&control, &held.marker, variant);
         held.drop_in.put(&rendered.text)?;
         let file = held.drop_in.own().to_owned();
-        self.test(held.machine.command(), place.dir, &file, &rendered, &held.machine, variant)?;
+        self.test(held.machine.command(), place.dir, &file, &rendered, (&held.machine, &held.service), variant)?;
         held.is_read()?;
         let (planned, before) = (rendered.planned.clone(), std::mem::take(&mut held.planned));
         let how = if needs_full(&before, &planned).is_some() { Restart::Full } else { Restart::Graceful };

@@ -2,10 +2,13 @@
 
 use crate::ServerError;
 use crate::program::asking;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use crate::running::flags;
+use host::variables;
+use std::ffi::OsString;
 use std::path::Path;
 
+/// Names behind `-D` that say how the server runs.
+const HOW: [&str; 4] = ["FOREGROUND", "NO_DETACH", "DEBUG", "ONE_PROCESS"];
 /// What a shell puts there by itself.
 const SHELLS: [&str; 4] = ["PWD", "OLDPWD", "SHLVL", "_"];
 /// What Apache is started with where nobody says more.
@@ -34,19 +37,33 @@ pub(crate) fn environment(folder: &Path) -> Result<Vec<(OsString, OsString)>, Se
     Ok(pairs(&output.stdout))
 }
 
-/// `NAME=value` pieces, each ended by a zero byte.
-pub(crate) fn pairs(bytes: &[u8]) -> Vec<(OsString, OsString)> {
-    let pair = |piece: &[u8]| {
-        let at = piece.iter().position(|&byte| byte == b'=')?;
-        Some((OsStr::from_bytes(&piece[..at]).to_owned(), OsString::from_vec(piece[at + 1..].to_vec())))
+/// What of a running server's words decides what its configuration says: `-D NAME`, and lines given by `-C` and `-c`.
+pub(crate) fn deciding(words: &[String]) -> Vec<OsString> {
+    // Without how it runs, and what it should print instead.
+    let decides = |(flag, value): &(char, String)| match flag {
+        'D' => !HOW.contains(&value.as_str()) && !value.starts_with("DUMP_"),
+        flag => matches!(flag, 'c' | 'C'),
     };
+    let pair = |(flag, value): (char, String)| [format!("-{flag}").into(), value.into()];
+    flags(words).into_iter().filter(decides).flat_map(pair).collect()
+}
+
+/// Variables, without what a shell adds.
+pub(crate) fn pairs(bytes: &[u8]) -> Vec<(OsString, OsString)> {
     let ours = |name: &OsString| SHELLS.iter().any(|shells| name == shells);
-    bytes.split(|&byte| byte == 0).filter_map(pair).filter(|(name, _)| !ours(name)).collect()
+    variables(bytes).into_iter().filter(|(name, _)| !ours(name)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_decide() {
+        let words = "httpd -D A -DB -DFOREGROUND -k start -f /x -D DUMP_VHOSTS -c".split(' ').map(str::to_owned);
+        let words: Vec<String> = words.chain(["Timeout 3".into()]).collect();
+        assert_eq!(deciding(&words), ["-D", "A", "-D", "B", "-c", "Timeout 3"]);
+    }
 
     #[test]
     fn envvars_are_read_as_a_shell_does() {

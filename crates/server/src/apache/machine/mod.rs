@@ -5,11 +5,12 @@ pub(crate) mod ports;
 pub(crate) mod tree;
 
 use super::check::warnings;
-use super::install::{Install, Module};
-use crate::own::Reads;
+use super::install::{Install, Module, compiled_in};
+use crate::own::{Reads, usual};
 use crate::program::asking;
+use crate::running::{flags, processes};
 use crate::{OwnApache, PlanKey, ServerError};
-use environment::environment;
+use environment::{deciding, environment, pairs};
 use host::{Service, Style};
 use model::plan::{Existing, Mpm};
 use std::collections::BTreeSet;
@@ -34,6 +35,8 @@ pub(crate) struct Machine {
     pub(crate) main: PathBuf,
     /// What the server is started with.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Words of the running server's that decide what the configuration says: `-D NAME` and lines behind `-C` and `-c`.
+    further: Vec<OsString>,
     /// `-d` and its folder, where Debian's control script gives them.
     folder: Option<PathBuf>,
     pub(crate) server_root: PathBuf,
@@ -57,12 +60,13 @@ impl Machine {
     pub(crate) fn read(program: Option<&Path>, existing: &Existing, at: &PlanKey) -> Result<Machine, ServerError> {
         let unfit = |why: String| ServerError::Machine { at: at.clone(), why };
         let install = Install::find(program, &std::env::var_os("PATH").unwrap_or_default())?;
-        let main = found(existing).map_err(unfit)?;
+        let main = found(program, existing).map_err(unfit)?;
         let above = main.parent().unwrap_or(Path::new("/")).to_owned();
         let environment = environment(&above)?;
         let mut machine = Machine {
             // Debian's script passes it whenever the folder is not the usual one, and then it is what is built in.
             folder: above.join("envvars").exists().then_some(above),
+            further: Vec::new(),
             install,
             main,
             environment,
@@ -77,8 +81,60 @@ impl Machine {
             lines: Vec::new(),
             warnings: Vec::new(),
         };
-        machine.ask(&|why| ServerError::Machine { at: at.clone(), why })?;
+        let unfit = |why| ServerError::Machine { at: at.clone(), why };
+        machine.as_running();
+        machine.ask(&unfit)?;
         Ok(machine)
+    }
+
+    /// Takes over what the running server was started with, if one runs: conditions may ask for it.
+    fn as_running(&mut self) {
+        let Some((pid, words)) = self.running() else { return };
+        self.further = deciding(&words);
+        let has_file = self.main.parent().is_some_and(|folder| folder.join("envvars").exists());
+        let own = pairs(&std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default());
+        // Where no file says it, as with services of systemd's, the server itself knows.
+        if !has_file && !own.is_empty() {
+            let of_systemd = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS"];
+            self.environment = own.into_iter().filter(|(name, _)| !of_systemd.iter().any(|it| name == it)).collect();
+        }
+    }
+
+    /// The one main process of the program with this configuration, by its words.
+    fn running(&self) -> Option<(u32, Vec<String>)> {
+        let proc_root = Path::new("/proc");
+        let program = self.install.program.canonicalize().ok()?;
+        let everybody = processes::all(proc_root);
+        let is_it = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+        let named = everybody.iter().map(|process| process.pid).filter(|pid| is_it(*pid)).collect();
+        let masters =
+            processes::roots(&everybody, &named).into_iter().map(|pid| (pid, processes::words(proc_root, pid)));
+        let mut fitting = masters.filter(|(_, words)| self.is_of(words));
+        let found = fitting.next();
+        found.filter(|_| fitting.next().is_none())
+    }
+
+    /// Whether a server with these words reads this configuration.
+    fn is_of(&self, words: &[String]) -> bool {
+        let said = flags(words);
+        let after = |flag: char| said.iter().find(|(said, _)| *said == flag).map(|(_, value)| PathBuf::from(value));
+        let compiled = compiled_in(&self.install.program);
+        let main = match (after('d'), after('f')) {
+            (Some(root), Some(file)) => Some(root.join(file)),
+            (None, Some(file)) => Some(compiled.map_or(file.clone(), |compiled| compiled.root.join(file))),
+            (Some(root), None) => {
+                let name = compiled.and_then(|it| it.main.strip_prefix(&it.root).ok().map(Path::to_owned));
+                name.map(|name| root.join(name))
+            }
+            (None, None) => compiled.map(|compiled| compiled.main),
+        };
+        main.and_then(|main| main.canonicalize().ok()).as_ref() == Some(&self.main)
+    }
+
+    /// `-D NAME` of the running server.
+    pub(crate) fn defines(&self) -> Vec<OsString> {
+        let pairs = self.further.chunks(2).filter(|pair| pair[0] == "-D");
+        pairs.flatten().cloned().collect()
     }
 
     /// A call of the program with the machine's own environment and configuration.
@@ -103,7 +159,7 @@ impl Machine {
 
     fn arguments_for(&self, main: &Path) -> Vec<OsString> {
         let folder = self.folder.iter().flat_map(|folder| ["-d".into(), folder.into()]);
-        folder.chain(["-f".into(), main.into()]).collect()
+        folder.chain(["-f".into(), main.into()]).chain(self.further.iter().cloned()).collect()
     }
 
     /// The configuration as it is read now, as [`tree::parse`] takes it.
@@ -217,14 +273,17 @@ impl Reads for Machine {
 }
 
 /// The main file of a configuration that a plan means, canonical.
-pub(crate) fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
-    found(existing).map_err(ServerError::NoProgram)
+pub(crate) fn main_file(program: Option<&Path>, existing: &Existing) -> Result<PathBuf, ServerError> {
+    found(program, existing).map_err(ServerError::NoProgram)
 }
 
-/// The machine's own, as far as it can be read.
-pub(crate) fn own() -> Result<OwnApache, ServerError> {
+/// The machine's own, as far as it can be read; `None` where there is none.
+pub(crate) fn own() -> Result<Option<OwnApache>, ServerError> {
+    if usual(&MAIN_FILES).is_err() {
+        return Ok(None);
+    }
     let existing = Existing::default();
-    let main = main_file(&existing)?;
+    let main = main_file(None, &existing)?;
     let at = PlanKey { plan: main, line: 1, key: "from" };
     let machine = Machine::read(None, &existing, &at).map_err(|error| match error {
         // There is no plan to blame.
@@ -234,16 +293,16 @@ pub(crate) fn own() -> Result<OwnApache, ServerError> {
     let mut ports: Vec<u16> = ports::doors(&machine.lines).iter().map(|door| door.port).collect();
     ports.sort_unstable();
     ports.dedup();
-    Ok(OwnApache { is_running: machine.service().is_ok(), ports, main: machine.main })
+    let running = machine.service().ok();
+    let held = running.as_ref().and_then(|service| service.can_start().err());
+    Ok(Some(OwnApache { is_running: running.is_some(), held, ports, main: machine.main }))
 }
 
-fn found(existing: &Existing) -> Result<PathBuf, String> {
-    let main = match &existing.main {
-        Some(main) => main.clone(),
-        None => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
-            let usual = MAIN_FILES.join(", ");
-            format!("the machine's configuration is not where it usually is ({usual}); name it: from = \"FILE\"")
-        })?,
+fn found(program: Option<&Path>, existing: &Existing) -> Result<PathBuf, String> {
+    let main = match (&existing.main, program.and_then(compiled_in)) {
+        (Some(main), _) => main.clone(),
+        (None, Some(compiled)) => compiled.main,
+        (None, None) => usual(&MAIN_FILES)?,
     };
     main.canonicalize().map_err(|error| format!("cannot read {}: {error}", main.display()))
 }

@@ -5,7 +5,7 @@ pub(crate) mod tree;
 
 use super::SERVER;
 use super::instance::find;
-use crate::own::Reads;
+use crate::own::{Reads, usual};
 use crate::program::asking;
 use crate::{OwnNginx, PlanKey, ServerError};
 use host::{Service, Style};
@@ -276,8 +276,11 @@ pub(crate) fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
     main.canonicalize().map_err(ServerError::io("find", &main))
 }
 
-/// The machine's own, as far as it can be read.
-pub(crate) fn own() -> Result<OwnNginx, ServerError> {
+/// The machine's own, as far as it can be read; `None` where there is none.
+pub(crate) fn own() -> Result<Option<OwnNginx>, ServerError> {
+    if usual(&MAIN_FILES).is_err() {
+        return Ok(None);
+    }
     let existing = Existing::default();
     let at = PlanKey { plan: main_file(&existing)?, line: 1, key: "in_place" };
     // There is no plan to blame.
@@ -290,17 +293,14 @@ pub(crate) fn own() -> Result<OwnNginx, ServerError> {
     let mut ports: Vec<u16> = servers::doors(&servers::servers(&tree)).iter().map(|door| door.port).collect();
     ports.sort_unstable();
     ports.dedup();
-    Ok(OwnNginx { is_running: machine.service().is_ok(), ports, main: machine.main })
+    Ok(Some(OwnNginx { is_running: machine.service().is_ok(), ports, main: machine.main }))
 }
 
 /// Not canonical: names in it are relative to the folder that it is called by.
 fn found(existing: &Existing) -> Result<PathBuf, String> {
     let main = match &existing.main {
         Some(main) => std::path::absolute(main).map_err(|error| format!("cannot find {}: {error}", main.display()))?,
-        None => MAIN_FILES.iter().map(PathBuf::from).find(|file| file.exists()).ok_or_else(|| {
-            let usual = MAIN_FILES.join(", ");
-            format!("the machine's configuration is not where it usually is ({usual}); name it: from = \"FILE\"")
-        })?,
+        None => usual(&MAIN_FILES)?,
     };
     match fs::metadata(&main) {
         Ok(_) => Ok(main),

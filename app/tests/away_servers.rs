@@ -1,0 +1,163 @@
+//! Real servers of a plan that another machine loads, and the ends of a line that nobody closes.
+
+mod tool;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+use tool::far::{Far, done, wait_until};
+use tool::{Finished, remains};
+
+/// How long an end waits that hears nothing, and some time more.
+const SILENCE: Duration = Duration::from_secs(90);
+
+/// A plan of a server of that kind, with a variant that closes connections.
+fn plan(kind: &str, close: &str, load: &str) -> String {
+    format!(
+        "blocks = 2\naa = false\n[server]\nkind = \"{kind}\"\n[variant.as-is]\n[variant.close]\ndirectives = \"{close}\"\n\
+         [cooldown]\nlimit = \"0s\"\n[load]\nfrom = \"ssh:far\"\n[load.l]\npath = \"/\"\nconnections = 4\n{load}\n"
+    )
+}
+
+/// What is left of runs; the far machine's own sshd has nothing to do with them.
+fn left(scene: &Far) -> Vec<String> {
+    remains(&scene.tool).into_iter().filter(|found| !found.contains("sshd")).collect()
+}
+
+#[test]
+fn private_apache_and_nginx_are_reached_from_another_machine() {
+    let Some(scene) = Far::new("") else { return };
+    let servers =
+        [("/usr/sbin/apache2", "apache", "KeepAlive Off"), ("/usr/sbin/nginx", "nginx", "keepalive_timeout 0")];
+    for (program, kind, close) in servers {
+        if !Path::new(program).exists() {
+            testkit::skip::skipped(&format!("there is no {kind}"));
+            continue;
+        }
+        let ran = scene.run(&["run", &scene.tool.plan(&plan(kind, close, "requests = 300")), "--plain", "--json"]);
+        assert!([0, 1, 3].contains(&ran.code), "{ran:?}");
+        let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+        for cell in report["cells"].as_array().expect("cells") {
+            assert_eq!(cell["good"].as_u64(), Some(600), "{cell:#}");
+        }
+        let told = scene.tool.run(&["report"]).out;
+        assert!(told.contains("load sent by ssh:far ("), "{told}");
+        // The other machine's requests are the load's own.
+        assert!(!told.contains("Somebody else used"), "{told}");
+    }
+    assert_eq!(left(&scene), Vec::<String>::new());
+}
+
+/// The two machines of the fourth document, as its plan has them.
+#[test]
+fn the_fourth_documents_walk_is_a_plan() {
+    let Some(scene) = Far::new("") else { return };
+    let shipped = tool::shipped("php/limiter.toml");
+    let text = fs::read_to_string(&shipped).expect("the plan");
+    let sites =
+        Path::new(&shipped).parent().expect("its folder").join("../../sites").canonicalize().expect("the sites");
+    let short = text
+        .replace("# from = \"ssh:bench@192.0.2.7\"", "from = \"ssh:far\"")
+        .replace("../../sites", &sites.to_string_lossy())
+        .replace("until_decided = true\n", "blocks = 2\n")
+        .replace("duration = \"1s\"", "duration = \"100ms\"")
+        .replace("duration = \"5s\"", "requests = 60");
+    assert!(short.contains("ssh:far") && short.contains("requests = 60"), "{short}");
+    let ran = scene.run(&["run", &scene.tool.plan(&short), "--plain"]);
+    if ran.err.contains("install the package") || ran.err.contains("no Apache") {
+        return testkit::skip::skipped("no Apache with PHP and mod_lua");
+    }
+    assert!([0, 1, 3].contains(&ran.code), "{ran:?}");
+    assert!(ran.out.contains("load sent by ssh:far ("), "{ran:?}");
+    assert_eq!(ran.err.matches(", 0 failed").count(), ran.err.matches("  block ").count(), "{ran:?}");
+    assert_eq!(left(&scene), Vec::<String>::new());
+}
+
+/// A run whose load is under way.
+fn under_way(scene: &Far) -> Child {
+    let run =
+        scene.spawn(&["run", &scene.tool.plan(&plan("embedded", "KeepAlive Off", "duration = \"600s\"")), "--plain"]);
+    wait_until("the load is sent", || !scene.generators().is_empty());
+    run
+}
+
+#[track_caller]
+fn until_no_generator(scene: &Far) {
+    let since = Instant::now();
+    while !scene.generators().is_empty() {
+        assert!(since.elapsed() < SILENCE, "it goes on although nobody is heard");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[track_caller]
+fn check_lost(ended: &Finished) {
+    assert_eq!(ended.code, 5, "{ended:?}");
+    let last = ended.err.lines().last().unwrap_or_default();
+    assert!(last.starts_with("webdyno: ssh:far: "), "{ended:?}");
+}
+
+/// No connection is closed, and nothing comes through it any more.
+#[test]
+fn a_cable_that_is_pulled_out_ends_both_sides() {
+    let Some(scene) = Far::new("") else { return };
+    let run = under_way(&scene);
+    scene.pull_out();
+    until_no_generator(&scene);
+    check_lost(&Finished::of(&run.wait_with_output().expect("our own child")));
+    assert_eq!(left(&scene), Vec::<String>::new());
+}
+
+/// The near end hangs: the server could still be loaded, and nobody would see it.
+#[test]
+fn a_generator_that_hears_nothing_ends_by_itself() {
+    let Some(scene) = Far::new("") else { return };
+    let run = under_way(&scene);
+    let pid = Pid::from_child(&run);
+    kill_process(pid, Signal::STOP).expect("our own child");
+    until_no_generator(&scene);
+    kill_process(pid, Signal::CONT).expect("our own child");
+    check_lost(&Finished::of(&run.wait_with_output().expect("our own child")));
+    assert_eq!(left(&scene), Vec::<String>::new());
+}
+
+/// What lies in the cache passes for this program there, and is one of another version.
+#[test]
+fn a_generator_of_another_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sum, lie) = (folder.path().join("sha256sum"), folder.path().join("lie"));
+    fs::write(&sum, format!("#!/bin/sh\n[ -e '{0}' ] && exec cat '{0}'\nexec /usr/bin/sha256sum\n", lie.display()))
+        .unwrap();
+    assert!(done(&["chmod", "755", &sum.display().to_string()]));
+    let Some(scene) = Far::new(&format!("PATH={}:/usr/bin:/bin", folder.path().display())) else { return };
+    let plan = scene.tool.plan(&plan("embedded", "KeepAlive Off", "requests = 10"));
+    assert!([0, 1, 3].contains(&scene.run(&["run", &plan, "--plain"]).code));
+    wait_until("the generator ends", || scene.generators().is_empty());
+    let cached = scene.cached().pop().expect("the program");
+    let name = cached.file_name().expect("a name").to_string_lossy().into_owned();
+    // The same program with another number in it.
+    let (ours, theirs) = (concat!(env!("CARGO_PKG_VERSION"), " 1"), "9.9.9 1");
+    let mut bytes = fs::read(&cached).expect("the program");
+    let places: Vec<usize> = bytes
+        .windows(ours.len())
+        .enumerate()
+        .filter(|(_, found)| *found == ours.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!places.is_empty() && ours.len() == theirs.len());
+    for at in places {
+        bytes[at..at + ours.len()].copy_from_slice(theirs.as_bytes());
+    }
+    fs::write(&cached, bytes).expect("our own file");
+    fs::write(&lie, name.trim_start_matches("generator-")).expect("our own file");
+    let told = scene.run(&["run", &plan, "--plain"]);
+    assert_eq!(told.code, 5, "{told:?}");
+    let expected = format!(
+        "the generator there is of another version ({theirs}, ours is {ours}); remove webdyno's folder in that account's cache"
+    );
+    assert!(told.err.contains(&expected), "{told:?}");
+    assert_eq!(left(&scene), Vec::<String>::new());
+}
