@@ -42,7 +42,7 @@ impl Watchdog {
 
     /// What tripped, also where the load ended before it could be stopped.
     pub(crate) fn tripped(&self) -> Option<Stop> {
-        self.tripped.clone()
+        self.tripped
     }
 
     /// One more interval: what ended in it, how long it was, and the newest reading. Says whether the trial must end.
@@ -59,7 +59,7 @@ impl Watchdog {
             .or_else(|| self.host(reading))
             .or_else(|| (now_ns.saturating_sub(seen_ns) >= SILENCE_NS).then_some(Stop::Unwatched))
             .or_else(|| (now_ns.saturating_sub(self.began_ns) >= self.guards.time_ns).then_some(Stop::TimeLimit));
-        self.tripped = self.tripped.take().or_else(|| tripped.clone());
+        self.tripped = self.tripped.or(tripped);
         tripped
     }
 
