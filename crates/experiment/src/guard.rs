@@ -59,7 +59,7 @@ impl Watchdog {
             .or_else(|| self.host(reading))
             .or_else(|| (now_ns.saturating_sub(seen_ns) >= SILENCE_NS).then_some(Stop::Unwatched))
             .or_else(|| (now_ns.saturating_sub(self.began_ns) >= self.guards.time_ns).then_some(Stop::TimeLimit));
-        self.tripped = self.tripped.take().or(tripped);
+        self.tripped = self.tripped.or(tripped);
         tripped
     }
 

@@ -109,6 +109,17 @@ impl Machine {
         self.qmp.slow_disks(bytes, operations)
     }
 
+    /// Nanoseconds that QEMU's threads have run on the host's CPUs, and that they could have and had to wait; zeros where the kernel does
+    /// not tell.
+    pub(super) fn ran_and_waited(&self) -> (u64, u64) {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id())).into_iter().flatten().flatten();
+        let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
+        texts.fold((0, 0), |(ran, waited), text| {
+            let mut numbers = text.split_whitespace().map(|word| word.parse::<u64>().unwrap_or(0));
+            (ran + numbers.next().unwrap_or(0), waited + numbers.next().unwrap_or(0))
+        })
+    }
+
     /// Ends it.
     pub(super) fn stop(mut self) {
         let _ = self.qmp.quit();

@@ -4,7 +4,7 @@
 //! --scope` becomes the program it is told to run, so process id, terminal, folder and environment stay. Within the scope webdyno goes into a
 //! group of its own, for a group whose children have controllers may hold no process. systemd removes the scope after its last process.
 
-use super::{Hierarchies, of_v2};
+use super::hierarchies::{Hierarchies, of_v2};
 use crate::HostError;
 use crate::process::Identity;
 use std::env;

@@ -170,7 +170,8 @@ fn power(plans: u64) -> Table {
 /// How often blocks show the difference that a run says they show with 80 % chance, held against an A/A cell and judged with the cells beside it.
 fn promises(plans: u64) -> Table {
     let row = |(blocks, cells): (usize, usize)| {
-        let criteria = criteria().beside_an_again_cell();
+        // Without a margin, so that none of them is called equivalent.
+        let criteria = criteria().with_margin(0.0).expect("usable").beside_an_again_cell();
         let promised = resolvable(SIGMA * 2.0_f64.sqrt(), blocks, cells, &criteria).map_or(0.0, f64::ln);
         let mut truths = vec![0.0; cells];
         truths[0] = promised;
@@ -180,7 +181,7 @@ fn promises(plans: u64) -> Table {
         Row {
             what: format!("{cells}, {blocks} blocks"),
             values: vec![format!("+{}", percent(promised.exp_m1())), percent(found)],
-            goal: Some(Goal { text: "76 to 86 %".to_owned(), met: (0.76..=0.86).contains(&found) }),
+            goal: Some(Goal { text: "70 to 90 %".to_owned(), met: (0.70..=0.90).contains(&found) }),
         }
     };
     let heads = vec!["cells beside the baseline", "said to show with 80 % chance", "shown"];

@@ -156,6 +156,7 @@ impl InPlaceControl {
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
+        host::may_change(&machine.pid_file)?;
         machine.service().map_err(|why| ServerError::Machine { at: self.key("in_place"), why })
     }
 
