@@ -19,6 +19,8 @@ const LEAST: u32 = 16;
 const CLIFF: f64 = 0.6;
 /// So many times in a row a step must be one: with few connections chance decides more.
 const CLIFFS: usize = 2;
+/// With fewer connections than [`LEAST`] only a deep fall is one.
+const CLIFF_OF_FEW: f64 = 0.25;
 const CLIFFS_OF_FEW: usize = 3;
 /// Failed requests, of all, from which a step is the last.
 const FAILED: f64 = 0.05;
@@ -92,9 +94,10 @@ impl Climb {
             return Next::Try(last.connections);
         }
         let best = self.best_before(last.connections);
-        if self.with_cut_off(last.connections) < best * CLIFF {
+        let few = last.connections < LEAST;
+        let (cliff, needed) = if few { (CLIFF_OF_FEW, CLIFFS_OF_FEW) } else { (CLIFF, CLIFFS) };
+        if self.with_cut_off(last.connections) < best * cliff {
             // Once is bad luck.
-            let needed = if last.connections >= LEAST { CLIFFS } else { CLIFFS_OF_FEW };
             return if same < needed { Next::Try(last.connections) } else { Next::Done(Summit::Cliff) };
         }
         if self.without_gain() >= WITHOUT_GAIN && last.connections >= LEAST {
