@@ -10,6 +10,7 @@ mod load;
 mod log;
 mod origin;
 mod php;
+mod servers;
 mod stages;
 mod template;
 mod text;
@@ -25,6 +26,7 @@ pub use load::{
 pub use log::{LeftOut, Log, Recording};
 pub use origin::Origin;
 pub use php::{Php, PhpSetting, PhpSettings, PhpWay};
+pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, ServerSpec, Url};
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
 pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
@@ -32,8 +34,6 @@ pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
 use crate::Nanos;
 use crate::search::RateSearch;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// What a plan writes where the run's own temporary folder is meant: in build commands, folders and directives.
@@ -113,124 +113,6 @@ pub struct Build {
     pub directory: PathBuf,
     /// Line in the plan, for messages.
     pub line: usize,
-}
-
-/// Which server, and what is common to all its variants.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum ServerSpec {
-    /// A private instance of the system's Apache httpd.
-    Apache(Apache),
-    /// A private instance of the system's nginx.
-    Nginx(Nginx),
-    /// Any server that a command starts.
-    Command(CommandServer),
-    /// webdyno's own small server, as a child process.
-    Embedded(Embedded),
-    /// A server that is there and that webdyno does not control.
-    Url(Url),
-}
-
-/// A private instance of the system's Apache httpd.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Apache {
-    /// The program; the system's own when absent.
-    #[serde(serialize_with = "as_text_if_any")]
-    pub program: Option<PathBuf>,
-    /// Processing module.
-    pub mpm: Mpm,
-    /// Modules to load beyond the ones every instance has, by the name in their file: `cgi` for `mod_cgi.so`.
-    pub modules: Vec<String>,
-    /// What is served at `/`.
-    #[serde(serialize_with = "as_text_if_any")]
-    pub document_root: Option<PathBuf>,
-    /// What is served at `/cgi-bin/`.
-    #[serde(serialize_with = "as_text_if_any")]
-    pub scripts: Option<PathBuf>,
-    /// Directives of every variant, before the variant's own.
-    pub directives: Vec<Directive>,
-    /// Path of the GET that must answer 2xx before the server counts as ready.
-    pub ready: String,
-    /// Lines in the plan of the keys that can turn out wrong later, for messages. Plans stored earlier have none.
-    #[serde(default)]
-    pub lines: BTreeMap<String, usize>,
-    /// The machine's own configuration, where it is not webdyno that writes one; it then says module, folders and scripts, and the
-    /// fields above for them say nothing.
-    #[serde(default)]
-    pub existing: Option<Existing>,
-    /// How `.php` files are run; as they are when absent.
-    #[serde(default)]
-    pub php: Option<Php>,
-}
-
-/// A configuration that the machine has.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Existing {
-    /// Its main file; the system's own when absent.
-    #[serde(serialize_with = "as_text_if_any")]
-    pub main: Option<PathBuf>,
-    /// The machine's running server is changed, instead of a private instance derived from its configuration.
-    pub in_place: bool,
-    /// The port of it that the load goes to; the first one without TLS when absent.
-    pub port: Option<u16>,
-    /// The name that requests ask for, which chooses among virtual hosts.
-    pub host: Option<String>,
-}
-
-/// A private instance of the system's nginx.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nginx {
-    /// The program; the system's own when absent.
-    #[serde(serialize_with = "as_text_if_any")]
-    pub program: Option<PathBuf>,
-    /// What is served at `/`.
-    #[serde(serialize_with = "as_text_if_any")]
-    pub document_root: Option<PathBuf>,
-    /// Directives of every variant, before the variant's own, each for itself: where it belongs is known.
-    pub directives: Vec<Directive>,
-    /// Path of the GET that must answer 2xx before the server counts as ready.
-    pub ready: String,
-    /// Lines in the plan of the keys that can turn out wrong later, for messages.
-    #[serde(default)]
-    pub lines: BTreeMap<String, usize>,
-    /// The machine's own configuration, where it is not webdyno that writes one.
-    #[serde(default)]
-    pub existing: Option<Existing>,
-    /// How `.php` files are run; as they are when absent.
-    #[serde(default)]
-    pub php: Option<Php>,
-}
-
-/// Apache's processing modules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mpm {
-    /// One process per request.
-    Prefork,
-    /// Threads, a connection holds one.
-    Worker,
-    /// Threads, idle connections hold none.
-    Event,
-}
-
-/// A server that is there already.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Url {
-    /// What the user gave, without a password.
-    pub url: String,
-    /// Where that led to: an address with its port, several with `, ` between them, or `unix:` and a path; behind `proxy ` it is
-    /// that of a proxy, and the server may be anywhere.
-    pub address: String,
-    /// Whether that is one of this machine's own addresses, though none of its loopback.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ours: bool,
-}
-
-/// webdyno's own small server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Embedded {
-    /// Directives of every variant: `Workers N`, `KeepAlive On|Off`.
-    pub directives: Vec<Directive>,
 }
 
 /// One line of a server's own configuration language and where the plan says it.
@@ -353,72 +235,6 @@ pub struct Guards {
     pub host_memory: f64,
 }
 
-fn line_of(lines: &BTreeMap<String, usize>, key: &str) -> usize {
-    lines.get(key).or_else(|| lines.get("kind")).copied().unwrap_or(1)
-}
-
-impl Apache {
-    /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
-    #[must_use]
-    pub fn line(&self, key: &str) -> usize {
-        line_of(&self.lines, key)
-    }
-}
-
-/// A server that a command starts in the foreground.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommandServer {
-    /// Program and arguments, with `${port}` where it is told its port and `${NAME}` for its settings.
-    pub command: Vec<String>,
-    /// Folder to run it in.
-    #[serde(serialize_with = "as_text")]
-    pub directory: PathBuf,
-    /// Settings of every variant, `NAME=value`, before the variant's own.
-    pub directives: Vec<Directive>,
-    /// Path of the GET that must answer 2xx before the server counts as ready.
-    pub ready: String,
-    /// Lines in the plan of the keys that can turn out wrong later, for messages.
-    #[serde(default)]
-    pub lines: BTreeMap<String, usize>,
-}
-
-impl CommandServer {
-    /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
-    #[must_use]
-    pub fn line(&self, key: &str) -> usize {
-        line_of(&self.lines, key)
-    }
-}
-
-impl Nginx {
-    /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
-    #[must_use]
-    pub fn line(&self, key: &str) -> usize {
-        line_of(&self.lines, key)
-    }
-}
-
-impl Url {
-    /// Whether the server runs on this machine, so that readings of the machine say something about it.
-    #[must_use]
-    pub fn is_here(&self) -> bool {
-        let is_ours = |address: &str| address.parse::<SocketAddr>().is_ok_and(|at| at.ip().is_loopback());
-        self.ours || self.address.starts_with("unix:") || self.address.split(", ").all(is_ours)
-    }
-}
-
-impl ServerSpec {
-    /// How it runs PHP, if webdyno has a say in that.
-    #[must_use]
-    pub fn php(&self) -> Option<&Php> {
-        match self {
-            ServerSpec::Apache(apache) => apache.php.as_ref(),
-            ServerSpec::Nginx(nginx) => nginx.php.as_ref(),
-            ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => None,
-        }
-    }
-}
-
 impl Plan {
     /// The plan with the run's own folder filled in for [`RUN_FOLDER`].
     #[must_use]
@@ -522,27 +338,4 @@ fn as_text<P: AsRef<Path>, S: serde::Serializer>(path: &P, to: S) -> Result<S::O
 
 fn as_text_if_any<S: serde::Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check_here(address: &str, expected: bool) {
-        let url = Url { url: "http://there.example/".to_owned(), address: address.to_owned(), ours: false };
-        assert_eq!(url.is_here(), expected, "{address}");
-    }
-
-    #[test]
-    fn a_server_is_here_when_all_its_addresses_are() {
-        check_here("127.0.0.1:80", true);
-        check_here("[::1]:80", true);
-        check_here("unix:/run/socket", true);
-        check_here("192.0.2.1:80", false);
-        check_here("127.0.0.1:80, 127.0.0.2:80", true);
-        check_here("127.0.0.1:80, 192.0.2.1:80", false);
-        check_here("proxy 127.0.0.1:3128", false);
-        check_here("", false);
-    }
 }
