@@ -291,7 +291,9 @@ fn judged(case: &Case, said: &Value) -> Result<(), String> {
 /// do too little is asked for more than its queue holds.
 fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
     let bears: &[&str] = match case.fault {
-        Some("step-backlog") => &["step-raise", "step-raise-pool", "step-failures", "step-connections"],
+        Some("step-backlog") => {
+            &["step-processes", "step-raise", "step-raise-pool", "step-failures", "step-connections"]
+        }
         Some("step-keep-alive" | "step-memory" | "step-pool-memory") => &["step-raise", "step-queue-full"],
         Some("step-connections") => &["step-failures"],
         Some(_) => &["step-queue-full"],

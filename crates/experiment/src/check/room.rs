@@ -42,8 +42,9 @@ impl Checker<'_, '_> {
     pub(super) fn fits(&self, connections: u32, latest: Option<&Reading>) -> bool {
         let Some((free, whole)) = latest.and_then(|reading| room(self.running, reading)) else { return true };
         let workers: u64 = self.held().iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
-        let more = self.memory.more(connections).max(workers as f64);
-        more <= free - whole * SPARE
+        // Programs that are started for a request have given back by now what the next ones take again.
+        let left = self.memory.last.map_or(free, |(_, least)| free.min(least)) - self.memory.more(connections);
+        left.min(free - workers as f64) >= whole * SPARE
     }
 
     /// What workers hold now, and the most that one of them held at work.
