@@ -79,6 +79,10 @@ impl Watchdog {
         if available.is_some_and(|(free, total)| (free as f64) < self.guards.host_memory * total as f64) {
             return Some(Stop::HostMemory);
         }
+        // The same again says nothing, not even that nothing happened.
+        if self.last.as_ref().is_some_and(|last| last.at_ns == reading.at_ns) {
+            return None;
+        }
         let last = self.last.replace(reading.clone())?;
         let span = Span { from: &last, to: reading };
         let length_ns = reading.at_ns.saturating_sub(last.at_ns);

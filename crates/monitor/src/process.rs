@@ -118,20 +118,22 @@ impl Rounds {
         self.ring.publish(&self.eyes.look);
     }
 
-    /// Hurries in a storm, and stops to.
+    /// Hurries in a storm, and stops to, if it is to hurry at all.
     fn keep_pace(&mut self, come: Come) -> Result<(), Errno> {
-        let (Some(lookout), Some(storm_period)) = (&mut self.lookout, self.storm_period) else { return Ok(()) };
+        let Some(lookout) = &mut self.lookout else { return Ok(()) };
         match come {
             Come::Alarm => lookout.alarmed(now()),
             Come::Deaf => lookout.deaf(),
             _ => lookout.saw(&self.eyes.look.reading),
         }
         let storm = lookout.storm(now());
-        self.eyes.storm = Some(storm);
+        self.eyes.storm = self.storm_period.map(|_| storm);
         if storm != self.hurries {
             self.hurries = storm;
             self.eyes.probes.storm(storm);
-            self.appointments.step(if storm { storm_period } else { self.period }, now())?;
+            if let Some(storm_period) = self.storm_period {
+                self.appointments.step(if storm { storm_period } else { self.period }, now())?;
+            }
         }
         Ok(())
     }
@@ -143,14 +145,15 @@ fn prepare(watch: &Watch) -> (Eyes, Option<Lookout>, Vec<String>) {
     privileges::many_files();
     // Before the probes are opened: one of them starts a thread, which inherits it.
     privileges::priority(&mut notes);
-    let lookout = watch.storm_period_ns.map(|_| Lookout::open(&watch.proc_root, &mut notes));
+    let lookout = lookout(watch, &mut notes);
     let mut watch = watch.clone();
-    if lookout.as_ref().is_some_and(Lookout::needs_counters) && !watch.parts.contains(&Part::Paging) {
+    let needs_counters = lookout.as_ref().is_some_and(Lookout::needs_counters);
+    if watch.storm_period_ns.is_some() && needs_counters && !watch.parts.contains(&Part::Paging) {
         watch.parts.push(Part::Paging);
     }
     let mut probes = Probes::open(&watch);
     notes.append(&mut probes.notes);
-    let storm = lookout.as_ref().map(|_| false);
+    let storm = watch.storm_period_ns.map(|_| false);
     let mut eyes = Eyes { probes, look: Look::empty(0, watch.devices.numbers()), storm };
     for _ in 0..WARM_UP {
         eyes.look(None);
@@ -158,6 +161,17 @@ fn prepare(watch: &Watch) -> (Eyes, Option<Lookout>, Vec<String>) {
     privileges::lock_memory(&mut notes);
     privileges::survive_oom(&watch.proc_root, &mut notes);
     (eyes, lookout, notes)
+}
+
+/// Who looks out for storms: for readings that come more often in one, and for looks at a tree, which leave more to their own thread then.
+/// The latter do without where the kernel gives no trigger.
+fn lookout(watch: &Watch, notes: &mut Vec<String>) -> Option<Lookout> {
+    if watch.storm_period_ns.is_some() {
+        return Some(Lookout::open(&watch.proc_root, notes));
+    }
+    let has_tree = watch.root_pid.is_some() || watch.root_may_change;
+    let lookout = (has_tree && !watch.lock_waiters).then(|| Lookout::open(&watch.proc_root, &mut Vec::new()));
+    lookout.filter(|lookout| !lookout.needs_counters())
 }
 
 /// What looks, and what it saw last.
@@ -222,6 +236,24 @@ mod tests {
         let before = allocations::so_far();
         drop(std::hint::black_box(vec![1, 2, 3]));
         assert_eq!(allocations::so_far() - before, 1);
+    }
+
+    #[test]
+    fn looks_at_a_tree_know_of_storms_although_readings_do_not_hurry() {
+        if !std::path::Path::new("/proc/pressure/memory").exists() {
+            return testkit::skip::not_here("no PSI");
+        }
+        let looks_out = |watch: &Watch| lookout(watch, &mut Vec::new()).is_some();
+        let tree = Watch { root_pid: Some(1), ..Watch::default() };
+        // The thread does everything then.
+        let locks = Watch { lock_waiters: true, ..tree.clone() };
+        assert_eq!([looks_out(&Watch::default()), looks_out(&tree), looks_out(&locks)], [false, true, false]);
+        let (ring, _file) = Ring::create(tree.shape()).unwrap();
+        let mut rounds = Rounds::begin(&tree, ring).unwrap();
+        rounds.keep_pace(Come::Alarm).unwrap();
+        rounds.lookout.as_mut().unwrap().believe();
+        rounds.keep_pace(Come::Alarm).unwrap();
+        assert!(rounds.hurries && rounds.eyes.storm.is_none());
     }
 
     #[test]

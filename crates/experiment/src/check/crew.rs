@@ -1,7 +1,7 @@
 //! What workers hold while they work, how many they are, and the time they use: afterwards much of it is given back.
 
 use crate::door::{self, Pace};
-use model::check::{Door, Running};
+use model::check::{Door, Running, WorkerMemory};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -41,13 +41,21 @@ pub(super) fn grow(crews: &mut Crews, more: impl IntoIterator<Item = (String, Cr
     }
 }
 
-/// Who works now, and what they hold, counted as before the load: of two measures the larger one would win.
+/// Who works now, and what they hold. What is measured otherwise than before the load is not compared with it: the larger one of two measures
+/// would win.
 fn working(running: &Running) -> impl Iterator<Item = (String, Crew)> {
-    let known = running.workers.iter().chain(running.pools.iter().filter_map(|pool| pool.workers.as_ref()));
-    let measure = known.map(|held| held.measure).next();
-    let held = server::memory_of(running).into_iter();
-    let held = held.filter(move |(_, held)| measure.is_none_or(|measure| held.measure == measure));
-    held.map(|(pool, held)| (pool, Crew { largest: held.largest, most: held.workers, ticks: 0 }))
+    server::memory_of(running).into_iter().map(|(pool, held)| {
+        let alike = before(running, &pool).is_none_or(|before| before.measure == held.measure);
+        let largest = if alike { held.largest } else { 0 };
+        (pool, Crew { largest, most: held.workers, ticks: 0 })
+    })
+}
+
+fn before<'a>(running: &'a Running, pool: &str) -> Option<&'a WorkerMemory> {
+    if pool.is_empty() {
+        return running.workers.as_ref();
+    }
+    running.pools.iter().find(|known| known.name == pool)?.workers.as_ref()
 }
 
 /// What pools used since `before`: workers that ended take what they used with them.

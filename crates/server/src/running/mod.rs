@@ -21,6 +21,7 @@ use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -71,12 +72,13 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     running
 }
 
-/// CPUs that it may use, if not all. Of several groups of processes, one of which may use more, it is that one's: nobody knows which of them
-/// the page costs.
+/// CPUs that it may use, if not all. Nothing is said where server and pools live in different groups: quotas of their own would add up, that of
+/// a group around both would not.
 fn cpus_of(proc_root: &Path, sys_root: &Path, running: &Running, root: u32) -> Option<f64> {
-    let roots = running.pools.iter().map(|pool| pool.root).chain([root]);
-    let each: Option<Vec<f64>> = roots.map(|root| cpus::of(proc_root, sys_root, root)).collect();
-    each?.into_iter().max_by(f64::total_cmp)
+    let group = |pid: u32| fs::read_to_string(proc_root.join(pid.to_string()).join("cgroup")).ok();
+    let of_root = group(root);
+    let together = running.pools.iter().all(|pool| group(pool.root) == of_root);
+    if together { cpus::of(proc_root, sys_root, root) } else { None }
 }
 
 /// Looks again what its workers hold: the server's own under its own name, and those of each pool.

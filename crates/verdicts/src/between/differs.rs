@@ -204,7 +204,11 @@ fn print(value: &impl Debug) -> String {
 
 /// Limits in one line, in the order of memory, swap, CPUs and disks.
 fn limits(confine: &Confinement) -> String {
-    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+    // These words are compared, so no byte may be lost.
+    let mib = |bytes: u64| match bytes.is_multiple_of(1 << 20) {
+        true => format!("{} MiB", bytes >> 20),
+        false => format!("{bytes} B"),
+    };
     let memory = confine.memory.map_or("–".to_owned(), mib);
     let cpus = confine.cpus().map(|cpus| format!("{cpus} CPU"));
     let IoLimits { read, write, read_ops, write_ops } = confine.io;

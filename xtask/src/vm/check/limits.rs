@@ -1,4 +1,4 @@
-//! Limits of memory, CPU time and disk traffic at work under cgroup v2: what the kernel's files say while a server that would take all it
+//! Limits of memory, CPU time and disk traffic at work under cgroup v2, and v1: what the kernel's files say while a server that would take all it
 //! gets is measured, for root and for an ordinary user in a scope of systemd's.
 
 use super::{OURS, SHORT, Seen};

@@ -3,7 +3,7 @@
 //!
 //! The guest's processor is imitated, and many times slower than the document's; a disk in the same proportion makes a machine that waits
 //! for its disk as the document's did. The sampler and `webdyno watch` must lose no second, and totals must be the kernel's. Debian's dstat runs beside them; there are up to
-//! three storms, until it has lost something, and when it has not the page says so.
+//! two storms, until it has lost something, and when it has not the page says so.
 
 use super::dstat::{self, Rows};
 use super::table::{Table, diskstats, vmstat};
