@@ -145,6 +145,22 @@ fn the_answering_server_is_changed_where_its_block_is_written() {
     scene.check_given_back();
 }
 
+/// The plan's line moves the one that nginx warns of, and a copy of all files has another name.
+#[test]
+fn what_nginx_warns_of_without_the_plan_is_no_reproach_to_it() {
+    let warned = |nginx: &Nginx| {
+        let main = fs::read_to_string(nginx.main()).expect("a file");
+        nginx.write("nginx.conf", &main.replacen("http {", "http {\n\tgzip_types text/html;", 1));
+    };
+    let Some(scene) = Scene::<Nginx>::with(warned) else { return };
+    let plan = scene.plan("in_place = true", "[variant.as-is]\n[variant.x]\ndirectives = \"accept_mutex on\"\n");
+    let dry = scene.tool.run(&["run", &plan, "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}{}", dry.out, dry.err);
+    let ended = scene.run(&plan);
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    scene.check_given_back();
+}
+
 #[test]
 fn two_runs_do_not_meet_on_one_nginx() {
     let Some(scene) = scene() else { return };

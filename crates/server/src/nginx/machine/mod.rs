@@ -210,10 +210,16 @@ impl Unread {
     }
 }
 
-/// The warnings in what nginx says.
-pub(crate) fn warnings(said: &str) -> Vec<String> {
+/// The warnings in what nginx says, without their places: a variant's lines move others, and a copy has another name.
+fn warnings(said: &str) -> Vec<String> {
     let warnings = said.lines().filter(|line| line.contains("[warn]"));
-    warnings.map(|line| super::check::message(line.trim())).collect()
+    warnings.map(|line| without_place(&super::check::message(line.trim())).to_owned()).collect()
+}
+
+/// Without ` in FILE:LINE` at its end.
+fn without_place(said: &str) -> &str {
+    let is_place = |place: &str| place.rsplit_once(':').is_some_and(|(_, line)| line.parse::<usize>().is_ok());
+    said.rsplit_once(" in ").filter(|(_, place)| is_place(place)).map_or(said, |(message, _)| message)
 }
 
 /// What was built into the program.
@@ -305,5 +311,19 @@ fn found(existing: &Existing) -> Result<PathBuf, String> {
     match fs::metadata(&main) {
         Ok(_) => Ok(main),
         Err(error) => Err(format!("cannot read {}: {error}", main.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_known_wherever_it_stands() {
+        let said = "nginx: [warn] duplicate MIME type \"text/html\" in /etc/nginx/nginx.conf:52\n\
+                    nginx: [warn] conflicting server name \"in x\" on 0.0.0.0:80, ignored\n\
+                    nginx: configuration file /etc/nginx/nginx.conf test is successful\n";
+        let expected = ["duplicate MIME type \"text/html\"", "conflicting server name \"in x\" on 0.0.0.0:80, ignored"];
+        assert_eq!(warnings(said), expected);
     }
 }
