@@ -72,9 +72,17 @@ pub(crate) fn give_back(name: &str, before: &str, ours: &[String]) -> Result<Opt
         Ok(now) if is_of_others(&now, before, ours) => {
             Ok(Some(format!("{name} was set to {now} by somebody else and stays so; it was {before}")))
         }
-        _ => {
-            write(name, before).map_err(|why| format!("cannot give back {name} = {before}: {why}"))?;
-            Ok(Some(format!("gave back {name} = {before}")))
+        then => {
+            let failed = |why: String| format!("cannot give back {name} = {before}: {why}");
+            write(name, before).map_err(failed)?;
+            match (value(name), then) {
+                (Ok(now), Ok(then)) if !same(&now, before) => {
+                    // As in `put`: the next attempt would take this value for somebody else's.
+                    write(name, &then).map_err(failed)?;
+                    Err(failed(format!("the kernel made {now} of it")))
+                }
+                _ => Ok(Some(format!("gave back {name} = {before}"))),
+            }
         }
     }
 }
@@ -134,6 +142,20 @@ fn write(name: &str, value: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_kernel_makes_of_a_value_is_looked_at() {
+        let name = "net.ipv4.tcp_keepalive_probes";
+        let Ok(now) = value(name) else { return testkit::skip::not_here("there is no such setting") };
+        if write(name, &now).is_err() {
+            return testkit::skip::not_here("it cannot be written");
+        }
+        // It takes such a number and tells it otherwise.
+        let before = format!("0x{:x}", now.parse::<u32>().unwrap());
+        let expected = format!("cannot give back {name} = {before}: the kernel made {now} of it");
+        assert_eq!(give_back(name, &before, std::slice::from_ref(&now)), Err(expected));
+        assert_eq!(value(name), Ok(now));
+    }
 
     #[test]
     fn values_and_places() {

@@ -41,7 +41,8 @@ pub(crate) fn marker(run: &str) -> String {
 }
 
 /// Undoes whatever the journal still names. `patience` is for each process or group that takes its time to end. As long as a file cannot be
-/// given back, nobody is told to read it, and nobody else may work on the server.
+/// given back, nobody is told to read it; as long as anything that others can claim is not as it was, nobody else may work on it, who would
+/// take the run's for its own.
 pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     let mut outcome = Outcome::default();
     for line in &journal.replay().unknown {
@@ -50,10 +51,10 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     }
     // Without a head nothing can have been changed.
     let Some(head) = journal.replay().head.clone() else { return outcome };
-    let mut files_left = false;
+    let (mut files_left, mut claimed_left) = (false, false);
     for (id, undo) in in_order(&journal.replay().pending) {
         // Whoever is to read the files again would read the run's, and the next attempt would not tell them again.
-        if files_left && undo.turn() > 0 {
+        if files_left && undo.turn() > 0 || claimed_left && matches!(undo, Undo::Unclaim { .. }) {
             continue;
         }
         match carry_out(&undo, &head, patience) {
@@ -63,6 +64,7 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
             }
             Err(sentence) => {
                 files_left |= matches!(undo, Undo::GiveBack(_));
+                claimed_left |= matches!(undo, Undo::Sysctl { .. } | Undo::Tell { .. } | Undo::Restart { .. });
                 outcome.failed.push(sentence);
             }
         }
@@ -261,6 +263,29 @@ mod tests {
         fs::remove_dir(at("webdyno-r1-x.conf")).unwrap();
         let outcome = undo_all(&mut journal, SOON);
         assert_eq!((outcome.failed, there("told"), there("claim")), (vec![], true, false));
+    }
+
+    #[test]
+    fn nobody_else_works_on_what_was_not_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let claim = dir.path().join("claim");
+        let check = |undo: Undo, stays: bool| {
+            let mut journal = Journal::create(dir.path(), "r1").unwrap();
+            journal.record(Undo::Unclaim { path: claim.clone() }).unwrap();
+            journal.record(undo.clone()).unwrap();
+            fs::write(&claim, "r1\n").unwrap();
+            undo_all(&mut journal, SOON);
+            assert_eq!(
+                (claim.exists(), journal.replay().pending.len()),
+                (stays, if stays { 2 } else { 0 }),
+                "{undo:?}"
+            );
+            journal.remove().unwrap();
+        };
+        let tell = |command: &str| Undo::Tell { command: vec![command.into()], unproven: false };
+        check(Undo::Sysctl { name: "net.core.none".into(), value: "1".into(), ours: vec![] }, true);
+        check(tell("false"), true);
+        check(tell("true"), false);
     }
 
     #[test]
