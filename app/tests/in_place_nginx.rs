@@ -145,6 +145,21 @@ fn the_answering_server_is_changed_where_its_block_is_written() {
     scene.check_given_back();
 }
 
+/// Somebody else may have it read its files between their change and the run's own reload, and the run be killed then.
+#[test]
+fn that_nginx_is_to_read_its_own_files_is_journaled_before_they_change() {
+    let Some(scene) = scene() else { return };
+    let (mut child, _lines) = begun(&scene, &long(&scene), "block 1");
+    let journal = fs::read_dir(scene.tool.path("state")).expect("a folder").flatten().next().expect("a journal").path();
+    let text = fs::read_to_string(&journal).expect("a journal");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("our own child");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let line = |what: &str| text.lines().position(|line| line.contains(what));
+    let (told, lent) = (line("\"restart\""), line("\"give_back\""));
+    assert!(told.is_some() && told < lent, "{told:?} {lent:?}: {text}");
+    scene.check_given_back();
+}
+
 /// The plan's line moves the one that nginx warns of, and a copy of all files has another name.
 #[test]
 fn what_nginx_warns_of_without_the_plan_is_no_reproach_to_it() {

@@ -154,13 +154,23 @@ impl Host {
     /// # Errors
     /// When it does not run afterwards.
     pub fn restart(&self, service: &Service, how: Restart) -> Result<(), HostError> {
+        self.will_restart(service, how)?;
+        service.restart(how).map_err(HostError::Service)
+    }
+
+    /// Has a server of the machine's begin anew once its configuration was given back, whoever has it read another one until then: to be
+    /// called before the first change of it.
+    ///
+    /// # Errors
+    /// When it cannot be remembered.
+    pub fn will_restart(&self, service: &Service, how: Restart) -> Result<(), HostError> {
         let again = |how| Undo::Restart { service: Box::new(service.clone()), how };
         if !self.is_pending(&again(Restart::Full)) && !self.is_pending(&again(how)) {
             let weaker = self.pending(&again(Restart::Graceful));
             self.record(again(how))?;
             weaker.map_or(Ok(()), |id| self.forget(id))?;
         }
-        service.restart(how).map_err(HostError::Service)
+        Ok(())
     }
 
     /// Whether the guardian lives. Without it the run can go on; should it be killed, `webdyno restore` is needed.

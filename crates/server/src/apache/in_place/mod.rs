@@ -163,6 +163,8 @@ impl InPlaceControl {
     fn apply(&self, held: &mut Held, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         let (control, pages) = telling(&held.machine, held.port, &host::secret()?)?;
         let rendered = self.rendered(&control, &held.marker, variant);
+        // Somebody may have it read what lies there before it is told to.
+        place.host.will_restart(&held.service, Restart::Graceful)?;
         held.drop_in.put(&rendered.text)?;
         let file = held.drop_in.own().to_owned();
         self.test(held.machine.command(), place.dir, &file, &rendered, (&held.machine, &held.service), variant)?;

@@ -253,6 +253,8 @@ impl InPlaceControl {
             self.made(&held.machine, &held.own, &held.door, variant, &telling(&held.machine, held.port, &token))?;
         let before = held.running.as_ref().unwrap_or(&held.own.tree);
         let how = self.possible(&held.service, before, &made, variant)?;
+        // Somebody may have it read what lies there before it is told to.
+        place.host.will_restart(&held.service, Restart::Graceful)?;
         for (file, text) in made.edited.texts() {
             let content = text.as_bytes().to_vec();
             let file = place.host.borrow_file(file, Some(std::slice::from_ref(&content)))?;
