@@ -126,6 +126,17 @@ fn what_does_not_come_into_force_ends_the_run_on_nginx() {
     );
 }
 
+/// As where port 80 only redirects.
+#[test]
+fn a_site_that_redirects_for_ever_is_blamed_on_the_key() {
+    let Some(scene) = Scene::<Nginx>::with(|nginx| nginx.site("\treturn 301 https://$host/;\n")) else { return };
+    let plan = scene.plan("in_place = true", RELOADED);
+    let ended = scene.run(&plan);
+    assert_eq!(ended.code, 2, "{}{}", ended.out, ended.err);
+    assert!(ended.err.contains("ready") && ended.err.contains("301"), "{}", ended.err);
+    assert_eq!(changed(&scene.before, &scene.own.snapshot()), Vec::<String>::new());
+}
+
 #[test]
 fn the_answering_server_is_changed_where_its_block_is_written() {
     let Some(scene) = Scene::<Nginx>::with(|nginx| nginx.site("\tkeepalive_requests 7;\n")) else { return };

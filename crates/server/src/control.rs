@@ -219,6 +219,23 @@ impl Drop for Running {
     }
 }
 
+/// A status that refuses what is asked for, as it came again and again.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Refusal(Option<(u16, Instant)>);
+
+impl Refusal {
+    /// Takes note of one that is not 2xx.
+    pub(crate) fn came(&mut self, status: u16) {
+        let same = self.0.filter(|(before, _)| *before == status);
+        self.0 = (300..500).contains(&status).then(|| same.unwrap_or((status, Instant::now())));
+    }
+
+    /// It, once it has come for long enough.
+    pub(crate) fn steady(self) -> Option<u16> {
+        self.0.filter(|(_, since)| since.elapsed() >= STEADY).map(|(status, _)| status)
+    }
+}
+
 /// A server that was started and is not known to be ready. Dropping it ends it, at once.
 #[derive(Debug)]
 pub(crate) struct Starting {
@@ -237,7 +254,7 @@ impl Starting {
     pub(crate) fn wait_until_ready(&mut self, path: &str, key: Option<&PlanKey>) -> Result<(), ServerError> {
         let whole_try = (self.timeout / TRIES).max(Duration::from_secs(1));
         let mut why = None;
-        let mut refusal: Option<(u16, Instant)> = None;
+        let mut refusal = Refusal::default();
         loop {
             self.still_alive()?;
             let patience = self.left().min(whole_try);
@@ -247,20 +264,16 @@ impl Starting {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) => {
                     why = Some(format!("status {}", reply.status));
-                    let same = refusal.filter(|(status, _)| *status == reply.status);
-                    refusal =
-                        (300..500).contains(&reply.status).then(|| same.unwrap_or((reply.status, Instant::now())));
+                    refusal.came(reply.status);
                 }
                 // No further try will make it a path.
                 Err(error @ ProbeError::Request(_)) => return Err(self.not_ready(path, error.to_string())),
                 // The last try is cut short; what an earlier one saw says more.
                 Err(ProbeError::Late(_)) if why.is_some() && patience < whole_try => {}
-                Err(error) => (why, refusal) = (Some(error.to_string()), None),
+                Err(error) => (why, refusal) = (Some(error.to_string()), Refusal::default()),
             }
             self.still_alive()?;
-            if let (Some(key), Some((status, since))) = (key, refusal)
-                && since.elapsed() >= STEADY
-            {
+            if let (Some(key), Some(status)) = (key, refusal.steady()) {
                 let (path, log) = (path.to_owned(), self.logs.brief());
                 return Err(ServerError::WrongReady { at: key.clone(), path, status, log });
             }

@@ -1,9 +1,9 @@
 //! Waiting until a server of the machine's has begun anew.
 
-use crate::ServerError;
-use crate::control::{Logs, POLL};
+use crate::control::{Logs, POLL, Refusal};
 use crate::probe::{Ask, get_while};
 use crate::selinux::hint;
+use crate::{PlanKey, ServerError};
 use host::Service;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,20 +24,32 @@ pub(crate) struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    /// Until a GET of the path is answered with 2xx.
+    /// Until a GET of the path is answered with 2xx. With `key`, which names the path in the plan, a steady refusal is its mistake.
     pub(crate) fn until_answered(
         &self,
         address: SocketAddr,
         host: Option<&str>,
         path: &str,
+        key: Option<&PlanKey>,
     ) -> Result<(), ServerError> {
+        let mut refusal = Refusal::default();
         loop {
             let why = match get_while(address, host, path, Ask::Once, TRY, &mut || self.service.pid().is_some()) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
-                Ok(reply) => format!("status {}", reply.status),
-                Err(error) => error.to_string(),
+                Ok(reply) => {
+                    refusal.came(reply.status);
+                    format!("status {}", reply.status)
+                }
+                Err(error) => {
+                    refusal = Refusal::default();
+                    error.to_string()
+                }
             };
             self.still_alive()?;
+            if let (Some(key), Some(status)) = (key, refusal.steady()) {
+                let (path, log) = (path.to_owned(), self.logs.brief());
+                return Err(ServerError::WrongReady { at: key.clone(), path, status, log });
+            }
             if self.since.elapsed() >= self.timeout {
                 let (seconds, path) = (self.since.elapsed().as_secs_f64(), path.to_owned());
                 let log = self.logs.brief() + hint(Path::new("/"));

@@ -176,11 +176,11 @@ impl InPlaceControl {
         place.host.restart(&held.service, how)?;
         let (timeout, logs) = (place.ready_timeout, Logs(vec![held.machine.error_log.clone()]));
         let wait = Wait { service: &held.service, server: SERVER, since, timeout, logs };
-        wait.until_answered(pages.address, None, &format!("{}?auto", pages.status))?;
+        wait.until_answered(pages.address, None, &format!("{}?auto", pages.status), None)?;
         let address = held.door.here(&held.machine.main, SERVER)?;
         let host = self.existing.host.clone();
         if !held.door.tls {
-            wait.until_answered(address, host.as_deref(), &self.spec.ready)?;
+            wait.until_answered(address, host.as_deref(), &self.spec.ready, Some(&self.key("ready")))?;
         }
         let told = pages.ask(place.ready_timeout).map_err(no_settings)?;
         let mut notes = Vec::new();

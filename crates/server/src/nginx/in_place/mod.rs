@@ -273,13 +273,13 @@ impl InPlaceControl {
         let wait = Wait { service: &held.service, server: SERVER, since, timeout, logs };
         let told = SocketAddr::from((Ipv4Addr::LOCALHOST, held.port));
         let page = format!("/webdyno-{token}");
-        wait.until_answered(told, None, &page)?;
+        wait.until_answered(told, None, &page, None)?;
         // It has read them.
         held.lent.drain(..).try_for_each(Borrowed::give_back)?;
         let address = held.door.here(&held.machine.main, SERVER)?;
         let host = self.existing.host.clone();
         if !held.door.tls {
-            wait.until_answered(address, host.as_deref(), &self.spec.ready)?;
+            wait.until_answered(address, host.as_deref(), &self.spec.ready, Some(&self.key("ready")))?;
         }
         let mut notes = Vec::new();
         let (values, found) = self.in_force(held, &read, &made, address)?;
