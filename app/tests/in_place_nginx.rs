@@ -126,6 +126,23 @@ fn what_does_not_come_into_force_ends_the_run_on_nginx() {
     );
 }
 
+/// A folder is as it was, with its times, only when the files in it are given back newest first.
+#[test]
+fn two_files_of_one_folder_leave_it_as_it_was() {
+    let logs = |nginx: &Nginx| {
+        let log = nginx.folder().join("log");
+        for name in ["a", "b"] {
+            let line = format!("access_log {}/{name}.log;\n", log.display());
+            nginx.write(&format!("conf.d/{name}.conf"), &line);
+        }
+    };
+    let Some(scene) = Scene::<Nginx>::with(logs) else { return };
+    let plan = scene.plan("in_place = true", "[variant.as-is]\n[variant.x]\ndirectives = \"access_log off\"\n");
+    let ended = scene.run(&plan);
+    assert!([0, 1, 3].contains(&ended.code), "{}{}", ended.out, ended.err);
+    scene.check_given_back();
+}
+
 /// As where port 80 only redirects.
 #[test]
 fn a_site_that_redirects_for_ever_is_blamed_on_the_key() {

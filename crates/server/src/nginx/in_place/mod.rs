@@ -275,7 +275,7 @@ impl InPlaceControl {
         let page = format!("/webdyno-{token}");
         wait.until_answered(told, None, &page, None)?;
         // It has read them.
-        held.lent.drain(..).try_for_each(Borrowed::give_back)?;
+        held.lent.drain(..).rev().try_for_each(Borrowed::give_back)?;
         let address = held.door.here(&held.machine.main, SERVER)?;
         let host = self.existing.host.clone();
         if !held.door.tls {
@@ -360,7 +360,7 @@ impl InPlaceControl {
 impl Held {
     /// The server with what its files say.
     fn back(&mut self, host: &Host) -> Result<(), ServerError> {
-        self.lent.drain(..).try_for_each(Borrowed::give_back)?;
+        self.lent.drain(..).rev().try_for_each(Borrowed::give_back)?;
         let Some(running) = self.running.take() else { return Ok(()) };
         let full = rules::needs_full(&running, &self.own.tree).is_some();
         Ok(host.restart(&self.service, if full { Restart::Full } else { Restart::Graceful })?)
