@@ -168,9 +168,10 @@ impl InPlaceControl {
 
     /// Keeps other runs from the server; changes nothing.
     fn take(&self, host: &Host) -> Result<Held, ServerError> {
+        // First: a server that another run just restarts does not run, and between two renames its configuration may be none.
+        host.claim(&super::machine::main_file(&self.existing)?)?;
         let machine = self.machine()?;
         let service = self.service(&machine)?;
-        host.claim(&machine.main.canonicalize().map_err(ServerError::io("find", &machine.main))?)?;
         let own = machine.configuration().map_err(|error| error.of_machine(&self.key("in_place")))?;
         let door = self.door(&machine, &own)?;
         let watch = Arc::new(Watch::begin(machine.clone(), None)?);
