@@ -107,7 +107,8 @@ impl Control for InPlaceControl {
         let own = machine.configuration().map_err(|error| error.of_machine(&self.key("in_place")))?;
         let door = self.door(&machine, &own)?;
         let service = self.service(&machine)?;
-        let made = self.made(&machine, &own, &door, variant, &telling(&machine, 1, "check"))?;
+        // nginx binds it to test it, which below 1024 not everybody may.
+        let made = self.made(&machine, &own, &door, variant, &telling(&machine, free_port()?, "check"))?;
         self.possible(&service, &own.tree, &made, variant)?;
         // A copy beside the configuration: nothing is changed.
         let flat = flatten(&machine.main, &made.tree, &made.texts);
