@@ -10,7 +10,7 @@ const OURS: [&str; 3] = ["daemon", "master_process", "pid"];
 /// A master loads it once.
 const FULL: [&str; 1] = ["ssl_engine"];
 /// What memory that old and new workers share is made for: a reload with another key or path for the same name is refused ("uses the ... key
-/// while previously it used the ... key", seen with 1.22.1). Another size or rate is taken.
+/// while previously it used the ... key", "had previously different levels", seen with 1.22.1). All else is taken.
 const SHARED: [&str; 6] = [
     "fastcgi_cache_path",
     "limit_conn_zone",
@@ -19,6 +19,10 @@ const SHARED: [&str; 6] = [
     "scgi_cache_path",
     "uwsgi_cache_path",
 ];
+
+/// What begins the words of them that a reload takes.
+const TAKEN: [&str; 9] =
+    ["inactive=", "keys_zone=", "loader_", "manager_", "max_size=", "min_free=", "rate=", "use_temp_path=", "zone="];
 
 /// Why a line of a plan must not be, given the configuration.
 pub(super) fn objection(text: &str, known: &BTreeSet<String>) -> Option<String> {
@@ -58,7 +62,7 @@ pub(super) fn needs_full(before: &[Statement], after: &[Statement]) -> Option<St
 fn once(tree: &[Statement]) -> BTreeMap<(String, String), String> {
     let top = level(tree);
     let http = top.iter().filter(|it| it.is("http")).flat_map(|http| level(&http.inside));
-    let of_zone = |word: &&String| !["zone=", "keys_zone=", "rate="].iter().any(|part| word.starts_with(part));
+    let of_zone = |word: &&String| !TAKEN.iter().any(|part| word.starts_with(part));
     let zone = |it: &Statement| {
         let zones =
             it.args.iter().find_map(|word| word.strip_prefix("keys_zone=").or_else(|| word.strip_prefix("zone=")));
@@ -99,6 +103,10 @@ mod tests {
         check(&zone("$a", "1m"), &zone("$a", "2m"), None);
         check(&zone("$a", "1m"), &zone("$b", "1m"), Some("limit_conn_zone"));
         check("", &zone("$a", "1m"), None);
+        let cache = |words: &str| format!("http {{ proxy_cache_path /c {words} keys_zone=z:1m; }}");
+        let other = cache("levels=1:2 max_size=2m inactive=7m min_free=1m use_temp_path=off loader_files=7");
+        check(&cache("levels=1:2 max_size=1m"), &other, None);
+        check(&cache("levels=1:2"), &cache("levels=1"), Some("proxy_cache_path"));
         check("ssl_engine x;", "", Some("ssl_engine"));
         check("", "ssl_engine x;", Some("ssl_engine"));
     }
