@@ -8,7 +8,7 @@ use crate::embedded::EmbeddedControl;
 use crate::nginx::{self, NginxControl};
 use crate::own::Watch;
 use crate::php::{self, Master};
-use crate::probe::{Ask, ProbeError, get_while};
+use crate::probe::{Ask, ProbeError, Reply, get_while};
 use crate::selinux;
 use crate::status::{StatusSource, WebSource};
 use crate::{PlanKey, ServerError};
@@ -160,7 +160,7 @@ impl Running {
                 watch.check()?;
                 let Some((address, path)) = told else { return Ok(()) };
                 match get_while(address, None, &path, Ask::Once, GRACE, &mut || true) {
-                    Ok(reply) if (200..300).contains(&reply.status) => Ok(()),
+                    answer if may_be_ours(&answer) => Ok(()),
                     _ => Err(ServerError::Reread { main: service.name.clone().into() }),
                 }
             }
@@ -233,6 +233,14 @@ impl Refusal {
     /// It, once it has come for long enough.
     pub(crate) fn steady(self) -> Option<u16> {
         self.0.filter(|(_, since)| since.elapsed() >= STEADY).map(|(status, _)| status)
+    }
+}
+
+/// Whether a server may still run with what answers with 2xx: one that is slow says nothing against it.
+fn may_be_ours(answer: &Result<Reply, ProbeError>) -> bool {
+    match answer {
+        Ok(reply) => (200..300).contains(&reply.status),
+        Err(error) => matches!(error, ProbeError::Late(_)),
     }
 }
 
@@ -350,4 +358,38 @@ fn file_tail(path: &Path) -> std::io::Result<String> {
 pub(crate) fn blame(plan: &Path, directive: &Directive, message: String, server: &'static str) -> ServerError {
     let text = directive.text.trim().to_owned();
     ServerError::Directive { plan: plan.to_owned(), line: directive.line, directive: text, message, server }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    #[test]
+    fn who_is_slow_is_not_said_to_run_with_something_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let ask = |patience| get_while(address, None, "/", Ask::Once, patience, &mut || true);
+        // Nobody takes the connection.
+        assert!(may_be_ours(&ask(Duration::from_millis(20))));
+        let answers = [("204 No Content", true), ("404 Not Found", false)];
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // The first is the one that waited in vain.
+                drop(listener.accept().unwrap());
+                for (status, _) in answers {
+                    let (mut stream, _) = listener.accept().unwrap();
+                    let mut request = [0; 500];
+                    let _ = stream.read(&mut request).unwrap();
+                    write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").unwrap();
+                }
+            });
+            for (status, expected) in answers {
+                assert_eq!(may_be_ours(&ask(GRACE)), expected, "{status}");
+            }
+        });
+        drop(listener);
+        assert!(!may_be_ours(&ask(GRACE)));
+    }
 }
