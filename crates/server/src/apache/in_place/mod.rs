@@ -20,7 +20,7 @@ use crate::control::{Hold, Logs, blame};
 use crate::own::{Door, Reads, Wait, Watch, free_port, pick};
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use dropin::{DropIn, needs_full, text};
-use host::{Host, Restart, Service};
+use host::{Host, HostError, Restart, Service};
 use model::plan::{Apache, Directive, Existing, Variant};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -208,6 +208,8 @@ impl InPlaceControl {
         let planned = std::mem::take(&mut held.planned);
         let how = if needs_full(&planned, &[]).is_some() { Restart::Full } else { Restart::Graceful };
         if std::mem::take(&mut held.told) {
+            // As it is now: somebody may be in the middle of a change of it.
+            held.service.test().map_err(HostError::Service)?;
             host.restart(&held.service, how)?;
         }
         Ok(())

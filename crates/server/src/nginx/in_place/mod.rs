@@ -23,7 +23,7 @@ use crate::{Control, Place, PlanKey, Running, ServerError};
 use crew::Crew;
 use edit::{Edited, edit};
 use flat::flatten;
-use host::{Borrowed, Host, Restart, Service};
+use host::{Borrowed, Host, HostError, Restart, Service};
 use model::plan::{Directive, Existing, Nginx, Variant};
 use model::trial::EffectiveSettings;
 use std::collections::BTreeMap;
@@ -365,6 +365,8 @@ impl Held {
         self.lent.drain(..).rev().try_for_each(Borrowed::give_back)?;
         let Some(running) = self.running.take() else { return Ok(()) };
         let full = rules::needs_full(&running, &self.own.tree).is_some();
+        // As it is now: somebody may be in the middle of a change of it.
+        self.service.test().map_err(HostError::Service)?;
         Ok(host.restart(&self.service, if full { Restart::Full } else { Restart::Graceful })?)
     }
 }
