@@ -143,6 +143,18 @@ fn two_files_of_one_folder_leave_it_as_it_was() {
     scene.check_given_back();
 }
 
+/// A dry run tests a copy of all files in one, which lies elsewhere.
+#[test]
+fn a_dry_run_takes_names_of_files_for_what_they_are() {
+    let named = |nginx: &Nginx| {
+        nginx.write("conf.d/named.conf", "include koi-utf;\n");
+        nginx.site("\tlocation /closed/ {\n\t\tauth_basic closed;\n\t\tauth_basic_user_file \".htpasswd\";\n\t}\n");
+    };
+    let Some(scene) = Scene::<Nginx>::with(named) else { return };
+    let dry = scene.tool.run(&["run", &scene.plan("in_place = true", RELOADED), "--dry-run"]);
+    assert_eq!(dry.code, 0, "{}{}", dry.out, dry.err);
+}
+
 /// As where port 80 only redirects.
 #[test]
 fn a_site_that_redirects_for_ever_is_blamed_on_the_key() {

@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Directives whose first argument is a file that nginx looks for beside its main file.
-const BESIDE: [&str; 19] = [
+const BESIDE: [&str; 28] = [
     "auth_basic_user_file",
     "auth_jwt_key_file",
-    "charset_map",
-    "fastcgi_ssl_certificate",
     "geoip_city",
     "geoip_country",
     "grpc_ssl_certificate",
     "grpc_ssl_certificate_key",
+    "grpc_ssl_crl",
+    "grpc_ssl_password_file",
+    "grpc_ssl_trusted_certificate",
     "proxy_ssl_certificate",
     "proxy_ssl_certificate_key",
+    "proxy_ssl_crl",
+    "proxy_ssl_password_file",
     "proxy_ssl_trusted_certificate",
     "ssl_certificate",
     "ssl_certificate_key",
@@ -23,8 +26,14 @@ const BESIDE: [&str; 19] = [
     "ssl_crl",
     "ssl_dhparam",
     "ssl_password_file",
+    "ssl_session_ticket_key",
     "ssl_stapling_file",
     "ssl_trusted_certificate",
+    "uwsgi_ssl_certificate",
+    "uwsgi_ssl_certificate_key",
+    "uwsgi_ssl_crl",
+    "uwsgi_ssl_password_file",
+    "uwsgi_ssl_trusted_certificate",
 ];
 
 /// One text, and where each of its lines comes from.
@@ -91,10 +100,13 @@ impl Writer<'_> {
                 *from = statement.span.end;
             } else if let (true, Some(first)) = (beside, statement.args.first()) {
                 self.piece(path, text, *from, statement.span.start);
-                let own = &text[statement.span.clone()];
-                let absolute = format!("\"{}\"", self.folder.join(first).display());
                 let keeps = first.contains([':', '$']) || Path::new(first).is_absolute();
-                let changed = if keeps { own.to_owned() } else { own.replacen(first.as_str(), &absolute, 1) };
+                let changed = if keeps {
+                    text[statement.span.clone()].to_owned()
+                } else {
+                    let absolute = format!("\"{}\"", self.folder.join(first).display());
+                    [&[statement.name.clone(), absolute], &statement.args[1..]].concat().join(" ") + ";"
+                };
                 self.flat.push(path, statement.line, &changed);
                 *from = statement.span.end;
             } else {
@@ -121,7 +133,7 @@ mod tests {
         std::fs::create_dir(at("s")).unwrap();
         let files = [
             ("m.conf", "a;\nhttp {\n  include s/*; include none*;\n  b;\n}\n"),
-            ("s/1", "server {\n ssl_certificate x.pem; }"),
+            ("s/1", "server {\n ssl_certificate x.pem;\n ssl_certificate_key cert;\n auth_basic_user_file '.ht'; }"),
             ("s/2", "c;\nd;\n"),
         ];
         for (name, text) in files {
@@ -145,7 +157,9 @@ mod tests {
                 "m.conf:1 a;",
                 "m.conf:2 http {",
                 "1:1 server {",
-                "1:2 ssl_certificate \"DIR/x.pem\"; }",
+                "1:2 ssl_certificate \"DIR/x.pem\";",
+                "1:3 ssl_certificate_key \"DIR/cert\";",
+                "1:4 auth_basic_user_file \"DIR/.ht\"; }",
                 "2:1 c;",
                 "2:2 d;",
                 "m.conf:4 b;",
