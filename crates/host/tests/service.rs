@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
-use host::{Restart, Service, Style, hierarchies};
+use host::{Restart, Service, Style, hierarchies, variables};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -39,11 +38,7 @@ impl Scene {
             .args(["-c", ". \"$1\"; exec env -0", "sh"])
             .arg(debian.etc().join("envvars"))
             .env("APACHE_CONFDIR", debian.etc());
-        let pair = |piece: &[u8]| {
-            let at = piece.iter().position(|&byte| byte == b'=')?;
-            Some((OsString::from_vec(piece[..at].to_vec()), OsString::from_vec(piece[at + 1..].to_vec())))
-        };
-        let env = shell.output().unwrap().stdout.split(|&byte| byte == 0).filter_map(pair).collect();
+        let env = variables(&shell.output().unwrap().stdout);
         Some(Scene { debian, env, _folder: folder })
     }
 

@@ -7,22 +7,28 @@ use std::path::Path;
 /// CPUs, whole or in part, if anything keeps it from using all of them.
 pub(super) fn of(proc_root: &Path, sys_root: &Path, pid: u32) -> Option<f64> {
     let least = bound(proc_root, pid).into_iter().chain(quotas(proc_root, sys_root, pid)).min_by(f64::total_cmp)?;
-    let all = count(&fs::read_to_string(sys_root.join("devices/system/cpu/online")).ok()?)?;
+    let all = f64::from(online(sys_root)?);
     (least < all).then_some(least)
+}
+
+/// CPUs that are online.
+pub(crate) fn online(sys_root: &Path) -> Option<u32> {
+    count(&fs::read_to_string(sys_root.join("devices/system/cpu/online")).ok()?)
 }
 
 /// `Cpus_allowed_list: 0-3,8` of /proc/PID/status.
 fn bound(proc_root: &Path, pid: u32) -> Option<f64> {
     let text = fs::read_to_string(proc_root.join(pid.to_string()).join("status")).ok()?;
-    count(text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?)
+    count(text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?).map(f64::from)
 }
 
-fn count(list: &str) -> Option<f64> {
+/// CPUs of a list such as `0-3,8`.
+fn count(list: &str) -> Option<u32> {
     let count = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)? + 1)
     };
-    list.trim().split(',').map(count).sum::<Option<u32>>().map(f64::from)
+    list.trim().split(',').map(count).sum()
 }
 
 /// `cpu.max` of cgroup v2 is `QUOTA PERIOD` or `max PERIOD`; v1 has a file for each, and -1 is no quota.

@@ -14,6 +14,7 @@ mod program;
 mod socket;
 
 pub(crate) use apache::flags;
+pub(crate) use cpus::online;
 use files::Files;
 pub(crate) use files::expand;
 use host::variables;

@@ -4,9 +4,11 @@ use super::Planned;
 use crate::ServerError;
 use crate::control::POLL;
 use crate::own::Wait;
+use crate::running::online;
 use model::plan::Directive;
 use model::trial::EffectiveSettings;
 use std::fs;
+use std::path::Path;
 
 /// Its workers.
 #[derive(Debug)]
@@ -64,12 +66,9 @@ fn is_worker(pid: u32) -> bool {
     title.trim_end_matches('\0') == "nginx: worker process"
 }
 
-/// CPUs that are online, as nginx counts them.
+/// CPUs that are online, counted where nginx does by way of the C library: in containers /proc/stat may say otherwise.
 fn cpus() -> u64 {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let is_one =
-        |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    stat.lines().filter(is_one).count().max(1) as u64
+    online(Path::new("/sys")).map_or(1, u64::from)
 }
 
 fn open_files(pid: u32) -> Option<String> {
