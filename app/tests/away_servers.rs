@@ -5,8 +5,9 @@ mod tool;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 use tool::far::{Far, done, wait_until};
 use tool::{Finished, remains};
@@ -57,8 +58,13 @@ fn the_fourth_documents_walk_is_a_plan() {
     let Some(scene) = Far::new("") else { return };
     let shipped = tool::shipped("php/limiter.toml");
     let text = fs::read_to_string(&shipped).expect("the plan");
-    let sites =
-        Path::new(&shipped).parent().expect("its folder").join("../../sites").canonicalize().expect("the sites");
+    // A copy that the server's user may enter, wherever this checkout lies.
+    let copy = tempfile::tempdir_in("/tmp").expect("a folder");
+    fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
+    let sites = copy.path().join("sites");
+    let from = Path::new(&shipped).parent().expect("its folder").join("../../sites");
+    let copied = Command::new("cp").arg("-r").args([&from, &sites]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{} cannot be copied", from.display());
     let short = text
         .replace("# from = \"ssh:bench@192.0.2.7\"", "from = \"ssh:far\"")
         .replace("../../sites", &sites.to_string_lossy())
