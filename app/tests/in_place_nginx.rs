@@ -237,6 +237,27 @@ fn two_runs_do_not_meet_on_one_nginx() {
     scene.check_given_back();
 }
 
+/// As in the middle of the other run's full restart.
+#[test]
+fn a_server_that_another_run_works_on_is_not_called_stopped() {
+    let Some(scene) = scene() else { return };
+    let plan = long(&scene);
+    let (mut first, _lines) = begun(&scene, &plan, "block 1");
+    let pid = Pid::from_child(&first);
+    kill_process(pid, Signal::STOP).expect("our own child");
+    scene.own.stop();
+    let other = Tool::new();
+    let text = fs::read_to_string(&plan).expect("a plan");
+    let main = scene.own.main();
+    let second = other.run(&["run", &other.plan(&text), "--plain", "--i-operate", &main.to_string_lossy()]);
+    kill_process(pid, Signal::INT).expect("our own child");
+    kill_process(pid, Signal::CONT).expect("our own child");
+    first.wait().expect("it ends");
+    let expected = format!("works on {}", main.display());
+    assert!(second.code == 5 && second.err.contains(&expected), "{}{}", second.out, second.err);
+    scene.check_given_back();
+}
+
 #[test]
 fn who_changes_nginx_meanwhile_keeps_the_change() {
     let Some(mut scene) = scene() else { return };
