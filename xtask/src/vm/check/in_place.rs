@@ -91,7 +91,7 @@ const ENDS: [End; 3] = [
         restore: true,
     },
     End {
-        name: "a reset of the machine",
+        name: "A reset of the machine",
         begin: "setsid RUN > /root/in-place.log 2>&1 < /dev/null &",
         end: "",
         restore: true,
