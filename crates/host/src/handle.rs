@@ -41,6 +41,11 @@ struct Watched {
     guardian: Guardian,
 }
 
+/// A server of the machine's is to begin anew when its configuration was given back.
+#[derive(Debug)]
+#[must_use]
+pub struct Due(u64);
+
 impl Host {
     /// Starts a guardian for this run and begins its journal. What dead runs have left is for [`restore()`](crate::restore()) to put back.
     /// `exe` is this program, which is run again as guardian and launcher; `run` becomes part of every name made, so it may hold only
@@ -154,23 +159,33 @@ impl Host {
     /// # Errors
     /// When it does not run afterwards.
     pub fn restart(&self, service: &Service, how: Restart) -> Result<(), HostError> {
-        self.will_restart(service, how)?;
+        let _due = self.will_restart(service, how)?;
         service.restart(how).map_err(HostError::Service)
     }
 
     /// Has a server of the machine's begin anew once its configuration was given back, whoever has it read another one until then: to be
-    /// called before the first change of it.
+    /// called before the first change of it. Returns what [`Host::will_not_restart`] takes, unless it was to begin anew already.
     ///
     /// # Errors
     /// When it cannot be remembered.
-    pub fn will_restart(&self, service: &Service, how: Restart) -> Result<(), HostError> {
+    pub fn will_restart(&self, service: &Service, how: Restart) -> Result<Option<Due>, HostError> {
         let again = |how| Undo::Restart { service: Box::new(service.clone()), how };
-        if !self.is_pending(&again(Restart::Full)) && !self.is_pending(&again(how)) {
-            let weaker = self.pending(&again(Restart::Graceful));
-            self.record(again(how))?;
-            weaker.map_or(Ok(()), |id| self.forget(id))?;
+        if self.is_pending(&again(Restart::Full)) || self.is_pending(&again(how)) {
+            return Ok(None);
         }
-        Ok(())
+        let weaker = self.pending(&again(Restart::Graceful));
+        let id = self.record(again(how))?;
+        let Some(weaker) = weaker else { return Ok(Some(Due(id))) };
+        self.forget(weaker)?;
+        Ok(None)
+    }
+
+    /// Nothing of its configuration was changed after all: a server that is not to begin anew cannot fail to, as it would on a full disk.
+    ///
+    /// # Errors
+    /// When it cannot be remembered.
+    pub fn will_not_restart(&self, due: Option<Due>) -> Result<(), HostError> {
+        due.map_or(Ok(()), |Due(id)| self.forget(id))
     }
 
     /// Whether the guardian lives. Without it the run can go on; should it be killed, `webdyno restore` is needed.

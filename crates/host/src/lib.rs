@@ -38,7 +38,7 @@ pub use files::Borrowed;
 pub use folder::has_room;
 pub use folder::secret;
 pub use guardian::guardian_main;
-pub use handle::Host;
+pub use handle::{Due, Host};
 pub use launch::{Child, Launch, launcher_main};
 pub use owner::may_change;
 pub use preview::left_behind;

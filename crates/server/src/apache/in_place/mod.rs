@@ -164,8 +164,11 @@ impl InPlaceControl {
         let (control, pages) = telling(&held.machine, held.port, &host::secret()?)?;
         let rendered = self.rendered(&control, &held.marker, variant);
         // Somebody may have it read what lies there before it is told to.
-        place.host.will_restart(&held.service, Restart::Graceful)?;
-        held.drop_in.put(&rendered.text)?;
+        let due = place.host.will_restart(&held.service, Restart::Graceful)?;
+        if let Err(error) = held.drop_in.put(&rendered.text) {
+            place.host.will_not_restart(due)?;
+            return Err(error);
+        }
         let file = held.drop_in.own().to_owned();
         self.test(held.machine.command(), place.dir, &file, &rendered, (&held.machine, &held.service), variant)?;
         held.is_read()?;

@@ -256,13 +256,20 @@ impl InPlaceControl {
         let before = held.running.as_ref().unwrap_or(&held.own.tree);
         let how = self.possible(&held.service, before, &made, variant)?;
         // Somebody may have it read what lies there before it is told to.
-        place.host.will_restart(&held.service, Restart::Graceful)?;
+        let mut due = place.host.will_restart(&held.service, Restart::Graceful)?;
         for (file, text) in made.edited.texts() {
             let content = text.as_bytes().to_vec();
-            let file = place.host.borrow_file(file, Some(std::slice::from_ref(&content)))?;
-            let put = file.put(Some(&content));
-            held.lent.push(file);
-            put?;
+            let put = place.host.borrow_file(file, Some(std::slice::from_ref(&content))).and_then(|file| {
+                let put = file.put(Some(&content));
+                held.lent.push(file);
+                put
+            });
+            if let Err(error) = put {
+                place.host.will_not_restart(due)?;
+                return Err(error.into());
+            }
+            // From here on somebody may have it read what was put.
+            due = None;
         }
         let answer = held.machine.ask(&held.machine.main)?;
         let at = |file: &Path, line: usize| made.edited.planned_at(file, line);
