@@ -86,8 +86,15 @@ fn the_fourth_documents_walk_is_a_plan() {
 fn under_way(scene: &Far) -> Child {
     let run =
         scene.spawn(&["run", &scene.tool.plan(&plan("embedded", "KeepAlive Off", "duration = \"600s\"")), "--plain"]);
-    wait_until("the load is sent", || !scene.generators().is_empty());
+    wait_until("the load is sent", || scene.generators().iter().any(|&generator| is_connected(generator)));
     run
+}
+
+/// Whether it has connections beside that of ssh: it is there before the server is.
+fn is_connected(generator: Pid) -> bool {
+    let table = fs::read_to_string(format!("/proc/{}/net/tcp", generator.as_raw_nonzero())).unwrap_or_default();
+    let established = table.lines().filter(|line| line.split_whitespace().nth(3) == Some("01"));
+    established.count() > 1
 }
 
 #[track_caller]
