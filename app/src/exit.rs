@@ -54,7 +54,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(ExperimentError::Plan { .. } | ExperimentError::Files { .. }) => Exit::Usage,
         Some(ExperimentError::Server(error)) => of_server(error),
         Some(ExperimentError::Load(error)) => of_load(error),
-        Some(ExperimentError::NoAnswer { .. }) => Exit::Server,
+        Some(ExperimentError::NoAnswer { .. } | ExperimentError::Died(_)) => Exit::Server,
         Some(ExperimentError::Store(_)) => Exit::Store,
         Some(_) => Exit::Environment,
         None if error.is::<NoSuchHost>() || is_no_page(error) => Exit::Server,

@@ -83,6 +83,10 @@ pub(crate) struct RunFlags {
     /// Check the plan and say what would be done
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Only start the server of this variant, say where it listens, and keep it until Ctrl-C: for curl, ab and the like. Nothing is
+    /// measured
+    #[arg(long, value_name = "VARIANT", conflicts_with_all = ["resume", "dry_run", "budget", "seed", "quick", "json", "markdown", "html"])]
+    pub(crate) start: Option<String>,
     /// No live progress on the terminal
     #[arg(long)]
     pub(crate) plain: bool,

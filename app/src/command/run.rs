@@ -9,7 +9,7 @@ use crate::plan_file;
 use crate::progress::Progress;
 use crate::say::{print, tell};
 use anyhow::{Context, bail};
-use experiment::{Ended, Event, ExperimentError, Orders, World};
+use experiment::{Ended, Event, ExperimentError, Orders, Up, World};
 use host::{HostError, Reach};
 use model::plan::{Changes, Confinement, Edit, FileChange, Options, Plan, RequestSpec, ServerSpec, Warmup};
 use model::run::{Anchor, Run, RunEnd};
@@ -23,7 +23,11 @@ pub(crate) fn run(flags: &RunFlags) -> anyhow::Result<Exit> {
         (None, Some(plan)) => fresh(plan, flags)?,
         (None, None) => bail!("no plan"),
     };
-    if flags.dry_run { dry_run(&orders) } else { real_run(&orders, flags) }
+    match &flags.start {
+        Some(variant) => start(&orders, variant, flags),
+        None if flags.dry_run => dry_run(&orders),
+        None => real_run(&orders, flags),
+    }
 }
 
 /// A run that begins.
@@ -95,6 +99,38 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
         }
         RunEnd::Complete | RunEnd::Unfinished => exit,
     }
+}
+
+/// Keeps the server of a variant for whoever wants to look at it.
+fn start(orders: &Orders, variant: &str, flags: &RunFlags) -> anyhow::Result<Exit> {
+    let plan = &orders.plan;
+    let Some(cell) = plan.cells.iter().find(|cell| cell.variant == variant) else {
+        let names: Vec<String> = plan.variants.iter().map(|known| format!("`{}`", known.name)).collect();
+        bail!("--start: the plan has no variant `{variant}` in a cell; its variants are {}", names.join(", "));
+    };
+    consented(plan, flags)?;
+    confinable(plan, flags)?;
+    let ended = in_world(flags.plain, |world, on_event| {
+        experiment::up(orders, &cell.name, world, on_event, &mut |up| print(&whereabouts(up)))
+    })?;
+    settle(ended)?;
+    Ok(Exit::Done)
+}
+
+/// What there is to know of a server that is up; the first line is for programs.
+fn whereabouts(up: &Up<'_>) -> String {
+    let scheme = if up.tls { "https" } else { "http" };
+    let mut out = format!("listening on {scheme}://{}\n", up.address);
+    if let Some(host) = up.host {
+        out += &format!("ask for the host {host}\n");
+    }
+    out += &format!("process {}", up.pid);
+    if let Some(group) = &up.group {
+        out += &format!(", group {}", group.display());
+    }
+    out += "\n";
+    up.notes.iter().for_each(|note| out.extend([note.as_str(), "\n"]));
+    out + "Ctrl-C ends it\n"
 }
 
 /// What the machine's own server goes through is its operator's to decide.

@@ -29,6 +29,9 @@ pub enum ExperimentError {
     /// The server could not be run.
     #[error(transparent)]
     Server(#[from] server::ServerError),
+    /// The server died: a sentence.
+    #[error("{0}")]
+    Died(String),
     /// Not one of the first requests got an answer.
     #[error("no answer from {address} to {requests} request{}: {}", plural(*requests), no_answer(*cause, why.as_deref()))]
     NoAnswer {

@@ -57,7 +57,7 @@ impl Watchdog {
         let tripped = self
             .failures(counts, length_ns)
             .or_else(|| self.host(reading))
-            .or_else(|| (now_ns.saturating_sub(seen_ns) >= SILENCE_NS).then_some(Stop::Unwatched))
+            .or_else(|| self.unwatched(now_ns.saturating_sub(seen_ns)))
             .or_else(|| (now_ns.saturating_sub(self.began_ns) >= self.guards.time_ns).then_some(Stop::TimeLimit));
         self.tripped = self.tripped.or(tripped);
         tripped
@@ -73,9 +73,14 @@ impl Watchdog {
         (self.failing_ns >= FAILURE_WINDOW_NS).then_some(Stop::Failures)
     }
 
+    fn unwatched(&self, unseen_ns: Nanos) -> Option<Stop> {
+        (self.guards.host && unseen_ns >= SILENCE_NS).then_some(Stop::Unwatched)
+    }
+
     fn host(&mut self, reading: Option<&Reading>) -> Option<Stop> {
         let reading = reading?;
-        let available = reading.get(Column::MemAvailable).zip(reading.get(Column::MemTotal));
+        let available =
+            reading.get(Column::MemAvailable).zip(reading.get(Column::MemTotal)).filter(|_| self.guards.host);
         if available.is_some_and(|(free, total)| (free as f64) < self.guards.host_memory * total as f64) {
             return Some(Stop::HostMemory);
         }
@@ -93,7 +98,7 @@ impl Watchdog {
         let all = span.rate(Column::SwapIn).unwrap_or(0.0);
         let foreign = all - own;
         // Read-ahead makes the host's count exceed the group's, so only a clear surplus is the host's own.
-        let swapping = foreign > HOST_SWAP_IN_PAGES && foreign > all / 2.0;
+        let swapping = self.guards.host && foreign > HOST_SWAP_IN_PAGES && foreign > all / 2.0;
         self.swapped_in_ns = if swapping { self.swapped_in_ns + length_ns } else { 0 };
         if self.swapped_in_ns >= HOST_SWAP_IN_NS {
             Some(Stop::HostSwapIn)
@@ -110,11 +115,19 @@ mod tests {
     use super::*;
     use model::load::Failure;
 
-    const GUARDS: Guards = Guards { thrash_ns: 5 * SECOND, time_ns: 60 * SECOND, failures: 0.2, host_memory: 0.05 };
+    const GUARDS: Guards =
+        Guards { thrash_ns: 5 * SECOND, time_ns: 60 * SECOND, failures: 0.2, host_memory: 0.05, host: true };
 
     /// Feeds one interval a second; each is (good, failed, columns). Says at which second which guard trips.
     fn check(seconds: impl IntoIterator<Item = (u64, u64, Vec<(Column, u64)>)>) -> Option<(u64, Stop)> {
-        let mut dog = Watchdog::new(GUARDS, 0);
+        check_with(GUARDS, seconds)
+    }
+
+    fn check_with(
+        guards: Guards,
+        seconds: impl IntoIterator<Item = (u64, u64, Vec<(Column, u64)>)>,
+    ) -> Option<(u64, Stop)> {
+        let mut dog = Watchdog::new(guards, 0);
         for (second, (good, failed, columns)) in (1..).zip(seconds) {
             let mut reading = Reading::empty(second * SECOND);
             columns.into_iter().for_each(|(column, value)| reading.set(column, value));
@@ -181,6 +194,16 @@ mod tests {
             |own: u64| move |s: u64| (1, 0, vec![(Column::SwapIn, s * 1000), (Column::GroupRefaultAnon, s * own)]);
         assert_eq!(check((0..9).map(pages(990))), None);
         assert_eq!(check((0..9).map(pages(10))), Some((4, Stop::HostSwapIn)));
+    }
+
+    /// As ab goes on beside a host that swaps, is full, and answers with nothing but failures.
+    #[test]
+    fn without_guards_nothing_ends_a_trial() {
+        let worst =
+            |s: u64| (0, 9, vec![(Column::SwapIn, s * 1000), (Column::MemTotal, 1000), (Column::MemAvailable, 1)]);
+        assert_eq!(check_with(Guards::NONE, (0..900).map(worst)), None);
+        let mut dog = Watchdog::new(Guards::NONE, 0);
+        assert_eq!(dog.check(900 * SECOND, &Counts::default(), SECOND, None), None);
     }
 
     #[test]

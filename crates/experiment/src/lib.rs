@@ -24,6 +24,7 @@ mod sender;
 mod single;
 mod status;
 mod trial;
+mod up;
 
 pub use check::{CheckEvent, CheckOrders, HOLD, TOP, check as check_running};
 pub use error::ExperimentError;
@@ -34,3 +35,4 @@ pub use resources::prepare_away;
 pub use run::{Ended, Orders, World, check, is_unfinished, reserved_for_root, run};
 pub use schedule::{Outline, Slot, outline, schedule};
 pub use single::{LoadOrders, Loaded, keep, load, load_witnessed};
+pub use up::{Up, up};

@@ -147,7 +147,7 @@ pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<
 }
 
 /// Whatever happens inside, the machine is put back before anything is reported.
-fn with_host<T>(
+pub(crate) fn with_host<T>(
     orders: &Orders,
     world: &World<'_>,
     inside: impl FnOnce(&Host) -> Result<T, ExperimentError>,
@@ -162,15 +162,15 @@ fn with_host<T>(
 }
 
 /// A plan with its folder made and its build steps done.
-struct Built {
-    plan: Plan,
+pub(crate) struct Built {
+    pub(crate) plan: Plan,
     folder: PathBuf,
     placement: Placement,
     control: Box<dyn Control>,
 }
 
 impl Built {
-    fn new(
+    pub(crate) fn new(
         orders: &Orders,
         world: &World<'_>,
         host: &Host,
@@ -190,7 +190,7 @@ impl Built {
         Ok(Built { plan, folder, placement, control })
     }
 
-    fn bench<'a>(&'a self, world: &World<'a>, host: &'a Host) -> Bench<'a> {
+    pub(crate) fn bench<'a>(&'a self, world: &World<'a>, host: &'a Host) -> Bench<'a> {
         Bench {
             plan: &self.plan,
             control: self.control.as_ref(),
@@ -329,7 +329,7 @@ fn head(orders: &Orders, placement: &Placement) -> RunHead {
 
 /// The plan's server must be able to swap; without that it would be killed or answer errors, and nothing would be slow.
 /// `promised` is what a temporary file would add.
-fn enough_swap(confine: &Confinement, promised: u64) -> Result<(), ExperimentError> {
+pub(crate) fn enough_swap(confine: &Confinement, promised: u64) -> Result<(), ExperimentError> {
     let free = host::swap_free() + promised;
     if free >= confine.swap {
         return Ok(());

@@ -51,9 +51,9 @@ pub(crate) struct Bench<'a> {
 }
 
 /// A started server in its group, if it has one.
-struct Stage {
-    running: Running,
-    group: Option<Group>,
+pub(crate) struct Stage {
+    pub(crate) running: Running,
+    pub(crate) group: Option<Group>,
 }
 
 /// What came of a measured window, and what was seen beside it.
@@ -130,7 +130,7 @@ impl Bench<'_> {
         trial.around = measured.around;
         trial.door = measured.door;
         trial.outcome = match measured.stop {
-            _ if !alive => Outcome::Invalid(died(&trial.log_tail)),
+            _ if !alive => Outcome::Invalid(died("during the trial", &trial.log_tail)),
             Some(stop) => Outcome::EndedEarly(stop),
             None => Outcome::Complete,
         };
@@ -141,7 +141,7 @@ impl Bench<'_> {
     }
 
     /// The outer error is the environment's, the inner one the server's.
-    fn start(&self, name: &str, cell: &Cell) -> Result<Result<Stage, ServerError>, ExperimentError> {
+    pub(crate) fn start(&self, name: &str, cell: &Cell) -> Result<Result<Stage, ServerError>, ExperimentError> {
         let group = self.plan.confine.as_ref().map(|confine| self.host.group(name, confine)).transpose()?;
         let directory = self.folder(name)?;
         let variant = self.plan.variant(cell);
@@ -275,7 +275,7 @@ impl Stage {
         LoadSpec { tls: tls.or_else(|| spec.tls.clone()), ..spec.clone() }
     }
 
-    fn stop(self) -> Result<(), ExperimentError> {
+    pub(crate) fn stop(self) -> Result<(), ExperimentError> {
         self.running.stop()?;
         if let Some(group) = self.group {
             group.remove()?;
@@ -289,9 +289,10 @@ fn one_cell_per_variant(plan: &Plan) -> impl Iterator<Item = &Cell> {
     plan.variants.iter().filter_map(|variant| plan.cells.iter().find(|cell| cell.variant == variant.name))
 }
 
-fn died(log: &str) -> String {
+/// That the server died at some time, and what its log says of it.
+pub(crate) fn died(when: &str, log: &str) -> String {
     match log.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => format!("the server died during the trial; its log ends with: {}", line.trim()),
-        None => "the server died during the trial and logged nothing".to_owned(),
+        Some(line) => format!("the server died {when}; its log ends with: {}", line.trim()),
+        None => format!("the server died {when} and logged nothing"),
     }
 }

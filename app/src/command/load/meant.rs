@@ -179,6 +179,7 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
             time_ns: u64::MAX,
             failures: 0.2,
             host_memory: 0.05,
+            host: true,
         },
         confidence: 0.95,
         margin: 0.02,

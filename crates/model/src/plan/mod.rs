@@ -233,6 +233,20 @@ pub struct Guards {
     pub failures: f64,
     /// Share of the host's memory that must stay available.
     pub host_memory: f64,
+    /// Whether trouble of the host ends the trial: too little memory, swapping in by itself, or nobody to see it.
+    #[serde(default = "guarded")]
+    pub host: bool,
+}
+
+/// Before this could be said, all trials were.
+fn guarded() -> bool {
+    true
+}
+
+impl Guards {
+    /// Nothing ends the trial but its own end.
+    pub const NONE: Guards =
+        Guards { thrash_ns: Nanos::MAX, time_ns: Nanos::MAX, failures: 2.0, host_memory: 0.0, host: false };
 }
 
 impl Plan {

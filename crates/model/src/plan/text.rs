@@ -290,6 +290,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
             time_ns: source.longer_than_0(written.guards.time.as_ref(), "guards.time", 600 * SECOND)?,
             failures: source.share(written.guards.failures.as_ref(), "guards.failures", 0.2)?,
             host_memory: source.share(written.guards.host_memory.as_ref(), "guards.host_memory", 0.05)?,
+            host: true,
         },
         confidence: confidence_meant(source, written.confidence.as_ref())?,
         margin,

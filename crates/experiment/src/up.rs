@@ -1,0 +1,76 @@
+//! The server of one variant, started as for a trial and kept until the user ends it: for other programs to look at.
+//!
+//! Nothing is sent to it and nothing is stored.
+
+use crate::ExperimentError;
+use crate::changes::Changer;
+use crate::event::Event;
+use crate::run::{Built, Ended, Orders, World, enough_swap, reserved_for_root, with_host};
+use crate::trial::died;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long it may take until somebody sees that the user wants to end, or that the server died.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// A server that is up.
+#[derive(Debug)]
+pub struct Up<'a> {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Whether it speaks TLS there.
+    pub tls: bool,
+    /// The host to ask for, when it is not the address.
+    pub host: Option<&'a str>,
+    /// Its first process.
+    pub pid: u32,
+    /// The folder of its memory group, when it is confined.
+    pub group: Option<PathBuf>,
+    /// What there is to know about it, a sentence each.
+    pub notes: &'a [String],
+}
+
+/// Starts the server of the cell of that name, tells where it is, and keeps it until the user ends it. Everything is put back then.
+pub fn up(
+    orders: &Orders,
+    cell: &str,
+    world: &World<'_>,
+    on_event: &mut dyn FnMut(Event<'_>),
+    tell: &mut dyn FnMut(&Up<'_>),
+) -> Ended<()> {
+    with_host(orders, world, |host| {
+        if let Some(reserved) = reserved_for_root(orders)? {
+            return Err(reserved.into());
+        }
+        if let Some(bytes) = orders.make_swap {
+            host.make_swap(bytes)?;
+        }
+        if let Some(confine) = &orders.plan.confine {
+            enough_swap(confine, 0)?;
+        }
+        let stage = Built::new(orders, world, host, on_event)?;
+        let mut bench = stage.bench(world, host);
+        bench.changer = Some(Changer::take(&stage.plan, host)?);
+        let no_cell = || ExperimentError::Missing(format!("the plan has no cell `{cell}`"));
+        let mut staged = bench.start("up", stage.plan.cell(cell).ok_or_else(no_cell)?)??;
+        let running = &mut staged.running;
+        tell(&Up {
+            address: running.address,
+            tls: running.tls,
+            host: running.host.as_deref(),
+            pid: running.pid,
+            group: staged.group.as_ref().and_then(|group| group.paths().memory.clone()),
+            notes: &running.notes,
+        });
+        let mut alive = true;
+        while alive && !world.interrupted.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_AGAIN);
+            alive = running.is_alive();
+        }
+        let log = running.log_tail();
+        staged.stop()?;
+        if alive { Ok(()) } else { Err(ExperimentError::Died(died("while it was kept", &log))) }
+    })
+}
