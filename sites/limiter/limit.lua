@@ -1,5 +1,5 @@
 -- Counts the requests under way for each file and refuses those beyond a limit, as http-access-limiter does with mod_mruby.
--- Each process of the server counts for itself: enough to see what the counting costs, too little to limit a whole server.
+-- Each process of the server counts for itself: enough to see what the counting costs, too little to limit a server of many processes.
 
 require "apache2"
 
@@ -10,6 +10,7 @@ function enter(r)
     local under_way = (r:ivm_get(r.filename) or 0) + 1
     r:ivm_set(r.filename, under_way)
     if under_way > limit then
+        r:notice("access_limiter: file:" .. r.filename .. " reached threshold: " .. limit .. ": return 503")
         return 503
     end
     return apache2.DECLINED

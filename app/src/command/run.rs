@@ -128,7 +128,7 @@ fn whereabouts(up: &Up<'_>) -> String {
     if let Some(group) = &up.group {
         out += &format!(", group {}", group.display());
     }
-    out += "\n";
+    out += &format!("\nfolder {}\n", up.folder.display());
     up.notes.iter().for_each(|note| out.extend([note.as_str(), "\n"]));
     out + "Ctrl-C ends it\n"
 }

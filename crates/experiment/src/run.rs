@@ -164,7 +164,7 @@ pub(crate) fn with_host<T>(
 /// A plan with its folder made and its build steps done.
 pub(crate) struct Built {
     pub(crate) plan: Plan,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     placement: Placement,
     control: Box<dyn Control>,
 }

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How long it may take until somebody sees that the user wants to end, or that the server died.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
+/// The name of its folder and its group.
+const NAME: &str = "up";
+
 /// A server that is up.
 #[derive(Debug)]
 pub struct Up<'a> {
@@ -28,6 +31,8 @@ pub struct Up<'a> {
     pub pid: u32,
     /// The folder of its memory group, when it is confined.
     pub group: Option<PathBuf>,
+    /// Its own folder, with its configuration and logs.
+    pub folder: PathBuf,
     /// What there is to know about it, a sentence each.
     pub notes: &'a [String],
 }
@@ -54,7 +59,7 @@ pub fn up(
         let mut bench = stage.bench(world, host);
         bench.changer = Some(Changer::take(&stage.plan, host)?);
         let no_cell = || ExperimentError::Missing(format!("the plan has no cell `{cell}`"));
-        let mut staged = bench.start("up", stage.plan.cell(cell).ok_or_else(no_cell)?)??;
+        let mut staged = bench.start(NAME, stage.plan.cell(cell).ok_or_else(no_cell)?)??;
         let running = &mut staged.running;
         tell(&Up {
             address: running.address,
@@ -62,6 +67,7 @@ pub fn up(
             host: running.host.as_deref(),
             pid: running.pid,
             group: staged.group.as_ref().and_then(|group| group.paths().memory.clone()),
+            folder: stage.folder.join(NAME),
             notes: &running.notes,
         });
         let mut alive = true;

@@ -1,0 +1,3 @@
+<?php
+sleep(3);
+echo "loaded";
