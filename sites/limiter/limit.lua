@@ -7,10 +7,13 @@ local limit = 90000000
 
 -- Before a request is worked on.
 function enter(r)
-    local under_way = (r:ivm_get(r.filename) or 0) + 1
-    r:ivm_set(r.filename, under_way)
+    local file = r.filename
+    local under_way = (r:ivm_get(file) or 0) + 1
+    r:ivm_set(file, under_way)
+    -- By the time it is logged, a request that was passed on to PHP-FPM has another name.
+    r.notes["limited"] = file
     if under_way > limit then
-        r:notice("access_limiter: file:" .. r.filename .. " reached threshold: " .. limit .. ": return 503")
+        r:notice("access_limiter: file:" .. file .. " reached threshold: " .. limit .. ": return 503")
         return 503
     end
     return apache2.DECLINED
@@ -18,6 +21,9 @@ end
 
 -- When it is logged.
 function leave(r)
-    r:ivm_set(r.filename, (r:ivm_get(r.filename) or 1) - 1)
+    local file = r.notes["limited"]
+    if file then
+        r:ivm_set(file, (r:ivm_get(file) or 1) - 1)
+    end
     return apache2.DECLINED
 end
