@@ -5,6 +5,7 @@ mod tool;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -328,4 +329,33 @@ fn after_a_crash_of_the_machine_nginx_has_its_own_files() {
     let restored = scene.tool.run(&["restore"]);
     assert_eq!(restored.code, 0, "{}{}", restored.out, restored.err);
     scene.check_given_back();
+}
+
+/// Without `in_place` it is a copy, which an ordinary user may have of what they can read.
+#[test]
+fn a_copy_of_nginx_is_measured_beside_it() {
+    let Some(scene) = scene() else { return };
+    scene.own.write("conf.d/closed.conf", "server {\nlisten 127.0.0.1:7 proxy_protocol;\n}\n");
+    let site = scene.own.etc().join("conf.d/own.conf");
+    fs::set_permissions(&site, fs::Permissions::from_mode(0o644)).expect("our own");
+    let (before, pid) = (scene.own.snapshot(), scene.own.pid());
+    let plan = scene.plan("", "[variant.as-is]\n[variant.close]\ndirectives = \"keepalive_timeout 0\"");
+    let dry = scene.tool.run(&["run", &plan, "--dry-run"]);
+    let copy = format!("a private copy of the server of {}: other ports", scene.own.main().display());
+    assert!(dry.code == 0 && dry.out.contains(&copy), "{}{}", dry.out, dry.err);
+    assert!(dry.out.contains("    the copy has no listeners with proxy_protocol\n"), "{}", dry.out);
+    let ended = scene.tool.run(&["run", &plan, "--plain"]);
+    assert!([0, 1, 3].contains(&ended.code) && ended.out.contains("nginx/"), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("no listeners with proxy_protocol"), "{}", ended.out);
+    for path in [scene.tool.path(""), plan.clone().into()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own");
+    }
+    let ended = scene.tool.run_as_nobody(&["run", &plan, "--plain"]);
+    assert!([0, 1, 3].contains(&ended.code) && ended.out.contains("nginx/"), "{}{}", ended.out, ended.err);
+    assert_eq!((changed(&before, &scene.own.snapshot()), scene.own.pid()), (vec![], pid));
+    fs::set_permissions(&site, fs::Permissions::from_mode(0o600)).expect("our own");
+    let refused = scene.tool.run_as_nobody(&["run", &plan, "--plain"]);
+    assert_eq!(refused.code, 2, "{}{}", refused.out, refused.err);
+    let said = refused.err.lines().last().expect("a line");
+    assert!(said.contains("own.conf") && said.ends_with("run webdyno as root, who may read it"), "{said}");
 }

@@ -238,13 +238,10 @@ fn own_apache(found: Result<Option<OwnApache>, ServerError>) -> Option<Finding> 
     let OwnApache { main, ports, is_running, held } = match found {
         Ok(found) => found?,
         Err(error) => {
-            let remedy = "correct it, or run as a user who may read it: plans with `from` or `in_place` need it";
-            return Some(Finding::limited(TOPIC, error.to_string(), remedy));
+            return Some(unread(TOPIC, &error));
         }
     };
-    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-    let says =
-        format!("{} (ports {}) can be measured as a private copy: from = \"{0}\"", main.display(), ports.join(", "));
+    let says = copied(&main, &ports);
     Some(match (is_running, rustix::process::geteuid().is_root()) {
         (true, _) if held.is_some() => {
             Finding::ok(TOPIC, format!("{says}; not as it runs: {}", held.unwrap_or_default()))
@@ -267,21 +264,31 @@ fn selinux(root: &Path) -> Option<Finding> {
     })
 }
 
-/// The same for nginx, which can only be measured as it runs.
+/// A configuration that the server refuses, or that this user may not read.
+fn unread(topic: &'static str, error: &ServerError) -> Finding {
+    let remedy = "correct it, or run as a user who may read it: plans with `from` or `in_place` need it";
+    Finding::limited(topic, error.to_string(), remedy)
+}
+
+/// That a copy of it can be measured.
+fn copied(main: &Path, ports: &[u16]) -> String {
+    let (main, ports) = (main.display(), ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
+    format!("{main} (ports {ports}) can be measured as a private copy: from = \"{main}\"")
+}
+
+/// The same for nginx.
 fn own_nginx(found: Result<Option<OwnNginx>, ServerError>) -> Option<Finding> {
     const TOPIC: &str = "own nginx";
     let OwnNginx { main, ports, is_running } = match found {
         Ok(found) => found?,
         Err(error) => {
-            let remedy = "correct it, or run as a user who may read it: plans with `in_place` need it";
-            return Some(Finding::limited(TOPIC, error.to_string(), remedy));
+            return Some(unread(TOPIC, &error));
         }
     };
-    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-    let says = format!("{} (ports {})", main.display(), ports.join(", "));
+    let says = copied(&main, &ports);
     Some(match (is_running, rustix::process::geteuid().is_root()) {
-        (true, true) => Finding::ok(TOPIC, format!("{says} can be measured as it runs: in_place = true")),
-        (true, false) => Finding::limited(TOPIC, says, "root can measure the running server: in_place = true"),
+        (true, true) => Finding::ok(TOPIC, format!("{says}; or as it runs: in_place = true")),
+        (true, false) => Finding::limited(TOPIC, says, "root can measure the running server, too: in_place = true"),
         (false, _) => Finding::ok(TOPIC, format!("{says}; it does not run now")),
     })
 }

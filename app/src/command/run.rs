@@ -239,9 +239,13 @@ fn outline(orders: &Orders) -> String {
     if let Some(bytes) = orders.make_swap {
         line(format!("a temporary swap file of {}", units::short_bytes(bytes)));
     }
+    let main = server::main_file(&plan.server).ok().flatten();
+    let main = main.map_or_else(|| "the machine".to_owned(), |main| main.display().to_string());
+    if plan.derived().is_some() {
+        line(format!("a private copy of the server of {main}: other ports on loopback, logs and caches of its own"));
+        server::left_out(plan).unwrap_or_default().into_iter().for_each(|note| line(format!("    {note}")));
+    }
     if plan.in_place().is_some() {
-        let main = server::main_file(&plan.server).ok().flatten();
-        let main = main.map_or_else(|| "the machine".to_owned(), |main| main.display().to_string());
         let how = match plan.server {
             ServerSpec::Nginx(_) => "reads changed files, which are given back at once,",
             _ => "gets a drop-in, restarts",

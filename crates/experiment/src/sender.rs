@@ -18,7 +18,7 @@ impl Sender {
         let Some(origin) = &plan.origin else {
             return Ok(Sender { remote: None, listen: Ipv4Addr::LOCALHOST.into() });
         };
-        if is_derived(plan) {
+        if plan.derived().is_some() {
             return Err(ExperimentError::Missing(
                 "a copy of the machine's own server listens on loopback only, where no other machine reaches it; leave [load] from \
                  out, or measure it in place"
@@ -29,8 +29,4 @@ impl Sender {
         let listen = remote.our_address()?;
         Ok(Sender { remote: Some(remote), listen })
     }
-}
-
-fn is_derived(plan: &Plan) -> bool {
-    plan.existing().is_some() && plan.in_place().is_none()
 }

@@ -120,7 +120,8 @@ pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
         }),
         ServerSpec::Nginx(nginx) => Some(match &nginx.existing {
             None => Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() }),
-            Some(existing) => Box::new(nginx::InPlaceControl::new(nginx, existing, plan)),
+            Some(existing) if existing.in_place => Box::new(nginx::InPlaceControl::new(nginx, existing, plan)),
+            Some(existing) => Box::new(nginx::DerivedControl::new(nginx, existing, plan)),
         }),
         ServerSpec::Command(command) => Some(Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() })),
         ServerSpec::Embedded(embedded) => {

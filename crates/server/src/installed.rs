@@ -4,7 +4,7 @@ use crate::ServerError;
 use crate::apache::Install;
 use crate::nginx;
 use crate::program::asking;
-use model::plan::ServerSpec;
+use model::plan::{Plan, ServerSpec};
 use std::path::PathBuf;
 
 /// A server that was found.
@@ -76,7 +76,21 @@ pub fn own_nginx() -> Result<Option<OwnNginx>, ServerError> {
 /// When there is none, and what to install.
 pub fn installed_nginx() -> Result<Installed, ServerError> {
     let program = nginx::find(None, &std::env::var_os("PATH").unwrap_or_default())?;
-    Ok(Installed { version: nginx::version(&program)?, program, mpms: Vec::new() })
+    Ok(Installed { version: nginx::Built::of(&program)?.version, program, mpms: Vec::new() })
+}
+
+/// What a private copy of the machine's configuration would be without, one sentence each; of Apache's that is known when it runs.
+///
+/// # Errors
+/// When the configuration cannot be read.
+pub fn left_out(plan: &Plan) -> Result<Vec<String>, ServerError> {
+    match &plan.server {
+        ServerSpec::Nginx(nginx) => {
+            let left_out = |existing| crate::nginx::left_out(nginx, existing, &plan.file);
+            nginx.existing.as_ref().map_or(Ok(Vec::new()), left_out)
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// The main file of the machine's own configuration that a plan is about, canonical; `None` when it is about none.

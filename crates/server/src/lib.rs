@@ -28,7 +28,7 @@ pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{
-    Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, main_file, own_apache, own_nginx,
+    Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, left_out, main_file, own_apache, own_nginx,
 };
 pub use running::{look, memory_of, pool_ticks, ticks};
 pub use selinux::selinux_enforces;

@@ -25,6 +25,11 @@ pub(crate) fn asking(program: &Path) -> Command {
     command
 }
 
+/// What to do about what was said, where a file may not be read; nothing where it is something else.
+pub(crate) fn if_denied(said: &str) -> &'static str {
+    if said.contains("ermission denied") { "; run webdyno as root, who may read it" } else { "" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,7 +49,12 @@ pub trait Own: Sized {
 /// What must be the same again: by path its mode, owner, group, time of change in nanoseconds, and content or target.
 pub type Snapshot = BTreeMap<PathBuf, (u32, u32, u32, i128, Vec<u8>)>;
 
-fn snapshot(folder: &Path) -> Snapshot {
+/// A folder and everything in it as it is now.
+///
+/// # Panics
+/// When it cannot be read.
+#[must_use]
+pub fn snapshot(folder: &Path) -> Snapshot {
     let mut found = Snapshot::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

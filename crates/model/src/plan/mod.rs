@@ -335,6 +335,12 @@ impl Plan {
         self.existing().filter(|existing| existing.in_place)
     }
 
+    /// Whether a private copy of the machine's own is started.
+    #[must_use]
+    pub fn derived(&self) -> Option<&Existing> {
+        self.existing().filter(|existing| !existing.in_place)
+    }
+
     /// The load of a cell.
     ///
     /// # Panics

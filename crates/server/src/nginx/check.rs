@@ -1,6 +1,7 @@
 //! nginx's own test of a configuration, and which line of the plan a complaint is about.
 
 use super::SERVER;
+use super::launch::in_use;
 use super::render::Rendered;
 use crate::ServerError;
 use crate::control::blame;
@@ -27,7 +28,7 @@ pub(super) fn check(
         .output()
         .map_err(ServerError::io("run", program))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("(98: Address already in use)") {
+    if in_use(&said) {
         return Err(ServerError::PortInUse(SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
     }
     let at = |of: &Path, line: usize| (of == file).then(|| rendered.planned_at(line)).flatten();
@@ -57,7 +58,7 @@ pub(super) fn judge<'a>(
 }
 
 /// The first error, or the first warning that nobody allowed; without nginx's own name and the severity.
-fn complaint(said: &str, accepted: bool, allowed: &[String]) -> Option<String> {
+pub(super) fn complaint(said: &str, accepted: bool, allowed: &[String]) -> Option<String> {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     if accepted {
         let refused = |line: &&str| !allowed.iter().any(|part| line.contains(part.as_str()));

@@ -2,26 +2,23 @@
 
 use super::SERVER;
 use super::check::check;
+use super::launch::{complaints, in_use, launch};
+use super::program::{Built, find};
 use super::render::{Parts, Rendered, render};
 use super::status::StubStatus;
 use crate::account::{Account, OF_NGINX};
-use crate::control::{Logs, Starting, blame};
+use crate::control::blame;
 use crate::php;
 use crate::port::with_free_port;
-use crate::program::{self, asking, is_program};
 use crate::site::Grounds;
 use crate::status::WebSource;
 use crate::{Control, Place, PlanKey, Running, ServerError};
-use host::Launch;
 use model::plan::{Nginx, Variant};
 use model::trial::EffectiveSettings;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-/// Where it is when an ordinary user's PATH does not say so.
-const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/nginx/sbin", "/opt/nginx/sbin"];
 /// A socket's path may have 107 bytes.
 const SOCKET_MOST: usize = 107;
 /// Types of files, where packages put them.
@@ -42,6 +39,7 @@ struct Prepared<'a> {
     variant: &'a Variant,
     listen: IpAddr,
     program: PathBuf,
+    built: Built,
     account: Option<Account>,
     dir: PathBuf,
     types: PathBuf,
@@ -79,11 +77,13 @@ impl NginxControl {
         let php =
             php.map(|php| php::Prepared::new(php, &dir, account.as_ref(), variant, self.key("php"))).transpose()?;
         let status = Some(dir.join("run/status.sock")).filter(|socket| socket.as_os_str().len() <= SOCKET_MOST);
-        let status = if has_status(&program)? { status } else { None };
+        let built = Built::of(&program)?;
+        let status = status.filter(|_| built.has_status);
         Ok(Prepared {
             control: self,
             variant,
             program,
+            built,
             account,
             dir,
             types,
@@ -125,16 +125,17 @@ impl Prepared<'_> {
 
     fn start(&self, place: &Place<'_>, port: u16) -> Result<Running, ServerError> {
         let (file, rendered) = self.configure(port)?;
-        let mut starting = self.launch(place, port, &file)?;
-        starting
-            .wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready")))
-            .map_err(|error| if in_use(&starting.logs) { ServerError::PortInUse(starting.address) } else { error })?;
-        if in_use(&starting.logs) {
+        let address = SocketAddr::new(self.listen, port);
+        let mut starting = launch(place, (&self.program, &self.dir, &file), &self.dir, address)?;
+        starting.wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready"))).map_err(|error| {
+            if in_use(&starting.logs.tail()) { ServerError::PortInUse(starting.address) } else { error }
+        })?;
+        if in_use(&starting.logs.tail()) {
             // Somebody else answered.
             return Err(ServerError::PortInUse(starting.address));
         }
         let notes = complaints(&starting.logs.tail());
-        let mut settings = self.settings(&rendered)?;
+        let mut settings = self.settings(&rendered);
         if let Some(php) = &self.php {
             settings.values.extend(php.in_force(starting.address, starting.timeout)?);
         }
@@ -142,77 +143,19 @@ impl Prepared<'_> {
         Ok(starting.running(settings, notes).with_status(status))
     }
 
-    fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {
-        let (stderr, log) = (self.dir.join("logs/stderr"), self.dir.join("logs/error.log"));
-        for old in [&stderr, &log] {
-            // Left by a test, or by a try with another port.
-            let _ = fs::remove_file(old);
-        }
-        let launch = Launch {
-            program: self.program.clone(),
-            args: vec!["-p".into(), self.dir.clone().into(), "-c".into(), file.into(), "-e".into(), log.clone().into()],
-            env: vec![("LC_ALL".into(), "C".into())],
-            dir: self.dir.clone(),
-            cpus: place.cpus.to_vec(),
-            stdout: self.dir.join("logs/stdout"),
-            stderr: stderr.clone(),
-        };
-        let since = Instant::now();
-        let child = place.host.spawn(&launch, place.group)?;
-        let address = SocketAddr::new(self.listen, port);
-        let logs = Logs(vec![stderr, log]);
-        Ok(Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout })
-    }
-
     /// What the plan set, as nginx read it. It has no limit of requests that it works on at once: a worker never waits for one.
-    fn settings(&self, rendered: &Rendered) -> Result<EffectiveSettings, ServerError> {
-        let server = version(&self.program)?;
+    fn settings(&self, rendered: &Rendered) -> EffectiveSettings {
         let value = |text: &str| {
             let (name, value) = text.trim().trim_end_matches(';').split_once(char::is_whitespace)?;
             (!text.contains(['{', '}'])).then(|| (name.to_owned(), value.trim().to_owned()))
         };
         let values = rendered.planned().filter_map(|directive| value(&directive.text)).collect();
-        Ok(EffectiveSettings { server, values, worker_limit: None })
+        EffectiveSettings { server: self.built.version.clone(), values, worker_limit: None }
     }
-}
-
-/// Finds the program: the one given, else by name along `path` (as in `$PATH`) and in the usual folders.
-pub(crate) fn find(program: Option<&Path>, path: &std::ffi::OsStr) -> Result<PathBuf, ServerError> {
-    match program {
-        Some(program) if is_program(program) => Ok(program.to_owned()),
-        Some(program) => Err(ServerError::NoNginx(format!("{} is not a program", program.display()))),
-        None => program::find(&["nginx"], path, &FOLDERS)
-            .ok_or_else(|| ServerError::NoNginx("it is not in PATH or /usr/sbin".to_owned())),
-    }
-}
-
-/// Its own name and version, such as `nginx/1.22.1`.
-pub(crate) fn version(program: &Path) -> Result<String, ServerError> {
-    let output = asking(program).arg("-v").output().map_err(ServerError::io("run", program))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    Ok(said.trim().strip_prefix("nginx version: ").unwrap_or(said.trim()).to_owned())
-}
-
-/// Whether this nginx was built with counters that it can tell.
-fn has_status(program: &Path) -> Result<bool, ServerError> {
-    let output = asking(program).arg("-V").output().map_err(ServerError::io("run", program))?;
-    Ok(String::from_utf8_lossy(&output.stderr).contains("http_stub_status_module"))
 }
 
 fn few_types(dir: &Path) -> Result<PathBuf, ServerError> {
     let types = dir.join("mime.types");
     fs::write(&types, FEW_TYPES).map_err(ServerError::io("write", &types))?;
     Ok(types)
-}
-
-/// Whether it could not listen. nginx tries for two and a half seconds before it gives up.
-fn in_use(logs: &Logs) -> bool {
-    logs.tail().contains("(98: Address already in use)")
-}
-
-/// What a server that answers nevertheless complains about in its log.
-fn complaints(log: &str) -> Vec<String> {
-    let bad =
-        |line: &&str| ["[warn]", "[error]", "[crit]", "[alert]", "[emerg]"].iter().any(|level| line.contains(level));
-    log.lines().filter(bad).map(|line| format!("nginx's log: {line}")).collect()
 }

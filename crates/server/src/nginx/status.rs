@@ -42,6 +42,16 @@ impl StubStatus {
     }
 }
 
+/// A server on a port of its own, whose answer says which version of the configuration is in force. What limits requests or asks for
+/// passwords comes after `return`.
+pub(super) fn telling(has_status: bool, port: u16, token: &str) -> String {
+    let status =
+        if has_status { format!("location = /webdyno-{token}/status {{\nstub_status;\n}}\n") } else { String::new() };
+    format!(
+        "server {{\nlisten 127.0.0.1:{port};\nserver_name webdyno.invalid;\naccess_log off;\nlocation = /webdyno-{token} {{\nreturn 204;\n}}\n{status}}}"
+    )
+}
+
 fn asked(mut stream: impl Read + Write, path: &str) -> Option<String> {
     stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).ok()?;
     let mut page = String::new();

@@ -8,6 +8,7 @@
 mod apache;
 mod command;
 mod derived;
+mod derived_nginx;
 mod embedded;
 mod nginx;
 mod php;
@@ -24,8 +25,17 @@ fn main() -> ExitCode {
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("serve") => ExitCode::from(server::serve_main(&args[1..])),
         _ => testkit::suite::run(
-            &[embedded::TESTS, apache::TESTS, derived::TESTS, nginx::TESTS, php::TESTS, status::TESTS, command::TESTS]
-                .concat(),
+            &[
+                embedded::TESTS,
+                apache::TESTS,
+                derived::TESTS,
+                derived_nginx::TESTS,
+                nginx::TESTS,
+                php::TESTS,
+                status::TESTS,
+                command::TESTS,
+            ]
+            .concat(),
             &args,
         ),
     }

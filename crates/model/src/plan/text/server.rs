@@ -117,9 +117,6 @@ fn existing_meant(
             (None, None) => Ok(None),
         };
     }
-    if let (false, ServerKind::Nginx, Some(from)) = (in_place, server.kind.get_ref(), &server.from) {
-        return at(from.span(), "from", "of nginx there is no private copy yet; add `in_place = true`");
-    }
     let told = "the machine's own configuration says it; remove the line";
     let spans = [
         (server.mpm.as_ref().map(Spanned::span), "mpm"),

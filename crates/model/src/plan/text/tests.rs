@@ -273,7 +273,9 @@ fn a_configuration_that_is_there() {
         (Some(Path::new("plans/own.conf")), Some(443), Some("a.example"))
     );
     let derived = parse(&existing("from = \"/x\"", ""), Path::new("t.toml"), &Options::default()).unwrap().0;
-    assert!(derived.in_place().is_none());
+    assert!(derived.in_place().is_none() && derived.derived().is_some());
+    let nginx = existing("from = \"/x\"", "").replace("\"apache\"", "\"nginx\"");
+    assert!(parse(&nginx, Path::new("t.toml"), &Options::default()).unwrap().0.derived().is_some());
     let nginx = text.replace("\"apache\"", "\"nginx\"");
     assert!(parse(&nginx, Path::new("t.toml"), &Options::default()).unwrap().0.in_place().is_some());
     let refused = |keys: &str, expected: &str| {

@@ -17,6 +17,7 @@ use super::settings::{Pages, Told};
 use crate::control::{Logs, Starting};
 use crate::own::{Door, Watch, pick};
 use crate::port::with_free_ports;
+use crate::program::{asking, if_denied};
 use crate::site::{folder, write_for_us};
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
@@ -151,7 +152,7 @@ impl Prepared<'_> {
     }
 
     fn test(&self, file: &Path) -> std::process::Command {
-        let mut test = crate::program::asking(&self.machine.install.program);
+        let mut test = asking(&self.machine.install.program);
         test.env_clear().envs(self.environment()).arg("-t").arg("-f").arg(file).args(self.machine.defines());
         test
     }
@@ -164,8 +165,8 @@ impl Prepared<'_> {
             return Ok(super::check::warnings(&said));
         };
         let place = line.and_then(|line| made.place(line)).map(|place| format!("{place}: ")).unwrap_or_default();
-        let hint = if message.contains("ermission denied") { "; run webdyno as root, who may read it" } else { "" };
-        Err(ServerError::Machine { at: self.control.key("from"), why: format!("{place}{message}{hint}") })
+        let why = format!("{place}{message}{}", if_denied(&message));
+        Err(ServerError::Machine { at: self.control.key("from"), why })
     }
 
     /// The machine's, with our own places.

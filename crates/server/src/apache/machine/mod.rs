@@ -7,7 +7,7 @@ pub(crate) mod tree;
 use super::check::warnings;
 use super::install::{Install, Module, compiled_in};
 use crate::own::{Reads, usual};
-use crate::program::asking;
+use crate::program::{asking, if_denied};
 use crate::running::{flags, processes};
 use crate::{OwnApache, PlanKey, ServerError};
 use environment::{deciding, environment, pairs};
@@ -181,12 +181,8 @@ impl Machine {
             output(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
         let said = String::from_utf8_lossy(&run.stderr).into_owned();
         if !run.status.success() {
+            let hint = if_denied(&said);
             let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            let hint = if said.iter().any(|line| line.contains("ermission denied")) {
-                "; run webdyno as root, who may read it"
-            } else {
-                ""
-            };
             return Err(unfit(format!("Apache refuses {}: {}{hint}", self.main.display(), said.join(" "))));
         }
         self.warnings = warnings(&said);

@@ -4,9 +4,10 @@ pub(crate) mod servers;
 pub(crate) mod tree;
 
 use super::SERVER;
-use super::instance::find;
+use super::program::{Built, find};
 use crate::own::{Reads, usual};
-use crate::program::asking;
+use crate::program::{asking, if_denied};
+use crate::running::expand;
 use crate::{OwnNginx, PlanKey, ServerError};
 use host::{Service, Style};
 use model::plan::Existing;
@@ -15,7 +16,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tree::{Statement, level};
+use tree::{Statement, everywhere, level};
 
 /// Where main files are, by distribution.
 const MAIN_FILES: [&str; 3] =
@@ -27,14 +28,11 @@ const FILE: &str = "# configuration file ";
 #[derive(Debug, Clone)]
 pub(crate) struct Machine {
     pub(crate) program: PathBuf,
+    pub(crate) built: Built,
     /// The main file.
     pub(crate) main: PathBuf,
     pub(crate) pid_file: PathBuf,
     pub(crate) error_log: PathBuf,
-    /// What nginx calls itself.
-    pub(crate) version: String,
-    /// Whether it can tell counters.
-    pub(crate) has_status: bool,
     /// What it warns about in it.
     pub(crate) warnings: Vec<String>,
     /// Arguments of the running server beyond its main file: `-p`, `-g` and their values.
@@ -72,18 +70,17 @@ impl Machine {
             main,
             pid_file: built.pid_file.clone(),
             error_log: built.error_log.clone(),
-            version: built.version,
-            has_status: built.has_status,
+            built,
             warnings: Vec::new(),
             further: Vec::new(),
             files: None,
         };
         let mut tree = machine.configuration().map_err(|error| error.of_machine(at))?.tree;
-        machine.places(&tree, &built.prefix, (&built.pid_file, &built.error_log));
+        machine.places(&tree);
         if let Some(running) = Master::of(&machine.pid_file) {
             (machine.further, machine.files) = (running.further, running.files);
             tree = machine.configuration().map_err(|error| error.of_machine(at))?.tree;
-            machine.places(&tree, &built.prefix, (&built.pid_file, &built.error_log));
+            machine.places(&tree);
         }
         machine.warnings = warnings(&machine.ask(&machine.main)?.said);
         Ok(machine)
@@ -93,8 +90,7 @@ impl Machine {
     pub(crate) fn configuration(&self) -> Result<Configuration, Unread> {
         let answer = self.ask(&self.main)?;
         if !answer.accepted {
-            let hint =
-                if answer.said.contains("ermission denied") { "; run webdyno as root, who may read it" } else { "" };
+            let hint = if_denied(&answer.said);
             let said: Vec<&str> = answer.said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             return Err(Unread::Why(format!("nginx refuses {}: {}{hint}", self.main.display(), said.join(" "))));
         }
@@ -147,12 +143,21 @@ impl Machine {
     }
 
     /// Where it writes its pid and its errors.
-    fn places(&mut self, tree: &[Statement], prefix: &Path, built: (&Path, &Path)) {
-        let said = |name: &str| level(tree).into_iter().rfind(|it| it.is(name)).and_then(|it| it.args.first().cloned());
-        let prefix = self.further.iter().skip_while(|word| *word != "-p").nth(1).map_or(prefix, Path::new);
-        let place = |name: &str, otherwise: &Path| said(name).map_or(otherwise.to_owned(), |path| prefix.join(path));
-        (self.pid_file, self.error_log) = (place("pid", built.0), place("error_log", built.1));
+    fn places(&mut self, tree: &[Statement]) {
+        let prefix = prefix_of(&self.further).unwrap_or(&self.built.prefix).to_owned();
+        self.pid_file = said(tree, "pid").map_or(self.built.pid_file.clone(), |path| prefix.join(path));
+        self.error_log = said(tree, "error_log").map_or(self.built.error_log.clone(), |path| prefix.join(path));
     }
+}
+
+/// What the last directive of a name outside every block says first.
+pub(super) fn said(tree: &[Statement], name: &str) -> Option<String> {
+    level(tree).into_iter().rfind(|it| it.is(name)).and_then(|it| it.args.first().cloned())
+}
+
+/// The folder behind `-p`.
+pub(super) fn prefix_of(further: &[OsString]) -> Option<&Path> {
+    further.iter().skip_while(|word| *word != "-p").nth(1).map(Path::new)
 }
 
 impl Reads for Machine {
@@ -163,18 +168,59 @@ impl Reads for Machine {
 }
 
 impl Configuration {
+    /// Follows the includes from the main file on, without nginx; `before` stands before its first line.
+    pub(crate) fn read(main: &Path, before: &str) -> Result<Configuration, Unread> {
+        let mut texts = BTreeMap::from([(main.to_owned(), format!("{before}{}", text(main)?))]);
+        loop {
+            let tree = tree::parse(main, &texts).map_err(Unread::Why)?;
+            let mut further = BTreeMap::new();
+            for include in everywhere(&tree).into_iter().filter(|it| it.is("include")) {
+                for file in included(main, include)?.into_iter().filter(|file| !texts.contains_key(file)) {
+                    let text = text(&file)?;
+                    further.insert(file, text);
+                }
+            }
+            if further.is_empty() {
+                return Ok(Configuration { texts, tree });
+            }
+            texts.extend(further);
+        }
+    }
+
     /// Reads these files.
     pub(crate) fn of(main: &Path, files: &[PathBuf]) -> Result<Configuration, Unread> {
-        let text = |file: &PathBuf| match fs::read(file) {
-            Ok(bytes) => String::from_utf8(bytes)
-                .map(|text| (file.clone(), text))
-                .map_err(|_| Unread::Why(format!("{} is not UTF-8, and would not be the same again", file.display()))),
-            Err(error) => Err(ServerError::io("read", file)(error).into()),
-        };
-        let texts = files.iter().map(text).collect::<Result<_, _>>()?;
+        let texts = files.iter().map(|file| Ok((file.clone(), text(file)?))).collect::<Result<_, Unread>>()?;
         let tree = tree::parse(main, &texts).map_err(Unread::Why)?;
         Ok(Configuration { texts, tree })
     }
+}
+
+/// The text of a file.
+fn text(file: &Path) -> Result<String, Unread> {
+    let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Unread::Why(format!("{} is not UTF-8, and would not be the same again", file.display())))
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> Unread {
+    Unread::Why(format!("cannot read {}: {error}{}", file.display(), if_denied(&error.to_string())))
+}
+
+/// The files that an `include` names. One without wildcards has to be there; a folder that may not be looked into may have any.
+fn included(main: &Path, include: &Statement) -> Result<Vec<PathBuf>, Unread> {
+    let mut files = Vec::new();
+    for name in &include.args {
+        let pattern = main.parent().unwrap_or(Path::new("/")).join(name);
+        let is_wild = |part: &Path| part.to_string_lossy().contains(['*', '?', '[']);
+        if let Some(folder) = pattern.ancestors().find(|part| !is_wild(part)).filter(|folder| *folder != pattern)
+            && let Err(error) = fs::read_dir(folder)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(unreadable(folder, &error));
+        }
+        files.extend(expand(&pattern, false));
+    }
+    Ok(files)
 }
 
 /// Why a configuration could not be read.
@@ -211,53 +257,28 @@ impl Unread {
 }
 
 /// The warnings in what nginx says, without their places: a variant's lines move others, and a copy has another name.
-fn warnings(said: &str) -> Vec<String> {
+pub(super) fn warnings(said: &str) -> Vec<String> {
     let warnings = said.lines().filter(|line| line.contains("[warn]"));
     warnings.map(|line| without_place(&super::check::message(line.trim())).to_owned()).collect()
 }
 
 /// Without ` in FILE:LINE` at its end.
-fn without_place(said: &str) -> &str {
+pub(super) fn without_place(said: &str) -> &str {
     let is_place = |place: &str| place.rsplit_once(':').is_some_and(|(_, line)| line.parse::<usize>().is_ok());
     said.rsplit_once(" in ").filter(|(_, place)| is_place(place)).map_or(said, |(message, _)| message)
 }
 
-/// What was built into the program.
-struct Built {
-    version: String,
-    has_status: bool,
-    prefix: PathBuf,
-    pid_file: PathBuf,
-    error_log: PathBuf,
-}
-
-impl Built {
-    fn of(program: &Path) -> Result<Built, ServerError> {
-        let output = asking(program).arg("-V").output().map_err(ServerError::io("run", program))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let value = |name: &str| said.split_ascii_whitespace().find_map(|word| word.strip_prefix(name));
-        let prefix = PathBuf::from(value("--prefix=").unwrap_or("/usr/local/nginx"));
-        let place = |name: &str, otherwise: &str| prefix.join(value(name).unwrap_or(otherwise));
-        Ok(Built {
-            version: super::version(program)?,
-            has_status: said.contains("http_stub_status_module"),
-            pid_file: place("--pid-path=", "logs/nginx.pid"),
-            error_log: place("--error-log-path=", "logs/error.log"),
-            prefix,
-        })
-    }
-}
-
 /// A running master.
-struct Master {
-    main: Option<PathBuf>,
-    further: Vec<OsString>,
+pub(super) struct Master {
+    pub(super) main: Option<PathBuf>,
+    /// `-p`, `-g` and their values.
+    pub(super) further: Vec<OsString>,
     files: Option<String>,
 }
 
 impl Master {
     /// The one whose pid the file has.
-    fn of(pid_file: &Path) -> Option<Master> {
+    pub(super) fn of(pid_file: &Path) -> Option<Master> {
         let pid: u32 = fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
         let words = host::words_of_nginx(pid)?;
         let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
@@ -303,14 +324,14 @@ pub(crate) fn own() -> Result<Option<OwnNginx>, ServerError> {
 }
 
 /// Not canonical: names in it are relative to the folder that it is called by.
-fn found(existing: &Existing) -> Result<PathBuf, String> {
+pub(super) fn found(existing: &Existing) -> Result<PathBuf, String> {
     let main = match &existing.main {
         Some(main) => std::path::absolute(main).map_err(|error| format!("cannot find {}: {error}", main.display()))?,
         None => usual(&MAIN_FILES)?,
     };
     match fs::metadata(&main) {
         Ok(_) => Ok(main),
-        Err(error) => Err(format!("cannot read {}: {error}", main.display())),
+        Err(error) => Err(format!("cannot read {}: {error}{}", main.display(), if_denied(&error.to_string()))),
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Listen {
     pub(crate) port: u16,
     tls: bool,
     is_default: bool,
+    /// Whether clients must begin with a line of the PROXY protocol, which ours do not.
+    proxied: bool,
 }
 
 impl Listen {
@@ -38,7 +40,13 @@ impl Listen {
         let any = matches!(bare.as_str(), "*" | "0.0.0.0");
         let has = |names: &[&str]| rest.iter().any(|word| names.contains(&word.as_str()));
         let is_default = has(&["default_server", "default"]);
-        Some(Listen { address: (!any).then_some(bare), port, tls: has(&["ssl"]), is_default })
+        let (tls, proxied) = (has(&["ssl"]), has(&["proxy_protocol"]));
+        Some(Listen { address: (!any).then_some(bare), port, tls, is_default, proxied })
+    }
+
+    /// Whether it is a door.
+    pub(crate) fn is_of(&self, door: &Door) -> bool {
+        self.port == door.port && self.address == door.address
     }
 }
 
@@ -51,7 +59,7 @@ pub(crate) fn servers(tree: &[Statement]) -> Vec<Server<'_>> {
         let mut listens: Vec<Listen> =
             lines.iter().filter(|it| it.is("listen")).filter_map(|it| Listen::parse(&it.args)).collect();
         if !lines.iter().any(|it| it.is("listen")) {
-            listens.push(Listen { address: None, port: 80, tls: false, is_default: false });
+            listens.push(Listen { address: None, port: 80, tls: false, is_default: false, proxied: false });
         }
         listens.iter_mut().for_each(|listen| listen.tls |= everywhere_tls);
         listens
@@ -65,17 +73,20 @@ pub(crate) fn servers(tree: &[Statement]) -> Vec<Server<'_>> {
         .collect()
 }
 
-/// The doors of its servers, each once.
+/// The doors of its servers that a client of ours can come through, each once.
 pub(crate) fn doors(servers: &[Server<'_>]) -> Vec<Door> {
     let mut doors: Vec<Door> = Vec::new();
-    for listen in servers.iter().flat_map(|server| &server.listens) {
+    let listens = || servers.iter().flat_map(|server| &server.listens);
+    for listen in listens() {
         let Listen { address, port, tls, .. } = listen.clone();
-        match doors.iter_mut().find(|door| door.address == address && door.port == port) {
+        match doors.iter_mut().find(|door| listen.is_of(door)) {
             // TLS of one server is TLS of the socket.
             Some(door) => door.tls |= tls,
             None => doors.push(Door { address, port, listed: true, protocol: String::new(), tls }),
         }
     }
+    // And so is the PROXY protocol.
+    doors.retain(|door| !listens().any(|listen| listen.proxied && listen.is_of(door)));
     doors
 }
 
@@ -125,7 +136,8 @@ mod tests {
     use std::path::Path;
 
     const TEXT: &str = "http {\n server { listen 80; listen [::]:80; server_name a.b; }\n server { listen 80 default_server; listen 443 ssl; server_name *.c .d; }\n\
-        server { listen 127.0.0.1:8080; listen unix:/x; server_name w.*; }\n server { listen 192.0.2.1; }\n}";
+        server { listen 127.0.0.1:8080; listen unix:/x; server_name w.*; }\n server { listen 192.0.2.1; }\n\
+        server { listen 82; listen 81 proxy_protocol; }\n server { listen 81; }\n}";
 
     fn read() -> Vec<Statement> {
         parse(Path::new("/m"), &[("/m".into(), TEXT.to_owned())].into()).unwrap()
@@ -145,7 +157,7 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(shown, ["*:80", ":::80", "*:443 tls", "127.0.0.1:8080", "192.0.2.1:80"]);
+        assert_eq!(shown, ["*:80", ":::80", "*:443 tls", "127.0.0.1:8080", "192.0.2.1:80", "*:82"]);
     }
 
     #[test]

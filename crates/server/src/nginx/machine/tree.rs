@@ -2,12 +2,15 @@
 
 use crate::nginx::tokens::{What, tokens};
 use crate::running::expand;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// No include goes deeper.
 const DEEPEST: usize = 32;
+/// No configuration includes files more often; what would does so in a circle.
+const MOST_INCLUDED: usize = 10_000;
 
 /// A directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,20 +63,25 @@ pub(crate) fn everywhere(statements: &[Statement]) -> Vec<&Statement> {
 /// Reads a configuration from its main file on. `texts` are its files; names of included files are relative to the main one's folder.
 ///
 /// # Errors
-/// Where blocks do not end, in one sentence.
+/// Where blocks do not end or includes go in a circle, in one sentence.
 pub(crate) fn parse(main: &Path, texts: &BTreeMap<PathBuf, String>) -> Result<Vec<Statement>, String> {
     let folder = main.parent().unwrap_or(Path::new("/"));
-    Reader { folder, texts }.file(main, 0)
+    Reader { folder, texts, read: Cell::new(0) }.file(main, 0)
 }
 
 struct Reader<'a> {
     folder: &'a Path,
     texts: &'a BTreeMap<PathBuf, String>,
+    /// How many files so far, each as often as it is included.
+    read: Cell<usize>,
 }
 
 impl Reader<'_> {
     fn file(&self, path: &Path, depth: usize) -> Result<Vec<Statement>, String> {
-        let Some(text) = self.texts.get(path).filter(|_| depth <= DEEPEST) else { return Ok(Vec::new()) };
+        let Some(text) = self.texts.get(path) else { return Ok(Vec::new()) };
+        if depth > DEEPEST || self.read.replace(self.read.get() + 1) > MOST_INCLUDED {
+            return Err(format!("{}: files include each other in a circle", path.display()));
+        }
         // The blocks that are open, the file itself being the first.
         let mut open: Vec<Vec<Statement>> = vec![Vec::new()];
         let mut heads: Vec<Statement> = Vec::new();
@@ -157,6 +165,7 @@ mod tests {
         );
         check("a;\n}", Err("/m.conf:2: it is not clear which block ends here"));
         check("a;\nhttp { b;", Err("/m.conf:2: the block that begins here does not end"));
+        check("a { include m.conf; include m.conf; }", Err("/m.conf: files include each other in a circle"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A configuration of several files as one, which may lie anywhere: to be tested before anything is changed.
+//! A configuration of several files as one, which may lie anywhere: to be tested before anything is changed, or to run beside its original.
 
 use crate::nginx::machine::tree::Statement;
 use std::collections::BTreeMap;
@@ -44,11 +44,38 @@ pub(super) struct Flat {
     origins: Vec<(PathBuf, usize)>,
 }
 
-/// Writes it: `tree` is what the main file says, `texts` are all files.
-pub(super) fn flatten(main: &Path, tree: &[Statement], texts: &BTreeMap<PathBuf, String>) -> Flat {
+/// What becomes of a directive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Becomes {
+    Same,
+    Gone,
+    /// The same with other words behind its name.
+    Saying(Vec<String>),
+    /// Of a block: the same with further lines at its end.
+    With(String),
+}
+
+/// Decides it, by the directive and the name of the block around it, if there is one.
+pub(super) type Change<'a> = dyn FnMut(&Statement, Option<&str>) -> Becomes + 'a;
+
+/// Writes it: `tree` is what the main file says, `texts` are all files, `head` are lines that come before them.
+pub(super) fn flatten(
+    main: &Path,
+    tree: &[Statement],
+    texts: &BTreeMap<PathBuf, String>,
+    head: &str,
+    change: &mut Change<'_>,
+) -> Flat {
     let mut flat = Flat::default();
-    Writer { flat: &mut flat, texts, folder: main.parent().unwrap_or(Path::new("/")) }.file(main, tree);
+    flat.push(Path::new(""), 1, head);
+    Writer { flat: &mut flat, texts, folder: main.parent().unwrap_or(Path::new("/")), change }.file(main, tree, None);
     flat
+}
+
+/// A directive as text, its words in quotes.
+fn text_of(name: &str, args: &[String]) -> String {
+    let quoted = |word: &String| format!(" \"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""));
+    format!("{name}{};", args.iter().map(quoted).collect::<String>())
 }
 
 impl Flat {
@@ -74,44 +101,70 @@ struct Writer<'a> {
     flat: &'a mut Flat,
     texts: &'a BTreeMap<PathBuf, String>,
     folder: &'a Path,
+    change: &'a mut Change<'a>,
 }
 
 impl Writer<'_> {
     /// A whole file, of which these are the outermost statements.
-    fn file(&mut self, path: &Path, statements: &[Statement]) {
+    fn file(&mut self, path: &Path, statements: &[Statement], within: Option<&str>) {
         let text = self.texts.get(path).map_or("", String::as_str);
         let mut from = 0;
-        self.statements(path, text, statements, &mut from);
+        self.statements((path, text), statements, within, &mut from);
         self.piece(path, text, from, text.len());
         if !self.flat.text.ends_with('\n') {
             self.flat.text.push('\n');
         }
     }
 
-    fn statements(&mut self, path: &Path, text: &str, statements: &[Statement], from: &mut usize) {
+    fn statements(
+        &mut self,
+        (path, text): (&Path, &str),
+        statements: &[Statement],
+        within: Option<&str>,
+        from: &mut usize,
+    ) {
         for statement in statements {
-            let beside = BESIDE.contains(&statement.name.as_str());
             if statement.is("include") {
                 self.piece(path, text, *from, statement.span.start);
                 for of_file in statement.inside.chunk_by(|a, b| a.file == b.file) {
                     self.flat.text.push('\n');
-                    self.file(&of_file[0].file, of_file);
+                    self.file(&of_file[0].file, of_file, within);
                 }
                 *from = statement.span.end;
-            } else if let (true, Some(first)) = (beside, statement.args.first()) {
+                continue;
+            }
+            let becomes = match (self.change)(statement, within) {
+                Becomes::Same => self.moved(statement),
+                becomes => becomes,
+            };
+            if let Becomes::Gone | Becomes::Saying(_) = becomes {
                 self.piece(path, text, *from, statement.span.start);
-                let keeps = first.contains([':', '$']) || Path::new(first).is_absolute();
-                let changed = if keeps {
-                    text[statement.span.clone()].to_owned()
-                } else {
-                    let absolute = format!("\"{}\"", self.folder.join(first).display());
-                    [&[statement.name.clone(), absolute], &statement.args[1..]].concat().join(" ") + ";"
-                };
-                self.flat.push(path, statement.line, &changed);
                 *from = statement.span.end;
             } else {
-                self.statements(path, text, &statement.inside, from);
+                self.statements((path, text), &statement.inside, Some(&statement.name), from);
             }
+            match (becomes, statement.end) {
+                (Becomes::Saying(args), _) => {
+                    self.flat.push(path, statement.line, &text_of(&statement.name, &args));
+                }
+                (Becomes::With(lines), Some(end)) => {
+                    self.piece(path, text, *from, end);
+                    self.flat.push(Path::new(""), 1, &format!("\n{lines}\n"));
+                    *from = end;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A file is looked for beside another main file now.
+    fn moved(&self, statement: &Statement) -> Becomes {
+        match statement.args.first().filter(|_| BESIDE.contains(&statement.name.as_str())) {
+            Some(first) if !first.contains([':', '$']) && Path::new(first).is_relative() => {
+                let absolute = self.folder.join(first).to_string_lossy().into_owned();
+                Becomes::Saying([&[absolute], &statement.args[1..]].concat())
+            }
+            _ => Becomes::Same,
         }
     }
 
@@ -141,28 +194,37 @@ mod tests {
         }
         let texts: BTreeMap<PathBuf, String> = files.map(|(name, text)| (at(name), text.to_owned())).into();
         let tree = parse(&at("m.conf"), &texts).unwrap();
-        let flat = flatten(&at("m.conf"), &tree, &texts);
+        let mut change = |it: &Statement, within: Option<&str>| match (it.name.as_str(), within) {
+            ("b", Some("http")) => Becomes::Saying(vec!["x \"y\"".to_owned(), "z".to_owned()]),
+            ("c", Some("http")) => Becomes::Gone,
+            ("server", _) => Becomes::With("own;".to_owned()),
+            _ => Becomes::Same,
+        };
+        let flat = flatten(&at("m.conf"), &tree, &texts, "head;\n", &mut change);
         let shown: Vec<String> = (1..)
             .zip(flat.text.lines())
             .filter(|(_, text)| !text.trim().is_empty())
             .map(|(line, text)| {
                 let (file, line) = flat.origin(line).unwrap();
-                format!("{}:{line} {}", file.file_name().unwrap().to_string_lossy(), text.trim())
+                let name = file.file_name().map(std::ffi::OsStr::to_string_lossy).unwrap_or_default();
+                format!("{name}:{line} {}", text.trim())
             })
             .map(|line| line.replace(&*folder.path().to_string_lossy(), "DIR"))
             .collect();
         assert_eq!(
             shown,
             [
+                ":1 head;",
                 "m.conf:1 a;",
                 "m.conf:2 http {",
                 "1:1 server {",
                 "1:2 ssl_certificate \"DIR/x.pem\";",
                 "1:3 ssl_certificate_key \"DIR/cert\";",
-                "1:4 auth_basic_user_file \"DIR/.ht\"; }",
-                "2:1 c;",
+                "1:4 auth_basic_user_file \"DIR/.ht\";",
+                ":2 own;",
+                "1:4 }",
                 "2:2 d;",
-                "m.conf:4 b;",
+                "m.conf:4 b \"x \\\"y\\\"\" \"z\";",
                 "m.conf:5 }",
             ]
         );

@@ -1,14 +1,14 @@
 //! The worker processes of a running nginx: that all are there, and what the kernel says of them.
 
-use super::Planned;
+use super::lines::Planned;
 use crate::ServerError;
-use crate::control::POLL;
-use crate::own::Wait;
+use crate::control::{Logs, POLL};
 use crate::running::online;
 use model::plan::Directive;
 use model::trial::EffectiveSettings;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Its workers.
 #[derive(Debug)]
@@ -17,24 +17,35 @@ pub(super) struct Crew {
     pub(super) workers: Vec<u32>,
 }
 
+/// How to look for them.
+pub(super) struct Muster<'a> {
+    /// Processes of the server that may be some of them.
+    pub(super) workers: &'a dyn Fn() -> Vec<u32>,
+    pub(super) still_alive: &'a mut dyn FnMut() -> Result<(), ServerError>,
+    /// When it was started, or told to begin anew.
+    pub(super) since: Instant,
+    /// How long it may take from then on.
+    pub(super) timeout: Duration,
+    pub(super) logs: &'a Logs,
+}
+
 impl Crew {
-    /// Waits until there are as many as `worker_processes` says, none of them of `before`.
-    pub(super) fn wait(wait: &Wait<'_>, before: &[u32], worker_processes: Option<&str>) -> Result<Crew, ServerError> {
+    /// Waits until there are as many as `worker_processes` says.
+    pub(super) fn wait(muster: &mut Muster<'_>, worker_processes: Option<&str>) -> Result<Crew, ServerError> {
         let asked = match worker_processes {
             Some("auto") => cpus(),
             Some(number) => number.parse().unwrap_or(1),
             None => 1,
         };
         loop {
-            let all = wait.service.workers();
-            let workers: Vec<u32> = all.into_iter().filter(|pid| !before.contains(pid) && is_worker(*pid)).collect();
+            let workers: Vec<u32> = (muster.workers)().into_iter().filter(|pid| is_worker(*pid)).collect();
             let running = workers.len() as u64;
             if running == asked {
                 return Ok(Crew { workers });
             }
-            wait.still_alive()?;
-            if wait.since.elapsed() >= wait.timeout {
-                return Err(ServerError::Children { server: super::SERVER, running, asked, log: wait.logs.brief() });
+            (muster.still_alive)()?;
+            if muster.since.elapsed() >= muster.timeout {
+                return Err(ServerError::Children { server: super::SERVER, running, asked, log: muster.logs.brief() });
             }
             std::thread::sleep(POLL);
         }
