@@ -181,7 +181,7 @@ pub fn run_witnessed<W: Witness>(
 ) -> Result<(LoadResult, Vec<W>), LoadError> {
     let (mut engine, dialers) = Engine::ready(spec, target, cpus, control.stop)?;
     engine.halt.also = Some(interrupted);
-    counted(engine, dialers, control, witness)
+    counted(&engine, dialers, control, witness)
 }
 
 /// As [`run_until`], for a load with a timetable that lasts until `closed` is set. From then on nothing is due, and what is on its way is
@@ -201,12 +201,12 @@ pub fn run_until_closed(
     let (mut engine, dialers) = Engine::ready(&endless, target, cpus, control.stop)?;
     engine.halt.also = Some(interrupted);
     engine.halt.closed = Some(closed);
-    counted(engine, dialers, control, &|| ()).map(|(result, _)| result)
+    counted(&engine, dialers, control, &|| ()).map(|(result, _)| result)
 }
 
 /// Drives an engine and counts.
 fn counted<W: Witness>(
-    engine: Engine<'_>,
+    engine: &Engine<'_>,
     dialers: Vec<Dialer<'_>>,
     control: &mut Control<'_>,
     witness: &(dyn Fn() -> W + Sync),
