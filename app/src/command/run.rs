@@ -251,7 +251,7 @@ fn outline(orders: &Orders) -> String {
         PageCache::AsItIs => {}
         PageCache::Cold => line(format!("before each window the kernel forgets what it has of {}", files())),
         PageCache::ColdHost => {
-            line("before each window the kernel forgets what it has of all files of this host".to_owned())
+            line("before each window the kernel forgets what it has of all files of this host".to_owned());
         }
         PageCache::Read => line(format!("before each window all of {} is read into memory", files())),
     }
