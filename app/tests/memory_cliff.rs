@@ -70,6 +70,50 @@ fn without_root_it_says_that_root_is_needed() {
     assert!(run.err.lines().count() == 1 && run.err.contains("root"), "{}", run.err);
 }
 
+/// A short plan of the embedded server with these lines of `[memory]`.
+fn with_memory(lines: &str) -> String {
+    format!(
+        "blocks = 2\naa = false\n[server]\nkind = \"embedded\"\n[load.a]\npath = \"/\"\nconnections = 1\nrequests = 5\n\
+         [cooldown]\nlimit = \"0s\"\n[memory]\n{lines}\n"
+    )
+}
+
+#[test]
+fn files_are_read_or_forgotten_before_each_window() {
+    let tool = Tool::new();
+    let file = tool.path("data");
+    std::fs::write(&file, vec![7; 1 << 20]).expect("a file");
+    for word in ["cold", "read"] {
+        let plan = tool.plan(&with_memory(&format!("page_cache = \"{word}\"\nfiles = [{file:?}]")));
+        let run = tool.run(&["run", &plan, "--json"]);
+        assert!(run.out.contains("\"trials_used\": 2"), "{}{}", run.out, run.err);
+        let dry = tool.run(&["run", &plan, "--dry-run"]);
+        assert!(dry.out.contains("before each window") && dry.out.contains("/data"), "{}", dry.out);
+    }
+    let run =
+        tool.run(&["run", &tool.plan(&with_memory("page_cache = \"cold\"\nfiles = [\"/nowhere/at/all\"]")), "--plain"]);
+    let last = run.err.lines().last().unwrap_or_default();
+    assert_eq!((run.code, last.contains("cannot read /nowhere/at/all")), (5, true), "{run:?}");
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+#[test]
+fn only_root_empties_swap_or_the_caches_of_the_host() {
+    if !is_root() {
+        testkit::skip::not_here("needs root to become nobody");
+        return;
+    }
+    let tool = Tool::new();
+    for lines in ["reset_swap = true", "page_cache = \"cold-host\""] {
+        let run = tool.run_as_nobody(&["run", &tool.plan(&with_memory(lines)), "--plain"]);
+        assert_eq!((run.code, run.err.lines().count()), (5, 1), "{run:?}");
+        assert!(run.err.contains("only root may"), "{}", run.err);
+    }
+    let run = tool.run(&["run", &tool.plan(&with_memory("reset_swap = true")), "--json"]);
+    assert!(run.out.contains("\"trials_used\": 2"), "{}{}", run.out, run.err);
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
 #[test]
 fn a_full_disk_is_one_line() {
     if !is_root() {

@@ -11,7 +11,7 @@ use crate::say::{print, tell};
 use anyhow::{Context, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, Up, World};
 use host::{HostError, Reach};
-use model::plan::{Changes, Confinement, Edit, FileChange, Options, Plan, RequestSpec, ServerSpec, Warmup};
+use model::plan::{Changes, Confinement, Edit, FileChange, Options, PageCache, Plan, RequestSpec, ServerSpec, Warmup};
 use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,8 @@ fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
     if matches!(run.head.plan.server, ServerSpec::Url(_)) {
         bail!("{} is a load, not a run of a plan: load again", run.head.id);
     }
-    if !run.head.plan.loads.iter().flat_map(|load| &load.mix).all(RequestSpec::is_whole) {
+    let loads = run.head.plan.loads.iter().chain(&run.head.plan.beside);
+    if !loads.flat_map(|load| &load.mix).all(RequestSpec::is_whole) {
         bail!(
             "run {} sends what no store keeps (a cookie, a password, a token, a long body), so it cannot go on: run its plan anew",
             run.head.id
@@ -239,6 +240,7 @@ fn outline(orders: &Orders) -> String {
     if let Some(bytes) = orders.make_swap {
         line(format!("a temporary swap file of {}", units::short_bytes(bytes)));
     }
+    before_trials(plan, &mut line);
     let main = server::main_file(&plan.server).ok().flatten();
     let main = main.map_or_else(|| "the machine".to_owned(), |main| main.display().to_string());
     if plan.derived().is_some() {
@@ -258,12 +260,37 @@ fn outline(orders: &Orders) -> String {
         line(format!("builds: {}", step.command.join(" ")));
     }
     cells(plan, &mut line);
+    for load in &plan.beside {
+        for request in &load.mix {
+            let (method, path) = (&request.method, &request.path);
+            line(format!("beside every cell, {}: {method} {path} over {} connections", load.name, load.connections));
+        }
+    }
     questions(plan, &mut line);
     for block in outline.slots.chunk_by(|a, b| a.block == b.block) {
         let cells: Vec<_> = block.iter().map(|slot| slot.cell.as_str()).collect();
         line(format!("block {}: {}", block[0].block + 1, cells.join(" | ")));
     }
     out
+}
+
+/// What is done about memory before trials and windows.
+fn before_trials(plan: &Plan, line: &mut impl FnMut(String)) {
+    if plan.memory.reset_swap {
+        line("before each trial the machine's swap is taken out of use, and into use again".to_owned());
+    }
+    let files = || {
+        let files = plan.memory.files_of(&plan.server);
+        files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+    };
+    match plan.memory.page_cache {
+        PageCache::AsItIs => {}
+        PageCache::Cold => line(format!("before each window the kernel forgets what it has of {}", files())),
+        PageCache::ColdHost => {
+            line("before each window the kernel forgets what it has of all files of this host".to_owned());
+        }
+        PageCache::Read => line(format!("before each window all of {} is read into memory", files())),
+    }
 }
 
 fn cells(plan: &Plan, line: &mut impl FnMut(String)) {

@@ -90,9 +90,11 @@ pub struct Observed {
 /// What was asked of the server, and what came back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offered {
-    /// Connections of the cell's load, each with one request at a time.
+    /// Connections of all loads of the trial, each with one request at a time: they meet one limit.
     pub connections: f64,
-    /// Requests in flight, mean.
+    /// Those of the cell's own load alone: what is answered, and what an answer takes, is of it.
+    pub own_connections: f64,
+    /// Requests of all loads in flight, mean.
     pub concurrency: f64,
     /// Good answers per second.
     pub goodput: f64,
@@ -174,9 +176,11 @@ impl Evidence {
     pub fn of(head: &RunHead, cell: &Cell, trial: &Trial, load: &LoadResult) -> Evidence {
         let window = Window::of(&trial.readings, load.started_ns, load.ended_ns);
         let spec = head.plan.load(cell);
+        let beside = || trial.beside.iter().map(|beside| &beside.load);
         let offered = Offered {
-            connections: f64::from(spec.connections),
-            concurrency: load.concurrency(),
+            connections: beside().map(|load| f64::from(load.connections)).sum::<f64>() + f64::from(spec.connections),
+            own_connections: f64::from(spec.connections),
+            concurrency: beside().map(LoadResult::concurrency).sum::<f64>() + load.concurrency(),
             goodput: load.goodput(),
             good: load.counts.good,
             failed: load.counts.failures(),
@@ -188,7 +192,7 @@ impl Evidence {
         let generator_cores = if load_ns == 0 || load.generator.away.is_some() {
             0.0
         } else {
-            load.generator.cpu_ns as f64 / load_ns as f64
+            beside().chain([load]).map(|load| load.generator.cpu_ns as f64).sum::<f64>() / load_ns as f64
         };
         let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
@@ -210,7 +214,7 @@ impl Evidence {
         }
     }
 
-    /// Requests that can be in work at once: as many as asked for, no more than there are workers.
+    /// Requests of the cell's own load that can be in work at once: as many as asked for, no more than there are workers.
     #[must_use]
     pub fn in_work(&self) -> f64 {
         self.workers.in_work(&self.offered)
@@ -363,7 +367,7 @@ impl Workers {
     }
 
     fn in_work(&self, offered: &Offered) -> f64 {
-        self.binding_limit().map_or(offered.connections, |limit| offered.connections.min(limit)).max(1.0)
+        self.binding_limit().map_or(offered.own_connections, |limit| offered.own_connections.min(limit)).max(1.0)
     }
 
     /// The limit that requests meet: that of a pool that is full comes first.

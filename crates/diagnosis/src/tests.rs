@@ -115,6 +115,28 @@ fn a_full_cpu_is_named_and_so_is_a_full_generator() {
     assert_eq!(shown(&diagnose(&head, &head.plan.cells[0], &trial)), "offered-concurrency |  | ");
 }
 
+/// Clients of all loads of a trial stand before the same workers.
+#[test]
+fn a_limit_is_met_by_all_loads_together() {
+    let scene = |own: u32, beside: u32| {
+        Scene::new(2)
+            .load(own, 40.0)
+            .beside(beside)
+            .limit(4)
+            .counters(&[(CpuUser, 20.0), (CpuSystem, 10.0), (CpuIdle, 170.0), (TreeCpuTicks, 20.0)])
+            .levels(&[(AcceptQueue, 3), (TreeWorkers, 4), (TreeBusyWorkers, 4)])
+    };
+    check(&scene(10, 0), &expect!["worker-limit-too-low |  | "]);
+    check(&scene(3, 0), &expect!["offered-concurrency |  | "]);
+    check(&scene(3, 8), &expect!["worker-limit-too-low |  | "]);
+    let numbers = |scene: &Scene| {
+        let (head, trial) = scene.build();
+        let offered = crate::Evidence::of(&head, &head.plan.cells[0], &trial, trial.load.as_ref().unwrap()).offered;
+        (offered.connections, offered.own_connections, offered.concurrency, offered.goodput)
+    };
+    assert_eq!(numbers(&scene(3, 8)), (11.0, 3.0, 11.0, 40.0));
+}
+
 #[test]
 fn one_busy_core_of_several() {
     let scene = Scene::new(8).load(50, 3000.0).counters(&[

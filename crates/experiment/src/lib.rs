@@ -3,6 +3,7 @@
 //! [`run()`] is the whole experiment: it measures and stores, and judges only whether to go on. Whoever wants a verdict reads the store.
 //! Progress leaves as [`Event`] values; what to show of them is the caller's affair.
 
+mod beside;
 mod build;
 mod changes;
 mod check;
@@ -12,6 +13,7 @@ mod event;
 mod find;
 mod gate;
 mod guard;
+mod memory;
 mod page;
 mod placement;
 mod post;

@@ -4,6 +4,7 @@ use crate::ExperimentError;
 use crate::build::build;
 use crate::changes::Changer;
 use crate::event::Event;
+use crate::memory;
 use crate::placement::Placement;
 use crate::schedule::blocks;
 use crate::sender::Sender;
@@ -128,7 +129,7 @@ pub fn run(
 pub fn reserved_for_root(orders: &Orders) -> Result<Option<HostError>, HostError> {
     let confined = orders.plan.confine.as_ref().map_or(Ok(()), |confine| host::reach()?.hierarchies().allow(confine));
     let swap = || orders.make_swap.map_or(Ok(()), |_| host::may_make_swap());
-    match confined.and_then(|()| swap()) {
+    match confined.and_then(|()| swap()).and_then(|()| memory::allowed(&orders.plan)) {
         Err(error @ (HostError::NotRoot(_) | HostError::NotDelegated { .. })) => Ok(Some(error)),
         result => result.map(|()| None),
     }

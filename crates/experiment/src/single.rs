@@ -123,6 +123,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         preflight: None,
         load: None,
         probe: None,
+        beside: Vec::new(),
         door: None,
         readings: Readings::default(),
         notes: Vec::new(),

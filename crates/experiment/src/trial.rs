@@ -2,10 +2,12 @@
 //! store and the environment, a load that cannot be started included, end the run.
 
 use crate::ExperimentError;
+use crate::beside::Lane;
 use crate::changes::{self, Changer};
 use crate::door;
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
+use crate::memory;
 use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
@@ -17,7 +19,7 @@ use model::check::Door;
 use model::load::LoadResult;
 use model::plan::{Cell, LoadSpec, Plan, TlsSpec, Verify};
 use model::status::{Around, ServerStatus};
-use model::trial::{Outcome, Stop, Trial};
+use model::trial::{Beside, Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
 use server::{Control, Place, Running, ServerError};
@@ -59,6 +61,7 @@ pub(crate) struct Stage {
 /// What came of a measured window, and what was seen beside it.
 struct Measured {
     load: LoadResult,
+    beside: Vec<Beside>,
     stop: Option<Stop>,
     around: Option<Around>,
     door: Option<Door>,
@@ -96,6 +99,7 @@ impl Bench<'_> {
         let cell = self.plan.cell(&slot.cell).expect("the schedule is made of the plan's cells");
         on_event(Event::Trial { slot, phase: Phase::CoolDown });
         let mut trial = empty(slot);
+        trial.notes.extend(memory::before_the_server(self.plan, self.host)?);
         trial.notes.extend(cool_down(Path::new("/proc"), self.plan.cooldown_ns, self.interrupted));
         on_event(Event::Trial { slot, phase: Phase::Start });
         let name = format!("trial{}", slot.number);
@@ -127,6 +131,7 @@ impl Bench<'_> {
         // The server is stopped even when the load could not be started, which ends the run.
         let measured = measured?;
         trial.load = Some(measured.load);
+        trial.beside = measured.beside;
         trial.around = measured.around;
         trial.door = measured.door;
         trial.outcome = match measured.stop {
@@ -213,20 +218,25 @@ impl Bench<'_> {
             let (warmed, _) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
             left = warmed.sent().saturating_sub(warmed.counts.good) + u64::from(warmed.connections);
         }
+        memory::before_the_window(self.plan)?;
         on_event(Event::Trial { slot, phase: Phase::Measure });
         on_event(Event::Sending(spec));
         let source = &stage.running.status;
         let before = (!source.is_empty()).then(|| source.look());
         let port = self.port_to_watch(stage, before.as_ref());
-        let (sent, door) = door::beside(port, door::Pace::SPARING, &mut || {}, || {
-            post.load(spec, &mut |interval, reading| {
-                tell_reading(reading, on_event);
-                on_event(Event::Interval { slot, interval });
+        let lane = Lane { target: &target, cpus: &self.placement.load, interrupted: self.interrupted };
+        let others: Vec<LoadSpec> = self.plan.beside.iter().map(|load| stage.spoken(load)).collect();
+        let ((sent, beside), door) = door::beside(port, door::Pace::SPARING, &mut || {}, || {
+            lane.beside(&others, || {
+                post.load(spec, &mut |interval, reading| {
+                    tell_reading(reading, on_event);
+                    on_event(Event::Interval { slot, interval });
+                })
             })
         });
         let around = before.map(|before| Around { before, after: source.look(), left });
         let (load, stop) = sent?;
-        Ok(Measured { load, stop, around, door })
+        Ok(Measured { load, beside: beside?, stop, around, door })
     }
 
     /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another

@@ -58,6 +58,9 @@ pub enum HostError {
     /// A swap file cannot be made here; the sentence says why.
     #[error("{0}")]
     NoSwap(String),
+    /// There is less memory than this takes; the sentence says what to do.
+    #[error("{0}")]
+    NoMemory(String),
     /// A program could not be started.
     #[error("cannot start {}: {why}", program.display())]
     Launch {

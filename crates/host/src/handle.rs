@@ -90,6 +90,15 @@ impl Host {
         swap::make(self, bytes)
     }
 
+    /// Empties the machine's swap areas: takes those that hold something out of use, and into use again as they were. Says how many bytes came
+    /// back into memory. Needs root.
+    ///
+    /// # Errors
+    /// When memory could not take what is in them, or the kernel refuses.
+    pub fn reset_swap(&self) -> Result<u64, HostError> {
+        swap::reset(self)
+    }
+
     /// Makes a group that a server can be confined to.
     ///
     /// # Errors

@@ -48,6 +48,13 @@ pub(crate) enum Undo {
         /// The file.
         file: PathBuf,
     },
+    /// Take a swap area of the machine's into use again.
+    SwapOn {
+        /// The file or device.
+        file: PathBuf,
+        /// Its priority; one below 0 is the kernel's to give.
+        priority: i32,
+    },
     /// Delete a file of the run's own name.
     RemoveFile {
         /// The file.
@@ -398,6 +405,7 @@ mod tests {
             Undo::DisableMemory { parent: "/c".into() },
             Undo::DisableController { parent: "/c".into(), controller: "cpu".into() },
             Undo::SwapOff { file: "/d".into() },
+            Undo::SwapOn { file: "/dev/d".into(), priority: -2 },
             Undo::RemoveFile { path: "/e".into() },
             Undo::RemoveTree { path: "/f".into() },
         ];

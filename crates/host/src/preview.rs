@@ -74,6 +74,8 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         Undo::SwapOff { file } => {
             is_swapped_to(ours(file, head)?).then(|| format!("would take the swap file {} out of use", file.display()))
         }
+        Undo::SwapOn { file, .. } => (exists(file) && !is_swapped_to(file))
+            .then(|| format!("would take the swap area {} into use again", file.display())),
         Undo::Sysctl { name, value, ours } => sysctl::foresee(name, value, ours),
     })
 }

@@ -1,6 +1,11 @@
-//! Swap: how much there is, and a temporary file of it.
+//! Swap: how much there is, and a temporary file of it; `reset` empties what there is.
 //!
 //! The header is written here rather than by mkswap, which a small machine may lack: it is one page with a signature.
+
+mod reset;
+
+pub use reset::may_reset_swap;
+pub(crate) use reset::{on, reset};
 
 use crate::HostError;
 use crate::folder::{fresh_name, temporary_place};
@@ -57,7 +62,7 @@ pub(crate) fn make(host: &Host, bytes: u64) -> Result<(), HostError> {
         return Err(HostError::io("write the swap file", &file)(error));
     }
     let off = host.record(Undo::SwapOff { file: file.clone() })?;
-    if let Err(error) = turn(&file, Turn::On) {
+    if let Err(error) = turn(&file, Turn::On { priority: None }) {
         host.put_back(off)?;
         host.put_back(remove)?;
         return Err(HostError::NoSwap(format!(
@@ -104,15 +109,23 @@ pub(crate) fn meminfo_value(text: &str, key: &str) -> Option<u64> {
 
 #[derive(Clone, Copy)]
 enum Turn {
-    On,
+    /// Where no priority is given, the kernel puts it behind the others.
+    On {
+        priority: Option<u16>,
+    },
     Off,
 }
+
+/// Marks a priority in the flags of `swapon`, whose lowest bits it is.
+const PREFER: libc::c_int = 0x8000;
 
 fn turn(file: &Path, turn: Turn) -> io::Result<()> {
     let path = CString::new(file.as_os_str().as_bytes())?;
     let result = match turn {
         // SAFETY: the path is a terminated string that lives through the call; the kernel checks everything else.
-        Turn::On => unsafe { libc::swapon(path.as_ptr(), 0) },
+        Turn::On { priority } => unsafe {
+            libc::swapon(path.as_ptr(), priority.map_or(0, |priority| PREFER | libc::c_int::from(priority)))
+        },
         // SAFETY: as above.
         Turn::Off => unsafe { libc::swapoff(path.as_ptr()) },
     };

@@ -106,6 +106,7 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::DisableMemory { parent } => confine::take_back(parent, "memory"),
         Undo::DisableController { parent, controller } => confine::take_back(parent, controller),
         Undo::SwapOff { file } => swap::off(ours(file, head)?),
+        Undo::SwapOn { file, priority } => swap::on(file, *priority),
         Undo::Sysctl { name, value, ours } => sysctl::give_back(name, value, ours),
     }
 }
@@ -226,6 +227,14 @@ mod tests {
         let kept = inner.join("precious").exists();
         assert!(run("umount", &[]));
         assert!(kept && outcome.is_err_and(|why| why.contains("something is mounted in")));
+    }
+
+    #[test]
+    fn swap_that_is_no_more_is_not_looked_for() {
+        check(&Undo::SwapOn { file: "/nowhere/at/all".into(), priority: -2 }, Ok(None));
+        let no_swap = tempfile::NamedTempFile::new().unwrap();
+        let expected = format!("cannot take the swap area {} into use again: ", no_swap.path().display());
+        check(&Undo::SwapOn { file: no_swap.path().to_owned(), priority: 5 }, Err(&expected));
     }
 
     #[test]

@@ -38,6 +38,8 @@ const TESTS: &[testkit::suite::Test] = &[
     ("two_runs_do_not_work_on_one_thing", two_runs_do_not_work_on_one_thing),
     ("a_setting_that_somebody_else_sets_is_left", a_setting_that_somebody_else_sets_is_left),
     ("swap_comes_and_goes", swap_comes_and_goes),
+    ("swap_is_emptied_and_comes_back", swap_is_emptied_and_comes_back),
+    ("killed_while_swap_is_emptied", killed_while_swap_is_emptied),
     ("killed_at_random_moments", killed_at_random_moments),
     ("killed_while_it_swaps", killed_while_it_swaps),
     ("killed_without_root", killed_without_root),
@@ -286,6 +288,9 @@ fn victim(args: &[OsString]) -> ExitCode {
                 std::thread::park();
             }
         }
+        "reset" => loop {
+            host.reset_swap().unwrap();
+        },
         "idle" => {
             let group = hierarchies().is_ok().then(|| host.group("server", &LIMIT).unwrap());
             let child = host.spawn(&stage.script(&host, TREE), group.as_ref()).unwrap();
@@ -586,6 +591,91 @@ fn swap_comes_and_goes() {
     host.close().unwrap();
     assert_eq!(host::swap_total(), before);
     stage.nothing_left(Duration::ZERO, "after close");
+}
+
+/// A swap area that is no run's, as the machine's are: a small file with a priority of its own.
+struct Area(PathBuf);
+
+impl Area {
+    /// `None`, and it is said, where there can be none.
+    fn new() -> Option<Area> {
+        if !groups_possible() || !swap_possible() {
+            return None;
+        }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let area = Area(format!("/var/tmp/host-test-swap-{}-{count}", std::process::id()).into());
+        fs::write(&area.0, "").unwrap();
+        fs::set_permissions(&area.0, fs::Permissions::from_mode(0o600)).unwrap();
+        let done = [("fallocate", "-l64M"), ("mkswap", "-q"), ("swapon", "-p7")]
+            .iter()
+            .all(|(program, word)| Command::new(program).arg(word).arg(&area.0).status().is_ok_and(|it| it.success()));
+        if !done {
+            not_here("no area of swap can be made");
+        }
+        done.then_some(area)
+    }
+
+    /// Bytes in it and its priority, while it is in use.
+    fn state(&self) -> Option<(u64, i32)> {
+        let swaps = fs::read_to_string("/proc/swaps").unwrap();
+        let line = swaps.lines().find(|line| line.starts_with(self.0.to_str().unwrap()))?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words[3].parse::<u64>().unwrap() << 10, words[4].parse().unwrap()))
+    }
+
+    /// Has a group swap to it, and then lets it have all that it swapped out.
+    fn fill(&self, stage: &Stage, host: &Host) -> (host::Child, host::Group) {
+        let group = host.group("server", &Confinement { memory: Some(16 << 20), swap: 48 << 20, ..LIMIT }).unwrap();
+        // tail keeps all of it, as nobody reads what it says.
+        let hog = "head -c 40M /dev/zero | tail -c 40M | sleep 1000";
+        let child = host.spawn(&stage.script(host, hog), Some(&group)).unwrap();
+        wait_until("something is swapped out", || self.state().is_some_and(|(used, _)| used > 8 << 20));
+        let memory = group.paths().memory.clone().unwrap();
+        let file = ["memory.max", "memory.limit_in_bytes"].into_iter().find(|file| memory.join(file).exists()).unwrap();
+        fs::write(memory.join(file), (60 << 20).to_string()).unwrap();
+        (child, group)
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        let _ = Command::new("swapoff").arg(&self.0).stderr(Stdio::null()).status();
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn swap_is_emptied_and_comes_back() {
+    let Some(area) = Area::new() else { return };
+    let stage = Stage::new();
+    let host = stage.open();
+    assert_eq!(area.state().map(|(_, priority)| priority), Some(7));
+    let filled = area.fill(&stage, &host);
+    assert!(host.reset_swap().unwrap() > 0);
+    // It was empty for a moment; whoever else swaps on this machine may use it since.
+    assert_eq!(area.state().map(|(_, priority)| priority), Some(7));
+    drop(filled);
+    host.close().unwrap();
+    assert!(area.state().is_some(), "the machine's swap is as it was");
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+/// Wherever it is: before, within or behind the call that takes the area out of use.
+fn killed_while_swap_is_emptied() {
+    let Some(area) = Area::new() else { return };
+    let other = Stage::new();
+    let host = other.open();
+    let filled = area.fill(&other, &host);
+    let stage = Stage::new();
+    let mut victim = stage.victim("reset", |_| {});
+    victim.wait_for("open");
+    let journal = stage.state().join(format!("{}.journal", stage.run));
+    wait_until("swap is being taken out of use", || fs::read_to_string(&journal).unwrap().contains("swap_on"));
+    victim.kill();
+    stage.nothing_left(PROMISE, "by a run killed while it emptied swap");
+    assert_eq!(area.state().map(|(_, priority)| priority), Some(7), "the machine's swap is as it was");
+    drop(filled);
+    host.close().unwrap();
 }
 
 fn killed_at_random_moments() {

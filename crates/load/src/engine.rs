@@ -14,10 +14,10 @@ use crate::sink::{Histograms, Record, Records, Sink, Whole, Witness};
 use crate::stop::{Allowance, Budget, Gate, Halt, StopRule};
 use crate::transport::{Address, Dialer, TlsClient, Tunnel, Writes};
 use crate::worker::{Expectation, Finished, Habits, Worker};
-use model::Nanos;
 use model::latency::Latency;
 use model::load::{Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
+use model::{Nanos, SECOND};
 use rustix::event::epoll;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::IpAddr;
@@ -181,6 +181,36 @@ pub fn run_witnessed<W: Witness>(
 ) -> Result<(LoadResult, Vec<W>), LoadError> {
     let (mut engine, dialers) = Engine::ready(spec, target, cpus, control.stop)?;
     engine.halt.also = Some(interrupted);
+    counted(&engine, dialers, control, witness)
+}
+
+/// As [`run_until`], for a load with a timetable that lasts until `closed` is set. From then on nothing is due, and what is on its way is
+/// waited for as at the end of any timetable.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until_closed(
+    spec: &LoadSpec,
+    target: &Target,
+    cpus: &[u32],
+    control: &mut Control<'_>,
+    interrupted: &AtomicBool,
+    closed: &AtomicBool,
+) -> Result<LoadResult, LoadError> {
+    let endless = LoadSpec { duration_ns: Some(EVER), ..spec.clone() };
+    let (mut engine, dialers) = Engine::ready(&endless, target, cpus, control.stop)?;
+    engine.halt.also = Some(interrupted);
+    engine.halt.closed = Some(closed);
+    counted(&engine, dialers, control, &|| ()).map(|(result, _)| result)
+}
+
+/// Drives an engine and counts.
+fn counted<W: Witness>(
+    engine: &Engine<'_>,
+    dialers: Vec<Dialer<'_>>,
+    control: &mut Control<'_>,
+    witness: &(dyn Fn() -> W + Sync),
+) -> Result<(LoadResult, Vec<W>), LoadError> {
     let mut collector = Collector::new(engine.threads as usize, engine.origin, control.on_interval);
     let (sender, seconds) = mpsc::channel();
     let window = (engine.origin, engine.closes_ns());
@@ -252,7 +282,7 @@ impl<'a> Engine<'a> {
             threads,
             rule,
             budget: Budget::new(rule, threads),
-            halt: Halt { asked: stop, also: None, broken: AtomicBool::new(false) },
+            halt: Halt { asked: stop, also: None, broken: AtomicBool::new(false), closed: None },
             gate: Gate::default(),
             body_bytes: (0..requests.len()).map(|_| OnceLock::new()).collect(),
             requests,
@@ -483,6 +513,9 @@ fn threads(spec: &LoadSpec, cpus: &[u32]) -> u32 {
 }
 
 const CONNECTIONS_PER_THREAD: u32 = 256;
+
+/// Longer than any load.
+const EVER: Nanos = 365 * 86_400 * SECOND;
 
 #[cfg(test)]
 mod tests {

@@ -37,7 +37,7 @@ mod stop;
 mod transport;
 mod worker;
 
-pub use engine::{Control, LoadError, Target, check, records, run, run_until, run_witnessed};
+pub use engine::{Control, LoadError, Target, check, records, run, run_until, run_until_closed, run_witnessed};
 pub use fetch::{FetchError, Fetched, fetch, location};
 pub use look::{look, summary};
 pub use machine::{is_ours, monotonic_ns};

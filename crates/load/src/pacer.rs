@@ -149,6 +149,16 @@ impl<'a> Calls<'a> {
         Some(at)
     }
 
+    /// Ends them at `at`, unless they end before. Says whether it did.
+    pub(crate) fn end_at(&mut self, at: Nanos) -> bool {
+        let sooner = at < self.end;
+        if sooner {
+            self.end = at;
+            self.next = self.next.filter(|&next| next < at);
+        }
+        sooner
+    }
+
     /// From then on nothing is due any more.
     pub(crate) fn end(&self) -> Nanos {
         self.end

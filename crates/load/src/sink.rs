@@ -145,6 +145,9 @@ pub(crate) trait Sink: Send {
     /// The clock shows `now`, and every record to come ends at or after it. Answers when it wants to be told again.
     fn tick(&mut self, now: Nanos) -> Nanos;
 
+    /// The window ends at `at`, which nobody knew before.
+    fn closes(&mut self, _at: Nanos) {}
+
     /// The load is over.
     fn finish(self) -> Self::Summary;
 }
@@ -357,6 +360,10 @@ impl<W: Witness> Sink for Histograms<W> {
             self.roll_over(now);
         }
         self.boundary()
+    }
+
+    fn closes(&mut self, at: Nanos) {
+        self.closes_ns = self.closes_ns.min(at);
     }
 
     fn finish(mut self) -> (Whole, W) {

@@ -88,6 +88,8 @@ pub(crate) struct Halt<'a> {
     pub(crate) also: Option<&'a AtomicBool>,
     /// The engine itself, when it cannot start all its threads or a worker's witness has seen enough.
     pub(crate) broken: AtomicBool,
+    /// Nothing further is due: whoever knows better than the load itself when it is over.
+    pub(crate) closed: Option<&'a AtomicBool>,
 }
 
 impl Halt<'_> {
@@ -95,6 +97,11 @@ impl Halt<'_> {
     pub(crate) fn is_set(&self) -> bool {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         is_set(self.asked) || is_set(&self.broken) || self.also.is_some_and(is_set)
+    }
+
+    /// Whether nothing is due any more, though the last answers may be waited for.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
 

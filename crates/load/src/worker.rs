@@ -216,6 +216,9 @@ impl<'a, S: Sink> Worker<'a, S> {
                 // Stopping the wait for the last answers makes no window longer.
                 return (LoadEnd::Stopped, now.min(self.closes_ns()));
             }
+            if self.halt.is_closed() {
+                self.close(now);
+            }
             if let Some(end) = self.is_over(now) {
                 return end;
             }
@@ -235,6 +238,13 @@ impl<'a, S: Sink> Worker<'a, S> {
                 // Tokens are indices into `connections`.
                 self.attend(event.data.u64() as usize, event.flags);
             }
+        }
+    }
+
+    /// A timetable ends now, unless it has ended.
+    fn close(&mut self, now: Nanos) {
+        if self.pacer.calls().is_some_and(|calls| calls.end_at(now)) {
+            self.sink.closes(now);
         }
     }
 

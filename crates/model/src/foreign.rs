@@ -56,12 +56,22 @@ impl Trial {
         requests.or_else(|| self.connections_of_others(load))
     }
 
+    /// The load, and those beside it.
+    fn loads<'a>(&'a self, load: &'a LoadResult) -> impl Iterator<Item = &'a LoadResult> {
+        std::iter::once(load).chain(self.beside.iter().map(|beside| &beside.load))
+    }
+
     fn requests_of_others(&self, around: &Around, load: &LoadResult) -> Option<Foreign> {
-        let ours = load.sent();
+        let ours = self.loads(load).map(LoadResult::sent).sum::<u64>();
         let looks = self.status.iter().filter(|look| (around.before.at_ns..=around.after.at_ns).contains(&look.at_ns));
         // A look that was given up may have been answered later, and prefork wakes an idle child by a request of its own once a second.
         let seconds = (load.ended_ns.saturating_sub(load.started_ns)).div_ceil(SECOND);
-        let caused = ours + load.counts.retries + around.left + looks.count() as u64 + 2 * seconds + 2;
+        let caused = ours
+            + self.loads(load).map(|load| load.counts.retries).sum::<u64>()
+            + around.left
+            + looks.count() as u64
+            + 2 * seconds
+            + 2;
         let requests = |served: u64| Foreign::Requests { served, ours, others: served.saturating_sub(caused) };
         let is_much = |found: &Foreign| {
             let Foreign::Requests { served, others, .. } = *found else { return false };
@@ -76,7 +86,7 @@ impl Trial {
     fn connections_of_others(&self, load: &LoadResult) -> Option<Foreign> {
         let door = self.door.filter(|door| door.active >= LEAST_SEEN)?;
         let others = door.active as f64 / door.looks.max(1) as f64;
-        let ours = load.connections;
+        let ours = self.loads(load).map(|load| load.connections).sum();
         (others >= SHARE * f64::from(ours)).then_some(Foreign::Connections { others, ours })
     }
 }

@@ -3,7 +3,8 @@
 use crate::Nanos;
 use crate::check::Check;
 use crate::load::LoadResult;
-use crate::plan::Plan;
+use crate::plan::{Cell, LoadSpec, Plan};
+use crate::reading::Readings;
 use crate::trial::{Outcome, Stop, Trial};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -94,6 +95,35 @@ impl Run {
     pub fn measured<'a>(&'a self, cell: &'a str) -> impl Iterator<Item = (&'a Trial, &'a LoadResult)> + 'a {
         let of_cell = self.trials.iter().filter(move |trial| trial.cell == cell);
         of_cell.filter_map(|trial| Some((trial, trial.measured()?)))
+    }
+
+    /// The run as a load saw it that ran beside those of the cells: the same cells and trials, with that load in place of the cells' own.
+    /// Readings and what the server told are left out: they are not of this load alone.
+    #[must_use]
+    pub fn beside(&self, spec: &LoadSpec) -> Run {
+        let Plan { cells, .. } = &self.head.plan;
+        let cells = cells.iter().map(|cell| Cell { load: spec.name.clone(), ..cell.clone() }).collect();
+        let plan = Plan { loads: vec![spec.clone()], beside: Vec::new(), cells, ..self.head.plan.clone() };
+        let trial = |trial: &Trial| Trial {
+            load: trial.beside.iter().find(|beside| beside.name == spec.name).map(|beside| beside.load.clone()),
+            block: trial.block,
+            position: trial.position,
+            cell: trial.cell.clone(),
+            rate: trial.rate,
+            outcome: trial.outcome.clone(),
+            began_ns: trial.began_ns,
+            settings: trial.settings.clone(),
+            preflight: None,
+            probe: None,
+            beside: Vec::new(),
+            door: None,
+            readings: Readings::default(),
+            status: Vec::new(),
+            around: None,
+            notes: Vec::new(),
+            log_tail: String::new(),
+        };
+        Run { head: RunHead { plan, ..self.head.clone() }, trials: self.trials.iter().map(trial).collect() }
     }
 
     /// Blocks of which every trial was made; those that were interrupted and left as they were are none.

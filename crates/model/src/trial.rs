@@ -66,6 +66,15 @@ pub struct Preflight {
     pub total_us: Option<(u64, u64)>,
 }
 
+/// A load that ran beside a cell's own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Beside {
+    /// Its name in the plan.
+    pub name: String,
+    /// What came of it.
+    pub load: LoadResult,
+}
+
 /// One execution of a cell: facts, no verdicts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Trial {
@@ -92,6 +101,9 @@ pub struct Trial {
     /// What an independent visitor saw beside it, one request now and then on a new connection each; none of it is in the load.
     #[serde(default)]
     pub probe: Option<LoadResult>,
+    /// What came of the loads beside it, in the order of the plan.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
     /// Who else was at the server's door meanwhile, where somebody looked.
     #[serde(default)]
     pub door: Option<Door>,

@@ -13,7 +13,8 @@
 //! or by factors: `name`, `is_interaction`, `of`, `against`, `aliases`, `comparison`, `metrics[]`, and `design` with `factors[]`,
 //! `generators`, `resolution`. `sweep`: `over`, `points[]` (`value`, `good_per_s`, `low`, `high`, `by_law_per_s`, `left_out`), `law` (`sigma`,
 //! `kappa`, `peak`, each with an interval, `knee`, `miss`), `cliff`. `noise`: `sd` and the shares of `restart`, `window`, `request`.
-//! `trials[]`: with `panels[]` of series as `[seconds, value]`. `warnings[]` and `noise_floor`: sentences.
+//! `beside[]`, when loads ran beside the cells' own: `name`, `load`, `cells[]` and `contrasts[]` as above, of that load and without a
+//! `diagnosis`. `trials[]`: with `panels[]` of series as `[seconds, value]`. `warnings[]` and `noise_floor`: sentences.
 
 use crate::view::View;
 use serde::Serialize;

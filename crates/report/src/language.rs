@@ -204,6 +204,7 @@ mod tests {
             include_str!("text/mod.rs"),
             include_str!("text/page.rs"),
             include_str!("markdown.rs"),
+            include_str!("view/beside.rs"),
             include_str!("view/cells.rs"),
             include_str!("view/compared.rs"),
             include_str!("view/contrasts.rs"),

@@ -19,6 +19,7 @@ pub fn render(view: &View) -> String {
         page.heading("section-metrics");
         page.table(&view.metrics);
     }
+    page.beside(view);
     page.diagnoses(view);
     page.settings(view);
     page.list("section-trouble", view.trouble.iter().map(|trouble| Markdown(&trouble.text).to_string()));
@@ -114,6 +115,17 @@ impl Page {
         self.heading("section-sweep");
         sweep.sentences.iter().for_each(|sentence| self.line(&format!("- {}", Markdown(&sentence.text))));
         self.table(&sweep.table);
+    }
+
+    fn beside(&mut self, view: &View) {
+        for beside in &view.beside {
+            self.heading("section-beside");
+            self.line(&Markdown(&beside.load.text).to_string());
+            beside.tables().for_each(|(table, _)| self.table(table));
+            for (cell, doubt) in beside.doubts() {
+                self.line(&format!("\n⚠ **{}**: {}", Markdown(cell), Markdown(&doubt.text)));
+            }
+        }
     }
 
     fn diagnoses(&mut self, view: &View) {

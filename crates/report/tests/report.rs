@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests; clippy.toml excepts only test functions")]
 
 mod asked;
+mod beside;
 mod between;
 mod fixture;
 mod imported;

@@ -43,6 +43,8 @@ const PAGE_AT_LEAST: &str = "latency.page_at_least";
 
 /// Before the names of the streams of what the visitor saw.
 const PROBE: &str = "probe.";
+/// Before the names of the streams of a load beside the cell's own, with its place among them and a dot behind.
+const BESIDE: &str = "beside.";
 
 /// A trial's streams, those that others rest on first.
 pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
@@ -50,8 +52,10 @@ pub(crate) fn of(trial: &Trial) -> io::Result<Vec<Blob>> {
     let mut push = |stream: &str, data: Vec<u8>| blobs.push(Blob { stream: stream.to_owned(), version: VERSION, data });
     push(READINGS, readings_table(&trial.readings).pack()?);
     push(READING_NOTES, serde_json::to_vec(&trial.readings.notes)?);
-    for (prefix, load) in [("", &trial.load), (PROBE, &trial.probe)] {
-        let Some(load) = load else { continue };
+    let own = [("", &trial.load), (PROBE, &trial.probe)];
+    let own = own.into_iter().filter_map(|(prefix, load)| Some((prefix.to_owned(), load.as_ref()?)));
+    let beside = trial.beside.iter().enumerate().map(|(place, beside)| (format!("{BESIDE}{place}."), &beside.load));
+    for (prefix, load) in own.chain(beside) {
         let mut push = |stream: &str, data| push(&format!("{prefix}{stream}"), data);
         push(INTERVALS, intervals_table(&load.intervals).pack()?);
         push(INTERVAL_LATENCIES, pack_latencies(&load.intervals)?);
@@ -95,15 +99,26 @@ pub(crate) fn restore(trial: &mut Trial, blob: &Blob) -> Result<(), String> {
             trial.readings.notes = serde_json::from_slice(&blob.data).map_err(|error| damaged(error.to_string()))?;
         }
         _ => {
-            let (load, stream) = match name.strip_prefix(PROBE) {
-                Some(stream) => (&mut trial.probe, stream),
-                None => (&mut trial.load, name),
-            };
-            let load = load.as_mut().ok_or_else(|| damaged("the trial has no load".to_owned()))?;
+            let (load, stream) = load_of(trial, name);
+            let load = load.ok_or_else(|| damaged("the trial has no load".to_owned()))?;
             restore_load(load, stream, &blob.data).map_err(damaged)?;
         }
     }
     Ok(())
+}
+
+/// Whose stream it is, and its name among the streams of that load.
+fn load_of<'a>(trial: &'a mut Trial, name: &'a str) -> (Option<&'a mut LoadResult>, &'a str) {
+    if let Some(stream) = name.strip_prefix(PROBE) {
+        return (trial.probe.as_mut(), stream);
+    }
+    match name.strip_prefix(BESIDE).and_then(|rest| rest.split_once('.')) {
+        Some((place, stream)) => {
+            let beside = place.parse::<usize>().ok().and_then(|place| trial.beside.get_mut(place));
+            (beside.map(|beside| &mut beside.load), stream)
+        }
+        None => (trial.load.as_mut(), name),
+    }
 }
 
 fn restore_load(load: &mut LoadResult, stream: &str, data: &[u8]) -> Result<(), String> {

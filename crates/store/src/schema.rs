@@ -75,6 +75,9 @@ const STEPS: &[&str] = &[
     -- Every process at some of the looks, when one of them was shown; of version 1 of its own packing.
     ALTER TABLE chunk ADD COLUMN processes BLOB;
 ",
+    "
+    -- No table changes: trials may have streams of loads beside the cell's own, which older readers do not know.
+",
 ];
 
 /// The version this webdyno writes.

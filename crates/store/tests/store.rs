@@ -15,7 +15,7 @@ use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult,
 use model::plan::{self, Options};
 use model::reading::{ABSENT, COLUMNS, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
-use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
+use model::trial::{Beside, EffectiveSettings, Outcome, Stop, Trial};
 use proptest::prelude::*;
 use std::path::Path;
 use store::{Kept, Kind, Store};
@@ -109,6 +109,11 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         rate: Some(12.5),
         door: None,
         probe: Some(visits()),
+        beside: ["static", "a.b"]
+            .into_iter()
+            .zip([visits(), load()])
+            .map(|(name, load)| Beside { name: name.into(), load })
+            .collect(),
         readings: Readings { rows, notes: vec!["no PSI".into()] },
         notes: vec!["waited 10 s for the host to calm down".into()],
         status: Vec::new(),
@@ -118,7 +123,13 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
 }
 
 fn invalid(block: u32) -> Trial {
-    Trial { outcome: Outcome::Invalid("the server died".into()), load: None, probe: None, ..trial(block, vec![]) }
+    Trial {
+        outcome: Outcome::Invalid("the server died".into()),
+        load: None,
+        probe: None,
+        beside: vec![],
+        ..trial(block, vec![])
+    }
 }
 
 /// That two trials hold the same facts. Histograms are equal when they count the same, however much room each has.
@@ -128,6 +139,7 @@ fn same(found: &Trial, saved: &Trial) {
     assert_eq!(found.readings, saved.readings);
     same_load(found.probe.as_ref(), saved.probe.as_ref());
     same_load(found.load.as_ref(), saved.load.as_ref());
+    found.beside.iter().zip(&saved.beside).for_each(|(a, b)| same_load(Some(&a.load), Some(&b.load)));
 }
 
 fn same_load(found: Option<&LoadResult>, saved: Option<&LoadResult>) {

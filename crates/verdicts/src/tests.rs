@@ -61,6 +61,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         preflight: None,
         load: Some(load),
         probe: None,
+        beside: Vec::new(),
         door: None,
         readings: Readings::default(),
         notes: vec![],

@@ -10,8 +10,8 @@ use anyhow::{bail, ensure};
 use load::Target;
 use model::SECOND;
 use model::plan::{
-    Arrivals, Cell, Changes, Guards, HttpVersion, LoadSpec, Pace, Plan, Role, ServerSpec, Stage, Timetable, Variant,
-    Warmup,
+    Arrivals, Cell, Changes, Guards, HttpVersion, LoadSpec, MemoryState, Pace, Plan, Role, ServerSpec, Stage,
+    Timetable, Variant, Warmup,
 };
 use std::path::PathBuf;
 use url::Url;
@@ -156,6 +156,8 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         split: false,
         variants: vec![Variant { name: ONLY.to_owned(), ..Variant::default() }],
         loads: vec![spec],
+        beside: Vec::new(),
+        memory: MemoryState::default(),
         origin: None,
         cells: vec![Cell {
             name: ONLY.to_owned(),

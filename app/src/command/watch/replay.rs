@@ -1,4 +1,4 @@
-//! `--replay ID`: a recording as rows, in any layout: at once into a pipe, as fast as it was on a terminal.
+//! `--replay ID`: a recording, or the readings of a run, as rows, in any layout: at once into a pipe, as fast as it was on a terminal.
 
 use super::meant::{There, meant_of};
 use super::rows::Machine;
@@ -10,12 +10,14 @@ use crate::flags::watch::{Layout, parse, split};
 use crate::interrupt;
 use crate::say::{say, tell};
 use anyhow::Context;
+use model::device::Roster;
 use model::reading::Look;
 use model::recording::RecordingHead;
+use model::run::Run;
 use model::{Nanos, SECOND};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use store::{Recorded, Store};
+use store::{Kept, Recorded, Store};
 
 /// Nobody wants to wait for longer than this, whatever happened then.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -33,7 +35,12 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
         return done;
     }
     let store = Store::open_existing(&path)?;
-    let recorded = store.recorded(asked.extras.replay.as_deref().unwrap_or(store::LATEST))?;
+    let id = asked.extras.replay.as_deref().unwrap_or(store::LATEST);
+    // The newest is the newest recording: whoever means a run says which.
+    if let (true, Ok(Kept::Run(run))) = (id != store::LATEST, store.kept(id)) {
+        return readings_of(&run, asked);
+    }
+    let recorded = store.recorded(id)?;
     let asked = as_recorded(asked, &recorded)?;
     let roster = &recorded.head.roster;
     let mut meant = meant_of(asked.name, &asked.flags, place::terminal(), &There::Recorded(roster))?;
@@ -71,6 +78,63 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
     }
     follower.end();
     Ok(Exit::Done)
+}
+
+/// What dstat was asked for in the first document.
+const USUAL_WORDS: &str = "-cmsdlnr";
+
+/// Shows what was read during the trials of a run, each under headings of its own.
+fn readings_of(run: &Run, asked: &Asked) -> anyhow::Result<Exit> {
+    let head = head_of(run);
+    let recorded = Recorded { head, end: run.head.end.clone(), pieces: Vec::new() };
+    let asked = as_recorded(asked, &recorded)?;
+    let RecordingHead { page_bytes, host, roster, period_ns, .. } = &recorded.head;
+    let mut meant = meant_of(asked.name, &asked.flags, place::terminal(), &There::Recorded(roster))?;
+    meant.updates = false;
+    meant.watch.period_ns = *period_ns;
+    meant.notes.iter().for_each(tell);
+    let interrupted = interrupt::flag_of_a_watch()?;
+    let machine = Machine { page_bytes: *page_bytes, cpus: usize::try_from(host.cpus).unwrap_or(1).max(1) };
+    for (number, trial) in (1..).zip(&run.trials).filter(|(_, trial)| !trial.readings.rows.is_empty()) {
+        tell(format!("trial {number} of {}, block {}: {}", run.trials.len(), trial.block + 1, trial.cell));
+        let mut follower = Follower::new(&meant, &asked, machine)?;
+        follower.every((*period_ns).max(u64::from(asked.flags.delay) * SECOND), asked.flags.count);
+        follower.start(&trial.readings.notes);
+        let mut pace = Pace::new(asked.extras.speed, place::terminal_size().is_some());
+        for reading in &trial.readings.rows {
+            let look = Look { reading: reading.clone(), devices: Vec::new() };
+            let anchor = reading.anchor().unwrap_or(run.head.anchor);
+            let epoch = anchor.epoch_s(reading.at_ns);
+            if !pace.wait(&look, &interrupted) {
+                follower.end();
+                return Ok(Exit::Done);
+            }
+            if follower.hear(&look, epoch).is_break() {
+                break;
+            }
+        }
+        follower.end();
+    }
+    Ok(Exit::Done)
+}
+
+/// A run's readings as a recording: of the whole machine and of no single device.
+fn head_of(run: &Run) -> RecordingHead {
+    let rows = run.trials.iter().map(|trial| &trial.readings.rows).find(|rows| rows.len() > 1);
+    let period_ns = rows.map_or(SECOND, |rows| rows[1].at_ns.saturating_sub(rows[0].at_ns));
+    RecordingHead {
+        id: run.head.id.clone(),
+        anchor: run.head.anchor,
+        host: run.head.host.clone(),
+        version: run.head.version.clone(),
+        words: vec![USUAL_WORDS.to_owned()],
+        period_ns,
+        // Runs do not keep it; it is the same for all machines of a kind.
+        page_bytes: rustix::param::page_size() as u64,
+        roster: Roster::default(),
+        notes: Vec::new(),
+        continues: None,
+    }
 }
 
 /// What is shown when nothing is asked for: what was shown when it was recorded.

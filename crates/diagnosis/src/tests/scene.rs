@@ -7,7 +7,7 @@ use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
 use model::status::{FpmStatus, ServerStatus};
-use model::trial::{EffectiveSettings, Outcome, Trial};
+use model::trial::{Beside, EffectiveSettings, Outcome, Trial};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -33,6 +33,7 @@ pub(super) struct Scene {
     rows: Option<(Vec<Reading>, std::ops::Range<u64>)>,
     held: u64,
     pool: Option<(u64, u64, u64, u64)>,
+    beside: u32,
 }
 
 impl Scene {
@@ -55,6 +56,7 @@ impl Scene {
             rows: None,
             held: 0,
             pool: None,
+            beside: 0,
         }
     }
 
@@ -66,6 +68,11 @@ impl Scene {
     /// Connections, all of them always with a request in flight, and good answers per second.
     pub(super) fn load(self, connections: u32, good: f64) -> Scene {
         Scene { connections, good, ..self }
+    }
+
+    /// Another load beside it, of so many connections that always have a request in flight.
+    pub(super) fn beside(self, beside: u32) -> Scene {
+        Scene { beside, ..self }
     }
 
     /// Failed requests per second.
@@ -166,6 +173,7 @@ impl Scene {
             load: Some(self.load_result(&load)),
             rate: None,
             probe: None,
+            beside: (self.beside > 0).then(|| self.other_load(&load)).into_iter().collect(),
             door: (self.held > 0).then(|| Door { others: self.held, idle: self.held, ..Door::default() }),
             readings,
             notes: vec![],
@@ -215,6 +223,12 @@ impl Scene {
             },
             ..LoadResult::empty()
         }
+    }
+
+    fn other_load(&self, load: &std::ops::Range<u64>) -> Beside {
+        let generator = Generator { cpu_ns: 0, ..LoadResult::empty().generator };
+        let other = Scene { connections: self.beside, ..self.clone() };
+        Beside { name: "static".to_owned(), load: LoadResult { generator, ..other.load_result(load) } }
     }
 
     fn head(&self) -> RunHead {

@@ -5,6 +5,7 @@
 mod alone;
 mod asking;
 mod checking;
+mod closing;
 mod counting;
 mod early;
 mod failing;

@@ -8,6 +8,7 @@ mod check;
 mod design;
 mod load;
 mod log;
+mod memory;
 mod origin;
 mod php;
 mod servers;
@@ -24,6 +25,7 @@ pub use load::{
     TlsSpec, TlsVersion, Verify, is_secret,
 };
 pub use log::{LeftOut, Log, Recording};
+pub use memory::{MemoryState, PageCache};
 pub use origin::Origin;
 pub use php::{Php, PhpSetting, PhpSettings, PhpWay};
 pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, ServerSpec, Url};
@@ -58,12 +60,18 @@ pub struct Plan {
     pub changes: Changes,
     /// Limits the server lives in.
     pub confine: Option<Confinement>,
+    /// In what state memory is when a trial begins.
+    #[serde(default)]
+    pub memory: MemoryState,
     /// Pin server and generator to different CPUs when there are two.
     pub split: bool,
     /// Changes to the server.
     pub variants: Vec<Variant>,
     /// What is sent.
     pub loads: Vec<LoadSpec>,
+    /// What is sent beside it in every trial, paced, without an end of its own, and reported by itself.
+    #[serde(default)]
+    pub beside: Vec<LoadSpec>,
     /// The machine that sends it, if it is another one than the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -279,6 +287,7 @@ impl Plan {
             ServerSpec::Embedded(embedded) => directives(&mut embedded.directives),
             ServerSpec::Url(_) => {}
         }
+        plan.memory.files = plan.memory.files.iter().map(path).collect();
         plan.variants.iter_mut().for_each(|variant| directives(&mut variant.directives));
         for changes in plan.variants.iter_mut().map(|variant| &mut variant.changes).chain([&mut plan.changes]) {
             for file in &mut changes.files {

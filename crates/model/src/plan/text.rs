@@ -1,9 +1,10 @@
 //! What the user wrote: TOML to a [`Plan`], or one sentence with file, line and key.
 //!
-//! Here is what may be written and what it means; in `load` that of loads, in `cells` what is compared, which `factors` or `sweep` may
+//! Here is what may be written and what it means; in `load` that of loads, in `beside` of those that are no cell's own, in `cells` what is compared, which `factors` or `sweep` may
 //! derive and `contrasts` asks about. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
 //! the user's words, `parameters` fills in `${name}` before anything else, and `measure` is text with a unit.
 
+mod beside;
 mod cells;
 mod changes;
 mod complaint;
@@ -13,6 +14,7 @@ mod factors;
 mod load;
 mod loads;
 mod measure;
+mod memory;
 mod parameters;
 mod php;
 mod server;
@@ -28,6 +30,7 @@ use self::load::load_meant;
 pub use self::load::parse_mix;
 use self::loads::LoadsText;
 use self::measure::Duration;
+use self::memory::{MemoryText, memory_meant};
 use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
 use self::source::Source;
@@ -143,6 +146,8 @@ struct Written {
     server: ServerText,
     confine: Option<ConfineText>,
     #[serde(default)]
+    memory: MemoryText,
+    #[serde(default)]
     placement: PlacementText,
     #[serde(default)]
     variant: BTreeMap<String, Spanned<VariantText>>,
@@ -232,18 +237,22 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
     let setting = written.server.setting();
     let server = server_meant(source, written.server, written.confine.as_ref())?;
+    let memory = memory_meant(source, &written.memory, &server)?;
     let variants = variants(source, written.variant, server.php())?;
     let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
-    let mut loads = Vec::new();
+    let (mut loads, mut beside) = (Vec::new(), Vec::new());
     let LoadsText { from, address, loads: written_loads } = written.load.into_inner();
     let origin = loads::origin_meant(source, from.as_ref(), address.as_ref())?;
     for (name, load) in in_order(written_loads) {
-        loads.push(load_meant(source, name, load, options)?);
+        let is_beside = beside::is_meant(source, &name, &load, from.is_some())?;
+        let load = load_meant(source, name, load, options)?;
+        if is_beside { beside.push(load) } else { loads.push(load) }
     }
     if loads.is_empty() {
-        return Err(source.at(load_span, "load", "give at least one [load.NAME]"));
+        return Err(source.at(load_span, "load", beside::no_load(&beside)));
     }
+    beside::refuse_as_own(source, &beside, &loads, &written.cell)?;
     let margin = source.share(written.margin.as_ref(), "margin", 0.02)?;
     let wanted = cells::Wanted {
         cells: &written.cell,
@@ -253,6 +262,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         setting,
     };
     let mut made = cells::made(source, wanted, variants, loads, margin)?;
+    beside::refuse_as_baseline(source, &beside, &made.cells, written.baseline.as_ref())?;
     let cells = made.with_roles(source, written.baseline.as_ref(), written.aa)?;
     made.contrasts.extend(contrasts::meant(source, &written.contrast, &cells, &made.contrasts, margin)?);
     let budget_ns = match (options.budget_ns, &written.budget) {
@@ -270,9 +280,11 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         server,
         changes,
         confine: written.confine.map_or(Ok(None), |confine| confine_meant(source, &confine))?,
+        memory,
         split: written.placement.split,
         variants: made.variants,
         loads: made.loads,
+        beside,
         origin,
         cells,
         contrasts: made.contrasts,

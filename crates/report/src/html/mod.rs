@@ -25,6 +25,7 @@ pub fn render(view: &View) -> String {
         page.section("section-contrasts", &page.contrasts()),
         page.section("section-sweep", &page.sweep()),
         page.section("section-metrics", &page.metrics()),
+        page.section("section-beside", &page.beside()),
         page.section("section-diagnosis", &page.diagnoses()),
         page.section("section-latency", &page.latency()),
         page.section("section-trials", &page.trials()),
@@ -125,6 +126,26 @@ impl Page<'_> {
     /// What else the cells were measured by; nothing without a comparison.
     fn metrics(&self) -> String {
         if self.view.metrics.rows.is_empty() { String::new() } else { self.table(&self.view.metrics, &self.view.cells) }
+    }
+
+    /// The loads beside the cells' own: tables and distributions.
+    fn beside(&self) -> String {
+        let mut out = String::new();
+        for beside in &self.view.beside {
+            let _ = write!(out, "<p>{}</p>", Html(&beside.load.text));
+            for (table, cells) in beside.tables() {
+                out.push_str(&self.table(table, cells));
+            }
+            out.push_str(&charts::latency(&beside.cells, &self.words));
+            let doubts: String = beside
+                .doubts()
+                .map(|(cell, doubt)| format!("<li><b>{}</b>: {}</li>", Html(cell), Html(&doubt.text)))
+                .collect();
+            if !doubts.is_empty() {
+                let _ = write!(out, "<ul class=\"sentences\">{doubts}</ul>");
+            }
+        }
+        out
     }
 
     /// The distributions, and where the time of a request goes; nothing without a good answer.

@@ -41,6 +41,7 @@ pub fn render(view: &View, look: Look) -> String {
     page.contrasts(view);
     page.sweep(view);
     page.metrics(view);
+    page.beside(view);
     page.diagnoses(view);
     page.settings(view);
     page.trouble(&view.trouble);
@@ -142,6 +143,21 @@ impl Page {
         self.section("section-metrics");
         self.out.push_str(&layout::table(&view.metrics, self.width, self.paint, &[]));
         view.metrics.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
+    }
+
+    /// The loads beside the cells' own.
+    fn beside(&mut self, view: &View) {
+        for beside in &view.beside {
+            self.section("section-beside");
+            self.paragraph("  ", Tone::Plain, &beside.load.text);
+            for (table, _) in beside.tables() {
+                self.line("");
+                self.out.push_str(&layout::table(table, self.width, self.paint, &[]));
+            }
+            for (cell, doubt) in beside.doubts() {
+                self.paragraph("    ! ", Tone::Warning, &format!("{cell}: {}", doubt.text));
+            }
+        }
     }
 
     fn diagnoses(&mut self, view: &View) {

@@ -26,6 +26,11 @@ impl Judged {
         Judged { verdicts: Verdicts::of(run, Metric::Goodput), trials: run.trials.iter().map(diagnosed).collect() }
     }
 
+    /// The comparisons alone, of a run in which nothing is known of the server.
+    pub(crate) fn undiagnosed(run: &Run) -> Judged {
+        Judged { verdicts: Verdicts::of(run, Metric::Goodput), trials: Vec::new() }
+    }
+
     /// A cell against the baseline.
     pub(crate) fn compared(&self, cell: &Cell) -> Option<&Compared> {
         self.verdicts.compared(cell)

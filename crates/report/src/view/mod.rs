@@ -2,6 +2,7 @@
 //!
 //! Field names carry their unit, since [`crate::json`] shows a view as it is.
 
+mod beside;
 pub(crate) mod cells;
 pub(crate) mod compared;
 mod contrasts;
@@ -17,6 +18,7 @@ pub(crate) mod table;
 mod told;
 pub(crate) mod trouble;
 
+pub use beside::BesideView;
 pub use contrasts::{ContrastView, DesignView, RatioView};
 pub use noise::NoiseView;
 pub use sweep::{CliffView, LawView, SweepPointView, SweepView};
@@ -36,6 +38,9 @@ pub struct View {
     pub run: RunView,
     /// The cells in the plan's order.
     pub cells: Vec<CellView>,
+    /// The loads that ran beside the cells' own, each by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesideView>,
     /// The answers to the plan's questions, when these are others than how each cell compares with the baseline.
     pub contrasts: Vec<ContrastView>,
     /// The factors that the cells are combinations of, if they are.
@@ -424,6 +429,7 @@ impl View {
             table: table::of(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
             metrics: metrics::table(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
             phases: table::phases(&cells, &words),
+            beside: beside::views(run, &words),
             cells,
             contrasts,
         }

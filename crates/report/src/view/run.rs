@@ -194,7 +194,9 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
     let share = |trial: &Trial| {
         let load = trial.load.as_ref().filter(|load| load.generator.away.is_none())?;
         let available = load.seconds() * f64::from(run.head.host.cpus);
-        (available > 0.0).then(|| load.generator.cpu_ns as f64 / 1e9 / available)
+        let loads = trial.beside.iter().map(|beside| &beside.load).chain([load]);
+        let cpu_ns: f64 = loads.map(|load| load.generator.cpu_ns as f64).sum();
+        (available > 0.0).then(|| cpu_ns / 1e9 / available)
     };
     let largest = run.trials.iter().filter_map(share).fold(0.0, f64::max);
     (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest).into())]))

@@ -53,6 +53,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         preflight: None,
         load: Some(load),
         probe: None,
+        beside: Vec::new(),
         door: None,
         readings: model::reading::Readings::default(),
         notes: vec![],

@@ -31,6 +31,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         load: Some(load),
         rate: None,
         probe: None,
+        beside: Vec::new(),
         door: None,
         readings: Readings::default(),
         notes: vec![],

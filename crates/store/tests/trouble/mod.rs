@@ -159,7 +159,7 @@ fn check(script: &str, expected: &str) {
 fn files_that_are_not_ours_are_refused_untouched() {
     check(
         "PRAGMA application_id = 0x5744796E; PRAGMA user_version = 99; CREATE TABLE later (x)",
-        "the store has version 99, this webdyno knows 6; use a newer webdyno",
+        "the store has version 99, this webdyno knows 7; use a newer webdyno",
     );
     let not_ours = "not a webdyno store; give another file with --store FILE";
     check("CREATE TABLE bookmarks (x); PRAGMA user_version = 3", not_ours);

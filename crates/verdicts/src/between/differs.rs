@@ -2,7 +2,7 @@
 
 use super::Side;
 use model::SECOND;
-use model::plan::{Cell, Changes, Confinement, IoLimits, LoadSpec, Pace, Plan, Variant, Warmup};
+use model::plan::{Cell, Changes, Confinement, IoLimits, LoadSpec, MemoryState, Pace, Plan, Variant, Warmup};
 use model::run::{HostFacts, RunHead};
 use serde::Serialize;
 use serde_json::Value;
@@ -61,15 +61,13 @@ pub(super) fn differences(first: Side<'_>, second: Side<'_>, pairs: &[(&Cell, &C
         differences.push(Difference { what: Differs::Machine, first: machine(&a.host), second: machine(&b.host) });
     }
     for (one, other) in pairs {
-        let (one_load, other_load) = (a.plan.load(one), b.plan.load(other));
-        if asked(one_load) != asked(other_load) {
-            let (mut first, mut second) = (sent(one_load), sent(other_load));
+        let (asked_one, asked_other) = (asked(&a.plan, one), asked(&b.plan, other));
+        if asked_one != asked_other {
+            let (mut first, mut second) = (sent(&asked_one), sent(&asked_other));
             if first == second {
                 // What these words leave out.
-                (first, second) = (
-                    format!("{first} [{}]", print(&asked(one_load))),
-                    format!("{second} [{}]", print(&asked(other_load))),
-                );
+                (first, second) =
+                    (format!("{first} [{}]", print(&asked_one)), format!("{second} [{}]", print(&asked_other)));
             }
             differences.push(Difference { what: Differs::Load(one.name.clone()), first, second });
         }
@@ -107,13 +105,26 @@ fn machine(host: &HostFacts) -> String {
     format!("{} × {}, {} MiB", host.cpus, host.cpu_model, host.memory >> 20)
 }
 
-/// A load without what it is called, how long it lasts and what it is held to: the question that it asks.
-fn asked(load: &LoadSpec) -> LoadSpec {
-    LoadSpec { name: String::new(), requests: None, duration_ns: None, expect: vec![], threads: None, ..load.clone() }
+/// A cell's load and those beside it, without what they are called, how long they last and what they are held to: the question that
+/// they ask.
+fn asked(plan: &Plan, cell: &Cell) -> Vec<LoadSpec> {
+    let question = |load: &LoadSpec| LoadSpec {
+        name: String::new(),
+        requests: None,
+        duration_ns: None,
+        expect: vec![],
+        threads: None,
+        ..load.clone()
+    };
+    std::iter::once(plan.load(cell)).chain(&plan.beside).map(question).collect()
 }
 
-/// A load in a few words.
-fn sent(load: &LoadSpec) -> String {
+/// Loads in a few words.
+fn sent(loads: &[LoadSpec]) -> String {
+    loads.iter().map(sent_by_one).collect::<Vec<_>>().join(" beside ")
+}
+
+fn sent_by_one(load: &LoadSpec) -> String {
     let request = &load.mix[0];
     let more = if load.mix.len() > 1 { format!(" + {}", load.mix.len() - 1) } else { String::new() };
     let kept = if load.keep_alive { "kept" } else { "new" };
@@ -139,6 +150,9 @@ fn warmup(plan: &Plan) -> String {
 fn common(plan: &Plan) -> Vec<String> {
     let mut lines = flat(&plan.server);
     lines.extend(changes(&plan.changes));
+    if plan.memory != MemoryState::default() {
+        lines.extend(flat(&plan.memory));
+    }
     lines
 }
 

@@ -92,3 +92,12 @@ fn a_load_that_differs_is_said_whatever_its_fingerprint() {
     let hidden = |it: &Difference| it.what == Differs::Load("a".to_owned()) && it.first == it.second;
     assert!(found.iter().any(hidden), "{found:?}");
 }
+
+#[test]
+fn what_is_sent_beside_a_cells_own_load_belongs_to_it() {
+    let mut with = run("", &[("a", &BASE)]);
+    with.head.plan.beside = vec![model::plan::LoadSpec::of("static", "/logo.png")];
+    let found = differences(&run("", &[("a", &BASE)]), &with);
+    let load = found.iter().find(|it| it.what == Differs::Load("a".to_owned())).expect("another load");
+    assert!(load.second.contains(" beside GET /logo.png") && !load.first.contains(" beside "), "{load:?}");
+}

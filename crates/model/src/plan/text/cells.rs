@@ -15,7 +15,7 @@ use toml::Spanned;
 pub(super) struct CellText {
     name: Option<Spanned<String>>,
     variant: Spanned<String>,
-    load: Spanned<String>,
+    pub(super) load: Spanned<String>,
 }
 
 /// Something with its place in the text.

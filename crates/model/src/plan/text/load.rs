@@ -28,15 +28,17 @@ pub(super) struct LoadText {
     body_file: Option<Spanned<PathBuf>>,
     #[serde(default)]
     request: Vec<Spanned<RequestText>>,
-    rate: Option<Spanned<Rate>>,
-    stages: Option<Spanned<String>>,
+    pub(super) rate: Option<Spanned<Rate>>,
+    pub(super) stages: Option<Spanned<String>>,
     arrivals: Option<Spanned<ArrivalsWord>>,
     burst: Option<Spanned<u32>>,
     connections: Spanned<u32>,
     pipeline: Option<Spanned<u32>>,
     threads: Option<Spanned<u32>>,
-    requests: Option<Spanned<u64>>,
-    duration: Option<Spanned<Duration>>,
+    pub(super) requests: Option<Spanned<u64>>,
+    pub(super) duration: Option<Spanned<Duration>>,
+    #[serde(default)]
+    pub(super) beside: bool,
     #[serde(default = "yes")]
     keep_alive: bool,
     http: Option<HttpVersion>,
@@ -122,7 +124,7 @@ pub(super) fn load_meant(
     let pace = pace_meant(source, &load, &key, options)?;
     let ends = matches!(&pace, Pace::Timetable(table) if table.length_ns() < Nanos::MAX);
     let requests = load.requests.as_ref().map(|n| *n.get_ref());
-    if requests.is_none() && duration_ns.is_none() && !ends {
+    if requests.is_none() && duration_ns.is_none() && !ends && !load.beside {
         return Err(source.at(span, &format!("load.{name}"), "give `requests`, `duration` or both"));
     }
     let http = load.http.unwrap_or(HttpVersion::Http11);
