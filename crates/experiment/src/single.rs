@@ -129,6 +129,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         status: Vec::new(),
         around: None,
         log_tail: String::new(),
+        logged: None,
     }
 }
 

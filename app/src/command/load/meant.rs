@@ -10,8 +10,8 @@ use anyhow::{bail, ensure};
 use load::Target;
 use model::SECOND;
 use model::plan::{
-    Arrivals, Cell, Changes, Guards, HttpVersion, LoadSpec, Pace, Plan, Role, ServerSpec, Stage, Timetable, Variant,
-    Warmup,
+    Arrivals, Cell, Changes, End, Guards, HttpVersion, LoadSpec, Pace, Plan, Role, ServerSpec, Stage, Timetable,
+    Variant, Warmup,
 };
 use std::path::PathBuf;
 use url::Url;
@@ -155,6 +155,8 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         confine: None,
         split: false,
         variants: vec![Variant { name: ONLY.to_owned(), ..Variant::default() }],
+        end: End::default(),
+        access_log: None,
         loads: vec![spec],
         origin: None,
         cells: vec![Cell {
