@@ -117,6 +117,21 @@ pub(crate) fn shipped(name: &str) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
+/// The repository's plans with the sites that they serve, copied to where a server's account may walk: a checkout may be closed to it.
+pub(crate) fn open_plans(tool: &Tool) -> PathBuf {
+    // Which opens the tool's folder.
+    tool.tmp();
+    let copy = tool.path("shipped");
+    std::fs::create_dir(&copy).expect("a folder");
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let of = |name: &str| repository.join(name);
+    let copied = Command::new("cp").arg("-r").args([of("plans"), of("sites")]).arg(&copy).status();
+    assert!(copied.is_ok_and(|status| status.success()), "the plans cannot be copied to {}", copy.display());
+    let opened = Command::new("chmod").args(["-R", "a+rX"]).arg(&copy).status();
+    assert!(opened.is_ok_and(|status| status.success()), "{} cannot be opened", copy.display());
+    copy.join("plans")
+}
+
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -25,7 +25,7 @@ pub(crate) fn build(
     for (number, step) in plan.build.iter().enumerate() {
         on_event(Event::Building(&step.command));
         let log = folder.join(format!("build{number}.log"));
-        let failed = |what| ExperimentError::Plan { file: plan.file.clone(), line: step.line, what };
+        let failed = |what| ExperimentError::Plan { file: plan.file.clone(), line: step.line, key: "build", what };
         let mut child = match host.spawn(&launch(step, folder, &log)?, None) {
             Ok(child) => child,
             // A program that is not there is the plan's mistake; everything else is the machine's.

@@ -99,7 +99,7 @@ fn planned(plan: &Plan) -> Result<Vec<Planned>, ExperimentError> {
 }
 
 fn wrong(plan: &Plan, file: &FileChange, what: String) -> ExperimentError {
-    ExperimentError::Files { file: plan.file.clone(), line: file.line, what }
+    ExperimentError::Plan { file: plan.file.clone(), line: file.line, key: "files", what }
 }
 
 fn content(file: &FileChange) -> Result<Vec<u8>, String> {

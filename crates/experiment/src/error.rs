@@ -6,23 +6,15 @@ use std::path::PathBuf;
 /// Why a run ended without its result.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// The plan asks for something that does not work: a build step that fails.
-    #[error("{}:{line}: build: {what}", file.display())]
+    /// The plan asks for something that does not work: a build step that fails, a file that cannot be changed so.
+    #[error("{}:{line}: {key}: {what}", file.display())]
     Plan {
         /// The plan.
         file: PathBuf,
-        /// Line of the build step.
+        /// Line in it.
         line: usize,
-        /// One sentence.
-        what: String,
-    },
-    /// A file that the plan changes cannot be changed so.
-    #[error("{}:{line}: files: {what}", file.display())]
-    Files {
-        /// The plan.
-        file: PathBuf,
-        /// Line of the change.
-        line: usize,
+        /// The key that stands there.
+        key: &'static str,
         /// One sentence.
         what: String,
     },

@@ -130,6 +130,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         status: Vec::new(),
         around: None,
         log_tail: String::new(),
+        logged: None,
     }
 }
 

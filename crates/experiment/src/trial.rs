@@ -5,8 +5,10 @@ use crate::ExperimentError;
 use crate::beside::Lane;
 use crate::changes::{self, Changer};
 use crate::door;
+use crate::ending;
 use crate::event::{Event, Phase};
 use crate::gate::cool_down;
+use crate::logged::{Log, answered};
 use crate::memory;
 use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
@@ -17,12 +19,12 @@ use host::{Group, Host};
 use load::Target;
 use model::check::Door;
 use model::load::LoadResult;
-use model::plan::{Cell, LoadSpec, Plan, TlsSpec, Verify};
+use model::plan::{Cell, End, LoadSpec, Plan, TlsSpec, Verify};
 use model::status::{Around, ServerStatus};
-use model::trial::{Beside, Outcome, Stop, Trial};
+use model::trial::{Beside, Logged, Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
-use server::{Control, Place, Running, ServerError};
+use server::{Control, Ended, Place, Running, ServerError};
 use std::fs::Permissions;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -65,6 +67,10 @@ struct Measured {
     stop: Option<Stop>,
     around: Option<Around>,
     door: Option<Door>,
+    /// Of the warm-up: answers, and requests that the server may have logged beside them.
+    warmed: (u64, u64),
+    /// The processes of before a restart that was begun meanwhile.
+    before: Option<Vec<u32>>,
 }
 
 impl Bench<'_> {
@@ -84,6 +90,7 @@ impl Bench<'_> {
     /// Asks the server what it thinks of every variant without starting it.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         changes::check(self.plan)?;
+        Log::of(self.plan, &self.directory)?;
         for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
             let name = format!("check{number}");
             let checked = self.control.check(&self.folder(&name)?, self.plan.variant(cell));
@@ -118,18 +125,21 @@ impl Bench<'_> {
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
         let work = || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
-        let (measured, told) = status::beside(&stage.running.status, work);
+        let (mut measured, told) = status::beside(&stage.running.status, work);
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
         let alive = stage.running.is_alive();
         // Its logs among other things: without them it does less than it would.
         let room = self.with_room();
-        stage.stop()?;
+        let before = measured.as_mut().ok().and_then(|measured| measured.before.take());
+        let ended = self.end(&name, cell, stage, before);
         self.clean(&name);
         room?;
         // The server is stopped even when the load could not be started, which ends the run.
-        let measured = measured?;
+        let (measured, (logged, notes)) = (measured?, ended?);
+        trial.notes.extend(notes);
+        trial.logged = logged.map(|logged| measured.owes(logged));
         trial.load = Some(measured.load);
         trial.beside = measured.beside;
         trial.around = measured.around;
@@ -143,6 +153,34 @@ impl Bench<'_> {
             trial.notes.push(UNGUARDED.to_owned());
         }
         Ok(trial)
+    }
+
+    /// Ends a server as the plan says, counts its log if that is wanted, and says what is worth knowing of it.
+    fn end(
+        &self,
+        name: &str,
+        cell: &Cell,
+        stage: Stage,
+        before: Option<Vec<u32>>,
+    ) -> Result<(Option<Logged>, Vec<String>), ExperimentError> {
+        let end = self.plan.end(cell);
+        let Some(log) = Log::of(self.plan, &self.directory.join(name))? else {
+            if end == End::default() {
+                return stage.stop().map(|()| (None, Vec::new()));
+            }
+            return Ok((None, stage.end(self.plan, end, before)?.notes));
+        };
+        let (mut early, mut logged) = (Logged::default(), Logged::default());
+        log.count(&mut early)?;
+        let Ended { by_itself, mut notes } = stage.end(self.plan, end, before)?;
+        if !by_itself {
+            notes.push(
+                "its access log is not counted: lines may be missing because webdyno ended the server".to_owned(),
+            );
+            return Ok((None, notes));
+        }
+        log.count(&mut logged)?;
+        Ok((Some(Logged { early: early.lines, ..logged }), notes))
     }
 
     /// The outer error is the environment's, the inner one the server's.
@@ -211,32 +249,35 @@ impl Bench<'_> {
             sampler,
             interrupted: self.interrupted,
         };
-        let mut left = 0;
+        let (mut left, mut warmed) = (0, (0, 0));
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
             on_event(Event::Sending(&warmup));
-            let (warmed, _) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
-            left = warmed.sent().saturating_sub(warmed.counts.good) + u64::from(warmed.connections);
+            let (load, _) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
+            left = load.sent().saturating_sub(load.counts.good) + u64::from(load.connections);
+            warmed = answered(&load);
         }
         memory::before_the_window(self.plan)?;
         on_event(Event::Trial { slot, phase: Phase::Measure });
         on_event(Event::Sending(spec));
         let source = &stage.running.status;
-        let before = (!source.is_empty()).then(|| source.look());
-        let port = self.port_to_watch(stage, before.as_ref());
+        let seen = (!source.is_empty()).then(|| source.look());
+        let port = self.port_to_watch(stage, seen.as_ref());
         let lane = Lane { target: &target, cpus: &self.placement.load, interrupted: self.interrupted };
         let others: Vec<LoadSpec> = self.plan.beside.iter().map(|load| stage.spoken(load)).collect();
-        let ((sent, beside), door) = door::beside(port, door::Pace::SPARING, &mut || {}, || {
-            lane.beside(&others, || {
-                post.load(spec, &mut |interval, reading| {
-                    tell_reading(reading, on_event);
-                    on_event(Event::Interval { slot, interval });
+        let (((sent, beside), before), door) = door::beside(port, door::Pace::SPARING, &mut || {}, || {
+            ending::meanwhile(self.plan, cell, &stage.running, || {
+                lane.beside(&others, || {
+                    post.load(spec, &mut |interval, reading| {
+                        tell_reading(reading, on_event);
+                        on_event(Event::Interval { slot, interval });
+                    })
                 })
             })
         });
-        let around = before.map(|before| Around { before, after: source.look(), left });
+        let around = seen.map(|before| Around { before, after: source.look(), left });
         let (load, stop) = sent?;
-        Ok(Measured { load, beside: beside?, stop, around, door })
+        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before? })
     }
 
     /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another
@@ -244,6 +285,14 @@ impl Bench<'_> {
     fn port_to_watch(&self, stage: &Stage, told: Option<&ServerStatus>) -> Option<u16> {
         let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
         (!counts && self.remote.is_none()).then_some(stage.running.address.port())
+    }
+}
+
+impl Measured {
+    /// The same log with what it should hold.
+    fn owes(&self, logged: Logged) -> Logged {
+        let (answered, unsure) = answered(&self.load);
+        Logged { answered: answered + self.warmed.0, unsure: unsure + self.warmed.1, ..logged }
     }
 }
 
@@ -283,6 +332,12 @@ impl Stage {
             resume: true,
         });
         LoadSpec { tls: tls.or_else(|| spec.tls.clone()), ..spec.clone() }
+    }
+
+    fn end(self, plan: &Plan, end: End, before: Option<Vec<u32>>) -> Result<Ended, ExperimentError> {
+        let ended = self.running.end(&plan.server, end, before)?;
+        self.group.map_or(Ok(()), Group::remove)?;
+        Ok(ended)
     }
 
     pub(crate) fn stop(self) -> Result<(), ExperimentError> {

@@ -7,7 +7,7 @@
 use crate::handle::Host;
 use crate::journal::Undo;
 use crate::pipe;
-use crate::process::{Members, Session};
+use crate::process::{Members, Session, name_of};
 use crate::undo::PATIENCE;
 use crate::{Group, HostError};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
@@ -55,6 +55,7 @@ pub struct Child {
     /// Process id of the server's root, which is its session's leader too. It stays the server's until this value is gone.
     pub pid: u32,
     process: std::process::Child,
+    session: Session,
     groups: Vec<PathBuf>,
     entry: u64,
     host: Host,
@@ -96,6 +97,50 @@ impl Child {
         while self.is_alive() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
+        self.end()
+    }
+
+    /// Sends the root a signal, and nobody else.
+    pub fn tell(&self, signal: Signal) {
+        if let Some(pid) = self.raw_pid() {
+            // It can only fail by having ended meanwhile, which whoever asks next will see.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// The processes that live of its session.
+    ///
+    /// # Errors
+    /// When the machine does not say.
+    pub fn processes(&self) -> Result<Vec<u32>, HostError> {
+        Members::Session(self.session)
+            .list()
+            .map_err(|why| HostError::NotPutBack { put_back: vec![], failed: vec![why] })
+    }
+
+    /// Waits for at most `patience` until the root and everything of its session have ended by themselves, and ends what is left
+    /// by force; gives the names of those.
+    ///
+    /// # Errors
+    /// When something would not end.
+    pub fn wait_for_end(mut self, patience: Duration) -> Result<Vec<String>, HostError> {
+        let deadline = Instant::now() + patience;
+        let left = loop {
+            let left = self.processes()?;
+            if left.is_empty() && !self.is_alive() || Instant::now() >= deadline {
+                break left.into_iter().map(name_of).collect();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        self.end()?;
+        Ok(left)
+    }
+
+    /// Ends all of it at once, by force.
+    ///
+    /// # Errors
+    /// When something would not end.
+    pub fn kill(mut self) -> Result<(), HostError> {
         self.end()
     }
 
@@ -143,11 +188,11 @@ pub(crate) fn spawn(host: &Host, launch: &Launch, group: Option<&Group>) -> Resu
     let mut go = process.stdin.take().expect("piped above");
     let mut status = process.stdout.take().expect("piped above");
     let recorded = match Session::of(pid) {
-        Some(session) => host.record(Undo::KillSession(session)),
+        Some(session) => host.record(Undo::KillSession(session)).map(|entry| (session, entry)),
         None => Err(failed(format!("/proc does not show process {pid}"))),
     };
-    let entry = match recorded {
-        Ok(entry) => entry,
+    let (session, entry) = match recorded {
+        Ok(recorded) => recorded,
         Err(error) => {
             drop(go);
             let _ = process.wait();
@@ -155,7 +200,7 @@ pub(crate) fn spawn(host: &Host, launch: &Launch, group: Option<&Group>) -> Resu
         }
     };
     // From here on an early return ends the launcher.
-    let child = Child { pid, process, groups, entry, host: host.clone() };
+    let child = Child { pid, process, session, groups, entry, host: host.clone() };
     let said = go.write_all(&orders).and_then(|()| {
         drop(go);
         pipe::receive(&mut status, Instant::now() + START, |_| false)

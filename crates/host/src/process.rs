@@ -117,7 +117,8 @@ impl Members<'_> {
         self.list().map(|members| members.len())
     }
 
-    fn list(&self) -> Result<Vec<u32>, String> {
+    /// Those that live.
+    pub(crate) fn list(&self) -> Result<Vec<u32>, String> {
         match self {
             Members::Session(session) => session.members(),
             Members::Group(dir) => match fs::read_to_string(dir.join("cgroup.procs")) {
@@ -209,8 +210,12 @@ fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
 }
 
 fn describe(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    format!("process {pid} ({})", name.trim())
+    format!("process {pid} ({})", name_of(pid))
+}
+
+/// The name of a process's program; empty when it has ended.
+pub(crate) fn name_of(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
 
 /// Processes and threads made since boot, from `/proc/stat`; 0 when it does not tell.

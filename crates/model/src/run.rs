@@ -120,6 +120,7 @@ impl Run {
             readings: Readings::default(),
             status: Vec::new(),
             around: None,
+            logged: None,
             notes: Vec::new(),
             log_tail: String::new(),
         };

@@ -75,6 +75,33 @@ pub struct Beside {
     pub load: LoadResult,
 }
 
+/// An access log, counted when the server had ended, and what it should hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logged {
+    /// Complete answers that the clients of the load and of its warm-up got.
+    pub answered: u64,
+    /// Requests of theirs without one, and those sent twice: the server may have logged each or not.
+    pub unsure: u64,
+    /// Files of the log's name.
+    pub files: u64,
+    /// Lines about requests of the load and its warm-up.
+    pub lines: u64,
+    /// Of them, those that were written before the server was told to end.
+    pub early: u64,
+    /// Lines about other requests, such as those that ask whether the server is ready.
+    pub others: u64,
+    /// Lines that could not be read, such as one that is cut off.
+    pub unread: u64,
+}
+
+impl Logged {
+    /// Answers without a line: at least so many, and at most so many.
+    #[must_use]
+    pub fn lost(&self) -> (u64, u64) {
+        (self.answered.saturating_sub(self.lines), (self.answered + self.unsure).saturating_sub(self.lines))
+    }
+}
+
 /// One execution of a cell: facts, no verdicts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Trial {
@@ -116,6 +143,9 @@ pub struct Trial {
     /// What it told at both ends of the measured window.
     #[serde(default)]
     pub around: Option<Around>,
+    /// What became of its access log, where that was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logged: Option<Logged>,
     /// What webdyno had to say while running it, one sentence each: "waited 10 s for the host to calm down".
     pub notes: Vec<String>,
     /// The end of the server's error log.

@@ -172,8 +172,10 @@ mod tests {
         let beside = verdicts::Metric::ALL.iter().filter(|metric| **metric != verdicts::Metric::Goodput);
         let ratios = beside.clone().map(|metric| format!("ratio-{}", metric.name()));
         let metrics = beside.map(|metric| format!("metric-{}", metric.name())).chain(ratios);
+        let endings = model::plan::Ending::ALL.iter().map(|ending| format!("ending-{}", ending.name()));
         let steps = diagnosis::check::STEPS.iter().map(|step| step.id.to_owned());
-        let needed: BTreeSet<String> = findings.chain(numbers).chain(steps).chain(verdicts).chain(metrics).collect();
+        let needed: BTreeSet<String> =
+            findings.chain(numbers).chain(steps).chain(verdicts).chain(metrics).chain(endings).collect();
         let messages = messages(Language::English);
         let missing: Vec<_> = needed.iter().filter(|id| !messages.contains_key(*id)).collect();
         assert!(missing.is_empty(), "no words for {missing:?}");
@@ -210,6 +212,7 @@ mod tests {
             include_str!("view/contrasts.rs"),
             include_str!("view/doubts.rs"),
             include_str!("view/judged.rs"),
+            include_str!("view/logged.rs"),
             include_str!("view/metrics.rs"),
             include_str!("view/noise.rs"),
             include_str!("view/run.rs"),

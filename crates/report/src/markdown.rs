@@ -15,9 +15,11 @@ pub fn render(view: &View) -> String {
     page.list("section-comparison", comparisons(view).into_iter());
     page.contrasts(view);
     page.sweep(view);
-    if !view.metrics.rows.is_empty() {
-        page.heading("section-metrics");
-        page.table(&view.metrics);
+    for (heading, table) in [("section-metrics", &view.metrics), ("section-logged", &view.logged)] {
+        if !table.rows.is_empty() {
+            page.heading(heading);
+            page.table(table);
+        }
     }
     page.beside(view);
     page.diagnoses(view);

@@ -13,8 +13,10 @@ mod unlucky;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use fixture::{PLAN, head, run};
+use model::plan::{End, Ending};
 use model::run::{Run, RunEnd};
 use model::status::{FpmStatus, ServerStatus, WebStatus};
+use model::trial::Logged;
 use report::text::{Colour, Look};
 use report::{Language, View, json, markdown, text};
 use serde_json::Value;
@@ -190,4 +192,66 @@ fn an_old_store_is_still_drawn() {
     let drawn = terminal(&run, Language::English, 200);
     assert!(drawn.contains("10, limit 4: the worker limit is reached"), "{drawn}");
     page::well_formed(&report::html::render(&View::of(&run, Language::Japanese)));
+}
+
+#[test]
+fn lines_lost_from_access_logs_are_told() {
+    let mut run = run();
+    let logged =
+        |answered, unsure, early, lines| Logged { answered, unsure, files: 1, early, lines, ..Logged::default() };
+    run.head.plan.variants[1].end = Some(End { how: Ending::Restart, after_ns: None });
+    for trial in &mut run.trials {
+        let block = u64::from(trial.block);
+        trial.logged = Some(match trial.cell.as_str() {
+            "1 at a time" => logged(4000, 0, 3700 + block, 4000),
+            "10 at once" => logged(4000, 5, 3700, 3748),
+            "10, limit 4" => Logged { unread: 1, ..logged(4000, 0, 3500, 3600 + 10 * block) },
+            _ => Logged { answered: 4000, ..Logged::default() },
+        });
+    }
+    let of_section = |drawn: &str, heading: &str| {
+        let from = drawn.find(heading).unwrap();
+        drawn[from..].split("\n\n").next().unwrap().to_owned()
+    };
+    let drawn = terminal(&run, Language::English, 160);
+    expect![[r#"
+        Access logs
+                                1 at a time  10 at once  10 at once (A/A)  10, limit 4   10, lock
+        ─────────────────────────────────────────────────────────────────────────────────────────
+        server ended by                stop        stop              stop      restart       stop
+        answers                       16000       16000             16000        16000      12000
+        lines of them                 16000       14992                 –        14460          –
+        answers without a line            0   1008–1028                 –         1540          –
+        in a trial                        0     252–257                 –      370–400          –
+        not yet written before      297–300         300                 –          500          –
+        unreadable lines                  0           0                 –            4          –
+        Answers are counted by the clients, warm-up included, lines in the log after the server's end. “Not yet written before” is how many answers of a trial had no
+        line when the load was over: they were still in the server's buffers or on their way.
+        Unreadable lines are not counted as lines of an answer: they are cut off, or not of the format that the plan says.
+        Where two numbers stand, some requests were cut off by the end of the load, failed, or were sent again: the server may have logged each of them or not. A load
+        of so many requests leaves none.
+        A dash stands where there was no file of the log's name."#]].assert_eq(&of_section(&drawn, "Access logs"));
+    let drawn = terminal(&run, Language::Japanese, 160);
+    expect![[r#"
+        アクセスログ
+                              1 at a time  10 at once  10 at once (A/A)  10, limit 4   10, lock
+        ───────────────────────────────────────────────────────────────────────────────────────
+        サーバーの終わらせ方         停止        停止              停止       再起動       停止
+        応答                        16000       16000             16000        16000      12000
+        ログの行                    16000       14992                 –        14460          –
+        行のない応答                    0   1008–1028                 –         1540          –
+        1 試行あたり                    0     252–257                 –      370–400          –
+        終了前に未記録            297–300         300                 –          500          –
+        読めない行                      0           0                 –            4          –
+        応答はクライアント側で（ウォームアップも含めて）数え、行はサーバーが終わった後のログで数えます。「終了前に未記録」は、負荷が終わった時点でまだ行のなかった応答の
+        数です。サーバーのバッファーか、書き込みの途中にありました。
+        途中で切れた行や、プランにある書式と違う行は、応答の行として数えません。
+        数が 2 つあるところでは、負荷の終わりで打ち切られた、失敗した、または再送されたリクエストがあり、サーバーがそれぞれを記録したかどうかは分かりません。リクエスト
+        数を決めた負荷なら、そのようなものは残りません。
+        ログの名前のファイルがなかったところは – です。"#]].assert_eq(&of_section(&drawn, "アクセスログ"));
+    let told = json::render(&View::of(&run, Language::English));
+    let told: Value = serde_json::from_str(&told).unwrap();
+    expect![[r#"{"answers":16000,"ending":"stop","lines":14992,"lost_least":1008,"lost_most":1028,"trials":[{"answers":4000,"block":1,"lines":3748,"lost_least":252,"lost_most":257,"unwritten":300},{"answers":4000,"block":2,"lines":3748,"lost_least":252,"lost_most":257,"unwritten":300},{"answers":4000,"block":3,"lines":3748,"lost_least":252,"lost_most":257,"unwritten":300},{"answers":4000,"block":4,"lines":3748,"lost_least":252,"lost_most":257,"unwritten":300}],"unread":0,"writes":true}"#]].assert_eq(&told["cells"][1]["logged"].to_string());
+    assert!(markdown::render(&View::of(&run, Language::English)).contains("## Access logs"));
+    assert!(report::html::render(&View::of(&run, Language::English)).contains("Access logs"));
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to end by itself before it is killed.
-const GRACE: Duration = Duration::from_secs(3);
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// Between two looks at something that is about to happen.
 pub(crate) const POLL: Duration = Duration::from_millis(10);
 /// One try of the readiness request ends after this share of the whole wait: a worker that hangs must not use up all of it.
@@ -87,9 +87,9 @@ pub struct Running {
     /// Where to ask how it fares while it works.
     pub status: StatusSource,
     // Processes that it needs and that are not its children: PHP's. They end after it.
-    beside: Vec<Child>,
+    pub(crate) beside: Vec<Child>,
     // `None` only while it is being stopped.
-    hold: Option<Hold>,
+    pub(crate) hold: Option<Hold>,
     logs: Logs,
 }
 

@@ -11,6 +11,7 @@ mod apache;
 mod command;
 mod control;
 mod embedded;
+mod ending;
 mod error;
 mod installed;
 mod nginx;
@@ -26,6 +27,7 @@ mod status;
 
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
+pub use ending::{Ended, asks_for};
 pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{
     Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, left_out, main_file, own_apache, own_nginx,

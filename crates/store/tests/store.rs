@@ -15,7 +15,7 @@ use model::load::{Counts, Failure, Generator, LoadEnd, LoadInterval, LoadResult,
 use model::plan::{self, Options};
 use model::reading::{ABSENT, COLUMNS, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
-use model::trial::{Beside, EffectiveSettings, Outcome, Stop, Trial};
+use model::trial::{Beside, EffectiveSettings, Logged, Outcome, Stop, Trial};
 use proptest::prelude::*;
 use std::path::Path;
 use store::{Kept, Kind, Store};
@@ -119,6 +119,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         status: Vec::new(),
         around: None,
         log_tail: "the end\n".into(),
+        logged: Some(Logged { answered: 4000, lines: 3748, files: 1, ..Logged::default() }),
     }
 }
 

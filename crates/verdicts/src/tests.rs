@@ -68,6 +68,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         status: Vec::new(),
         around: None,
         log_tail: String::new(),
+        logged: None,
     }
 }
 

@@ -10,7 +10,7 @@ use anyhow::{bail, ensure};
 use load::Target;
 use model::SECOND;
 use model::plan::{
-    Arrivals, Cell, Changes, Guards, HttpVersion, LoadSpec, MemoryState, Pace, Plan, Role, ServerSpec, Stage,
+    Arrivals, Cell, Changes, End, Guards, HttpVersion, LoadSpec, MemoryState, Pace, Plan, Role, ServerSpec, Stage,
     Timetable, Variant, Warmup,
 };
 use std::path::PathBuf;
@@ -155,6 +155,8 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         confine: None,
         split: false,
         variants: vec![Variant { name: ONLY.to_owned(), ..Variant::default() }],
+        end: End::default(),
+        access_log: None,
         loads: vec![spec],
         beside: Vec::new(),
         memory: MemoryState::default(),

@@ -180,6 +180,7 @@ impl Scene {
             status: self.told(&load),
             around: None,
             log_tail: String::new(),
+            logged: None,
         };
         (self.head(), trial)
     }

@@ -6,6 +6,7 @@ mod body;
 mod changes;
 mod check;
 mod design;
+mod ending;
 mod load;
 mod log;
 mod memory;
@@ -20,6 +21,7 @@ pub use body::Body;
 pub use changes::{Changes, Edit, FileChange, Sysctl};
 pub use check::{Check, CheckError, Comparison, Test};
 pub use design::{Alias, Contrast, Design, Effect, Factor, Over, Part, Sweep, SweepPoint};
+pub use ending::{AccessLog, End, Ending};
 pub use load::{
     Arrivals, ClientCertificate, HttpVersion, LoadSpec, Pace, RequestSpec, SECRET, SessionSpec, Stage, Timetable,
     TlsSpec, TlsVersion, Verify, is_secret,
@@ -67,6 +69,12 @@ pub struct Plan {
     pub split: bool,
     /// Changes to the server.
     pub variants: Vec<Variant>,
+    /// How their servers are ended, where they say nothing of it.
+    #[serde(default)]
+    pub end: End,
+    /// The log that is counted when a server has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_log: Option<AccessLog>,
     /// What is sent.
     pub loads: Vec<LoadSpec>,
     /// What is sent beside it in every trial, paced, without an end of its own, and reported by itself.
@@ -147,6 +155,9 @@ pub struct Variant {
     /// Settings of PHP, beside those for all.
     #[serde(default)]
     pub php: PhpSettings,
+    /// How its server is ended, when not as all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
 }
 
 /// Limits of the group the server lives in.
@@ -326,6 +337,12 @@ impl Plan {
     #[must_use]
     pub fn variant(&self, cell: &Cell) -> &Variant {
         self.variants.iter().find(|v| v.name == cell.variant).expect("checked when parsed")
+    }
+
+    /// How the server of a cell is ended.
+    #[must_use]
+    pub fn end(&self, cell: &Cell) -> End {
+        self.variant(cell).end.unwrap_or(self.end)
     }
 
     /// The configuration that the machine has, where the plan is about one.

@@ -10,6 +10,7 @@ mod changes;
 mod complaint;
 mod confine;
 mod contrasts;
+mod ending;
 mod factors;
 mod load;
 mod loads;
@@ -25,6 +26,7 @@ use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
 use self::confine::{ConfineText, confine_meant};
 use self::contrasts::ContrastText;
+use self::ending::{AccessLogText, access_log_meant, end_meant};
 use self::factors::{DesignText, FactorText};
 use self::load::load_meant;
 pub use self::load::parse_mix;
@@ -35,7 +37,7 @@ use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
 use self::source::Source;
 use self::sweep::SweepText;
-use super::{Build, Guards, Php, Plan, SECRET, Variant, Warmup};
+use super::{Build, Ending, Guards, Plan, SECRET, ServerSpec, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -144,6 +146,7 @@ struct Written {
     #[serde(default)]
     build: Vec<Spanned<BuildText>>,
     server: ServerText,
+    access_log: Option<AccessLogText>,
     confine: Option<ConfineText>,
     #[serde(default)]
     memory: MemoryText,
@@ -200,6 +203,8 @@ struct VariantText {
     fpm: Option<Spanned<FpmText>>,
     #[serde(default)]
     ini: BTreeMap<String, Spanned<toml::Value>>,
+    ending: Option<Spanned<Ending>>,
+    ending_after: Option<Spanned<Duration>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -236,9 +241,11 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     });
     let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
     let setting = written.server.setting();
+    let ending = (written.server.ending.take(), written.server.ending_after.take());
     let server = server_meant(source, written.server, written.confine.as_ref())?;
+    let end = end_meant(source, "server", &server, ending.0.as_ref(), ending.1.as_ref())?;
     let memory = memory_meant(source, &written.memory, &server)?;
-    let variants = variants(source, written.variant, server.php())?;
+    let variants = variants(source, written.variant, &server)?;
     let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let (mut loads, mut beside) = (Vec::new(), Vec::new());
@@ -253,6 +260,8 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         return Err(source.at(load_span, "load", beside::no_load(&beside)));
     }
     beside::refuse_as_own(source, &beside, &loads, &written.cell)?;
+    let access_log =
+        written.access_log.map(|log| access_log_meant(source, &log, &server, &loads, &beside)).transpose()?;
     let margin = source.share(written.margin.as_ref(), "margin", 0.02)?;
     let wanted = cells::Wanted {
         cells: &written.cell,
@@ -283,6 +292,8 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         memory,
         split: written.placement.split,
         variants: made.variants,
+        end: end.unwrap_or_default(),
+        access_log,
         loads: made.loads,
         beside,
         origin,
@@ -327,7 +338,7 @@ fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decid
 fn variants(
     source: &Source<'_>,
     written: BTreeMap<String, Spanned<VariantText>>,
-    php: Option<&Php>,
+    server: &ServerSpec,
 ) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
         return Ok(vec![(Variant { name: "as-is".into(), ..Variant::default() }, 0..0)]);
@@ -337,8 +348,9 @@ fn variants(
             let (place, text) = (text.span(), text.into_inner());
             let directives = source.directives(text.directives.as_ref());
             let changes = changes_meant(source, text.files, text.sysctl)?;
-            let php = variant_meant(source, php, text.fpm, &text.ini)?;
-            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php }, place))
+            let php = variant_meant(source, server.php(), text.fpm, &text.ini)?;
+            let end = end_meant(source, "variant", server, text.ending.as_ref(), text.ending_after.as_ref())?;
+            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php, end }, place))
         })
         .collect()
 }

@@ -24,8 +24,9 @@ pub fn render(view: &View) -> String {
         page.section("section-comparison", &page.comparison()),
         page.section("section-contrasts", &page.contrasts()),
         page.section("section-sweep", &page.sweep()),
-        page.section("section-metrics", &page.metrics()),
+        page.section("section-metrics", &page.further(&view.metrics)),
         page.section("section-beside", &page.beside()),
+        page.section("section-logged", &page.further(&view.logged)),
         page.section("section-diagnosis", &page.diagnoses()),
         page.section("section-latency", &page.latency()),
         page.section("section-trials", &page.trials()),
@@ -123,9 +124,9 @@ impl Page<'_> {
         out
     }
 
-    /// What else the cells were measured by; nothing without a comparison.
-    fn metrics(&self) -> String {
-        if self.view.metrics.rows.is_empty() { String::new() } else { self.table(&self.view.metrics, &self.view.cells) }
+    /// A table beside that of the results, if there is anything in it.
+    fn further(&self, table: &Table) -> String {
+        if table.rows.is_empty() { String::new() } else { self.table(table, &self.view.cells) }
     }
 
     /// The loads beside the cells' own: tables and distributions.

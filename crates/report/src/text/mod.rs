@@ -7,7 +7,7 @@ pub(crate) mod layout;
 pub(crate) mod page;
 pub(crate) mod paint;
 
-use crate::view::{CellView, ComparisonView, ContrastView, View};
+use crate::view::{CellView, ComparisonView, ContrastView, Table, View};
 use page::Page;
 use paint::Tone;
 use std::collections::BTreeMap;
@@ -40,8 +40,9 @@ pub fn render(view: &View, look: Look) -> String {
     page.comparisons(view);
     page.contrasts(view);
     page.sweep(view);
-    page.metrics(view);
+    page.further("section-metrics", &view.metrics);
     page.beside(view);
+    page.further("section-logged", &view.logged);
     page.diagnoses(view);
     page.settings(view);
     page.trouble(&view.trouble);
@@ -136,13 +137,14 @@ impl Page {
         sweep.table.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
     }
 
-    fn metrics(&mut self, view: &View) {
-        if view.metrics.rows.is_empty() {
+    /// A table beside that of the results, if there is anything in it.
+    fn further(&mut self, heading: &str, table: &Table) {
+        if table.rows.is_empty() {
             return;
         }
-        self.section("section-metrics");
-        self.out.push_str(&layout::table(&view.metrics, self.width, self.paint, &[]));
-        view.metrics.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
+        self.section(heading);
+        self.out.push_str(&layout::table(table, self.width, self.paint, &[]));
+        table.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
     }
 
     /// The loads beside the cells' own.

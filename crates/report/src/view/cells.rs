@@ -5,7 +5,8 @@ use crate::view::compared::of_cell;
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::{
-    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, sent, told,
+    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, logged, sent,
+    told,
 };
 use diagnosis::{Diagnosis, Finding, Numbers, Quantity, Unit};
 use model::latency::Latency;
@@ -61,6 +62,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalo
         same_as_baseline: same_as_baseline(run, cell, judged, words),
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
         told: told::of_cell(run, cell, words),
+        logged: logged::of_cell(run, cell),
         doubts: doubts::of_trials(plan.load(cell), &measured, words),
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod compared;
 mod contrasts;
 pub(crate) mod doubts;
 mod judged;
+mod logged;
 mod metrics;
 mod noise;
 pub(crate) mod run;
@@ -67,6 +68,9 @@ pub struct View {
     /// The metrics beside throughput, cell by cell, printed.
     #[serde(skip)]
     pub metrics: Table,
+    /// What access logs hold against what clients were answered, cell by cell, printed; empty where none was counted.
+    #[serde(skip)]
+    pub logged: Table,
     /// Where the time of a request goes, cell by cell, printed.
     #[serde(skip)]
     pub phases: Table,
@@ -186,8 +190,49 @@ pub struct CellView {
     /// What the server told of itself meanwhile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Sentence>,
+    /// What became of its access logs, where they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logged: Option<LoggedView>,
     /// Doubts about the load itself.
     pub doubts: Vec<Sentence>,
+}
+
+/// The access logs of a cell's trials, counted when each server had ended.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoggedView {
+    /// How the servers were ended: `stop`, `graceful-stop`, `graceful`, `restart` or `kill`.
+    pub ending: &'static str,
+    /// Whether there was a file of the log's name.
+    pub writes: bool,
+    /// Complete answers that the clients of the loads and of their warm-ups got.
+    pub answers: u64,
+    /// Lines about their requests.
+    pub lines: u64,
+    /// Answers without a line: at least so many.
+    pub lost_least: u64,
+    /// And at most so many, where some requests may have been logged or not.
+    pub lost_most: u64,
+    /// Lines that could not be read.
+    pub unread: u64,
+    /// Trial by trial.
+    pub trials: Vec<LoggedTrialView>,
+}
+
+/// The access log of one trial.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct LoggedTrialView {
+    /// Block, from 1.
+    pub block: u32,
+    /// Complete answers.
+    pub answers: u64,
+    /// Lines.
+    pub lines: u64,
+    /// Answers whose line was not written yet when the load was over.
+    pub unwritten: u64,
+    /// Answers without a line, at least.
+    pub lost_least: u64,
+    /// And at most.
+    pub lost_most: u64,
 }
 
 /// Merged latencies, in microseconds.
@@ -428,6 +473,7 @@ impl View {
             answers: contrasts::table(&contrasts, run.head.plan.confidence, &words),
             table: table::of(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
             metrics: metrics::table(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
+            logged: logged::table(&cells, &words),
             phases: table::phases(&cells, &words),
             beside: beside::views(run, &words),
             cells,

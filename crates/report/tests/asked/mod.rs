@@ -60,6 +60,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         status: Vec::new(),
         around: None,
         log_tail: String::new(),
+        logged: None,
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         status: Vec::new(),
         around: None,
         log_tail: String::new(),
+        logged: None,
     };
     Run { head, trials: vec![trial] }
 }

@@ -24,6 +24,7 @@ pub(crate) use in_place::InPlaceControl;
 pub(crate) use install::Install;
 pub(crate) use instance::ApacheControl;
 pub(crate) use machine::{main_file, own};
+pub(crate) use render::{INFO, STATUS};
 pub(crate) use scoreboard::Scoreboard;
 
 /// Apache's name in messages.

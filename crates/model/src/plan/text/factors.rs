@@ -232,8 +232,11 @@ fn usual_load<'a>(
     }
 }
 
-/// A file or a setting of the kernel that two of the levels change: nobody could say which of the changes is in force.
+/// What two of the levels change of a kind that is there once: how the server is ended, a file, a setting of the kernel: nobody could say which of the changes is in force.
 fn changed_twice(levels: &[&Level]) -> Option<String> {
+    if levels.iter().filter(|level| level.change.end.is_some()).count() > 1 {
+        return Some("how the server is ended".to_owned());
+    }
     let changes = levels.iter().map(|level| &level.change.changes);
     let changed = changes.flat_map(|changes| {
         let files = changes.files.iter().map(|file| file.path.display().to_string());
@@ -352,5 +355,6 @@ fn together(first: Variant, second: &Variant) -> Variant {
     both.allow_warnings.extend(second.allow_warnings.iter().cloned());
     both.changes = both.changes.and(&second.changes);
     both.php = both.php.and(&second.php);
+    both.end = second.end.or(both.end);
     both
 }

@@ -3,9 +3,10 @@
 use super::PlanError;
 use super::changes::FilesText;
 use super::confine::ConfineText;
+use super::measure::Duration;
 use super::php::{FpmText, php_meant};
 use super::source::Source;
-use crate::plan::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, PhpWay, ServerSpec};
+use crate::plan::{Apache, CommandServer, Embedded, Ending, Existing, Mpm, Nginx, PhpWay, ServerSpec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,6 +47,8 @@ pub(super) struct ServerText {
     pub(super) files: Vec<Spanned<FilesText>>,
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Spanned<String>>,
+    pub(super) ending: Option<Spanned<Ending>>,
+    pub(super) ending_after: Option<Spanned<Duration>>,
 }
 
 /// The server.

@@ -1,0 +1,93 @@
+//! What a plan says of how its servers are ended and which logs are counted, and what that means.
+
+use super::PlanError;
+use super::measure::Duration;
+use super::source::Source;
+use crate::plan::{AccessLog, End, Ending, LoadSpec, ServerSpec};
+use serde::Deserialize;
+use std::path::{Component, Path};
+use toml::Spanned;
+
+/// `[access_log]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessLogText {
+    file: Spanned<String>,
+    format: Option<Spanned<String>>,
+}
+
+/// The end that `[server]` or a variant, called `table`, asks for.
+pub(super) fn end_meant(
+    source: &Source<'_>,
+    table: &str,
+    server: &ServerSpec,
+    ending: Option<&Spanned<Ending>>,
+    after: Option<&Spanned<Duration>>,
+) -> Result<Option<End>, PlanError> {
+    let Some(ending) = ending else {
+        return after.map_or(Ok(None), |after| {
+            Err(source.at(after.span(), &format!("{table}.ending_after"), "needs `ending` beside it"))
+        });
+    };
+    let how = *ending.get_ref();
+    let known = server.endings();
+    if !known.contains(&how) {
+        let known: Vec<String> = known.iter().map(|it| format!("`{}`", it.name())).collect();
+        let what = match known.as_slice() {
+            [] => "a server that is not started for the run is not ended either; remove the line".to_owned(),
+            known => format!("this server can be ended by {}", known.join(", ")),
+        };
+        return Err(source.at(ending.span(), &format!("{table}.ending"), &what));
+    }
+    let Some(after) = after else { return Ok(Some(End { how, after_ns: None })) };
+    let key = format!("{table}.ending_after");
+    if !how.goes_on() {
+        let what = "only after `graceful` and `restart` a server goes on answering; remove the line";
+        return Err(source.at(after.span(), &key, what));
+    }
+    Ok(Some(End { how, after_ns: Some(source.duration_text(after, &key)?) }))
+}
+
+/// The log that is to be counted.
+pub(super) fn access_log_meant(
+    source: &Source<'_>,
+    written: &AccessLogText,
+    server: &ServerSpec,
+    loads: &[LoadSpec],
+    beside: &[LoadSpec],
+) -> Result<AccessLog, PlanError> {
+    let at = |what: &str| Err(source.at(written.file.span(), "access_log.file", what));
+    let ready = match server {
+        ServerSpec::Apache(apache) if !server.endings().is_empty() => &apache.ready,
+        ServerSpec::Nginx(nginx) if !server.endings().is_empty() => &nginx.ready,
+        _ => return at("logs are counted of an Apache or nginx that the run starts itself; remove the table"),
+    };
+    let file = Path::new(written.file.get_ref());
+    let plain = file.components().all(|part| matches!(part, Component::Normal(_)));
+    if !plain || file.parent().is_some_and(|folder| folder.to_string_lossy().contains('*')) {
+        return at("give a file in the server's own folder, such as logs/access.log; only its name may hold a *");
+    }
+    if loads.iter().flat_map(|load| &load.mix).any(|request| request.path == *ready) {
+        let what = format!(
+            "lines are told apart by what was asked for, and `{ready}` is what webdyno asks for to see whether the server is ready; \
+             let the loads ask for another path, such as `{ready}?load`"
+        );
+        return at(&what);
+    }
+    let asks_the_same = |one: &LoadSpec| {
+        let paths = || loads.iter().flat_map(|load| &load.mix).map(|request| &request.path);
+        one.mix.iter().any(|request| paths().any(|path| *path == request.path))
+    };
+    if let Some(one) = beside.iter().find(|load| asks_the_same(load)) {
+        let what = format!(
+            "lines are told apart by what was asked for: let the load beside, `{}`, ask for another path",
+            one.name
+        );
+        return at(&what);
+    }
+    Ok(AccessLog {
+        file: written.file.get_ref().clone(),
+        line: source.line(written.format.as_ref().unwrap_or(&written.file).span().start),
+        format: written.format.as_ref().map_or_else(|| "combined".to_owned(), |format| format.get_ref().clone()),
+    })
+}
