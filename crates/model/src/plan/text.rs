@@ -18,8 +18,10 @@ mod memory;
 mod parameters;
 mod php;
 mod server;
+mod services;
 mod source;
 mod sweep;
+mod users;
 
 use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
@@ -33,9 +35,10 @@ use self::measure::Duration;
 use self::memory::{MemoryText, memory_meant};
 use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
+use self::services::{ServersText, ServiceText, check_mentions, of_variant, services_meant};
 use self::source::Source;
 use self::sweep::SweepText;
-use super::{Build, Guards, Php, Plan, SECRET, Variant, Warmup};
+use super::{Build, Guards, Plan, SECRET, ServerSpec, Service, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -144,6 +147,8 @@ struct Written {
     #[serde(default)]
     build: Vec<Spanned<BuildText>>,
     server: ServerText,
+    #[serde(default)]
+    service: BTreeMap<String, Spanned<ServerText>>,
     confine: Option<ConfineText>,
     #[serde(default)]
     memory: MemoryText,
@@ -200,6 +205,10 @@ struct VariantText {
     fpm: Option<Spanned<FpmText>>,
     #[serde(default)]
     ini: BTreeMap<String, Spanned<toml::Value>>,
+    server: Option<Spanned<String>>,
+    services: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    service: BTreeMap<String, Spanned<ServiceText>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -238,7 +247,8 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let setting = written.server.setting();
     let server = server_meant(source, written.server, written.confine.as_ref())?;
     let memory = memory_meant(source, &written.memory, &server)?;
-    let variants = variants(source, written.variant, server.php())?;
+    let services = services_meant(source, written.service)?;
+    let variants = variants(source, written.variant, (&server, &services), options.quick)?;
     let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let (mut loads, mut beside) = (Vec::new(), Vec::new());
@@ -247,7 +257,15 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     for (name, load) in in_order(written_loads) {
         let is_beside = beside::is_meant(source, &name, &load, from.is_some())?;
         let load = load_meant(source, name, load, options)?;
+        if is_beside && load.session.is_some() {
+            let what = "users are a load of their own; leave `beside` or `users` out";
+            return Err(source.at(load_span, &format!("load.{}.users", load.name), what));
+        }
         if is_beside { beside.push(load) } else { loads.push(load) }
+    }
+    if let (Some(_), Some(load)) = (&origin, loads.iter().find(|load| load.session.is_some())) {
+        let what = "users stay on this machine; remove `from`, or the users";
+        return Err(source.at(load_span, &format!("load.{}.users", load.name), what));
     }
     if loads.is_empty() {
         return Err(source.at(load_span, "load", beside::no_load(&beside)));
@@ -272,12 +290,13 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     };
     let until_decided = written.until_decided || budget_ns.is_some();
     let blocks = blocks_meant(source, written.blocks.as_ref(), until_decided)?;
-    Ok(Plan {
+    let plan = Plan {
         name,
         about: written.about,
         file: source.file.to_owned(),
         build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
         server,
+        services,
         changes,
         confine: written.confine.map_or(Ok(None), |confine| confine_meant(source, &confine))?,
         memory,
@@ -306,7 +325,9 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         },
         confidence: confidence_meant(source, written.confidence.as_ref())?,
         margin,
-    })
+    };
+    check_mentions(source, &plan)?;
+    Ok(plan)
 }
 
 /// How many blocks there are, or at most.
@@ -327,7 +348,8 @@ fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decid
 fn variants(
     source: &Source<'_>,
     written: BTreeMap<String, Spanned<VariantText>>,
-    php: Option<&Php>,
+    (server, services): (&ServerSpec, &[Service]),
+    quick: bool,
 ) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
         return Ok(vec![(Variant { name: "as-is".into(), ..Variant::default() }, 0..0)]);
@@ -337,8 +359,12 @@ fn variants(
             let (place, text) = (text.span(), text.into_inner());
             let directives = source.directives(text.directives.as_ref());
             let changes = changes_meant(source, text.files, text.sysctl)?;
+            let written = ServersText { server: text.server, services: text.services, service: text.service };
+            let servers = of_variant(source, services, written, quick)?;
+            let own = services.iter().find(|service| Some(&service.name) == servers.server.as_ref());
+            let php = own.map_or(server, |own| &own.server).php();
             let php = variant_meant(source, php, text.fpm, &text.ini)?;
-            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php }, place))
+            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php, servers }, place))
         })
         .collect()
 }

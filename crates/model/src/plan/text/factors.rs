@@ -352,5 +352,6 @@ fn together(first: Variant, second: &Variant) -> Variant {
     both.allow_warnings.extend(second.allow_warnings.iter().cloned());
     both.changes = both.changes.and(&second.changes);
     both.php = both.php.and(&second.php);
+    both.servers = both.servers.and(&second.servers);
     both
 }
