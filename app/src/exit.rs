@@ -80,6 +80,7 @@ fn of_load(error: &LoadError) -> Exit {
 
 fn of_server(error: &ServerError) -> Exit {
     match error {
+        ServerError::Service { error, .. } => of_server(error),
         ServerError::Directive { .. }
         | ServerError::Configuration { .. }
         | ServerError::Machine { .. }

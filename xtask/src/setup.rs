@@ -36,7 +36,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 18] = [
+const TESTS: [Need; 21] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
@@ -48,6 +48,9 @@ const TESTS: [Need; 18] = [
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
     Need { packages: &["php-fpm"], for_what: "PHP pages behind Apache's event and nginx" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
+    Need { packages: &["haproxy"], for_what: "servers behind a proxy" },
+    Need { packages: &["mariadb-server"], for_what: "pages that ask a database" },
+    Need { packages: &["php-mysql"], for_what: "pages that ask a database" },
     Need { packages: &["openssh-client"], for_what: "loads from another machine" },
     Need { packages: &["openssh-server"], for_what: "loads from another machine" },
     Need { packages: &["iproute2"], for_what: "two machines with a cable between them" },
@@ -213,7 +216,11 @@ fn install(missing: &[&Need], policy: &Path) -> anyhow::Result<()> {
     for name in &names {
         println!("installed {name}");
     }
-    let would_start: Vec<&str> = names.iter().filter(|name| matches!(**name, "apache2" | "nginx")).copied().collect();
+    let would_start: Vec<&str> = names
+        .iter()
+        .filter(|name| matches!(**name, "apache2" | "nginx" | "haproxy" | "mariadb-server"))
+        .copied()
+        .collect();
     if !would_start.is_empty() && Path::new("/run/systemd/system").exists() {
         println!(
             "started nothing; so that the next boot starts nothing either: systemctl disable {}",

@@ -11,7 +11,9 @@ use crate::say::{print, tell};
 use anyhow::{Context, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, Up, World};
 use host::{HostError, Reach};
-use model::plan::{Changes, Confinement, Edit, FileChange, Options, PageCache, Plan, RequestSpec, ServerSpec, Warmup};
+use model::plan::{
+    Changes, Confinement, Edit, FileChange, Options, PageCache, Plan, RequestSpec, ServerSpec, Variant, Warmup,
+};
 use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
 use std::sync::Arc;
@@ -293,6 +295,24 @@ fn before_trials(plan: &Plan, line: &mut impl FnMut(String)) {
     }
 }
 
+/// The servers of a variant, where there are several.
+fn services(plan: &Plan, variant: &Variant, line: &mut impl FnMut(String)) {
+    if let Some(name) = &variant.servers.server {
+        line(format!("    to the service {name}"));
+    }
+    for service in plan.services_of(variant) {
+        let kept = if service.keep { ", kept for the whole run" } else { "" };
+        line(format!("    beside the service {}{kept}", service.name));
+        let Some(change) = variant.servers.changes.get(&service.name) else { continue };
+        for directive in &change.directives {
+            line(format!("        {}", directive.text.trim()));
+        }
+        if let Some(after) = change.kill_after_ns {
+            line(format!("        killed {} into the window", units::short_duration(after as f64)));
+        }
+    }
+}
+
 fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
     for cell in &plan.cells {
         let load = plan.load(cell);
@@ -303,6 +323,7 @@ fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
         for directive in &plan.variant(cell).directives {
             line(format!("    {}", directive.text.trim()));
         }
+        services(plan, plan.variant(cell), line);
         let Changes { files, sysctl } = plan.changes.and(&plan.variant(cell).changes);
         for file in &files {
             changed(file).into_iter().for_each(|text| line(format!("    {text}")));

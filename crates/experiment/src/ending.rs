@@ -13,10 +13,11 @@ type Before = Result<Option<Vec<u32>>, ExperimentError>;
 pub(crate) fn meanwhile<T>(plan: &Plan, cell: &Cell, running: &Running, work: impl FnOnce() -> T) -> (T, Before) {
     let end = plan.end(cell);
     let Some(after_ns) = end.after_ns else { return (work(), Ok(None)) };
+    let server = plan.server_of(plan.variant(cell));
     std::thread::scope(|scope| {
         let (over, is_over) = channel::<()>();
         let told = scope.spawn(move || match is_over.recv_timeout(Duration::from_nanos(after_ns)) {
-            Err(RecvTimeoutError::Timeout) => running.begin_anew(&plan.server, end.how).map(Some),
+            Err(RecvTimeoutError::Timeout) => running.begin_anew(server, end.how).map(Some),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => Ok(None),
         });
         let done = work();

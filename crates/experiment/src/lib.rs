@@ -25,6 +25,7 @@ mod run;
 mod schedule;
 mod search;
 mod sender;
+mod services;
 mod single;
 mod status;
 mod trial;

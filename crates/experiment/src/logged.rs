@@ -19,13 +19,17 @@ pub(crate) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// The log that the plan has counted, of a server in that folder; `None` when it has none counted.
-    pub(crate) fn of(plan: &'a Plan, folder: &Path) -> Result<Option<Log<'a>>, ExperimentError> {
+    /// The log that the plan has counted, of that server with its instance in that folder; `None` when it has none counted.
+    pub(crate) fn of(
+        plan: &'a Plan,
+        server: &'a ServerSpec,
+        folder: &Path,
+    ) -> Result<Option<Log<'a>>, ExperimentError> {
         let Some(log) = &plan.access_log else { return Ok(None) };
         let wrong =
             |what| ExperimentError::Plan { file: plan.file.clone(), line: log.line, key: "access_log.format", what };
         let format = Format::parse(&log.format).map_err(|error| wrong(error.to_string()))?;
-        Ok(Some(Log { log, server: &plan.server, format, folder: folder.to_owned() }))
+        Ok(Some(Log { log, server, format, folder: folder.to_owned() }))
     }
 
     /// What stands in it now, added to `logged`.
@@ -97,7 +101,7 @@ mod tests {
         );
         let (plan, _) = parse(&text, Path::new("p.toml"), &Options::default()).unwrap();
         let mut logged = Logged::default();
-        Log::of(&plan, folder.path()).unwrap().unwrap().count(&mut logged).unwrap();
+        Log::of(&plan, &plan.server, folder.path()).unwrap().unwrap().count(&mut logged).unwrap();
         assert_eq!((logged.files, logged.lines, logged.others, logged.unread), expected, "{pattern}");
     }
 

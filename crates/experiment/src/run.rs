@@ -8,6 +8,7 @@ use crate::memory;
 use crate::placement::Placement;
 use crate::schedule::blocks;
 use crate::sender::Sender;
+use crate::services::Services;
 use crate::trial::Bench;
 use host::{Host, HostError};
 use model::Nanos;
@@ -16,6 +17,7 @@ use model::run::{Anchor, Run, RunEnd, RunHead};
 use model::trial::{Outcome, Trial};
 use server::Control;
 use stats::{LOOKS, PILOT, next_look};
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -96,6 +98,7 @@ pub fn run(
         bench.remote = sender.remote.as_ref();
         bench.listen = sender.listen;
         bench.changer = Some(Changer::take(&stage.plan, host)?);
+        bench.kept = Services::keep(&bench)?.into();
         bench.rehearse()?;
         if interrupted.load(Ordering::Relaxed) {
             return Ok(RunEnd::Interrupted);
@@ -112,6 +115,7 @@ pub fn run(
             Err(error) => RunEnd::Failed(error.to_string()),
         };
         store.finish(&head.id, &end)?;
+        bench.kept.take().stop()?;
         result
     });
     // Whatever failed while the user was ending it failed because of that.
@@ -203,6 +207,7 @@ impl Built {
             listen: Ipv4Addr::LOCALHOST.into(),
             interrupted: world.interrupted,
             changer: None,
+            kept: RefCell::default(),
         }
     }
 }

@@ -13,18 +13,20 @@ use crate::memory;
 use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
+use crate::services::{Services, Started, died, killing, of_service, pretended, told};
 use crate::single::empty;
 use crate::status;
 use host::{Group, Host};
 use load::Target;
 use model::check::Door;
 use model::load::LoadResult;
-use model::plan::{Cell, End, LoadSpec, Plan, TlsSpec, Verify};
+use model::plan::{Cell, End, LoadSpec, Mention, Plan, ServerSpec, TlsSpec, Variant, Verify};
 use model::status::{Around, ServerStatus};
 use model::trial::{Beside, Logged, Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
 use server::{Control, Ended, Place, Running, ServerError};
+use std::cell::RefCell;
 use std::fs::Permissions;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -52,12 +54,15 @@ pub(crate) struct Bench<'a> {
     pub(crate) interrupted: &'a AtomicBool,
     /// Files and settings of the machine; `None` when nothing is to be changed.
     pub(crate) changer: Option<Changer<'a>>,
+    /// Services that stand beside the server of every trial.
+    pub(crate) kept: RefCell<Services>,
 }
 
 /// A started server in its group, if it has one.
 pub(crate) struct Stage {
     pub(crate) running: Running,
     pub(crate) group: Option<Group>,
+    services: Services,
 }
 
 /// What came of a measured window, and what was seen beside it.
@@ -71,6 +76,7 @@ struct Measured {
     warmed: (u64, u64),
     /// The processes of before a restart that was begun meanwhile.
     before: Option<Vec<u32>>,
+    notes: Vec<String>,
 }
 
 impl Bench<'_> {
@@ -90,15 +96,44 @@ impl Bench<'_> {
     /// Asks the server what it thinks of every variant without starting it.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         changes::check(self.plan)?;
-        Log::of(self.plan, &self.directory)?;
+        Log::of(self.plan, &self.plan.server, &self.directory)?;
         for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
+            let variant = self.plan.variant(cell);
+            for service in self.plan.services_of(variant) {
+                let seen = of_service(variant, variant.servers.changes.get(&service.name));
+                let checked = self.check_one(&format!("check{number}-{}", service.name), &service.server, &seen)?;
+                checked.map_err(|error| error.of_service(&service.name))?;
+            }
             let name = format!("check{number}");
-            let checked = self.control.check(&self.folder(&name)?, self.plan.variant(cell));
-            self.with_room()?;
-            checked?;
-            self.clean(&name);
+            match self.plan.services.is_empty() {
+                true => self.checked(&name, self.control, variant)??,
+                false => self.check_one(&name, self.plan.server_of(variant), variant)??,
+            }
         }
         Ok(())
+    }
+
+    /// What a server thinks of a variant that may mention services.
+    fn check_one(
+        &self,
+        name: &str,
+        server: &ServerSpec,
+        variant: &Variant,
+    ) -> Result<Result<(), ServerError>, ExperimentError> {
+        let (control, variant) = told(self, server, variant, &pretended(&self.directory))?;
+        self.checked(name, control.as_ref(), &variant)
+    }
+
+    fn checked(
+        &self,
+        name: &str,
+        control: &dyn Control,
+        variant: &Variant,
+    ) -> Result<Result<(), ServerError>, ExperimentError> {
+        let checked = control.check(&self.folder(name)?, variant);
+        self.with_room()?;
+        self.clean(name);
+        Ok(checked)
     }
 
     /// Carries out one trial.
@@ -121,15 +156,17 @@ impl Bench<'_> {
         trial.settings = stage.running.settings.clone();
         let limits = stage.group.iter().flat_map(|group| group.limits());
         trial.settings.values.extend(limits.map(|(file, held)| (format!("group {file}"), held.clone())));
-        trial.notes.extend(stage.running.notes.iter().cloned());
+        trial.settings.values.extend(stage.services.settings());
+        trial.notes.extend(stage.running.notes.iter().cloned().chain(stage.services.notes()));
+        let doomed = stage.services.take_doomed();
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
-        let work = || self.warm_up_and_measure(slot, cell, &stage, &sampler, on_event);
+        let work = || self.warm_up_and_measure(slot, cell, (&stage, doomed), &sampler, on_event);
         let (mut measured, told) = status::beside(&stage.running.status, work);
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
-        let alive = stage.running.is_alive();
+        let dead = self.dead(&mut stage, "during the trial");
         // Its logs among other things: without them it does less than it would.
         let room = self.with_room();
         let before = measured.as_mut().ok().and_then(|measured| measured.before.take());
@@ -144,10 +181,11 @@ impl Bench<'_> {
         trial.beside = measured.beside;
         trial.around = measured.around;
         trial.door = measured.door;
-        trial.outcome = match measured.stop {
-            _ if !alive => Outcome::Invalid(died("during the trial", &trial.log_tail)),
-            Some(stop) => Outcome::EndedEarly(stop),
-            None => Outcome::Complete,
+        trial.notes.extend(measured.notes);
+        trial.outcome = match (dead, measured.stop) {
+            (Some(died), _) => Outcome::Invalid(died),
+            (None, Some(stop)) => Outcome::EndedEarly(stop),
+            (None, None) => Outcome::Complete,
         };
         if !self.host.is_guarded() {
             trial.notes.push(UNGUARDED.to_owned());
@@ -163,16 +201,16 @@ impl Bench<'_> {
         stage: Stage,
         before: Option<Vec<u32>>,
     ) -> Result<(Option<Logged>, Vec<String>), ExperimentError> {
-        let end = self.plan.end(cell);
-        let Some(log) = Log::of(self.plan, &self.directory.join(name))? else {
+        let (end, server) = (self.plan.end(cell), self.plan.server_of(self.plan.variant(cell)));
+        let Some(log) = Log::of(self.plan, server, &self.directory.join(name))? else {
             if end == End::default() {
                 return stage.stop().map(|()| (None, Vec::new()));
             }
-            return Ok((None, stage.end(self.plan, end, before)?.notes));
+            return Ok((None, stage.end(server, end, before)?.notes));
         };
         let (mut early, mut logged) = (Logged::default(), Logged::default());
         log.count(&mut early)?;
-        let Ended { by_itself, mut notes } = stage.end(self.plan, end, before)?;
+        let Ended { by_itself, mut notes } = stage.end(server, end, before)?;
         if !by_itself {
             notes.push(
                 "its access log is not counted: lines may be missing because webdyno ended the server".to_owned(),
@@ -191,17 +229,13 @@ impl Bench<'_> {
         if let Some(changer) = &self.changer {
             changer.apply(self.plan, variant)?;
         }
-        let place = Place {
-            host: self.host,
-            group: group.as_ref(),
-            dir: &directory,
-            listen: self.listen,
-            cpus: &self.placement.server,
-            exe: self.exe,
-            ready_timeout: READY_TIMEOUT,
+        let place = Place { group: group.as_ref(), dir: &directory, ..self.place() };
+        let started = match Services::start(self, name, variant)? {
+            Err(error) => Err(error),
+            Ok(services) => self.start_beside(&place, variant, &services)?.map(|running| (running, services)),
         };
-        Ok(match self.control.start(&place, variant) {
-            Ok(running) => Ok(Stage { running, group }),
+        Ok(match started {
+            Ok((running, services)) => Ok(Stage { running, group, services }),
             Err(error) => {
                 if let Some(group) = group {
                     group.remove()?;
@@ -212,13 +246,49 @@ impl Bench<'_> {
         })
     }
 
+    /// Starts the server of a variant, told where its services are.
+    fn start_beside(
+        &self,
+        place: &Place<'_>,
+        variant: &Variant,
+        services: &Services,
+    ) -> Result<Result<Running, ServerError>, ExperimentError> {
+        if self.plan.services.is_empty() {
+            return Ok(self.control.start(place, variant));
+        }
+        let of = |mention: Mention<'_>| services.tell(mention).or_else(|| self.kept.borrow().tell(mention));
+        let (control, variant) = told(self, self.plan.server_of(variant), variant, &of)?;
+        Ok(control.start(place, &variant))
+    }
+
+    /// Where every server of the run is started, but for its own folder and limits.
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place {
+            host: self.host,
+            group: None,
+            dir: &self.directory,
+            listen: self.listen,
+            cpus: &self.placement.server,
+            exe: self.exe,
+            ready_timeout: READY_TIMEOUT,
+        }
+    }
+
+    /// What has died of a server and of what stands beside it, in a sentence.
+    pub(crate) fn dead(&self, stage: &mut Stage, when: &str) -> Option<String> {
+        if !stage.running.is_alive() {
+            return Some(died("the server", when, &stage.running.log_tail()));
+        }
+        stage.services.dead(when).or_else(|| self.kept.borrow_mut().dead(when))
+    }
+
     /// An error when the disk of the run's folder is full.
     fn with_room(&self) -> Result<(), ExperimentError> {
         if host::has_room(&self.directory) { Ok(()) } else { Err(ExperimentError::NoRoom(self.directory.clone())) }
     }
 
     /// An empty folder that the server's own account may walk through, whatever the umask.
-    fn folder(&self, name: &str) -> Result<PathBuf, ExperimentError> {
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, ExperimentError> {
         let folder = self.directory.join(name);
         std::fs::create_dir(&folder)
             .and_then(|()| std::fs::set_permissions(&folder, Permissions::from_mode(0o711)))
@@ -235,7 +305,7 @@ impl Bench<'_> {
         &self,
         slot: &Slot,
         cell: &Cell,
-        stage: &Stage,
+        (stage, doomed): (&Stage, Vec<Started>),
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Measured, ExperimentError> {
@@ -265,7 +335,7 @@ impl Bench<'_> {
         let port = self.port_to_watch(stage, seen.as_ref());
         let lane = Lane { target: &target, cpus: &self.placement.load, interrupted: self.interrupted };
         let others: Vec<LoadSpec> = self.plan.beside.iter().map(|load| stage.spoken(load)).collect();
-        let (((sent, beside), before), door) = door::beside(port, door::Pace::SPARING, &mut || {}, || {
+        let send = || {
             ending::meanwhile(self.plan, cell, &stage.running, || {
                 lane.beside(&others, || {
                     post.load(spec, &mut |interval, reading| {
@@ -274,10 +344,12 @@ impl Bench<'_> {
                     })
                 })
             })
-        });
+        };
+        let ((((sent, beside), before), door), notes) =
+            killing(doomed, || door::beside(port, door::Pace::SPARING, &mut || {}, send));
         let around = seen.map(|before| Around { before, after: source.look(), left });
         let (load, stop) = sent?;
-        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before? })
+        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before?, notes })
     }
 
     /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another
@@ -334,14 +406,16 @@ impl Stage {
         LoadSpec { tls: tls.or_else(|| spec.tls.clone()), ..spec.clone() }
     }
 
-    fn end(self, plan: &Plan, end: End, before: Option<Vec<u32>>) -> Result<Ended, ExperimentError> {
-        let ended = self.running.end(&plan.server, end, before)?;
+    fn end(self, server: &ServerSpec, end: End, before: Option<Vec<u32>>) -> Result<Ended, ExperimentError> {
+        let ended = self.running.end(server, end, before)?;
+        self.services.stop()?;
         self.group.map_or(Ok(()), Group::remove)?;
         Ok(ended)
     }
 
     pub(crate) fn stop(self) -> Result<(), ExperimentError> {
         self.running.stop()?;
+        self.services.stop()?;
         if let Some(group) = self.group {
             group.remove()?;
         }
@@ -352,12 +426,4 @@ impl Stage {
 /// The first cell of every variant that is used.
 fn one_cell_per_variant(plan: &Plan) -> impl Iterator<Item = &Cell> {
     plan.variants.iter().filter_map(|variant| plan.cells.iter().find(|cell| cell.variant == variant.name))
-}
-
-/// That the server died at some time, and what its log says of it.
-pub(crate) fn died(when: &str, log: &str) -> String {
-    match log.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => format!("the server died {when}; its log ends with: {}", line.trim()),
-        None => format!("the server died {when} and logged nothing"),
-    }
 }

@@ -6,7 +6,7 @@ use crate::ExperimentError;
 use crate::changes::Changer;
 use crate::event::Event;
 use crate::run::{Built, Ended, Orders, World, enough_swap, reserved_for_root, with_host};
-use crate::trial::died;
+use crate::services::Services;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -58,9 +58,10 @@ pub fn up(
         let stage = Built::new(orders, world, host, on_event)?;
         let mut bench = stage.bench(world, host);
         bench.changer = Some(Changer::take(&stage.plan, host)?);
+        bench.kept = Services::keep(&bench)?.into();
         let no_cell = || ExperimentError::Missing(format!("the plan has no cell `{cell}`"));
         let mut staged = bench.start(NAME, stage.plan.cell(cell).ok_or_else(no_cell)?)??;
-        let running = &mut staged.running;
+        let running = &staged.running;
         tell(&Up {
             address: running.address,
             tls: running.tls,
@@ -70,13 +71,13 @@ pub fn up(
             folder: stage.folder.join(NAME),
             notes: &running.notes,
         });
-        let mut alive = true;
-        while alive && !world.interrupted.load(Ordering::Relaxed) {
+        let mut dead = None;
+        while dead.is_none() && !world.interrupted.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK_AGAIN);
-            alive = running.is_alive();
+            dead = bench.dead(&mut staged, "while it was kept");
         }
-        let log = running.log_tail();
         staged.stop()?;
-        if alive { Ok(()) } else { Err(ExperimentError::Died(died("while it was kept", &log))) }
+        bench.kept.take().stop()?;
+        dead.map_or(Ok(()), |dead| Err(ExperimentError::Died(dead)))
     })
 }

@@ -169,6 +169,11 @@ impl Running {
         }
     }
 
+    /// Ends it at once, as if it had crashed. The machine's own goes on.
+    pub fn kill(mut self) {
+        drop(self.hold.take());
+    }
+
     /// A server of the machine's that is ready: where it listens, by what name, and whether by TLS.
     pub(crate) fn held(
         hold: Hold,
@@ -317,7 +322,7 @@ impl Starting {
     fn not_ready(&self, path: &str, why: String) -> ServerError {
         let seconds = self.since.elapsed().as_secs_f64();
         let log = self.logs.brief() + selinux::hint(Path::new("/"));
-        ServerError::NotReady { server: self.server, seconds, path: path.to_owned(), why, log }
+        ServerError::NotReady { server: self.server, seconds, asked: format!("GET {path}"), why, log }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::php::PAGE;
 use crate::probe::{Ask, get_while};
 use crate::{Running, ServerError};
 use host::Child;
-use model::plan::{End, Ending, ServerSpec};
+use model::plan::{CommandServer, End, Ending, Ready, ServerSpec};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -51,8 +51,8 @@ pub fn asks_for(server: &ServerSpec, target: &str) -> bool {
     let ready = match server {
         ServerSpec::Apache(apache) => apache.ready.as_str(),
         ServerSpec::Nginx(nginx) => nginx.ready.as_str(),
-        ServerSpec::Command(command) => command.ready.as_str(),
-        ServerSpec::Embedded(_) | ServerSpec::Url(_) => "/",
+        ServerSpec::Command(CommandServer { ready: Ready::Path(path), .. }) => path.as_str(),
+        ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => "/",
     };
     let path = target.split('?').next().unwrap_or_default();
     target == ready || [STATUS, INFO, PAGE].contains(&path)

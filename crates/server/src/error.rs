@@ -6,11 +6,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// A key of the plan's `[server]` that turned out wrong.
+/// A key of the plan's `[server]`, or of a service's, that turned out wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanKey {
     /// The plan.
-    pub plan: PathBuf,
+    pub plan: Box<Path>,
+    /// Whose it is, when it is not the server's under test.
+    pub service: Option<Box<str>>,
     /// Line in it, from 1.
     pub line: usize,
     /// The key.
@@ -30,7 +32,11 @@ pub struct Closed {
 
 impl Display for PlanKey {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: server.{}", self.plan.display(), self.line, self.key)
+        let PlanKey { plan, service, line, key } = self;
+        match service {
+            None => write!(f, "{}:{line}: server.{key}", plan.display()),
+            Some(name) => write!(f, "{}:{line}: service.{name}.{key}", plan.display()),
+        }
     }
 }
 
@@ -179,15 +185,15 @@ pub enum ServerError {
     #[error("Apache's daemon for CGI programs did not start: {0}")]
     CgiDaemon(String),
     /// It runs and does not answer as it should.
-    #[error("{server} was not ready after {seconds:.1} s: GET {path}: {why}; its log ends with: {log}")]
+    #[error("{server} was not ready after {seconds:.1} s: {asked}: {why}; its log ends with: {log}")]
     NotReady {
         /// Which server.
         server: &'static str,
         /// How long it was waited for.
         seconds: f64,
-        /// What was asked for.
-        path: String,
-        /// What came instead of a 2xx.
+        /// What was asked, such as `GET /`.
+        asked: String,
+        /// What came instead of a good answer.
         why: String,
         /// The end of its log, in one line.
         log: String,
@@ -227,6 +233,14 @@ pub enum ServerError {
         /// The end of its log, in one line.
         log: String,
     },
+    /// A server beside the one under test could not be run.
+    #[error("service `{name}`: {error}")]
+    Service {
+        /// Its name in the plan.
+        name: String,
+        /// Why.
+        error: Box<ServerError>,
+    },
     /// A file of the instance cannot be made or read.
     #[error("cannot {what} {}: {source}{}", path.display(), host::want_of_room(source))]
     Io {
@@ -259,7 +273,23 @@ impl ServerError {
             | ServerError::Reread { .. }
             | ServerError::Host(HostError::Changed(_) | HostError::Io { .. }) => true,
             ServerError::Io { source, .. } => !host::want_of_room(source).is_empty(),
+            ServerError::Service { error, .. } => error.ends_the_run(),
             _ => false,
         }
+    }
+
+    /// The same of a server that stands beside the one under test.
+    #[must_use]
+    pub fn of_service(mut self, name: &str) -> ServerError {
+        match &mut self {
+            ServerError::Machine { at, .. }
+            | ServerError::Command { at, .. }
+            | ServerError::NoPhp { at, .. }
+            | ServerError::NoFolder { at, .. }
+            | ServerError::Unreadable { at, .. }
+            | ServerError::WrongReady { at, .. } => at.service = Some(name.into()),
+            _ => return ServerError::Service { name: name.to_owned(), error: Box::new(self) },
+        }
+        self
     }
 }

@@ -10,7 +10,7 @@ const DEPENDENCIES: &str = "docs/decisions/dependencies.md";
 const PLAN_REFERENCE: &str = "docs/plan-reference.md";
 const PLAN_TEXT: &str = "crates/model/src/plan/text.rs";
 /// The parts of it that know keys of their own.
-const PLAN_PARTS: [&str; 10] = [
+const PLAN_PARTS: [&str; 12] = [
     "crates/model/src/plan/text/cells.rs",
     "crates/model/src/plan/text/changes.rs",
     "crates/model/src/plan/text/confine.rs",
@@ -20,7 +20,9 @@ const PLAN_PARTS: [&str; 10] = [
     "crates/model/src/plan/text/memory.rs",
     "crates/model/src/plan/text/php.rs",
     "crates/model/src/plan/text/server.rs",
+    "crates/model/src/plan/text/services.rs",
     "crates/model/src/plan/text/sweep.rs",
+    "crates/model/src/plan/text/users.rs",
 ];
 const DIAGNOSIS: &str = "docs/diagnosis.md";
 const CAUSES: &str = "crates/diagnosis/src/cause.rs";

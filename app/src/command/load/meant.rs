@@ -151,6 +151,7 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         file: PathBuf::new(),
         build: Vec::new(),
         server,
+        services: Vec::new(),
         changes: Changes::default(),
         confine: None,
         split: false,

@@ -13,6 +13,7 @@ mod memory;
 mod origin;
 mod php;
 mod servers;
+mod services;
 mod stages;
 mod template;
 mod text;
@@ -30,7 +31,8 @@ pub use log::{LeftOut, Log, Recording};
 pub use memory::{MemoryState, PageCache};
 pub use origin::Origin;
 pub use php::{Php, PhpSetting, PhpSettings, PhpWay};
-pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, ServerSpec, Url};
+pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, Ready, ServerSpec, Url};
+pub use services::{Mention, Servers, Service, ServiceChange, fill_in, mentions};
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
 pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
@@ -57,6 +59,9 @@ pub struct Plan {
     pub build: Vec<Build>,
     /// The server under test.
     pub server: ServerSpec,
+    /// Servers that stand beside it, or take its place for some variants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<Service>,
     /// What is changed on the machine for every variant.
     #[serde(default)]
     pub changes: Changes,
@@ -158,6 +163,9 @@ pub struct Variant {
     /// How its server is ended, when not as all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
+    /// The servers that it is measured with, where they are others than the plan's.
+    #[serde(default, skip_serializing_if = "Servers::is_empty")]
+    pub servers: Servers,
 }
 
 /// Limits of the group the server lives in.
@@ -275,31 +283,16 @@ impl Plan {
         let run = run.to_string_lossy();
         let text = |text: &str| text.replace(RUN_FOLDER, &run);
         let path = |path: &PathBuf| PathBuf::from(text(&path.to_string_lossy()));
-        let directives = |lines: &mut Vec<Directive>| lines.iter_mut().for_each(|line| line.text = text(&line.text));
         let mut plan = self.clone();
         for step in &mut plan.build {
             step.command.iter_mut().for_each(|word| *word = text(word));
         }
-        match &mut plan.server {
-            ServerSpec::Apache(apache) => {
-                apache.document_root = apache.document_root.as_ref().map(path);
-                apache.scripts = apache.scripts.as_ref().map(path);
-                directives(&mut apache.directives);
-            }
-            ServerSpec::Nginx(nginx) => {
-                nginx.document_root = nginx.document_root.as_ref().map(path);
-                directives(&mut nginx.directives);
-            }
-            ServerSpec::Command(server) => {
-                server.command.iter_mut().for_each(|word| *word = text(word));
-                server.directory = path(&server.directory);
-                directives(&mut server.directives);
-            }
-            ServerSpec::Embedded(embedded) => directives(&mut embedded.directives),
-            ServerSpec::Url(_) => {}
+        plan.server.fill(&text);
+        plan.services.iter_mut().for_each(|service| service.server.fill(&text));
+        for variant in &mut plan.variants {
+            variant.fill(&text);
         }
         plan.memory.files = plan.memory.files.iter().map(path).collect();
-        plan.variants.iter_mut().for_each(|variant| directives(&mut variant.directives));
         for changes in plan.variants.iter_mut().map(|variant| &mut variant.changes).chain([&mut plan.changes]) {
             for file in &mut changes.files {
                 match &mut file.edit {
@@ -374,6 +367,16 @@ impl Plan {
     #[must_use]
     pub fn load(&self, cell: &Cell) -> &LoadSpec {
         self.loads.iter().find(|l| l.name == cell.load).expect("checked when parsed")
+    }
+}
+
+impl Variant {
+    /// Every text of it that a server reads becomes what `text` makes of it.
+    pub fn fill(&mut self, text: &dyn Fn(&str) -> String) {
+        let changes = self.servers.changes.values_mut();
+        let lines = changes.flat_map(|change| &mut change.directives).chain(&mut self.directives);
+        lines.for_each(|line| line.text = text(&line.text));
+        self.php.fill(text);
     }
 }
 

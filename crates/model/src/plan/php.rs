@@ -62,4 +62,9 @@ impl PhpSettings {
         both.ini.extend(others.ini.clone());
         both
     }
+
+    /// Every value becomes what `text` makes of it.
+    pub(super) fn fill(&mut self, text: &dyn Fn(&str) -> String) {
+        self.pool.values_mut().chain(self.ini.values_mut()).for_each(|setting| setting.value = text(&setting.value));
+    }
 }

@@ -146,11 +146,24 @@ pub struct CommandServer {
     pub directory: PathBuf,
     /// Settings of every variant, `NAME=value`, before the variant's own.
     pub directives: Vec<Directive>,
-    /// Path of the GET that must answer 2xx before the server counts as ready.
-    pub ready: String,
+    /// How it is known to be ready.
+    pub ready: Ready,
+    /// The package that has the program, for who has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
     /// Lines in the plan of the keys that can turn out wrong later, for messages.
     #[serde(default)]
     pub lines: BTreeMap<String, usize>,
+}
+
+/// How a server of the user's own is known to be ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Ready {
+    /// A GET of this path is answered with 2xx.
+    Path(String),
+    /// This command ends with exit code 0.
+    Command(Vec<String>),
 }
 
 impl CommandServer {
@@ -187,6 +200,46 @@ impl ServerSpec {
             ServerSpec::Nginx(nginx) => nginx.php.as_ref(),
             ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => None,
         }
+    }
+
+    /// Every text and path of it that may stand for something of the run becomes what `text` makes of it.
+    pub fn fill(&mut self, text: &dyn Fn(&str) -> String) {
+        let path = |path: &mut PathBuf| *path = text(&path.to_string_lossy()).into();
+        let words = |words: &mut Vec<String>| words.iter_mut().for_each(|word| *word = text(word));
+        let (directives, php) = match self {
+            ServerSpec::Apache(Apache { document_root, scripts, directives, php, .. }) => {
+                document_root.iter_mut().chain(scripts).for_each(path);
+                (directives, php.as_mut())
+            }
+            ServerSpec::Nginx(Nginx { document_root, directives, php, .. }) => {
+                document_root.iter_mut().for_each(path);
+                (directives, php.as_mut())
+            }
+            ServerSpec::Command(CommandServer { command, directory, directives, ready, .. }) => {
+                words(command);
+                path(directory);
+                if let Ready::Command(command) = ready {
+                    words(command);
+                }
+                (directives, None)
+            }
+            ServerSpec::Embedded(embedded) => (&mut embedded.directives, None),
+            ServerSpec::Url(_) => return,
+        };
+        directives.iter_mut().for_each(|line| line.text = text(&line.text));
+        php.into_iter().for_each(|php| php.settings.fill(text));
+    }
+
+    /// Which line of the plan is to blame for what its command says, or else for the server.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        let lines = match self {
+            ServerSpec::Apache(apache) => &apache.lines,
+            ServerSpec::Nginx(nginx) => &nginx.lines,
+            ServerSpec::Command(server) => &server.lines,
+            ServerSpec::Embedded(_) | ServerSpec::Url(_) => return None,
+        };
+        lines.get("command").or_else(|| lines.get("kind")).copied()
     }
 }
 

@@ -19,8 +19,10 @@ mod memory;
 mod parameters;
 mod php;
 mod server;
+mod services;
 mod source;
 mod sweep;
+mod users;
 
 use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
@@ -35,9 +37,10 @@ use self::measure::Duration;
 use self::memory::{MemoryText, memory_meant};
 use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
+use self::services::{ServersText, ServiceText, check_mentions, of_variant, services_meant};
 use self::source::Source;
 use self::sweep::SweepText;
-use super::{Build, Ending, Guards, Plan, SECRET, ServerSpec, Variant, Warmup};
+use super::{Build, Ending, Guards, Plan, SECRET, ServerSpec, Service, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -147,6 +150,8 @@ struct Written {
     build: Vec<Spanned<BuildText>>,
     server: ServerText,
     access_log: Option<AccessLogText>,
+    #[serde(default)]
+    service: BTreeMap<String, Spanned<ServerText>>,
     confine: Option<ConfineText>,
     #[serde(default)]
     memory: MemoryText,
@@ -205,6 +210,10 @@ struct VariantText {
     ini: BTreeMap<String, Spanned<toml::Value>>,
     ending: Option<Spanned<Ending>>,
     ending_after: Option<Spanned<Duration>>,
+    server: Option<Spanned<String>>,
+    services: Option<Spanned<Vec<String>>>,
+    #[serde(default)]
+    service: BTreeMap<String, Spanned<ServiceText>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -245,7 +254,8 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let server = server_meant(source, written.server, written.confine.as_ref())?;
     let end = end_meant(source, "server", &server, ending.0.as_ref(), ending.1.as_ref())?;
     let memory = memory_meant(source, &written.memory, &server)?;
-    let variants = variants(source, written.variant, &server)?;
+    let services = services_meant(source, written.service)?;
+    let variants = variants(source, written.variant, (&server, &services), options.quick)?;
     let changes = changes_meant(source, files, sysctl)?;
     let load_span = written.load.span();
     let (mut loads, mut beside) = (Vec::new(), Vec::new());
@@ -254,7 +264,15 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     for (name, load) in in_order(written_loads) {
         let is_beside = beside::is_meant(source, &name, &load, from.is_some())?;
         let load = load_meant(source, name, load, options)?;
+        if is_beside && load.session.is_some() {
+            let what = "users are a load of their own; leave `beside` or `users` out";
+            return Err(source.at(load_span, &format!("load.{}.users", load.name), what));
+        }
         if is_beside { beside.push(load) } else { loads.push(load) }
+    }
+    if let (Some(_), Some(load)) = (&origin, loads.iter().find(|load| load.session.is_some())) {
+        let what = "users stay on this machine; remove `from`, or the users";
+        return Err(source.at(load_span, &format!("load.{}.users", load.name), what));
     }
     if loads.is_empty() {
         return Err(source.at(load_span, "load", beside::no_load(&beside)));
@@ -281,12 +299,13 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     };
     let until_decided = written.until_decided || budget_ns.is_some();
     let blocks = blocks_meant(source, written.blocks.as_ref(), until_decided)?;
-    Ok(Plan {
+    let plan = Plan {
         name,
         about: written.about,
         file: source.file.to_owned(),
         build: written.build.into_iter().map(|build| build_meant(source, build)).collect::<Result<_, _>>()?,
         server,
+        services,
         changes,
         confine: written.confine.map_or(Ok(None), |confine| confine_meant(source, &confine))?,
         memory,
@@ -317,7 +336,9 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         },
         confidence: confidence_meant(source, written.confidence.as_ref())?,
         margin,
-    })
+    };
+    check_mentions(source, &plan)?;
+    Ok(plan)
 }
 
 /// How many blocks there are, or at most.
@@ -338,7 +359,8 @@ fn blocks_meant(source: &Source<'_>, written: Option<&Spanned<u32>>, until_decid
 fn variants(
     source: &Source<'_>,
     written: BTreeMap<String, Spanned<VariantText>>,
-    server: &ServerSpec,
+    (server, services): (&ServerSpec, &[Service]),
+    quick: bool,
 ) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
         return Ok(vec![(Variant { name: "as-is".into(), ..Variant::default() }, 0..0)]);
@@ -348,9 +370,13 @@ fn variants(
             let (place, text) = (text.span(), text.into_inner());
             let directives = source.directives(text.directives.as_ref());
             let changes = changes_meant(source, text.files, text.sysctl)?;
+            let written = ServersText { server: text.server, services: text.services, service: text.service };
+            let servers = of_variant(source, services, written, quick)?;
+            let own = services.iter().find(|service| Some(&service.name) == servers.server.as_ref());
+            let server = own.map_or(server, |own| &own.server);
             let php = variant_meant(source, server.php(), text.fpm, &text.ini)?;
             let end = end_meant(source, "variant", server, text.ending.as_ref(), text.ending_after.as_ref())?;
-            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php, end }, place))
+            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php, end, servers }, place))
         })
         .collect()
 }

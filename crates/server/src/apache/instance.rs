@@ -105,7 +105,7 @@ impl ApacheControl {
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
-        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+        PlanKey { plan: self.plan.clone().into(), service: None, line: self.spec.line(key), key }
     }
 }
 

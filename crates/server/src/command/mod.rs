@@ -3,13 +3,15 @@
 //! What differs between variants are settings of the form `NAME=value`: the server gets them in its environment, and wherever its command
 //! says `${NAME}`. Nothing is known of such a server but what it answers, so nothing is read back.
 
+mod ready;
+
 use crate::control::{Logs, Starting, blame};
 use crate::port::with_free_port;
 use crate::program::{self, is_program};
 use crate::site::folder;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
-use model::plan::{CommandServer, Directive, Variant};
+use model::plan::{CommandServer, Directive, Ready, Variant};
 use model::trial::EffectiveSettings;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,6 +24,8 @@ const SERVER: &str = "the server's command";
 const PORT: &str = "port";
 /// Where the address to listen on is told, beside it.
 const ADDRESS: &str = "address";
+/// The folder that this instance has for itself.
+const FOLDER: &str = "folder";
 
 /// Controls a server by the command that starts it.
 #[derive(Debug, Clone)]
@@ -32,9 +36,16 @@ pub(crate) struct CommandControl {
 
 type Settings = BTreeMap<String, String>;
 
+/// A command with everything filled in.
+struct Prepared {
+    words: Vec<String>,
+    settings: Settings,
+    ready: Ready,
+}
+
 impl Control for CommandControl {
-    fn check(&self, _dir: &Path, variant: &Variant) -> Result<(), ServerError> {
-        self.prepared(variant, (Ipv4Addr::LOCALHOST, 1).into()).map(|_| ())
+    fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
+        self.prepared(variant, (Ipv4Addr::LOCALHOST, 1).into(), dir).map(|_| ())
     }
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
@@ -45,17 +56,20 @@ impl Control for CommandControl {
 impl CommandControl {
     fn start_at(&self, place: &Place<'_>, variant: &Variant, port: u16) -> Result<Running, ServerError> {
         let address = SocketAddr::new(place.listen, port);
-        let (words, settings) = self.prepared(variant, address)?;
+        let Prepared { words, settings, ready } = self.prepared(variant, address, place.dir)?;
         folder(place.dir, 0o711)?;
         let (stdout, stderr) = (place.dir.join("stdout"), place.dir.join("stderr"));
-        let environment = kept().chain(settings.iter().map(|(name, value)| (name.into(), value.into())));
+        let own = [
+            ("PORT".into(), port.to_string().into()),
+            ("ADDRESS".into(), place.listen.to_string().into()),
+            ("FOLDER".into(), place.dir.into()),
+        ];
+        let settings_too = settings.iter().map(|(name, value)| (name.into(), value.into()));
         let launch = Launch {
             program: PathBuf::from(&words[0]),
             args: words[1..].iter().map(OsString::from).collect(),
-            env: environment
-                .chain([("PORT".into(), port.to_string().into()), ("ADDRESS".into(), place.listen.to_string().into())])
-                .collect(),
-            dir: self.spec.directory.clone(),
+            env: kept().chain(settings_too).chain(own).collect(),
+            dir: self.directory(),
             cpus: place.cpus.to_vec(),
             stdout: stdout.clone(),
             stderr: stderr.clone(),
@@ -65,7 +79,17 @@ impl CommandControl {
         let logs = Logs(vec![stdout, stderr]);
         let mut starting =
             Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout };
-        starting.wait_until_ready(&self.spec.ready, Some(&self.key("ready"))).map_err(|error| {
+        let at = self.key("ready");
+        let ready = match ready {
+            Ready::Command(words) => {
+                let said = place.dir.join("ready");
+                let (program, args) = (words[0].clone().into(), words[1..].iter().map(OsString::from).collect());
+                let ask = Launch { program, args, stdout: said.clone(), stderr: said, ..launch };
+                starting.wait_until_told(place.host, &ask, &at)
+            }
+            Ready::Path(path) => starting.wait_until_ready(&path, Some(&at)),
+        };
+        ready.map_err(|error| {
             let taken = starting.logs.tail().to_ascii_lowercase().contains("address already in use");
             if taken { ServerError::PortInUse(address) } else { error }
         })?;
@@ -73,41 +97,58 @@ impl CommandControl {
         Ok(starting.running(EffectiveSettings { server, values: settings, worker_limit: None }, Vec::new()))
     }
 
-    /// The words of the command with everything filled in, and the settings.
-    fn prepared(&self, variant: &Variant, address: SocketAddr) -> Result<(Vec<String>, Settings), ServerError> {
+    /// Everything filled in, and the programs found.
+    fn prepared(&self, variant: &Variant, address: SocketAddr, dir: &Path) -> Result<Prepared, ServerError> {
+        let known = Known { address, dir };
         let mut settings = Settings::new();
         for directive in self.spec.directives.iter().chain(&variant.directives) {
             let (name, value) = setting(directive).map_err(|why| blame(&self.plan, directive, why, SERVER))?;
             settings.insert(name, value);
         }
-        let unknown = |name: &str| ServerError::Command {
-            at: self.key("command"),
-            why: format!(
-                "${{{name}}} is neither a setting of `{}` nor ${{port}} nor ${{address}}; write {name}=value among its directives",
-                variant.name
-            ),
+        let words = self.words("command", &self.spec.command, variant, &settings, &known)?;
+        let ready = match &self.spec.ready {
+            Ready::Path(path) => Ready::Path(path.clone()),
+            Ready::Command(ask) => Ready::Command(self.words("ready", ask, variant, &settings, &known)?),
         };
-        let words: Vec<String> = self
-            .spec
-            .command
-            .iter()
-            .map(|word| filled(word, &settings, address).map_err(|name| unknown(&name)))
-            .collect::<Result<_, _>>()?;
-        match find(&words[0], &self.spec.directory) {
-            Some(program) => Ok((std::iter::once(program).chain(words.into_iter().skip(1)).collect(), settings)),
-            None => Err(ServerError::Command {
-                at: self.key("command"),
-                why: format!(
-                    "{} is no program, neither in PATH nor in {}; install it, or name its path",
-                    words[0],
-                    self.spec.directory.display()
-                ),
-            }),
-        }
+        Ok(Prepared { words, settings, ready })
+    }
+
+    /// The words of a command, the first of which is a program that is there.
+    fn words(
+        &self,
+        key: &'static str,
+        words: &[String],
+        variant: &Variant,
+        settings: &Settings,
+        known: &Known<'_>,
+    ) -> Result<Vec<String>, ServerError> {
+        let wrong = |why: String| ServerError::Command { at: self.key(key), why };
+        let unknown = |name: String| {
+            wrong(format!(
+                "${{{name}}} is neither a setting of `{}` nor ${{port}}, ${{address}} or ${{folder}}; write {name}=value among its directives",
+                variant.name
+            ))
+        };
+        let filled = words.iter().map(|word| filled(word, settings, known).map_err(unknown));
+        let mut words: Vec<String> = filled.collect::<Result<_, _>>()?;
+        words[0] = find(&words[0], &self.directory()).ok_or_else(|| {
+            let what = self.spec.package.as_ref().map_or("it".to_owned(), |package| format!("the package {package}"));
+            let folder = self.spec.directory.display();
+            wrong(format!(
+                "{} is no program, neither in PATH nor in {folder}; install {what}, or name its path",
+                words[0]
+            ))
+        })?;
+        Ok(words)
+    }
+
+    /// The folder to run it in, from / on: who starts it stands elsewhere.
+    fn directory(&self) -> PathBuf {
+        std::path::absolute(&self.spec.directory).unwrap_or_else(|_| self.spec.directory.clone())
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
-        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+        PlanKey { plan: self.plan.clone().into(), service: None, line: self.spec.line(key), key }
     }
 }
 
@@ -122,8 +163,14 @@ fn setting(directive: &Directive) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.trim().to_owned()))
 }
 
+/// What an instance is told of itself.
+struct Known<'a> {
+    address: SocketAddr,
+    dir: &'a Path,
+}
+
 /// A word with `${port}` and `${NAME}` filled in; an error is a name that is none.
-fn filled(word: &str, settings: &Settings, address: SocketAddr) -> Result<String, String> {
+fn filled(word: &str, settings: &Settings, Known { address, dir }: &Known<'_>) -> Result<String, String> {
     let (mut text, mut rest) = (String::new(), word);
     while let Some((before, name, after)) = rest.split_once("${").and_then(|(before, rest)| {
         let (name, after) = rest.split_once('}')?;
@@ -133,6 +180,7 @@ fn filled(word: &str, settings: &Settings, address: SocketAddr) -> Result<String
         match (name, settings.get(name)) {
             (PORT, _) => text += &address.port().to_string(),
             (ADDRESS, _) => text += &address.ip().to_string(),
+            (FOLDER, _) => text += &dir.to_string_lossy(),
             (_, Some(value)) => text += value,
             (_, None) => return Err(name.to_owned()),
         }
@@ -165,12 +213,14 @@ mod tests {
     fn settings_are_filled_in() {
         let settings = Settings::from([("WORKERS".to_owned(), "4".to_owned())]);
         let check = |word: &str, expected: Result<&str, &str>| {
-            let found = filled(word, &settings, ([192, 0, 2, 1], 8080).into());
+            let known = Known { address: ([192, 0, 2, 1], 8080).into(), dir: Path::new("/r/db") };
+            let found = filled(word, &settings, &known);
             assert_eq!(found.as_deref().map_err(String::as_str), expected);
         };
         check("-w${WORKERS}", Ok("-w4"));
         check("127.0.0.1:${port}", Ok("127.0.0.1:8080"));
         check("${address}:${port}", Ok("192.0.2.1:8080"));
+        check("--socket=${folder}/s", Ok("--socket=/r/db/s"));
         check("${port}${WORKERS}$", Ok("80804$"));
         check("${open", Ok("${open"));
         check("${THREADS}", Err("THREADS"));

@@ -95,7 +95,7 @@ impl NginxControl {
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
-        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+        PlanKey { plan: self.plan.clone().into(), service: None, line: self.spec.line(key), key }
     }
 }
 

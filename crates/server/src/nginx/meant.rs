@@ -64,7 +64,7 @@ pub(super) struct Made {
 
 impl Meant {
     pub(super) fn key(&self, key: &'static str) -> PlanKey {
-        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+        PlanKey { plan: self.plan.clone().into(), service: None, line: self.spec.line(key), key }
     }
 
     /// The configuration's doors, and which of them is meant.

@@ -51,9 +51,9 @@ impl Wait<'_> {
                 return Err(ServerError::WrongReady { at: key.clone(), path, status, log });
             }
             if self.since.elapsed() >= self.timeout {
-                let (seconds, path) = (self.since.elapsed().as_secs_f64(), path.to_owned());
+                let (seconds, asked) = (self.since.elapsed().as_secs_f64(), format!("GET {path}"));
                 let log = self.logs.brief() + hint(Path::new("/"));
-                return Err(ServerError::NotReady { server: self.server, seconds, path, why, log });
+                return Err(ServerError::NotReady { server: self.server, seconds, asked, why, log });
             }
             std::thread::sleep(POLL);
         }

@@ -123,9 +123,9 @@ impl Pool {
             match source.pool() {
                 Ok(_) => break,
                 Err(error) if since.elapsed() >= place.ready_timeout => {
-                    let (path, why) = (STATUS.to_owned(), error.to_string());
+                    let (asked, why) = (format!("GET {STATUS}"), error.to_string());
                     let seconds = since.elapsed().as_secs_f64();
-                    return Err(ServerError::NotReady { server: FPM, seconds, path, why, log: logs.brief() });
+                    return Err(ServerError::NotReady { server: FPM, seconds, asked, why, log: logs.brief() });
                 }
                 Err(_) => std::thread::sleep(POLL),
             }

@@ -53,7 +53,7 @@ impl Prepared {
     ) -> Result<Prepared, ServerError> {
         let settings = php.settings.and(&variant.php);
         let folder = ini::write(dir, &settings)?;
-        let (plan, allowed) = (at.plan.clone(), variant.allow_warnings.clone());
+        let (plan, allowed) = (at.plan.to_path_buf(), variant.allow_warnings.clone());
         let mut prepared = Prepared { way: php.way, settings, folder, plan, allowed, pool: None };
         if php.way == PhpWay::Fpm {
             let program = find::program(php.program.as_deref(), at)?;

@@ -69,7 +69,7 @@ fn a_command_that_cannot_be_run_is_named() {
     check(
         COMMAND,
         "",
-        "DIR/plan.toml:3: server.command: ${WORKERS} is neither a setting of `v` nor ${port} nor ${address}; write WORKERS=value among its directives",
+        "DIR/plan.toml:3: server.command: ${WORKERS} is neither a setting of `v` nor ${port}, ${address} or ${folder}; write WORKERS=value among its directives",
     );
     check(
         COMMAND,

@@ -153,6 +153,7 @@ fn common(plan: &Plan) -> Vec<String> {
     if plan.memory != MemoryState::default() {
         lines.extend(flat(&plan.memory));
     }
+    lines.extend(flat(&plan.services));
     lines
 }
 
@@ -161,6 +162,7 @@ fn own(variant: &Variant) -> Vec<String> {
     let mut lines: Vec<String> = variant.directives.iter().map(|line| line.text.trim().to_owned()).collect();
     lines.extend(changes(&variant.changes));
     lines.extend(flat(&variant.php));
+    lines.extend(flat(&variant.servers));
     lines
 }
 

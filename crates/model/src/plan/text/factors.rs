@@ -356,5 +356,6 @@ fn together(first: Variant, second: &Variant) -> Variant {
     both.changes = both.changes.and(&second.changes);
     both.php = both.php.and(&second.php);
     both.end = second.end.or(both.end);
+    both.servers = both.servers.and(&second.servers);
     both
 }

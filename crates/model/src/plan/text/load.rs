@@ -4,6 +4,7 @@
 
 use super::measure::{Duration, Rate};
 use super::source::Source;
+use super::users::{UsersText, users_meant};
 use super::{Options, PlanError, in_order, yes};
 use crate::plan::{
     Arrivals, Body, Check, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable, check_template, is_secret,
@@ -53,6 +54,7 @@ pub(super) struct LoadText {
     busy_poll: bool,
     #[serde(default)]
     seed: u64,
+    users: Option<Spanned<UsersText>>,
 }
 
 #[derive(Deserialize)]
@@ -142,8 +144,21 @@ pub(super) fn load_meant(
     let check = |text: &Spanned<String>| {
         Check::parse(text.get_ref()).map_err(|error| source.at(text.span(), &key("checks"), &error.to_string()))
     };
+    let users = load.users.as_ref().map(Spanned::get_ref);
+    if let Some(depth) = load.pipeline.as_ref().filter(|_| pipeline > 1 && users.is_some()) {
+        return Err(source.at(
+            depth.span(),
+            &key("pipeline"),
+            "browsers do not do that; leave `pipeline` or `users` out",
+        ));
+    }
+    if let (Some(users), false) = (&load.users, load.keep_alive) {
+        let what = "browsers keep their connections; leave `keep_alive` or `users` out";
+        return Err(source.at(users.span(), &format!("load.{name}.users"), what));
+    }
+    let session = users.map(|users| users_meant(source, &name, users, mix.len())).transpose()?;
     Ok(LoadSpec {
-        session: None,
+        session,
         tls: None,
         expect: Vec::new(),
         mix,

@@ -170,7 +170,8 @@ fn values(
             Value::Float(number) => number.to_string(),
             _ => return Err(at("give text, a number, or true or false; a name with a dot stands in quotes")),
         };
-        if text.contains(['"', '\n', '\0', '\\']) || text.contains("${") {
+        // Where a service is stands there when PHP reads it.
+        if text.contains(['"', '\n', '\0', '\\']) || text.replace("${service.", "").contains("${") {
             return Err(at("a value cannot have quotes, backslashes, line breaks or ${ in it here"));
         }
         if name == "error_reporting" && text.parse::<i64>().is_err() {

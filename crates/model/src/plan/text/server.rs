@@ -6,7 +6,7 @@ use super::confine::ConfineText;
 use super::measure::Duration;
 use super::php::{FpmText, php_meant};
 use super::source::Source;
-use crate::plan::{Apache, CommandServer, Embedded, Ending, Existing, Mpm, Nginx, PhpWay, ServerSpec};
+use crate::plan::{Apache, CommandServer, Embedded, Ending, Existing, Mpm, Nginx, PhpWay, Ready, ServerSpec};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,6 +22,14 @@ enum ServerKind {
     Embedded,
 }
 
+/// How it is known to be ready: by a path that it answers, or by a command.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "must be the path of a URL, or a command as a list of texts")]
+enum ReadyWritten {
+    Path(String),
+    Command(Vec<String>),
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerText {
@@ -33,8 +41,10 @@ pub(super) struct ServerText {
     scripts: Option<Spanned<PathBuf>>,
     command: Option<Spanned<Vec<String>>>,
     directory: Option<Spanned<PathBuf>>,
+    package: Option<Spanned<String>>,
     directives: Option<Spanned<String>>,
-    ready: Option<Spanned<String>>,
+    ready: Option<Spanned<ReadyWritten>>,
+    pub(super) keep: Option<Spanned<bool>>,
     from: Option<Spanned<PathBuf>>,
     in_place: Option<Spanned<bool>>,
     port: Option<Spanned<u16>>,
@@ -68,7 +78,10 @@ pub(super) fn server_meant(
     let existing = existing_meant(source, &server, confine)?;
     let lines = server.lines(source);
     let path = |path: Option<Spanned<PathBuf>>| path.map(|path| source.path(path.get_ref()));
-    let ready = server.ready.map_or(Ok("/".to_owned()), |path| source.url_path(&path, "server.ready"))?;
+    if let Some(keep) = &server.keep {
+        return Err(source.at(keep.span(), "server.keep", "only a [service.NAME] is kept; remove the line"));
+    }
+    let ready = ready_meant(source, server.ready)?;
     let (program, document_root) = (path(server.program), path(server.document_root));
     let prefork =
         matches!(kind, ServerKind::Apache) && server.mpm.as_ref().is_some_and(|mpm| *mpm.get_ref() == Mpm::Prefork);
@@ -84,9 +97,11 @@ pub(super) fn server_meant(
                 return Err(at(command.span()));
             }
             let directory = server.directory.map_or_else(|| source.folder(), |path| source.path(path.get_ref()));
-            ServerSpec::Command(CommandServer { command: command.into_inner(), directory, directives, ready, lines })
+            let (command, package) = (command.into_inner(), server.package.map(Spanned::into_inner));
+            ServerSpec::Command(CommandServer { command, directory, directives, ready, package, lines })
         }
         ServerKind::Nginx => {
+            let ready = of_http(source, ready, &lines)?;
             ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines, existing, php })
         }
         ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
@@ -96,12 +111,38 @@ pub(super) fn server_meant(
             document_root,
             scripts: path(server.scripts),
             directives,
-            ready,
+            ready: of_http(source, ready, &lines)?,
             lines,
             existing,
             php,
         }),
     })
+}
+
+/// How a server is known to be ready; by its first page when the plan does not say.
+fn ready_meant(source: &Source<'_>, written: Option<Spanned<ReadyWritten>>) -> Result<Ready, PlanError> {
+    let Some(written) = written else { return Ok(Ready::Path("/".to_owned())) };
+    let place = written.span();
+    match written.into_inner() {
+        ReadyWritten::Path(path) => source.url_path_at(path, place, "server.ready").map(Ready::Path),
+        ReadyWritten::Command(words) if words.is_empty() => {
+            Err(source.at(place, "server.ready", "give the program and its arguments"))
+        }
+        ReadyWritten::Command(words) => Ok(Ready::Command(words)),
+    }
+}
+
+/// Who speaks HTTP for certain is asked by HTTP.
+fn of_http(source: &Source<'_>, ready: Ready, lines: &BTreeMap<String, usize>) -> Result<String, PlanError> {
+    match ready {
+        Ready::Path(path) => Ok(path),
+        Ready::Command(_) => Err(PlanError {
+            file: source.file.to_owned(),
+            line: lines.get("ready").copied(),
+            key: Some("server.ready".to_owned()),
+            what: "only `kind = \"command\"` has a command here; give a path that it answers".to_owned(),
+        }),
+    }
 }
 
 /// The machine's own configuration, when the plan is about it.
@@ -185,6 +226,7 @@ impl ServerText {
         let of_command = [
             span(self.command.as_ref().map(Spanned::span), "command", COMMAND),
             span(self.directory.as_ref().map(Spanned::span), "directory", COMMAND),
+            span(self.package.as_ref().map(Spanned::span), "package", COMMAND),
         ];
         let of_all = [span(self.ready.as_ref().map(Spanned::span), "ready", ALL)];
         let mut foreign: Vec<_> = match kind {
@@ -197,6 +239,19 @@ impl ServerText {
         };
         foreign.sort_by_key(|(span, ..)| span.start);
         foreign.into_iter().next()
+    }
+
+    /// The first key that no server beside another can have: where it stands, and its name.
+    pub(super) fn only_of_the_server(&self) -> Option<(Range<usize>, &'static str)> {
+        let keys = [
+            (self.from.as_ref().map(Spanned::span), "from"),
+            (self.in_place.as_ref().map(Spanned::span), "in_place"),
+            (self.port.as_ref().map(Spanned::span), "port"),
+            (self.host.as_ref().map(Spanned::span), "host"),
+            (self.files.first().map(Spanned::span), "files"),
+            (self.sysctl.values().next().map(Spanned::span), "sysctl"),
+        ];
+        keys.into_iter().find_map(|(span, key)| Some((span?, key)))
     }
 
     /// The lines of the keys that can turn out wrong later.

@@ -97,12 +97,16 @@ impl Source<'_> {
 
     /// The path of a URL as a request line can hold it.
     pub(super) fn url_path(&self, path: &Spanned<String>, key: &str) -> Result<String, PlanError> {
-        let text = path.get_ref();
+        self.url_path_at(path.get_ref().clone(), path.span(), key)
+    }
+
+    /// The same of a path that stands there.
+    pub(super) fn url_path_at(&self, text: String, place: Range<usize>, key: &str) -> Result<String, PlanError> {
         if !text.starts_with('/') || text.bytes().any(|b| b <= b' ' || b == 0x7f) {
             let what = "must begin with / and contain no blank or control character; write %20 for a blank";
-            return Err(self.at(path.span(), key, what));
+            return Err(self.at(place, key, what));
         }
-        Ok(text.clone())
+        Ok(text)
     }
 
     pub(super) fn share(&self, value: Option<&Spanned<f64>>, key: &str, default: f64) -> Result<f64, PlanError> {

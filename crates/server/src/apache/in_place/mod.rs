@@ -97,7 +97,7 @@ impl InPlaceControl {
     }
 
     fn key(&self, key: &'static str) -> PlanKey {
-        PlanKey { plan: self.plan.clone(), line: self.spec.line(key), key }
+        PlanKey { plan: self.plan.clone().into(), service: None, line: self.spec.line(key), key }
     }
 
     fn machine(&self) -> Result<Machine, ServerError> {

@@ -280,7 +280,7 @@ pub(crate) fn own() -> Result<Option<OwnApache>, ServerError> {
     }
     let existing = Existing::default();
     let main = main_file(None, &existing)?;
-    let at = PlanKey { plan: main, line: 1, key: "from" };
+    let at = PlanKey { plan: main.into(), service: None, line: 1, key: "from" };
     let machine = Machine::read(None, &existing, &at).map_err(|error| match error {
         // There is no plan to blame.
         ServerError::Machine { why, .. } => ServerError::NoProgram(why),

@@ -155,7 +155,7 @@ mod tests {
         let lines = lines(config);
         let (doors, hosts) = (doors(&lines), virtual_hosts(&lines));
         for (port, expected) in [(None, Some(1)), (Some(443), Some(0)), (Some(8080), Some(2)), (Some(81), None)] {
-            let at = PlanKey { plan: "p".into(), line: 1, key: "port" };
+            let at = PlanKey { plan: std::path::Path::new("p").into(), service: None, line: 1, key: "port" };
             assert_eq!(pick(&doors, port, Path::new("m"), at).ok(), expected, "{port:?}");
         }
         let who = |door: usize, name| answers(&hosts, &doors[door], name).map(|host| host.lines[0].argument());

@@ -256,7 +256,7 @@ impl Prepared<'_> {
 
 /// What a copy of the plan's configuration would be without, one sentence each.
 pub(crate) fn left_out(spec: &Nginx, existing: &Existing, plan: &Path) -> Result<Vec<String>, ServerError> {
-    let key = PlanKey { plan: plan.to_owned(), line: spec.line("from"), key: "from" };
+    let key = PlanKey { plan: plan.into(), service: None, line: spec.line("from"), key: "from" };
     let Original { main, prefix, built, own, .. } = &Original::read(spec.program.as_deref(), existing, &key)?;
     let (doors, dir) = (doors(&servers(&own.tree)), Path::new("/"));
     let ports = vec![0; doors.len()];

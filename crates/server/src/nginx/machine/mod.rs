@@ -309,7 +309,7 @@ pub(crate) fn own() -> Result<Option<OwnNginx>, ServerError> {
         return Ok(None);
     }
     let existing = Existing::default();
-    let at = PlanKey { plan: main_file(&existing)?, line: 1, key: "in_place" };
+    let at = PlanKey { plan: main_file(&existing)?.into(), service: None, line: 1, key: "in_place" };
     // There is no plan to blame.
     let told = |error: ServerError| match error {
         ServerError::Machine { why, .. } => ServerError::NoNginx(why),

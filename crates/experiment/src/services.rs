@@ -1,0 +1,207 @@
+//! Servers beside the one under test: started before it and stopped after it, told to all that mention them, and killed in the middle of a
+//! window where the plan says so.
+
+use crate::ExperimentError;
+use crate::trial::Bench;
+use model::Nanos;
+use model::plan::{Mention, Service, ServiceChange, Variant, fill_in};
+use server::{Control, Place, Running, ServerError};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long one may take until it is ready: a database reads its files first.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A service that is ready.
+#[derive(Debug)]
+pub(crate) struct Started {
+    name: String,
+    folder: PathBuf,
+    running: Running,
+    kill_after_ns: Option<Nanos>,
+}
+
+/// Services that are ready, in the order in which they were started. Dropping them ends them.
+#[derive(Debug, Default)]
+pub(crate) struct Services(Vec<Started>);
+
+impl Services {
+    /// Starts those that a variant has and that are not kept for the whole run. The outer error is the environment's, the inner one a
+    /// server's.
+    pub(crate) fn start(
+        bench: &Bench<'_>,
+        trial: &str,
+        variant: &Variant,
+    ) -> Result<Result<Services, ServerError>, ExperimentError> {
+        let mut started = Services::default();
+        for service in bench.plan.services_of(variant).filter(|service| !service.keep) {
+            let change = variant.servers.changes.get(&service.name);
+            if let Err(error) = started.add(bench, trial, service, &of_service(variant, change))? {
+                return Ok(Err(error));
+            }
+            started.0.last_mut().expect("it was added").kill_after_ns = change.and_then(|change| change.kill_after_ns);
+        }
+        Ok(Ok(started))
+    }
+
+    /// Starts those that are kept for the whole run.
+    pub(crate) fn keep(bench: &Bench<'_>) -> Result<Services, ExperimentError> {
+        let mut started = Services::default();
+        for service in bench.plan.services.iter().filter(|service| service.keep) {
+            let variant = Variant { name: service.name.clone(), ..Variant::default() };
+            started.add(bench, "kept", service, &variant)??;
+        }
+        Ok(started)
+    }
+
+    fn add(
+        &mut self,
+        bench: &Bench<'_>,
+        trial: &str,
+        service: &Service,
+        variant: &Variant,
+    ) -> Result<Result<(), ServerError>, ExperimentError> {
+        let folder = bench.folder(&format!("{trial}-{}", service.name))?;
+        let place = Place { dir: &folder, group: None, ready_timeout: READY_TIMEOUT, ..bench.place() };
+        let (control, variant) = told(bench, &service.server, variant, &|mention| {
+            self.tell(mention).or_else(|| bench.kept.borrow().tell(mention))
+        })?;
+        Ok(control.start(&place, &variant).map_err(|error| error.of_service(&service.name)).map(|running| {
+            self.0.push(Started { name: service.name.clone(), folder, running, kill_after_ns: None });
+        }))
+    }
+
+    /// What a mention stands for, if it is of one of them.
+    pub(crate) fn tell(&self, mention: Mention<'_>) -> Option<String> {
+        let service = self.0.iter().find(|started| started.name == mention.service)?;
+        let address = service.running.address;
+        match mention.word {
+            "address" => Some(address.ip().to_string()),
+            "port" => Some(address.port().to_string()),
+            "folder" => Some(service.folder.to_string_lossy().into_owned()),
+            _ => None,
+        }
+    }
+
+    /// What is in force, by the service's name and the setting's.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let of = |started: &Started| {
+            let values = started.running.settings.values.clone();
+            let name = started.name.clone();
+            values.into_iter().map(move |(key, value)| (format!("{name}: {key}"), value))
+        };
+        self.0.iter().flat_map(of).collect()
+    }
+
+    /// What is worth knowing about how they run.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let of = |started: &Started| {
+            started.running.notes.iter().map(|note| format!("service `{}`: {note}", started.name)).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of)
+    }
+
+    /// One that has died by itself, in a sentence.
+    pub(crate) fn dead(&mut self, when: &str) -> Option<String> {
+        let started = self.0.iter_mut().find_map(|it| (!it.running.is_alive()).then_some(it))?;
+        Some(died(&format!("the service `{}`", started.name), when, &started.running.log_tail()))
+    }
+
+    /// Takes those out that are to be killed.
+    pub(crate) fn take_doomed(&mut self) -> Vec<Started> {
+        let (doomed, others) = self.0.drain(..).partition(|started| started.kill_after_ns.is_some());
+        self.0 = others;
+        doomed
+    }
+
+    /// Stops them, the last one first, and removes their folders.
+    pub(crate) fn stop(mut self) -> Result<(), ServerError> {
+        while let Some(Started { name, folder, running, .. }) = self.0.pop() {
+            running.stop().map_err(|error| error.of_service(&name))?;
+            // What cannot be removed now is removed with the run's folder.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+        Ok(())
+    }
+}
+
+/// A variant as one of its services sees it.
+pub(crate) fn of_service(variant: &Variant, change: Option<&ServiceChange>) -> Variant {
+    Variant {
+        name: variant.name.clone(),
+        directives: change.map(|change| change.directives.clone()).unwrap_or_default(),
+        allow_warnings: variant.allow_warnings.clone(),
+        ..Variant::default()
+    }
+}
+
+/// The control of a server and its variant, both told where services are.
+pub(crate) fn told(
+    bench: &Bench<'_>,
+    server: &model::plan::ServerSpec,
+    variant: &Variant,
+    of: &dyn Fn(Mention<'_>) -> Option<String>,
+) -> Result<(Box<dyn Control>, Variant), ExperimentError> {
+    let (mut server, mut variant) = (server.clone(), variant.clone());
+    let text = |text: &str| fill_in(text, of);
+    server.fill(&text);
+    variant.fill(&text);
+    let control = server::control(&server, &bench.plan.file)
+        .ok_or_else(|| ExperimentError::Missing("a server that is not ours cannot be started".to_owned()))?;
+    Ok((control, variant))
+}
+
+/// Where services would be, for who only asks what a server thinks of its configuration.
+pub(crate) fn pretended<'a>(folder: &'a Path) -> impl Fn(Mention<'_>) -> Option<String> + 'a {
+    move |mention| match mention.word {
+        "address" => Some("127.0.0.1".to_owned()),
+        "port" => Some("1".to_owned()),
+        "folder" => Some(folder.to_string_lossy().into_owned()),
+        _ => None,
+    }
+}
+
+/// Does `work`, and kills each of the doomed when its time has come; says what became of them.
+pub(crate) fn killing<T>(mut doomed: Vec<Started>, work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    if doomed.is_empty() {
+        return (work(), Vec::new());
+    }
+    doomed.sort_by_key(|started| started.kill_after_ns);
+    thread::scope(|scope| {
+        let (done, is_done) = channel::<()>();
+        let began = Instant::now();
+        let kill = move || {
+            let one = |Started { name, running, kill_after_ns, .. }: Started| {
+                let after = Duration::from_nanos(kill_after_ns.unwrap_or_default());
+                // The sender is dropped when the work is done, also by its panic.
+                let over = is_done.recv_timeout(after.saturating_sub(began.elapsed()));
+                if over == Err(RecvTimeoutError::Timeout) {
+                    running.kill();
+                    format!("the service `{name}` was killed {:.1} s into the window", began.elapsed().as_secs_f64())
+                } else {
+                    format!("the window was over before the service `{name}` was to be killed")
+                }
+            };
+            doomed.into_iter().map(one).collect::<Vec<_>>()
+        };
+        let reaper = thread::Builder::new().name("reaper".to_owned()).spawn_scoped(scope, kill);
+        let result = work();
+        drop(done);
+        let told = match reaper {
+            Ok(reaper) => reaper.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(error) => vec![format!("no service was killed: {error}")],
+        };
+        (result, told)
+    })
+}
+
+/// That a server died at some time, and what its log says of it.
+pub(crate) fn died(who: &str, when: &str, log: &str) -> String {
+    match log.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!("{who} died {when}; its log ends with: {}", line.trim()),
+        None => format!("{who} died {when} and logged nothing"),
+    }
+}
