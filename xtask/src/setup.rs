@@ -36,7 +36,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 21] = [
+const TESTS: [Need; 22] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
@@ -51,6 +51,7 @@ const TESTS: [Need; 21] = [
     Need { packages: &["haproxy"], for_what: "servers behind a proxy" },
     Need { packages: &["mariadb-server"], for_what: "pages that ask a database" },
     Need { packages: &["php-mysql"], for_what: "pages that ask a database" },
+    Need { packages: &["cronolog"], for_what: "plans about access logs" },
     Need { packages: &["openssh-client"], for_what: "loads from another machine" },
     Need { packages: &["openssh-server"], for_what: "loads from another machine" },
     Need { packages: &["iproute2"], for_what: "two machines with a cable between them" },
