@@ -967,6 +967,7 @@ step-memory-small = Memory is too small for what is worked on at once: let less 
 step-keep-alive = Idle connections that clients keep open hold workers that others wait for. Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM. { $name } is { $from } ({ $place }).
 step-connections = Raise { $name } from { $from } to { $to } ({ $place }): nginx has no connection left for those who come and cuts them off.
 step-backlog = Raise { $name } from { $from } to { $to } ({ $place }; net.core.somaxconn must be as high): the queue at the door is full, and clients who find it so wait 1, 3, 7 seconds.
+step-pool-queue = Raise { $name } from { $from } to { $to } ({ $place }): as many requests wait for the pool of PHP-FPM as its queue holds, and the web server waits with them or turns visitors away (502).
 step-raise-pool = Raise { $name } of PHP-FPM from { $from } to { $to } ({ $place }): all its workers are busy and requests wait, while CPU and memory have room. Then check again.
 step-raise = Raise { $name } from { $from } to { $to } ({ $place }; ServerLimit must be as high): all workers are busy and requests wait, while CPU and memory have room. Then check again.
 step-queue-full = The queue at the door overflows though it is not short ({ $name } { $from }): answer faster, or allow more workers. Up to { $to } may help against short rushes ({ $place }).

@@ -825,6 +825,7 @@ step-memory-small = 同時に処理する量に対してメモリーが足りま
 step-keep-alive = クライアントが開いたままにしている接続がワーカーを占有し、ほかのリクエストが待たされています。KeepAlive Off か KeepAliveTimeout 1 にするか、event MPM を使ってください。現在の { $name } は { $from }（{ $place }）です。
 step-connections = { $name } を { $from } から { $to } に増やしてください（{ $place }）。nginx の接続枠が足りず、来た接続を切っています。
 step-backlog = { $name } を { $from } から { $to } に増やしてください（{ $place }。net.core.somaxconn も同じ値以上に）。accept 待ちが満杯で、あふれたクライアントは 1 秒、3 秒、7 秒と待たされます。
+step-pool-queue = { $name } を { $from } から { $to } に増やしてください（{ $place }）。PHP-FPM のプールの待ち行列が満杯で、Web サーバーも一緒に待つか、訪問者に 502 を返しています。
 step-raise-pool = PHP-FPM の { $name } を { $from } から { $to } に増やしてください（{ $place }）。CPU とメモリーに余裕があるのに、ワーカーがすべて使用中でリクエストが待たされています。変更後にもう一度検査してください。
 step-raise = { $name } を { $from } から { $to } に増やしてください（{ $place }。ServerLimit も同じ値以上に）。CPU とメモリーに余裕があるのに、ワーカーがすべて使用中でリクエストが待たされています。変更後にもう一度検査してください。
 step-queue-full = accept 待ちは短くないのに（{ $name } { $from }）あふれています。応答を速くするか、ワーカーを増やしてください。短い集中には { $to } までの増加も役立ちます（{ $place }）。

@@ -154,6 +154,16 @@ const CASES: &[Case] = &[
         for_users: true,
     },
     Case {
+        name: "event + FPM, full queue of the pool",
+        needs: EVENT,
+        start: || Some(Running::event_with("", "pm = static\npm.max_children = 1\nlisten.backlog = 1", None)),
+        page: "wait.php",
+        held: 0,
+        fault: Some("step-pool-queue"),
+        directive: Some("listen.backlog"),
+        for_users: true,
+    },
+    Case {
         name: "event + FPM, limit too low",
         needs: EVENT,
         start: || Some(Running::event("StartServers 1\nThreadsPerChild 4\nMaxRequestWorkers 4\n", 50, None)),
@@ -294,6 +304,7 @@ fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
         Some("step-backlog") => {
             &["step-processes", "step-raise", "step-raise-pool", "step-failures", "step-connections"]
         }
+        Some("step-pool-queue") => &["step-raise-pool", "step-failures"],
         Some("step-keep-alive" | "step-memory" | "step-pool-memory") => &["step-raise", "step-queue-full"],
         Some("step-connections") => &["step-failures"],
         Some(_) => &["step-queue-full"],
@@ -320,6 +331,7 @@ cases! {
     prefork_with_a_full_queue Root "prefork, full accept queue";
     event_that_is_well Root "event + FPM, healthy";
     event_with_a_pool_too_small Root "event + FPM, pool too small";
+    event_with_a_pool_whose_queue_is_full Root "event + FPM, full queue of the pool";
     event_that_may_do_too_little Root "event + FPM, limit too low";
     event_with_a_pool_too_large Root "event + FPM, pool too large for 300 MB";
     nginx_that_is_well Nobody "nginx, healthy";
@@ -378,6 +390,24 @@ fn workers_that_are_stuck_are_not_held() {
 }
 
 /// A visitor brings his cookie back: what a check leaves behind is a session for a connection, not one for a request.
+/// Workers of Apache wait in connect(2) at a queue that is full, and nobody is answered: no answer tells of it.
+#[test]
+fn a_pool_that_is_stuck_with_a_full_queue() {
+    let _turn = turn();
+    if !can_run(EVENT) {
+        return;
+    }
+    let running = Running::event_with("", "pm.max_children = 3\nlisten.backlog = 1", None);
+    // Three are worked on, two wait in the queue, the others before it.
+    let visitors = running.wait_for("stuck.php", 8);
+    let url = running.url("wait.php");
+    let said = Tool::new().run(&["check", &url, "--budget", "8s", "--json", "--no-store"]);
+    drop(visitors);
+    let told: Value = serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+    assert_eq!(told["step"]["sentence"]["id"], "step-pool-queue", "{told:#}");
+    assert_eq!(told["step"]["directive"], "listen.backlog", "{told:#}");
+}
+
 #[test]
 fn sessions_are_those_of_connections() {
     let _turn = turn();

@@ -131,11 +131,16 @@ impl Running {
 
     /// Apache event with PHP-FPM behind it, of so many workers.
     pub(crate) fn event(directives: &str, children: u32, group: Option<Group>) -> Running {
+        Running::event_with(directives, &format!("pm.max_children = {children}"), group)
+    }
+
+    /// The same, with these lines in the pool's file.
+    pub(crate) fn event_with(directives: &str, pool: &str, group: Option<Group>) -> Running {
         let mut running = Running::new(group);
         let folder = running.folder.path().display().to_string();
         let pool = format!(
             "[www]\nuser = www-data\ngroup = www-data\nlisten = {folder}/php.sock\nlisten.mode = 0666\npm = dynamic\n\
-             pm.max_children = {children}\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
+             {pool}\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
         );
         running.put("fpm/pool.d/www.conf", &pool);
         running.put(

@@ -24,6 +24,9 @@ pub struct Check {
     /// What pools of PHP-FPM did while something was sent, by their names; empty where nobody looked.
     #[serde(default)]
     pub work: Vec<(String, PoolWork)>,
+    /// What waited for pools of PHP-FPM, by their names; empty where nobody looked.
+    #[serde(default)]
+    pub queues: Vec<(String, PoolQueue)>,
     /// Why the climb went no higher.
     pub summit: Summit,
     /// Concurrencies of the climb by the names of their cells, in order.
@@ -215,6 +218,19 @@ pub struct PoolWork {
     pub ticks: u64,
 }
 
+/// The queue before a pool, in the window in which it was full most often.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolQueue {
+    /// Connections that may wait; when it is full there is one more.
+    pub limit: u64,
+    /// The most that waited.
+    pub most: u64,
+    /// How often somebody looked.
+    pub looks: u64,
+    /// How often it was full then.
+    pub full: u64,
+}
+
 /// A group whose memory has a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryGroup {
@@ -380,6 +396,29 @@ impl Pool {
     pub fn limit(&self) -> Option<Limit> {
         let setting = self.setting("pm.max_children")?;
         Some(Limit { value: setting.value.parse().ok()?, name: "pm.max_children", setting: Some(setting.clone()) })
+    }
+}
+
+impl PoolQueue {
+    /// One more look at it.
+    pub fn saw(&mut self, waiting: u64, limit: u64) {
+        self.limit = limit;
+        self.most = self.most.max(waiting);
+        self.looks += 1;
+        self.full += u64::from(waiting > limit);
+    }
+
+    /// Part of the looks at which it was full.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        if self.looks == 0 { 0.0 } else { self.full as f64 / self.looks as f64 }
+    }
+
+    /// Of two windows that in which it was full more often.
+    #[must_use]
+    pub fn fuller(self, other: PoolQueue) -> PoolQueue {
+        let rank = |queue: &PoolQueue| (queue.share(), queue.most);
+        if rank(&other) > rank(&self) { other } else { self }
     }
 }
 

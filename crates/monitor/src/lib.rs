@@ -6,7 +6,7 @@
 //! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
 //!
 //! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
-//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it, `sock_diag` how the kernel is asked for sockets,
+//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it, `queues` who waits at a place, `sock_diag` how the kernel is asked for sockets,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
 #[cfg(test)]
@@ -17,6 +17,7 @@ mod privileges;
 mod probes;
 mod process;
 mod processes;
+mod queues;
 mod reader;
 mod ring;
 mod roots;
@@ -32,6 +33,7 @@ pub use privileges::is_refusal;
 pub use probes::present;
 pub use process::sampler_main;
 pub use processes::{ProcessFile, processes};
+pub use queues::{Queue, Queues};
 pub use reader::Reader;
 pub use roots::{Known, RootError, root_of, started, ticks_since_boot};
 pub use sampler::{Awaited, MonitorError, News, Sampler};

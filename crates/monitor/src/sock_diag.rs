@@ -1,4 +1,4 @@
-//! TCP sockets, asked of the kernel over netlink (sock_diag).
+//! Sockets of TCP, and socket files that listen, asked of the kernel over netlink (sock_diag).
 //!
 //! /proc/net/tcp has the same and walks every connection of the host to print it: hundreds of times dearer, and dearest when there are many
 //! connections. The kernel is asked here for the sockets of one state and, where it can tell them apart cheaply, of one port only.
@@ -48,6 +48,13 @@ const TYPE_DONE: u16 = 3;
 /// INET_DIAG_INFO, and the bit that asks for it.
 const INFO: u16 = 2;
 const ASK_FOR_INFO: u8 = 1 << (INFO - 1);
+// Of linux/unix_diag.h: a unix_diag_req, a unix_diag_msg, UNIX_DIAG_NAME and UNIX_DIAG_RQLEN, and the bits that ask for them.
+const BY_FAMILY: u16 = 20;
+const UNIX_REQUEST: usize = HEADER + 24;
+const UNIX_MESSAGE: usize = 16;
+const UNIX_NAME: u16 = 0;
+const UNIX_QUEUE: u16 = 4;
+const UNIX_SHOW: u32 = 0x1 | 0x10;
 /// An inet_diag_msg, and offsets in it.
 const MESSAGE: usize = 72;
 const LOCAL: usize = 4;
@@ -83,8 +90,33 @@ impl SockDiag {
         room: &mut [u8],
         tell: &mut dyn FnMut(Told<'_>),
     ) -> Result<(), Errno> {
+        self.exchange(&mut question.bytes(), room, &mut |kind, body| {
+            if kind == TCPDIAG_GETSOCK && body.len() >= MESSAGE {
+                tell(Told(body));
+            }
+        })
+    }
+
+    /// The same of socket files that listen: how many connections wait there, how many may, and the path, without the zero at its end.
+    pub(crate) fn ask_files(&mut self, room: &mut [u8], tell: &mut dyn FnMut(u64, u64, &[u8])) -> Result<(), Errno> {
+        self.exchange(&mut question_of_files(), room, &mut |kind, body| {
+            let found = attribute(body, UNIX_MESSAGE, UNIX_QUEUE).zip(attribute(body, UNIX_MESSAGE, UNIX_NAME));
+            if let Some((queue, name)) = found.filter(|(queue, _)| kind == BY_FAMILY && queue.len() >= 8) {
+                tell(word(queue, 0).into(), word(queue, 4).into(), name.strip_suffix(&[0]).unwrap_or(name));
+            }
+        })
+    }
+
+    /// Sends a question, whose number is written into it, and has each message of the answer told.
+    fn exchange(
+        &mut self,
+        question: &mut [u8],
+        room: &mut [u8],
+        tell: &mut dyn FnMut(u16, &[u8]),
+    ) -> Result<(), Errno> {
         self.sequence = self.sequence.wrapping_add(1);
-        rustix::net::send(&self.kernel, &question.bytes(self.sequence), SendFlags::empty())?;
+        question[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
+        rustix::net::send(&self.kernel, question, SendFlags::empty())?;
         loop {
             // An answer is ready as soon as the question was sent, so there is never anything to wait for.
             let length = match rustix::net::recv(&self.kernel, &mut *room, RecvFlags::DONTWAIT) {
@@ -99,12 +131,11 @@ impl SockDiag {
 }
 
 impl Question {
-    fn bytes(self, sequence: u32) -> [u8; REQUEST] {
+    fn bytes(self) -> [u8; REQUEST] {
         let mut bytes = [0; REQUEST];
         bytes[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
         bytes[4..6].copy_from_slice(&TCPDIAG_GETSOCK.to_ne_bytes());
         bytes[6..8].copy_from_slice(&FLAGS_REQUEST_DUMP.to_ne_bytes());
-        bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
         if self.state == State::Established {
             bytes[HEADER + 3] = ASK_FOR_INFO;
         }
@@ -115,8 +146,19 @@ impl Question {
     }
 }
 
-/// Tells the sockets of one datagram; true when it is the last of its answer.
-fn walk(mut datagram: &[u8], sequence: u32, tell: &mut dyn FnMut(Told<'_>)) -> Result<bool, Errno> {
+fn question_of_files() -> [u8; UNIX_REQUEST] {
+    let mut bytes = [0; UNIX_REQUEST];
+    bytes[0..4].copy_from_slice(&(UNIX_REQUEST as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&FLAGS_REQUEST_DUMP.to_ne_bytes());
+    bytes[HEADER] = libc::AF_UNIX as u8;
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&(1u32 << State::Listen as u32).to_ne_bytes());
+    bytes[HEADER + 12..HEADER + 16].copy_from_slice(&UNIX_SHOW.to_ne_bytes());
+    bytes
+}
+
+/// Tells the messages of one datagram, each with its type; true when it is the last of its answer.
+fn walk(mut datagram: &[u8], sequence: u32, tell: &mut dyn FnMut(u16, &[u8])) -> Result<bool, Errno> {
     while datagram.len() >= HEADER {
         let length = (word(datagram, 0) as usize).clamp(HEADER, datagram.len());
         let (message, rest) = datagram.split_at(length);
@@ -131,8 +173,7 @@ fn walk(mut datagram: &[u8], sequence: u32, tell: &mut dyn FnMut(Told<'_>)) -> R
             TYPE_ERROR if body.len() >= 4 => {
                 return Err(Errno::from_raw_os_error((word(body, 0) as i32).wrapping_neg()));
             }
-            TCPDIAG_GETSOCK if body.len() >= MESSAGE => tell(Told(body)),
-            _ => {}
+            kind => tell(kind, body),
         }
     }
     Ok(false)
@@ -200,21 +241,25 @@ impl<'b> Told<'b> {
 
     /// Its tcp_info.
     fn info(self) -> Option<&'b [u8]> {
-        // The attributes behind a message: length, type, content, and again at the next multiple of four.
-        let mut attributes = &self.0[MESSAGE..];
-        while attributes.len() >= 4 {
-            let length = usize::from(u16::from_ne_bytes([attributes[0], attributes[1]])).clamp(4, attributes.len());
-            if u16::from_ne_bytes([attributes[2], attributes[3]]) == INFO {
-                return Some(&attributes[4..length]);
-            }
-            attributes = attributes.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
-        None
+        attribute(self.0, MESSAGE, INFO)
     }
 
     fn port(self, at: usize) -> u16 {
         u16::from_be_bytes([self.0[at], self.0[at + 1]])
     }
+}
+
+/// An attribute behind a message of so many bytes: length, type, content, and the next one at the next multiple of four.
+fn attribute(body: &[u8], message: usize, wanted: u16) -> Option<&[u8]> {
+    let mut attributes = body.get(message..)?;
+    while attributes.len() >= 4 {
+        let length = usize::from(u16::from_ne_bytes([attributes[0], attributes[1]])).clamp(4, attributes.len());
+        if u16::from_ne_bytes([attributes[2], attributes[3]]) == wanted {
+            return Some(&attributes[4..length]);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    None
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -228,7 +273,8 @@ mod tests {
     #[test]
     fn a_datagram_cut_anywhere_does_no_harm() {
         let question = Question { state: State::Listen, local: 80, remote: 0 };
-        let mut message = question.bytes(1).to_vec();
+        let mut message = question.bytes().to_vec();
+        message[8] = 1;
         message.resize(HEADER + MESSAGE + 4 + RECEIVED + 4, 0);
         let length = message.len();
         message[0..4].copy_from_slice(&(length as u32).to_ne_bytes());
@@ -236,7 +282,11 @@ mod tests {
         message[HEADER + MESSAGE + 2..HEADER + MESSAGE + 4].copy_from_slice(&INFO.to_ne_bytes());
         for cut in 0..=length {
             let mut told = Vec::new();
-            let ended = walk(&message[..cut], 1, &mut |socket| told.push((socket.local(), socket.idle_ms())));
+            let ended = walk(&message[..cut], 1, &mut |_, body| {
+                if body.len() >= MESSAGE {
+                    told.push((Told(body).local(), Told(body).idle_ms()));
+                }
+            });
             let expected = match cut {
                 _ if cut == length => vec![(80, Some(0))],
                 _ if cut >= HEADER + MESSAGE => vec![(80, None)],

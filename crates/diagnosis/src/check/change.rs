@@ -2,7 +2,7 @@
 
 use super::Seen;
 use crate::number::Numbers;
-use model::check::{Kind, Limit, Setting};
+use model::check::{Kind, Limit, Pool, Setting};
 
 /// The queue that Apache and nginx ask for by default.
 const DEFAULT_QUEUE: f64 = 511.0;
@@ -49,7 +49,7 @@ pub(super) fn of_limit(limit: &Limit) -> Change {
     Change { name: Some(limit.called()), place, from: Some(from), ..Change::default() }
 }
 
-/// What is in force is the less of what the server asks for and what the kernel allows: that is the one to raise.
+/// A longer queue at the server's own door.
 pub(super) fn of_backlog(seen: &Seen<'_>, queue: f64) -> Change {
     let running = &seen.check.running;
     let (name, written) = match running.kind {
@@ -57,8 +57,18 @@ pub(super) fn of_backlog(seen: &Seen<'_>, queue: f64) -> Change {
         kind if kind.is_apache() => ("ListenBacklog", running.setting("ListenBacklog")),
         _ => ("listen(2) backlog", None),
     };
+    longer(name, written, running.somaxconn, queue)
+}
+
+/// A longer queue before a pool of PHP-FPM.
+pub(super) fn of_pool_backlog(seen: &Seen<'_>, pool: &Pool, queue: f64) -> Change {
+    longer("listen.backlog", pool.setting("listen.backlog"), seen.check.running.somaxconn, queue)
+}
+
+/// What is in force is the less of what the server asks for and what the kernel allows: that is the one to raise.
+fn longer(name: &str, written: Option<&Setting>, somaxconn: Option<u64>, queue: f64) -> Change {
     let asked = written.and_then(|setting| setting.value.parse::<f64>().ok());
-    let kernel = running.somaxconn.is_some_and(|most| most as f64 <= queue) && asked.is_none_or(|asked| asked > queue);
+    let kernel = somaxconn.is_some_and(|most| most as f64 <= queue) && asked.is_none_or(|asked| asked > queue);
     let (name, place) = if kernel { ("net.core.somaxconn", None) } else { (name, written.map(Setting::place)) };
     Change {
         name: Some(name.to_owned()),

@@ -11,7 +11,7 @@ pub use steps::{Advice, STEPS, Step};
 
 use crate::evidence::{Evidence, Size, Whose};
 use crate::{Diagnosis, judge};
-use model::check::{Check, Kind, Limit, Pool, WorkerMemory};
+use model::check::{Check, Kind, Limit, Pool, PoolQueue, WorkerMemory};
 use model::load::{LoadResult, Quantile};
 use model::reading::{Column, Reading};
 use model::run::Run;
@@ -27,6 +27,8 @@ const WORKED_ON: f64 = 0.5;
 const TICKS_PER_SECOND: f64 = 100.0;
 /// A pool that makes the answers needs a clock tick for so many of them at least: 10 µs for each, a fifth of what the emptiest page takes.
 const ANSWERS_PER_TICK: u64 = 1000;
+/// Part of the looks at which a queue is found full, from which it is full too often.
+const OFTEN_FULL: f64 = 0.1;
 /// Bytes in a KiB of /proc/meminfo.
 const KIB: f64 = 1024.0;
 
@@ -73,6 +75,8 @@ pub struct Seen<'a> {
     pub(crate) diagnosis: Option<&'a Diagnosis>,
     /// The pool that is at its limit, and that limit: what the diagnosis says of workers is then said of this pool's.
     pub(crate) pool: Option<(&'a Pool, Limit)>,
+    /// The pool whose queue is full, and that queue: the server waits there, or is turned away.
+    pub(crate) queue: Option<(&'a Pool, PoolQueue)>,
     pub(crate) fits: &'a [Fit],
     /// Seconds that one request takes alone.
     pub(crate) alone: Option<f64>,
@@ -93,7 +97,16 @@ pub fn check(run: &Run) -> Option<Checked> {
     let pressed = pressed(run);
     let at_once = pressed.and_then(|(_, load)| Some(alone? * load.goodput()));
     let pool = at_once.and_then(|at_once| pool_at_limit(run, check, at_once));
-    let evidence = pressed.map(|(trial, load)| evidence(run, trial, load, &fits, at_once, pool.as_ref()));
+    let queue = full_queue(check);
+    let evidence = pressed.map(|(trial, load)| {
+        let mut e = evidence(run, trial, load, &fits, at_once, pool.as_ref());
+        if let Some((_, queue)) = queue {
+            // The server's own fills up behind it. What the kernel counts says nothing of socket files.
+            e.workers.overflows = None;
+            (e.workers.queue_most, e.workers.queue_limit) = (Some(queue.most as f64), Some(queue.limit as f64));
+        }
+        e
+    });
     let diagnosis = evidence.as_ref().map(judge);
     let other_cores = evidence.as_ref().and_then(|e| e.cpu.other_cores);
     let seen = Seen {
@@ -102,6 +115,7 @@ pub fn check(run: &Run) -> Option<Checked> {
         evidence,
         diagnosis: diagnosis.as_ref(),
         pool,
+        queue,
         fits: &fits,
         alone,
         cpus: u64::from(run.head.host.cpus.max(1)),
@@ -197,6 +211,13 @@ fn pool_at_limit<'a>(run: &Run, check: &'a Check, at_once: f64) -> Option<(&'a P
     let at_limit =
         |pool: &Pool| pool.limit().filter(|limit| is_about(at_once, limit.value as f64) && worked(pool, limit));
     check.running.pools.iter().find_map(|pool| Some((pool, at_limit(pool)?)))
+}
+
+/// The pool before which the queue was full most often, if it was so often.
+fn full_queue(check: &Check) -> Option<(&Pool, PoolQueue)> {
+    let of = |pool: &'_ Pool| check.queues.iter().find(|(name, _)| *name == pool.name).map(|(_, queue)| *queue);
+    let full = check.running.pools.iter().filter_map(|pool| Some((pool, of(pool)?)));
+    full.filter(|(_, queue)| queue.share() >= OFTEN_FULL).max_by(|a, b| a.1.share().total_cmp(&b.1.share()))
 }
 
 /// Whether so many requests at once are what a limit allows.

@@ -2,7 +2,7 @@
 //!
 //! First what does harm or hides everything else, then what a setting holds back, then what no setting helps against.
 
-use super::change::{Change, of_backlog, of_limit, of_setting};
+use super::change::{Change, of_backlog, of_limit, of_pool_backlog, of_setting};
 use super::{Fit, Seen, guarded, is_about};
 use crate::cause::Cause;
 use crate::evidence::Evidence;
@@ -52,6 +52,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-keep-alive", is_fault: true, when: keep_alive },
     Step { id: "step-connections", is_fault: true, when: connections },
     Step { id: "step-backlog", is_fault: true, when: backlog },
+    Step { id: "step-pool-queue", is_fault: true, when: pool_queue },
     Step { id: "step-raise-pool", is_fault: true, when: raise_pool },
     Step { id: "step-raise", is_fault: true, when: raise },
     Step { id: "step-queue-full", is_fault: true, when: queue_full },
@@ -92,12 +93,15 @@ fn held_all(seen: &Seen<'_>) -> Option<Change> {
 }
 
 fn status(seen: &Seen<'_>) -> Option<Change> {
-    let page = seen.check.page.as_ref().filter(|page| !(200..300).contains(&page.status))?;
+    // What the server says when it is turned away there.
+    let of_queue = |status: u16| seen.queue.is_some() && (502..=504).contains(&status);
+    let page = seen.check.page.as_ref().filter(|page| !(200..300).contains(&page.status) && !of_queue(page.status))?;
     Some(Change { from: Some(page.status.to_string()), to: page.location.clone(), ..Change::default() })
 }
 
 fn silent(seen: &Seen<'_>) -> Option<Change> {
-    (seen.check.summit == Summit::NoAnswer && held_all(seen).is_none()).then(Change::default)
+    let unexplained = held_all(seen).is_none() && seen.queue.is_none();
+    (seen.check.summit == Summit::NoAnswer && unexplained).then(Change::default)
 }
 
 fn own_memory(seen: &Seen<'_>) -> Option<Change> {
@@ -161,13 +165,29 @@ fn connections(seen: &Seen<'_>) -> Option<Change> {
 
 /// The queue overflowed, and is too short for any burst.
 fn backlog(seen: &Seen<'_>) -> Option<Change> {
-    let change = seen.shows(Cause::AcceptQueueOverflow)?;
+    let change = seen.own_overflow()?;
     let queue = seen.evidence.as_ref()?.workers.queue_limit?;
     (queue <= SHORT_QUEUE).then(|| of_backlog(seen, queue).showing(change.numbers))
 }
 
+/// The queue before a pool is full: a longer one where it is too short for any burst or no more workers fit, else more workers.
+fn pool_queue(seen: &Seen<'_>) -> Option<Change> {
+    let (pool, queue) = seen.queue?;
+    let (most, limit) = (queue.most as f64, queue.limit as f64);
+    let numbers = Numbers::default().with(Quantity::AcceptQueueMost, most).with(Quantity::AcceptQueueLimit, limit);
+    let fit = seen.fits.iter().find(|fit| fit.pool == pool.name);
+    let more = pool.limit().filter(|_| limit > SHORT_QUEUE).and_then(|limit| {
+        let to = raised(&limit, seen.cpu_used().unwrap_or(0.0), fit)?;
+        Some(Change { to: Some(to.to_string()), ..of_limit(&limit) })
+    });
+    Some(more.unwrap_or_else(|| of_pool_backlog(seen, pool, limit)).showing(numbers))
+}
+
 fn raise_pool(seen: &Seen<'_>) -> Option<Change> {
     let (pool, limit) = seen.pool.as_ref()?;
+    if pool_queue(seen).is_some_and(|change| change.name.as_ref() == Some(&limit.called())) {
+        return None;
+    }
     let cpu = seen.cpu_used().filter(|&used| used < CPU_ROOM)?;
     let found = seen.shows(Cause::WorkerLimitTooLow);
     if found.is_none() && !seen.more_was_asked(limit.value) {
@@ -182,7 +202,10 @@ fn raise_pool(seen: &Seen<'_>) -> Option<Change> {
 /// Requests wait while CPU and memory have room.
 fn raise(seen: &Seen<'_>) -> Option<Change> {
     // What waits for a pool waits for no worker of the server's own.
-    let limit = seen.limit().filter(|_| seen.check.running.kind.is_apache() && seen.pool.is_none())?;
+    let limit = seen.limit().filter(|_| seen.check.running.kind.is_apache())?;
+    if seen.pool.is_some() || seen.queue.is_some() {
+        return None;
+    }
     let cpu = seen.cpu_used().filter(|&used| used < CPU_ROOM)?;
     let at_once = seen.at_once();
     // Where connections are taken in that no worker has time for, no queue shows at the door.
@@ -203,7 +226,7 @@ fn raise(seen: &Seen<'_>) -> Option<Change> {
 
 /// A queue that is not short overflowed.
 fn queue_full(seen: &Seen<'_>) -> Option<Change> {
-    let change = seen.shows(Cause::AcceptQueueOverflow)?;
+    let change = seen.own_overflow()?;
     let queue = seen.evidence.as_ref()?.workers.queue_limit?;
     (queue > SHORT_QUEUE).then(|| of_backlog(seen, queue).showing(change.numbers))
 }
@@ -294,6 +317,11 @@ impl Seen<'_> {
         let diagnosis = self.diagnosis?;
         let mut all = std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing);
         all.find(|finding| finding.cause == cause).map(|finding| Change::default().showing(finding.numbers.clone()))
+    }
+
+    /// The same of the server's own queue.
+    fn own_overflow(&self) -> Option<Change> {
+        self.shows(Cause::AcceptQueueOverflow).filter(|_| self.queue.is_none())
     }
 
     /// The same only of the first.

@@ -1,9 +1,10 @@
 //! The next step of a check, from a few numbers: a server, what a climb brought, and what the machine did meanwhile.
 
 use super::scene::Scene;
+use crate::cause::Cause;
 use crate::check::check as judge;
 use model::check::{
-    Check, Door, Kind, Measure, MemoryGroup, Page, Pool, PoolWork, Running, Setting, Summit, WorkerMemory,
+    Check, Door, Kind, Measure, MemoryGroup, Page, Pool, PoolQueue, PoolWork, Running, Setting, Summit, WorkerMemory,
 };
 use model::latency::Latency;
 use model::plan::{Cell, LoadSpec, Role};
@@ -35,6 +36,9 @@ struct Server {
     /// CPUs that it may use.
     cpus: Option<f64>,
     work: Option<PoolWork>,
+    /// What waits for PHP-FPM.
+    waiting: Option<PoolQueue>,
+    status: u16,
     is_static: bool,
     /// MiB that are available before anything is sent, and while all work.
     available: (u64, u64),
@@ -59,6 +63,8 @@ impl Default for Server {
             somaxconn: None,
             cpus: None,
             work: None,
+            waiting: None,
+            status: 200,
             is_static: false,
             available: (6 << 10, 6 << 10),
         }
@@ -157,10 +163,11 @@ impl Server {
                 }),
                 ..Running::default()
             },
-            page: Some(Page { status: 200, time_us: 20_000, is_static: self.is_static, ..Page::default() }),
+            page: Some(Page { status: self.status, time_us: 20_000, is_static: self.is_static, ..Page::default() }),
             before: Some(Door { others: self.held.max(self.others), idle: self.held, ..Door::default() }),
             after: std::iter::once((String::new(), held)).chain(of_pool).collect(),
             work: self.work.map(|work| ("www".to_owned(), work)).into_iter().collect(),
+            queues: self.waiting.map(|queue| ("www".to_owned(), queue)).into_iter().collect(),
             summit: self.summit,
             climb,
         }
@@ -296,4 +303,36 @@ fn doors_that_are_held_or_too_narrow() {
     check(&full, "step-queue-full", Some("ListenBacklog"), Some("1022"));
     // A program of one's own that asks for less than the kernel allows.
     check(&overflowing(Kind::Other, 5, 4096), "step-backlog", Some("listen(2) backlog"), Some("511"));
+}
+
+#[test]
+fn a_full_queue_before_php() {
+    let waiting = |limit, most, full| {
+        let queue = PoolQueue { limit, most, looks: 20, full };
+        Server { kind: Kind::ApacheEvent, children: Some("16"), waiting: Some(queue), ..Server::default() }
+    };
+    let short = waiting(1, 2, 20);
+    check(&short, "step-pool-queue", Some("listen.backlog"), Some("511"));
+    let checked = judge(&short.run()).unwrap();
+    assert_eq!(checked.diagnosis.unwrap().primary.cause, Cause::AcceptQueueOverflow);
+    check(&waiting(511, 512, 20), "step-pool-queue", Some("pm.max_children"), Some("64"));
+    // Said once.
+    assert!(judge(&waiting(511, 512, 20).run()).unwrap().others.is_empty());
+    // No more workers fit.
+    let small = Server { worker: 700 << 20, ..waiting(511, 512, 20) };
+    let checked = judge(&small.run()).unwrap();
+    let mut all = std::iter::once(&checked.step).chain(&checked.others);
+    let named = all.find(|advice| advice.id == "step-pool-queue").unwrap();
+    assert_eq!(named.change.name.as_deref(), Some("listen.backlog"));
+    // One look in twenty, and a queue that never was full.
+    check(&waiting(511, 512, 1), "step-raise-pool", Some("pm.max_children"), Some("64"));
+    check(&waiting(511, 300, 0), "step-raise-pool", Some("pm.max_children"), Some("64"));
+    // A server that waits there answers nothing, one that is turned away says 502.
+    let silent = Server { summit: Summit::NoAnswer, ..waiting(1, 2, 6) };
+    check(&silent, "step-pool-queue", Some("listen.backlog"), Some("511"));
+    check(&Server { status: 502, ..waiting(1, 2, 6) }, "step-pool-queue", Some("listen.backlog"), Some("511"));
+    check(&Server { status: 404, ..waiting(1, 2, 6) }, "step-status", None, None);
+    // The kernel allows no more.
+    let kernel = Server { somaxconn: Some(40), ..waiting(40, 41, 20) };
+    check(&kernel, "step-pool-queue", Some("net.core.somaxconn"), Some("511"));
 }

@@ -260,6 +260,7 @@ impl Scene {
                     before: None,
                     after: vec![],
                     work: vec![],
+                    queues: vec![],
                     summit,
                     climb: vec![],
                 })

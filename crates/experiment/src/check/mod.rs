@@ -123,6 +123,7 @@ pub fn check(
         climb: Climb::default(),
         trials: Vec::new(),
         crews: crew::Crews::new(),
+        queues: if page.is_none() { crew::waiting(&running) } else { crew::Waiting::new() },
         // The budget is the limit of time here.
         dog: Watchdog::new(Guards { time_ns: orders.budget_ns, ..orders.head.plan.guards }, began_ns),
         memory: Memory::default(),
@@ -169,6 +170,7 @@ struct Checker<'a, 'b> {
     climb: Climb,
     trials: Vec<(Trial, u32)>,
     crews: crew::Crews,
+    queues: crew::Waiting,
     /// One for all windows: each alone is too short for most of what it watches for.
     dog: Watchdog,
     memory: Memory,
@@ -278,6 +280,7 @@ impl Checker<'_, '_> {
         }
         trial.door = beside.door;
         crew::grow(&mut self.crews, beside.crews);
+        crew::fuller(&mut self.queues, beside.queues);
         trial.load = Some(load);
         trial.outcome = stop.map_or(Outcome::Complete, Outcome::EndedEarly);
         self.trials.push((trial, connections));

@@ -36,6 +36,7 @@ impl Checker<'_, '_> {
         let work =
             of_pools.map(|(pool, crew)| (pool.clone(), PoolWork { most: crew.most, ticks: crew.ticks })).collect();
         let plan = plan(&self.orders.head.plan, &self.spec, &self.trials);
+        let queues = self.queues.into_iter().collect();
         let mut trials: Vec<Trial> = self.trials.into_iter().map(|(trial, _)| trial).collect();
         if trials.is_empty() {
             let slot = Slot { number: 0, block: 0, position: 0, cell: HOLD.to_owned() };
@@ -54,6 +55,7 @@ impl Checker<'_, '_> {
             before,
             after,
             work,
+            queues,
             summit,
             climb,
         };

@@ -3,6 +3,7 @@
 use super::files::{Files, expand};
 use super::processes::{Process, memory, words};
 use model::check::{Pool, Setting};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const MASTER: &str = "php-fpm: master process (";
@@ -16,7 +17,7 @@ pub(super) fn pools(proc_root: &Path, all: &[Process], fcgi: &[String], files: &
         let title = words(proc_root, master.pid).concat();
         let Some((_, rest)) = title.split_once(MASTER) else { continue };
         let Some((file, _)) = rest.rsplit_once(')') else { continue };
-        for (name, settings) in read(Path::new(file), files) {
+        for (name, settings) in read(&root_of(proc_root, master.pid), Path::new(file), files) {
             let listen = settings.iter().rfind(|setting| setting.name == "listen").map(|setting| setting.value.clone());
             let Some(listen) = listen.filter(|listen| fcgi.iter().any(|to| is_same(to, listen))) else { continue };
             let workers = members(proc_root, all, master.pid, &name);
@@ -42,22 +43,34 @@ fn is_same(to: &str, listen: &str) -> bool {
     to == listen || (port(to).is_some() && port(to) == port(listen))
 }
 
+/// What a process has as its root, where it may be looked into: two masters in containers have other files by the same name.
+fn root_of(proc_root: &Path, pid: u32) -> PathBuf {
+    let (root, ours) = (proc_root.join(pid.to_string()).join("root"), PathBuf::from("/"));
+    let place = |path: &Path| std::fs::metadata(path).map(|facts| (facts.dev(), facts.ino())).ok();
+    if place(&root).is_some_and(|found| Some(found) != place(&ours)) { root } else { ours }
+}
+
 /// Pools with their directives, in the order of the files.
-fn read(file: &Path, files: &mut Files) -> Vec<(String, Vec<Setting>)> {
+fn read(root: &Path, file: &Path, files: &mut Files) -> Vec<(String, Vec<Setting>)> {
     let mut pools = Vec::new();
     let mut section = String::new();
-    read_file(file, files, &mut section, &mut pools, 0);
+    read_file((root, file), files, &mut section, &mut pools, 0);
     pools
 }
 
+/// Where a file of somebody's with that root is for us.
+fn within(root: &Path, file: &Path) -> PathBuf {
+    root.join(file.strip_prefix("/").unwrap_or(file))
+}
+
 fn read_file(
-    file: &Path,
+    (root, file): (&Path, &Path),
     files: &mut Files,
     section: &mut String,
     pools: &mut Vec<(String, Vec<Setting>)>,
     depth: usize,
 ) {
-    let Some(text) = files.text(file).filter(|_| depth < 8) else { return };
+    let Some(text) = files.text(&within(root, file)).filter(|_| depth < 8) else { return };
     for (line, number) in text.lines().map(str::trim).zip(1..) {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             name.clone_into(section);
@@ -70,8 +83,10 @@ fn read_file(
         let value = value.split(" ;").next().unwrap_or_default().trim().trim_matches('"').replace("$pool", section);
         let name = name.trim();
         if name == "include" {
-            for path in expand(&file.parent().unwrap_or(Path::new("/")).join(&value), false) {
-                read_file(&path, files, section, pools, depth + 1);
+            for path in expand(&within(root, &file.parent().unwrap_or(Path::new("/")).join(&value)), false) {
+                // As its owner calls it.
+                let path = path.strip_prefix(root).map_or(path.clone(), |path| Path::new("/").join(path));
+                read_file((root, &path), files, section, pools, depth + 1);
             }
         } else if (name == "listen" || name == "listen.backlog" || name.starts_with("pm"))
             && let Some((_, settings)) = pools.iter_mut().find(|(known, _)| known == section)
@@ -101,13 +116,41 @@ mod tests {
         let text =
             "; pm = no\n[www]\nuser = www-data\nlisten = /run/$pool.sock ; here\npm = dynamic\npm.max_children = 5\n";
         std::fs::write(&pool, text).unwrap();
-        let found = read(&main, &mut Files::default());
+        let found = read(Path::new("/"), &main, &mut Files::default());
         assert_eq!(found.len(), 1);
         let told: Vec<_> = found[0].1.iter().map(|s| format!("{}={}:{}", s.name, s.value, s.line)).collect();
         assert_eq!(
             (found[0].0.as_str(), told.join(" ").as_str()),
             ("www", "listen=/run/www.sock:4 pm=dynamic:5 pm.max_children=5:6")
         );
+    }
+
+    #[test]
+    fn each_master_has_its_own_files() {
+        let proc = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| {
+            let path = proc.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for (pid, socket, children) in [(10, "/run/a.sock", 5), (20, "/run/b.sock", 7)] {
+            put(&format!("{pid}/cmdline"), "php-fpm: master process (/etc/php/fpm.conf)\0");
+            put(&format!("{pid}/root/etc/php/fpm.conf"), "[global]\ninclude=/etc/php/pool.d/*.conf\n");
+            let pool = format!("[www]\nlisten = {socket}\npm.max_children = {children}\n");
+            put(&format!("{pid}/root/etc/php/pool.d/www.conf"), &pool);
+        }
+        let process = |pid| Process { pid, parent: 1, name: "php-fpm8.2".to_owned(), threads: 1, ticks: 0, started: 0 };
+        let all = [process(10), process(20)];
+        let told = |to: &str| {
+            let found = pools(proc.path(), &all, &[to.to_owned()], &mut Files::default());
+            let of = |pool: &Pool| {
+                let limit = pool.setting("pm.max_children").unwrap();
+                format!("{} {} {}", pool.root, limit.value, limit.place())
+            };
+            found.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(told("/run/a.sock"), ["10 5 /etc/php/pool.d/www.conf:3"]);
+        assert_eq!(told("/run/b.sock"), ["20 7 /etc/php/pool.d/www.conf:3"]);
     }
 
     #[test]
