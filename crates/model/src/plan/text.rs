@@ -40,7 +40,7 @@ use self::server::{ServerText, server_meant};
 use self::services::{ServersText, ServiceText, check_mentions, of_variant, services_meant};
 use self::source::Source;
 use self::sweep::SweepText;
-use super::{Build, Ending, Guards, Plan, SECRET, ServerSpec, Service, Variant, Warmup};
+use super::{Build, Ending, Guards, LoadSpec, Origin, Plan, SECRET, ServerSpec, Service, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -257,26 +257,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let services = services_meant(source, written.service)?;
     let variants = variants(source, written.variant, (&server, &services), options.quick)?;
     let changes = changes_meant(source, files, sysctl)?;
-    let load_span = written.load.span();
-    let (mut loads, mut beside) = (Vec::new(), Vec::new());
-    let LoadsText { from, address, loads: written_loads } = written.load.into_inner();
-    let origin = loads::origin_meant(source, from.as_ref(), address.as_ref())?;
-    for (name, load) in in_order(written_loads) {
-        let is_beside = beside::is_meant(source, &name, &load, from.is_some())?;
-        let load = load_meant(source, name, load, options)?;
-        if is_beside && load.session.is_some() {
-            let what = "users are a load of their own; leave `beside` or `users` out";
-            return Err(source.at(load_span, &format!("load.{}.users", load.name), what));
-        }
-        if is_beside { beside.push(load) } else { loads.push(load) }
-    }
-    if let (Some(_), Some(load)) = (&origin, loads.iter().find(|load| load.session.is_some())) {
-        let what = "users stay on this machine; remove `from`, or the users";
-        return Err(source.at(load_span, &format!("load.{}.users", load.name), what));
-    }
-    if loads.is_empty() {
-        return Err(source.at(load_span, "load", beside::no_load(&beside)));
-    }
+    let Loads { origin, of_cells: loads, beside } = loads_meant(source, written.load, options)?;
     beside::refuse_as_own(source, &beside, &loads, &written.cell)?;
     let access_log =
         written.access_log.map(|log| access_log_meant(source, &log, &server, &loads, &beside)).transpose()?;
@@ -339,6 +320,33 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     };
     check_mentions(source, &plan)?;
     Ok(plan)
+}
+
+/// The loads of a plan.
+struct Loads {
+    origin: Option<Origin>,
+    of_cells: Vec<LoadSpec>,
+    beside: Vec<LoadSpec>,
+}
+
+fn loads_meant(source: &Source<'_>, written: Spanned<LoadsText>, options: &Options) -> Result<Loads, PlanError> {
+    let place = written.span();
+    let LoadsText { from, address, loads: written } = written.into_inner();
+    let origin = loads::origin_meant(source, from.as_ref(), address.as_ref())?;
+    let (mut loads, mut beside) = (Vec::new(), Vec::new());
+    for (name, load) in in_order(written) {
+        let is_beside = beside::is_meant(source, &name, &load, from.is_some())?;
+        let load = load_meant(source, name, load, options)?;
+        if load.session.is_some() && (is_beside || origin.is_some()) {
+            let what = "users are a load of their own, on this machine; leave `beside`, `from`, or the users out";
+            return Err(source.at(place, &format!("load.{}.users", load.name), what));
+        }
+        if is_beside { beside.push(load) } else { loads.push(load) }
+    }
+    if loads.is_empty() {
+        return Err(source.at(place, "load", beside::no_load(&beside)));
+    }
+    Ok(Loads { origin, of_cells: loads, beside })
 }
 
 /// How many blocks there are, or at most.
