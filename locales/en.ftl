@@ -590,6 +590,25 @@ told-pool-reached = { $pool }; pm.max_children was reached { $reached ->
         [one] once
        *[other] { $n } times
     } while more were wanted
+expected-met = met in { $trials ->
+        [one] the only trial
+       *[other] all { $trials } trials
+    }: { $threshold }
+expected-missed = { $example }; trials with this: { $missed } of { $trials }
+expected-unmeasured = not known, so missed: { $threshold } (no trial was measured)
+workers-held = Memory of { $name }'s worker processes ({ $n } of them, median and largest): resident { $resident } and { $resident_most }, their share of it (PSS) { $proportional } and { $proportional_most }, nobody else's (USS) { $own } and { $own_most }; { $shared } are shared or held by the rest of the server (looks: { $looks }, one took { $took }{ $after ->
+        [0] )
+       *[other] ; { $after } of them after the load)
+    }
+workers-fit-planned = { $fit } { $fit ->
+        [one] worker like the largest fits
+       *[other] workers like the largest fit
+    } into the { $memory } that the plan gives: ({ $memory } - { $shared }) / { $own }; dividing by the { $resident } of resident memory would say { $naive }
+workers-fit-available = { $fit } { $fit ->
+        [one] worker like the largest fits
+       *[other] workers like the largest fit
+    } into the { $memory } that were available to the server: ({ $memory } - { $shared }) / { $own }; dividing by the { $resident } of resident memory would say { $naive }
+workers-fit-limit = if each page took all of memory_limit ({ $limit }): { $fit }
 label-cell = cell
 label-run = run
 label-began = began

@@ -454,6 +454,16 @@ told-pool = PHP-FPM: { $limit } プロセス中 { $active } が処理中、待�
 told-pool-reached = { $pool }; pm.max_children に達した回数 { $reached ->
        *[other] { $n }
     }
+expected-met = { $trials } 回の試行すべてで達成: { $threshold }
+expected-missed = { $trials } 回の試行のうち { $missed } 回で{ $example }
+expected-unmeasured = 不明のため未達: { $threshold }（測定できた試行がありません）
+workers-held = { $name } のワーカープロセス { $n } 個のメモリー（中央値と最大）: 常駐 { $resident } と { $resident_most }、按分 (PSS) { $proportional } と { $proportional_most }、占有 (USS) { $own } と { $own_most }。共有分とサーバーの残り { $shared }（{ $looks } 回の観測、1 回 { $took }{ $after ->
+        [0] ）
+       *[other] 、うち { $after } 回は負荷の後）
+    }
+workers-fit-planned = 計画のメモリー { $memory } には最大のワーカーと同じものが { $fit } 個収まる: ({ $memory } - { $shared }) / { $own }。常駐メモリー { $resident } で割ると { $naive } 個になる
+workers-fit-available = サーバーが使えたメモリー { $memory } には最大のワーカーと同じものが { $fit } 個収まる: ({ $memory } - { $shared }) / { $own }。常駐メモリー { $resident } で割ると { $naive } 個になる
+workers-fit-limit = どのページも memory_limit ({ $limit }) まで使う場合は { $fit } 個
 label-cell = セル
 label-run = 測定
 label-began = 開始

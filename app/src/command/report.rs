@@ -14,6 +14,7 @@ use report::ImportView;
 use report::load::LoadView;
 use report::search::SearchView;
 use report::text::{Colour, Look};
+use report::view::CellView;
 use report::{Language, View};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -208,6 +209,12 @@ fn exit(view: &View) -> Exit {
         return Exit::Inconclusive;
     }
     let of_cells = view.cells.iter().filter(|cell| cell.role == Role::Candidate).map(|cell| cell.comparison.as_ref());
+    // Some settings may miss what is expected: they are tried to find some that do not.
+    let mut of_expectations = view.cells.iter().filter(|cell| !cell.expected.is_empty()).peekable();
+    let missed = |cell: &CellView| cell.expected.iter().any(|expected| !expected.is_met());
+    if of_expectations.peek().is_some() && of_expectations.all(missed) {
+        return Exit::Worse;
+    }
     // What factors do together is neither better nor worse.
     let sides = view.contrasts.iter().filter(|contrast| !contrast.is_interaction);
     let of_contrasts = sides.map(|contrast| contrast.comparison.as_ref());

@@ -30,6 +30,7 @@ mod single;
 mod status;
 mod trial;
 mod up;
+mod workers;
 
 pub use check::{CheckEvent, CheckOrders, HOLD, TOP, check as check_running};
 pub use error::ExperimentError;

@@ -125,6 +125,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         probe: None,
         beside: Vec::new(),
         door: None,
+        workers: None,
         readings: Readings::default(),
         notes: Vec::new(),
         status: Vec::new(),

@@ -15,7 +15,7 @@ use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use crate::services::{Services, Started, died, killing, of_service, pretended, told};
 use crate::single::empty;
-use crate::status;
+use crate::{status, workers};
 use host::{Group, Host};
 use load::Target;
 use model::check::Door;
@@ -23,6 +23,7 @@ use model::load::LoadResult;
 use model::plan::{Cell, End, LoadSpec, Mention, Plan, ServerSpec, TlsSpec, Variant, Verify};
 use model::status::{Around, ServerStatus};
 use model::trial::{Beside, Logged, Outcome, Stop, Trial};
+use model::workers::WorkersHeld;
 use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
 use server::{Control, Ended, Place, Running, ServerError};
@@ -77,6 +78,7 @@ struct Measured {
     /// The processes of before a restart that was begun meanwhile.
     before: Option<Vec<u32>>,
     notes: Vec<String>,
+    workers: Option<WorkersHeld>,
 }
 
 impl Bench<'_> {
@@ -181,6 +183,7 @@ impl Bench<'_> {
         trial.beside = measured.beside;
         trial.around = measured.around;
         trial.door = measured.door;
+        trial.workers = measured.workers;
         trial.notes.extend(measured.notes);
         trial.outcome = match (dead, measured.stop) {
             (Some(died), _) => Outcome::Invalid(died),
@@ -335,21 +338,24 @@ impl Bench<'_> {
         let port = self.port_to_watch(stage, seen.as_ref());
         let lane = Lane { target: &target, cpus: &self.placement.load, interrupted: self.interrupted };
         let others: Vec<LoadSpec> = self.plan.beside.iter().map(|load| stage.spoken(load)).collect();
-        let send = || {
-            ending::meanwhile(self.plan, cell, &stage.running, || {
-                lane.beside(&others, || {
-                    post.load(spec, &mut |interval, reading| {
-                        tell_reading(reading, on_event);
-                        on_event(Event::Interval { slot, interval });
-                    })
-                })
+        let roots = stage.roots();
+        let send = |progress: &mut workers::Progress| {
+            post.load(spec, &mut |interval, reading| {
+                progress.saw(interval);
+                tell_reading(reading, on_event);
+                on_event(Event::Interval { slot, interval });
             })
         };
-        let ((((sent, beside), before), door), notes) =
+        let send = || {
+            ending::meanwhile(self.plan, cell, &stage.running, || {
+                lane.beside(&others, || workers::beside(&roots, spec, send))
+            })
+        };
+        let (((((sent, workers), beside), before), door), notes) =
             killing(doomed, || door::beside(port, door::Pace::SPARING, &mut || {}, send));
         let around = seen.map(|before| Around { before, after: source.look(), left });
         let (load, stop) = sent?;
-        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before?, notes })
+        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before?, notes, workers })
     }
 
     /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another
@@ -380,6 +386,11 @@ impl Stage {
             port: Some(self.running.address.port()),
             ..Watch::default()
         }
+    }
+
+    /// The first processes of everything that works for it: its own, then those beside it.
+    fn roots(&self) -> Vec<u32> {
+        std::iter::once(self.running.pid).chain(self.running.beside()).collect()
     }
 
     /// Where the load goes, and whom it asks for. From another machine nobody reaches this one's loopback: the machine's own server

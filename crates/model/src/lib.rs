@@ -26,6 +26,7 @@ pub mod statistic;
 pub mod status;
 pub mod threshold;
 pub mod trial;
+pub mod workers;
 
 /// A point on, or a length of, the machine's monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds.
 pub type Nanos = u64;

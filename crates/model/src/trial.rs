@@ -5,6 +5,7 @@ use crate::check::Door;
 use crate::load::{Failure, LoadResult};
 use crate::reading::Readings;
 use crate::status::{Around, ServerStatus};
+use crate::workers::WorkersHeld;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -134,6 +135,9 @@ pub struct Trial {
     /// Who else was at the server's door meanwhile, where somebody looked.
     #[serde(default)]
     pub door: Option<Door>,
+    /// What the server's processes held near the end of the window, where that could be seen.
+    #[serde(default)]
+    pub workers: Option<WorkersHeld>,
     /// Host readings from before the warm-up to after the load.
     #[serde(skip)]
     pub readings: Readings,

@@ -211,6 +211,7 @@ mod tests {
             include_str!("view/compared.rs"),
             include_str!("view/contrasts.rs"),
             include_str!("view/doubts.rs"),
+            include_str!("view/expected.rs"),
             include_str!("view/judged.rs"),
             include_str!("view/logged.rs"),
             include_str!("view/metrics.rs"),
@@ -222,6 +223,7 @@ mod tests {
             include_str!("view/table.rs"),
             include_str!("view/told.rs"),
             include_str!("view/trouble.rs"),
+            include_str!("view/workers.rs"),
             include_str!("watch/full/words.rs"),
         ];
         let used = |id: &str| {

@@ -151,7 +151,7 @@ impl Page {
                 self.evidence(finding, "    - ");
             }
         }
-        cell.told.iter().for_each(|told| self.line(&format!("  - {}", Markdown(&told.text))));
+        cell.beside_limit().for_each(|told| self.line(&format!("  - {}", Markdown(&told.text))));
         cell.doubts.iter().for_each(|doubt| self.line(&format!("  - ⚠ {}", Markdown(&doubt.text))));
     }
 

@@ -6,6 +6,7 @@ mod asked;
 mod beside;
 mod between;
 mod fixture;
+mod held;
 mod imported;
 mod one_load;
 mod page;

@@ -24,6 +24,7 @@ mod running;
 mod selinux;
 mod site;
 mod status;
+mod workers;
 
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
@@ -35,3 +36,4 @@ pub use installed::{
 pub use running::{look, memory_of, pool_ticks, ticks};
 pub use selinux::selinux_enforces;
 pub use status::StatusSource;
+pub use workers::workers_held;

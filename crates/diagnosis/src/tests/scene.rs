@@ -181,6 +181,7 @@ impl Scene {
             around: None,
             log_tail: String::new(),
             logged: None,
+            workers: None,
         };
         (self.head(), trial)
     }

@@ -267,7 +267,7 @@ impl Page<'_> {
                 }
             }
         }
-        for told in &cell.told {
+        for told in cell.beside_limit() {
             let _ = write!(out, "<p class=\"told\">{}</p>", Html(&told.text));
         }
         if !cell.doubts.is_empty() {

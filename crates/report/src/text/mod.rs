@@ -181,7 +181,7 @@ impl Page {
             self.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.name, diagnosis.headline.text));
             self.findings(diagnosis);
         }
-        cell.told.iter().for_each(|told| self.paragraph("    ", Tone::Quiet, &told.text));
+        cell.beside_limit().for_each(|told| self.paragraph("    ", Tone::Quiet, &told.text));
         cell.doubts.iter().for_each(|doubt| self.paragraph("    ! ", Tone::Warning, &doubt.text));
     }
 

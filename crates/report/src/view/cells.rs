@@ -5,8 +5,8 @@ use crate::view::compared::of_cell;
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::{
-    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, logged, sent,
-    told,
+    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, expected,
+    logged, sent, told, workers,
 };
 use diagnosis::{Diagnosis, Finding, Numbers, Quantity, Unit};
 use model::latency::Latency;
@@ -63,6 +63,8 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalo
         diagnosis: judged.cell(run, cell).map(|diagnosis| diagnosis_view(&diagnosis, words)),
         told: told::of_cell(run, cell, words),
         logged: logged::of_cell(run, cell),
+        workers: workers::of_cell(run, cell, words),
+        expected: expected::of_cell(run, cell, words),
         doubts: doubts::of_trials(plan.load(cell), &measured, words),
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod cells;
 pub(crate) mod compared;
 mod contrasts;
 pub(crate) mod doubts;
+mod expected;
 mod judged;
 mod logged;
 mod metrics;
@@ -18,12 +19,15 @@ mod sweep;
 pub(crate) mod table;
 mod told;
 pub(crate) mod trouble;
+mod workers;
 
 pub use beside::BesideView;
 pub use contrasts::{ContrastView, DesignView, RatioView};
+pub use expected::ExpectedView;
 pub use noise::NoiseView;
 pub use sweep::{CliffView, LawView, SweepPointView, SweepView};
 pub use table::{Row, RowKind, Table};
+pub use workers::{FitView, SpreadView, WorkersView};
 
 use crate::language::{Catalogue, Language, Sentence};
 use model::plan::Role;
@@ -193,6 +197,12 @@ pub struct CellView {
     /// What became of its access logs, where they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logged: Option<LoggedView>,
+    /// What its workers held meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkersView>,
+    /// What the plan expects of its load, and what became of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<ExpectedView>,
     /// Doubts about the load itself.
     pub doubts: Vec<Sentence>,
 }
@@ -233,6 +243,14 @@ pub struct LoggedTrialView {
     pub lost_least: u64,
     /// And at most.
     pub lost_most: u64,
+}
+
+impl CellView {
+    /// What is known beside what limited it: what became of expectations, what the server told, and what its workers held.
+    pub fn beside_limit(&self) -> impl Iterator<Item = &Sentence> {
+        let expected = self.expected.iter().map(|expected| &expected.sentence);
+        expected.chain(&self.told).chain(self.workers.iter().flat_map(|workers| &workers.sentences))
+    }
 }
 
 /// Merged latencies, in microseconds.

@@ -107,7 +107,7 @@ fn anonymous(proc_root: &Path, pid: u32) -> Option<u64> {
 }
 
 /// Bytes of a line such as `RssAnon:  1234 kB`.
-fn kib(text: &str, label: &str) -> Option<u64> {
+pub(crate) fn kib(text: &str, label: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(label))?;
     Some(line.split_ascii_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }

@@ -9,6 +9,7 @@ use super::{Options, PlanError, in_order, yes};
 use crate::plan::{
     Arrivals, Body, Check, HttpVersion, LoadSpec, Pace, RequestSpec, Stage, Timetable, check_template, is_secret,
 };
+use crate::threshold::Threshold;
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -48,6 +49,8 @@ pub(super) struct LoadText {
     same_length: bool,
     #[serde(default)]
     checks: Vec<Spanned<String>>,
+    #[serde(default)]
+    expect: Vec<Spanned<String>>,
     #[serde(default)]
     cookies: bool,
     #[serde(default)]
@@ -157,10 +160,13 @@ pub(super) fn load_meant(
         return Err(source.at(users.span(), &format!("load.{name}.users"), what));
     }
     let session = users.map(|users| users_meant(source, &name, users, mix.len())).transpose()?;
+    let expected = |text: &Spanned<String>| {
+        Threshold::parse(text.get_ref()).map_err(|error| source.at(text.span(), &key("expect"), &error.to_string()))
+    };
     Ok(LoadSpec {
         session,
         tls: None,
-        expect: Vec::new(),
+        expect: load.expect.iter().map(expected).collect::<Result<_, _>>()?,
         mix,
         log: None,
         pace,

@@ -85,6 +85,16 @@ fn paces() {
 }
 
 #[test]
+fn what_is_expected() {
+    let expect = spec(&format!("{ONE}expect = [\"p99 < 15s\", \"failed = 0\"]")).expect;
+    assert_eq!(expect.iter().map(|threshold| threshold.text.as_str()).collect::<Vec<_>>(), ["p99 < 15s", "failed = 0"]);
+    check(
+        &format!("{ONE}expect = [\"failed = 0\", \"fast\"]"),
+        "7: load.a.expect: `fast` compares nothing: write a metric, one of < <= > >= = != and a value, such as p99 < 200ms",
+    );
+}
+
+#[test]
 fn paces_that_make_no_sense() {
     check("path = \"/\"", "3: load.a: give `requests`, `duration` or both");
     check("path = \"/\"\nrate = \"5/s\"", "3: load.a: give `requests`, `duration` or both");
