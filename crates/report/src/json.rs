@@ -8,7 +8,8 @@
 //! `p99_us` is `null` below 299 answers), `connect_median_us`, `first_byte_median_us`, `failures[]`, `in_flight`, `retries`,
 //! `comparison` (`ratio`, `low`, `high`, `blocks`, `blocks_unanswered`, `verdict`), `metrics[]`
 //! (`metric`, `unit`, `value`, `ratio`, `low`, `high`, `blocks`, `verdict`), `diagnosis` (`headline`, `primary`,
-//! `contributing`, `ruled_out`, each with `leads_to` and `evidence[]` of `name`, `value`, `text`), `doubts[]`. `settings[]`: one
+//! `contributing`, `ruled_out`, each with `leads_to`, `confidence`, `confirm`, `advice`, `source` and `evidence[]` of
+//! `name`, `value`, `text`, `limit`), `doubts[]`. `settings[]`: one
 //! value per cell. `contrasts[]`, when the plan asks by name
 //! or by factors: `name`, `is_interaction`, `of`, `against`, `aliases`, `comparison`, `metrics[]`, and `design` with `factors[]`,
 //! `generators`, `resolution`. `sweep`: `over`, `points[]` (`value`, `good_per_s`, `low`, `high`, `by_law_per_s`, `left_out`), `law` (`sigma`,
