@@ -4,7 +4,7 @@
 
 use super::meant::Meant;
 use super::rows::Machine;
-use crate::flags::Lang;
+use crate::flags::{Lang, LangFlag};
 use diagnosis::Evidence;
 use model::reading::{Look, Reading, Readings};
 use model::{Nanos, SECOND};
@@ -47,7 +47,7 @@ impl Explain {
         };
         Explain {
             machine,
-            language: crate::command::report::language(lang),
+            language: crate::command::report::language(&LangFlag { lang }),
             window: VecDeque::new(),
             standing: None,
             told: None,
@@ -59,7 +59,8 @@ impl Explain {
     pub(super) fn hear(&mut self, look: &Look) {
         let now = look.at_ns();
         self.window.push_back(look.reading.clone());
-        while self.window.front().is_some_and(|first| now.saturating_sub(first.at_ns) > WINDOW) && self.window.len() > 2 {
+        while self.window.front().is_some_and(|first| now.saturating_sub(first.at_ns) > WINDOW) && self.window.len() > 2
+        {
             self.window.pop_front();
         }
         if self.window.front().is_none_or(|first| now.saturating_sub(first.at_ns) < LEAST) {
