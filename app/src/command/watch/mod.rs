@@ -24,7 +24,9 @@ mod seek;
 #[cfg(test)]
 mod tests;
 
+use crate::command::report::language;
 use crate::exit::{self, Exit};
+use crate::flags::LangFlag;
 use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
@@ -243,7 +245,10 @@ impl<'a> Follower<'a> {
             lines,
             clock,
             csv,
-            explain: extras.explain.then(|| Explain::new(machine, meant, extras.lang)),
+            explain: extras.explain.then(|| {
+                let language = language(&LangFlag { lang: extras.lang });
+                Explain::new(machine, &meant.watch.group, language)
+            }),
         })
     }
 
