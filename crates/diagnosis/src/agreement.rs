@@ -1,6 +1,7 @@
 //! Several trials of a cell together: the cause most of them have, with the median of its numbers.
 
 use crate::cause::Cause;
+use crate::doubts;
 use crate::number::{Numbers, Quantity};
 use crate::{Agreement, Diagnosis, Finding, not_measured};
 use std::collections::BTreeMap;
@@ -19,8 +20,12 @@ pub fn over_trials(trials: &[Diagnosis]) -> Diagnosis {
     };
     let agreeing: Vec<&Diagnosis> = measured.iter().copied().filter(|one| one.primary.cause == cause).collect();
     let primary: Vec<&Finding> = agreeing.iter().map(|one| &one.primary).collect();
+    let mut primary = together(&primary);
+    if agreeing.len() < measured.len() {
+        primary.doubts.push(doubts::TRIALS_DISAGREE);
+    }
     Diagnosis {
-        primary: together(&primary),
+        primary,
         contributing: shared(&agreeing, |one| &one.contributing),
         ruled_out: shared(&agreeing, |one| &one.ruled_out),
         readings: agreeing.iter().map(|one| one.readings).min().unwrap_or(0),
@@ -53,7 +58,12 @@ fn together(same: &[&Finding]) -> Finding {
         _ => (quantity, median(all)),
     };
     let numbers: Numbers = values.into_iter().map(typical).collect();
-    Finding { numbers, ..same[0].clone() }
+    let mut doubts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for doubt in same.iter().flat_map(|finding| &finding.doubts) {
+        *doubts.entry(doubt).or_default() += 1;
+    }
+    doubts.retain(|_, n| 2 * *n >= same.len());
+    Finding { numbers, doubts: doubts.into_keys().collect(), ..same[0].clone() }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

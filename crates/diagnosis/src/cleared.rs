@@ -44,7 +44,7 @@ pub fn findings(evidence: &Evidence, causes: &[Cause]) -> Vec<Finding> {
     }
     let finding = |line: &Clearance| {
         let numbers = (line.when)(evidence, causes)?;
-        Some(Finding { id: line.id, cause: line.suspect, numbers, leads_to: None })
+        Some(Finding { id: line.id, cause: line.suspect, numbers, doubts: Vec::new(), leads_to: None })
     };
     CLEARED.iter().filter(|line| !causes.contains(&line.suspect)).filter_map(finding).collect()
 }

@@ -5,16 +5,20 @@
 //! pressure is missing, the host's number stands in and says so ([`Whose`]). Nothing is judged here, and what could not be read
 //! is `None`, never 0.
 
+mod alone;
+mod machine;
 mod memory;
 mod pool;
+mod watched;
 mod window;
 
+pub use machine::Machine;
 pub use memory::{Memory, Size};
 pub use pool::Pool;
 
 use crate::number::{Numbers, Quantity};
-use model::load::LoadResult;
-use model::plan::{Cell, Confinement};
+use model::load::{Failure, LoadResult};
+use model::plan::Cell;
 use model::reading::{Column, CpuShares};
 use model::run::RunHead;
 use model::trial::{Stop, Trial};
@@ -68,6 +72,10 @@ pub struct Evidence {
     pub disk: Disks,
     /// The server's workers and its door.
     pub workers: Workers,
+    /// The network, as the kernel tells of it.
+    pub network: Network,
+    /// Requests or connections of others for each one of ours, where there were enough to doubt the window.
+    pub foreign: Option<f64>,
 }
 
 /// How well the trial was watched.
@@ -90,6 +98,8 @@ pub struct Observed {
 /// What was asked of the server, and what came back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Offered {
+    /// Whether it was a load of ours; what is only watched has what was seen at the door instead, and no answers are counted.
+    pub ours: bool,
     /// Connections of all loads of the trial, each with one request at a time: they meet one limit.
     pub connections: f64,
     /// Those of the cell's own load alone: what is answered, and what an answer takes, is of it.
@@ -102,6 +112,10 @@ pub struct Offered {
     pub good: u64,
     /// Failed requests.
     pub failed: u64,
+    /// Those of them that never left this machine.
+    pub local_failures: u64,
+    /// Seconds that a page takes alone, where the load's first answers show it.
+    pub alone: Option<f64>,
     /// The generator's CPU time over what its threads can have, 0 to 1.
     pub generator_share: f64,
 }
@@ -125,6 +139,23 @@ pub struct Processors {
     pub runnable: Option<f64>,
     /// Share of the time in which a task of the server's group could have run and found no CPU.
     pub pressure: Option<f64>,
+    /// Periods in which its limit of CPU time was used up, of those in which there was work, 0 to 1.
+    pub throttled_periods: Option<f64>,
+    /// Seconds in a second for which it was held back by that limit.
+    pub throttled_time: Option<f64>,
+}
+
+/// The network.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Network {
+    /// Segments sent again of all that were sent, 0 to 1.
+    pub retransmits: Option<f64>,
+    /// Segments sent again in a second.
+    pub retransmits_each_second: Option<f64>,
+    /// Use of the fullest link, 0 to 1.
+    pub link_use: Option<f64>,
+    /// Connections of the server that hold bytes the other end has not received, median.
+    pub sending: Option<f64>,
 }
 
 /// The disks of the host, and the pressure they put on the server.
@@ -163,6 +194,10 @@ pub struct Workers {
     pub lock_waiters: Option<f64>,
     /// Workers held by idle connections of others, median; only where somebody looked and a connection holds one.
     pub held: Option<f64>,
+    /// Workers that only kept a connection open, median of what the server told; only where such a connection holds one.
+    pub kept: Option<f64>,
+    /// Connections waiting to be accepted by another socket of the host, the fullest, median.
+    pub queue_elsewhere: Option<f64>,
     /// PHP's processes behind it, when they told how they fared.
     pub pool: Option<Pool>,
 }
@@ -178,6 +213,10 @@ impl Evidence {
         let spec = head.plan.load(cell);
         let beside = || trial.beside.iter().map(|beside| &beside.load);
         let offered = Offered {
+            ours: true,
+            local_failures: load.counts.failed.get(&Failure::Local).copied().unwrap_or(0),
+            // Who else is there takes turns with it.
+            alone: alone::alone(spec, load).filter(|_| trial.beside.is_empty()),
             connections: beside().map(|load| f64::from(load.connections)).sum::<f64>() + f64::from(spec.connections),
             own_connections: f64::from(spec.connections),
             concurrency: beside().map(LoadResult::concurrency).sum::<f64>() + load.concurrency(),
@@ -197,19 +236,21 @@ impl Evidence {
         let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
         let workers = Workers { held, ..Workers::of(&window, trial, load) };
-        let memory = Memory::of(head, &window, &offered, &workers);
-        let disk = Disks::of(&window, memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written));
+        let machine = Machine::of(head);
+        let memory = Memory::of(&machine, &window, &offered, &workers);
         Evidence {
             observed: Observed::of(&window),
-            grouped: head.plan.confine.is_some(),
+            grouped: machine.grouped,
             stopped: match trial.outcome {
                 model::trial::Outcome::EndedEarly(stop) => Some(stop),
                 _ => None,
             },
-            cpu: Processors::of(head, &window, generator_cores),
+            cpu: Processors::of(&machine, &window, generator_cores),
+            disk: Disks::of(&window, &memory),
+            network: Network::of(&window),
+            foreign: trial.foreign().map(|foreign| foreign.weight()),
             offered,
             memory,
-            disk,
             workers,
         }
     }
@@ -262,11 +303,8 @@ impl Offered {
 }
 
 impl Processors {
-    fn of(head: &RunHead, window: &Window<'_>, generator_cores: f64) -> Processors {
-        let host_cpus = f64::from(head.host.cpus.max(1));
-        let pinned = if head.server_cpus.is_empty() { host_cpus } else { head.server_cpus.len() as f64 };
-        let quota = head.plan.confine.as_ref().and_then(Confinement::cpus);
-        let server_cpus = quota.map_or(pinned, |quota| quota.min(pinned));
+    fn of(machine: &Machine, window: &Window<'_>, generator_cores: f64) -> Processors {
+        let Machine { host_cpus, server_cpus, .. } = *machine;
         let host = window.span().and_then(|span| span.cpu());
         let of_group = window.rate(Column::GroupCpuNs).map(|ns| ns / 1e9);
         let of_tree = || window.rise(Column::TreeCpuTicks).map(|ticks| ticks / TICKS_PER_SECOND);
@@ -281,6 +319,8 @@ impl Processors {
             load_average: window.most(Column::Load1).map(|hundredths| hundredths / 100.0),
             runnable: window.median(Column::Runnable),
             pressure: window.span().and_then(|span| span.share_of_time(Column::GroupPsiCpuSome)),
+            throttled_periods: window.part(Column::GroupThrottledPeriods, Column::GroupPeriods),
+            throttled_time: window.rate(Column::GroupThrottledNs).map(|ns| ns / 1e9),
         }
     }
 
@@ -308,8 +348,30 @@ impl Processors {
     }
 }
 
+impl Network {
+    fn of(window: &Window<'_>) -> Network {
+        Network {
+            retransmits: window.part(Column::TcpRetransmits, Column::TcpOutSegments),
+            retransmits_each_second: window.rate(Column::TcpRetransmits),
+            // A link may be told slower than it is.
+            link_use: window.rate(Column::NetLinkNs).map(|ns| (ns / 1e9).min(1.0)),
+            sending: window.median(Column::TcpSending),
+        }
+    }
+
+    /// Their numbers, for a finding.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        Numbers::default()
+            .with(Quantity::Retransmits, self.retransmits)
+            .with(Quantity::LinkUse, self.link_use)
+            .with(Quantity::Sending, self.sending)
+    }
+}
+
 impl Disks {
-    fn of(window: &Window<'_>, swap_bytes: Option<f64>) -> Disks {
+    fn of(window: &Window<'_>, memory: &Memory) -> Disks {
+        let swap_bytes = memory.swap_in.zip(memory.swap_out).map(|(read, written)| read + written);
         let sectors = |column| window.rate(column);
         let bytes = sectors(Column::DiskReadSectors)
             .zip(sectors(Column::DiskWriteSectors))
@@ -356,6 +418,8 @@ impl Workers {
             overflows: window.delta(Column::TcpListenOverflows),
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
+            kept: pool::kept(trial, load),
+            queue_elsewhere: queue_elsewhere(window),
             pool: Pool::of(trial, load),
         }
     }
@@ -393,4 +457,9 @@ impl Workers {
             .with(Quantity::AcceptQueue, self.queue)
             .and(self.pool.map(|pool| pool.numbers()).unwrap_or_default())
     }
+}
+
+/// Connections that wait at another door of the host than the server's: where none waits at its own, the fullest is another's.
+fn queue_elsewhere(window: &Window<'_>) -> Option<f64> {
+    window.median(Column::ListenQueue).filter(|_| window.median(Column::AcceptQueue) == Some(0.0))
 }

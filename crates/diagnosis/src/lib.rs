@@ -14,6 +14,7 @@ mod agreement;
 mod cause;
 pub mod check;
 pub mod cleared;
+pub mod doubts;
 pub mod evidence;
 mod number;
 pub mod rules;
@@ -21,8 +22,9 @@ pub mod thresholds;
 
 pub use agreement::over_trials;
 pub use cause::Cause;
+pub use doubts::Confidence;
 pub use evidence::Evidence;
-pub use number::{Number, Numbers, Quantity, Unit};
+pub use number::{Limit, Number, Numbers, Quantity, Unit};
 
 use model::plan::Cell;
 use model::run::RunHead;
@@ -62,8 +64,34 @@ pub struct Finding {
     pub cause: Cause,
     /// The evidence, by name ([`Quantity::name`]).
     pub numbers: Numbers,
+    /// What speaks against being sure of it, by message id ([`doubts`]).
+    pub doubts: Vec<&'static str>,
     /// The other finding that this one brought about.
     pub leads_to: Option<Cause>,
+}
+
+impl Finding {
+    /// How sure it is.
+    #[must_use]
+    pub fn confidence(&self) -> Confidence {
+        Confidence::beside(self.doubts.len())
+    }
+
+    /// The threshold that this number of it has crossed, where it is one of those that decide.
+    #[must_use]
+    pub fn limit(&self, quantity: Quantity) -> Option<Limit> {
+        // What clears a suspect has numbers of its own.
+        let rule = rules::of(self.cause).filter(|rule| rule.cause.id() == self.id)?;
+        let value = self.numbers.get(quantity)?;
+        let crossed = |(of, limit): &&(Quantity, Limit)| *of == quantity && limit.holds(value);
+        rule.limits.iter().find(crossed).map(|(_, limit)| *limit)
+    }
+
+    /// Where its rule is from; `None` when it has none.
+    #[must_use]
+    pub fn source(&self) -> Option<&'static str> {
+        rules::of(self.cause).filter(|rule| rule.cause.id() == self.id).map(|rule| rule.source)
+    }
 }
 
 impl Diagnosis {
@@ -73,9 +101,11 @@ impl Diagnosis {
     }
 }
 
-/// Every message id that a finding can have, for the catalogue's completeness: causes first, then what clears a suspect.
+/// Every message id that a finding can have, for the catalogue's completeness: causes first, then what clears a suspect, then how
+/// sure one is and why not more.
 pub fn message_ids() -> impl Iterator<Item = &'static str> {
-    Cause::ALL.iter().map(|cause| cause.id()).chain(cleared::CLEARED.iter().map(|line| line.id))
+    let found = Cause::ALL.iter().map(|cause| cause.id()).chain(cleared::CLEARED.iter().map(|line| line.id));
+    found.chain(doubts::ids()).chain(Confidence::ALL.map(Confidence::id))
 }
 
 /// What limited this trial of `cell`.
@@ -109,7 +139,7 @@ pub fn judge(evidence: &Evidence) -> Diagnosis {
 fn not_measured() -> Diagnosis {
     let cause = Cause::NotMeasured;
     Diagnosis {
-        primary: Finding { id: cause.id(), cause, numbers: Numbers::default(), leads_to: None },
+        primary: Finding { id: cause.id(), cause, numbers: Numbers::default(), doubts: Vec::new(), leads_to: None },
         contributing: Vec::new(),
         ruled_out: Vec::new(),
         readings: 0,

@@ -29,6 +29,37 @@ pub struct Number {
     pub unit: Unit,
 }
 
+/// What a number is held against.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// So much or more.
+    AtLeast(f64),
+    /// More than so much.
+    Above(f64),
+    /// Less than so much.
+    Below(f64),
+}
+
+impl Limit {
+    /// Whether a number has crossed it.
+    #[must_use]
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Limit::AtLeast(limit) => value >= limit,
+            Limit::Above(limit) => value > limit,
+            Limit::Below(limit) => value < limit,
+        }
+    }
+
+    /// The threshold itself.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        let (Limit::AtLeast(limit) | Limit::Above(limit) | Limit::Below(limit)) = self;
+        limit
+    }
+}
+
 macro_rules! quantities {
     ($($variant:ident $name:literal $unit:ident $about:literal;)*) => {
         /// What a number is of.
@@ -70,6 +101,8 @@ quantities! {
     CpuBusy "host-cpu-busy" Share "User and system: work. Never 1 minus idle.";
     CpuUsed "cpu-used" Share "Use of the CPUs the server may run on.";
     CpuPressure "cpu-pressure" Share "Time in which a task of the server waited for a CPU.";
+    ThrottledPeriods "throttled-periods" Share "Periods of the limit of CPU time in which the server's group had used it up before they ended, of those in which it had work.";
+    ThrottledTime "throttled-time" Count "Seconds per second for which CPUs of the server's group were held back by that limit.";
     HostCpus "host-cpus" Count "CPUs of the host.";
     ServerCpus "server-cpus" Count "CPUs the server may run on.";
     ServerCores "server-cores" Count "CPUs the server kept busy, mean.";
@@ -78,6 +111,7 @@ quantities! {
     Runnable "runnable" Count "Runnable tasks of the host, median.";
     GroupMemorySome "group-memory-some" Share "Time in which some task of the server's group waited for memory (PSI).";
     GroupMemoryFull "group-memory-full" Share "Time in which all of them waited: nothing was done (PSI).";
+    HostAvailable "host-available" Share "Least of the host's memory that was available.";
     HostMemorySome "host-memory-some" Share "The same for the whole host.";
     HostMemoryFull "host-memory-full" Share "The same for the whole host.";
     GroupIoSome "group-io-some" Share "Time in which some task of the server's group waited for a disk (PSI).";
@@ -104,8 +138,9 @@ quantities! {
     DiskBusy "host-disk-busy" Share "Time in which the busiest disk had something to do.";
     DiskQueue "host-disk-queue" Count "Operations under way on the host's disks, mean.";
     SwapShareOfDisk "swap-share-of-disk" Share "Swap traffic, of all disk traffic.";
-    HeldWorkers "held-workers" Count "Workers that idle connections of others held.";
+    HeldWorkers "held-workers" Count "Workers that only kept an idle connection open.";
     AtOnce "at-once" Count "Requests worked on at once: good answers per second times the time a page takes alone (Little's law).";
+    PageAlone "page-alone" Seconds "What a page takes alone: the fastest good answer.";
     CpuPerAnswer "cpu-per-answer" Seconds "CPU time of the server for one good answer.";
     MemoryRoom "memory-room" Bytes "Memory that workers can have beside all else, with a tenth to spare.";
     AllWorkers "all-workers" Bytes "Memory that as many workers as are allowed take at that cost.";
@@ -119,9 +154,15 @@ quantities! {
     AcceptQueue "accept-queue" Count "Connections waiting to be accepted, median.";
     AcceptQueueMost "accept-queue-most" Count "Most connections seen waiting to be accepted.";
     AcceptQueueLimit "accept-queue-limit" Count "Connections that may wait there.";
+    FullestQueue "host-fullest-queue" Count "Connections waiting to be accepted by another listening socket of the host, the fullest, median.";
     ListenOverflows "host-listen-overflows" Count "Connections the host turned away because an accept queue was full.";
     LockWaiters "lock-waiters" Count "Processes of the server waiting for a file lock, median.";
     GeneratorShare "generator-share" Share "CPU time the generator used, of what its threads can have.";
+    LocalFailures "unsent" Count "Requests that this machine could not send: no free port, no file descriptor.";
+    Retransmits "retransmits" Share "Segments of TCP that were sent again, of all that were sent.";
+    LinkUse "link-use" Share "Use of the fullest link, in its fuller direction, at the speed that it tells.";
+    Sending "sending" Count "Connections of the server that hold bytes which the other end has not yet received, median.";
+    ForeignWeight "foreign-weight" Count "Requests or connections of others for each one of ours.";
     Unwatched "unwatched" Share "Time of the load in gaps between readings that were too long.";
     LongestGap "longest-gap" Seconds "The longest time between two readings.";
     MonitorFaults "monitor-faults" Count "Times the sampler itself had to wait for a page from disk.";

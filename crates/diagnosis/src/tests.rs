@@ -6,17 +6,18 @@ mod dstat;
 mod edges;
 mod lab;
 mod scene;
+mod vectors;
 
-use crate::{Cause, Diagnosis, Quantity, cleared, diagnose, message_ids, over_trials, rules};
+use crate::{Cause, Confidence, Diagnosis, Quantity, cleared, diagnose, doubts, message_ids, over_trials, rules};
 use expect_test::{Expect, expect};
 use model::load::Generator;
 use model::reading::Column::{
     AcceptLimit, AcceptQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs, DiskReadSectors, DiskWeightedMs,
     DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiCpuSome, GroupPsiIoFull, GroupPsiIoSome,
     GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, Load1, MajorFaults,
-    MemAvailable, MemTotal, OomKills, PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree,
-    SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks, TreeLockWaiters, TreeProcesses,
-    TreeRssLargest, TreeWorkers,
+    MemAvailable, MemTotal, OomKills, PsiIoFull, PsiIoSome, PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile,
+    SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBusyWorkers, TreeCpuTicks,
+    TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};
 use scene::Scene;
@@ -39,7 +40,24 @@ fn check(scene: &Scene, expected: &Expect) -> Diagnosis {
     let (head, trial) = scene.build();
     let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
     expected.assert_eq(&shown(&diagnosis));
+    thresholds_are_told(&trial, &diagnosis);
     diagnosis
+}
+
+/// Whoever rests on a threshold says which one was crossed; only a guard that ended the trial is a threshold of its own.
+fn thresholds_are_told(trial: &model::trial::Trial, diagnosis: &Diagnosis) {
+    let guarded = matches!(trial.outcome, Outcome::EndedEarly(_));
+    for finding in std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing) {
+        let Some(rule) = rules::of(finding.cause).filter(|rule| !rule.limits.is_empty() && !guarded) else { continue };
+        // Memory alone can make a limit right, a queue that is full does not say how often it was, and fewer requests than CPUs
+        // cannot fill them whoever else does.
+        let other = matches!(
+            rule.cause,
+            Cause::WorkerLimitRight | Cause::AcceptQueueOverflow | Cause::HostDisturbed | Cause::OfferedConcurrency
+        );
+        let told = finding.numbers.values().any(|(quantity, _)| finding.limit(quantity).is_some());
+        assert!(told || other, "{:?} names no threshold: {:?}", rule.cause, finding.numbers);
+    }
 }
 
 // ---- the embedded server --------------------------------------------------------------------------------------------
@@ -420,7 +438,8 @@ fn every_cause_has_one_line_and_every_message_one_meaning() {
     listed.extend([Cause::Unexplained, Cause::NotMeasured]);
     assert_eq!(listed, Cause::ALL, "the table's order is the order of precedence of `Cause`");
     let ids: BTreeSet<&str> = message_ids().collect();
-    assert_eq!(ids.len(), Cause::ALL.len() + cleared::CLEARED.len());
+    let others = doubts::ids().count() + Confidence::ALL.len();
+    assert_eq!(ids.len(), Cause::ALL.len() + cleared::CLEARED.len() + others);
     let names: BTreeSet<&str> = Quantity::ALL.iter().map(|quantity| quantity.name()).collect();
     assert_eq!(names.len(), Quantity::ALL.len());
     let kebab = |id: &str| id.chars().all(|c| c.is_ascii_lowercase() || c == '-');

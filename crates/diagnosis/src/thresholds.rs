@@ -77,3 +77,50 @@ pub const RECLAIM: f64 = 0.5;
 pub const MOSTLY_WAITING: f64 = 0.8;
 /// Available part of the host's memory with which nothing that has no limit of its own can be short of it. `own`.
 pub const HOST_PLENTY: f64 = 0.2;
+
+/// Periods of a limit of CPU time in which it was used up, from which it is what the server waits for. `own`; the kernel's
+/// documentation of the CFS bandwidth controller says what is counted.
+pub const THROTTLED: f64 = 0.2;
+/// The same where the kernel counts no periods: seconds held back in a second. `own`.
+pub const THROTTLED_TIME: f64 = 0.1;
+/// CPU time taken by the hypervisor from which it is felt. `own`; common practice is 5 to 10 %.
+pub const STOLEN: f64 = 0.05;
+/// The same of the time that was asked for, work and stolen together: what is taken from an idle machine holds nobody up. `own`.
+pub const STOLEN_PART: f64 = 0.1;
+
+/// Segments sent again from which the network loses what is sent. `own`; on a link without loss there are none.
+pub const RETRANSMITS: f64 = 0.01;
+/// Fewer in a second are somebody else's, or chance. `own`.
+pub const RETRANSMITS_EACH_SECOND: f64 = 5.0;
+/// Use of a link from which it is full. `USE`.
+pub const LINK_FULL: f64 = 0.8;
+/// Part of the requests in flight whose answers wait to be sent. `own`.
+pub const SENDING: f64 = 0.5;
+/// Use of the CPUs, of the server and of the generator, below which neither is what holds the other up. `own`.
+pub const NOBODY_BUSY: f64 = 0.5;
+
+/// A page that takes less than this alone, in seconds, does not wait for a backend. `own`.
+pub const ALONE: f64 = 0.001;
+/// Part of the time that a page takes alone which may be CPU time. `own`.
+pub const ALONE_WORK: f64 = 0.5;
+/// Part of the requests in work that are worked on at once, up to which something lets only so many in; and the least that
+/// there can be, as one always is. `Little`, `own`.
+pub const AT_ONCE_PART: f64 = 0.5;
+/// See [`AT_ONCE_PART`].
+pub const AT_ONCE_LEAST: f64 = 0.7;
+
+/// Others' requests or connections for each one of ours, from which the numbers are not of this load alone. `own`.
+pub const FOREIGN: f64 = 0.1;
+/// Requests that could not be sent, of all that ended, from which the client's machine is what is short of something. `own`.
+pub const OUT_OF_PORTS: f64 = 0.01;
+/// Time in which some waited for memory, from which it is getting short. `own`, with what moves meanwhile; [`THRASH_FULL`] is thrash.
+pub const PRESSURE_BUILDS: f64 = 0.01;
+/// Bytes per second read back or written to swap, below which that waiting is the ordinary work of a full page cache. `own`.
+pub const PRESSURE_MOVES: f64 = 1024.0 * 1024.0;
+
+/// Readings with which a window is short. `own`.
+pub const FEW_READINGS: u32 = 4;
+/// How far past its threshold a number may still be there by chance. `own`.
+pub const NEAR: f64 = 1.1;
+/// CPUs kept busy by others from which they may have had a part in it. `own`.
+pub const OTHERS_BUSY: f64 = 0.5;

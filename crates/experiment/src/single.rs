@@ -149,6 +149,7 @@ pub(crate) fn measure<W: Witness>(
         period_ns: READING_PERIOD_NS,
         capacity: ROOM,
         port: local_port(&orders.target.address),
+        sending: true,
         ..Watch::default()
     };
     let sampler = Sampler::start(orders.exe, &watch)?;

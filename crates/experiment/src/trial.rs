@@ -384,6 +384,8 @@ impl Stage {
             root_pid: Some(self.running.pid),
             beside_pids: self.running.beside(),
             port: Some(self.running.address.port()),
+            sending: true,
+            listeners: true,
             ..Watch::default()
         }
     }

@@ -201,6 +201,11 @@ columns! {
     TreeRoot "tree.root" Gauge "Number of the server's first process; two readings with different ones are of two servers. Absent while there is none.";
     WallNs "sampler.wall_ns" Gauge "CLOCK_REALTIME when this reading began: ns since 1970.";
     BootNs "sampler.boot_ns" Gauge "CLOCK_BOOTTIME when this reading began, ns: it goes on while the machine is suspended, when the clock of readings stands still.";
+    GroupPeriods "group.cpu_periods" Counter "cpu.stat nr_periods: periods in which the group had something to do under its CPU limit.";
+    GroupThrottledPeriods "group.cpu_throttled" Counter "cpu.stat nr_throttled: those in which its CPU time was used up before they ended.";
+    TcpOutSegments "tcp.out_segments" Counter "/proc/net/snmp OutSegs: segments sent, without those that were sent again.";
+    NetLinkNs "link.full_ns" Counter "/proc/net/dev and /sys/class/net/*/speed: time that the fullest direction of any interface needed at its full speed for what went over it in each interval between readings, summed, ns; absent when no interface tells a speed.";
+    TcpSending "tcp.sending" Gauge "Connections of the server's port that hold bytes which the other end has not yet received, from sock_diag.";
 }
 
 /// How many columns a reading has.

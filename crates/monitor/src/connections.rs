@@ -73,7 +73,7 @@ impl Connections {
     /// Established sockets with these ports; 0 is any.
     fn ask(&mut self, local: u16, remote: u16) -> Result<Vec<Socket>, Errno> {
         let mut found = Vec::new();
-        let question = Question { state: State::Established, local, remote };
+        let question = Question { state: State::Established, local, remote, info: true };
         self.kernel.ask(question, &mut self.room, &mut |told| {
             found.push(Socket { here: told.here(), peer: told.peer(), inode: told.inode(), idle_ms: told.idle_ms() });
         })?;

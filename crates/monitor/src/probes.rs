@@ -11,11 +11,13 @@ mod group;
 mod groups;
 mod itself;
 mod kernel;
+mod link;
 mod listeners;
 mod memory;
 mod net;
 mod newcomers;
 mod psi;
+mod sending;
 mod shares;
 mod tables;
 mod tree;
@@ -61,7 +63,10 @@ impl Probes {
                 Part::Memory => memory::open_meminfo(&mut probes, proc_root),
                 Part::Paging => memory::open_vmstat(&mut probes, proc_root),
                 Part::Disks => disk::open(&mut probes, proc_root, &watch.sys_root),
-                Part::Interfaces => net::open_dev(&mut probes, proc_root),
+                Part::Interfaces => {
+                    net::open_dev(&mut probes, proc_root);
+                    link::open(&mut probes, proc_root, &watch.sys_root);
+                }
                 Part::Tcp => net::open_tcp(&mut probes, proc_root),
                 Part::Sockets => net::open_sockstat(&mut probes, proc_root),
                 Part::Uptime => kernel::open_uptime(&mut probes, proc_root),
@@ -73,6 +78,7 @@ impl Probes {
         group::open(&mut probes, &watch.group, &|_| true);
         groups::open(&mut probes, watch);
         accept::open(&mut probes, watch.port);
+        sending::open(&mut probes, watch.port.filter(|_| watch.sending));
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);

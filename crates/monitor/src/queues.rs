@@ -46,7 +46,7 @@ impl Queues {
             told.ok()?;
         } else {
             let port: u16 = place.rsplit(':').next()?.parse().ok()?;
-            let question = Question { state: State::Listen, local: port, remote: 0 };
+            let question = Question { state: State::Listen, local: port, remote: 0, info: false };
             let told = self.kernel.ask(question, &mut self.room, &mut |socket| {
                 if socket.local() == port {
                     add(socket.waiting(), socket.limit());

@@ -23,12 +23,13 @@ pub(crate) struct Question {
     pub(crate) local: u16,
     /// The port at the other end; any if it is 0.
     pub(crate) remote: u16,
+    /// Whether what came and went on a connection is asked for as well.
+    pub(crate) info: bool,
 }
 
 /// The states that are asked for (net/tcp_states.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Connected, and told with what came and went on it.
     Established = 1,
     Listen = 10,
 }
@@ -136,7 +137,7 @@ impl Question {
         bytes[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
         bytes[4..6].copy_from_slice(&TCPDIAG_GETSOCK.to_ne_bytes());
         bytes[6..8].copy_from_slice(&FLAGS_REQUEST_DUMP.to_ne_bytes());
-        if self.state == State::Established {
+        if self.info {
             bytes[HEADER + 3] = ASK_FOR_INFO;
         }
         bytes[HEADER + 4..HEADER + 6].copy_from_slice(&self.local.to_be_bytes());
@@ -216,6 +217,11 @@ impl<'b> Told<'b> {
         word(self.0, WQUEUE).into()
     }
 
+    /// Bytes of a connection that the other end has not yet said to have.
+    pub(crate) fn unsent(self) -> u32 {
+        word(self.0, WQUEUE)
+    }
+
     /// The number under which processes have it open; 0 while none has.
     pub(crate) fn inode(self) -> u32 {
         word(self.0, INODE)
@@ -272,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_datagram_cut_anywhere_does_no_harm() {
-        let question = Question { state: State::Listen, local: 80, remote: 0 };
+        let question = Question { state: State::Listen, local: 80, remote: 0, info: false };
         let mut message = question.bytes().to_vec();
         message[8] = 1;
         message.resize(HEADER + MESSAGE + 4 + RECEIVED + 4, 0);

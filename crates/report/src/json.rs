@@ -8,7 +8,8 @@
 //! `p99_us` is `null` below 299 answers), `connect_median_us`, `first_byte_median_us`, `failures[]`, `in_flight`, `retries`,
 //! `comparison` (`ratio`, `low`, `high`, `blocks`, `blocks_unanswered`, `verdict`), `metrics[]`
 //! (`metric`, `unit`, `value`, `ratio`, `low`, `high`, `blocks`, `verdict`), `diagnosis` (`headline`, `primary`,
-//! `contributing`, `ruled_out`, each with `leads_to` and `evidence[]` of `name`, `value`, `text`), `doubts[]`, and where an access log was counted `logged` (`ending`, `answers`,
+//! `contributing`, `ruled_out`, each with `leads_to`, `confidence`, `confirm`, `advice`, `source` and `evidence[]` of
+//! `name`, `value`, `text`, `limit`), `doubts[]`, and where an access log was counted `logged` (`ending`, `answers`,
 //! `lines`, `lost_least`, `lost_most`, and `trials[]` of the same). `settings[]`: one
 //! value per cell. `contrasts[]`, when the plan asks by name
 //! or by factors: `name`, `is_interaction`, `of`, `against`, `aliases`, `comparison`, `metrics[]`, and `design` with `factors[]`,

@@ -162,6 +162,18 @@ mod tests {
         );
     }
 
+    /// Whatever is found, the reader is told what to do next, and what would confirm it.
+    #[test]
+    fn every_cause_says_what_to_do_and_what_would_confirm_it() {
+        let messages = messages(Language::English);
+        for rule in diagnosis::rules::RULES {
+            for end in ["advice", "confirm"] {
+                let id = format!("{}-{end}", rule.cause.id());
+                assert!(messages.contains_key(&id), "{id}");
+            }
+        }
+    }
+
     /// What the rules can find, with its numbers and verdicts, must have words; what has words must be used.
     #[test]
     fn the_catalogue_is_complete_and_nothing_in_it_is_dead() {
@@ -224,10 +236,12 @@ mod tests {
             include_str!("view/told.rs"),
             include_str!("view/trouble.rs"),
             include_str!("view/workers.rs"),
+            include_str!("watch/explained.rs"),
             include_str!("watch/full/words.rs"),
         ];
         let used = |id: &str| {
-            let advised = id.strip_suffix("-advice").is_some_and(|id| needed.contains(id));
+            let of_cause = |end| id.strip_suffix(end).is_some_and(|id: &str| needed.contains(id));
+            let advised = of_cause("-advice") || of_cause("-confirm");
             advised || needed.contains(id) || sources.iter().any(|source| source.contains(&format!("\"{id}\"")))
         };
         let dead: Vec<_> = messages.keys().filter(|id| !used(id)).collect();

@@ -146,6 +146,9 @@ impl Page {
     fn findings(&mut self, cell: &CellView) {
         if let (Some(diagnosis), None) = (&cell.diagnosis, &cell.same_as_baseline) {
             self.evidence(&diagnosis.primary, "  - ");
+            for sentence in diagnosis.primary.how_sure() {
+                self.line(&format!("  - {}", Markdown(&sentence.text)));
+            }
             for finding in diagnosis.contributing.iter().chain(&diagnosis.ruled_out) {
                 self.line(&format!("  - {}", Markdown(&finding.told.text)));
                 self.evidence(finding, "    - ");

@@ -51,7 +51,11 @@ pub(super) struct Beside {
 
 /// Whoever records, collects or looks at everything is to find everything, whatever the rows show.
 pub(super) fn widen(watch: &mut Watch, extras: &Extras) {
-    if extras.record || extras.json || extras.screen || extras.metrics.is_some() {
+    if extras.explain {
+        // Processes that wait for a lock are shown by no module.
+        watch.lock_waiters = watch.root_pid.is_some() || watch.root_may_change;
+    }
+    if extras.record || extras.json || extras.screen || extras.explain || extras.metrics.is_some() {
         watch.parts = Part::ALL.to_vec();
         watch.listeners = true;
     }

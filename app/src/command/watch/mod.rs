@@ -8,6 +8,7 @@ mod alias;
 mod beat;
 mod beside;
 mod csv_file;
+mod explain;
 mod feed;
 mod full;
 mod lines;
@@ -23,7 +24,9 @@ mod seek;
 #[cfg(test)]
 mod tests;
 
+use crate::command::report::language;
 use crate::exit::{self, Exit};
+use crate::flags::LangFlag;
 use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
@@ -31,6 +34,7 @@ use crate::say::{print, say, say_part, tell, with_causes};
 use beat::Beat;
 use beside::{Beside, Prepared};
 use csv_file::CsvFile;
+use explain::Explain;
 use feed::{Feed, Following, Heard};
 use lines::Lines;
 use meant::{Meant, meant};
@@ -211,6 +215,8 @@ struct Follower<'a> {
     lines: Option<Lines<'a>>,
     clock: Clock,
     csv: Option<CsvFile>,
+    /// Who says what limits the machine, if that is asked for.
+    explain: Option<Explain>,
 }
 
 impl<'a> Follower<'a> {
@@ -239,6 +245,10 @@ impl<'a> Follower<'a> {
             lines,
             clock,
             csv,
+            explain: extras.explain.then(|| {
+                let language = language(&LangFlag { lang: extras.lang });
+                Explain::new(machine, &meant.watch.group, language)
+            }),
         })
     }
 
@@ -259,6 +269,9 @@ impl<'a> Follower<'a> {
     /// Shows a look of that time, if it is a row; `Break` when it was the last one, or nobody is there to see more.
     fn hear(&mut self, look: &Look, epoch: f64) -> ControlFlow<()> {
         let late_ns = look.reading.get(Column::SamplerLateNs).unwrap_or(0);
+        if let Some(explain) = &mut self.explain {
+            explain.hear(look);
+        }
         let Some(moment) = self.beat.take(look.at_ns(), late_ns) else { return ControlFlow::Continue(()) };
         // What nobody will see is not made: it would be a good part of what a second of watching costs.
         let clock = if self.rows.show_the_clock() { self.clock.text(epoch) } else { String::new() };
@@ -284,7 +297,8 @@ impl<'a> Follower<'a> {
                 drawn.text
             }
         };
-        if !is_taken(&text) {
+        let explained = self.explained(moment.fixed);
+        if !is_taken(&(text + &explained)) {
             return ControlFlow::Break(());
         }
         if self.beat.is_done() {
@@ -292,6 +306,19 @@ impl<'a> Follower<'a> {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    /// What limits the machine, below a row that is final, when that has changed.
+    fn explained(&mut self, fixed: bool) -> String {
+        let Some(told) = self.explain.as_mut().filter(|_| fixed).and_then(Explain::told) else { return String::new() };
+        if let Some(lines) = &mut self.lines {
+            lines.note(&[told.headline]);
+            return String::new();
+        }
+        let columns = place::terminal_size().filter(|_| self.on_terminal).map_or(explain::COLUMNS, |size| size.columns);
+        let text = told.lines(columns).join("\n");
+        // A row that may be drawn anew has no end of line yet, and the next one begins with it.
+        if self.meant.updates && !self.rows.is_vmstat() { format!("\n{text}") } else { format!("{text}\n") }
     }
 
     /// Every process but our own, as dstat leaves itself out. None for a row that comes when the next one is there already: what the

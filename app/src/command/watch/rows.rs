@@ -199,7 +199,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn is_vmstat(&self) -> bool {
+    pub(super) fn is_vmstat(&self) -> bool {
         self.meant.layout == Layout::Vmstat
     }
 }

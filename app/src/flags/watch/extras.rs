@@ -26,7 +26,9 @@ pub(crate) struct Extras {
     pub(crate) metrics: Option<SocketAddr>,
     /// The whole terminal instead of rows.
     pub(crate) screen: bool,
-    /// The language of the whole terminal.
+    /// Say what limits the machine, whenever that changes.
+    pub(crate) explain: bool,
+    /// The language of the whole terminal and of explanations.
     pub(crate) lang: Option<Lang>,
 }
 
@@ -52,6 +54,7 @@ impl Extras {
                 "--record" if plain => extras.record = true,
                 "--json" if plain => extras.json = true,
                 "--screen" if plain => extras.screen = true,
+                "--explain" if plain => extras.explain = true,
                 "--store" => extras.store = Some(value()?.into()),
                 "--keep" => extras.retention.age_ns = quantity(name, &value()?, units::duration_ns)?,
                 "--keep-size" => extras.retention.bytes = quantity(name, &value()?, units::bytes)?,
@@ -75,6 +78,8 @@ impl Extras {
             "--replay shows what was recorded; it goes with neither --record nor --metrics"
         } else if self.json && self.screen {
             "--json and --screen are mutual exclusive"
+        } else if self.explain && self.screen {
+            "--explain stands between rows; it does not go with --screen"
         } else if self.speed.is_some() && self.replay.is_none() {
             "--speed goes with --replay alone"
         } else {
@@ -152,6 +157,7 @@ mod tests {
         check("--store x -c", "--store goes with --record or --replay");
         check("--keep 7d", "--keep and --keep-size are about recordings; they go with --record alone");
         check("--json --screen", "--json and --screen are mutual exclusive");
+        check("--explain --screen", "--explain stands between rows; it does not go with --screen");
         let right = "a port, which is then open on 127.0.0.1 alone, or ADDRESS:PORT such as 0.0.0.0:9150";
         for wrong in ["web1", "99999", "web1:9150"] {
             check(&format!("--metrics {wrong}"), &format!("--metrics takes {right}, not {wrong:?}"));

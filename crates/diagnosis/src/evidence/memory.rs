@@ -1,10 +1,9 @@
 //! Memory and swap as one trial shows them, and what one request in work costs.
 
 use super::window::Window;
-use super::{Offered, Pressure, Whose, Workers};
+use super::{Machine, Offered, Pressure, Whose, Workers};
 use crate::number::{Numbers, Quantity};
 use model::reading::{Column, Reading};
-use model::run::RunHead;
 
 /// Bytes in a page of the counters of /proc/vmstat and memory.stat, on the machines we run on.
 const PAGE: f64 = 4096.0;
@@ -65,7 +64,7 @@ fn host_taken(row: &Reading) -> Option<f64> {
 }
 
 impl Memory {
-    pub(super) fn of(head: &RunHead, window: &Window<'_>, offered: &Offered, workers: &Workers) -> Memory {
+    pub(super) fn of(machine: &Machine, window: &Window<'_>, offered: &Offered, workers: &Workers) -> Memory {
         let grouped = window.most_ever(Column::GroupUsage).is_some();
         let in_use = if grouped { group_in_use } else { host_in_use };
         let (base, peak) = (window.least_before(in_use), window.most_of(in_use));
@@ -90,7 +89,7 @@ impl Memory {
             swapped_both_ways: window.growing_together([Column::SwapIn, Column::SwapOut]),
             swap_peak: swap_peak(window),
             host_available: window.most_of(host_taken).map(|taken| 1.0 - taken),
-            limit: limit(head, window, grouped),
+            limit: limit(machine, window, grouped),
             base,
             peak,
             cost: cost(window, base, peak, workers.in_work(offered)),
@@ -208,14 +207,13 @@ fn swap_peak(window: &Window<'_>) -> Option<Size> {
 }
 
 /// The group's limit, as the kernel tells or as the plan asked for; the host's memory without a limited group.
-fn limit(head: &RunHead, window: &Window<'_>, grouped: bool) -> Option<Size> {
-    let planned =
-        head.plan.confine.as_ref().filter(|_| grouped).and_then(|confine| confine.memory).map(|bytes| bytes as f64);
+fn limit(machine: &Machine, window: &Window<'_>, grouped: bool) -> Option<Size> {
+    let planned = machine.group_memory.filter(|_| grouped);
     if let Some(bytes) = window.most_ever(Column::GroupLimit).or(planned) {
         return Some(Size { whose: Whose::Group, bytes });
     }
     let told = window.most_ever(Column::MemTotal).map(|kib| kib * KIB);
-    let bytes = told.or_else(|| (head.host.memory > 0).then_some(head.host.memory as f64))?;
+    let bytes = told.or(machine.memory)?;
     Some(Size { whose: Whose::Host, bytes })
 }
 

@@ -60,6 +60,16 @@ pub(super) fn occupied(trial: &Trial, load: &LoadResult) -> Option<f64> {
     median(during(trial, load).filter_map(of_apache).collect())
 }
 
+/// Workers of Apache that only kept a connection open, the same way; `None` of an Apache whose kept connections hold none.
+pub(super) fn kept(trial: &Trial, load: &LoadResult) -> Option<f64> {
+    let holds = trial.settings.values.get("MPM").is_some_and(|mpm| mpm == "prefork" || mpm == "worker");
+    let of_apache = |status: &ServerStatus| match &status.web {
+        Some(web @ WebStatus::Apache { .. }) => Some(web.kept()),
+        _ => None,
+    };
+    median(during(trial, load).filter_map(of_apache).collect()).filter(|_| holds)
+}
+
 fn during<'a>(trial: &'a Trial, load: &LoadResult) -> impl Iterator<Item = &'a ServerStatus> + use<'a> {
     let window = load.started_ns..=load.ended_ns;
     trial.status.iter().filter(move |status| window.contains(&status.at_ns))

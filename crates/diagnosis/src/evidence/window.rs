@@ -67,6 +67,12 @@ impl<'a> Window<'a> {
         self.span()?.rate(column)
     }
 
+    /// What part the growth of one counter is of another's; `None` when the other did not grow.
+    pub(super) fn part(&self, column: Column, of: Column) -> Option<f64> {
+        let (part, all) = (self.delta(column)?, self.delta(of)?);
+        (all > 0).then(|| (part as f64 / all as f64).min(1.0))
+    }
+
     /// Growth per second of a level that should only grow; `None` when it fell somewhere, because a part of it left.
     pub(super) fn rise(&self, column: Column) -> Option<f64> {
         // A reading that does not tell it says nothing about a fall.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::rules::RULES;
 use crate::{Evidence, Finding, thresholds as t};
+use model::reading::Column;
 
 fn causes(scene: &Scene) -> Vec<Cause> {
     let (head, trial) = scene.build();
@@ -124,6 +125,18 @@ fn other_thresholds() {
     assert!(unfit(&[10, 11, 12, 20, 21, 22, 30, 31, 32]) && !unfit(&[10, 11, 12, 20, 21, 22]));
 }
 
+/// Half of a second's periods ended early.
+const HELD_BACK: [(Column, f64); 3] =
+    [(Column::GroupPeriods, 10.0), (Column::GroupThrottledPeriods, 5.0), (Column::GroupThrottledNs, 0.4e9)];
+
+/// One segment of twenty is sent again.
+const LOSING: [(Column, f64); 2] = [(Column::TcpOutSegments, 1000.0), (Column::TcpRetransmits, 50.0)];
+
+/// Ten requests in work of a page that takes 20 ms alone, 50 good answers a second, idle CPUs: one at a time.
+fn serialised() -> Scene {
+    calm().load(10, 50.0).fastest(20_000)
+}
+
 /// Scenes in which a line and one it silences are both true.
 fn overlaps() -> Vec<Scene> {
     let refaulting = |scene: Scene, per_second: f64| {
@@ -175,6 +188,23 @@ fn overlaps() -> Vec<Scene> {
         queueing(0.95).held(4),
         queueing(0.3).counters(&[(GroupCpuNs, 1.0e9)]).held(4),
         calm().load(10, 20.0).counters(&thrash).before(&[(GroupAnon, 12 << 20)]).levels(&[(GroupAnon, 195 << 20)]),
+        calm().counters(&rereads).counters(&[(SwapOut, 3000.0)]),
+        calm().counters(&thrash).counters(&[(SwapOut, 3000.0), (GroupRefaultAnon, 3000.0)]),
+        queueing(0.95).counters(&HELD_BACK),
+        calm().counters(&HELD_BACK),
+        queueing(0.3).load(40, 200.0).counters(&HELD_BACK).limit(256).levels(&[(AcceptQueue, 0)]).counters(&one_core),
+        calm().load(1000, 500.0).limit(2000).levels(&[(AcceptQueue, 512), (AcceptLimit, 511)]).counters(&LOSING),
+        serialised().counters(&slow_disk),
+        serialised().levels(&locked),
+        serialised().counters(&LOSING),
+        serialised(),
+        serialised().limit(8).levels(&[(AcceptQueue, 2)]),
+        serialised()
+            .limit(8)
+            .levels(&[(AcceptQueue, 2)])
+            .counters(&[(GroupPsiMemSome, 0.02e6), (GroupPsiMemFull, 0.02e6)]),
+        calm().counters(&LOSING),
+        calm().unsent(50.0),
     ]
 }
 
@@ -217,6 +247,20 @@ fn what_remains_of_an_overlap() {
         keep-alive-held | cpu-bound | 
         keep-alive-held |  | 
         memory-thrash | worker-limit-too-high -> memory-thrash | not-cpu-waiting
+        file-cache-thrash |  | 
+        memory-thrash |  | not-cpu-waiting
+        throttled | worker-limit-right | 
+        throttled |  | 
+        throttled |  | 
+        accept-queue-overflow |  | 
+        disk-bound |  | 
+        lock-serialised |  | 
+        network |  | 
+        backend-serialised |  | 
+        backend-serialised |  | 
+        backend-serialised |  | 
+        network |  | 
+        out-of-ports |  | 
     "#]]
     .assert_eq(&remains);
 }

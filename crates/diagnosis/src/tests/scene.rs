@@ -2,11 +2,12 @@
 
 use model::SECOND;
 use model::check::{Check, Door, Kind, Running, Summit};
-use model::load::{Counts, Failure, Generator, LoadResult};
+use model::latency::Latency;
+use model::load::{Counts, Failure, Generator, LoadInterval, LoadResult};
 use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
-use model::status::{FpmStatus, ServerStatus};
+use model::status::{Around, FpmStatus, ServerStatus, WebStatus};
 use model::trial::{Beside, EffectiveSettings, Outcome, Trial};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,6 +35,10 @@ pub(super) struct Scene {
     held: u64,
     pool: Option<(u64, u64, u64, u64)>,
     beside: u32,
+    fastest_us: Option<u64>,
+    unsent: f64,
+    others: f64,
+    kept: Option<(u64, u64)>,
 }
 
 impl Scene {
@@ -57,6 +62,10 @@ impl Scene {
             held: 0,
             pool: None,
             beside: 0,
+            fastest_us: None,
+            unsent: 0.0,
+            others: 0.0,
+            kept: None,
         }
     }
 
@@ -133,6 +142,26 @@ impl Scene {
         Scene { pool: Some((limit, active, queue, reached)), ..self }
     }
 
+    /// What the first good answer took, in microseconds; all others took as long as requests in flight and answers per second give.
+    pub(super) fn fastest(self, us: u64) -> Scene {
+        Scene { fastest_us: Some(us), ..self }
+    }
+
+    /// Requests per second that never left this machine.
+    pub(super) fn unsent(self, unsent: f64) -> Scene {
+        Scene { unsent, ..self }
+    }
+
+    /// Requests per second that the server counted and nobody of ours sent.
+    pub(super) fn others(self, others: f64) -> Scene {
+        Scene { others, ..self }
+    }
+
+    /// An Apache prefork that tells so many workers writing and so many that keep a connection.
+    pub(super) fn kept(self, writing: u64, kept: u64) -> Scene {
+        Scene { kept: Some((writing, kept)), ..self }
+    }
+
     /// Readings as they are, and the seconds in which the load was on.
     pub(super) fn rows(self, rows: Vec<Reading>, load: std::ops::Range<u64>) -> Scene {
         Scene { rows: Some((rows, load)), ..self }
@@ -156,11 +185,31 @@ impl Scene {
         [before].into_iter().chain(load.clone().map(|second| look(second, reached))).collect()
     }
 
+    /// Apache's scoreboard in each second.
+    fn scoreboards(&self, load: &std::ops::Range<u64>) -> Vec<ServerStatus> {
+        let Some((writing, kept)) = self.kept else { return vec![] };
+        let web = WebStatus::Apache { places: [('W', writing), ('K', kept)].into(), served: None };
+        let look = |second| ServerStatus { at_ns: second * SECOND, web: Some(web.clone()), ..ServerStatus::default() };
+        load.clone().map(look).collect()
+    }
+
+    /// What the server counted, others' requests included.
+    fn counted(&self, load: &std::ops::Range<u64>) -> Around {
+        let length = (load.end - load.start) as f64;
+        let look = |second, served| {
+            let web = Some(WebStatus::Embedded { served });
+            ServerStatus { at_ns: second * SECOND, web, ..ServerStatus::default() }
+        };
+        let served = ((self.good + self.failed + self.others) * length) as u64;
+        Around { before: look(load.start, 0), after: look(load.end, served), left: 0 }
+    }
+
     /// Head and trial.
     pub(super) fn build(&self) -> (RunHead, Trial) {
         let (rows, load) = self.rows.clone().unwrap_or_else(|| self.steady());
         let readings = Readings { rows, notes: vec![] };
         let mut settings = EffectiveSettings { worker_limit: self.limit, ..EffectiveSettings::default() };
+        settings.values.extend(self.kept.map(|_| ("MPM".to_owned(), "prefork".to_owned())));
         settings.values.extend(self.pool.map(|(limit, ..)| ("pm.max_children".to_owned(), limit.to_string())));
         let trial = Trial {
             block: 0,
@@ -177,8 +226,8 @@ impl Scene {
             door: (self.held > 0).then(|| Door { others: self.held, idle: self.held, ..Door::default() }),
             readings,
             notes: vec![],
-            status: self.told(&load),
-            around: None,
+            status: [self.told(&load), self.scoreboards(&load)].concat(),
+            around: (self.others > 0.0).then(|| self.counted(&load)),
             log_tail: String::new(),
             logged: None,
             workers: None,
@@ -211,11 +260,29 @@ impl Scene {
         let length = load.end - load.start;
         let good = (self.good * length as f64) as u64;
         let failed = (self.failed * length as f64) as u64;
+        let unsent = (self.unsent * length as f64) as u64;
+        let typical = (f64::from(self.connections) / self.good.max(1.0) * 1e6) as u64;
+        let second = |second: u64| {
+            let mut total = Latency::new();
+            total.record(typical);
+            self.fastest_us.filter(|_| second == load.start).into_iter().for_each(|us| total.record(us));
+            LoadInterval {
+                start_ns: second * SECOND,
+                length_ns: SECOND,
+                counts: Counts::default(),
+                total: total.pack(),
+            }
+        };
         LoadResult {
+            intervals: load.clone().map(second).filter(|_| self.fastest_us.is_some()).collect(),
             connections: self.connections,
             started_ns: load.start * SECOND,
             ended_ns: load.end * SECOND,
-            counts: Counts { good, failed: BTreeMap::from([(Failure::Status, failed)]), ..Counts::default() },
+            counts: Counts {
+                good,
+                failed: BTreeMap::from([(Failure::Status, failed), (Failure::Local, unsent)]),
+                ..Counts::default()
+            },
             in_flight_ns: u64::from(self.connections) * length * SECOND,
             generator: Generator {
                 threads: 1,

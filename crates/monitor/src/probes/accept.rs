@@ -75,7 +75,7 @@ pub(super) fn listening(
     buffer: &mut Buffer,
     tell: &mut dyn FnMut(Listening),
 ) -> Result<(), Errno> {
-    let question = Question { state: State::Listen, local: port, remote: 0 };
+    let question = Question { state: State::Listen, local: port, remote: 0, info: false };
     kernel.ask(question, buffer.bytes(), &mut |told| {
         tell(Listening { port: told.local(), waiting: told.waiting(), limit: told.limit() });
     })

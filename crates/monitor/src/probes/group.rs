@@ -32,15 +32,22 @@ pub(super) fn open(probes: &mut Probes, dirs: &GroupDirs, wants: Wants<'_>) {
     }
     match dirs.cpu.as_deref() {
         Some(dir) if is_v2(dir) => {
-            let key = Key { name: "throttled_usec", column: Column::GroupThrottledNs, times: 1000 };
-            files.table(&dir.join("cpu.stat"), [key]);
+            let time = Key { name: "throttled_usec", column: Column::GroupThrottledNs, times: 1000 };
+            files.table(&dir.join("cpu.stat"), throttling(time));
         }
-        Some(dir) => files.table(&dir.join("cpu.stat"), [key("throttled_time", Column::GroupThrottledNs)]),
+        Some(dir) => {
+            files.table(&dir.join("cpu.stat"), throttling(key("throttled_time", Column::GroupThrottledNs)));
+        }
         None => {}
     }
     if let Some(dir) = &dirs.unified {
         psi::open_group(files.probes, dir, wants);
     }
+}
+
+/// What both versions tell of a limit of CPU time, and the time under the name that each has for it.
+fn throttling(time: Key) -> [Key; 3] {
+    [key("nr_periods", Column::GroupPeriods), key("nr_throttled", Column::GroupThrottledPeriods), time]
 }
 
 fn memory_v1(files: &mut Files<'_>, dir: &Path) {
@@ -173,6 +180,8 @@ mod tests {
                 (GroupCpuUserNs, 200),
                 (GroupCpuSystemNs, 100),
                 (GroupThrottledNs, 55),
+                (GroupPeriods, 4),
+                (GroupThrottledPeriods, 3),
             ],
         );
     }
@@ -215,6 +224,7 @@ mod tests {
                 (GroupCpuUserNs, 2000),
                 (GroupCpuSystemNs, 1000),
                 (GroupThrottledNs, 7000),
+                (GroupThrottledPeriods, 9),
             ],
         );
     }

@@ -24,6 +24,7 @@ pub(super) fn open_tcp(probes: &mut Probes, proc_root: &Path) {
         let wanted = [
             ("ActiveOpens", Column::TcpActiveOpens),
             ("PassiveOpens", Column::TcpPassiveOpens),
+            ("OutSegs", Column::TcpOutSegments),
             ("RetransSegs", Column::TcpRetransmits),
         ];
         headed(text, b"Tcp:", &wanted, row);
@@ -135,7 +136,7 @@ mod tests {
             wlan0:7000 10 0 4 0 0 0 0 8000 20 0 0 0 0 0 0\n\
             bond0: 90000 9 0 9 0 0 0 0 90000 9 0 9 0 0 0 0\neth0.12: 90000 9 0 9 0 0 0 0 90000 9 0 9 0 0 0 0\n\
             eth7.3: 100 9 0 0 0 0 0 0 100 9 0 0 0 0 0 0\n";
-        let snmp = "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 -1 5 6 42 0\n";
+        let snmp = "Ip: Forwarding RetransSegs\nIp: 1 99\nTcp: RtoAlgorithm MaxConn ActiveOpens PassiveOpens OutSegs RetransSegs InErrs\nTcp: 1 -1 5 6 900 42 0\n";
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPHPHits\nTcpExt: 1 22 23 4\nIpExt: InNoRoutes\nIpExt: 5\n";
         let sockstat = "sockets: used 15\nTCP: inuse 1 orphan 0 tw 77 alloc 1 mem 75\nUDP: inuse 2 mem 0\n\
             UDPLITE: inuse 9\nRAW: inuse 3\nFRAG: inuse 4 memory 0\n";
@@ -158,6 +159,7 @@ mod tests {
                 (SocketsFrag, 4),
                 (TcpPassiveOpens, 6),
                 (TcpActiveOpens, 5),
+                (TcpOutSegments, 900),
             ],
         );
     }

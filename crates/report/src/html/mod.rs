@@ -256,6 +256,9 @@ impl Page<'_> {
             (None, Some(diagnosis)) => {
                 let _ = write!(out, "<p class=\"limit\">{}</p>", Html(&diagnosis.headline.text));
                 out.push_str(&evidence(&diagnosis.primary));
+                for sentence in diagnosis.primary.how_sure() {
+                    let _ = write!(out, "<p class=\"caption\">{}</p>", Html(&sentence.text));
+                }
                 for finding in &diagnosis.contributing {
                     let _ = write!(out, "<p class=\"also\">{}</p>{}", Html(&finding.told.text), evidence(finding));
                 }

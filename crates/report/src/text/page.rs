@@ -57,6 +57,9 @@ impl Page {
     /// The findings of a diagnosis below its headline.
     pub(crate) fn findings(&mut self, diagnosis: &DiagnosisView) {
         self.evidence(&diagnosis.primary);
+        for sentence in diagnosis.primary.how_sure() {
+            self.paragraph("      ", Tone::Quiet, &sentence.text);
+        }
         for (lead, findings) in [("    + ", &diagnosis.contributing), ("    - ", &diagnosis.ruled_out)] {
             for finding in findings {
                 self.paragraph(lead, Tone::Plain, &finding.told.text);

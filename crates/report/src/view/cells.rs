@@ -5,10 +5,10 @@ use crate::view::compared::of_cell;
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::{
-    CellView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView, doubts, expected,
-    logged, sent, told, workers,
+    CellView, ConfidenceView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView,
+    doubts, expected, logged, sent, told, workers,
 };
-use diagnosis::{Diagnosis, Finding, Numbers, Quantity, Unit};
+use diagnosis::{Diagnosis, Finding, Limit, Numbers, Quantity, Unit};
 use model::latency::Latency;
 use model::load::{Counts, Failure, LoadResult, Quantile, Unanswered, percentile_of};
 use model::plan::{Cell, Role};
@@ -207,7 +207,7 @@ fn finding_view(
     said: &mut BTreeSet<&'static str>,
     words: &Catalogue,
 ) -> FindingView {
-    let advice = format!("{}-advice", finding.id);
+    let (advice, confirm) = (format!("{}-advice", finding.id), format!("{}-confirm", finding.id));
     let evidence = |&quantity: &Quantity| {
         let value = finding.numbers.get(quantity)?;
         Some(EvidenceView {
@@ -215,7 +215,8 @@ fn finding_view(
             unit: quantity.unit(),
             value,
             label: words.word(&format!("number-{}", quantity.name())),
-            text: printed(value, quantity.unit()),
+            text: beside_its_limit(finding, quantity, value, words),
+            limit: finding.limit(quantity),
             repeated: !said.insert(quantity.name()),
         })
     };
@@ -228,8 +229,37 @@ fn finding_view(
         }),
         effect_told: found.iter().any(|other| finding.leads_to == Some(other.cause)),
         advice: words.has(&advice).then(|| words.say(&advice, &[])),
+        confidence: confidence(finding, words),
+        confirm: words.has(&confirm).then(|| words.say("to-confirm", &[("what", words.word(&confirm).into())])),
+        source: finding.source(),
         evidence: Quantity::ALL.iter().filter_map(evidence).collect(),
     }
+}
+
+/// How sure a finding is, and what speaks against it.
+fn confidence(finding: &Finding, words: &Catalogue) -> ConfidenceView {
+    let level = finding.confidence();
+    let doubts: Vec<Sentence> = finding.doubts.iter().map(|doubt| words.say(doubt, &[])).collect();
+    let listed: Vec<&str> = doubts.iter().map(|doubt| doubt.text.as_str()).collect();
+    let (listed, said) = (listed.join(&words.word("list-separator")), words.word(level.id()));
+    let sentence = match doubts.len() {
+        0 => words.say("how-sure", &[("confidence", said.into())]),
+        _ => words.say("how-sure-but", &[("confidence", said.into()), ("doubts", listed.into())]),
+    };
+    ConfidenceView { level, sentence, doubts }
+}
+
+/// A number, and the threshold that it crossed.
+fn beside_its_limit(finding: &Finding, quantity: Quantity, value: f64, words: &Catalogue) -> String {
+    let value = printed(value, quantity.unit());
+    let Some(limit) = finding.limit(quantity) else { return value };
+    let id = match limit {
+        Limit::AtLeast(_) => "limit-at-least",
+        Limit::Above(_) => "limit-above",
+        Limit::Below(_) => "limit-below",
+    };
+    let limit = printed(limit.value(), quantity.unit());
+    words.say(id, &[("value", value.into()), ("limit", limit.into())]).text
 }
 
 /// Numbers that stand alone, each with its label.
@@ -240,6 +270,7 @@ pub(crate) fn evidence(numbers: &Numbers, words: &Catalogue) -> Vec<EvidenceView
         value,
         label: words.word(&format!("number-{}", quantity.name())),
         text: printed(value, quantity.unit()),
+        limit: None,
         repeated: false,
     };
     numbers.values().map(view).collect()

@@ -364,10 +364,27 @@ pub struct FindingView {
     pub leads_to: Option<Sentence>,
     /// Whether another finding of the diagnosis is what it brought about; the later one of the two then says so.
     pub effect_told: bool,
-    /// What that means and what to do; only some findings have it.
+    /// What that means and what to do next; what is ruled out has none.
     pub advice: Option<Sentence>,
+    /// How sure it is, and why not more.
+    pub confidence: ConfidenceView,
+    /// What would confirm it.
+    pub confirm: Option<Sentence>,
+    /// Where its rule is from.
+    pub source: Option<&'static str>,
     /// The numbers it rests on.
     pub evidence: Vec<EvidenceView>,
+}
+
+/// How sure a finding is.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConfidenceView {
+    /// `confidence-sure`, `confidence-likely` or `confidence-possible`.
+    pub level: diagnosis::Confidence,
+    /// The same in words, with what speaks against it.
+    pub sentence: Sentence,
+    /// What speaks against it.
+    pub doubts: Vec<Sentence>,
 }
 
 /// One number a finding rests on.
@@ -381,8 +398,10 @@ pub struct EvidenceView {
     pub value: f64,
     /// What it is.
     pub label: String,
-    /// The number with its unit, printed.
+    /// The number with its unit, printed, and the threshold that it crossed.
     pub text: String,
+    /// The threshold that it crossed, where it is one of those that decide.
+    pub limit: Option<diagnosis::Limit>,
     /// Whether an earlier finding of the same diagnosis rests on it too, and says it.
     pub repeated: bool,
 }
@@ -391,6 +410,12 @@ impl FindingView {
     /// The evidence that no earlier finding of the diagnosis has given.
     pub fn new_evidence(&self) -> impl Iterator<Item = &EvidenceView> {
         self.evidence.iter().filter(|evidence| !evidence.repeated)
+    }
+
+    /// How sure it is and what would confirm it; nothing where there is nothing to be sure of.
+    pub fn how_sure(&self) -> impl Iterator<Item = &Sentence> {
+        let sure = self.source.map(|_| &self.confidence.sentence);
+        sure.into_iter().chain(&self.confirm)
     }
 
     /// What it brought about, when no other finding of the diagnosis says so.

@@ -9,6 +9,7 @@ mod cell;
 pub mod choice;
 pub mod csv;
 mod draw;
+mod explained;
 mod figures;
 pub mod full;
 pub mod json;
@@ -21,6 +22,7 @@ mod top;
 pub mod vmstat;
 
 pub use draw::{Screen, Start};
+pub use explained::Explained;
 pub use figures::{Sight, Tick};
 pub use module::{Module, Shown, TOTAL};
 pub use top::{ProcessSpan, Top};

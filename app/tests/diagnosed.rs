@@ -1,0 +1,345 @@
+//! Each cause is provoked on a real server, by its plan in `plans/diagnosis`, and found.
+//!
+//! How busy the machine is besides must not matter for those that run every day: they are counted by the kernel or by the server, or
+//! others' work can only make them plainer. The long check has all of them, and windows in which nothing is wrong.
+
+mod tool;
+
+use diagnosis::Cause;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tool::{Finished, Tool, is_root, remains, shipped};
+
+/// These tests measure, so only one of them runs at a time.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+fn alone() -> impl Drop {
+    MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What happens beside a run.
+#[derive(Clone, Copy, PartialEq)]
+enum Beside {
+    Nothing,
+    /// The sampler is stopped for a while in each window.
+    StoppedSampler,
+    /// Somebody asks the server, too.
+    Visitor,
+    /// Loopback is a slow link.
+    SlowLink,
+}
+
+/// A plan, what it provokes, and whether that must come first; a cause that only weakens what is found comes last.
+struct Case {
+    plan: &'static str,
+    cause: Cause,
+    is_primary: bool,
+    beside: Beside,
+    needs: &'static [&'static str],
+    is_for_root: bool,
+    /// Whether it is found on a machine on which others work as well.
+    every_day: bool,
+}
+
+const fn case(plan: &'static str, cause: Cause) -> Case {
+    Case { plan, cause, is_primary: true, beside: Beside::Nothing, needs: &[], is_for_root: false, every_day: true }
+}
+
+const APACHE: &str = "/usr/sbin/apache2";
+
+const CASES: &[Case] = &[
+    case("cpu-bound", Cause::CpuBound),
+    Case { needs: &["/usr/bin/node"], every_day: false, ..case("one-core", Cause::OneCoreBusy) },
+    Case { is_for_root: true, ..case("throttled", Cause::Throttled) },
+    Case {
+        is_for_root: true,
+        needs: &[APACHE, "/usr/bin/make"],
+        every_day: false,
+        ..case("memory-thrash", Cause::MemoryThrash)
+    },
+    case("worker-limit-low", Cause::WorkerLimitTooLow),
+    Case { every_day: false, ..case("worker-limit-right", Cause::WorkerLimitRight) },
+    Case { needs: &[APACHE], ..case("accept-queue", Cause::AcceptQueueOverflow) },
+    Case { needs: &[APACHE, "/usr/bin/make"], every_day: false, ..case("lock", Cause::LockSerialised) },
+    Case { needs: &["/usr/bin/python3"], every_day: false, ..case("backend", Cause::BackendSerialised) },
+    Case {
+        is_for_root: true,
+        beside: Beside::SlowLink,
+        needs: &["/usr/sbin/tc"],
+        every_day: false,
+        ..case("network", Cause::Network)
+    },
+    case("client-limited", Cause::OfferedConcurrency),
+    Case { is_primary: false, beside: Beside::StoppedSampler, ..case("monitor-unfit", Cause::MonitorUnfit) },
+    Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },
+    Case { needs: &[APACHE], every_day: false, ..case("keep-alive", Cause::KeepAliveHeld) },
+];
+
+impl Case {
+    /// Whether it can be provoked here; says why when not.
+    fn can_be(&self) -> bool {
+        if let Some(missing) = self.needs.iter().find(|file| !Path::new(file).exists()) {
+            testkit::skip::not_here(&format!("{}: needs {missing}", self.plan));
+            return false;
+        }
+        if self.is_for_root && !(is_root() && host::hierarchies().is_ok()) {
+            testkit::skip::not_here(&format!("{}: needs root and control groups", self.plan));
+            return false;
+        }
+        true
+    }
+
+    /// Runs the plan and returns what was found in each of its windows.
+    fn provoke(&self) -> Result<Vec<Vec<Cause>>, String> {
+        let tool = Tool::new();
+        let plan = shipped(&format!("diagnosis/{}.toml", self.plan));
+        let mut words = vec!["run", &plan, "--plain", "--seed", "1"];
+        if self.plan == "memory-thrash" {
+            words.extend(["--make-swap", "1G"]);
+        }
+        let mut command = tool.command(&words);
+        if self.beside == Beside::SlowLink {
+            command = in_a_slow_network(&command);
+        }
+        let over = AtomicBool::new(false);
+        let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let child = child.spawn().map_err(|error| error.to_string())?;
+        let root = child.id();
+        let done = std::thread::scope(|scope| {
+            match self.beside {
+                Beside::StoppedSampler => drop(scope.spawn(|| stop_the_sampler(root, &over))),
+                Beside::Visitor => drop(scope.spawn(|| visit(root, &over))),
+                Beside::Nothing | Beside::SlowLink => {}
+            }
+            let output = child.wait_with_output();
+            over.store(true, Ordering::Relaxed);
+            output
+        });
+        let done = Finished::of(&done.map_err(|error| error.to_string())?);
+        let found = windows(&tool).map_err(|error| format!("{error}: {} {}", done.out, done.err))?;
+        let left = remains(&tool);
+        if left.is_empty() { Ok(found) } else { Err(format!("left behind: {left:?}")) }
+    }
+
+    fn is_found(&self, causes: &[Cause]) -> bool {
+        causes.first() == Some(&self.cause) || (!self.is_primary && causes.contains(&self.cause))
+    }
+
+    /// Whether most windows show it.
+    fn is_right(&self, found: &[Vec<Cause>]) -> bool {
+        2 * found.iter().filter(|causes| self.is_found(causes)).count() > found.len()
+    }
+}
+
+/// What today's rules find in each window of the newest run, as it is stored: the primary cause first.
+fn windows(tool: &Tool) -> anyhow::Result<Vec<Vec<Cause>>> {
+    let store = store::Store::open_existing(&tool.path("store.sqlite"))?;
+    let run = store.load(store::LATEST)?;
+    let diagnosed = |trial: &model::trial::Trial| {
+        let cell = run.head.plan.cell(&trial.cell)?;
+        Some(diagnosis::diagnose(&run.head, cell, trial).causes().collect())
+    };
+    Ok(run.trials.iter().filter_map(diagnosed).collect())
+}
+
+fn named(causes: &[Cause]) -> String {
+    causes.iter().map(|cause| cause.id().trim_start_matches("cause-")).collect::<Vec<_>>().join(", ")
+}
+
+/// The same command in a network of its own, whose loopback does 20 Mbit a second.
+fn in_a_slow_network(command: &Command) -> Command {
+    let script =
+        "ip link set lo up && tc qdisc add dev lo root tbf rate 20mbit burst 64kb latency 400ms && exec \"$@\"";
+    let mut inside = Command::new("unshare");
+    inside.args(["--net", "sh", "-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    command.get_envs().for_each(|(name, value)| match value {
+        Some(value) => drop(inside.env(name, value)),
+        None => drop(inside.env_remove(name)),
+    });
+    inside.stdin(std::process::Stdio::null());
+    inside
+}
+
+/// The processes below one, with their command lines.
+fn below(root: u32) -> Vec<(u32, String)> {
+    let read = |pid: u32, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let parent = |pid: u32| read(pid, "stat").rsplit(')').next()?.split_whitespace().nth(1)?.parse::<u32>().ok();
+    let is_below = |pid: u32| {
+        let mut at = pid;
+        while let Some(up) = parent(at).filter(|&up| up > 1) {
+            if up == root {
+                return true;
+            }
+            at = up;
+        }
+        false
+    };
+    pids.into_iter().filter(|&pid| is_below(pid)).map(|pid| (pid, read(pid, "cmdline").replace('\0', " "))).collect()
+}
+
+/// Stops every sampler for two seconds, a little after it was started, and lets it go on.
+fn stop_the_sampler(root: u32, over: &AtomicBool) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let mut known = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        for (pid, _) in below(root).into_iter().filter(|(_, words)| words.contains("@sampler")) {
+            if known.contains(&pid) {
+                continue;
+            }
+            known.push(pid);
+            // The load is on from here to six seconds later; where it begins a little later, it is stopped from its beginning.
+            std::thread::sleep(Duration::from_secs(2));
+            let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { continue };
+            let _ = kill_process(pid, Signal::STOP);
+            std::thread::sleep(Duration::from_secs(2));
+            let _ = kill_process(pid, Signal::CONT);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Asks every embedded server for its page, again and again.
+fn visit(root: u32, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let port = below(root).iter().find_map(|(pid, _)| listens_on(*pid));
+        let stream = port.and_then(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok());
+        let Some(mut stream) = stream else {
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");
+        let mut answer = [0; 4096];
+        while !over.load(Ordering::Relaxed)
+            && stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").is_ok()
+            && stream.read(&mut answer).is_ok_and(|read| read > 0)
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The port on which a process listens.
+fn listens_on(pid: u32) -> Option<u16> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    let inodes: Vec<String> =
+        links.filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())).collect();
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_its = fields.get(3) == Some(&"0A") && inodes.iter().any(|inode| Some(&inode.as_str()) == fields.get(9));
+        is_its.then(|| u16::from_str_radix(fields[1].split(':').nth(1)?, 16).ok()).flatten()
+    })
+}
+
+#[test]
+fn what_is_provoked_is_found() {
+    let _alone = alone();
+    let mut wrong = Vec::new();
+    for case in CASES.iter().filter(|case| case.every_day && case.can_be()) {
+        match case.provoke() {
+            Ok(found) if found.iter().any(|causes| case.is_found(causes)) => {}
+            other => wrong.push(format!("{}: {other:?}", case.plan)),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_plan_is_a_case() {
+    let plans = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../plans/diagnosis")).expect("plans");
+    let mut plans: Vec<String> = plans.flatten().map(|plan| plan.file_name().to_string_lossy().into_owned()).collect();
+    let mut cases: Vec<String> = CASES.iter().map(|case| format!("{}.toml", case.plan)).collect();
+    plans.sort();
+    cases.sort();
+    assert_eq!(plans, cases);
+}
+
+/// Servers and loads with nothing wrong.
+const HEALTHY: &[(&str, &str)] = &[
+    ("one at a time", "path = \"/sleep/5ms\"\nconnections = 1"),
+    ("many that wait", "path = \"/sleep/20ms\"\nconnections = 16"),
+    ("small pages", "path = \"/static/1K\"\nconnections = 2"),
+    ("a full CPU at a right limit", "path = \"/cpu/3ms\"\nconnections = 40\nkeep_alive = false"),
+    ("nearly idle", "path = \"/\"\nconnections = 2\nrate = \"20/s\""),
+    ("large pages", "path = \"/static/1M\"\nconnections = 2"),
+];
+
+/// What a window may be called in which nothing is wrong: a CPU that works and a client that asks for no more are no fault. All else
+/// is a false alarm, also when it only contributes.
+const NO_FAULT: [Cause; 7] = [
+    Cause::OfferedConcurrency,
+    Cause::CpuBound,
+    Cause::WorkerLimitRight,
+    Cause::WorkerLimitReached,
+    Cause::OneCoreBusy,
+    Cause::GeneratorSaturated,
+    Cause::Unexplained,
+];
+
+/// Windows of each healthy kind.
+const WINDOWS: u32 = 50;
+
+/// What is found in the windows of one healthy kind.
+fn healthy(load: &str) -> Vec<Vec<Cause>> {
+    let tool = Tool::new();
+    let plan = format!(
+        "blocks = {WINDOWS}\naa = false\n[server]\nkind = \"embedded\"\ndirectives = \"Workers 32\"\n\
+         [load.a]\n{load}\nduration = \"2s\"\n[warmup]\nrequests = 20\n[cooldown]\nlimit = \"100ms\"\n"
+    );
+    let run = tool.run(&["run", &tool.plan(&plan), "--plain", "--seed", "1"]);
+    windows(&tool).unwrap_or_else(|error| panic!("{error}: {}{}", run.out, run.err))
+}
+
+#[test]
+fn long_check_diagnosis() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    let _alone = alone();
+    let began = Instant::now();
+    let mut page = "# Every cause provoked, and windows in which nothing is wrong\n\n\
+                    The confusion matrix: what was provoked, and what each window was called, the primary cause first.\n\n\
+                    | provoked | found | windows | right |\n|---|---|---|---|\n"
+        .to_owned();
+    let (mut wrong, mut alarms, mut quiet) = (Vec::new(), Vec::new(), 0);
+    let rows = |page: &mut String, name: &str, found: &[Vec<Cause>], right: &dyn Fn(&[Cause]) -> bool| {
+        let mut counted = BTreeMap::<(String, bool), u32>::new();
+        found.iter().for_each(|causes| *counted.entry((named(causes), right(causes))).or_default() += 1);
+        for ((causes, right), n) in counted {
+            let _ = writeln!(page, "| {name} | {causes} | {n} | {} |", if right { "yes" } else { "no" });
+        }
+    };
+    for case in CASES.iter().filter(|case| case.can_be()) {
+        let found = case.provoke().unwrap_or_else(|error| {
+            let _ = writeln!(page, "| {} | {error} | 0 | no |", case.plan);
+            Vec::new()
+        });
+        rows(&mut page, case.cause.id(), &found, &|causes| case.is_found(causes));
+        if !case.is_right(&found) {
+            wrong.push(case.plan);
+        }
+    }
+    for (name, load) in HEALTHY {
+        let found = healthy(load);
+        let is_quiet = |causes: &[Cause]| causes.iter().all(|cause| NO_FAULT.contains(cause));
+        rows(&mut page, &format!("nothing: {name}"), &found, &is_quiet);
+        quiet += found.len();
+        alarms.extend(found.into_iter().filter(|causes| !is_quiet(causes)));
+    }
+    let _ = writeln!(
+        page,
+        "\n{} false alarms in {quiet} healthy windows; {:.0} s.",
+        alarms.len(),
+        began.elapsed().as_secs_f64()
+    );
+    std::fs::write(results.join("diagnosis.md"), page).expect("results");
+    assert!(wrong.is_empty() && alarms.is_empty(), "not found: {wrong:?}; false alarms: {alarms:?}");
+}

@@ -1,0 +1,37 @@
+//! The machine that a server runs on, and the part of it that the server may have.
+
+use model::plan::Confinement;
+use model::run::RunHead;
+
+/// What a window's numbers are held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Machine {
+    /// CPUs of the host.
+    pub host_cpus: f64,
+    /// CPUs the server may have: those it is pinned to, or its limit of CPU time.
+    pub server_cpus: f64,
+    /// Bytes of memory of the host, where the readings do not tell.
+    pub memory: Option<f64>,
+    /// Whether the server has a group of its own.
+    pub grouped: bool,
+    /// Bytes of memory that its group may have, where the readings do not tell.
+    pub group_memory: Option<f64>,
+}
+
+impl Machine {
+    /// That of a run.
+    #[must_use]
+    pub fn of(head: &RunHead) -> Machine {
+        let host_cpus = f64::from(head.host.cpus.max(1));
+        let pinned = if head.server_cpus.is_empty() { host_cpus } else { head.server_cpus.len() as f64 };
+        let confine = head.plan.confine.as_ref();
+        let quota = confine.and_then(Confinement::cpus);
+        Machine {
+            host_cpus,
+            server_cpus: quota.map_or(pinned, |quota| quota.min(pinned)),
+            memory: (head.host.memory > 0).then_some(head.host.memory as f64),
+            grouped: confine.is_some(),
+            group_memory: confine.and_then(|confine| confine.memory).map(|bytes| bytes as f64),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What lies around the server: the network, the client, others, and the monitor itself.
+
+use super::memory::stalls;
+use super::{cpu_used, failures, offered, worker_numbers};
+use crate::evidence::Evidence;
+use crate::number::{Numbers, Quantity};
+use crate::thresholds::{
+    CPU_FULL, CPU_ROOM, FAILURES, FOREIGN, GENERATOR_FULL, IOWAIT_QUIET, LINK_FULL, LONGEST_GAP, NOBODY_BUSY, ONE_CORE,
+    OUT_OF_PORTS, RETRANSMITS, RETRANSMITS_EACH_SECOND, SENDING, SINGLE_CORE, UNWATCHED,
+};
+
+pub(super) fn failures_dominate(e: &Evidence) -> Option<Numbers> {
+    (e.offered.failed_share() >= FAILURES).then(|| failures(e).with(Quantity::Goodput, e.offered.goodput))
+}
+
+/// Nothing was used up: the earlier lines speak for memory, disk and workers, this one for the CPU and the generator.
+pub(super) fn offered_concurrency(e: &Evidence) -> Option<Numbers> {
+    let used = cpu_used(e).filter(|_| e.offered.ours)?;
+    // A request keeps about one CPU busy at most, so fewer requests than CPUs leave some to spare, whatever others do with them.
+    let fewer_than_cpus = e.offered.connections < e.cpu.server_cpus
+        && e.cpu.server_cores.is_none_or(|cores| cores <= e.offered.connections * ONE_CORE.end());
+    let calm = e.cpu.host.is_none_or(|cpu| cpu.iowait < IOWAIT_QUIET) && !stalls(e);
+    // One CPU's worth of work from several requests is a server that cannot use two.
+    let single = e.in_work() > 1.0 && e.cpu.server_cores.is_some_and(|cores| SINGLE_CORE.contains(&cores));
+    let idle_generator = e.offered.generator_share < GENERATOR_FULL;
+    (idle_generator && calm && !single && (used < CPU_ROOM || fewer_than_cpus))
+        .then(|| worker_numbers(e).and(offered(e)).and(e.cpu.of_server()).with(Quantity::CpuUsed, used))
+}
+
+pub(super) fn generator_saturated(e: &Evidence) -> Option<Numbers> {
+    (e.offered.generator_share >= GENERATOR_FULL)
+        .then(|| offered(e).with(Quantity::GeneratorShare, e.offered.generator_share).and(e.cpu.of_server()))
+}
+
+pub(super) fn monitor_unfit(e: &Evidence) -> Option<Numbers> {
+    let blind = e.observed.readings < 2;
+    let gaps = e.observed.unwatched > UNWATCHED || e.observed.gap_share > LONGEST_GAP;
+    (blind || gaps || e.observed.faults > 0).then(|| e.observed.numbers())
+}
+
+/// Requests that never left this machine.
+pub(super) fn out_of_ports(e: &Evidence) -> Option<Numbers> {
+    let ended = e.offered.good + e.offered.failed;
+    let many = e.offered.local_failures > 0 && e.offered.local_failures as f64 >= OUT_OF_PORTS * ended as f64;
+    many.then(|| failures(e).with(Quantity::LocalFailures, e.offered.local_failures as f64))
+}
+
+/// What is lost on the way is sent again; what finds no room waits. Where a CPU is busy, of the server or of its client, it may be that one
+/// which is waited for, and a connection that is caught while it sends says nothing.
+pub(super) fn network(e: &Evidence) -> Option<Numbers> {
+    let of_net = &e.network;
+    let used = cpu_used(e).filter(|&used| used < CPU_FULL)?;
+    if e.offered.generator_share >= GENERATOR_FULL {
+        return None;
+    }
+    let often = of_net.retransmits_each_second.is_some_and(|rate| rate >= RETRANSMITS_EACH_SECOND);
+    let lost = often && of_net.retransmits.is_some_and(|share| share >= RETRANSMITS);
+    let full = of_net.link_use.is_some_and(|used| used >= LINK_FULL);
+    let nobody_busy = used < NOBODY_BUSY && e.offered.generator_share < NOBODY_BUSY;
+    let in_flight = e.offered.concurrency.max(1.0);
+    let waiting = nobody_busy && of_net.sending.is_some_and(|sending| sending >= SENDING * in_flight);
+    (lost || full || waiting).then(|| of_net.numbers().and(offered(e)).with(Quantity::CpuUsed, used))
+}
+
+/// Others asked, too.
+pub(super) fn foreign_traffic(e: &Evidence) -> Option<Numbers> {
+    let weight = e.foreign.filter(|&weight| weight >= FOREIGN)?;
+    Some(offered(e).with(Quantity::ForeignWeight, weight).with(Quantity::Goodput, e.offered.goodput))
+}

@@ -1,0 +1,92 @@
+//! The door, the workers behind it, and what they wait for.
+
+use super::memory::stalls;
+use super::{cpu_is_full, cpu_used, memory_is_full, mostly_answers, room, worker_numbers};
+use crate::evidence::Evidence;
+use crate::number::{Numbers, Quantity};
+use crate::thresholds::{ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_ROOM, GENERATOR_FULL, HELD_PART, LOCKED};
+
+pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
+    // The counter is the host's. A queue longer than all our connections together is not the one that overflowed.
+    let ours = e.workers.queue_limit.is_none_or(|limit| e.offered.connections > limit);
+    let turned_away = ours && e.workers.overflows.is_some_and(|n| n > 0);
+    // The kernel's test is "more than", so a full queue holds one more than its limit.
+    let brim_full = e.workers.queue_most.zip(e.workers.queue_limit).is_some_and(|(most, limit)| most > limit);
+    (turned_away || brim_full).then(|| {
+        worker_numbers(e)
+            .with(Quantity::ListenOverflows, e.workers.overflows.map(|n| n as f64))
+            .with(Quantity::AcceptQueueMost, e.workers.queue_most)
+            .with(Quantity::AcceptQueueLimit, e.workers.queue_limit)
+    })
+}
+
+pub(super) fn lock_serialised(e: &Evidence) -> Option<Numbers> {
+    let waiters = e.workers.lock_waiters.filter(|_| mostly_answers(e))?;
+    let others = e.in_work() - 1.0;
+    (waiters >= 1.0 && waiters >= LOCKED * others)
+        .then(|| worker_numbers(e).with(Quantity::LockWaiters, waiters).and(e.cpu.of_server()))
+}
+
+/// Many requests in work, few worked on at once (Little's law), and neither the CPUs nor the disks nor a lock of files are why: whatever
+/// lets them in a few at a time is not of this machine's own resources. Only of pages that take their time by waiting.
+pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
+    let (alone, cores) = e.offered.alone.zip(e.cpu.server_cores)?;
+    let at_once = e.offered.goodput * alone;
+    let waits = alone >= ALONE && cores <= ALONE_WORK * at_once;
+    let in_work = e.in_work().min(e.offered.concurrency);
+    let few = at_once >= AT_ONCE_LEAST && at_once <= AT_ONCE_PART * in_work;
+    let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
+    (waits && few && room && mostly_answers(e)).then(|| {
+        worker_numbers(e)
+            .with(Quantity::AtOnce, at_once)
+            .with(Quantity::PageAlone, alone)
+            .with(Quantity::CpuUsed, cpu_used(e))
+            .with(Quantity::FullestQueue, e.workers.queue_elsewhere.filter(|&queue| queue >= 1.0))
+    })
+}
+
+/// Waiting at the door while workers have nothing to do but to wait for clients that say nothing.
+pub(super) fn keep_alive_held(e: &Evidence) -> Option<Numbers> {
+    let limit = e.workers.limit?;
+    let many = |held: f64| held >= 1.0 && held >= HELD_PART * limit;
+    // Of others, as a check has seen them: no request of ours finds a worker there.
+    if e.workers.held.is_some_and(many) {
+        return limit_reached(e).then(|| worker_limit_numbers(e));
+    }
+    // As the server tells it: whoever asks without a pause is never seen to rest for long.
+    let kept = e.workers.kept.filter(|&kept| many(kept))?;
+    let all = e.workers.busy.is_some_and(|busy| busy >= limit) && e.workers.queue.is_some_and(|queue| queue >= 1.0);
+    let rest = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL;
+    (all && rest).then(|| worker_limit_numbers(e).with(Quantity::HeldWorkers, kept))
+}
+
+pub(super) fn worker_limit_too_low(e: &Evidence) -> Option<Numbers> {
+    let room = cpu_used(e)? < CPU_ROOM && !memory_is_full(e);
+    (limit_reached(e) && room).then(|| worker_limit_numbers(e))
+}
+
+pub(super) fn worker_limit_reached(e: &Evidence) -> Option<Numbers> {
+    let between = cpu_used(e).is_none_or(|used| used >= CPU_ROOM) && !cpu_is_full(e);
+    (limit_reached(e) && between && !memory_is_full(e)).then(|| worker_limit_numbers(e))
+}
+
+pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
+    (limit_reached(e) && (cpu_is_full(e) || memory_is_full(e))).then(|| worker_limit_numbers(e))
+}
+
+/// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of
+/// either, more requests in flight than workers is the same thing.
+fn limit_reached(e: &Evidence) -> bool {
+    if let Some(limit) = e.workers.full_pool().and_then(|pool| pool.limit) {
+        return limit < e.offered.connections && mostly_answers(e);
+    }
+    let limit = e.workers.free_limit().filter(|&limit| limit < e.offered.connections && mostly_answers(e));
+    let Some(limit) = limit else { return false };
+    let busy = e.workers.busy.is_some_and(|busy| busy >= limit);
+    let queue = e.workers.queue.map_or(e.offered.concurrency > limit, |queue| queue >= 1.0);
+    busy || queue
+}
+
+fn worker_limit_numbers(e: &Evidence) -> Numbers {
+    worker_numbers(e).and(room(e)).with(Quantity::CpuUsed, cpu_used(e)).with(Quantity::CpuPressure, e.cpu.pressure)
+}

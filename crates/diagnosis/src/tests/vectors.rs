@@ -1,0 +1,224 @@
+//! The verdicts that a table of rules must come to, and those it must not, as they were drawn up before any of them was written: each
+//! fact alone, and what looks like it. The first document's own rows are in `dstat`.
+
+use super::*;
+use crate::evidence::{Evidence, Machine};
+use model::SECOND;
+use model::reading::{Column, Reading, Readings};
+
+fn causes(scene: &Scene) -> Vec<Cause> {
+    let (head, trial) = scene.build();
+    let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
+    thresholds_are_told(&trial, &diagnosis);
+    diagnosis.causes().collect()
+}
+
+// ---- held back, stolen ----------------------------------------------------------------------------------------------
+
+#[test]
+fn a_limit_of_cpu_time_is_not_a_busy_cpu() {
+    let half =
+        calm().load(4, 20.0).counters(&[(GroupCpuNs, 1.96e9), (CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0)]);
+    check(&half, &expect!["cpu-bound |  | "]);
+    let held = half.counters(&[(Column::GroupPeriods, 10.0), (Column::GroupThrottledPeriods, 9.0)]);
+    let numbers = check(&held, &expect!["throttled |  | "]).primary.numbers;
+    assert_eq!(numbers.get(Quantity::ThrottledPeriods), Some(0.9));
+    // Once in a while is no limit that is in the way.
+    check(&held.counters(&[(Column::GroupThrottledPeriods, 1.0)]), &expect!["cpu-bound |  | "]);
+    // A kernel that counts no periods tells the time.
+    let time = calm().counters(&[(Column::GroupThrottledNs, 0.5e9)]);
+    check(&time, &expect!["throttled |  | "]);
+    check(&calm().counters(&[(Column::GroupThrottledNs, 0.05e9)]), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn what_the_hypervisor_takes_is_not_work() {
+    let taken = |steal: f64| {
+        let host = [(CpuUser, 110.0), (CpuSystem, 30.0), (Column::CpuSteal, steal), (CpuIdle, 60.0 - steal)];
+        calm().load(10, 50.0).counters(&host).counters(&[(GroupCpuNs, 1.4e9)])
+    };
+    check(&taken(50.0), &expect!["stolen -> cpu-bound | cpu-bound | "]);
+    check(&taken(24.0), &expect!["stolen |  | "]);
+    check(&taken(4.0), &expect!["unexplained |  | "]);
+}
+
+// ---- the network ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn what_is_lost_or_finds_no_room_is_the_network() {
+    let losing = |again: f64| calm().counters(&[(Column::TcpOutSegments, 2000.0), (Column::TcpRetransmits, again)]);
+    check(&losing(60.0), &expect!["network |  | "]);
+    check(&losing(10.0), &expect!["offered-concurrency |  | "]);
+    // One of ten is a tenth, and nothing.
+    let few = calm().counters(&[(Column::TcpOutSegments, 10.0), (Column::TcpRetransmits, 1.0)]);
+    check(&few, &expect!["offered-concurrency |  | "]);
+    check(&calm().counters(&[(Column::NetLinkNs, 0.9e9)]), &expect!["network |  | "]);
+    check(&calm().counters(&[(Column::NetLinkNs, 0.5e9)]), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn answers_that_wait_to_be_sent_say_so_only_while_nobody_is_busy() {
+    let waiting = calm().levels(&[(Column::TcpSending, 3)]);
+    let diagnosis = check(&waiting, &expect!["network |  | "]);
+    assert_eq!(diagnosis.primary.numbers.get(Quantity::Sending), Some(3.0));
+    check(&waiting.clone().levels(&[(Column::TcpSending, 1)]), &expect!["offered-concurrency |  | "]);
+    // The client may be what is slow to take them, or the server to send.
+    check(&waiting.clone().generator(0.8), &expect!["offered-concurrency |  | "]);
+    check(&waiting.generator(0.95), &expect!["generator-saturated |  | "]);
+    let full = calm().load(4, 20.0).counters(&[(GroupCpuNs, 1.96e9), (CpuUser, 196.0), (CpuIdle, 4.0)]);
+    check(&full.levels(&[(Column::TcpSending, 4)]), &expect!["cpu-bound |  | "]);
+    // Workers that wait for the network are not too few.
+    let workers = calm().load(10, 20.0).limit(4).levels(&[(AcceptQueue, 6), (Column::TcpSending, 6)]);
+    check(&workers, &expect!["network -> worker-limit-too-low | worker-limit-too-low | "]);
+}
+
+// ---- a backend ------------------------------------------------------------------------------------------------------
+
+/// Ten at once, a page that takes 20 ms alone.
+fn behind(good: f64) -> Scene {
+    calm().load(10, good).fastest(20_000)
+}
+
+#[test]
+fn few_at_once_of_many_in_work_are_let_in_by_somebody_else() {
+    let diagnosis = check(&behind(50.0), &expect!["backend-serialised |  | "]);
+    assert_eq!(diagnosis.primary.numbers.get(Quantity::AtOnce), Some(1.0));
+    assert_eq!(diagnosis.primary.confidence(), Confidence::Likely);
+    // Four connections to a database.
+    check(&behind(200.0), &expect!["backend-serialised |  | "]);
+    // All ten side by side.
+    check(&behind(480.0), &expect!["offered-concurrency |  | "]);
+    // A lock that can be seen is what it is.
+    check(&behind(50.0).levels(&[(TreeLockWaiters, 9)]), &expect!["lock-serialised |  | "]);
+    // More workers would only wait there.
+    check(&behind(50.0).limit(8).levels(&[(AcceptQueue, 2)]), &expect!["backend-serialised |  | "]);
+    // Too few workers are no backend: all of them are at work.
+    check(&behind(98.0).limit(2).levels(&[(AcceptQueue, 8)]), &expect!["worker-limit-too-low |  | "]);
+    // A page that computes, and one that is over at once.
+    check(&behind(50.0).counters(&[(GroupCpuNs, 0.95e9)]), &expect!["one-core-busy |  | "]);
+    check(&calm().load(10, 2000.0).fastest(500), &expect!["offered-concurrency |  | "]);
+    // One lucky answer from a cache does not make the others wait for a backend.
+    check(&behind(10.0), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn another_door_with_a_queue_is_named() {
+    let queueing = behind(50.0).levels(&[(Column::ListenQueue, 9)]);
+    let numbers = check(&queueing, &expect!["backend-serialised |  | "]).primary.numbers;
+    assert_eq!(numbers.get(Quantity::FullestQueue), Some(9.0));
+    // The server's own is not another's.
+    let own = queueing.limit(4).levels(&[(AcceptQueue, 9)]);
+    assert_eq!(check(&own, &expect!["backend-serialised |  | "]).primary.numbers.get(Quantity::FullestQueue), None);
+}
+
+// ---- keep-alive, in a run -------------------------------------------------------------------------------------------
+
+#[test]
+fn a_scoreboard_full_of_kept_connections() {
+    let prefork =
+        |writing: u64, kept: u64| calm().load(10, 50.0).limit(20).kept(writing, kept).levels(&[(AcceptQueue, 7)]);
+    let numbers = check(&prefork(2, 18), &expect!["keep-alive-held |  | "]).primary.numbers;
+    assert_eq!(numbers.get(Quantity::HeldWorkers), Some(18.0));
+    // Some are idle; or nobody waits; or few are held.
+    assert!(!causes(&prefork(1, 12)).contains(&Cause::KeepAliveHeld));
+    assert!(!causes(&prefork(2, 18).levels(&[(AcceptQueue, 0)])).contains(&Cause::KeepAliveHeld));
+    assert!(!causes(&prefork(18, 2)).contains(&Cause::KeepAliveHeld));
+    // Between two requests of a busy client every connection is kept for a moment.
+    assert!(!causes(&prefork(2, 18).generator(0.95)).contains(&Cause::KeepAliveHeld));
+}
+
+// ---- around it ------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_client_without_ports_and_others_at_the_server() {
+    check(&calm().unsent(50.0), &expect!["out-of-ports |  | "]);
+    check(&calm().unsent(2.0), &expect!["offered-concurrency |  | "]);
+    check(&calm().others(400.0), &expect!["foreign-traffic | offered-concurrency | "]);
+    check(&calm().others(20.0), &expect!["offered-concurrency |  | "]);
+    // They took part in whatever else is found.
+    let both = check(&calm().others(20.0), &expect!["offered-concurrency |  | "]);
+    assert!(both.primary.doubts.contains(&"unsure-others"), "{:?}", both.primary.doubts);
+}
+
+#[test]
+fn pressure_builds_before_it_is_thrash() {
+    let some = |share: f64, pages: f64| {
+        calm().counters(&[(GroupPsiMemSome, share * 1e6), (GroupRefaultFile, pages), (GroupPsiMemFull, 0.0)])
+    };
+    check(&some(0.05, 2000.0), &expect!["offered-concurrency | pressure-building | "]);
+    // A page cache that is full, and one that is read again without anybody waiting.
+    check(&some(0.05, 10.0), &expect!["offered-concurrency |  | "]);
+    check(&some(0.001, 20_000.0), &expect!["offered-concurrency |  | "]);
+}
+
+// ---- how sure -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn what_speaks_against_it_is_told() {
+    let sure = |scene: &Scene| {
+        let (head, trial) = scene.build();
+        let primary = diagnose(&head, &head.plan.cells[0], &trial).primary;
+        (primary.confidence(), primary.doubts)
+    };
+    let full = |used: f64| {
+        calm().load(10, 20.0).counters(&[(GroupCpuNs, used * 2e9), (CpuUser, 196.0 * used), (CpuSystem, 0.0)])
+    };
+    assert_eq!(sure(&full(0.999)), (Confidence::Sure, vec![]));
+    assert_eq!(sure(&full(0.92)), (Confidence::Likely, vec!["unsure-near"]));
+    assert_eq!(sure(&full(0.92).seconds(2)), (Confidence::Possible, vec!["unsure-near", "unsure-short"]));
+    assert_eq!(sure(&calm()), (Confidence::Likely, vec!["unsure-concluded"]));
+    // Trials that came to something else are a reason, too.
+    let diagnosed = |scene: Scene| {
+        let (head, trial) = scene.build();
+        diagnose(&head, &head.plan.cells[0], &trial)
+    };
+    let cell = over_trials(&[diagnosed(full(0.999)), diagnosed(full(0.999)), diagnosed(calm())]);
+    assert_eq!(cell.primary.doubts, ["unsure-trials-disagree"]);
+}
+
+// ---- the page -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn every_cause_is_documented_with_its_source() {
+    let page = include_str!("../../../../docs/diagnosis.md");
+    for rule in rules::RULES {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", rule.cause.id())));
+        let cells: Vec<&str> = row.map(|row| row.split('|').map(str::trim).collect()).unwrap_or_default();
+        assert_eq!(cells.get(4), Some(&rule.source), "the source of {} in docs/diagnosis.md", rule.cause.id());
+    }
+}
+
+// ---- only watched ---------------------------------------------------------------------------------------------------
+
+/// Ten seconds of a machine of two CPUs that is only watched.
+fn watched(counters: &[(Column, f64)], levels: &[(Column, u64)]) -> String {
+    let row = |second: u64| {
+        let mut row = Reading::empty(second * SECOND);
+        counters.iter().for_each(|&(column, rate)| row.set(column, (rate * second as f64) as u64));
+        levels.iter().for_each(|&(column, level)| row.set(column, level));
+        row
+    };
+    let readings = Readings { rows: (0..=10).map(row).collect(), notes: vec![] };
+    let machine = Machine { host_cpus: 2.0, server_cpus: 2.0, memory: None, grouped: false, group_memory: None };
+    shown(&crate::judge(&Evidence::watched(&machine, &readings)))
+}
+
+#[test]
+fn a_machine_that_is_only_watched() {
+    let idle = [(CpuUser, 10.0), (CpuSystem, 10.0), (CpuIdle, 180.0)];
+    let with = |more: &[(Column, f64)]| [&idle[..], more].concat();
+    expect!["unexplained |  | "].assert_eq(&watched(&idle, &[]));
+    expect!["cpu-bound |  | "].assert_eq(&watched(&[(CpuUser, 150.0), (CpuSystem, 45.0), (CpuIdle, 5.0)], &[]));
+    let swaps = [(PsiMemSome, 0.5e6), (PsiMemFull, 0.3e6), (SwapIn, 9e3), (SwapOut, 9e3), (RefaultAnon, 9e3)];
+    let short = [(MemTotal, 1 << 20), (MemAvailable, 50 << 10)];
+    expect!["memory-thrash |  | not-cpu-waiting"].assert_eq(&watched(&with(&swaps), &short));
+    // Every worker is busy and connections wait; or one is not; or nobody waits.
+    let door = |busy: u64, queue: u64| {
+        watched(&idle, &[(TreeWorkers, 4), (TreeBusyWorkers, busy), (Column::ListenQueue, queue)])
+    };
+    expect!["worker-limit-too-low |  | "].assert_eq(&door(4, 6));
+    expect!["unexplained |  | "].assert_eq(&door(3, 6));
+    expect!["unexplained |  | "].assert_eq(&door(4, 0));
+    let disk = [(PsiIoSome, 0.8e6), (PsiIoFull, 0.6e6), (PsiMemSome, 0.0), (PsiMemFull, 0.0)];
+    expect!["disk-bound |  | "].assert_eq(&watched(&with(&disk), &[]));
+}
