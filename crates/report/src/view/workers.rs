@@ -95,14 +95,14 @@ fn view(
     let after = |trial: &Trial, held: &WorkersHeld| trial.load.as_ref().is_some_and(|load| held.at_ns > load.ended_ns);
     let mut view = WorkersView {
         name: name.to_owned(),
-        workers: median(crews().map(|crew| crew.workers.len() as f64).collect())?,
+        workers: median(crews().map(|crew| crew.workers.len() as f64))?,
         looks: looks.len(),
         looks_after: looks.iter().filter(|(trial, held)| after(trial, held)).count(),
-        look_ns: median(looks.iter().map(|(_, held)| held.took_ns as f64).collect())?,
+        look_ns: median(looks.iter().map(|(_, held)| held.took_ns as f64))?,
         resident: spread(|held| held.resident)?,
         proportional: spread(|held| held.proportional)?,
         own: spread(Held::alone)?,
-        shared_bytes: median(looks.iter().zip(crews()).map(|((_, held), crew)| held.without(crew) as f64).collect())?,
+        shared_bytes: median(looks.iter().zip(crews()).map(|((_, held), crew)| held.without(crew) as f64))?,
         fit: None,
         sentences: Vec::new(),
     };
@@ -123,7 +123,7 @@ fn fit(run: &Run, looks: &[(&Trial, &WorkersHeld)], view: &WorkersView) -> Optio
     let planned = run.head.plan.confine.as_ref().and_then(|confine| confine.memory);
     let memory_bytes = match planned {
         Some(bytes) => bytes as f64,
-        None => median(looks.iter().filter_map(|(trial, held)| available(trial, held)).collect())?,
+        None => median(looks.iter().filter_map(|(trial, held)| available(trial, held)))?,
     };
     let room = Room { memory: memory_bytes, shared: view.shared_bytes, each: view.own.largest_bytes };
     let limit = looks.iter().find_map(|(trial, _)| trial.settings.values.get("memory_limit"));
@@ -179,6 +179,6 @@ fn sentences(view: &WorkersView, words: &Catalogue) -> Vec<Sentence> {
     told
 }
 
-fn median(values: Vec<f64>) -> Option<f64> {
-    stats::summarize(&values).ok().map(|summary| summary.median)
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    stats::summarize(&values.collect::<Vec<f64>>()).ok().map(|summary| summary.median)
 }
