@@ -4,6 +4,7 @@
 //! a better reading applies to what was stored before.
 
 use crate::Nanos;
+use crate::others::Others;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -24,6 +25,9 @@ pub struct Check {
     /// What pools of PHP-FPM did while something was sent, by their names; empty where nobody looked.
     #[serde(default)]
     pub work: Vec<(String, PoolWork)>,
+    /// Programs that used the CPUs beside server and load, from the first window to the last.
+    #[serde(default)]
+    pub others: Option<Others>,
     /// Why the climb went no higher.
     pub summit: Summit,
     /// Concurrencies of the climb by the names of their cells, in order.
@@ -50,6 +54,8 @@ pub enum Summit {
     Time,
     /// Nothing answered.
     NoAnswer,
+    /// The page is refused, or only points elsewhere: nothing else was asked for.
+    Refused,
     /// The user ended it.
     Interrupted,
 }
@@ -365,6 +371,14 @@ impl Running {
             Kind::Nginx => self.setting("keepalive_timeout").is_none_or(|setting| !setting.value.starts_with('0')),
             _ => self.setting("KeepAlive").is_none_or(|setting| !setting.value.eq_ignore_ascii_case("off")),
         }
+    }
+}
+
+impl Page {
+    /// Whether it is refused, or points elsewhere, by what does not pass by itself as trouble and haste of a server may (5xx, 408, 429).
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        (300..500).contains(&self.status) && ![408, 429].contains(&self.status)
     }
 }
 

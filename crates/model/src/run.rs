@@ -117,6 +117,7 @@ impl Run {
             probe: None,
             beside: Vec::new(),
             door: None,
+            others: None,
             readings: Readings::default(),
             status: Vec::new(),
             around: None,

@@ -3,6 +3,7 @@
 use crate::Nanos;
 use crate::check::Door;
 use crate::load::{Failure, LoadResult};
+use crate::others::Others;
 use crate::reading::Readings;
 use crate::status::{Around, ServerStatus};
 use serde::{Deserialize, Serialize};
@@ -134,6 +135,9 @@ pub struct Trial {
     /// Who else was at the server's door meanwhile, where somebody looked.
     #[serde(default)]
     pub door: Option<Door>,
+    /// Programs that used the CPUs beside server and load, where somebody looked.
+    #[serde(default)]
+    pub others: Option<Others>,
     /// Host readings from before the warm-up to after the load.
     #[serde(skip)]
     pub readings: Readings,

@@ -108,6 +108,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         load: Some(load()),
         rate: Some(12.5),
         door: None,
+        others: None,
         probe: Some(visits()),
         beside: ["static", "a.b"]
             .into_iter()

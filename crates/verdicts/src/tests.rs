@@ -63,6 +63,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         probe: None,
         beside: Vec::new(),
         door: None,
+        others: None,
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),

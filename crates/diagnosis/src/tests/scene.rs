@@ -174,6 +174,7 @@ impl Scene {
             rate: None,
             probe: None,
             beside: (self.beside > 0).then(|| self.other_load(&load)).into_iter().collect(),
+            others: None,
             door: (self.held > 0).then(|| Door { others: self.held, idle: self.held, ..Door::default() }),
             readings,
             notes: vec![],
@@ -260,6 +261,7 @@ impl Scene {
                     before: None,
                     after: vec![],
                     work: vec![],
+                    others: None,
                     summit,
                     climb: vec![],
                 })

@@ -55,6 +55,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         probe: None,
         beside: Vec::new(),
         door: None,
+        others: None,
         readings: model::reading::Readings::default(),
         notes: vec![],
         status: Vec::new(),

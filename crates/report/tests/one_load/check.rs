@@ -73,6 +73,7 @@ fn run() -> Run {
         before: Some(Door { others: 1, idle: 1, ..Door::default() }),
         after: vec![(String::new(), held)],
         work: vec![],
+        others: None,
         summit: Summit::Memory,
         climb: vec![("c1".into(), 1), ("c2".into(), 2), ("c4".into(), 4), ("c8".into(), 8)],
     }));

@@ -33,6 +33,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         probe: None,
         beside: Vec::new(),
         door: None,
+        others: None,
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),
