@@ -243,6 +243,11 @@ doubt-drift = Throughput was not steady in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
     }: it changed by up to { $drift } % within the window. Warm up longer and measure longer, and look for what grows or fills meanwhile.
+doubt-others = Other programs had { $percent } % of the CPUs { $trials ->
+        [0] meanwhile
+        [one] in the only trial
+       *[other] at worst, in { $n } of { $trials } trials
+    }: { $names }. They were at work before anything was sent, so they are none of the server's; end them, then measure again.
 doubt-foreign-requests = Somebody else used the server in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
@@ -970,13 +975,16 @@ check-summit-guard = A guard ended the load before the server came to harm.
 check-summit-ceiling = The climb ended at the most connections that a check opens.
 check-summit-time = The climb ended because the time was over; --budget gives it more.
 check-summit-no-answer = Not one request was answered.
+check-summit-refused = Nothing was measured: only the first requests were sent, as the page is not there to be had.
 check-generator = The load was made on this machine and took up to { $percent } % of its CPUs: from elsewhere the server could do more.
 check-others = Other programs took { $percent } % of the CPUs meanwhile: on a calm machine the server could do more.
+check-others-named = Other programs took { $percent } % of the CPUs meanwhile: { $names }. They were at work while nothing was sent, too.
 check-foreign = Others used the server meanwhile (connections at once: { $n }): what it takes is more than was measured.
 check-foreign-opened = Connections that were not ours came in on this machine meanwhile: { $n }. If they were for this server, it takes more than was measured.
 check-wide = The windows differ by much: the machine or the server is not steady.
 step-held-all = No worker is free: idle connections that clients keep open hold all of them. Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM. { $name } is { $from } ({ $place }).
-step-status = The page answers with status { $from }, not with 200: mend that, or give the address that is meant ({ $to }).
+step-redirect = This address only points to another one (status { $from }): check { $to } instead.
+step-status = The page answers with status { $from }, not with 200: mend that, or give the address that is meant.
 step-silent = The server accepted connections and answered none in time: look at its error log and at what is behind it.
 step-memory = Lower { $name } from { $from } to { $to } ({ $place }): memory does not hold as many workers as are allowed, and a rush would make the machine swap or kill processes.
 step-pool-memory = Lower { $name } of PHP-FPM from { $from } to { $to } ({ $place }): memory does not hold as many workers as are allowed, and a rush would make the machine swap or kill processes.
@@ -1000,7 +1008,8 @@ step-limit-right = Leave { $name } at { $from } ({ $place }): all workers are bu
 step-limit-reached = Leave { $name } at { $from } ({ $place }): all workers are busy, and little of the CPUs is left for more.
 step-time = Nothing limited it yet when the time was over; give it more by --budget.
 step-ceiling = Nothing limited it at the most connections that a check opens: it waits for something else than CPU, memory and workers, such as a database.
-step-others = Other programs keep this machine busy, so what limits the server cannot be told: calm it, then check again.
+step-others = Other programs have the CPUs, so what limits the server cannot be told: end those that are named below, then check again.
+step-beyond = Programs beyond the server use the CPUs while it works. If they work for it, as a database does, the CPU is what limits it; else end them, then check again.
 step-not-found = No setting was found that holds it back.
 cause-keep-alive-held = held by kept connections: idle clients hold workers that requests wait for
 cause-keep-alive-held-advice = Set KeepAlive Off, or KeepAliveTimeout 1, or use the event MPM.

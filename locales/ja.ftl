@@ -198,6 +198,13 @@ doubt-drift = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
     }、スループットが安定していません。測定時間内に最大 { $drift } % 変わりました。準備運転と測定時間を長くし、その間に増え続けるものやたまるものがないか調べてください。
+doubt-others = { $trials ->
+        [0] この負荷の間、
+       *[other] { $trials } 試行中 { $n } 試行で、
+    }ほかのプログラムが CPU の{ $trials ->
+        [0] { "" }
+       *[other] 最大
+    } { $percent } % を使っていました（{ $names }）。何も送らないうちから動いていたので、サーバーのためのものではありません。終了させてから測定し直してください。
 doubt-foreign-requests = { $trials } 試行中 { $n } 試行で、ほかの利用者がサーバーを使っていました。webdyno が { $ours } 件を送る間に、サーバーは { $served } 件を処理しています。少なくとも { $others } 件は webdyno 以外（またはサーバー自身）からのものです。ほかに利用者がいないときに測定してください。
 doubt-foreign-connections = { $trials } 試行中 { $n } 試行で、ほかの利用者がサーバーを使っていました。webdyno の { $ours } 接続のほかに、平均 { $others } 本の接続が使われています。ほかに利用者がいないときに測定してください。
 doubt-few-waves = { $trials ->
@@ -819,13 +826,16 @@ check-summit-guard = サーバーに害が及ぶ前に、ガードが負荷を�
 check-summit-ceiling = 接続数がこの検査の上限に達した。
 check-summit-time = 時間切れ。--budget で延ばせます。
 check-summit-no-answer = 1 つも応答がなかった。
+check-summit-refused = ページが得られないので、最初のリクエストだけを送り、何も測定していない。
 check-generator = 負荷も同じマシンで作り、CPU の最大 { $percent } % を使いました。別のマシンから負荷をかければ、サーバーはもっと処理できます。
 check-others = 測定中に、ほかのプログラムが CPU の { $percent } % を使っていました。落ち着いたマシンなら、サーバーはもっと処理できます。
+check-others-named = 測定中に、ほかのプログラムが CPU の { $percent } % を使っていました（{ $names }）。何も送っていない間も動いていました。
 check-foreign = 測定中にほかの利用者がいました（同時接続 { $n }）。実際に処理できる量は測定値より大きいはずです。
 check-foreign-opened = 測定中に、このマシンへ webdyno 以外の接続が { $n } 件ありました。このサーバーへのものなら、実際に処理できる量は測定値より大きいはずです。
 check-wide = 測定区間ごとの差が大きく、マシンかサーバーが安定していません。
 step-held-all = 空いているワーカーがありません。クライアントが開いたままにしている接続が、すべてのワーカーを占有しています。KeepAlive Off か KeepAliveTimeout 1 にするか、event MPM を使ってください。現在の { $name } は { $from }（{ $place }）です。
-step-status = ページのステータスが 200 ではなく { $from } です。まずそれを直すか、正しいアドレス（{ $to }）を指定してください。
+step-redirect = このアドレスは別のアドレスを指すだけです（ステータス { $from }）。代わりに { $to } を検査してください。
+step-status = ページのステータスが 200 ではなく { $from } です。まずそれを直すか、正しいアドレスを指定してください。
 step-silent = 接続は受け付けられましたが、時間内に応答がありません。エラーログと、背後のプログラムを調べてください。
 step-memory = { $name } を { $from } から { $to } に減らしてください（{ $place }）。許された数のワーカーはメモリーに収まらず、アクセスが集中するとスワップやプロセスの強制終了が起きます。
 step-pool-memory = PHP-FPM の { $name } を { $from } から { $to } に減らしてください（{ $place }）。許された数のワーカーはメモリーに収まらず、アクセスが集中するとスワップやプロセスの強制終了が起きます。
@@ -849,7 +859,8 @@ step-limit-right = { $name } は { $from } のままにしてください（{ $p
 step-limit-reached = { $name } は { $from } のままにしてください（{ $place }）。ワーカーはすべて使用中で、CPU の余裕もわずかです。
 step-time = 時間内には限界が見つかりませんでした。--budget で延ばしてください。
 step-ceiling = この検査の上限まで接続を増やしても限界が見つかりません。CPU、メモリー、ワーカー以外のもの（データベースなど）を待っています。
-step-others = ほかのプログラムがこのマシンを使い切っていて、サーバーの限界が分かりません。落ち着かせてから、もう一度検査してください。
+step-others = ほかのプログラムが CPU を使っていて、サーバーの限界が分かりません。下に挙げたものを終了させてから、もう一度検査してください。
+step-beyond = サーバーが働いている間、サーバー以外のプログラムが CPU を使っています。データベースのようにサーバーのためのものなら、限界は CPU です。そうでなければ終了させてから、もう一度検査してください。
 step-not-found = 妨げになっている設定は見つかりませんでした。
 cause-keep-alive-held = 維持中の接続による占有: 何もしないクライアントがワーカーを占有し、リクエストが待たされている
 cause-keep-alive-held-advice = KeepAlive Off か KeepAliveTimeout 1 にするか、event MPM を使ってください。

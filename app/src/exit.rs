@@ -51,7 +51,7 @@ impl From<Exit> for ExitCode {
 /// The exit of an error, by what is to blame.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     match error.downcast_ref::<ExperimentError>() {
-        Some(ExperimentError::Plan { .. }) => Exit::Usage,
+        Some(ExperimentError::Plan { .. } | ExperimentError::Refused(_)) => Exit::Usage,
         Some(ExperimentError::Server(error)) => of_server(error),
         Some(ExperimentError::Load(error)) => of_load(error),
         Some(ExperimentError::NoAnswer { .. } | ExperimentError::Died(_)) => Exit::Server,

@@ -18,7 +18,8 @@ pub(crate) struct Flags {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done (better or equivalent), 1 worse, 2 bad usage or plan, 3 inconclusive, \
+const EXIT_CODES: &str = "Exit codes: 0 done (better or equivalent), 1 worse, \
+an expectation missed or something to mend, 2 bad usage or plan, 3 inconclusive, \
 4 the server could not be run, 5 the environment refuses (root, swap, port, disk), 6 store, 130 interrupted (results kept).";
 
 #[derive(Debug, Subcommand)]
@@ -81,7 +82,7 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) i_operate: Vec<String>,
     /// Check the plan and say what would be done
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "markdown"])]
     pub(crate) dry_run: bool,
     /// Only start the server of this variant, say where it listens, and keep it until Ctrl-C: for curl, ab and the like. Nothing is
     /// measured

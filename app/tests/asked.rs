@@ -108,3 +108,34 @@ fn mistakes_point_at_their_place() {
         assert!(ran.code == 2 && ran.err.contains(what), "{rest}: {:?} {}", ran.code, ran.err);
     }
 }
+
+/// Two loads of one server, one after the other: they are compared in both directions, and a single trial each decides nothing.
+#[test]
+fn two_loads_are_compared() {
+    let tool = Tool::new();
+    let server = testkit::scripted::Scripted::always(vec![testkit::scripted::Step::Send(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+    )]);
+    let url = format!("http://{}/", server.address());
+    for _ in 0..2 {
+        let loaded = tool.run(&["load", &url, "-c", "2", "-n", "50"]);
+        assert_eq!(loaded.code, 0, "{loaded:?}");
+    }
+    let ids = tool.run_ids();
+    let [one, other] = &ids[..] else { panic!("{ids:?}") };
+    let ratio = |first: &str, second: &str| {
+        let ran = tool.run(&["compare", first, second, "--json"]);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        let told: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(told["warnings"][0]["id"], "between-not-interleaved", "{told:#}");
+        assert_eq!((&told["forbidding"], &told["alone"]), (&serde_json::json!([]), &serde_json::json!([])), "{told:#}");
+        told["cells"][0]["metrics"][0]["ratio"].as_f64().unwrap()
+    };
+    let both = ratio(one, other) * ratio(other, one);
+    assert!((both - 1.0).abs() < 1e-9, "{both}");
+    let run = tool.plan(&format!("blocks = 2\n[variant.a]\n[variant.b]\n{LOAD}{SHORT}"));
+    json(&tool, &["run", &run, "--seed", "1", "--json"]);
+    let refused = tool.run(&["compare", one, "latest"]);
+    assert_eq!((refused.code, refused.err.lines().count()), (2, 1), "{refused:?}");
+    assert!(refused.err.contains("have no cell in common: "), "{refused:?}");
+}

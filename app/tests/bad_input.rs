@@ -256,6 +256,24 @@ fn a_ready_path_that_is_not_there() {
     }
 }
 
+/// What a variant refuses is told before anything is measured, unless the plan means it.
+#[test]
+fn a_path_that_a_variant_refuses() {
+    let says = ["variant `as-is` answers `GET /none` of load `a` with status 404: correct `path`", "\"status = 404\""];
+    let missing = EMBEDDED.replace("path = \"/\"", "path = \"/none\"");
+    let refused = check(&missing, 2, &says);
+    assert!(!refused.err.contains("block"), "nothing was measured: {refused:?}");
+    let meant = |status: u16| missing.replace("requests", &format!("checks = [\"status = {status}\"]\nrequests"));
+    check(&meant(200), 2, &["`GET /none`", "with status 404: the load's `checks` ask for another one"]);
+    let tool = Tool::new();
+    let ran = tool.run(&["run", &tool.plan(&format!("blocks = 2\naa = false\n{}", meant(404))), "--plain"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    // Each of a mix is asked for.
+    let mix = EMBEDDED.replace("path = \"/\"\n", "")
+        + "[[load.a.request]]\npath = \"/\"\nweight = 1000\n[[load.a.request]]\npath = \"/none\"\n";
+    check(&mix, 2, &["`GET /none`", "with status 404"]);
+}
+
 #[test]
 fn a_second_signal_is_answered_and_obeyed_at_once() {
     let tool = Tool::new();

@@ -445,6 +445,24 @@ fn a_server_that_nobody_knows() {
     assert!(dry.code == 0 && dry.out.contains("within 60.0 s"), "{dry:?}");
 }
 
+/// A wrong address is told by the first requests: nothing is measured.
+#[test]
+fn a_page_that_is_not_there() {
+    let _turn = turn();
+    for (head, step, to) in [
+        ("404 Not Found\r\n", "step-status", Value::Null),
+        ("301 Moved\r\nLocation: https://x.example/\r\n", "step-redirect", Value::from("https://x.example/")),
+    ] {
+        let answer = format!("HTTP/1.1 {head}Content-Length: 2\r\n\r\nno");
+        let server = testkit::scripted::Scripted::always(vec![testkit::scripted::Step::Send(answer.into_bytes())]);
+        let finished = Tool::new().run(&["check", &format!("http://{}/", server.address()), "--json", "--no-store"]);
+        let said: Value = serde_json::from_str(&finished.out).unwrap_or_else(|error| panic!("{error}: {finished:?}"));
+        let told = (finished.code, &said["step"]["sentence"]["id"], &said["step"]["to"], &said["summit"]);
+        assert_eq!(told, (1, &Value::from(step), &to, &Value::from("refused")), "{said:#}");
+        assert_eq!(said["windows"], serde_json::json!([]), "{said:#}");
+    }
+}
+
 /// What cannot be done is one line and an exit code.
 #[test]
 fn what_cannot_be_checked() {

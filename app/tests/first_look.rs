@@ -19,9 +19,11 @@ fn first_look_ends_with_a_comparison_a_diagnosis_and_a_page() {
     let _alone = alone();
     let tool = Tool::new();
     let run = tool.run(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
-    assert_eq!(run.code, 0, "8 workers are better than 2: {}{}", run.out, run.err);
-    for expected in ["2 workers", "8 workers", "better", "worker limit"] {
-        assert!(run.out.to_lowercase().contains(expected), "no `{expected}` in:\n{}", run.out);
+    // Three short blocks on a machine that may be busy: what they come to is not for this test to say.
+    assert!([0, 3].contains(&run.code), "{}{}", run.out, run.err);
+    for expected in ["2 workers (A/A)", "8 workers", "Compared with the baseline", "What limited each cell", "verdict"]
+    {
+        assert!(run.out.contains(expected), "no `{expected}` in:\n{}", run.out);
     }
     let page = run.err.lines().last().and_then(|line| line.split_once(": ")).expect("the page's path").1;
     assert!(std::fs::read_to_string(page).expect("the page").contains("<svg"), "{page}");
@@ -70,7 +72,8 @@ fn an_interrupted_run_keeps_what_it_measured() {
     }
 }
 
-/// A plan whose answer is plain: a server that waits 2 ms against one that waits 4, in windows of a fifth of a second.
+/// A plan whose answer is plain on the busiest machine: one client that waits 100 ms for each answer, against eight that wait 1 ms each.
+/// However long a busy machine holds them up, it holds up both.
 const PLAIN: &str = r#"
 baseline = "slow"
 aa = false
@@ -78,13 +81,13 @@ aa = false
 kind = "embedded"
 [variant.only]
 [load.slow]
-path = "/sleep/4ms"
-connections = 2
-duration = "200ms"
+path = "/sleep/100ms"
+connections = 1
+duration = "1s"
 [load.fast]
-path = "/sleep/2ms"
-connections = 2
-duration = "200ms"
+path = "/sleep/1ms"
+connections = 8
+duration = "1s"
 [cooldown]
 limit = "0s"
 "#;
@@ -127,7 +130,7 @@ fn a_run_whose_time_is_spent_can_go_on() {
 fn a_run_goes_on_only_with_what_it_sent_before() {
     let _alone = alone();
     let tool = Tool::new();
-    let secret = PLAIN.replace("path = \"/sleep/2ms\"", "path = \"/sleep/2ms\"\nheaders = { Cookie = \"s3cret\" }");
+    let secret = PLAIN.replace("path = \"/sleep/1ms\"", "path = \"/sleep/1ms\"\nheaders = { Cookie = \"s3cret\" }");
     let file = tool.path("secret.toml");
     std::fs::write(&file, secret).expect("a plan");
     let run = tool.run(&["run", &file.to_string_lossy(), "--budget", "1ms", "--seed", "1"]);
@@ -185,14 +188,22 @@ fn an_interrupted_run_can_go_on() {
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
+/// Whether the last run of a tool made all its blocks: what it found is another matter.
+fn is_complete(tool: &Tool) -> bool {
+    let report = tool.run(&["report", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report.out).expect("JSON");
+    report["run"]["complete"] == true
+}
+
 #[test]
 fn a_terminal_that_is_gone_does_not_end_a_run() {
     let _alone = alone();
     let tool = Tool::new();
-    let mut child = tool.spawn(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
+    let mut child = tool.spawn(&["run", &plan(&tool, "blocks = 2"), "--seed", "1"]);
     // Nobody reads what it says from now on.
     drop(child.stderr.take());
-    assert_eq!(Finished::of(&child.wait_with_output().expect("webdyno ends")).code, 0);
+    child.wait().expect("webdyno ends");
+    assert!(is_complete(&tool));
 }
 
 #[test]
@@ -201,7 +212,7 @@ fn what_was_started_to_outlive_its_terminal_does() {
     let tool = Tool::new();
     // As nohup does: the signal is ignored before the program begins.
     let script = r#"trap '' HUP; exec "$@""#;
-    let webdyno = tool.command(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
+    let webdyno = tool.command(&["run", &plan(&tool, "blocks = 2"), "--seed", "1"]);
     let mut command = std::process::Command::new("sh");
     command.args(["-c", script, "sh"]).arg(webdyno.get_program()).args(webdyno.get_args());
     command.envs(webdyno.get_envs().filter_map(|(key, value)| Some((key, value?)))).stdin(Stdio::null());
@@ -211,5 +222,6 @@ fn what_was_started_to_outlive_its_terminal_does() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("our own child");
     for _ in lines {}
-    assert_eq!(Finished::of(&child.wait_with_output().expect("webdyno ends")).code, 0);
+    child.wait().expect("webdyno ends");
+    assert!(is_complete(&tool));
 }

@@ -55,7 +55,8 @@ fn comparable(first: &[Run], second: &[Run], anyway: bool) -> anyhow::Result<()>
     // What is refused is said in English, as all errors are.
     let view = BetweenView::of(first, second, Language::English)?;
     if view.cells.is_empty() {
-        bail!("the two have no cell in common: {}", view.alone.join(", "));
+        let alone = view.alone.join(", ");
+        bail!("the two have no cell in common: {alone}; give two runs of one plan, or two loads");
     }
     if let Some(difference) = view.forbidding.first().filter(|_| !anyway) {
         bail!("{} --anyway compares them all the same", difference.text);

@@ -54,7 +54,9 @@ fn fresh(plan: &Path, flags: &RunFlags) -> anyhow::Result<Orders> {
 
 /// A run that goes on where it ended.
 fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
-    let run = Store::open_existing(&report::store_path(&flags.store)?)?.load(id)?;
+    let store = Store::open_existing(&report::store_path(&flags.store)?)?;
+    report::exactly_one(&store, id)?;
+    let run = store.load(id)?;
     if matches!(run.head.plan.server, ServerSpec::Url(_)) {
         bail!("{} is a load, not a run of a plan: load again", run.head.id);
     }

@@ -36,6 +36,9 @@ pub enum ExperimentError {
         /// What was said instead, where the cause alone does not tell what to do.
         why: Option<String>,
     },
+    /// A variant refuses a first request of a load steadily: nothing but refusals would be measured.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
     /// The environment refuses: cgroups, swap, disk.
     #[error(transparent)]
     Host(#[from] host::HostError),
@@ -57,6 +60,24 @@ pub enum ExperimentError {
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] store::StoreError),
+}
+
+/// What a variant refuses.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: variant `{variant}` answers `{request}` of load `{load}` with status {status}: {to_do}", file.display())]
+pub struct Refusal {
+    /// The plan.
+    pub file: PathBuf,
+    /// The variant.
+    pub variant: String,
+    /// The load.
+    pub load: String,
+    /// Method and path.
+    pub request: String,
+    /// The status.
+    pub status: u16,
+    /// What to do about it.
+    pub to_do: String,
 }
 
 fn plural(requests: u64) -> &'static str {

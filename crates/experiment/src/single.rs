@@ -5,6 +5,7 @@
 use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::find;
+use crate::others::{Calm, Sent, others, roots};
 use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, warm_up};
 use crate::probe;
 use crate::resources;
@@ -82,13 +83,17 @@ pub fn load_witnessed<W: Witness>(
 ) -> Result<(Loaded, Vec<W>), ExperimentError> {
     let notes = prepare(orders, on_event)?;
     let slot = schedule(&orders.head.plan, orders.head.seed).swap_remove(0);
+    // Whoever wants nothing beforehand gets nothing.
+    let calm = (orders.preflight > 0).then(Calm::now);
     let mut trial = Trial { preflight: preflight(orders, &slot, on_event)?, notes, ..empty(&slot) };
     let mut witnesses = Vec::new();
     if orders.interrupted.load(Ordering::Relaxed) {
         trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
     } else {
         on_event(Event::Started { head: &orders.head, trials: 1 });
-        witnesses = measure(orders, spec(orders), &slot, &mut trial, witness, on_event)?;
+        let (measured, window) = Sent::around(|| measure(orders, spec(orders), &slot, &mut trial, witness, on_event));
+        witnesses = measured?;
+        trial.others = calm.map(|calm| others(&[&calm], &window, &roots_at(&orders.target.address)));
     }
     on_event(Event::Ended { slot: &slot, trial: &trial });
     let end = match trial.outcome {
@@ -98,6 +103,14 @@ pub fn load_witnessed<W: Witness>(
     let run = Run { head: RunHead { end, ..orders.head.clone() }, trials: vec![trial] };
     let kept = store.map_or(Ok(()), |store| keep(store, &run));
     Ok((Loaded { run, kept }, witnesses))
+}
+
+/// The first processes of the server that answers there, as far as they are this machine's and may be seen.
+fn roots_at(address: &Address) -> Vec<u32> {
+    match address {
+        Address::Tcp(at) if address.is_here() || load::is_ours(address) => roots(&server::look(*at, None)),
+        _ => Vec::new(),
+    }
 }
 
 /// Looks whether this machine has what the load needs; gives what is worth noting about it.
@@ -126,6 +139,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         beside: Vec::new(),
         door: None,
         workers: None,
+        others: None,
         readings: Readings::default(),
         notes: Vec::new(),
         status: Vec::new(),

@@ -10,6 +10,7 @@ use crate::event::{Event, Phase};
 use crate::gate::cool_down;
 use crate::logged::{Log, answered};
 use crate::memory;
+use crate::others::{Calm, Sent, others};
 use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
@@ -26,13 +27,13 @@ use model::trial::{Beside, Logged, Outcome, Stop, Trial};
 use model::workers::WorkersHeld;
 use monitor::{GroupDirs, Sampler, Watch};
 use remote::Remote;
-use server::{Control, Ended, Place, Running, ServerError};
+use server::{Census, Control, Ended, Place, Running, ServerError};
 use std::cell::RefCell;
 use std::fs::Permissions;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What every trial of a run says from then on.
@@ -79,27 +80,15 @@ struct Measured {
     before: Option<Vec<u32>>,
     notes: Vec<String>,
     workers: Option<WorkersHeld>,
+    window: Sent,
 }
 
 impl Bench<'_> {
-    /// Starts and stops every variant once, before anything is measured: a directive that the server refuses is found now.
-    pub(crate) fn rehearse(&self) -> Result<(), ExperimentError> {
-        for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
-            if self.interrupted.load(Ordering::Relaxed) {
-                break;
-            }
-            let name = format!("rehearsal{number}");
-            self.start(&name, cell)??.stop()?;
-            self.clean(&name);
-        }
-        Ok(())
-    }
-
     /// Asks the server what it thinks of every variant without starting it.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         changes::check(self.plan)?;
         Log::of(self.plan, &self.plan.server, &self.directory)?;
-        for (number, cell) in one_cell_per_variant(self.plan).enumerate() {
+        for (number, cell) in self.one_cell_per_variant().enumerate() {
             let variant = self.plan.variant(cell);
             for service in self.plan.services_of(variant) {
                 let seen = of_service(variant, variant.servers.changes.get(&service.name));
@@ -142,6 +131,7 @@ impl Bench<'_> {
     pub(crate) fn trial(&self, slot: &Slot, on_event: &mut dyn FnMut(Event<'_>)) -> Result<Trial, ExperimentError> {
         let cell = self.plan.cell(&slot.cell).expect("the schedule is made of the plan's cells");
         on_event(Event::Trial { slot, phase: Phase::CoolDown });
+        let began = Census::take();
         let mut trial = empty(slot);
         trial.notes.extend(memory::before_the_server(self.plan, self.host)?);
         trial.notes.extend(cool_down(Path::new("/proc"), self.plan.cooldown_ns, self.interrupted));
@@ -161,6 +151,7 @@ impl Bench<'_> {
         trial.settings.values.extend(stage.services.settings());
         trial.notes.extend(stage.running.notes.iter().cloned().chain(stage.services.notes()));
         let doomed = stage.services.take_doomed();
+        let calm = Calm::since(began);
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
         let work = || self.warm_up_and_measure(slot, cell, (&stage, doomed), &sampler, on_event);
@@ -168,6 +159,7 @@ impl Bench<'_> {
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
+        let roots: Vec<u32> = stage.running.beside().into_iter().chain([stage.running.pid]).collect();
         let dead = self.dead(&mut stage, "during the trial");
         // Its logs among other things: without them it does less than it would.
         let room = self.with_room();
@@ -179,6 +171,7 @@ impl Bench<'_> {
         let (measured, (logged, notes)) = (measured?, ended?);
         trial.notes.extend(notes);
         trial.logged = logged.map(|logged| measured.owes(logged));
+        trial.others = Some(others(&[&calm], &measured.window, &roots));
         trial.load = Some(measured.load);
         trial.beside = measured.beside;
         trial.around = measured.around;
@@ -300,7 +293,7 @@ impl Bench<'_> {
     }
 
     /// A server's folder goes with it, so that its logs do not pile up. What cannot be removed now is removed with the run's folder.
-    fn clean(&self, name: &str) {
+    pub(crate) fn clean(&self, name: &str) {
         let _ = std::fs::remove_dir_all(self.directory.join(name));
     }
 
@@ -351,11 +344,11 @@ impl Bench<'_> {
                 lane.beside(&others, || workers::beside(&roots, spec, send))
             })
         };
-        let (((((sent, workers), beside), before), door), notes) =
-            killing(doomed, || door::beside(port, door::Pace::SPARING, &mut || {}, send));
+        let ((((((sent, workers), beside), before), door), notes), window) =
+            Sent::around(|| killing(doomed, || door::beside(port, door::Pace::SPARING, &mut || {}, send)));
         let around = seen.map(|before| Around { before, after: source.look(), left });
         let (load, stop) = sent?;
-        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before?, notes, workers })
+        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before?, notes, workers, window })
     }
 
     /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another
@@ -397,7 +390,7 @@ impl Stage {
 
     /// Where the load goes, and whom it asks for. From another machine nobody reaches this one's loopback: the machine's own server
     /// is asked for by the address that is given.
-    fn target(&self, from_away: Option<IpAddr>) -> Target {
+    pub(crate) fn target(&self, from_away: Option<IpAddr>) -> Target {
         let mut address = self.running.address;
         if let Some(ours) = from_away.filter(|_| address.ip().is_loopback()) {
             address.set_ip(ours);
@@ -406,7 +399,7 @@ impl Stage {
     }
 
     /// The load as the server wants it spoken: through TLS where it does so. Nobody's certificate is doubted on loopback.
-    fn spoken(&self, spec: &LoadSpec) -> LoadSpec {
+    pub(crate) fn spoken(&self, spec: &LoadSpec) -> LoadSpec {
         let server_name = || self.running.host.clone().unwrap_or_else(|| "localhost".to_owned());
         let tls = self.running.tls.then(|| TlsSpec {
             server_name: server_name(),
@@ -434,9 +427,4 @@ impl Stage {
         }
         Ok(())
     }
-}
-
-/// The first cell of every variant that is used.
-fn one_cell_per_variant(plan: &Plan) -> impl Iterator<Item = &Cell> {
-    plan.variants.iter().filter_map(|variant| plan.cells.iter().find(|cell| cell.variant == variant.name))
 }

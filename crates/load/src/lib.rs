@@ -40,6 +40,6 @@ mod worker;
 pub use engine::{Control, LoadError, Target, check, records, run, run_until, run_until_closed, run_witnessed};
 pub use fetch::{FetchError, Fetched, fetch, location};
 pub use look::{look, summary};
-pub use machine::{is_ours, monotonic_ns};
+pub use machine::{is_ours, monotonic_ns, thread_cpu};
 pub use sink::{Answered, Ending, KEPT_OF_HEADS, Record, Witness};
 pub use transport::{Address, Tunnel};

@@ -30,8 +30,9 @@ pub fn is_ours(address: &Address) -> bool {
     !address.all().is_empty() && address.all().iter().all(|address| is_ours(address.ip()))
 }
 
-/// CPU time the calling thread has used.
-pub(crate) fn thread_cpu() -> Nanos {
+/// CPU time the calling thread has used: unlike time that passes, it does not grow while others have the CPUs.
+#[must_use]
+pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 

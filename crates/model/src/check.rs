@@ -4,6 +4,7 @@
 //! a better reading applies to what was stored before.
 
 use crate::Nanos;
+use crate::others::Others;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -27,6 +28,9 @@ pub struct Check {
     /// What waited for pools of PHP-FPM, by their names; empty where nobody looked.
     #[serde(default)]
     pub queues: Vec<(String, PoolQueue)>,
+    /// Programs that used the CPUs beside server and load, from the first window to the last.
+    #[serde(default)]
+    pub others: Option<Others>,
     /// Why the climb went no higher.
     pub summit: Summit,
     /// Concurrencies of the climb by the names of their cells, in order.
@@ -53,6 +57,8 @@ pub enum Summit {
     Time,
     /// Nothing answered.
     NoAnswer,
+    /// The page is refused, or only points elsewhere: nothing else was asked for.
+    Refused,
     /// The user ended it.
     Interrupted,
 }
@@ -381,6 +387,14 @@ impl Running {
             Kind::Nginx => self.setting("keepalive_timeout").is_none_or(|setting| !setting.value.starts_with('0')),
             _ => self.setting("KeepAlive").is_none_or(|setting| !setting.value.eq_ignore_ascii_case("off")),
         }
+    }
+}
+
+impl Page {
+    /// Whether it is refused, or points elsewhere, by what does not pass by itself as trouble and haste of a server may (5xx, 408, 429).
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        (300..500).contains(&self.status) && ![408, 429].contains(&self.status)
     }
 }
 

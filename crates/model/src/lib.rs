@@ -16,6 +16,7 @@ pub mod foreign;
 pub mod import;
 pub mod latency;
 pub mod load;
+pub mod others;
 pub mod plan;
 pub mod process;
 pub mod reading;

@@ -118,6 +118,7 @@ impl Run {
             beside: Vec::new(),
             door: None,
             workers: None,
+            others: None,
             readings: Readings::default(),
             status: Vec::new(),
             around: None,

@@ -3,6 +3,7 @@
 use crate::Nanos;
 use crate::check::Door;
 use crate::load::{Failure, LoadResult};
+use crate::others::Others;
 use crate::reading::Readings;
 use crate::status::{Around, ServerStatus};
 use crate::workers::WorkersHeld;
@@ -138,6 +139,9 @@ pub struct Trial {
     /// What the server's processes held near the end of the window, where that could be seen.
     #[serde(default)]
     pub workers: Option<WorkersHeld>,
+    /// Programs that used the CPUs beside server and load, where somebody looked.
+    #[serde(default)]
+    pub others: Option<Others>,
     /// Host readings from before the warm-up to after the load.
     #[serde(skip)]
     pub readings: Readings,

@@ -103,10 +103,11 @@ impl Store {
     /// # Errors
     /// When there is none, and as [`Store::open`].
     pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
-        if path.exists() {
-            Store::open(path)
-        } else {
-            Err(StoreError { path: path.to_owned(), problem: Problem::Absent })
+        match path.try_exists() {
+            Ok(true) => Store::open(path),
+            Ok(false) => Err(StoreError { path: path.to_owned(), problem: Problem::Absent }),
+            // A folder that is closed to us.
+            Err(error) => Err(StoreError { path: path.to_owned(), problem: Problem::Closed(error) }),
         }
     }
 

@@ -109,6 +109,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         rate: Some(12.5),
         door: None,
         workers: None,
+        others: None,
         probe: Some(visits()),
         beside: ["static", "a.b"]
             .into_iter()

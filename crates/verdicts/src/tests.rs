@@ -64,6 +64,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         beside: Vec::new(),
         door: None,
         workers: None,
+        others: None,
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),

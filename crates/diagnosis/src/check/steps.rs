@@ -34,18 +34,20 @@ pub struct Advice {
 
 /// A queue at the door that holds no more than this is too short for any burst.
 const SHORT_QUEUE: f64 = 64.0;
-/// Part of the CPUs that other programs keep busy, from which the server is not seen for itself.
-const OTHERS: f64 = 0.5;
+/// Part of the CPUs that is used by nobody who is known, from which the server is not seen for itself.
+const BEYOND: f64 = 0.5;
 /// A limit is raised by no more than this at once.
 const MOST_RAISED: f64 = 4.0;
 
 /// The table.
 pub const STEPS: &[Step] = &[
     Step { id: "step-held-all", is_fault: true, when: held_all },
+    Step { id: "step-redirect", is_fault: true, when: redirect },
     Step { id: "step-status", is_fault: true, when: status },
     Step { id: "step-silent", is_fault: true, when: silent },
     Step { id: "step-memory", is_fault: true, when: own_memory },
     Step { id: "step-pool-memory", is_fault: true, when: pool_memory },
+    Step { id: "step-others", is_fault: false, when: others },
     Step { id: "step-host-disturbed", is_fault: false, when: host_disturbed },
     Step { id: "step-thrash", is_fault: true, when: thrash },
     Step { id: "step-memory-small", is_fault: true, when: memory_small },
@@ -66,7 +68,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-limit-reached", is_fault: false, when: limit_reached },
     Step { id: "step-time", is_fault: false, when: time },
     Step { id: "step-ceiling", is_fault: false, when: ceiling },
-    Step { id: "step-others", is_fault: false, when: others },
+    Step { id: "step-beyond", is_fault: false, when: beyond },
     Step { id: "step-not-found", is_fault: false, when: not_found },
 ];
 
@@ -92,11 +94,17 @@ fn held_all(seen: &Seen<'_>) -> Option<Change> {
     })
 }
 
+/// The page is elsewhere.
+fn redirect(seen: &Seen<'_>) -> Option<Change> {
+    let page = seen.check.page.as_ref().filter(|page| (300..400).contains(&page.status))?;
+    Some(Change { from: Some(page.status.to_string()), to: Some(page.location.clone()?), ..Change::default() })
+}
+
 fn status(seen: &Seen<'_>) -> Option<Change> {
     // What the server says when it is turned away there.
     let of_queue = |status: u16| seen.queue.is_some() && (502..=504).contains(&status);
     let page = seen.check.page.as_ref().filter(|page| !(200..300).contains(&page.status) && !of_queue(page.status))?;
-    Some(Change { from: Some(page.status.to_string()), to: page.location.clone(), ..Change::default() })
+    redirect(seen).is_none().then(|| Change { from: Some(page.status.to_string()), ..Change::default() })
 }
 
 fn silent(seen: &Seen<'_>) -> Option<Change> {
@@ -110,6 +118,11 @@ fn own_memory(seen: &Seen<'_>) -> Option<Change> {
 
 fn pool_memory(seen: &Seen<'_>) -> Option<Change> {
     seen.fits.iter().filter(|fit| !fit.pool.is_empty()).find_map(too_many)
+}
+
+/// Nobody can tell what a server could do that is not let.
+fn others(seen: &Seen<'_>) -> Option<Change> {
+    seen.check.others.as_ref()?.crowd().map(|_| seen.asked())
 }
 
 fn host_disturbed(seen: &Seen<'_>) -> Option<Change> {
@@ -287,11 +300,11 @@ fn ceiling(seen: &Seen<'_>) -> Option<Change> {
     (seen.check.summit == Summit::Ceiling).then(|| seen.asked())
 }
 
-/// Nobody can tell what a server could do that is not let.
-fn others(seen: &Seen<'_>) -> Option<Change> {
+/// What uses the CPUs is neither the server nor known to be others': a database behind it, or somebody whom nobody sees from here.
+fn beyond(seen: &Seen<'_>) -> Option<Change> {
     let e = seen.evidence.as_ref()?;
     let share = e.cpu.other_cores? / e.cpu.host_cpus;
-    (share >= OTHERS).then(|| seen.asked())
+    (share >= BEYOND && others(seen).is_none()).then(|| seen.asked())
 }
 
 fn not_found(seen: &Seen<'_>) -> Option<Change> {

@@ -3,15 +3,18 @@
 use super::scene::Scene;
 use crate::cause::Cause;
 use crate::check::check as judge;
+use model::SECOND;
 use model::check::{
     Check, Door, Kind, Measure, MemoryGroup, Page, Pool, PoolQueue, PoolWork, Running, Setting, Summit, WorkerMemory,
 };
 use model::latency::Latency;
+use model::others::{Others, Program};
 use model::plan::{Cell, LoadSpec, Role};
 use model::reading::Column;
 use model::run::Run;
 
 /// A server that waits 20 ms for each request, on two CPUs and without anything wrong.
+#[derive(Clone)]
 struct Server {
     kind: Kind,
     settings: Vec<(&'static str, &'static str, &'static str)>,
@@ -40,6 +43,8 @@ struct Server {
     waiting: Option<PoolQueue>,
     status: u16,
     is_static: bool,
+    /// Clock ticks of another program in a second before anything was sent, and in ten seconds of load.
+    others_ticks: Option<(u64, u64)>,
     /// MiB that are available before anything is sent, and while all work.
     available: (u64, u64),
 }
@@ -66,6 +71,7 @@ impl Default for Server {
             waiting: None,
             status: 200,
             is_static: false,
+            others_ticks: None,
             available: (6 << 10, 6 << 10),
         }
     }
@@ -168,6 +174,12 @@ impl Server {
             after: std::iter::once((String::new(), held)).chain(of_pool).collect(),
             work: self.work.map(|work| ("www".to_owned(), work)).into_iter().collect(),
             queues: self.waiting.map(|queue| ("www".to_owned(), queue)).into_iter().collect(),
+            others: self.others_ticks.map(|(calm_ticks, ticks)| Others {
+                cpus: 2,
+                calm_ns: SECOND,
+                window_ns: 10 * SECOND,
+                programs: vec![Program { name: "make".into(), pid: 3, calm_ticks, ticks }],
+            }),
             summit: self.summit,
             climb,
         }
@@ -180,6 +192,32 @@ fn check(server: &Server, id: &str, name: Option<&str>, to: Option<&str>) {
     let checked = judge(&server.run()).unwrap();
     let change = &checked.step.change;
     assert_eq!((checked.step.id, change.name.as_deref(), change.to.as_deref()), (id, name, to), "{change:?}");
+}
+
+/// Whoever had the CPUs before anything was sent comes before all that the CPUs have to do with.
+#[test]
+fn where_others_have_the_cpus_it_cannot_be_told() {
+    let busy = || Server { others_ticks: Some((100, 700)), ..Server::default() };
+    let few = vec![("MaxRequestWorkers", "MaxClients", "16")];
+    for server in [
+        busy(),
+        Server { cores: 1.9, ..busy() },
+        Server { at_once: 64, summit: Summit::Ceiling, ..busy() },
+        Server { summit: Summit::Time, ..busy() },
+        Server { settings: few, queue: (20, 511), processes: 16, ..busy() },
+    ] {
+        check(&server, "step-others", None, None);
+        // A database has nothing to do before the server has; a little is in nobody's way.
+        for ticks in [(0, 1500), (10, 1500), (100, 290)] {
+            let quiet = judge(&Server { others_ticks: Some(ticks), ..server.clone() }.run()).unwrap();
+            let without = judge(&Server { others_ticks: None, ..server.clone() }.run()).unwrap();
+            assert_eq!(quiet.step, without.step);
+            assert_ne!(quiet.step.id, "step-others");
+        }
+    }
+    // Memory is as small whoever has the CPUs.
+    let large = Server { worker: 100 << 20, ..busy() };
+    assert_eq!(judge(&large.run()).unwrap().step.id, "step-memory");
 }
 
 #[test]

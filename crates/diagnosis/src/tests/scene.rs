@@ -223,6 +223,7 @@ impl Scene {
             rate: None,
             probe: None,
             beside: (self.beside > 0).then(|| self.other_load(&load)).into_iter().collect(),
+            others: None,
             door: (self.held > 0).then(|| Door { others: self.held, idle: self.held, ..Door::default() }),
             readings,
             notes: vec![],
@@ -329,6 +330,7 @@ impl Scene {
                     after: vec![],
                     work: vec![],
                     queues: vec![],
+                    others: None,
                     summit,
                     climb: vec![],
                 })

@@ -13,6 +13,7 @@ mod whole;
 use crate::ExperimentError;
 use crate::door;
 use crate::guard::Watchdog;
+use crate::others::{Calm, LONG_REST, Sent, others, roots};
 use crate::post::{Post, one_at_a_time};
 use crate::resources;
 use crate::schedule::Slot;
@@ -29,6 +30,7 @@ use model::trial::{Outcome, Stop, Trial};
 use monitor::{GroupDirs, Sampler, Watch};
 use pace::{HOLDS, Lengths};
 use room::Memory;
+use server::Census;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use store::Store;
@@ -95,7 +97,9 @@ pub fn check(
         Path::new("/proc"),
     )?;
     let port = local_port(&orders.target.address);
+    let began = Census::take();
     let before = port.and_then(door::before);
+    let calm = Calm::lasting(began, LONG_REST);
     let looked = look(orders, &spec)?;
     let running = found(orders, looked.software().as_deref());
     tell(&CheckEvent::Found(&running));
@@ -128,9 +132,18 @@ pub fn check(
         dog: Watchdog::new(Guards { time_ns: orders.budget_ns, ..orders.head.plan.guards }, began_ns),
         memory: Memory::default(),
     };
-    let (summit, readings) =
-        if page.is_some() { checker.measure(tell)? } else { (Summit::NoAnswer, Readings::default()) };
-    let facts = Facts { summit, page, before, preflight: summary, readings, notes };
+    let (measured, window) = Sent::around(|| match &page {
+        None => Ok((Summit::NoAnswer, Readings::default())),
+        // A wrong address is told now, and not after a minute of it.
+        Some(page) if page.is_refused() => Ok((Summit::Refused, Readings::default())),
+        Some(_) => checker.measure(tell),
+    });
+    let (summit, readings) = measured?;
+    // Whoever began meanwhile is at work when nothing is sent any more, and the server is done.
+    checker.settle(0);
+    let calm = [&calm, &Calm::lasting(Census::take(), LONG_REST)];
+    let others = (!checker.trials.is_empty()).then(|| others(&calm, &window, &roots(&running)));
+    let facts = Facts { others, summit, page, before, preflight: summary, readings, notes };
     let run = checker.run(facts);
     let kept = store.map_or(Ok(()), |store| keep(store, &run));
     Ok(Loaded { run, kept })

@@ -5,6 +5,7 @@ use crate::schedule::Slot;
 use crate::single::empty;
 use model::check::{Check, Door, Page, PoolWork, Summit};
 use model::load::LoadResult;
+use model::others::Others;
 use model::plan::{Cell, LoadSpec, Plan, Role};
 use model::reading::Readings;
 use model::run::{Run, RunEnd, RunHead};
@@ -13,6 +14,7 @@ use model::trial::{EffectiveSettings, Preflight, Trial};
 /// What is known when all is measured.
 pub(super) struct Facts {
     pub(super) summit: Summit,
+    pub(super) others: Option<Others>,
     pub(super) page: Option<Page>,
     pub(super) before: Option<Door>,
     pub(super) preflight: Preflight,
@@ -23,7 +25,7 @@ pub(super) struct Facts {
 impl Checker<'_, '_> {
     /// All of it as a run.
     pub(super) fn run(self, facts: Facts) -> Run {
-        let Facts { summit, page, before, preflight, readings, notes } = facts;
+        let Facts { summit, others, page, before, preflight, readings, notes } = facts;
         let cpus = u64::from(self.orders.head.host.cpus);
         let settings = EffectiveSettings {
             server: self.running.server.clone().unwrap_or_default(),
@@ -56,6 +58,7 @@ impl Checker<'_, '_> {
             after,
             work,
             queues,
+            others,
             summit,
             climb,
         };

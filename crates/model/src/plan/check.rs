@@ -124,6 +124,22 @@ impl Check {
     }
 }
 
+/// Whether these checks say which statuses are good.
+#[must_use]
+pub fn decides_status(checks: &[Check]) -> bool {
+    checks.iter().any(|check| matches!(check, Check::Status(..)))
+}
+
+/// Whether an answer of that status can be good: as the checks have it, else any 2xx.
+#[must_use]
+pub fn accepts(checks: &[Check], status: u16) -> bool {
+    let holds = |check: &Check| match check {
+        Check::Status(comparison, asked) => comparison.holds(status.into(), *asked),
+        _ => true,
+    };
+    if decides_status(checks) { checks.iter().all(holds) } else { (200..300).contains(&status) }
+}
+
 fn number(text: &str, rest: &str, subject: &'static str) -> Result<(Comparison, u64), CheckError> {
     let sign = Comparison::ALL.iter().find_map(|&(comparison, sign)| Some((comparison, rest.strip_prefix(sign)?)));
     let read = sign.and_then(|(comparison, number)| Some((comparison, number.trim().parse().ok()?)));

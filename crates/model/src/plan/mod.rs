@@ -20,7 +20,7 @@ mod text;
 
 pub use body::Body;
 pub use changes::{Changes, Edit, FileChange, Sysctl};
-pub use check::{Check, CheckError, Comparison, Test};
+pub use check::{Check, CheckError, Comparison, Test, accepts, decides_status};
 pub use design::{Alias, Contrast, Design, Effect, Factor, Over, Part, Sweep, SweepPoint};
 pub use ending::{AccessLog, End, Ending};
 pub use load::{

@@ -30,7 +30,7 @@ const FOREIGN: f64 = 0.05;
 const WIDE: f64 = 0.2;
 
 /// Steps that say that something else was in the way of the answer.
-const OPEN: [&str; 4] = ["step-others", "step-host-disturbed", "step-generator", "step-time"];
+const OPEN: [&str; 5] = ["step-others", "step-beyond", "step-host-disturbed", "step-generator", "step-time"];
 
 /// A check, judged and worded.
 #[derive(Debug, Clone)]
@@ -210,6 +210,7 @@ fn takes(answer: Option<&Answer>, summit: Summit, words: &Catalogue) -> Vec<Sent
         Summit::Ceiling => "check-summit-ceiling",
         Summit::Time => "check-summit-time",
         Summit::NoAnswer => "check-summit-no-answer",
+        Summit::Refused => "check-summit-refused",
         Summit::Interrupted => "load-interrupted",
     };
     told.push(words.say(id, &[]));
@@ -246,7 +247,11 @@ fn doubts(run: &Run, answer: Option<&Answer>, checked: &Checked, words: &Catalog
     if most >= GENERATOR_SHARE {
         doubts.push(words.say("check-generator", &[("percent", format!("{:.0}", most * 100.0).into())]));
     }
-    if let Some(share) = checked.other_cores.map(|cores| cores / cpus).filter(|&share| share >= OTHERS_SHARE) {
+    if let Some(crowd) = run.head.check.as_ref().and_then(|check| check.others.as_ref()?.crowd()) {
+        let names = crowd.names.join(&words.word("list-separator"));
+        let percent = format!("{:.0}", crowd.share * 100.0);
+        doubts.push(words.say("check-others-named", &[("percent", percent.into()), ("names", names.into())]));
+    } else if let Some(share) = checked.other_cores.map(|cores| cores / cpus).filter(|&share| share >= OTHERS_SHARE) {
         doubts.push(words.say("check-others", &[("percent", format!("{:.0}", share * 100.0).into())]));
     }
     let door =

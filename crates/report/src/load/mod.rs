@@ -301,7 +301,7 @@ impl LoadView {
             table: times::table(load, &times, &words),
             times,
             probe: probe::view(trial.probe.as_ref(), load, &words),
-            doubts: doubts::of_load(spec, load, &words),
+            doubts: doubts::of_load(spec, trial, load, &words),
             diagnosis: diagnosis.as_ref().map(|diagnosis| cells::diagnosis_view(diagnosis, &words)),
             trouble: unplanned(trial, diagnosis.as_ref(), &words),
             thresholds: judged.map(|judged| held::view(judged, &words)).collect(),

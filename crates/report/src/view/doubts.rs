@@ -5,6 +5,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::table::{NOTHING, percent};
 use model::foreign::Foreign;
 use model::load::{LoadDoubt, LoadResult};
+use model::others::Crowd;
 use model::plan::LoadSpec;
 use model::statistic::Statistic;
 use model::trial::Trial;
@@ -19,7 +20,8 @@ const RETRIES_SHARE: f64 = 0.01;
 /// Of trials with their loads, which were the same: a doubt of the same kind in several of them is said once, with its worst number.
 pub(crate) fn of_trials(spec: &LoadSpec, measured: &[(&Trial, &LoadResult)], words: &Catalogue) -> Vec<Sentence> {
     let (trials, loads): (Vec<&Trial>, Vec<&LoadResult>) = measured.iter().copied().unzip();
-    said(spec, &loads, loads.len(), words).into_iter().chain(foreign_in(&trials, words)).collect()
+    let said = said(spec, &loads, loads.len(), words).into_iter();
+    said.chain(crowded(&trials, trials.len(), words)).chain(foreign_in(&trials, words)).collect()
 }
 
 /// Others' traffic in windows: those that the server counted requests in, and those whose connections the kernel told of.
@@ -52,9 +54,20 @@ fn foreign_in(trials: &[&Trial], words: &Catalogue) -> Vec<Sentence> {
     worst.into_iter().map(sentence).collect()
 }
 
+/// Trials beside which other programs used the CPUs: how many, and the worst. `among` is how many to count among: with none, the sentence
+/// speaks of one load.
+fn crowded(trials: &[&Trial], among: usize, words: &Catalogue) -> Option<Sentence> {
+    let crowds: Vec<Crowd> = trials.iter().filter_map(|trial| trial.others.as_ref()?.crowd()).collect();
+    let worst = crowds.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
+    let names = worst.names.join(&words.word("list-separator"));
+    let percent = format!("{:.0}", worst.share * 100.0);
+    let counted = [("n", crowds.len().into()), ("trials", among.into())];
+    Some(words.say("doubt-others", &[counted, [("percent", percent.into()), ("names", names.into())]].concat()))
+}
+
 /// Of a load that is no trial among others.
-pub(crate) fn of_load(spec: &LoadSpec, load: &LoadResult, words: &Catalogue) -> Vec<Sentence> {
-    said(spec, &[load], 0, words)
+pub(crate) fn of_load(spec: &LoadSpec, trial: &Trial, load: &LoadResult, words: &Catalogue) -> Vec<Sentence> {
+    said(spec, &[load], 0, words).into_iter().chain(crowded(&[trial], 0, words)).collect()
 }
 
 /// `trials` is how many to count among: with none, the sentences speak of this load.

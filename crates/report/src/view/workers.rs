@@ -90,7 +90,7 @@ fn view(
     let spread = |of: fn(Held) -> u64| {
         let sizes: Vec<f64> = crews().flat_map(|crew| &crew.workers).map(|held| of(*held) as f64).collect();
         let largest_bytes = sizes.iter().copied().fold(0.0, f64::max);
-        Some(SpreadView { median_bytes: median(sizes)?, largest_bytes })
+        Some(SpreadView { median_bytes: median(sizes.into_iter())?, largest_bytes })
     };
     let after = |trial: &Trial, held: &WorkersHeld| trial.load.as_ref().is_some_and(|load| held.at_ns > load.ended_ns);
     let mut view = WorkersView {

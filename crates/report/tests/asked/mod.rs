@@ -56,6 +56,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         beside: Vec::new(),
         door: None,
         workers: None,
+        others: None,
         readings: model::reading::Readings::default(),
         notes: vec![],
         status: Vec::new(),

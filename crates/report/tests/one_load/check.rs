@@ -74,6 +74,7 @@ fn run() -> Run {
         after: vec![(String::new(), held)],
         work: vec![],
         queues: vec![],
+        others: None,
         summit: Summit::Memory,
         climb: vec![("c1".into(), 1), ("c2".into(), 2), ("c4".into(), 4), ("c8".into(), 8)],
     }));

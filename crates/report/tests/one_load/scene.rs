@@ -34,6 +34,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         beside: Vec::new(),
         door: None,
         workers: None,
+        others: None,
         readings: Readings::default(),
         notes: vec![],
         status: Vec::new(),

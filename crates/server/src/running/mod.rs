@@ -4,6 +4,7 @@
 //! Nothing is asked of the server, and no program is run.
 
 mod apache;
+mod census;
 mod cpus;
 mod files;
 mod fpm;
@@ -14,6 +15,7 @@ mod program;
 mod socket;
 
 pub(crate) use apache::flags;
+pub use census::{Between, Census, others};
 pub(crate) use cpus::online;
 use files::Files;
 pub(crate) use files::expand;

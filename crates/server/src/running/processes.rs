@@ -10,6 +10,8 @@ use std::path::Path;
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
+    /// The session it is in: a daemon's own, or that of a terminal.
+    pub(crate) session: u32,
     pub(crate) name: String,
     pub(crate) threads: u64,
     /// User and system time in clock ticks, that of children it has waited for included.
@@ -45,6 +47,7 @@ fn parse(pid: u32, stat: &str) -> Option<Process> {
     Some(Process {
         pid,
         parent: u32::try_from(number(1)?).ok()?,
+        session: u32::try_from(number(3)?).unwrap_or(0),
         name: name.to_owned(),
         threads: number(17)?,
         ticks: (11..=14).map(number).sum::<Option<u64>>()?,
@@ -117,13 +120,14 @@ mod tests {
     use super::*;
 
     fn process(pid: u32, parent: u32) -> Process {
-        Process { pid, parent, name: "a".into(), threads: 1, ticks: 0, started: 0 }
+        Process { pid, parent, session: 0, name: "a".into(), threads: 1, ticks: 0, started: 0 }
     }
 
     #[test]
     fn a_stat_line_with_an_awkward_name() {
         let stat = "7 (a) b)) S 1 7 7 0 -1 4194624 1 2 3 4 10 20 30 40 20 0 3 0 555 1 2";
-        let expected = Process { name: "a) b)".into(), threads: 3, ticks: 100, started: 555, ..process(7, 1) };
+        let expected =
+            Process { name: "a) b)".into(), session: 7, threads: 3, ticks: 100, started: 555, ..process(7, 1) };
         assert_eq!(parse(7, stat), Some(expected));
         assert_eq!(parse(7, "7 (a) Z 1 7 7 0 -1 4194624 1 2 3 4 10 20 30 40 20 0 3 0 555"), None);
     }

@@ -85,6 +85,7 @@ mod tests {
         let process = |pid: u32, parent: u32, name: &str| Process {
             pid,
             parent,
+            session: 0,
             name: name.to_owned(),
             threads: 1,
             ticks: 0,

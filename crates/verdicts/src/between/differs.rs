@@ -114,6 +114,8 @@ fn asked(plan: &Plan, cell: &Cell) -> Vec<LoadSpec> {
         duration_ns: None,
         expect: vec![],
         threads: None,
+        // Each `webdyno load` throws dice of its own.
+        seed: 0,
         ..load.clone()
     };
     std::iter::once(plan.load(cell)).chain(&plan.beside).map(question).collect()

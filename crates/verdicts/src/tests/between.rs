@@ -79,6 +79,20 @@ fn settings_that_differ_are_said() {
     );
 }
 
+/// Each `webdyno load` throws dice of its own; the question is the same.
+#[test]
+fn two_loads_with_seeds_of_their_own_ask_one_question() {
+    let with = |seed: u64| {
+        let mut run = run("", &[("a", &BASE)]);
+        run.head.plan.loads[0].seed = seed;
+        run
+    };
+    assert_eq!(differences(&with(1), &with(2)), vec![]);
+    let mut other = with(2);
+    other.head.plan.loads[0].connections += 1;
+    assert!(differences(&with(1), &other).iter().any(|it| it.what.forbids()));
+}
+
 /// Swapped bytes at the right distance have the same fingerprint; another load stays another load.
 #[test]
 fn a_load_that_differs_is_said_whatever_its_fingerprint() {
