@@ -78,7 +78,7 @@ pub struct Beside {
 }
 
 /// An access log, counted when the server had ended, and what it should hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logged {
     /// Complete answers that the clients of the load and of its warm-up got.
     pub answered: u64,

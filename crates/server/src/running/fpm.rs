@@ -139,7 +139,15 @@ mod tests {
             let pool = format!("[www]\nlisten = {socket}\npm.max_children = {children}\n");
             put(&format!("{pid}/root/etc/php/pool.d/www.conf"), &pool);
         }
-        let process = |pid| Process { pid, parent: 1, name: "php-fpm8.2".to_owned(), threads: 1, ticks: 0, started: 0 };
+        let process = |pid| Process {
+            pid,
+            parent: 1,
+            name: "php-fpm8.2".to_owned(),
+            threads: 1,
+            ticks: 0,
+            started: 0,
+            session: 1,
+        };
         let all = [process(10), process(20)];
         let told = |to: &str| {
             let found = pools(proc.path(), &all, &[to.to_owned()], &mut Files::default());
