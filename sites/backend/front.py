@@ -44,12 +44,16 @@ def main():
         def log_message(self, *_):
             pass
 
+    class Server(ThreadingHTTPServer):
+        # Five otherwise, which would be what limits it.
+        request_queue_size = 128
+
     def end(*_):
         os.kill(backend, signal.SIGKILL)
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Front).serve_forever()
+    Server(("127.0.0.1", int(sys.argv[1])), Front).serve_forever()
 
 
 main()

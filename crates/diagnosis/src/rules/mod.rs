@@ -107,10 +107,13 @@ fn memory_is_full(e: &Evidence) -> bool {
     waits || held
 }
 
+/// What was asked for; of what is only watched, nobody knows.
 fn offered(e: &Evidence) -> Numbers {
-    Numbers::default()
-        .with(Quantity::Connections, e.offered.connections)
-        .with(Quantity::Concurrency, e.offered.concurrency)
+    asked(e).with(Quantity::Concurrency, e.offered.ours.then_some(e.offered.concurrency))
+}
+
+fn asked(e: &Evidence) -> Numbers {
+    Numbers::default().with(Quantity::Connections, e.offered.ours.then_some(e.offered.connections))
 }
 
 fn failures(e: &Evidence) -> Numbers {
@@ -120,7 +123,7 @@ fn failures(e: &Evidence) -> Numbers {
 }
 
 fn worker_numbers(e: &Evidence) -> Numbers {
-    e.workers.numbers().with(Quantity::Connections, e.offered.connections)
+    e.workers.numbers().and(asked(e))
 }
 
 /// What memory there is, what a worker takes and, when it is in sight of what was tried, how many fit.

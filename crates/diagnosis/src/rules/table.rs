@@ -37,6 +37,7 @@ pub const RULES: &[Rule] = &[
         limits: &[(Quantity::HostMemoryFull, AtLeast(THRASH_FULL))],
         concluded: false,
         excludes: &[
+            Cause::Network,
             Cause::MemoryThrash,
             Cause::WorkerLimitTooHigh,
             Cause::FileCacheThrash,

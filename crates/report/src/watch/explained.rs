@@ -77,8 +77,26 @@ mod tests {
 
     #[test]
     fn a_machine_with_room_one_that_computes_and_one_that_swaps() {
-        check(&[(CpuUser, 10), (CpuSystem, 10), (CpuIdle, 180)], Language::English, &expect![[""]]);
-        check(&[(CpuUser, 188), (CpuSystem, 10), (CpuIdle, 2)], Language::English, &expect![[""]]);
+        check(
+            &[(CpuUser, 10), (CpuSystem, 10), (CpuIdle, 180)],
+            Language::English,
+            &expect!["  What limits it now: nothing is used up: there is room."],
+        );
+        check(
+            &[(CpuUser, 188), (CpuSystem, 10), (CpuIdle, 2)],
+            Language::English,
+            &expect![[r#"
+              What limits it now: CPU-bound: the CPUs the server may use are busy with
+              work (likely).
+                CPU user 94.0 %, CPU system 5.00 %, CPU idle 1.00 %, CPU iowait 0 %, CPU
+                steal 0 %, CPU use (user + system) 99.0 %, use of the server's CPUs 99.0 %
+                (limit: 90.0 % or more), CPUs of the server 2
+                How sure: likely, because the thresholds were crossed by little.
+                Use less CPU per request (cache, opcode cache, fewer modules), or get more
+                CPUs. No limit needs to be raised.
+                To confirm: A page that computes less is answered at a rate that is higher
+                by as much."#]],
+        );
         let swaps = [
             (CpuUser, 10),
             (CpuSystem, 40),
@@ -88,7 +106,35 @@ mod tests {
             (RefaultAnon, 9000),
             (RefaultFile, 10),
         ];
-        check(&swaps, Language::English, &expect![[""]]);
-        check(&swaps, Language::Japanese, &expect![[""]]);
+        check(
+            &swaps,
+            Language::English,
+            &expect![[r#"
+              What limits it now: memory thrash: the server swaps instead of working
+              (sure).
+                host's memory pressure (some) 60.0 %, host's memory pressure (full) 40.0 %
+                (limit: 10.0 % or more)
+                More CPUs or a faster disk would not help; using less memory at a time
+                would.
+                To confirm: With half as many requests at once the rate rises, and pswpin in
+                /proc/vmstat stands still.
+                - Not a shortage of CPU: CPU use is user plus system, and the rest of the
+                time was spent waiting even where idle is 0."#]],
+        );
+        check(
+            &swaps,
+            Language::Japanese,
+            &expect![[r#"
+              現在の限界: スラッシング: メモリー不足でスワップに追われ、処理が進まない（確
+              実）。
+                ホストのメモリー待ち（some） 60.0 %、ホストのメモリー待ち（full） 40.0 %（し
+                きい値 10.0 % 以上）
+                CPU を増やしても、ディスクを速くしても効果はありません。同時に使うメモリーを
+                減らす必要があります。
+                確かめるには: 同時のリクエストを半分にすると毎秒の数が上がり、/proc/vmstat
+                の pswpin が増えなくなる。
+                - CPU 不足ではない。idle が 0 でも、CPU 使用率は user と system を足した値で
+                あり、残りは待ち時間である。"#]],
+        );
     }
 }
