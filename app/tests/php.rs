@@ -3,7 +3,7 @@
 mod tool;
 
 use serde_json::Value;
-use tool::{Tool, is_root, remains};
+use tool::{Tool, is_root, remains, shipped};
 
 /// Three cells in two blocks: a page that fits its memory_limit, and one that does not, with and without somebody who looks into it.
 const PLAN: &str = r#"
@@ -119,5 +119,49 @@ fn workers_are_looked_at_and_a_broken_page_is_found_by_a_check() {
     let (memory, shared) =
         (fit["memory_bytes"].as_f64().unwrap_or(0.0), workers["shared_bytes"].as_f64().unwrap_or(0.0));
     assert_eq!(fit["workers"].as_f64(), Some(((memory - shared) / bytes("own")).floor()));
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+/// Whether a WordPress and its database can be run here.
+fn can_run_wordpress() -> bool {
+    let needed = [
+        "/usr/share/wordpress/wp-load.php",
+        "/usr/share/wordpress/wp-content/themes/twentytwentythree",
+        "/usr/sbin/mariadbd",
+    ];
+    if let Some(missing) = needed.iter().find(|path| !std::path::Path::new(path).exists()) {
+        testkit::skip::skipped(&format!("no {missing}"));
+        return false;
+    }
+    can_run_php()
+}
+
+/// The first part of the plan that comes along, with two blocks of three of its cells.
+fn wordpress() -> String {
+    let sites = format!("{}/../sites", env!("CARGO_MANIFEST_DIR"));
+    let whole = std::fs::read_to_string(shipped("php/wordpress-memory.toml")).expect("the plan");
+    let common = whole.split("[[cell]]").next().expect("a part").replace("../../sites", &sites);
+    let cell = |name: &str, variant: &str, load: &str| {
+        format!("[[cell]]\nname = \"{name}\"\nvariant = \"{variant}\"\nload = \"{load}\"\n")
+    };
+    common.replace("blocks = 6\n", "blocks = 2\naa = false\n")
+        + &cell("front page, 128M", "64M", "front")
+        + &cell("upload, 64M", "64M", "upload")
+        + &cell("upload, 80M", "80M", "upload")
+}
+
+#[test]
+fn the_front_page_of_a_wordpress_passes_where_an_upload_does_not() {
+    if !can_run_wordpress() {
+        return;
+    }
+    let tool = Tool::new();
+    let run = tool.run(&["run", &tool.plan(&wordpress()), "--seed", "1", "--json"]);
+    let report: Value = serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.err));
+    let cells = report["cells"].as_array().expect("cells");
+    let good: Vec<_> = cells.iter().map(|cell| (&cell["good"], &cell["expected"][0]["trials_met"])).collect();
+    let (all, both, none) = (Value::from(24), Value::from(2), Value::from(0));
+    assert_eq!(good, [(&all, &both), (&none, &none), (&all, &both)], "{report}");
+    // Neither the site nor its database is left.
     assert_eq!(remains(&tool), Vec::<String>::new());
 }

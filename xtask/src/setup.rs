@@ -36,7 +36,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 22] = [
+const TESTS: [Need; 25] = [
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },
@@ -52,6 +52,9 @@ const TESTS: [Need; 22] = [
     Need { packages: &["mariadb-server"], for_what: "pages that ask a database" },
     Need { packages: &["php-mysql"], for_what: "pages that ask a database" },
     Need { packages: &["cronolog"], for_what: "plans about access logs" },
+    Need { packages: &["php-gd"], for_what: "a WordPress that makes thumbnails" },
+    Need { packages: &["wordpress"], for_what: "a WordPress" },
+    Need { packages: &["wordpress-theme-twentytwentythree"], for_what: "a WordPress" },
     Need { packages: &["openssh-client"], for_what: "loads from another machine" },
     Need { packages: &["openssh-server"], for_what: "loads from another machine" },
     Need { packages: &["iproute2"], for_what: "two machines with a cable between them" },

@@ -56,12 +56,11 @@ fn held(proc_root: &Path, pid: u32) -> Option<Held> {
 mod tests {
     use super::*;
 
-    /// A /proc of processes: number, parent, name, threads, and KiB resident, proportional, own and swapped where they may be seen.
-    fn check(
-        processes: &[(u32, u32, &str, u64, Option<[u64; 4]>)],
-        roots: &[u32],
-        expected: &[(&str, u64, &[u64], &[u64])],
-    ) {
+    /// A process: number, parent, name, threads, and KiB resident, proportional, own and swapped where they may be seen.
+    type Process<'a> = (u32, u32, &'a str, u64, Option<[u64; 4]>);
+
+    /// A /proc of processes.
+    fn check(processes: &[Process<'_>], roots: &[u32], expected: &[(&str, u64, &[u64], &[u64])]) {
         let folder = tempfile::tempdir().unwrap();
         for (pid, parent, name, threads, kib) in processes {
             let own = folder.path().join(pid.to_string());
