@@ -15,7 +15,7 @@ impl Busy {
     /// Four for each CPU: so many have most of them on any machine.
     fn start() -> Busy {
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
-        let one = |_| Command::new("timeout").args(["100", "sh", "-c", "while :; do :; done"]).spawn().expect("sh");
+        let one = |_| Command::new("timeout").args(["300", "sh", "-c", "while :; do :; done"]).spawn().expect("sh");
         Busy((0..4 * cpus).map(one).collect())
     }
 }

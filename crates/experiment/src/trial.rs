@@ -159,7 +159,7 @@ impl Bench<'_> {
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
-        let roots: Vec<u32> = stage.running.beside().into_iter().chain([stage.running.pid]).collect();
+        let roots = stage.roots();
         let dead = self.dead(&mut stage, "during the trial");
         // Its logs among other things: without them it does less than it would.
         let room = self.with_room();

@@ -29,7 +29,7 @@ pub(crate) enum Problem {
     Newer { found: i64 },
     #[error("disk full, nothing of this was saved; make room there or give --store FILE on another disk")]
     Full,
-    #[error("nobody can tell whether there is a store: {0}; check who owns its folders, or give --store FILE")]
+    #[error("its folder is closed to you: {0}; check who owns it, or give --store FILE")]
     Closed(std::io::Error),
     #[error("the store can only be read, not written; check who owns it, or give --store FILE")]
     ReadOnly,
