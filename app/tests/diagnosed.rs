@@ -56,7 +56,7 @@ const APACHE: &str = "/usr/sbin/apache2";
 
 const CASES: &[Case] = &[
     case("cpu-bound", Cause::CpuBound),
-    Case { needs: &["/usr/bin/node"], every_day: false, ..case("one-core", Cause::OneCoreBusy) },
+    Case { needs: &["/usr/bin/python3"], every_day: false, ..case("one-core", Cause::OneCoreBusy) },
     Case { is_for_root: true, ..case("throttled", Cause::Throttled) },
     Case {
         is_for_root: true,
