@@ -264,3 +264,40 @@ fn on_cpu(cpu: usize) {
     // On a machine with one CPU the numbers will tell.
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
+
+/// What of the mean latency no part has, or was counted twice, on the plans that the goal names.
+#[test]
+fn long_check_latency_budget() {
+    let Some(results) = testkit::skip::long_results() else { return };
+    if !can_confine() {
+        return;
+    }
+    let cliff = std::fs::read_to_string(shipped("memory-cliff.toml")).expect("the plan");
+    let folder = Path::new(&shipped("memory-cliff.toml")).parent().expect("a folder").display().to_string();
+    let cliff = format!("latency_budget = true\n{}", cliff.replace("\"../sites", &format!("\"{folder}/../sites")));
+    let mut page = "# Latency budgets: what the mean went to\n\n".to_owned();
+    let mut worst: f64 = 0.0;
+    for name in ["memory-cliff", "php", "backend", "fpm"] {
+        let tool = Tool::new();
+        let plan = match name {
+            "memory-cliff" => tool.plan(&cliff),
+            other => shipped(&format!("latency-budget/{other}.toml")),
+        };
+        let report = report(&tool, &["run", &plan, "--make-swap", "2G", "--json"]);
+        for cell in report["cells"].as_array().expect("cells") {
+            let split = &cell["latency_budget"]["mean"];
+            let number = |name: &str| split[name].as_f64().unwrap_or_else(|| panic!("no {name}: {cell}"));
+            let unknown = (number("remainder_us") + number("left_out_us")) / number("mean_us");
+            worst = worst.max(unknown);
+            let _ = writeln!(page, "## {name}: {}\n", cell["name"]);
+            let _ =
+                writeln!(page, "{} Unknown: {:.1} %.\n", cell["latency_budget"]["sentence"]["text"], unknown * 100.0);
+            for part in split["parts"].as_array().expect("parts") {
+                let _ = writeln!(page, "- {}: {:.2} ms", part["part"], part["us"].as_f64().unwrap_or(0.0) / 1e3);
+            }
+            page.push('\n');
+        }
+    }
+    std::fs::write(results.join("latency-budget.md"), &page).expect("the results");
+    assert!(worst <= 0.05, "{page}");
+}

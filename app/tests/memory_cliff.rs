@@ -39,6 +39,47 @@ fn the_baseline_thrashes_and_the_others_do_not() {
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
+/// Every request is a program that takes memory: its time is told, and told whole.
+#[test]
+fn a_latency_budget_adds_up_and_the_setting_is_given_back() {
+    if !can_confine() {
+        return;
+    }
+    if let Err(error) = monitor::may_account() {
+        testkit::skip::not_here(&format!("the kernel tells no delays here ({error})"));
+        return;
+    }
+    let setting = || std::fs::read_to_string("/proc/sys/kernel/task_delayacct").expect("the setting");
+    let before = setting();
+    let tool = Tool::new();
+    let text = std::fs::read_to_string(shipped("memory-cliff.toml")).expect("the plan");
+    let folder = std::path::Path::new(&shipped("memory-cliff.toml")).parent().expect("a folder").display().to_string();
+    let text = text
+        .replace("\"../sites", &format!("\"{folder}/../sites"))
+        .replace("requests = 100", "requests = 12")
+        .replace("\"40M\"", "\"4M\"");
+    let plan = tool.plan(&format!("latency_budget = true\naa = false\n{text}"));
+    let run = tool.run(&["run", &plan, "--quick", "--make-swap", "1G", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {run:?}"));
+    for cell in report["cells"].as_array().expect("cells") {
+        for split in [&cell["latency_budget"]["mean"], &cell["latency_budget"]["slowest"]] {
+            let number = |name: &str| split[name].as_f64().unwrap_or_else(|| panic!("no {name} in {cell}"));
+            let parts = split["parts"].as_array().expect("parts");
+            let part = |name: &str| parts.iter().find(|part| part["part"] == name).and_then(|part| part["us"].as_f64());
+            let sum: f64 = parts.iter().filter_map(|part| part["us"].as_f64()).sum();
+            let mean = number("mean_us");
+            assert!((sum + number("remainder_us") - mean).abs() < 1.0, "{split}");
+            assert!(part("on-cpu").is_some_and(|us| us > 0.0), "{split}");
+            assert_eq!(split["lock_is_counted"], true, "{split}");
+        }
+        let mean = &cell["latency_budget"]["mean"];
+        // All of a cell's good answers, and no others.
+        assert_eq!(mean["requests"], cell["good"], "{cell}");
+    }
+    assert_eq!(setting(), before);
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
 #[test]
 fn without_enough_swap_it_says_how_to_get_it() {
     if !can_confine() {

@@ -3,6 +3,7 @@
 //! [`run()`] is the whole experiment: it measures and stores, and judges only whether to go on. Whoever wants a verdict reads the store.
 //! Progress leaves as [`Event`] values; what to show of them is the caller's affair.
 
+mod accounts;
 mod beside;
 mod build;
 mod changes;

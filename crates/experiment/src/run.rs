@@ -92,6 +92,9 @@ pub fn run(
         if let Some(confine) = &orders.plan.confine {
             enough_swap(confine, 0)?;
         }
+        if orders.plan.latency_budget {
+            crate::accounts::available()?;
+        }
         let sender = Sender::ready(&orders.plan, world)?;
         let stage = Built::new(orders, world, host, on_event)?;
         let mut bench = stage.bench(world, host);

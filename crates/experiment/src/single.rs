@@ -144,6 +144,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         notes: Vec::new(),
         status: Vec::new(),
         around: None,
+        accounts: None,
         log_tail: String::new(),
         logged: None,
     }

@@ -2,6 +2,7 @@
 //! store and the environment, a load that cannot be started included, end the run.
 
 use crate::ExperimentError;
+use crate::accounts::{self, Keeper, Observed};
 use crate::beside::Lane;
 use crate::changes::{self, Changer};
 use crate::door;
@@ -20,12 +21,13 @@ use crate::{status, workers};
 use host::{Group, Host};
 use load::Target;
 use model::check::Door;
-use model::load::LoadResult;
+use model::load::{LoadInterval, LoadResult};
 use model::plan::{Cell, End, LoadSpec, Mention, Plan, ServerSpec, TlsSpec, Variant, Verify};
+use model::reading::Reading;
 use model::status::{Around, ServerStatus};
 use model::trial::{Beside, Logged, Outcome, Stop, Trial};
 use model::workers::WorkersHeld;
-use monitor::{GroupDirs, Sampler, Watch};
+use monitor::{Accountant, GroupDirs, Sampler, Watch};
 use remote::Remote;
 use server::{Census, Control, Ended, Place, Running, ServerError};
 use std::cell::RefCell;
@@ -81,6 +83,7 @@ struct Measured {
     notes: Vec<String>,
     workers: Option<WorkersHeld>,
     window: Sent,
+    observed: Option<Observed>,
 }
 
 impl Bench<'_> {
@@ -165,13 +168,21 @@ impl Bench<'_> {
         let room = self.with_room();
         let before = measured.as_mut().ok().and_then(|measured| measured.before.take());
         let ended = self.end(&name, cell, stage, before);
+        // Whole now that the server has ended.
+        let log = accounts::read_log(&self.directory.join(&name));
         self.clean(&name);
         room?;
         // The server is stopped even when the load could not be started, which ends the run.
-        let (measured, (logged, notes)) = (measured?, ended?);
+        let (mut measured, (logged, notes)) = (measured?, ended?);
         trial.notes.extend(notes);
         trial.logged = logged.map(|logged| measured.owes(logged));
         trial.others = Some(others(&[&calm], &measured.window, &roots));
+        trial.accounts = measured.observed.take().map(|observed| {
+            observed
+                .with_turned_away(&trial.readings)
+                .accounts(&log, accounts::serves_one_by_one(self.plan.server_of(self.plan.variant(cell))))
+        });
+        trial.notes.extend(trial.accounts.as_ref().and_then(accounts::without_log));
         trial.load = Some(measured.load);
         trial.beside = measured.beside;
         trial.around = measured.around;
@@ -332,12 +343,18 @@ impl Bench<'_> {
         let lane = Lane { target: &target, cpus: &self.placement.load, interrupted: self.interrupted };
         let others: Vec<LoadSpec> = self.plan.beside.iter().map(|load| stage.spoken(load)).collect();
         let roots = stage.roots();
+        let accountant = self.plan.latency_budget.then(|| accounts::open(&stage.running)).transpose()?;
         let send = |progress: &mut workers::Progress| {
-            post.load(spec, &mut |interval, reading| {
+            let mut on_second = |interval: &LoadInterval, reading: Option<&Reading>| {
                 progress.saw(interval);
                 tell_reading(reading, on_event);
                 on_event(Event::Interval { slot, interval });
-            })
+            };
+            match &accountant {
+                // Nobody sees requests where nobody asked: that has a cost.
+                None => post.load(spec, &mut on_second).map(|(load, stop)| (load, stop, Vec::new())),
+                Some(_) => post.witnessed(spec, &Keeper::default, &mut on_second),
+            }
         };
         let send = || {
             ending::meanwhile(self.plan, cell, &stage.running, || {
@@ -346,9 +363,12 @@ impl Bench<'_> {
         };
         let ((((((sent, workers), beside), before), door), notes), window) =
             Sent::around(|| killing(doomed, || door::beside(port, door::Pace::SPARING, &mut || {}, send)));
+        let books = accountant.map(Accountant::finish);
         let around = seen.map(|before| Around { before, after: source.look(), left });
-        let (load, stop) = sent?;
-        Ok(Measured { load, beside: beside?, stop, around, door, warmed, before: before?, notes, workers, window })
+        let (load, stop, kept) = sent?;
+        let observed = books.map(|books| Observed::new(&load, kept, books));
+        let (beside, before) = (beside?, before?);
+        Ok(Measured { load, beside, stop, around, door, warmed, before, notes, workers, window, observed })
     }
 
     /// Where a server tells nobody how many requests it served, those who come to its port are looked at instead. From another

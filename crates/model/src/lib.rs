@@ -9,6 +9,7 @@
 //! a default that is true of the old runs; a whole type gets it only where each of its fields has such a default. Fields that
 //! a reader does not know are skipped, so no stored type denies them. A field is never given another meaning under its name.
 
+pub mod accounts;
 pub mod check;
 pub mod clocks;
 pub mod device;

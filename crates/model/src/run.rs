@@ -122,6 +122,7 @@ impl Run {
             readings: Readings::default(),
             status: Vec::new(),
             around: None,
+            accounts: None,
             logged: None,
             notes: Vec::new(),
             log_tail: String::new(),

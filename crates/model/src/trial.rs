@@ -1,6 +1,7 @@
 //! One execution of a cell, as it was observed.
 
 use crate::Nanos;
+use crate::accounts::Accounts;
 use crate::check::Door;
 use crate::load::{Failure, LoadResult};
 use crate::others::Others;
@@ -154,6 +155,9 @@ pub struct Trial {
     /// What became of its access log, where that was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged: Option<Logged>,
+    /// Where the time of its requests went, when the plan asked for it.
+    #[serde(default)]
+    pub accounts: Option<Accounts>,
     /// What webdyno had to say while running it, one sentence each: "waited 10 s for the host to calm down".
     pub notes: Vec<String>,
     /// The end of the server's error log.

@@ -6,9 +6,10 @@
 //! It turns nothing into rates and judges nothing: that is for the model and for the diagnosis.
 //!
 //! Layout: `watch` is what to read, `sampler` the parent's side, `process` the sampler's own side, `ring` what the two share,
-//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it, `queues` who waits at a place, `sock_diag` how the kernel is asked for sockets,
+//! `reader` the same readings without a process, `appointments` its clock, `storm` when it hurries, `privileges` what it asks of the kernel for itself, `probes` one file per source of counters, `roots` how a server's processes are found, `connections` who is connected to it, `queues` who waits at a place, `sock_diag` how the kernel is asked for sockets, `accounting` what the kernel says of a server's processes beside one load, by `taskstats`,
 //! `source` and `text` how a file is kept open and parsed without allocating.
 
+mod accounting;
 #[cfg(test)]
 mod allocations;
 mod appointments;
@@ -25,9 +26,11 @@ mod sampler;
 mod sock_diag;
 mod source;
 mod storm;
+mod taskstats;
 mod text;
 mod watch;
 
+pub use accounting::{Accountant, Books, Doing, EndedProcess, may_account};
 pub use connections::{Connection, Connections};
 pub use privileges::is_refusal;
 pub use probes::present;

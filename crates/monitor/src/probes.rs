@@ -26,6 +26,7 @@ mod tree_thread;
 use crate::ring::RootOrder;
 use crate::source::{Buffer, Source};
 use crate::watch::{Part, Watch};
+pub(crate) use accept::AcceptLook;
 pub use devices::present;
 use groups::Group;
 use listeners::Listeners;

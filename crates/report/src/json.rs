@@ -9,7 +9,8 @@
 //! `comparison` (`ratio`, `low`, `high`, `blocks`, `blocks_unanswered`, `verdict`), `metrics[]`
 //! (`metric`, `unit`, `value`, `ratio`, `low`, `high`, `blocks`, `verdict`), `diagnosis` (`headline`, `primary`,
 //! `contributing`, `ruled_out`, each with `leads_to`, `confidence`, `confirm`, `advice`, `source` and `evidence[]` of
-//! `name`, `value`, `text`, `limit`), `doubts[]`, and where an access log was counted `logged` (`ending`, `answers`,
+//! `name`, `value`, `text`, `limit`), `latency_budget` when the plan asks
+//! (`mean` and `slowest`, each with `mean_us`, `parts[]` of `part`, `us`, `remainder_us`, `left_out_us`), `doubts[]`, and where an access log was counted `logged` (`ending`, `answers`,
 //! `lines`, `lost_least`, `lost_most`, and `trials[]` of the same). `settings[]`: one
 //! value per cell. `contrasts[]`, when the plan asks by name
 //! or by factors: `name`, `is_interaction`, `of`, `against`, `aliases`, `comparison`, `metrics[]`, and `design` with `factors[]`,

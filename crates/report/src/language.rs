@@ -226,6 +226,7 @@ mod tests {
             include_str!("view/expected.rs"),
             include_str!("view/judged.rs"),
             include_str!("view/logged.rs"),
+            include_str!("view/latency_budget.rs"),
             include_str!("view/metrics.rs"),
             include_str!("view/noise.rs"),
             include_str!("view/run.rs"),

@@ -22,6 +22,12 @@ pub fn render(view: &View) -> String {
         }
     }
     page.beside(view);
+    for (heading, table) in [("section-budget", &view.budget), ("section-budget-slowest", &view.budget_of_slowest)] {
+        if !table.rows.is_empty() {
+            page.heading(heading);
+            page.table(table);
+        }
+    }
     page.diagnoses(view);
     page.settings(view);
     page.list("section-trouble", view.trouble.iter().map(|trouble| Markdown(&trouble.text).to_string()));

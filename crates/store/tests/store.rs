@@ -120,6 +120,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
         notes: vec!["waited 10 s for the host to calm down".into()],
         status: Vec::new(),
         around: None,
+        accounts: None,
         log_tail: "the end\n".into(),
         logged: Some(Logged { answered: 4000, lines: 3748, files: 1, ..Logged::default() }),
     }

@@ -69,6 +69,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         notes: vec![],
         status: Vec::new(),
         around: None,
+        accounts: None,
         log_tail: String::new(),
         logged: None,
     }

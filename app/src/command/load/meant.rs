@@ -175,6 +175,7 @@ pub(crate) fn only(spec: LoadSpec, server: ServerSpec) -> Plan {
         blocks: 1,
         until_decided: false,
         budget_ns: None,
+        latency_budget: false,
         seed: None,
         warmup: Warmup::None,
         cooldown_ns: 0,

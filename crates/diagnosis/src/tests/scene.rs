@@ -229,6 +229,7 @@ impl Scene {
             notes: vec![],
             status: [self.told(&load), self.scoreboards(&load)].concat(),
             around: (self.others > 0.0).then(|| self.counted(&load)),
+            accounts: None,
             log_tail: String::new(),
             logged: None,
             workers: None,

@@ -35,7 +35,7 @@ pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, Ready, 
 pub use services::{Mention, Servers, Service, ServiceChange, fill_in, mentions};
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};
-pub use text::{Options, PlanError, ReadFile, parse, parse_mix};
+pub use text::{LATENCY_LOG, Options, PlanError, ReadFile, parse, parse_mix};
 
 use crate::Nanos;
 use crate::search::RateSearch;
@@ -110,6 +110,9 @@ pub struct Plan {
     /// No block begins that would probably end later than so long after the first one began.
     #[serde(default)]
     pub budget_ns: Option<Nanos>,
+    /// Take accounts of where the time of requests goes, in every trial.
+    #[serde(default)]
+    pub latency_budget: bool,
     /// Seed of the order, when the plan fixes it.
     pub seed: Option<u64>,
     /// Not counted, before each trial's window.

@@ -12,6 +12,7 @@ mod confine;
 mod contrasts;
 mod ending;
 mod factors;
+mod latency_budget;
 mod load;
 mod loads;
 mod measure;
@@ -30,6 +31,8 @@ use self::confine::{ConfineText, confine_meant};
 use self::contrasts::ContrastText;
 use self::ending::{AccessLogText, access_log_meant, end_meant};
 use self::factors::{DesignText, FactorText};
+pub use self::latency_budget::LATENCY_LOG;
+use self::latency_budget::{Others, budget_meant};
 use self::load::load_meant;
 pub use self::load::parse_mix;
 use self::loads::LoadsText;
@@ -142,6 +145,7 @@ struct Written {
     aa: bool,
     confidence: Option<Spanned<f64>>,
     margin: Option<Spanned<f64>>,
+    latency_budget: Option<Spanned<bool>>,
     #[serde(default, rename = "parameters")]
     _parameters: BTreeMap<String, toml::Value>,
     #[serde(default, rename = "scale")]
@@ -251,16 +255,18 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let (files, sysctl) = (std::mem::take(&mut written.server.files), std::mem::take(&mut written.server.sysctl));
     let setting = written.server.setting();
     let ending = (written.server.ending.take(), written.server.ending_after.take());
-    let server = server_meant(source, written.server, written.confine.as_ref())?;
+    let mut server = server_meant(source, written.server, written.confine.as_ref())?;
     let end = end_meant(source, "server", &server, ending.0.as_ref(), ending.1.as_ref())?;
     let memory = memory_meant(source, &written.memory, &server)?;
     let services = services_meant(source, written.service)?;
     let variants = variants(source, written.variant, (&server, &services), options.quick)?;
-    let changes = changes_meant(source, files, sysctl)?;
+    let mut changes = changes_meant(source, files, sysctl)?;
     let Loads { origin, of_cells: loads, beside } = loads_meant(source, written.load, options)?;
     beside::refuse_as_own(source, &beside, &loads, &written.cell)?;
     let access_log =
         written.access_log.map(|log| access_log_meant(source, &log, &server, &loads, &beside)).transpose()?;
+    let others = Others { variants: &variants, origin: origin.as_ref(), beside: &beside };
+    let latency_budget = budget_meant(source, &written.latency_budget, &others, &mut server, &mut changes)?;
     let margin = source.share(written.margin.as_ref(), "margin", 0.02)?;
     let wanted = cells::Wanted {
         cells: &written.cell,
@@ -305,6 +311,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         blocks: if options.quick { blocks.min(3) } else { blocks },
         until_decided,
         budget_ns,
+        latency_budget,
         seed: written.seed,
         warmup: warmup_meant(source, &written.warmup)?,
         cooldown_ns: source.duration(written.cooldown.limit.as_ref(), "cooldown.limit", 10 * SECOND)?,

@@ -23,6 +23,21 @@ struct AcceptQueue {
     port: u16,
 }
 
+/// The same queue, looked at outside a sampler.
+pub(crate) struct AcceptLook(AcceptQueue, Buffer);
+
+impl AcceptLook {
+    pub(crate) fn open(port: u16) -> Result<AcceptLook, Errno> {
+        Ok(AcceptLook(AcceptQueue::open(port)?, Buffer::new()))
+    }
+
+    /// How many connections wait now, and how many may.
+    pub(crate) fn look(&mut self) -> Option<(u64, u64)> {
+        let queues = self.0.ask(&mut self.1).ok()?;
+        (queues.sockets > 0).then_some((queues.waiting, queues.limit))
+    }
+}
+
 /// A socket that listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Listening {

@@ -27,6 +27,8 @@ pub fn render(view: &View) -> String {
         page.section("section-metrics", &page.further(&view.metrics)),
         page.section("section-beside", &page.beside()),
         page.section("section-logged", &page.further(&view.logged)),
+        page.section("section-budget", &page.further(&view.budget)),
+        page.section("section-budget-slowest", &page.further(&view.budget_of_slowest)),
         page.section("section-diagnosis", &page.diagnoses()),
         page.section("section-latency", &page.latency()),
         page.section("section-trials", &page.trials()),

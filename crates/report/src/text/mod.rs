@@ -43,6 +43,8 @@ pub fn render(view: &View, look: Look) -> String {
     page.further("section-metrics", &view.metrics);
     page.beside(view);
     page.further("section-logged", &view.logged);
+    page.further("section-budget", &view.budget);
+    page.further("section-budget-slowest", &view.budget_of_slowest);
     page.diagnoses(view);
     page.settings(view);
     page.trouble(&view.trouble);

@@ -6,7 +6,7 @@ use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::{
     CellView, ConfidenceView, DiagnosisView, EvidenceView, FailureView, FindingView, LatencyView, PercentileView,
-    doubts, expected, logged, sent, told, workers,
+    doubts, expected, latency_budget, logged, sent, told, workers,
 };
 use diagnosis::{Diagnosis, Finding, Limit, Numbers, Quantity, Unit};
 use model::latency::Latency;
@@ -65,6 +65,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalo
         logged: logged::of_cell(run, cell),
         workers: workers::of_cell(run, cell, words),
         expected: expected::of_cell(run, cell, words),
+        latency_budget: latency_budget::view(run, cell, words),
         doubts: doubts::of_trials(plan.load(cell), &measured, words),
     }
 }

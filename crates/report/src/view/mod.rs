@@ -9,6 +9,7 @@ mod contrasts;
 pub(crate) mod doubts;
 mod expected;
 mod judged;
+mod latency_budget;
 mod logged;
 mod metrics;
 mod noise;
@@ -24,6 +25,7 @@ mod workers;
 pub use beside::BesideView;
 pub use contrasts::{ContrastView, DesignView, RatioView};
 pub use expected::ExpectedView;
+pub use latency_budget::{LatencyBudgetView, PartView, SplitView};
 pub use noise::NoiseView;
 pub use sweep::{CliffView, LawView, SweepPointView, SweepView};
 pub use table::{Row, RowKind, Table};
@@ -78,6 +80,12 @@ pub struct View {
     /// Where the time of a request goes, cell by cell, printed.
     #[serde(skip)]
     pub phases: Table,
+    /// What the mean latency went to, cell by cell, printed; without rows when the plan did not ask.
+    #[serde(skip)]
+    pub budget: Table,
+    /// The same of the slowest requests.
+    #[serde(skip)]
+    pub budget_of_slowest: Table,
     /// The contrasts as a table, printed.
     #[serde(skip)]
     pub answers: Table,
@@ -203,6 +211,9 @@ pub struct CellView {
     /// What the plan expects of its load, and what became of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedView>,
+    /// What its latency went to, when the plan asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_budget: Option<LatencyBudgetView>,
     /// Doubts about the load itself.
     pub doubts: Vec<Sentence>,
 }
@@ -519,6 +530,8 @@ impl View {
             logged: logged::table(&cells, &words),
             phases: table::phases(&cells, &words),
             beside: beside::views(run, &words),
+            budget: latency_budget::means(&cells, &words),
+            budget_of_slowest: latency_budget::slowest(&cells, &words),
             cells,
             contrasts,
         }

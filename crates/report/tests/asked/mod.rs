@@ -61,6 +61,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         notes: vec![],
         status: Vec::new(),
         around: None,
+        accounts: None,
         log_tail: String::new(),
         logged: None,
     }

@@ -39,6 +39,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         notes: vec![],
         status: Vec::new(),
         around: None,
+        accounts: None,
         log_tail: String::new(),
         logged: None,
     };

@@ -1,0 +1,80 @@
+//! The server's log of its own time, as `latency_budget` in a plan has it written.
+//!
+//! Apache: microseconds since 1970 at the beginning, microseconds taken, process, status. nginx: seconds since 1970 at the end, seconds
+//! taken, both with three decimals, then the same.
+
+use model::Nanos;
+
+/// One request by the server's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line {
+    /// When its clock began; by the machine's monotonic clock, and before that one's beginning in a strange log.
+    pub(super) begin_ns: i64,
+    /// How long it ran.
+    pub(super) own_ns: Nanos,
+    /// The process that wrote the line.
+    pub(super) pid: u32,
+}
+
+impl Line {
+    pub(super) fn end_ns(&self) -> i64 {
+        self.begin_ns.saturating_add_unsigned(self.own_ns)
+    }
+
+    pub(super) fn has(&self, at: i64) -> bool {
+        (self.begin_ns..=self.end_ns()).contains(&at)
+    }
+}
+
+/// The lines of good answers in the order of their ends. `wall_ns` is what the wall's clock
+/// shows less what the monotonic one does.
+pub(super) fn lines(log: &[u8], wall_ns: i64) -> Vec<Line> {
+    let parse = |line: &[u8]| line_of(std::str::from_utf8(line).ok()?, wall_ns);
+    let mut lines: Vec<Line> = log.split(|&byte| byte == b'\n').filter_map(parse).collect();
+    lines.sort_by_key(Line::end_ns);
+    lines
+}
+
+fn line_of(line: &str, wall_ns: i64) -> Option<Line> {
+    let mut fields = line.split(' ');
+    let (at, took) = (fields.next()?, fields.next()?);
+    let (pid, status): (u32, u16) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    if !(200..300).contains(&status) {
+        return None;
+    }
+    let (begin_ns, own_ns) = match at.split_once('.') {
+        None => (at.parse::<i64>().ok()?.checked_mul(1000)?, took.parse::<u64>().ok()?.checked_mul(1000)?),
+        Some(_) => {
+            let own = thousandths(took)?.checked_mul(1_000_000)?;
+            let end = i64::try_from(thousandths(at)?).ok()?.checked_mul(1_000_000)?;
+            (end.checked_sub_unsigned(own)?, own)
+        }
+    };
+    Some(Line { begin_ns: begin_ns.checked_sub(wall_ns)?, own_ns, pid })
+}
+
+/// `1.250` as 1250.
+fn thousandths(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.')?;
+    if part.len() != 3 {
+        return None;
+    }
+    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(part.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_servers_write() {
+        let log = b"1795353600000300 250 42 200\n1795353600000100 50 41 503\n\
+            1795353600.002 0.001 43 200\nnonsense\n1795353600000200 - 41 200";
+        let wall = 1_795_353_600_000_000_000;
+        let expected = [
+            Line { begin_ns: 300_000, own_ns: 250_000, pid: 42 },
+            Line { begin_ns: 1_000_000, own_ns: 1_000_000, pid: 43 },
+        ];
+        assert_eq!(lines(log, wall), expected);
+    }
+}

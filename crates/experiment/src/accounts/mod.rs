@@ -1,0 +1,334 @@
+//! Where the time of a trial's requests went: what the client, the server's log and the kernel told of the same window, put together.
+//!
+//! The three share the machine's clock. Each request is found in the log by its times; which of the processes worked on it is known by
+//! the log's process number, or by time alone where that is another's.
+
+mod log;
+
+use self::log::{Line, lines};
+use crate::ExperimentError;
+use load::{Ending, Record, Witness, monotonic_ns};
+use model::Nanos;
+use model::accounts::{Accounts, Delays, EndedTold, Looks, ServerTold, Told, WorkersTold};
+use model::load::LoadResult;
+use model::plan::{LATENCY_LOG, Mpm, PhpWay, ServerSpec};
+use model::reading::{Column, Readings};
+use monitor::{Accountant, Books, Doing, EndedProcess};
+use server::Running;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// By how much times of the server and of the client may contradict each other: a server's clock that counts milliseconds, and the
+/// instant at which either is read.
+const SLACK_NS: i64 = 2_000_000;
+/// Of how many requests one is among the slowest.
+const SLOWEST: usize = 100;
+
+/// What a trial says whose server wrote no time of its own.
+const NO_LOG: &str =
+    "no latency budget: the server logged no time of its own; does a directive of the plan switch access logs off?";
+
+/// One good request by the client's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Request {
+    due_ns: Nanos,
+    start_ns: Nanos,
+    connect_ns: Nanos,
+    end_ns: Nanos,
+}
+
+impl Request {
+    fn total_ns(self) -> Nanos {
+        self.end_ns.saturating_sub(self.due_ns)
+    }
+
+    fn connected_ns(self) -> Nanos {
+        self.start_ns + self.connect_ns
+    }
+}
+
+/// Keeps the good requests of one worker of the load.
+#[derive(Default)]
+pub(crate) struct Keeper(Vec<Request>);
+
+impl Witness for Keeper {
+    fn saw(&mut self, record: &Record) {
+        if record.ending == Ending::Good {
+            let connect_ns = record.connect_ns.unwrap_or(0) + record.handshake_ns.unwrap_or(0);
+            let Record { due_ns, start_ns, end_ns, .. } = *record;
+            self.0.push(Request { due_ns, start_ns, connect_ns, end_ns });
+        }
+    }
+}
+
+/// An error where the kernel tells us nothing.
+pub(crate) fn available() -> Result<(), ExperimentError> {
+    monitor::may_account().map_err(|error| refused(&error))
+}
+
+fn refused(error: &std::io::Error) -> ExperimentError {
+    ExperimentError::Missing(format!(
+        "latency_budget: the kernel does not tell us its accounts of processes ({error}): it takes root, outside of any container, and a \
+         kernel with CONFIG_TASKSTATS; or leave latency_budget out"
+    ))
+}
+
+/// Begins to read the accounts of a server.
+pub(crate) fn open(running: &Running) -> Result<Accountant, ExperimentError> {
+    let roots: Vec<u32> = std::iter::once(running.pid).chain(running.beside()).collect();
+    Accountant::start(Path::new("/proc"), &roots, running.address.port()).map_err(|error| refused(&error))
+}
+
+/// The log of the server in that folder; empty when there is none.
+pub(crate) fn read_log(folder: &Path) -> Vec<u8> {
+    std::fs::read(folder.join(LATENCY_LOG)).unwrap_or_default()
+}
+
+/// What is to be said where the server logged nothing.
+pub(crate) fn without_log(accounts: &Accounts) -> Option<String> {
+    (accounts.all.requests > 0 && accounts.all.server.is_none()).then(|| NO_LOG.to_owned())
+}
+
+/// Whether the process that the log names works on nothing else meanwhile, and on all of it itself.
+pub(crate) fn serves_one_by_one(server: &ServerSpec) -> bool {
+    match server {
+        ServerSpec::Apache(apache) => {
+            apache.mpm == Mpm::Prefork && apache.php.as_ref().is_none_or(|php| php.way == PhpWay::Module)
+        }
+        _ => false,
+    }
+}
+
+/// All that was seen of a window.
+pub(crate) struct Observed {
+    requests: Vec<Request>,
+    window: (Nanos, Nanos),
+    /// What the wall's clock shows less what ours does.
+    wall_ns: i64,
+    books: Books,
+    turned_away: u64,
+}
+
+impl Observed {
+    pub(crate) fn new(load: &LoadResult, kept: Vec<Keeper>, books: Books) -> Observed {
+        let mut requests: Vec<Request> = kept.into_iter().flat_map(|keeper| keeper.0).collect();
+        requests.sort_unstable_by_key(|request| request.end_ns);
+        let wall_ns = wall_less_monotonic();
+        Observed { requests, window: (load.started_ns, load.ended_ns), wall_ns, books, turned_away: 0 }
+    }
+
+    /// The same, with how many connections the machine turned away at accept queues meanwhile.
+    pub(crate) fn with_turned_away(self, readings: &Readings) -> Observed {
+        let (from, to) = self.window;
+        let counts = |rows: &mut dyn Iterator<Item = &model::reading::Reading>| {
+            rows.next().and_then(|row| row.get(Column::TcpListenDrops))
+        };
+        let before = counts(&mut readings.rows.iter().rev().filter(|row| row.at_ns <= from));
+        let after = counts(&mut readings.rows.iter().filter(|row| row.at_ns >= to));
+        let turned_away = before.zip(after).map_or(0, |(before, after)| after.saturating_sub(before));
+        // The counter is that of all queues of the machine; ours turned nobody away unless it was full.
+        Observed { turned_away: if self.books.queue_was_full { turned_away } else { 0 }, ..self }
+    }
+
+    /// Puts all of it together.
+    pub(crate) fn accounts(&self, log: &[u8], one_by_one: bool) -> Accounts {
+        let lines = lines(log, self.wall_ns);
+        let found = in_log(&self.requests, &lines);
+        let mut all = told(&self.requests, &found, &lines);
+        all.queued_ns = queued(&self.books.queue, self.window);
+        all.turned_away = self.turned_away;
+        let programs = self.programs(one_by_one.then_some(&lines));
+        all.ended = self.ended(&programs);
+        // It is told of all together: where some are left out, nothing is known of the others.
+        all.ended.cpu_by_parents_ns = self.books.cpu_by_parents_ns.filter(|_| programs.len() == self.books.ended.len());
+        all.workers = Some(self.workers(one_by_one.then_some(&lines)));
+        Accounts {
+            slowest: self.slowest(&found, &lines, &programs, one_by_one),
+            all,
+            lines_left: left(&lines, &found, self.window),
+            lost_ends: self.books.lost,
+        }
+    }
+
+    /// Processes that ended; where lines of the log tell who works on requests, only those that these started: not those of a backend that
+    /// the server keeps beside them.
+    fn programs(&self, lines: Option<&Vec<Line>>) -> Vec<&EndedProcess> {
+        let ended = &self.books.ended;
+        let Some(lines) = lines else { return ended.iter().collect() };
+        let parents: BTreeMap<u32, u32> = ended.iter().map(|process| (process.pid, process.parent)).collect();
+        let workers: BTreeSet<u32> = lines.iter().map(|line| line.pid).collect();
+        let is_of_worker = |process: &&EndedProcess| {
+            let above = |pid: &u32| parents.get(pid).copied();
+            // Numbers may come again, so that a chain could go in circles.
+            std::iter::successors(Some(process.parent), above).take(32).any(|pid| workers.contains(&pid))
+        };
+        ended.iter().filter(is_of_worker).collect()
+    }
+
+    /// All workers; with the lines of the log where those tell which process works on which request.
+    fn workers(&self, lines: Option<&Vec<Line>>) -> WorkersTold {
+        let of = |series: &Vec<(Nanos, Delays)>| series.last().map(|last| last.1.since(series[0].1));
+        let mut delays = Delays::default();
+        let is_known = |pid: &u32| lines.is_none_or(|lines| lines.iter().any(|line| line.pid == *pid));
+        let workers = self.books.workers.iter().filter(|(pid, _)| is_known(pid));
+        workers.filter_map(|(_, series)| of(series)).for_each(|of| delays += of);
+        let blocked = self.looks(|_, pid| self.books.workers.contains_key(&pid));
+        let in_requests = lines.map(|lines| {
+            let mut by_process: BTreeMap<u32, Vec<&Line>> = BTreeMap::new();
+            lines.iter().for_each(|line| by_process.entry(line.pid).or_default().push(line));
+            self.looks(|at, pid| by_process.get(&pid).is_some_and(|lines| is_in(lines, at as i64)))
+        });
+        WorkersTold { delays, blocked, look_ns: self.books.look_ns, in_requests }
+    }
+
+    fn ended(&self, processes: &[&EndedProcess]) -> EndedTold {
+        let mut ended = EndedTold { processes: processes.len() as u64, ..EndedTold::default() };
+        for process in processes {
+            ended.elapsed_ns += process.elapsed_ns;
+            ended.delays += process.delays;
+        }
+        let lives: BTreeMap<u32, &&EndedProcess> = processes.iter().map(|process| (process.pid, process)).collect();
+        ended.looks = self.looks(|at, pid| lives.get(&pid).is_some_and(|it| at <= it.at_ns));
+        ended
+    }
+
+    fn looks(&self, counts: impl Fn(Nanos, u32) -> bool) -> Looks {
+        let mut looks = Looks::default();
+        for (_, _, what) in self.books.looks.iter().filter(|(at, pid, _)| counts(*at, *pid)) {
+            match what {
+                Doing::Runnable => looks.runnable += 1,
+                Doing::Reclaim => looks.reclaim += 1,
+                Doing::Swap => looks.swap += 1,
+                Doing::Disk => looks.disk += 1,
+                Doing::Other => looks.other += 1,
+            }
+        }
+        looks
+    }
+
+    /// The slowest requests by themselves: each with its line, its process, and what its worker did meanwhile.
+    fn slowest(&self, found: &[Option<usize>], lines: &[Line], programs: &[&EndedProcess], one_by_one: bool) -> Told {
+        let mut order: Vec<usize> = (0..self.requests.len()).collect();
+        order.sort_by_key(|&index| std::cmp::Reverse(self.requests[index].total_ns()));
+        order.truncate(self.requests.len().div_ceil(SLOWEST));
+        let requests: Vec<Request> = order.iter().map(|&index| self.requests[index]).collect();
+        let found: Vec<Option<usize>> = order.iter().map(|&index| found[index]).collect();
+        let of: Vec<&Line> = found.iter().flatten().map(|&index| &lines[index]).collect();
+        let mut told = told(&requests, &found, lines);
+        let processes: Vec<&EndedProcess> = of.iter().filter_map(|line| program_of(line, programs)).collect();
+        told.ended = self.ended(&processes);
+        told.turned_away = self.turned_away;
+        told.workers = one_by_one.then(|| {
+            let mut delays = Delays::default();
+            for line in &of {
+                let series = self.books.workers.get(&line.pid).map_or(&[][..], Vec::as_slice);
+                delays += between(series, line.begin_ns, line.end_ns());
+            }
+            let is_its = |line: &&Line, at: Nanos, pid| line.pid == pid && line.has(at as i64);
+            let looks = self.looks(|at, pid| of.iter().any(|line| is_its(line, at, pid)));
+            let look_ns = self.books.look_ns;
+            WorkersTold { delays, blocked: looks, look_ns, in_requests: Some(looks) }
+        });
+        told
+    }
+}
+
+/// What the wall's clock shows less what ours does. Between the two looks anybody may take the CPU: the closest of some pairs counts.
+fn wall_less_monotonic() -> i64 {
+    let pair = |_| {
+        let before = monotonic_ns();
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let length = monotonic_ns() - before;
+        (length, wall.as_nanos() as i64 - (before + length / 2) as i64)
+    };
+    (0..50).map(pair).min().map_or(0, |(_, offset)| offset)
+}
+
+/// For each request its line, if it has one. Both are in the order of their ends. A server's clock begins while the client waits; it may
+/// end after the client's, for a server logs when it has sent all, and may wait for a CPU before it does.
+fn in_log(requests: &[Request], lines: &[Line]) -> Vec<Option<usize>> {
+    let mut by_begin: Vec<usize> = (0..lines.len()).collect();
+    by_begin.sort_by_key(|&line| std::cmp::Reverse(lines[line].begin_ns));
+    // Those that have begun and are no request's yet, in the order of their ends.
+    let mut free: Vec<usize> = Vec::new();
+    let find = |request: &Request| {
+        while let Some(line) = by_begin.pop_if(|line| lines[*line].begin_ns <= request.end_ns as i64 + SLACK_NS) {
+            free.insert(free.partition_point(|&other| other < line), line);
+        }
+        // What began before the request was sent is another's; it may be one that failed, which nobody looks for.
+        let began = request.connected_ns() as i64 - SLACK_NS;
+        let at = free.iter().position(|&line| lines[line].begin_ns >= began)?;
+        Some(free.remove(at))
+    };
+    requests.iter().map(find).collect()
+}
+
+/// What client and log say of requests.
+fn told(requests: &[Request], found: &[Option<usize>], lines: &[Line]) -> Told {
+    let mut told = Told { requests: requests.len() as u64, ..Told::default() };
+    let mut server = ServerTold::default();
+    for (request, line) in requests.iter().zip(found) {
+        told.total_ns += request.total_ns();
+        told.unsent_ns += request.start_ns.saturating_sub(request.due_ns);
+        told.connect_ns += request.connect_ns;
+        if let Some(line) = line.map(|index| &lines[index]) {
+            server.requests += 1;
+            server.before_ns += line.begin_ns - request.connected_ns() as i64;
+            server.own_ns += line.own_ns;
+            server.after_ns += request.end_ns as i64 - line.end_ns();
+        }
+    }
+    told.server = (server.requests > 0).then_some(server);
+    told
+}
+
+/// Lines of the window that are no request's.
+fn left(lines: &[Line], found: &[Option<usize>], (from, to): (Nanos, Nanos)) -> u64 {
+    let within = lines.iter().filter(|line| line.begin_ns >= from as i64 && line.end_ns() <= to as i64).count();
+    (within as u64).saturating_sub(found.iter().flatten().count() as u64)
+}
+
+/// What all connections together waited at the queue: its length over time. `None` where nobody looked.
+fn queued(looks: &[(Nanos, u64)], (from, to): (Nanos, Nanos)) -> Option<Nanos> {
+    let within: Vec<&(Nanos, u64)> = looks.iter().filter(|(at, _)| (from..=to).contains(at)).collect();
+    let mut sum = 0;
+    for pair in within.windows(2) {
+        sum += pair[0].1 * (pair[1].0 - pair[0].0);
+    }
+    (within.len() > 1).then_some(sum)
+}
+
+/// The program that was run for a line: the one that lived longest in its time, of the line's own process if that started any.
+fn program_of<'b>(line: &Line, ended: &[&'b EndedProcess]) -> Option<&'b EndedProcess> {
+    let shared = |process: &EndedProcess| {
+        let end = (process.at_ns as i64).min(line.end_ns());
+        end - (process.at_ns as i64 - process.elapsed_ns as i64).max(line.begin_ns)
+    };
+    let of_all = || ended.iter().copied().filter(|process| shared(process) > 0);
+    let own = of_all().filter(|process| process.parent == line.pid).max_by_key(|process| shared(process));
+    // Of a program that did not begin and end with the request it is not known whose it is.
+    let slack = SLACK_NS + line.own_ns as i64 / 20;
+    own.or_else(|| of_all().find(|process| (shared(process) - line.own_ns as i64).abs() <= slack))
+}
+
+/// Whether an instant lies within one of those, which are in the order of their ends and do not overlap.
+fn is_in(lines: &[&Line], at: i64) -> bool {
+    lines.get(lines.partition_point(|line| line.end_ns() < at)).is_some_and(|line| line.has(at))
+}
+
+/// What was added between two instants to accounts that were read now and then: as much as lies between them of each interval.
+fn between(series: &[(Nanos, Delays)], from: i64, to: i64) -> Delays {
+    let mut sum = Delays::default();
+    for pair in series.windows(2) {
+        let (begin, end) = (pair[0].0 as i64, pair[1].0 as i64);
+        let shared = to.min(end) - from.max(begin);
+        if shared > 0 && end > begin {
+            sum += pair[1].1.since(pair[0].1).times(shared as f64 / (end - begin) as f64);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Made up windows, in milliseconds.
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn request(start: u64, connected: u64, end: u64) -> Request {
+    let [start_ns, connected, end_ns] = [start, connected, end].map(|ms| ms * MS);
+    Request { due_ns: start_ns, start_ns, connect_ns: connected - start_ns, end_ns }
+}
+
+fn line(begin: u64, end: u64, pid: u32) -> Line {
+    Line { begin_ns: (begin * MS) as i64, own_ns: (end - begin) * MS, pid }
+}
+
+fn process(pid: u32, parent: u32, begin: u64, end: u64) -> EndedProcess {
+    let delays = Delays { on_cpu_ns: MS, ..Delays::default() };
+    EndedProcess { pid, parent, at_ns: end * MS, elapsed_ns: (end - begin) * MS, delays }
+}
+
+#[test]
+fn each_request_has_its_own_line() {
+    let requests = [request(100, 101, 200), request(150, 151, 260), request(200, 201, 300), request(300, 301, 310)];
+    // The first line is of a request that failed, the third was logged late; the last request has none.
+    let lines = [line(90, 120, 1), line(110, 198, 1), line(160, 288, 2), line(210, 298, 1)];
+    assert_eq!(in_log(&requests, &lines), [Some(1), Some(2), Some(3), None]);
+}
+
+#[test]
+fn a_window_put_together() {
+    let requests = vec![request(100, 101, 200), request(100, 102, 300)];
+    let lines = "100101000 97000 11 200\n100205000 94000 11 200\n";
+    // The log's clock is the other one and 100 s.
+    let ended =
+        vec![process(50, 11, 110, 197), process(51, 11, 210, 298), process(60, 12, 0, 20), process(61, 50, 120, 130)];
+    let series = |ms: [(u64, u64); 3]| {
+        ms.map(|(at, on_cpu)| (at * MS, Delays { on_cpu_ns: on_cpu * MS, ..Delays::default() })).to_vec()
+    };
+    let books = Books {
+        workers: [(11, series([(100, 1), (200, 2), (300, 5)])), (12, series([(100, 0), (200, 0), (300, 0)]))].into(),
+        ended,
+        looks: vec![
+            (150 * MS, 50, Doing::Swap),
+            (250 * MS, 51, Doing::Other),
+            (260 * MS, 51, Doing::Disk),
+            (270 * MS, 11, Doing::Reclaim),
+            (280 * MS, 11, Doing::Runnable),
+            (202 * MS, 11, Doing::Other),
+            (299 * MS, 77, Doing::Reclaim),
+        ],
+        look_ns: 50 * MS,
+        queue: vec![(100 * MS, 2), (150 * MS, 1), (200 * MS, 0), (300 * MS, 9)],
+        queue_was_full: false,
+        cpu_by_parents_ns: Some(5 * MS),
+        lost: false,
+    };
+    let observed =
+        Observed { requests, window: (100 * MS, 300 * MS), wall_ns: 100_000 * MS as i64, books, turned_away: 0 };
+    let accounts = observed.accounts(lines.as_bytes(), true);
+    let all = &accounts.all;
+    assert_eq!((all.requests, all.total_ns, all.connect_ns), (2, 300 * MS, 3 * MS));
+    let (before_ns, after_ns) = (103 * MS as i64, 3 * MS as i64);
+    assert_eq!(all.server, Some(ServerTold { requests: 2, before_ns, own_ns: 191 * MS, after_ns }));
+    assert_eq!(all.queued_ns, Some(150 * MS));
+    // The log knows nothing of 12, which is a backend; what 50 started is of 11's.
+    assert_eq!((all.ended.processes, all.ended.elapsed_ns), (3, 185 * MS));
+    assert_eq!(all.ended.cpu_by_parents_ns, None);
+    assert_eq!(all.ended.looks, Looks { swap: 1, disk: 1, other: 1, ..Looks::default() });
+    assert_eq!(all.workers.unwrap().delays.on_cpu_ns, 4 * MS);
+    let seen = Looks { reclaim: 1, runnable: 1, ..Looks::default() };
+    assert_eq!(all.workers.unwrap().blocked, Looks { other: 1, ..seen });
+    // At 202 ms it was between two requests.
+    assert_eq!(all.workers.unwrap().in_requests, Some(seen));
+    let slowest = &accounts.slowest;
+    assert_eq!((slowest.requests, slowest.total_ns), (1, 200 * MS));
+    assert_eq!((slowest.ended.processes, slowest.ended.elapsed_ns), (1, 88 * MS));
+    assert_eq!(slowest.ended.looks, Looks { disk: 1, other: 1, ..Looks::default() });
+    // 94 of the 100 ms in which the worker had 3 ms of a CPU.
+    assert_eq!(slowest.workers.unwrap().delays.on_cpu_ns, 2_820_000);
+    assert_eq!(accounts.lines_left, 0);
+}
+
+#[test]
+fn without_a_log() {
+    let observed = Observed {
+        requests: vec![request(1, 1, 2)],
+        window: (MS, 2 * MS),
+        wall_ns: 0,
+        books: Books::default(),
+        turned_away: 0,
+    };
+    let accounts = observed.accounts(b"", false);
+    assert_eq!((accounts.all.server, accounts.all.queued_ns, accounts.slowest.workers), (None, None, None));
+}
