@@ -63,9 +63,9 @@ budget-part-sending = sending
 budget-remainder = remainder
 budget-left-out = (counted beyond the mean)
 budget-reclaim-in-all = (reclaim, on CPU too)
-budget-sentence = { $cell }: of { $mean }, { $cpu } is CPU; the largest part is { $part } with { $most }; { $unknown } % of the mean is unknown.
+budget-sentence = { $cell }: of { $mean }, { $cpu } is CPU; the largest part is { $part } with { $most }; { $unknown } % of what was counted is unknown.
 budget-note = Means of all good answers by the client's clock; the parts and the remainder add up to the mean. Lines in parentheses are in no sum: waits beyond the mean, of idle or parallel processes, and all of reclaim by the kernel's counter.
-budget-lock-note = Where no process is started for a request, lock or backend is what of the server's own time nothing else explains; a queue behind the server, such as PHP-FPM's, is in it.
+budget-lock-note = Where a process works on several requests, or was seen too seldom, lock or backend is what of the server's own time nothing else explains; a queue behind the server, such as PHP-FPM's, is in it.
 budget-slowest-note = Means of the slowest hundredth of each trial. Where the server's processes work on several requests at once, its own time is in the remainder.
 
 # ---- comparison ----
@@ -621,7 +621,7 @@ expected-met = met in { $trials ->
     }: { $threshold }
 expected-missed = { $example }; trials with this: { $missed } of { $trials }
 expected-unmeasured = not known, so missed: { $threshold } (no trial was measured)
-workers-held = Memory of { $name }'s worker processes ({ $n } of them, median and largest): resident { $resident } and { $resident_most }, their share of it (PSS) { $proportional } and { $proportional_most }, nobody else's (USS) { $own } and { $own_most }; { $shared } are shared or held by the rest of the server (looks: { $looks }, one took { $took }{ $after ->
+workers-held = Memory of { $name }'s worker processes ({ $n } of them, median and largest): resident { $resident } and { $resident_most }, their share of it (PSS) { $proportional } and { $proportional_most }, nobody else's (USS, what is swapped out included) { $own } and { $own_most }; { $shared } are shared or held by the rest of the server (looks: { $looks }, one took { $took }{ $after ->
         [0] )
        *[other] ; { $after } of them after the load)
     }

@@ -63,9 +63,9 @@ budget-part-sending = 送信
 budget-remainder = 残り
 budget-left-out = (平均を超えて数えた分)
 budget-reclaim-in-all = (CPU 上も含む回収)
-budget-sentence = { $cell }: { $mean } のうち CPU は { $cpu }。最大は{ $part }の { $most }。平均の { $unknown } % は不明です。
+budget-sentence = { $cell }: { $mean } のうち CPU は { $cpu }。最大は{ $part }の { $most }。数えた分の { $unknown } % は不明です。
 budget-note = 正常な応答すべての平均(クライアントの時計)。各部分と残りの合計が平均です。括弧の行は合計に入りません: 遊んでいる、または並行するプロセスの待ちで平均を超えた分と、カーネルの計数による回収の全体です。
-budget-lock-note = リクエストごとにプロセスを起動しない場合、「ロックまたはバックエンド」はサーバー自身の時間のうち他で説明できない分です。PHP-FPM の待ち行列など、サーバーの後ろの列も含みます。
+budget-lock-note = プロセスが複数のリクエストを処理する場合や観測が少なすぎる場合、「ロックまたはバックエンド」はサーバー自身の時間のうち他で説明できない分です。PHP-FPM の待ち行列など、サーバーの後ろの列も含みます。
 budget-slowest-note = 各試行で最も遅い 100 分の 1 の平均。サーバーのプロセスが複数のリクエストを同時に処理する場合、サーバー自身の時間は残りに入ります。
 
 # ---- 比較 ----
@@ -484,7 +484,7 @@ told-pool-reached = { $pool }; pm.max_children に達した回数 { $reached ->
 expected-met = { $trials } 回の試行すべてで達成: { $threshold }
 expected-missed = { $trials } 回の試行のうち { $missed } 回で{ $example }
 expected-unmeasured = 不明のため未達: { $threshold }（測定できた試行がありません）
-workers-held = { $name } のワーカープロセス { $n } 個のメモリー（中央値と最大）: 常駐 { $resident } と { $resident_most }、按分 (PSS) { $proportional } と { $proportional_most }、占有 (USS) { $own } と { $own_most }。共有分とサーバーの残り { $shared }（{ $looks } 回の観測、1 回 { $took }{ $after ->
+workers-held = { $name } のワーカープロセス { $n } 個のメモリー（中央値と最大）: 常駐 { $resident } と { $resident_most }、按分 (PSS) { $proportional } と { $proportional_most }、占有 (USS、スワップ分を含む) { $own } と { $own_most }。共有分とサーバーの残り { $shared }（{ $looks } 回の観測、1 回 { $took }{ $after ->
         [0] ）
        *[other] 、うち { $after } 回は負荷の後）
     }

@@ -3,7 +3,7 @@
 mod tool;
 
 use serde_json::Value;
-use tool::{Tool, is_root, remains, shipped};
+use tool::{Tool, alone, is_root, open_plans, remains, shipped};
 
 /// Eight connections that ask for something slow, and beside them somebody who wants a small file.
 const PLAN: &str = r#"
@@ -42,6 +42,7 @@ fn beside(report: &Value) -> impl Iterator<Item = (&str, &Value)> {
 
 #[test]
 fn it_is_sent_in_every_trial_and_reported_by_itself() {
+    let _alone = alone();
     let tool = Tool::new();
     let run = tool.run(&["run", &tool.plan(PLAN), "--seed", "1", "--json"]);
     let told = report(&run.out);
@@ -100,6 +101,7 @@ fn what_makes_no_sense_is_one_line() {
 /// The shipped plan, shorter.
 #[test]
 fn static_files_beside_a_cgi_on_apache() {
+    let _alone = alone();
     let memory_groups = host::hierarchies().is_ok();
     if !std::path::Path::new("/usr/sbin/apache2").exists() {
         return testkit::skip::skipped("no apache2");
@@ -108,7 +110,7 @@ fn static_files_beside_a_cgi_on_apache() {
         return testkit::skip::not_here("needs root and a memory control group");
     }
     let tool = Tool::new();
-    let sites = format!("\"{}/../sites", env!("CARGO_MANIFEST_DIR"));
+    let sites = format!("\"{}", open_plans(&tool).with_file_name("sites").display());
     let text = std::fs::read_to_string(shipped("memory-cliff-static.toml")).expect("the plan");
     let text = text.replace("\"20s\"", "\"2s\"").replace("blocks = 6", "blocks = 2").replace("\"../sites", &sites);
     let text = text + "\n[cooldown]\nlimit = \"0s\"\n";

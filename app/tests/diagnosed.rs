@@ -12,17 +12,9 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tool::{Finished, Tool, is_root, remains, shipped};
-
-/// These tests measure, so only one of them runs at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-fn alone() -> impl Drop {
-    MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
+use tool::{Finished, Tool, alone, is_root, remains, shipped};
 
 /// What happens beside a run.
 #[derive(Clone, Copy, PartialEq)]
@@ -86,7 +78,7 @@ impl Case {
     /// Whether it can be provoked here; says why when not.
     fn can_be(&self) -> bool {
         if let Some(missing) = self.needs.iter().find(|file| !Path::new(file).exists()) {
-            testkit::skip::not_here(&format!("{}: needs {missing}", self.plan));
+            testkit::skip::skipped(&format!("{}: needs {missing}", self.plan));
             return false;
         }
         if self.is_for_root && !(is_root() && host::hierarchies().is_ok()) {

@@ -2,7 +2,7 @@
 
 mod tool;
 
-use tool::{Finished, Tool, is_root, remains, shipped};
+use tool::{Finished, Tool, alone, is_root, remains, shipped};
 
 /// Whether this machine can confine a real Apache; says why when not.
 fn can_confine() -> bool {
@@ -20,6 +20,7 @@ fn can_confine() -> bool {
 
 #[test]
 fn the_baseline_thrashes_and_the_others_do_not() {
+    let _alone = alone();
     if !can_confine() {
         return;
     }
@@ -42,6 +43,7 @@ fn the_baseline_thrashes_and_the_others_do_not() {
 /// Every request is a program that takes memory: its time is told, and told whole.
 #[test]
 fn a_latency_budget_adds_up_and_the_setting_is_given_back() {
+    let _alone = alone();
     if !can_confine() {
         return;
     }
@@ -121,6 +123,7 @@ fn with_memory(lines: &str) -> String {
 
 #[test]
 fn files_are_read_or_forgotten_before_each_window() {
+    let _alone = alone();
     let tool = Tool::new();
     let file = tool.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).expect("a file");
@@ -140,6 +143,7 @@ fn files_are_read_or_forgotten_before_each_window() {
 
 #[test]
 fn only_root_empties_swap_or_the_caches_of_the_host() {
+    let _alone = alone();
     if !is_root() {
         testkit::skip::not_here("needs root to become nobody");
         return;

@@ -3,7 +3,7 @@
 mod tool;
 
 use serde_json::Value;
-use tool::{Tool, is_root, remains, shipped};
+use tool::{Tool, is_root, open_plans, remains, shipped};
 
 /// Three cells in two blocks: a page that fits its memory_limit, and one that does not, with and without somebody who looks into it.
 const PLAN: &str = r#"
@@ -86,7 +86,7 @@ fn workers_are_looked_at_and_a_broken_page_is_found_by_a_check() {
         return;
     }
     let tool = Tool::new();
-    let sites = format!("{}/../sites", env!("CARGO_MANIFEST_DIR"));
+    let sites = open_plans(&tool).with_file_name("sites").display().to_string();
     let run = tool.run(&["run", &tool.plan(&PLAN.replace("SITES", &sites)), "--seed", "1", "--json"]);
     let report: Value = serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.err));
     let cell = |name: &str| {
@@ -133,7 +133,7 @@ fn can_run_wordpress() -> bool {
         testkit::skip::skipped(&format!("no {missing}"));
         return false;
     }
-    can_run_php()
+    can_run_php() && ["gd", "mysqli"].iter().all(|extension| tool::has_php(extension))
 }
 
 /// The first part of the plan that comes along, with two blocks of three of its cells.

@@ -5,7 +5,7 @@ mod tool;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tool::{Finished, Tool, remains};
+use tool::{Finished, Tool, open_plans, remains};
 
 /// Two plain windows, of which nothing is waited for.
 const HEAD: &str = "blocks = 2\naa = false\n[cooldown]\nlimit = \"0s\"\n";
@@ -72,7 +72,7 @@ fn a_backend_is_killed_in_mid_run() {
          location / {{ proxy_pass http://both; }}\n\"\"\"\n\
          [service.a]\nkind = \"embedded\"\n[service.b]\nkind = \"embedded\"\n\
          [variant.whole]\n[variant.dies.service.b]\nkill_after = \"200ms\"\n\
-         [load.a]\npath = \"/static/10\"\nconnections = 2\nduration = \"1s\"\n",
+         [load.a]\npath = \"/static/10\"\nconnections = 2\nduration = \"3s\"\n",
         server("a"),
         server("b")
     );
@@ -84,6 +84,7 @@ fn a_backend_is_killed_in_mid_run() {
         let told = ["the service `b` was killed ", "the window was over before the service `b` was to be killed"];
         assert_eq!(told.iter().any(|it| said.contains(it)), trial["cell"] == "dies", "{trial}");
     }
+    assert!(trials(&tool).iter().any(|trial| trial["notes"].to_string().contains(" was killed ")), "in one at least");
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
@@ -120,7 +121,7 @@ fn it_is_ready_when_its_command_says_so_and_kept_where_the_plan_does() {
     let run = |keep: &str| {
         let service = format!(
             "command = [\"sh\", \"-c\", \"echo ${{folder}} >> {}; exec sleep 1000\"]\n\
-             ready = [\"sh\", \"-c\", \"echo >> {1}; [ $(wc -l < {1}) -gt 2 ]\"]\n{keep}\n",
+             ready = [\"sh\", \"-c\", \"echo >> {1}; grep -qsxF ${{folder}} {0} && [ $(wc -l < {1}) -gt 2 ]\"]\n{keep}\n",
             begun.display(),
             tried.display()
         );
@@ -176,11 +177,12 @@ fn one_that_dies_makes_its_trial_invalid() {
 /// A database of MariaDB's below a real page: after a kill neither its processes nor its files are there.
 #[test]
 fn nothing_of_a_database_is_left_by_a_killed_run() {
-    if !has("mariadbd", "mariadb-server") || !has("apache2", "apache2") {
+    let programs = [("mariadbd", "mariadb-server"), ("apache2", "apache2")];
+    if !programs.iter().all(|(program, package)| has(program, package)) || !tool::has_php("mysqli") {
         return;
     }
     let tool = Tool::new();
-    let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sites/backend-limit");
+    let site = open_plans(&tool).with_file_name("sites").join("backend-limit");
     let site = site.to_str().expect("UTF-8");
     let plan = format!(
         "{HEAD}[[build]]\ncommand = [\"sh\", \"{site}/prepare.sh\", \"${{run}}/data\", \"${{run}}/slots\"]\n\

@@ -36,7 +36,9 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 25] = [
+const TESTS: [Need; 27] = [
+    Need { packages: &["curl"], for_what: "the commands of the articles' pages" },
+    Need { packages: &["procps"], for_what: "the commands of the articles' pages" },
     Need { packages: &["gcc"], for_what: "the C parts" },
     Need { packages: &["libc6-dev"], for_what: "the C parts" },
     Need { packages: &["make"], for_what: "the C parts" },

@@ -172,7 +172,7 @@ impl Suite {
         }
         println!("\nasked again, one after the other: {}", first.failed.join(", "));
         let options = ["--exact", "--test-threads=1"].map(str::to_owned);
-        let again = tests(&mut self.command(&[&first.failed[..], &options[..]].concat()))?;
+        let again = tests(self.command(&[&first.failed[..], &options[..]].concat()).env("WEBDYNO_SKIPS", skips))?;
         let counts = first.counts.asked_again(again.counts);
         let flaky = first.failed.into_iter().filter(|name| !again.failed.contains(name));
         Ok((counts, flaky.collect()))

@@ -117,6 +117,12 @@ pub(crate) fn shipped(name: &str) -> String {
     path.to_str().expect("UTF-8").to_owned()
 }
 
+/// The tests of one file that need the machine for themselves: what thrashes or fills the CPUs is no neighbour for another of that kind.
+pub(crate) fn alone() -> impl Drop {
+    static MACHINE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// The repository's plans with the sites that they serve, copied to where a server's account may walk: a checkout may be closed to it.
 pub(crate) fn open_plans(tool: &Tool) -> PathBuf {
     // Which opens the tool's folder.
@@ -130,6 +136,17 @@ pub(crate) fn open_plans(tool: &Tool) -> PathBuf {
     let opened = Command::new("chmod").args(["-R", "a+rX"]).arg(&copy).status();
     assert!(opened.is_ok_and(|status| status.success()), "{} cannot be opened", copy.display());
     copy.join("plans")
+}
+
+/// Whether Apache's PHP is here with an extension of that name; says so otherwise.
+pub(crate) fn has_php(extension: &str) -> bool {
+    let names = |folder: &str| names_in(Path::new(folder)).collect::<Vec<_>>();
+    let module = names("/usr/lib/apache2/modules").iter().any(|path| path.contains("/libphp"));
+    let found = names("/usr/lib/php").iter().any(|api| Path::new(api).join(format!("{extension}.so")).exists());
+    if !(module && found) {
+        testkit::skip::skipped(&format!("no mod_php, or no {extension} for it"));
+    }
+    module && found
 }
 
 pub(crate) fn is_root() -> bool {

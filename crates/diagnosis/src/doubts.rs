@@ -105,9 +105,9 @@ fn is_blind(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
 
 /// The whole host's numbers stand in for the server's.
 fn is_of_the_host(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
-    let of_host =
-        [Cause::MemoryThrash, Cause::FileCacheThrash, Cause::DiskBound, Cause::PressureBuilding, Cause::Network];
-    e.offered.ours && !e.grouped && of_host.contains(&rule.cause)
+    let of_host = [Cause::MemoryThrash, Cause::FileCacheThrash, Cause::DiskBound, Cause::PressureBuilding];
+    // What was sent again, and how full a link is, is counted for the whole host even of a server with a group.
+    e.offered.ours && (rule.cause == Cause::Network || (!e.grouped && of_host.contains(&rule.cause)))
 }
 
 /// Whether others were at the server, or kept CPUs busy that a verdict about CPUs rests on.

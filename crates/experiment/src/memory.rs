@@ -2,7 +2,7 @@
 
 use crate::ExperimentError;
 use host::{Host, HostError, page_cache};
-use model::plan::{PageCache, Plan};
+use model::plan::{PageCache, Plan, ServerSpec};
 
 /// What only root may do of it.
 ///
@@ -25,8 +25,8 @@ pub(crate) fn before_the_server(plan: &Plan, host: &Host) -> Result<Option<Strin
 }
 
 /// After the warm-up, which reads files too.
-pub(crate) fn before_the_window(plan: &Plan) -> Result<(), ExperimentError> {
-    let files = || plan.memory.files_of(&plan.server);
+pub(crate) fn before_the_window(plan: &Plan, server: &ServerSpec) -> Result<(), ExperimentError> {
+    let files = || plan.memory.files_of(server);
     match plan.memory.page_cache {
         PageCache::AsItIs => {}
         PageCache::Cold => drop(page_cache::forget(&files())?),

@@ -42,7 +42,7 @@ impl Bench<'_> {
         let target = stage.target(self.remote.map(|_| self.listen));
         let cells = self.plan.cells.iter().filter(|cell| cell.variant == variant);
         let mut known: Vec<&str> = Vec::new();
-        for load in cells.map(|cell| self.plan.load(cell)) {
+        for load in cells.map(|cell| self.plan.load(cell)).chain(&self.plan.beside) {
             if known.contains(&load.name.as_str()) {
                 continue;
             }

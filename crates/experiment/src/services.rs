@@ -174,27 +174,34 @@ pub(crate) fn killing<T>(mut doomed: Vec<Started>, work: impl FnOnce() -> T) -> 
         let (done, is_done) = channel::<()>();
         let began = Instant::now();
         let kill = move || {
-            let one = |Started { name, running, kill_after_ns, .. }: Started| {
+            let one = |Started { name, folder, running, kill_after_ns, .. }: Started| {
                 let after = Duration::from_nanos(kill_after_ns.unwrap_or_default());
                 // The sender is dropped when the work is done, also by its panic.
                 let over = is_done.recv_timeout(after.saturating_sub(began.elapsed()));
-                if over == Err(RecvTimeoutError::Timeout) {
+                let note = if over == Err(RecvTimeoutError::Timeout) {
                     running.kill();
                     format!("the service `{name}` was killed {:.1} s into the window", began.elapsed().as_secs_f64())
                 } else {
+                    drop(running);
                     format!("the window was over before the service `{name}` was to be killed")
-                }
+                };
+                (note, folder)
             };
             doomed.into_iter().map(one).collect::<Vec<_>>()
         };
         let reaper = thread::Builder::new().name("reaper".to_owned()).spawn_scoped(scope, kill);
         let result = work();
         drop(done);
-        let told = match reaper {
+        let ended = match reaper {
             Ok(reaper) => reaper.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(error) => vec![format!("no service was killed: {error}")],
+            Err(error) => return (result, vec![format!("no service was killed: {error}")]),
         };
-        (result, told)
+        // Not within the window: that is work for the disk. What cannot be removed now is removed with the run's folder.
+        let told = ended.into_iter().map(|(note, folder)| {
+            let _ = std::fs::remove_dir_all(folder);
+            note
+        });
+        (result, told.collect())
     })
 }
 

@@ -35,7 +35,7 @@ use std::fs::Permissions;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What every trial of a run says from then on.
@@ -182,7 +182,7 @@ impl Bench<'_> {
                 .with_turned_away(&trial.readings)
                 .accounts(&log, accounts::serves_one_by_one(self.plan.server_of(self.plan.variant(cell))))
         });
-        trial.notes.extend(trial.accounts.as_ref().and_then(accounts::without_log));
+        trial.notes.extend(trial.accounts.iter().flat_map(accounts::doubts));
         trial.load = Some(measured.load);
         trial.beside = measured.beside;
         trial.around = measured.around;
@@ -208,6 +208,10 @@ impl Bench<'_> {
         stage: Stage,
         before: Option<Vec<u32>>,
     ) -> Result<(Option<Logged>, Vec<String>), ExperimentError> {
+        // Nobody waits for what a trial that does not count still writes.
+        if self.interrupted.load(Ordering::Relaxed) {
+            return stage.stop().map(|()| (None, Vec::new()));
+        }
         let (end, server) = (self.plan.end(cell), self.plan.server_of(self.plan.variant(cell)));
         let Some(log) = Log::of(self.plan, server, &self.directory.join(name))? else {
             if end == End::default() {
@@ -334,7 +338,7 @@ impl Bench<'_> {
             left = load.sent().saturating_sub(load.counts.good) + u64::from(load.connections);
             warmed = answered(&load);
         }
-        memory::before_the_window(self.plan)?;
+        memory::before_the_window(self.plan, self.plan.server_of(self.plan.variant(cell)))?;
         on_event(Event::Trial { slot, phase: Phase::Measure });
         on_event(Event::Sending(spec));
         let source = &stage.running.status;
@@ -382,8 +386,9 @@ impl Bench<'_> {
 impl Measured {
     /// The same log with what it should hold.
     fn owes(&self, logged: Logged) -> Logged {
-        let (answered, unsure) = answered(&self.load);
-        Logged { answered: answered + self.warmed.0, unsure: unsure + self.warmed.1, ..logged }
+        let all = std::iter::once(&self.load).chain(self.beside.iter().map(|beside| &beside.load));
+        let (answered, unsure) = all.map(answered).fold(self.warmed, |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        Logged { answered, unsure, ..logged }
     }
 }
 

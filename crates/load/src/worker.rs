@@ -216,9 +216,6 @@ impl<'a, S: Sink> Worker<'a, S> {
                 // Stopping the wait for the last answers makes no window longer.
                 return (LoadEnd::Stopped, now.min(self.closes_ns()));
             }
-            if self.halt.is_closed() {
-                self.close(now);
-            }
             if let Some(end) = self.is_over(now) {
                 return end;
             }
@@ -228,6 +225,9 @@ impl<'a, S: Sink> Worker<'a, S> {
             self.let_go(now);
             self.act(now);
             let next_arrival = self.hand_out(now);
+            if self.halt.is_closed() {
+                self.close(now);
+            }
             let due = self.next_due(now, next_second, next_arrival);
             // Where something is due at a time of its own it counts how long all that has just been done took.
             let is_punctual = next_arrival < Nanos::MAX || self.crowd.is_some();
@@ -241,7 +241,7 @@ impl<'a, S: Sink> Worker<'a, S> {
         }
     }
 
-    /// A timetable ends now, unless it has ended.
+    /// A timetable ends now, unless it has ended. What was due until now was handed out just before, as far as connections were free.
     fn close(&mut self, now: Nanos) {
         if self.pacer.calls().is_some_and(|calls| calls.end_at(now)) {
             self.sink.closes(now);

@@ -122,6 +122,10 @@ impl Running {
                 "{seconds} s after the server was told to begin anew, processes of before had not ended"
             ));
         }
+        if self.tls {
+            // As when it was started: behind TLS nothing is asked for.
+            return Ok(());
+        }
         let path = match server {
             ServerSpec::Apache(apache) => &apache.ready,
             ServerSpec::Nginx(nginx) => &nginx.ready,

@@ -10,11 +10,12 @@ const DEPENDENCIES: &str = "docs/decisions/dependencies.md";
 const PLAN_REFERENCE: &str = "docs/plan-reference.md";
 const PLAN_TEXT: &str = "crates/model/src/plan/text.rs";
 /// The parts of it that know keys of their own.
-const PLAN_PARTS: [&str; 12] = [
+const PLAN_PARTS: [&str; 13] = [
     "crates/model/src/plan/text/cells.rs",
     "crates/model/src/plan/text/changes.rs",
     "crates/model/src/plan/text/confine.rs",
     "crates/model/src/plan/text/contrasts.rs",
+    "crates/model/src/plan/text/ending.rs",
     "crates/model/src/plan/text/factors.rs",
     "crates/model/src/plan/text/load.rs",
     "crates/model/src/plan/text/memory.rs",
@@ -124,6 +125,18 @@ fn table(heading: &str) -> &str {
     word.split('.').next().unwrap_or_default()
 }
 
+/// `AccessLog` as a plan writes it: `access_log`.
+fn as_key(name: &str) -> String {
+    let mut key = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !key.is_empty() {
+            key.push('_');
+        }
+        key.push(letter.to_ascii_lowercase());
+    }
+    key
+}
+
 /// Table, key and line of every key that the parser's structures accept: fields of `Written` are the top level, those of
 /// `LoadText` the table `load`. Fields that are themselves such a structure are tables, not keys.
 fn keys(code: &str) -> Vec<(String, String, usize)> {
@@ -134,7 +147,7 @@ fn keys(code: &str) -> Vec<(String, String, usize)> {
         let Some(open) = code[start..].find(" {\n").map(|at| start + at) else { break };
         let end = code[open..].find("\n}").map_or(code.len(), |at| open + at);
         let name = code[start..open].rsplit(' ').next().unwrap_or_default();
-        let table = name.strip_suffix("Text").map(str::to_lowercase).unwrap_or_default();
+        let table = name.strip_suffix("Text").map(as_key).unwrap_or_default();
         let mut renamed = None;
         for (index, text) in code[open..end].lines().enumerate() {
             let text = text.trim().trim_start_matches("pub(super) ");

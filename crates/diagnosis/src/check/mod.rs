@@ -100,10 +100,10 @@ pub fn check(run: &Run) -> Option<Checked> {
     let queue = full_queue(check);
     let evidence = pressed.map(|(trial, load)| {
         let mut e = evidence(run, trial, load, &fits, at_once, pool.as_ref());
-        if let Some((_, queue)) = queue {
-            // The server's own fills up behind it. What the kernel counts says nothing of socket files.
+        if queue.is_some() {
+            // The server's own fills up behind it, and is not to blame.
             e.workers.overflows = None;
-            (e.workers.queue_most, e.workers.queue_limit) = (Some(queue.most as f64), Some(queue.limit as f64));
+            (e.workers.queue_most, e.workers.queue_limit) = (None, None);
         }
         e
     });

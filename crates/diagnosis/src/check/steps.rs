@@ -47,12 +47,12 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-silent", is_fault: true, when: silent },
     Step { id: "step-memory", is_fault: true, when: own_memory },
     Step { id: "step-pool-memory", is_fault: true, when: pool_memory },
-    Step { id: "step-others", is_fault: false, when: others },
     Step { id: "step-host-disturbed", is_fault: false, when: host_disturbed },
     Step { id: "step-thrash", is_fault: true, when: thrash },
     Step { id: "step-memory-small", is_fault: true, when: memory_small },
     Step { id: "step-keep-alive", is_fault: true, when: keep_alive },
     Step { id: "step-connections", is_fault: true, when: connections },
+    Step { id: "step-others", is_fault: false, when: others },
     Step { id: "step-backlog", is_fault: true, when: backlog },
     Step { id: "step-pool-queue", is_fault: true, when: pool_queue },
     Step { id: "step-raise-pool", is_fault: true, when: raise_pool },
@@ -189,8 +189,9 @@ fn pool_queue(seen: &Seen<'_>) -> Option<Change> {
     let (most, limit) = (queue.most as f64, queue.limit as f64);
     let numbers = Numbers::default().with(Quantity::AcceptQueueMost, most).with(Quantity::AcceptQueueLimit, limit);
     let fit = seen.fits.iter().find(|fit| fit.pool == pool.name);
-    let more = pool.limit().filter(|_| limit > SHORT_QUEUE).and_then(|limit| {
-        let to = raised(&limit, seen.cpu_used().unwrap_or(0.0), fit)?;
+    let cpu = seen.cpu_used().filter(|&used| used < CPU_ROOM);
+    let more = pool.limit().filter(|_| limit > SHORT_QUEUE).zip(cpu).and_then(|(limit, cpu)| {
+        let to = raised(&limit, cpu, fit)?;
         Some(Change { to: Some(to.to_string()), ..of_limit(&limit) })
     });
     Some(more.unwrap_or_else(|| of_pool_backlog(seen, pool, limit)).showing(numbers))

@@ -33,7 +33,9 @@ pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
     let (alone, cores) = e.offered.alone.zip(e.cpu.server_cores)?;
     let at_once = e.offered.goodput * alone;
     let waits = alone >= ALONE && cores <= ALONE_WORK * at_once;
-    let in_work = e.in_work().min(e.offered.concurrency);
+    // Who waits at the server's own door is not in work yet.
+    let inside = e.offered.concurrency - e.workers.queue.unwrap_or(0.0);
+    let in_work = e.in_work().min(inside);
     let few = at_once >= AT_ONCE_LEAST && at_once <= AT_ONCE_PART * in_work;
     let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
     (waits && few && room && mostly_answers(e)).then(|| {

@@ -351,8 +351,9 @@ fn a_full_queue_before_php() {
     };
     let short = waiting(1, 2, 20);
     check(&short, "step-pool-queue", Some("listen.backlog"), Some("511"));
+    // The server's own queue is not accused: it fills up behind the other.
     let checked = judge(&short.run()).unwrap();
-    assert_eq!(checked.diagnosis.unwrap().primary.cause, Cause::AcceptQueueOverflow);
+    assert_ne!(checked.diagnosis.unwrap().primary.cause, Cause::AcceptQueueOverflow);
     check(&waiting(511, 512, 20), "step-pool-queue", Some("pm.max_children"), Some("64"));
     // Said once.
     assert!(judge(&waiting(511, 512, 20).run()).unwrap().others.is_empty());

@@ -107,7 +107,7 @@ fn another_door_with_a_queue_is_named() {
     let numbers = check(&queueing, &expect!["backend-serialised |  | "]).primary.numbers;
     assert_eq!(numbers.get(Quantity::FullestQueue), Some(9.0));
     // The server's own is not another's.
-    let own = queueing.limit(4).levels(&[(AcceptQueue, 9)]);
+    let own = queueing.limit(4).levels(&[(AcceptQueue, 6)]);
     assert_eq!(check(&own, &expect!["backend-serialised |  | "]).primary.numbers.get(Quantity::FullestQueue), None);
 }
 

@@ -85,8 +85,14 @@ pub(crate) fn read_log(folder: &Path) -> Vec<u8> {
     std::fs::read(folder.join(LATENCY_LOG)).unwrap_or_default()
 }
 
+/// What makes accounts worth less, a sentence each.
+pub(crate) fn doubts(accounts: &Accounts) -> impl Iterator<Item = String> + use<> {
+    let lost = "latency budget: the kernel could not tell us of all processes that ended, and their time is missing";
+    without_log(accounts).into_iter().chain(accounts.lost_ends.then(|| lost.to_owned()))
+}
+
 /// What is to be said where the server logged nothing.
-pub(crate) fn without_log(accounts: &Accounts) -> Option<String> {
+fn without_log(accounts: &Accounts) -> Option<String> {
     (accounts.all.requests > 0 && accounts.all.server.is_none()).then(|| NO_LOG.to_owned())
 }
 
@@ -97,6 +103,21 @@ pub(crate) fn serves_one_by_one(server: &ServerSpec) -> bool {
             apache.mpm == Mpm::Prefork && apache.php.as_ref().is_none_or(|php| php.way == PhpWay::Module)
         }
         _ => false,
+    }
+}
+
+/// The kernel's accounts are of all that the server worked on; the mean is of good answers. Of what others took (failures, lines that are
+/// nobody's) nothing is known but their number, so each counts as much as a good one.
+fn only_of_answers(all: &mut Told, answers: usize, others: f64) {
+    let answers = answers as f64;
+    let share = if answers > 0.0 { answers / (answers + others) } else { 1.0 };
+    let of = |count: u64| (count as f64 * share).round() as u64;
+    let ended = &mut all.ended;
+    (ended.processes, ended.elapsed_ns) = (of(ended.processes), of(ended.elapsed_ns));
+    ended.delays = ended.delays.times(share);
+    ended.cpu_by_parents_ns = ended.cpu_by_parents_ns.map(of);
+    if let Some(workers) = &mut all.workers {
+        workers.delays = workers.delays.times(share);
     }
 }
 
@@ -143,10 +164,12 @@ impl Observed {
         // It is told of all together: where some are left out, nothing is known of the others.
         all.ended.cpu_by_parents_ns = self.books.cpu_by_parents_ns.filter(|_| programs.len() == self.books.ended.len());
         all.workers = Some(self.workers(one_by_one.then_some(&lines)));
+        let lines_left = left(&lines, &found, self.window);
+        only_of_answers(&mut all, found.iter().flatten().count(), lines_left as f64);
         Accounts {
             slowest: self.slowest(&found, &lines, &programs, one_by_one),
             all,
-            lines_left: left(&lines, &found, self.window),
+            lines_left,
             lost_ends: self.books.lost,
         }
     }

@@ -130,10 +130,11 @@ impl Budget {
         self.parts[part as usize]
     }
 
-    /// What is not known of the mean, as a share of it: the remainder, and what was left out.
+    /// What is not known, the remainder and what was left out, as a share of all that was counted: the mean, and what was left out of it.
     #[must_use]
     pub fn unknown(&self) -> f64 {
-        if self.mean_us > 0.0 { (self.remainder_us + self.left_out_us) / self.mean_us } else { 0.0 }
+        let counted = self.mean_us + self.left_out_us;
+        if counted > 0.0 { (self.remainder_us + self.left_out_us) / counted } else { 0.0 }
     }
 }
 

@@ -225,9 +225,15 @@ impl Told {
         ended.looks += others.looks;
         ended.cpu_by_parents_ns = ended.cpu_by_parents_ns.zip(others.cpu_by_parents_ns).map(|(one, two)| one + two);
         self.workers = self.workers.zip(other.workers).map(|(one, two)| {
+            // Each look stands for the time since the one before, which differs between trials.
+            let timed = |of: &WorkersTold| of.blocked.reclaim + of.blocked.swap + of.blocked.disk;
+            let (n, m) = (timed(&one), timed(&two));
+            let look_ns = match n + m {
+                0 => one.look_ns.max(two.look_ns),
+                looks => (one.look_ns * n + two.look_ns * m) / looks,
+            };
             let mut blocked = one.blocked;
             blocked += two.blocked;
-            let look_ns = one.look_ns.max(two.look_ns);
             let in_requests = one.in_requests.zip(two.in_requests).map(|(mut looks, others)| {
                 looks += others;
                 looks

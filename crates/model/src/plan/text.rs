@@ -29,7 +29,7 @@ use self::cells::CellText;
 use self::changes::{FilesText, changes_meant};
 use self::confine::{ConfineText, confine_meant};
 use self::contrasts::ContrastText;
-use self::ending::{AccessLogText, access_log_meant, end_meant};
+use self::ending::{AccessLogText, access_log_meant, can_all_end_so, end_meant};
 use self::factors::{DesignText, FactorText};
 pub use self::latency_budget::LATENCY_LOG;
 use self::latency_budget::{Others, budget_meant};
@@ -260,6 +260,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let memory = memory_meant(source, &written.memory, &server)?;
     let services = services_meant(source, written.service)?;
     let variants = variants(source, written.variant, (&server, &services), options.quick)?;
+    can_all_end_so(source, end, &variants, &services)?;
     let mut changes = changes_meant(source, files, sysctl)?;
     let Loads { origin, of_cells: loads, beside } = loads_meant(source, written.load, options)?;
     beside::refuse_as_own(source, &beside, &loads, &written.cell)?;

@@ -142,7 +142,10 @@ fn fit(run: &Run, looks: &[(&Trial, &WorkersHeld)], view: &WorkersView) -> Optio
 fn available(trial: &Trial, held: &WorkersHeld) -> Option<f64> {
     let latest = trial.readings.rows.iter().rfind(|row| row.at_ns <= held.at_ns);
     let kib = latest.or(trial.readings.rows.first())?.get(Column::MemAvailable)?;
-    Some(kib as f64 * 1024.0 + held.total() as f64)
+    // Without what is swapped out: that is in nobody's memory.
+    let everybody = held.crews.iter().flat_map(|crew| crew.workers.iter().chain(&crew.others));
+    let resident: u64 = everybody.map(|one| one.proportional).sum();
+    Some(kib as f64 * 1024.0 + resident as f64)
 }
 
 fn sentences(view: &WorkersView, words: &Catalogue) -> Vec<Sentence> {

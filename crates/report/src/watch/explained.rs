@@ -72,7 +72,8 @@ mod tests {
         let readings = Readings { rows: (0..=15).map(row).collect(), notes: vec![] };
         let machine = Machine { host_cpus: 2.0, server_cpus: 2.0, memory: None, grouped: false, group_memory: None };
         let diagnosis = diagnosis::judge(&Evidence::watched(&machine, &readings));
-        expected.assert_eq(&Explained::of(&diagnosis, language).lines(80).join("\n"));
+        // A first line that is not indented, or all indentation would be taken for that of the source.
+        expected.assert_eq(&format!("now:\n{}", Explained::of(&diagnosis, language).lines(80).join("\n")));
     }
 
     #[test]
@@ -80,22 +81,25 @@ mod tests {
         check(
             &[(CpuUser, 10), (CpuSystem, 10), (CpuIdle, 180)],
             Language::English,
-            &expect!["  What limits it now: nothing is used up: there is room."],
+            &expect![[r#"
+                now:
+                  What limits it now: nothing is used up: there is room."#]],
         );
         check(
             &[(CpuUser, 188), (CpuSystem, 10), (CpuIdle, 2)],
             Language::English,
             &expect![[r#"
-              What limits it now: CPU-bound: the CPUs the server may use are busy with
-              work (likely).
-                CPU user 94.0 %, CPU system 5.00 %, CPU idle 1.00 %, CPU iowait 0 %, CPU
-                steal 0 %, CPU use (user + system) 99.0 %, use of the server's CPUs 99.0 %
-                (limit: 90.0 % or more), CPUs of the server 2
-                How sure: likely, because the thresholds were crossed by little.
-                Use less CPU per request (cache, opcode cache, fewer modules), or get more
-                CPUs. No limit needs to be raised.
-                To confirm: A page that computes less is answered at a rate that is higher
-                by as much."#]],
+                now:
+                  What limits it now: CPU-bound: the CPUs the server may use are busy with
+                  work (likely).
+                    CPU user 94.0 %, CPU system 5.00 %, CPU idle 1.00 %, CPU iowait 0 %, CPU
+                    steal 0 %, CPU use (user + system) 99.0 %, use of the server's CPUs 99.0 %
+                    (limit: 90.0 % or more), CPUs of the server 2
+                    How sure: likely, because the thresholds were crossed by little.
+                    Use less CPU per request (cache, opcode cache, fewer modules), or get more
+                    CPUs. No limit needs to be raised.
+                    To confirm: A page that computes less is answered at a rate that is higher
+                    by as much."#]],
         );
         let swaps = [
             (CpuUser, 10),
@@ -110,31 +114,33 @@ mod tests {
             &swaps,
             Language::English,
             &expect![[r#"
-              What limits it now: memory thrash: the server swaps instead of working
-              (sure).
-                host's memory pressure (some) 60.0 %, host's memory pressure (full) 40.0 %
-                (limit: 10.0 % or more)
-                More CPUs or a faster disk would not help; using less memory at a time
-                would.
-                To confirm: With half as many requests at once the rate rises, and pswpin in
-                /proc/vmstat stands still.
-                - Not a shortage of CPU: CPU use is user plus system, and the rest of the
-                time was spent waiting even where idle is 0."#]],
+                now:
+                  What limits it now: memory thrash: the server swaps instead of working
+                  (sure).
+                    host's memory pressure (some) 60.0 %, host's memory pressure (full) 40.0 %
+                    (limit: 10.0 % or more)
+                    More CPUs or a faster disk would not help; using less memory at a time
+                    would.
+                    To confirm: With half as many requests at once the rate rises, and pswpin in
+                    /proc/vmstat stands still.
+                    - Not a shortage of CPU: CPU use is user plus system, and the rest of the
+                    time was spent waiting even where idle is 0."#]],
         );
         check(
             &swaps,
             Language::Japanese,
             &expect![[r#"
-              現在の限界: スラッシング: メモリー不足でスワップに追われ、処理が進まない（確
-              実）。
-                ホストのメモリー待ち（some） 60.0 %、ホストのメモリー待ち（full） 40.0 %（し
-                きい値 10.0 % 以上）
-                CPU を増やしても、ディスクを速くしても効果はありません。同時に使うメモリーを
-                減らす必要があります。
-                確かめるには: 同時のリクエストを半分にすると毎秒の数が上がり、/proc/vmstat
-                の pswpin が増えなくなる。
-                - CPU 不足ではない。idle が 0 でも、CPU 使用率は user と system を足した値で
-                あり、残りは待ち時間である。"#]],
+                now:
+                  現在の限界: スラッシング: メモリー不足でスワップに追われ、処理が進まない（確
+                  実）。
+                    ホストのメモリー待ち（some） 60.0 %、ホストのメモリー待ち（full） 40.0 %（し
+                    きい値 10.0 % 以上）
+                    CPU を増やしても、ディスクを速くしても効果はありません。同時に使うメモリーを
+                    減らす必要があります。
+                    確かめるには: 同時のリクエストを半分にすると毎秒の数が上がり、/proc/vmstat
+                    の pswpin が増えなくなる。
+                    - CPU 不足ではない。idle が 0 でも、CPU 使用率は user と system を足した値で
+                    あり、残りは待ち時間である。"#]],
         );
     }
 }

@@ -44,16 +44,16 @@ fn forty_workers_in_every_form() {
         (
             Language::English,
             expect![[r#"
-        Memory of apache2's worker processes (40 of them, median and largest): resident 22.6 MiB and 23.4 MiB, their share of it (PSS) 10.4 MiB and 10.4 MiB, nobody else's (USS) 10.1 MiB and 10.1 MiB; 18.4 MiB are shared or held by the rest of the server (looks: 4, one took 8.40 ms; 1 of them after the load)
-        99 workers like the largest fit into the 1.00 GiB that the plan gives: (1.00 GiB - 18.4 MiB) / 10.1 MiB; dividing by the 23.4 MiB of resident memory would say 43
-        if each page took all of memory_limit (64.0 MiB): 15"#]],
+                Memory of apache2's worker processes (40 of them, median and largest): resident 22.6 MiB and 23.4 MiB, their share of it (PSS) 10.4 MiB and 10.4 MiB, nobody else's (USS, what is swapped out included) 10.1 MiB and 10.1 MiB; 18.4 MiB are shared or held by the rest of the server (looks: 4, one took 8.40 ms; 1 of them after the load)
+                99 workers like the largest fit into the 1.00 GiB that the plan gives: (1.00 GiB - 18.4 MiB) / 10.1 MiB; dividing by the 23.4 MiB of resident memory would say 43
+                if each page took all of memory_limit (64.0 MiB): 15"#]],
         ),
         (
             Language::Japanese,
             expect![[r#"
-        apache2 のワーカープロセス 40 個のメモリー（中央値と最大）: 常駐 22.6 MiB と 23.4 MiB、按分 (PSS) 10.4 MiB と 10.4 MiB、占有 (USS) 10.1 MiB と 10.1 MiB。共有分とサーバーの残り 18.4 MiB（4 回の観測、1 回 8.40 ms、うち 1 回は負荷の後）
-        計画のメモリー 1.00 GiB には最大のワーカーと同じものが 99 個収まる: (1.00 GiB - 18.4 MiB) / 10.1 MiB。常駐メモリー 23.4 MiB で割ると 43 個になる
-        どのページも memory_limit (64.0 MiB) まで使う場合は 15 個"#]],
+                apache2 のワーカープロセス 40 個のメモリー（中央値と最大）: 常駐 22.6 MiB と 23.4 MiB、按分 (PSS) 10.4 MiB と 10.4 MiB、占有 (USS、スワップ分を含む) 10.1 MiB と 10.1 MiB。共有分とサーバーの残り 18.4 MiB（4 回の観測、1 回 8.40 ms、うち 1 回は負荷の後）
+                計画のメモリー 1.00 GiB には最大のワーカーと同じものが 99 個収まる: (1.00 GiB - 18.4 MiB) / 10.1 MiB。常駐メモリー 23.4 MiB で割ると 43 個になる
+                どのページも memory_limit (64.0 MiB) まで使う場合は 15 個"#]],
         ),
     ] {
         let view = View::of(&run, language);
@@ -132,11 +132,11 @@ fn what_the_plan_expects_is_held_against_every_trial() {
     }
     expect![[r#"
         10 at once: 4/4 met in all 4 trials: rate > 5/s
-        10 at once: 0/4 in 4 of 4 trials missed: max < 1ms (found: 1.89 s)
-        10 at once: 0/4 in 4 of 4 trials not known, so missed: service.p99 < 1s (only a load that sends at a rate of its own has such a number; give it one, such as -r 100/s)
+        10 at once: 0/4 missed: max < 1ms (found: 1.89 s); trials with this: 4 of 4
+        10 at once: 0/4 not known, so missed: service.p99 < 1s (only a load that sends at a rate of its own has such a number; give it one, such as -r 100/s); trials with this: 4 of 4
         10, limit 4: 4/4 met in all 4 trials: rate > 5/s
-        10, limit 4: 0/4 in 4 of 4 trials missed: max < 1ms (found: 281 ms)
-        10, limit 4: 0/4 in 4 of 4 trials not known, so missed: service.p99 < 1s (only a load that sends at a rate of its own has such a number; give it one, such as -r 100/s)
+        10, limit 4: 0/4 missed: max < 1ms (found: 281 ms); trials with this: 4 of 4
+        10, limit 4: 0/4 not known, so missed: service.p99 < 1s (only a load that sends at a rate of its own has such a number; give it one, such as -r 100/s); trials with this: 4 of 4
         10 at once: 4/4 4 回の試行すべてで達成: rate > 5/s
         10 at once: 0/4 4 回の試行のうち 4 回で未達: max < 1ms（実測 1.89 s）
         10 at once: 0/4 4 回の試行のうち 4 回で不明のため未達: service.p99 < 1s（レートを指定した負荷にしかない値です。-r 100/s のように指定してください）

@@ -3,8 +3,9 @@
 use super::PlanError;
 use super::measure::Duration;
 use super::source::Source;
-use crate::plan::{AccessLog, End, Ending, LoadSpec, ServerSpec};
+use crate::plan::{AccessLog, End, Ending, LoadSpec, ServerSpec, Service, Variant};
 use serde::Deserialize;
+use std::ops::Range;
 use std::path::{Component, Path};
 use toml::Spanned;
 
@@ -48,6 +49,28 @@ pub(super) fn end_meant(
     Ok(Some(End { how, after_ns: Some(source.duration_text(after, &key)?) }))
 }
 
+/// Refuses an end of `[server]`'s that the server of a variant's own does not know.
+pub(super) fn can_all_end_so(
+    source: &Source<'_>,
+    end: Option<End>,
+    variants: &[(Variant, Range<usize>)],
+    services: &[Service],
+) -> Result<(), PlanError> {
+    let Some(end) = end else { return Ok(()) };
+    for (variant, place) in variants.iter().filter(|(variant, _)| variant.end.is_none()) {
+        let own = services.iter().find(|service| Some(&service.name) == variant.servers.server.as_ref());
+        if own.is_some_and(|own| !own.server.endings().contains(&end.how)) {
+            let what = format!(
+                "the server of `{}` cannot be ended by `{}`, as [server] says; give the variant an `ending` of its own",
+                variant.name,
+                end.how.name()
+            );
+            return Err(source.at(place.clone(), "variant.ending", &what));
+        }
+    }
+    Ok(())
+}
+
 /// The log that is to be counted.
 pub(super) fn access_log_meant(
     source: &Source<'_>,
@@ -67,21 +90,10 @@ pub(super) fn access_log_meant(
     if !plain || file.parent().is_some_and(|folder| folder.to_string_lossy().contains('*')) {
         return at("give a file in the server's own folder, such as logs/access.log; only its name may hold a *");
     }
-    if loads.iter().flat_map(|load| &load.mix).any(|request| request.path == *ready) {
+    if loads.iter().chain(beside).flat_map(|load| &load.mix).any(|request| request.path == *ready) {
         let what = format!(
             "lines are told apart by what was asked for, and `{ready}` is what webdyno asks for to see whether the server is ready; \
              let the loads ask for another path, such as `{ready}?load`"
-        );
-        return at(&what);
-    }
-    let asks_the_same = |one: &LoadSpec| {
-        let paths = || loads.iter().flat_map(|load| &load.mix).map(|request| &request.path);
-        one.mix.iter().any(|request| paths().any(|path| *path == request.path))
-    };
-    if let Some(one) = beside.iter().find(|load| asks_the_same(load)) {
-        let what = format!(
-            "lines are told apart by what was asked for: let the load beside, `{}`, ask for another path",
-            one.name
         );
         return at(&what);
     }

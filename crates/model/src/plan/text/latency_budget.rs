@@ -39,6 +39,9 @@ pub(super) fn budget_meant(
     if others.origin.is_some() {
         return at("the clocks of two machines differ by too much for it; leave [load] from out");
     }
+    if others.variants.iter().any(|(variant, _)| variant.servers.server.is_some()) {
+        return at("only [server] gets the log that it needs; leave out variants with a `server` of their own");
+    }
     let directive = |text: String| Directive { text, line };
     match server {
         ServerSpec::Apache(apache) if apache.existing.is_none() => {
@@ -46,11 +49,16 @@ pub(super) fn budget_meant(
             apache.directives.push(directive(format!("GlobalLog {LATENCY_LOG} \"%{{begin:usec}}t %D %P %>s\"")));
         }
         ServerSpec::Nginx(nginx) if nginx.existing.is_none() => {
-            let mut all =
-                nginx.directives.iter().chain(others.variants.iter().flat_map(|(variant, _)| &variant.directives));
             let is_log = |directive: &Directive| directive.text.contains("access_log");
             // Else this one would take the place of the log that an instance has by default.
-            let usual = (!all.any(is_log)).then(|| directive("access_log logs/access.log".to_owned()));
+            let of_variants = others.variants.iter().any(|(variant, _)| variant.directives.iter().any(is_log));
+            if of_variants {
+                return at(
+                    "a variant sets access_log, and the log that this needs would be one more for it than for others",
+                );
+            }
+            let usual =
+                (!nginx.directives.iter().any(is_log)).then(|| directive("access_log logs/access.log".to_owned()));
             nginx.directives.extend(usual);
             let format = "log_format webdyno_latency '$msec $request_time $pid $status'";
             nginx.directives.push(directive(format.to_owned()));
