@@ -300,7 +300,7 @@ fn judged(case: &Case, said: &Value) -> Result<(), String> {
 }
 
 /// What is named beside the step and is not what was planted. A queue of one that overflows has workers too few behind it; a server that may
-/// do too little is asked for more than its queue holds.
+/// do too little is asked for more than its queue holds; one process of nginx with few connections may still fill a CPU.
 fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
     let bears: &[&str] = match case.fault {
         Some("step-backlog") => {
@@ -308,7 +308,7 @@ fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
         }
         Some("step-pool-queue") => &["step-raise-pool", "step-failures"],
         Some("step-keep-alive" | "step-memory" | "step-pool-memory") => &["step-raise", "step-queue-full"],
-        Some("step-connections") => &["step-failures"],
+        Some("step-connections") => &["step-failures", "step-processes"],
         Some(_) => &["step-queue-full"],
         None => &[],
     };

@@ -49,11 +49,15 @@ fn thresholds_are_told(trial: &model::trial::Trial, diagnosis: &Diagnosis) {
     let guarded = matches!(trial.outcome, Outcome::EndedEarly(_));
     for finding in std::iter::once(&diagnosis.primary).chain(&diagnosis.contributing) {
         let Some(rule) = rules::of(finding.cause).filter(|rule| !rule.limits.is_empty() && !guarded) else { continue };
-        // Memory alone can make a limit right, a queue that is full does not say how often it was, and fewer requests than CPUs
-        // cannot fill them whoever else does.
+        // Memory alone can make a limit right, a queue that is full does not say how often it was, fewer requests than CPUs
+        // cannot fill them whoever else does, and connections that hold what they could not send are half of those there are.
         let other = matches!(
             rule.cause,
-            Cause::WorkerLimitRight | Cause::AcceptQueueOverflow | Cause::HostDisturbed | Cause::OfferedConcurrency
+            Cause::WorkerLimitRight
+                | Cause::AcceptQueueOverflow
+                | Cause::HostDisturbed
+                | Cause::OfferedConcurrency
+                | Cause::Network
         );
         let told = finding.numbers.values().any(|(quantity, _)| finding.limit(quantity).is_some());
         assert!(told || other, "{:?} names no threshold: {:?}", rule.cause, finding.numbers);

@@ -146,11 +146,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::Network,
         when: network,
-        limits: &[
-            (Quantity::Retransmits, AtLeast(RETRANSMITS)),
-            (Quantity::LinkUse, AtLeast(LINK_FULL)),
-            (Quantity::Sending, AtLeast(1.0)),
-        ],
+        limits: &[(Quantity::Retransmits, AtLeast(RETRANSMITS)), (Quantity::LinkUse, AtLeast(LINK_FULL))],
         concluded: true,
         excludes: &[Cause::BackendSerialised, Cause::OfferedConcurrency],
         leads_to: &[Cause::WorkerLimitTooLow, Cause::FailuresDominate],
@@ -159,7 +155,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::LockSerialised,
         when: lock_serialised,
-        limits: &[(Quantity::LockWaiters, AtLeast(1.0))],
+        limits: &[],
         concluded: false,
         excludes: &[
             Cause::BackendSerialised,
@@ -183,7 +179,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::KeepAliveHeld,
         when: keep_alive_held,
-        limits: &[(Quantity::HeldWorkers, AtLeast(1.0))],
+        limits: &[],
         concluded: false,
         excludes: &[
             Cause::WorkerLimitTooLow,
@@ -225,7 +221,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::OutOfPorts,
         when: out_of_ports,
-        limits: &[(Quantity::LocalFailures, AtLeast(1.0))],
+        limits: &[],
         concluded: false,
         excludes: &[Cause::OfferedConcurrency],
         leads_to: &[Cause::FailuresDominate],

@@ -1,6 +1,6 @@
 //! Where the time of a trial's requests went, as three told it: the client's clock, the server's log, the kernel's accounts.
 //!
-//! Here are the sums as they were observed; [`budget`] splits a mean latency by them.
+//! Here are the sums as they were observed; `budget` splits a mean latency by them.
 
 mod budget;
 
