@@ -113,10 +113,15 @@ fn view(
     Some(view)
 }
 
-/// Whether a worker has one request at a time, so that their number is the number of requests.
+/// Whether a worker has one request at a time, and works on it itself: then their number is the number of requests, and what they hold is
+/// what requests cost. A program that is started for each request has its memory to itself; of that the diagnosis tells.
 fn is_one_at_a_time(run: &Run, number: usize, crew: &Crew) -> bool {
-    let events = number == 0 && matches!(run.head.plan.server, ServerSpec::Nginx(_));
-    crew.threads == 1 && !crew.others.is_empty() && !events
+    let by_others = match &run.head.plan.server {
+        ServerSpec::Nginx(_) => true,
+        ServerSpec::Apache(apache) => apache.scripts.is_some(),
+        _ => false,
+    };
+    crew.threads == 1 && !crew.others.is_empty() && !(number == 0 && by_others)
 }
 
 fn fit(run: &Run, looks: &[(&Trial, &WorkersHeld)], view: &WorkersView) -> Option<FitView> {

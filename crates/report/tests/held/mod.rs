@@ -2,6 +2,7 @@
 
 use crate::fixture;
 use expect_test::expect;
+use model::plan::ServerSpec;
 use model::reading::Column;
 use model::run::Run;
 use model::threshold::Threshold;
@@ -9,14 +10,16 @@ use model::workers::{Crew, Held, WorkersHeld};
 use report::view::WorkersView;
 use report::{Language, View, json, markdown, text};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 fn held(resident: u64, proportional: u64, own: u64) -> Held {
     Held { resident: resident << 10, proportional: proportional << 10, own: own << 10, swapped: 0 }
 }
 
-/// A run in whose cell with a limit of 4 forty workers were seen; in its last block only after the load.
+/// A run in whose cell with a limit of 4 forty workers were seen; in its last block only after the load. Its pages are the workers' own.
 fn run() -> Run {
     let mut run = fixture::run();
+    scripts_of(&mut run).take();
     run.head.plan.confine.as_mut().unwrap().memory = Some(1 << 30);
     for trial in run.trials.iter_mut().filter(|trial| trial.cell == "10, limit 4") {
         let Some(load) = &trial.load else { continue };
@@ -29,6 +32,12 @@ fn run() -> Run {
         trial.settings.values.insert("memory_limit".to_owned(), "64M".to_owned());
     }
     run
+}
+
+/// Where a run's Apache has programs that it starts for each request.
+fn scripts_of(run: &mut Run) -> &mut Option<PathBuf> {
+    let ServerSpec::Apache(apache) = &mut run.head.plan.server else { panic!("an Apache") };
+    &mut apache.scripts
 }
 
 fn of_cell(view: &View) -> &WorkersView {
@@ -102,6 +111,15 @@ fn threads_share_a_worker_so_their_number_says_nothing() {
     let mut run = run();
     let crews = run.trials.iter_mut().filter_map(|trial| trial.workers.as_mut()).flat_map(|held| &mut held.crews);
     crews.for_each(|crew| crew.threads = 27);
+    let view = View::of(&run, Language::English);
+    assert!(of_cell(&view).fit.is_none());
+    assert_eq!(of_cell(&view).sentences.len(), 1);
+}
+
+#[test]
+fn programs_have_their_memory_to_themselves_so_workers_say_nothing() {
+    let mut run = run();
+    *scripts_of(&mut run) = Some("/scripts".into());
     let view = View::of(&run, Language::English);
     assert!(of_cell(&view).fit.is_none());
     assert_eq!(of_cell(&view).sentences.len(), 1);
