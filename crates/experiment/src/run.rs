@@ -86,12 +86,7 @@ pub fn run(
         if let Some(reserved) = reserved_for_root(orders)? {
             return Err(reserved.into());
         }
-        if let Some(bytes) = orders.make_swap {
-            host.make_swap(bytes)?;
-        }
-        if let Some(confine) = &orders.plan.confine {
-            enough_swap(confine, 0)?;
-        }
+        provide_swap(orders, host)?;
         if orders.plan.latency_budget {
             crate::accounts::available()?;
         }
@@ -127,6 +122,14 @@ pub fn run(
         if stopped { Ok(RunEnd::Interrupted) } else { Err(error) }
     });
     Ended { result, ..ended }
+}
+
+/// Makes the swap that is asked for; an error when what there is then is too little for the plan.
+pub(crate) fn provide_swap(orders: &Orders, host: &Host) -> Result<(), ExperimentError> {
+    if let Some(bytes) = orders.make_swap {
+        host.make_swap(bytes)?;
+    }
+    orders.plan.confine.as_ref().map_or(Ok(()), |confine| enough_swap(confine, 0))
 }
 
 /// What the orders ask for and this user may not do, though root may: the first such thing.
@@ -338,7 +341,7 @@ fn head(orders: &Orders, placement: &Placement) -> RunHead {
 
 /// The plan's server must be able to swap; without that it would be killed or answer errors, and nothing would be slow.
 /// `promised` is what a temporary file would add.
-pub(crate) fn enough_swap(confine: &Confinement, promised: u64) -> Result<(), ExperimentError> {
+fn enough_swap(confine: &Confinement, promised: u64) -> Result<(), ExperimentError> {
     let free = host::swap_free() + promised;
     if free >= confine.swap {
         return Ok(());

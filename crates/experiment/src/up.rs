@@ -5,7 +5,7 @@
 use crate::ExperimentError;
 use crate::changes::Changer;
 use crate::event::Event;
-use crate::run::{Built, Ended, Orders, World, enough_swap, reserved_for_root, with_host};
+use crate::run::{Built, Ended, Orders, World, provide_swap, reserved_for_root, with_host};
 use crate::services::Services;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,12 +49,7 @@ pub fn up(
         if let Some(reserved) = reserved_for_root(orders)? {
             return Err(reserved.into());
         }
-        if let Some(bytes) = orders.make_swap {
-            host.make_swap(bytes)?;
-        }
-        if let Some(confine) = &orders.plan.confine {
-            enough_swap(confine, 0)?;
-        }
+        provide_swap(orders, host)?;
         let stage = Built::new(orders, world, host, on_event)?;
         let mut bench = stage.bench(world, host);
         bench.changer = Some(Changer::take(&stage.plan, host)?);
