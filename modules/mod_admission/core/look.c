@@ -6,7 +6,7 @@
 #include <string.h>
 
 uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit) {
-  return permit->adm_entry * table->shape.cells + permit->cell;
+  return permit->entry * table->shape.cells + permit->cell;
 }
 
 bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen *seen) {
