@@ -21,6 +21,8 @@ typedef struct controller_plan {
   unsigned rule_count;
   const char *control_file;  /* NULL: none */
   const char *runtime_dir;   /* status.json goes here; NULL: no status.json */
+  struct adm_news_board *board; /* where the controller tells pages of itself (core/news.h); NULL: nowhere */
+  uint64_t started_ms;       /* wall clock at which the table was made, milliseconds since 1970 */
   const char *root;          /* where proc and sys/fs/cgroup are: "/" but in tests */
   uint32_t max_hold_ms;      /* AdmissionMaxHold; 0: none */
   adm_lingers lingers;       /* for permits with a program behind them; NULL: none */
