@@ -45,7 +45,7 @@ typedef struct about {
 } about;
 
 static bool read_limit(about *a, const char *v) {
-  if (a->subject != ADM_FOR_MEMORY) return adm_limit_read(v, &a->s->limit);
+  if (a->subject != ADM_FOR_MEMORY || strcmp(v, "none") == 0) return adm_limit_read(v, &a->s->limit);
   uint32_t units;
   if (!adm_size_read(v, &units) || units == 0) return false;
   a->s->limit = units;
@@ -192,7 +192,8 @@ static const key *find_key(const char *word, size_t length) {
 static bool refuse_key(const char *word, bool known, adm_subject subject, adm_place place, char *error) {
   char quoted[64], list[128];
   list_keys(subject, place, list, sizeof list);
-  const char *why = known && place == ADM_LIVE ? "cannot change while the server runs; what can is" : "not a key here; keys are";
+  bool later = known && place == ADM_LIVE;
+  const char *why = later ? "cannot change while the server runs; what can is" : "not a key here; keys are";
   snprintf(error, ADM_ERROR, "%s: %s %s", shown(word, quoted), why, list);
   return false;
 }
@@ -219,7 +220,7 @@ bool adm_settings_word(adm_settings *settings, adm_texts *texts, adm_subject sub
   about of = {&changed, texts, subject};
   if (!found->read(&of, equals + 1)) {
     bool size = found->read == read_limit && subject == ADM_FOR_MEMORY;
-    snprintf(error, ADM_ERROR, "%s: %s", shown(word, quoted), size ? "a size such as 800M" : found->allowed);
+    snprintf(error, ADM_ERROR, "%s: %s", shown(word, quoted), size ? "a size such as 800M, or `none`" : found->allowed);
     return false;
   }
   *settings = changed;
@@ -235,7 +236,6 @@ size_t adm_settings_write(const adm_settings *settings, const adm_texts *texts, 
     if (!(keys[i].subjects & 1u << subject) || !keys[i].write) continue;
     if (keys[i].write == write_handler && !some_texts.handlers) continue;
     if ((keys[i].write == write_min && !copy.min) || (keys[i].write == write_max && !copy.max)) continue;
-    if (keys[i].write == write_limit && subject == ADM_FOR_MEMORY && copy.limit == ADM_UNLIMITED) continue;
     adm_sink_text(&to, to.length ? " " : "");
     adm_sink_text(&to, keys[i].name);
     adm_sink_text(&to, "=");
@@ -291,6 +291,18 @@ bool adm_settings_check(adm_settings *settings, adm_subject subject, const adm_s
   }
   *settings = s;
   return true;
+}
+
+bool adm_cost_check(const adm_settings *settings, uint32_t budget, char *error) {
+  if (settings->cost <= budget) return true;
+  char cost[32], limit[32];
+  adm_sink first = {cost, sizeof cost, 0}, second = {limit, sizeof limit, 0};
+  adm_sink_size(&first, settings->cost);
+  adm_sink_size(&second, budget);
+  adm_sink_end(&first);
+  adm_sink_end(&second);
+  snprintf(error, ADM_ERROR, "cost=%s: is above the memory budget of %s, so that nothing could ever run", cost, limit);
+  return false;
 }
 
 bool adm_name_check(const char *name, char *error) {

@@ -51,6 +51,9 @@ bool adm_settings_word(adm_settings *settings, adm_texts *texts, adm_subject sub
  * out: min=1 and max=limit of an adaptive limit. Called once after the last word. */
 bool adm_settings_check(adm_settings *settings, adm_subject subject, const adm_shape *shape, char *error);
 
+/* Whether one request of a group fits into the memory budget (in ADM_COST_UNITs) at all. */
+bool adm_cost_check(const adm_settings *settings, uint32_t budget, char *error);
+
 /* Writes the words that read back as these settings; returns their length, like snprintf. `texts` may be NULL. */
 size_t adm_settings_write(const adm_settings *settings, const adm_texts *texts, adm_subject subject, char *out, size_t size);
 
