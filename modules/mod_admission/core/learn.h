@@ -14,7 +14,7 @@
 
 /* What is remembered of one group. */
 typedef struct adm_learned {
-  double peak;      /* bytes */
+  double peak;      /* bytes; to begin with, the configured cost */
   uint64_t seen_ns; /* when something was seen last; 0: never */
 } adm_learned;
 
@@ -32,7 +32,7 @@ uint64_t adm_cost_of(const adm_footprint *footprint);
 /* Takes one process's bytes per request (from adm_cost_of) into account. */
 void adm_learn(adm_learned *learned, uint64_t bytes, uint64_t now_ns);
 
-/* The cost in ADM_COST_UNITs: what was learned, rounded up, or `start` when nothing was. */
-uint32_t adm_learned_cost(const adm_learned *learned, uint32_t start);
+/* The cost in ADM_COST_UNITs, rounded up. */
+uint32_t adm_learned_cost(const adm_learned *learned);
 
 #endif
