@@ -11,13 +11,14 @@
 #include "admission.h"
 #include "news.h"
 
+#define ADM_MODULE "mod_admission/0.1.0" /* name and version, as status files and pages say them */
+
 /* Takes `length` bytes of text, which is not terminated. */
 typedef void (*adm_put)(void *world, const char *text, size_t length);
 
 /* What to render, and what the table does not know of itself. Zeros and NULLs stand for "not known" or "none". */
 typedef struct adm_report {
   adm_table *table;
-  const char *module;       /* name and version: "mod_admission/0.1.0" */
   uint64_t now_ns;          /* adm_now_ns() */
   uint64_t written_ms;      /* the wall clock, milliseconds since 1970 */
   uint64_t started_ms;      /* when the table was made: what the counts count from */
