@@ -10,6 +10,7 @@
 #include <apr_optional_hooks.h>
 #include <apr_strings.h>
 #include <apr_time.h>
+#include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <httpd.h>
@@ -33,6 +34,11 @@ static void respond(void *world, const char *text, size_t length) {
   ap_rwrite(text, (int)length, world);
 }
 
+static void respond_escaped(void *world, const char *text, size_t length) {
+  request_rec *r = world;
+  ap_rputs(ap_escape_html(r->pool, apr_pstrmemdup(r->pool, text, length)), r);
+}
+
 static adm_report report_now(void) {
   adm_report report = {
       .table = shown.table,
@@ -47,13 +53,13 @@ static adm_report report_now(void) {
 }
 
 /* What the query string asks for. */
-typedef struct asked {
+typedef struct query {
   enum { PAGE, JSON, PROMETHEUS } format;
   int refresh; /* seconds; 0: not */
-} asked;
+} query;
 
-static asked read_query(request_rec *r) {
-  asked asked = {PAGE, 0};
+static query read_query(request_rec *r) {
+  query asked = {PAGE, 0};
   char *rest = apr_pstrdup(r->pool, r->args ? r->args : ""), *last;
   for (char *word = apr_strtok(rest, "&;", &last); word; word = apr_strtok(NULL, "&;", &last)) {
     if (strcmp(word, "json") == 0) asked.format = JSON;
@@ -89,7 +95,7 @@ int pages_handler(request_rec *r) {
   r->allowed = AP_METHOD_BIT << M_GET;
   if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
   if (!shown.table) return HTTP_SERVICE_UNAVAILABLE;
-  asked asked = read_query(r);
+  query asked = read_query(r);
   static const char *const type[] = {"text/html; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"};
   ap_set_content_type(r, type[asked.format]);
   apr_table_setn(r->headers_out, "Cache-Control", "no-store");
@@ -113,7 +119,7 @@ static int section(request_rec *r, int flags) {
   ap_rputs("<hr />\n<h2>Admission</h2>\n", r);
   if (flags & AP_STATUS_NOTABLE) {
     ap_rputs("<pre>\n", r);
-    adm_render_short(&report, respond, r); /* names of groups hold no markup: settings.c lets only letters, digits, - _ . in */
+    adm_render_short(&report, respond_escaped, r);
     ap_rputs("</pre>\n", r);
   } else {
     adm_render_html(&report, respond, r);

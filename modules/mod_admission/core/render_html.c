@@ -2,7 +2,7 @@
  * render_html.c: a table for people: HTML tables without a page around them, and mod_status' short lines.
  *
  * It has no style and no script of its own, so that it looks like the page that it stands in. Percentiles are ends of
- * buckets, and are written as what they are: "< 4.1 ms".
+ * buckets, and are written as what they are: "< 4.1 ms", rounded up.
  */
 #include "survey.h"
 #include "text.h"
@@ -13,12 +13,14 @@ static void escaped(adm_text *text, const char *from) { adm_text_escape(text, AD
 
 static void number(adm_text *text, uint64_t value) { adm_text_say(text, "%llu", (unsigned long long)value); }
 
-/* A time with two or three digits. */
-static void duration(adm_text *text, uint64_t us) {
-  if (us < 1000) adm_text_say(text, "%llu &micro;s", (unsigned long long)us);
-  else if (us < 10000) adm_text_decimal(text, us / 100, 1), adm_text_say(text, " ms");
-  else if (us < 1000000) adm_text_say(text, "%llu ms", (unsigned long long)(us / 1000));
-  else adm_text_decimal(text, us / 100000, 1), adm_text_say(text, " s");
+/* A time with two or three digits; `up`: never less than it is, for what has to lie below. */
+static void duration(adm_text *text, uint64_t us, bool up) {
+  static const struct { uint64_t below, step; unsigned digits; const char *unit; } scales[] = {
+      {1000, 1, 0, "&micro;s"}, {10000, 100, 1, "ms"}, {1000000, 1000, 0, "ms"}, {UINT64_MAX, 100000, 1, "s"}};
+  int at = 0;
+  while (us >= scales[at].below && at < 3) at++;
+  adm_text_decimal(text, (us + (up ? scales[at].step - 1 : scales[at].step / 2)) / scales[at].step, scales[at].digits);
+  adm_text_say(text, " %s", scales[at].unit);
 }
 
 /* As the directives take it: 800M, 1.5G. */
@@ -57,7 +59,7 @@ static void amount_cell(adm_text *text, int group, uint64_t units) {
 
 static void time_cell(adm_text *text, uint64_t us) {
   adm_text_say(text, "<td align=\"right\">");
-  if (us) duration(text, us);
+  if (us) duration(text, us, false);
   else adm_text_say(text, "-");
   adm_text_say(text, "</td>");
 }
@@ -66,7 +68,8 @@ static void percentile_cell(adm_text *text, const adm_histogram *from, unsigned 
   uint64_t below = adm_histogram_below(from, percent), last = (uint64_t)1 << (ADM_BUCKETS - 2);
   adm_text_say(text, "<td align=\"right\">");
   if (below == 0) adm_text_say(text, "-");
-  else adm_text_say(text, below == UINT64_MAX ? "&gt; " : "&lt; "), duration(text, below == UINT64_MAX ? last : below);
+  else if (below == UINT64_MAX) adm_text_say(text, "&ge; "), duration(text, last, false);
+  else adm_text_say(text, "&lt; "), duration(text, below, true);
   adm_text_say(text, "</td>");
 }
 
@@ -143,7 +146,7 @@ static void entries(adm_text *text, const adm_report *report, const adm_survey *
     else left_out++;
   }
   adm_text_say(text, "</table>\n");
-  if (left_out) adm_text_say(text, "<p>%u entries more hold less than these.</p>\n", left_out);
+  if (left_out) adm_text_say(text, "<p>%u more entries hold no more than these.</p>\n", left_out);
 }
 
 /* How many workers wait of those that may; nothing where there is no such limit. */
