@@ -8,6 +8,7 @@
 #include <apr_strings.h>
 #include <http_log.h>
 #include <http_protocol.h>
+#include <stdbool.h>
 #include <util_filter.h>
 
 #define BODY_READ 65536 /* a longer body is cheaper to drop with its connection */

@@ -8,6 +8,7 @@
 #define ADMISSION_KEEP_H
 
 #include <httpd.h>
+#include <stdbool.h>
 
 /* Prepares the connection for an answer of this status that does not read the request's body: a short body is read and
  * thrown away, after a long one the connection closes. */

@@ -146,14 +146,14 @@ static void add_group(visit *v, const place_rules *place, const group_rule *rule
 
 /* What the request takes of the memory budget: the most that one of its groups says. Groups that only observe must not
  * be the reason that a request is turned away. */
-static void add_memory(visit *v, const policy_answer *policy) {
+static void add_memory(visit *v, const policy_answer *told) {
   if (v->layers == 0 || adm_group_at(running.table, ADM_GROUP_MEMORY)->limit == ADM_UNLIMITED) return;
   uint32_t cost = 0;
   for (unsigned i = 0; i < v->layers; i++) {
     const adm_group *group = adm_group_at(running.table, v->layer[i].group);
     if (group->mode == ADM_ENFORCE && group->cost > cost) cost = group->cost;
   }
-  if (policy && policy->has_cost) cost = policy->cost;
+  if (told && told->has_cost) cost = told->cost;
   if (cost == 0) return;
   v->rule[v->layers] = NULL;
   v->layer[v->layers++] = (adm_layer){.group = ADM_GROUP_MEMORY, .label = "memory", .at_most = ADM_UNLIMITED, .cost = cost};
@@ -175,13 +175,13 @@ static bool ask_policy(visit *v, const place_rules *place, policy_answer *answer
 }
 
 void layers_gather(visit *v, const place_rules *place) {
-  policy_answer policy;
-  bool told = ask_policy(v, place, &policy);
-  bool chosen = told && policy.has_group;
+  policy_answer answer;
+  bool told = ask_policy(v, place, &answer);
+  bool chosen = told && answer.has_group;
   if (chosen) {
-    const group_rule *rule = strcmp(policy.group, "none") ? directives_group(policy.group) : NULL;
-    if (!rule && strcmp(policy.group, "none"))
-      ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, v->r, "ADM0022: AdmissionPolicy: there is no AdmissionGroup %s", policy.group);
+    const group_rule *rule = strcmp(answer.group, "none") ? directives_group(answer.group) : NULL;
+    if (!rule && strcmp(answer.group, "none"))
+      ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, v->r, "ADM0022: AdmissionPolicy: there is no AdmissionGroup %s", answer.group);
     add_group(v, place, rule, NULL);
   }
   for (int i = 0; !chosen && place->uses && i < place->uses->nelts; i++) {
@@ -189,8 +189,8 @@ void layers_gather(visit *v, const place_rules *place) {
     add_group(v, place, use->group, use);
   }
   sort_layers(v);
-  if (told && policy.has_limit && v->layers > 0) v->layer[0].at_most = policy.limit;
-  add_memory(v, told ? &policy : NULL);
+  if (told && answer.has_limit && v->layers > 0) v->layer[0].at_most = answer.limit;
+  add_memory(v, told ? &answer : NULL);
 }
 
 /* ---- requests inside requests ------------------------------------------------------------------------------------ */

@@ -13,8 +13,6 @@
 #include <http_protocol.h>
 #include <mpm_common.h>
 
-APLOG_USE_MODULE(admission);
-
 static int pre_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary) {
   (void)log_pool;
   (void)temporary;

@@ -9,7 +9,6 @@
 #include "pages.h"
 #include "process.h"
 
-#include <ap_mpm.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -272,7 +271,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   for (int i = 0; i < now->groups->nelts; i++) group_in_force(main_server, APR_ARRAY_IDX(now->groups, i, group_rule *));
   others_off(running.table);
   make_runtime_dir(pool, main_server);
-  adm_sweep_dead(running.table, process_dead, NULL, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
+  adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
   start_controller(pool, main_server, kept);
   return OK;
 }

@@ -10,6 +10,8 @@
 #include "core/news.h"
 #include "directives.h"
 
+#include <ap_mpm.h>
+
 /* When a group last wrote to the error log, so that all processes together write one line per second. */
 typedef struct log_stamp {
   _Atomic uint64_t second;
