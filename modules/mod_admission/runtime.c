@@ -181,8 +181,9 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
   shared_head *head = kept->memory;
   controller_plan plan = {.table = running.table, .rules = rules, .groups = groups, .rule_count = used,
-                          .control_file = now->control_file, .runtime_dir = now->runtime_dir, .root = "/",
-                          .max_hold_ms = now->max_hold_ms, .lingers = hold_lingers, .lingers_world = &running.hold_asks};
+                          .control_file = now->control_file, .runtime_dir = now->runtime_dir, .board = &head->board,
+                          .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
+                          .lingers = hold_lingers, .lingers_world = &running.hold_asks};
   apr_status_t status = controller_start(pool, main_server, &plan);
   if (status != APR_SUCCESS)
     ap_log_error(APLOG_MARK, APLOG_ERR, status, main_server, "ADM0014: the controller was not started: settings stay as configured");
