@@ -71,12 +71,12 @@ static void live(controller *c, pid_t parent, bool hurry) {
   ap_close_listeners();
   if (ap_run_drop_privileges(c->pool, c->server) != 0) _exit(1);
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
-  rounds *rounds = rounds_new(&c->plan, c->owner, (uint32_t)parent, log_line, c->server);
-  if (!rounds) _exit(1);
+  rounds *life = rounds_new(&c->plan, c->owner, (uint32_t)parent, log_line, c->server);
+  if (!life) _exit(1);
   const struct timespec pause = {.tv_nsec = ROUND_NS}, breath = {.tv_sec = 1};
   if (!hurry) nanosleep(&breath, NULL);
   while (getppid() == parent) {
-    rounds_turn(rounds, clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME));
+    rounds_turn(life, clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME));
     nanosleep(&pause, NULL);
   }
   _exit(0);

@@ -3,7 +3,6 @@
  *
  * A text that is not what was expected gives no number, never a wrong one. It opens no file.
  */
-#define _GNU_SOURCE /* strchrnul */
 #include "pressure.h"
 
 #include <string.h>
@@ -93,7 +92,7 @@ bool adm_read_cgroup(const char *current, const char *high, const char *max, con
 
 bool adm_cgroup_path(const char *text, const char *controller, char *path, size_t size) {
   for (const char *line = text; line && *line;) {
-    const char *end = strchrnul(line, '\n'), *names = memchr(line, ':', (size_t)(end - line));
+    const char *end = line + strcspn(line, "\n"), *names = memchr(line, ':', (size_t)(end - line));
     const char *colon = names ? memchr(names + 1, ':', (size_t)(end - names - 1)) : NULL;
     if (colon) {
       size_t wanted = strlen(controller);
