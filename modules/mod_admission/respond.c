@@ -77,17 +77,22 @@ static bool may_log(int group, uint64_t *suppressed) {
 static const char *why(const visit *v) {
   if (v->answer.outcome == ADM_WOULD_REJECT) return "is full, it only observes";
   if (v->answer.outcome == ADM_TIMEOUT) return "is full, waited in vain";
-  return v->answer.outcome == ADM_GONE ? "is full, and nobody waits any more" : "is full";
+  return v->answer.outcome == ADM_GONE ? "is full, and the client has gone" : "is full";
 }
 
 static void log_full(const visit *v, int status, const char *retry) {
   uint64_t suppressed;
   if (!may_log(v->answer.group, &suppressed)) return;
-  ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r,
-                "ADM0030: group %s %s: %s: %s of %s held, waited %" APR_UINT64_T_FMT " ms%s%s%s%s", group_name(v), why(v),
-                v->layer[telling_layer(v)].label, amount(v, v->answer.held), amount(v, v->answer.limit), v->answer.wait_ns / 1000000,
-                v->rejected ? apr_psprintf(v->r->pool, ": status %d", status) : "", retry ? ", Retry-After " : "", retry ? retry : "",
-                suppressed ? apr_psprintf(v->r->pool, " (and %" APR_UINT64_T_FMT " more since the last line)", suppressed) : "");
+  bool memory = v->answer.group == ADM_GROUP_MEMORY;
+  const char *answered = "", *others = "";
+  if (v->rejected && v->answer.outcome != ADM_GONE)
+    answered = apr_psprintf(v->r->pool, ": status %d, Retry-After %s", status, retry);
+  if (suppressed)
+    others = apr_psprintf(v->r->pool, " (and %" APR_UINT64_T_FMT " more since the last line)", suppressed);
+  ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r, "ADM0030: %s%s %s: %s: %s of %s%s held, waited %" APR_UINT64_T_FMT " ms%s%s",
+                memory ? "the budget of " : "group ", group_name(v), why(v), v->layer[memory ? 0 : telling_layer(v)].label,
+                amount(v, v->answer.held), amount(v, v->answer.limit), memory ? " bytes" : "", v->answer.wait_ns / 1000000, answered,
+                others);
 }
 
 static void write_log(const visit *v, int status, const char *retry) {
