@@ -1,4 +1,4 @@
-//! What `mod_admission` says of itself: its `status.json`, as `docs/admission.md` describes it.
+//! What `mod_admission` says of itself: its `status.json`, as `docs/admission/status.md` describes it.
 //!
 //! Two looks at the same server give rates, as two readings of a machine do. Members that this version does not know are skipped.
 

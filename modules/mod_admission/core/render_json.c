@@ -1,5 +1,5 @@
 /*
- * render_json.c: a table as JSON, version 1 of the format that docs/admission.md describes.
+ * render_json.c: a table as JSON, version 1 of the format that docs/admission/status.md describes.
  *
  * Programs of other versions read it: a member keeps its meaning, new ones may come. Memory is in bytes here, whatever
  * the table counts it in, and what has no limit is null.

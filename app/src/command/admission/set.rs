@@ -8,10 +8,9 @@ use crate::say::{print, tell};
 use anyhow::Context;
 use model::admission::{Admission, Group};
 use report::admission::is_stale;
-use rustix::fs::{Gid, Uid};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -64,8 +63,7 @@ fn write(file: &Path, text: &str, facts: Option<&Metadata>) -> std::io::Result<(
     let mut new = tempfile::Builder::new().prefix(".admission-").tempfile_in(folder)?;
     new.write_all(text.as_bytes())?;
     if let Some(facts) = facts {
-        let (uid, gid) = (Uid::from_raw(facts.uid()), Gid::from_raw(facts.gid()));
-        rustix::fs::fchown(new.as_file(), Some(uid), Some(gid))?;
+        fchown(new.as_file(), Some(facts.uid()), Some(facts.gid()))?;
     }
     let mode = facts.map_or(MODE, |facts| facts.mode() & 0o7777);
     new.as_file().set_permissions(Permissions::from_mode(mode))?;

@@ -30,14 +30,15 @@ pub(super) fn run(flags: &WatchFlags) -> anyhow::Result<Exit> {
     let plain = flags.plain || !std::io::stdout().is_terminal();
     let began = Instant::now();
     let mut before: Option<Admission> = None;
-    let (mut looks, mut told_stale) = (0, false);
+    // The screen says so itself.
+    let (mut looks, mut told_stale, mut told_gone) = (0, false, !plain);
     if !plain {
         put("\x1b[2J");
     }
     loop {
         let drawn = if plain { rows(&now, before.as_ref(), looks == 0) } else { screen(&now, before.as_ref(), flags) };
         let stale = is_stale(&now.status, find::now());
-        if plain && stale && !std::mem::replace(&mut told_stale, stale) {
+        if plain && stale && !told_stale {
             tell(format!("{} was not written for 5 s: the server is gone, or its controller", now.file.display()));
         }
         told_stale = stale;
@@ -46,7 +47,7 @@ pub(super) fn run(flags: &WatchFlags) -> anyhow::Result<Exit> {
             return Ok(Exit::Done);
         }
         let end = flags.duration.map(|length| began + Duration::from_nanos(length));
-        let Some(next) = next(&now, end, &interrupted) else { return Ok(Exit::Done) };
+        let Some(next) = next(&now, end, &interrupted, &mut told_gone) else { return Ok(Exit::Done) };
         // Without anything new there is no time for rates to be of.
         if next.status.written > now.status.written {
             before = Some(std::mem::replace(&mut now, next).status);
@@ -55,9 +56,8 @@ pub(super) fn run(flags: &WatchFlags) -> anyhow::Result<Exit> {
 }
 
 /// The next look: something new, or the same once more when nothing new comes; `None` at the end.
-fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool) -> Option<Found> {
+fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool, told: &mut bool) -> Option<Found> {
     let since = Instant::now();
-    let mut told = false;
     loop {
         if interrupted.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end) {
             return None;
@@ -67,10 +67,13 @@ fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool) -> Option<
             continue;
         }
         match find::read(&last.file) {
-            Ok(found) if found.status.written > last.status.written => return Some(found),
+            Ok(found) if found.status.written > last.status.written => {
+                *told = false;
+                return Some(found);
+            }
             // While a server is started again there is no file for a moment.
-            Err(error) if since.elapsed() >= PATIENCE && !std::mem::replace(&mut told, true) => {
-                tell(with_causes(&error))
+            Err(error) if since.elapsed() >= PATIENCE && !std::mem::replace(told, true) => {
+                tell(with_causes(&error));
             }
             _ => {}
         }
@@ -89,8 +92,11 @@ fn screen(now: &Found, before: Option<&Admission>, flags: &WatchFlags) -> String
     let file = now.file.display().to_string();
     let looked = Looked { now: &now.status, before, file: &file, clock: find::now(), entries: flags.entries };
     let text = text::render(&AdmissionView::of(&looked, language(&flags.lang)), look());
-    // Each line to its end, or longer ones of the look before would stick out.
-    format!("{HOME}{}{REST}", text.replace('\n', "\x1b[K\n"))
+    // What does not fit would scroll the rest away. Each line goes to its end, or longer ones of the look before would stick out.
+    let lines = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(usize::MAX, |size| usize::from(size.ws_row));
+    let text: String =
+        text.lines().take(lines.saturating_sub(1).max(1)).map(|line| format!("{line}\x1b[K\n")).collect();
+    format!("{HOME}{text}{REST}")
 }
 
 /// Whether anybody is there to see it.
