@@ -27,7 +27,7 @@ typedef struct adm_report {
   adm_news news;            /* the controller's words: adm_news_read, or its own */
 } adm_report;
 
-/* Version 1 of the format that docs/admission.md describes; one line, with its newline. */
+/* Version 1 of the format that docs/admission/status.md describes; one line, with its newline. */
 void adm_render_json(const adm_report *report, adm_put put, void *world);
 
 /* Text format 0.0.4. Entries are not told apart: their labels have no bound. */

@@ -4,6 +4,7 @@
  * It has no style and no script of its own, so that it looks like the page that it stands in. Percentiles are ends of
  * buckets, and are written as what they are: "< 4.1 ms", rounded up.
  */
+#include "settings.h"
 #include "survey.h"
 #include "text.h"
 
@@ -79,7 +80,7 @@ static void group_row(adm_text *text, const adm_report *report, const adm_survey
   const adm_counts *counts = &group->counts;
   adm_text_say(text, "<tr><th align=\"left\">");
   escaped(text, group->name);
-  adm_text_say(text, "</th><td>%s</td><td align=\"right\">", adm_mode_word(group->mode));
+  adm_text_say(text, "</th><td>%s</td><td align=\"right\">", adm_mode_name(group->mode));
   limit(text, index, group);
   adm_text_say(text, "</td>");
   amount_cell(text, index, total->held);

@@ -1,9 +1,10 @@
 /*
- * render_json.c: a table as JSON, version 1 of the format that docs/admission.md describes.
+ * render_json.c: a table as JSON, version 1 of the format that docs/admission/status.md describes.
  *
  * Programs of other versions read it: a member keeps its meaning, new ones may come. Memory is in bytes here, whatever
  * the table counts it in, and what has no limit is null.
  */
+#include "settings.h"
 #include "survey.h"
 #include "text.h"
 
@@ -99,12 +100,12 @@ static void counts(json_out *json, const adm_counts *from) {
 }
 
 static void settings(json_out *json, const adm_group *group, uint64_t unit) {
-  string(json, "mode", adm_mode_word(group->mode));
+  string(json, "mode", adm_mode_name(group->mode));
   limit(json, "limit", group->limit, unit);
   limit(json, "configured_limit", group->settings_limit, unit);
   number(json, "queue", group->queue);
   number(json, "timeout_ms", group->timeout_ms);
-  string(json, "order", adm_order_word(group->order));
+  string(json, "order", adm_order_name(group->order));
   number(json, "status", group->status);
   number(json, "cost", (uint64_t)group->cost * ADM_COST_UNIT);
   number(json, "configured_cost", (uint64_t)group->settings_cost * ADM_COST_UNIT);

@@ -5,6 +5,7 @@
  * Entries have no series of their own: a label for each file or client would grow without bound. What a limit bounds is
  * one entry, so the fullest one of each group is here.
  */
+#include "settings.h"
 #include "survey.h"
 #include "text.h"
 
@@ -107,7 +108,7 @@ static void modes(metrics *to) {
   for (int g = 0; g < ADM_GROUPS; g++)
     for (uint32_t mode = ADM_OFF; mode <= ADM_ENFORCE && shown(to, g, false); mode++) {
       sample(to, "admission_mode", "", g);
-      adm_text_say(&to->text, ",mode=\"%s\"}", adm_mode_word(mode));
+      adm_text_say(&to->text, ",mode=\"%s\"}", adm_mode_name(mode));
       number(to, adm_group_at(to->report->table, g)->mode == mode);
     }
 }

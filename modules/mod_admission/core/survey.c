@@ -56,14 +56,6 @@ bool adm_survey_shows(adm_table *table, int group) {
   return group >= ADM_GROUP_FIRST && group < ADM_GROUPS && adm_group_at(table, group)->name[0] != '\0';
 }
 
-const char *adm_mode_word(uint32_t mode) {
-  return mode == ADM_OFF ? "off" : mode == ADM_OBSERVE ? "observe" : "enforce";
-}
-
-const char *adm_order_word(uint32_t order) {
-  return order == ADM_LIFO ? "lifo" : order == ADM_ADAPTIVE ? "adaptive" : "fifo";
-}
-
 uint64_t adm_histogram_count(const adm_histogram *histogram) {
   uint64_t count = 0;
   for (int b = 0; b < ADM_BUCKETS; b++) count += atomic_load_explicit(&histogram->bucket[b], memory_order_relaxed);

@@ -29,10 +29,6 @@ void adm_survey_free(adm_survey *survey);
 /* A group that has a name; the module's own two are not among them. */
 bool adm_survey_shows(adm_table *table, int group);
 
-/* As the directives write them. */
-const char *adm_mode_word(uint32_t mode);
-const char *adm_order_word(uint32_t order);
-
 /* The upper end, in microseconds, of the bucket that holds the `percent`th of 100 times; 0 when there are none, and
  * UINT64_MAX when it lies in the last bucket, which has no end. */
 uint64_t adm_histogram_below(const adm_histogram *histogram, unsigned percent);
