@@ -77,7 +77,8 @@ static bool may_log(int group, uint64_t *suppressed) {
 static const char *why(const visit *v) {
   if (v->answer.outcome == ADM_WOULD_REJECT) return "is full, it only observes";
   if (v->answer.outcome == ADM_TIMEOUT) return "is full, waited in vain";
-  return v->answer.outcome == ADM_GONE ? "is full, and the client has gone" : "is full";
+  if (v->answer.outcome != ADM_GONE) return "is full";
+  return v->r->connection->aborted ? "is full, and the client has gone" : "is full, and the server stops";
 }
 
 static void log_full(const visit *v, int status, const char *retry) {
@@ -126,9 +127,9 @@ int respond_reject(visit *v) {
   /* The budget has no status of its own: the request's own group says it. */
   if (v->answer.group == ADM_GROUP_MEMORY && v->layers > 0) status = (int)adm_group_at(running.table, v->layer[0].group)->status;
   const char *retry = retry_after(v);
+  if (v->answer.outcome == ADM_GONE && !runtime_stops()) r->connection->aborted = 1; /* nobody to answer */
   tell(v);
   write_log(v, status, retry);
-  if (v->answer.outcome == ADM_GONE && !runtime_stops()) r->connection->aborted = 1; /* nobody to answer */
   apr_table_setn(r->err_headers_out, "Retry-After", retry);
   apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
   keep_connection(r, status);
