@@ -29,8 +29,9 @@ fn run(stand: &Stand, heading: Heading, flags: &Flags, plan: &str, more: &[&str]
         words.push("--quick");
     }
     let store = stand.folder.path().join("store.sqlite");
-    let ran = Command::new(webdyno).args(&words).arg("--store").arg(store).current_dir(root()).stdin(Stdio::null());
-    let ran = ran.stderr(Stdio::inherit()).output().context("cannot run webdyno")?;
+    let mut command = Command::new(webdyno);
+    command.args(&words).arg("--store").arg(store).current_dir(root()).stdin(Stdio::null());
+    let ran = command.stderr(Stdio::inherit()).output().context("cannot run webdyno")?;
     if !ran.status.code().is_some_and(|code| MEASURED.contains(&code)) {
         bail!("{plan}: webdyno ended with {}", ran.status);
     }
