@@ -305,6 +305,10 @@ static void costs(rounds *r) {
   status_of(4000003, "perl", 150, 0, "");
   turn(r, 2);
   CHECK_EQUAL(group(HEAVY)->cost, 151 * 16);
+  next = make_rounds(); /* and one that finds the same file */
+  turn(next, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 151 * 16);
+  rounds_free(next);
   write_file("control", "heavy cost=64M\n");
   turn(r, 2);
   CHECK_EQUAL(group(HEAVY)->cost, 64 * 16);
