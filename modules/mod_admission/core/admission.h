@@ -83,7 +83,7 @@ typedef struct adm_settings {
 typedef struct adm_shape {
   uint32_t entries; /* a power of two */
   uint32_t cells;   /* per entry: also the most permits that an entry can count */
-  uint32_t waiters; /* per entry */
+  uint32_t waiters; /* per adm_entry */
 } adm_shape;
 
 typedef struct adm_counts {
@@ -144,7 +144,7 @@ uint32_t adm_limit_at(const adm_settings *settings, unsigned minute);
 
 /* Times that the table as a whole could not do its work. */
 typedef struct adm_troubles {
-  uint64_t table_full;  /* no place for one more entry */
+  uint64_t table_full;  /* no place for one more adm_entry */
   uint64_t cells_full;  /* an entry below its limit had no free cell */
   uint64_t owners_full; /* no place for one more process */
   uint64_t late_wakes;  /* waiters that found their permit by looking, not by being woken */

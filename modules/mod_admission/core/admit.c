@@ -1,0 +1,290 @@
+/*
+ * admit.c: one request and all its layers: in at once, in the queue, or turned away.
+ *
+ * A request that waits holds nothing: when one layer is full, the permits of the others are given back first. So two
+ * requests never wait for each other, whatever layers they share. It waits in the queue of the layer that was full and
+ * starts anew when its turn comes there; its age, which the order of a queue goes by, stays that of its arrival.
+ */
+#include "table.h"
+
+#include <string.h>
+
+#define SLICE_MS 250
+
+/* A layer that was looked up. */
+typedef struct layer_place {
+  adm_entry *entry; /* NULL: does not count this time */
+  uint64_t key;
+  adm_group *group;
+  uint32_t mode;
+} layer_place;
+
+/* A request while it is decided about. */
+typedef struct attempt {
+  adm_table *table;
+  adm_owner owner;
+  const adm_request *request;
+  adm_answer *answer;
+  uint64_t token, now_ns;
+  layer_place place[ADM_LAYERS];
+  bool open, would_reject;
+} attempt;
+
+static void find_place(attempt *a, unsigned k) {
+  const adm_layer *layer = &a->request->layer[k];
+  layer_place *place = &a->place[k];
+  *place = (layer_place){0};
+  if (layer->group < 0 || layer->group >= ADM_GROUPS) return;
+  place->group = &a->table->group[layer->group];
+  place->mode = place->group->mode;
+  if (place->mode == ADM_OFF) return;
+  place->key = entry_key((uint32_t)layer->group, layer->key);
+  place->entry = entry_of(a->table, a->owner, (uint32_t)layer->group, place->key, layer->label, a->now_ns);
+  a->open |= place->entry == NULL;
+}
+
+static uint32_t limit_of(const attempt *a, unsigned k) {
+  uint32_t limit = a->place[k].group->limit, at_most = a->request->layer[k].at_most;
+  return limit < at_most ? limit : at_most;
+}
+
+static uint64_t token_for(const attempt *a, uint32_t cost) {
+  return a->token | (a->request->hold_file ? TOKEN_HOLD : 0) | (cost < ADM_COST_MAX ? cost : ADM_COST_MAX);
+}
+
+/* Takes a permit of one layer; false when it is full and that counts. */
+static bool take(attempt *a, unsigned k, bool in_turn) {
+  layer_place *place = &a->place[k];
+  uint64_t token = token_for(a, a->request->layer[k].cost);
+  uint32_t limit = limit_of(a, k);
+  adm_taken taken = {0};
+  /* Newcomers do not go past those who wait. */
+  bool others_wait = !in_turn && queue_length(a->table, place->entry, 0, NULL) > 0;
+  take_result result = others_wait && place->mode == ADM_ENFORCE
+                           ? FULL
+                           : permit_take(a->table, place->entry, place->key, token, limit, a->now_ns, &taken);
+  if (others_wait) taken.weight = permits_weight(a->table, place->entry);
+  for (int again = 0; result == MOVED && again < 4; again++) {
+    find_place(a, k);
+    if (!place->entry) return true;
+    result = permit_take(a->table, place->entry, place->key, token, limit, a->now_ns, &taken);
+  }
+  if (result == FULL || a->answer->limit == 0) {
+    a->answer->limit = limit;
+    a->answer->held = taken.weight < UINT32_MAX ? (uint32_t)taken.weight : UINT32_MAX;
+  }
+  if (result == FULL) {
+    a->answer->group = a->request->layer[k].group;
+    if (place->mode == ADM_ENFORCE) return false;
+    a->would_reject = true; /* observe: goes in all the same, and is counted in its cell */
+    result = permit_take(a->table, place->entry, place->key, token, ADM_UNLIMITED, a->now_ns, &taken);
+  }
+  if (result == TAKEN)
+    a->answer->permit[a->answer->permits++] = (adm_permit){entry_index(a->table, place->entry), taken.cell, taken.token};
+  else
+    a->open = true;
+  return true;
+}
+
+static void give_back(attempt *a) {
+  while (a->answer->permits > 0) {
+    adm_permit *permit = &a->answer->permit[--a->answer->permits];
+    adm_entry *entry = entry_at(a->table, permit->entry);
+    if (permit_return(a->table, entry, permit->cell, permit->token, false)) queue_wake(a->table, entry, a->now_ns);
+  }
+}
+
+/* Takes the permits of all layers, or none. Returns the layer that is full, -1 when all are taken. `turn`: the layer in
+ * whose queue this request stands and is the next, -1 for none. */
+static int take_all(attempt *a, int turn) {
+  a->answer->limit = a->answer->held = 0;
+  a->answer->group = -1;
+  for (unsigned k = 0; k < a->request->layers; k++) {
+    if (a->place[k].group) a->place[k].mode = a->place[k].group->mode;
+    if (!a->place[k].entry || a->place[k].mode == ADM_OFF || take(a, k, (int)k == turn)) continue;
+    STEP("admit: partly");
+    give_back(a);
+    return (int)k;
+  }
+  return -1;
+}
+
+/* The group that says how long and with how many others a request may wait for layer k: its own, or, where that is the
+ * memory budget, that of the request's first layer, which is what the budget's cost belongs to. */
+static const adm_group *manners(const attempt *a, unsigned k) {
+  const adm_group *group = a->place[k].group;
+  return group == &a->table->group[ADM_GROUP_MEMORY] && a->place[0].group ? a->place[0].group : group;
+}
+
+/* When a request at this place in the queue of layer k may find its permit, by the means so far; 0: unknown. */
+static uint64_t predict(const attempt *a, unsigned k, uint32_t ahead) {
+  const adm_group *group = manners(a, k);
+  uint64_t limit = limit_of(a, k), cost = a->request->layer[k].cost;
+  if (limit == 0 || cost == 0) return 0;
+  uint64_t at_once = limit / cost > 0 ? limit / cost : 1;
+  return group->service_ns / at_once * (ahead + 1);
+}
+
+static bool wanted(const attempt *a) { return !a->request->wanted || a->request->wanted(a->request->world); }
+
+/* How much longer this waiter may wait. Under overload an adaptive queue lets nobody wait longer than its patience: who
+ * is served then is served soon, and the others hear so soon. */
+static uint64_t rest(const attempt *a, unsigned k, uint64_t arrived_ns, uint64_t now_ns) {
+  uint64_t may = (uint64_t)manners(a, k)->timeout_ms * 1000000u;
+  if (queue_overloaded(a->table, a->place[k].entry, now_ns)) {
+    uint64_t patience = queue_patience_ns(a->place[k].group);
+    if (patience < may) may = patience;
+  }
+  uint64_t waited = now_ns - arrived_ns;
+  return waited < may ? may - waited : 0;
+}
+
+/* Waits in the queue of layer k, whose place it has. Returns how it ended, or ADM_REJECTED with `*full` at another layer
+ * in whose queue it has to wait next. */
+static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, uint64_t arrived_ns, int *full) {
+  adm_entry *entry = a->place[k].entry;
+  uint64_t slice = (uint64_t)(a->request->slice_ms ? a->request->slice_ms : SLICE_MS) * 1000000u;
+  for (;;) {
+    uint64_t left = rest(a, (unsigned)k, arrived_ns, a->now_ns);
+    bool woken = queue_sleep(a->table, entry, place, token, left < slice ? left : slice);
+    a->now_ns = adm_now_ns();
+    if (!wanted(a)) return ADM_GONE;
+    bool in_turn = woken || a->place[k].group->mode != ADM_ENFORCE || queue_next_is(a->table, entry, place, a->now_ns);
+    *full = in_turn ? take_all(a, k) : k;
+    if (*full < 0) {
+      if (!woken && a->place[k].group->mode == ADM_ENFORCE) a->table->late_wakes++;
+      return ADM_QUEUED;
+    }
+    if (*full != k) return ADM_REJECTED;
+    if (rest(a, (unsigned)k, arrived_ns, a->now_ns) == 0) return ADM_TIMEOUT;
+    if (woken) queue_again(a->table, entry, place, token);
+  }
+}
+
+/* Takes one of the places that all waiting requests of the server share. */
+static bool enter_waiting_room(attempt *a, adm_permit *room) {
+  adm_group *group = &a->table->group[ADM_GROUP_WAITING];
+  *room = (adm_permit){0};
+  if (group->limit == ADM_UNLIMITED || group->mode == ADM_OFF) return true;
+  uint64_t key = entry_key(ADM_GROUP_WAITING, 0);
+  adm_entry *entry = entry_of(a->table, a->owner, ADM_GROUP_WAITING, key, "", a->now_ns);
+  adm_taken taken;
+  if (!entry || permit_take(a->table, entry, key, a->token | 1, group->limit, a->now_ns, &taken) != TAKEN) return false;
+  *room = (adm_permit){entry_index(a->table, entry), taken.cell, taken.token};
+  return true;
+}
+
+/* Stands in one queue after the other until all permits are taken or it makes no sense any more. */
+static adm_outcome wait_for(attempt *a, int full) {
+  uint64_t arrived_ns = a->now_ns;
+  adm_outcome outcome = ADM_REJECTED;
+  for (int moves = 0; outcome == ADM_REJECTED && full >= 0 && moves < 64; moves++) {
+    int k = full;
+    const adm_group *group = manners(a, (unsigned)k);
+    adm_entry *entry = a->place[k].entry;
+    uint64_t token = token_for(a, a->request->layer[k].cost);
+    uint32_t place, ahead;
+    queue_length(a->table, entry, a->request->priority, &ahead);
+    a->answer->predicted_ns = predict(a, (unsigned)k, ahead);
+    bool first_in_first_out = a->place[k].group->order == ADM_FIFO;
+    if (first_in_first_out && a->answer->predicted_ns > rest(a, (unsigned)k, arrived_ns, a->now_ns)) break;
+    if (!queue_join(a->table, entry, token, group->queue, a->request->priority, arrived_ns, &place)) break;
+    /* The entry may have been given to another key before we stood in its queue; it is not while we do. */
+    if (entry->key == a->place[k].key) {
+      outcome = wait_turn(a, k, place, token, arrived_ns, &full);
+    } else {
+      find_place(a, (unsigned)k);
+      full = take_all(a, -1);
+      if (full < 0) outcome = ADM_QUEUED;
+    }
+    queue_leave(a->table, entry, place, token);
+  }
+  a->answer->wait_ns = a->now_ns - arrived_ns;
+  return outcome;
+}
+
+static void count(attempt *a, adm_outcome outcome) {
+  for (unsigned k = 0; k < a->request->layers; k++) {
+    adm_group *group = a->place[k].group;
+    if (!group || !a->place[k].entry) continue;
+    bool here = a->request->layer[k].group == a->answer->group;
+    adm_counts *counts = &group->counts;
+    _Atomic uint64_t *which = NULL;
+    if (outcome == ADM_OPEN) which = &counts->open;
+    else if (adm_was_admitted(outcome) && !here) which = &counts->admitted;
+    else if (outcome == ADM_ADMITTED) which = &counts->admitted;
+    else if (outcome == ADM_QUEUED) which = &counts->queued;
+    else if (outcome == ADM_WOULD_REJECT) which = &counts->would_reject;
+    else if (outcome == ADM_REJECTED && here) which = &counts->rejected;
+    else if (outcome == ADM_TIMEOUT && here) which = &counts->timeout;
+    else if (outcome == ADM_GONE && here) which = &counts->gone;
+    if (which) atomic_fetch_add_explicit(which, 1, memory_order_relaxed);
+  }
+}
+
+static void measure(adm_histogram *histogram, uint64_t ns) {
+  uint64_t us = ns / 1000;
+  unsigned bucket = us == 0 ? 0 : 64u - (unsigned)__builtin_clzll(us);
+  if (bucket >= ADM_BUCKETS) bucket = ADM_BUCKETS - 1;
+  atomic_fetch_add_explicit(&histogram->bucket[bucket], 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
+}
+
+/* Decides: in at once, by waiting, or not. */
+static adm_outcome decide(attempt *a) {
+  int full = take_all(a, -1);
+  if (full < 0) return a->would_reject ? ADM_WOULD_REJECT : ADM_ADMITTED;
+  int blocked = a->request->layer[full].group;
+  uint32_t ahead;
+  queue_length(a->table, a->place[full].entry, a->request->priority, &ahead);
+  a->answer->predicted_ns = predict(a, (unsigned)full, ahead);
+  adm_permit room;
+  if (!a->request->may_wait || manners(a, (unsigned)full)->queue == 0 || !enter_waiting_room(a, &room)) return ADM_REJECTED;
+  adm_outcome outcome = wait_for(a, full);
+  if (room.token && permit_return(a->table, entry_at(a->table, room.entry), room.cell, room.token, false))
+    queue_wake(a->table, entry_at(a->table, room.entry), a->now_ns);
+  if (a->answer->group < 0) a->answer->group = blocked;
+  measure(&a->table->group[a->answer->group % ADM_GROUPS].wait, a->answer->wait_ns);
+  return outcome;
+}
+
+adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
+  memset(answer, 0, sizeof *answer);
+  answer->group = -1;
+  attempt a = {.table = table, .owner = owner, .request = request, .answer = answer, .now_ns = adm_now_ns()};
+  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) {
+    a.open = true;
+    answer->outcome = ADM_OPEN;
+  } else {
+    a.token = token_make(table, owner);
+    for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
+    answer->outcome = decide(&a);
+    if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
+  }
+  answer->since_ns = a.now_ns;
+  count(&a, answer->outcome);
+  return answer->outcome;
+}
+
+void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world) {
+  uint64_t now_ns = adm_now_ns(), held_ns = now_ns - answer->since_ns;
+  while (answer->permits > 0) {
+    adm_permit permit = answer->permit[--answer->permits];
+    adm_entry *entry = entry_at(table, permit.entry);
+    bool lingering = (permit.token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, &permit));
+    if (!permit_return(table, entry, permit.cell, permit.token, lingering)) continue;
+    STEP("release: returned");
+    adm_group *group = &table->group[entry->group % ADM_GROUPS];
+    uint64_t mean = atomic_load_explicit(&group->service_ns, memory_order_relaxed);
+    atomic_store_explicit(&group->service_ns, mean == 0 ? held_ns : mean - mean / 8 + held_ns / 8, memory_order_relaxed);
+    measure(&group->service, held_ns);
+    if (!lingering) queue_wake(table, entry, now_ns);
+  }
+}
+
+bool adm_was_admitted(adm_outcome outcome) { return outcome <= ADM_OPEN; }
+
+const char *adm_outcome_name(adm_outcome outcome) {
+  static const char *const names[] = {"admit", "queued", "would-reject", "open", "reject", "timeout", "gone"};
+  return names[outcome];
+}

@@ -1,0 +1,156 @@
+/*
+ * queue.c: waiting for a permit of one entry. A waiter sleeps on a futex of its own and is woken by whoever makes room;
+ * nobody polls for permits. Being woken gives no permit, it gives the turn: the waiter takes the permit itself, as
+ * everybody does (permit.c), while its place in the queue keeps newcomers from going past it (admit.c).
+ *
+ * No wake-up is lost: who makes room changes the cells first and looks for waiters then (queue_wake); a waiter takes its
+ * place first and then calls queue_wake itself, which wakes the next in order if there is room, itself included. A woken
+ * waiter that takes its permit, gives up or dies makes one more call follow: in admit.c, in queue_leave, in adm_sweep.
+ */
+#include "table.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOBODY UINT32_MAX
+#define PATIENCE_NS UINT64_C(100000000)
+
+static adm_group *group_of(adm_table *table, const adm_entry *entry) { return &table->group[entry->group % ADM_GROUPS]; }
+
+uint64_t queue_patience_ns(const adm_group *group) {
+  uint64_t twice = 2 * group->service_ns;
+  return twice > PATIENCE_NS ? twice : PATIENCE_NS;
+}
+
+bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
+  const adm_group *group = &table->group[entry->group % ADM_GROUPS];
+  uint64_t calm = entry->calm_ns;
+  return group->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(group);
+}
+
+uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead) {
+  uint32_t length = 0, before = 0;
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    if (token_state(waiting_of(table, entry)[i]) == WAITER_FREE) continue;
+    length++;
+    before += waiters_of(table, entry)[i].priority <= priority;
+  }
+  if (ahead) *ahead = before;
+  return length;
+}
+
+/* Who goes first: the lower priority number, then the older, or the newer where the order says so. */
+static bool goes_before(const adm_waiter *a, const adm_waiter *b, bool newest_first) {
+  int32_t pa = a->priority, pb = b->priority;
+  if (pa != pb) return pa < pb;
+  return newest_first ? a->since_ns > b->since_ns : a->since_ns < b->since_ns;
+}
+
+/* The waiter whose turn is next, NOBODY when none waits; `woken` gets what those weigh whose turn it is already, `any`
+ * whether there is a waiter in any state. */
+static uint32_t next_in_order(const adm_table *table, adm_entry *entry, uint64_t now_ns, uint64_t *woken, bool *any) {
+  uint32_t order = table->group[entry->group % ADM_GROUPS].order;
+  bool newest_first = order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
+  adm_waiter *waiter = waiters_of(table, entry);
+  uint32_t best = NOBODY;
+  *woken = 0;
+  *any = false;
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    uint64_t token = waiting_of(table, entry)[i];
+    unsigned state = token_state(token);
+    *any |= state != WAITER_FREE;
+    if (state == WAITER_WOKEN) *woken += token_cost(token);
+    if (state == WAITER_WAITING && (best == NOBODY || goes_before(&waiter[i], &waiter[best], newest_first))) best = i;
+  }
+  return best;
+}
+
+bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t now_ns) {
+  uint64_t woken;
+  bool any;
+  return next_in_order(table, entry, now_ns, &woken, &any) == place;
+}
+
+bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, int32_t priority, uint64_t since_ns, uint32_t *place) {
+  _Atomic uint64_t *waiting = waiting_of(table, entry);
+  if (queue_length(table, entry, 0, NULL) == 0) entry->calm_ns = since_ns;
+  if (length > table->shape.waiters) length = table->shape.waiters;
+  for (uint32_t i = 0; i < length; i++) {
+    uint32_t top = entry->waiters_top;
+    while (top <= i && !atomic_compare_exchange_weak(&entry->waiters_top, &top, i + 1)) {}
+    uint64_t none = 0;
+    if (waiting[i] != 0 || !atomic_compare_exchange_strong(&waiting[i], &none, token_in_state(token, WAITER_CLAIM))) continue;
+    STEP("join: claimed");
+    waiters_of(table, entry)[i].priority = priority;
+    waiters_of(table, entry)[i].since_ns = since_ns;
+    waiting[i] = token_in_state(token, WAITER_WAITING);
+    STEP("join: waiting");
+    queue_wake(table, entry, adm_now_ns());
+    *place = i;
+    return true;
+  }
+  return false;
+}
+
+/* Changes the waiter's state from whatever it is; the place is this request's own until it leaves. */
+static void put(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, unsigned state) {
+  waiting_of(table, entry)[place] = state == WAITER_FREE ? 0 : token_in_state(token, state);
+}
+
+void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token) {
+  put(table, entry, place, token, WAITER_FREE);
+  STEP("leave: left");
+  queue_wake(table, entry, adm_now_ns());
+}
+
+void queue_again(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token) {
+  put(table, entry, place, token, WAITER_WAITING);
+  queue_wake(table, entry, adm_now_ns());
+}
+
+/* The futex calls are the shared kind: the sleeper is in another process than the one that wakes it. */
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
+  return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
+}
+
+bool queue_sleep(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, uint64_t nanoseconds) {
+  _Atomic uint64_t *waiting = &waiting_of(table, entry)[place];
+  adm_waiter *waiter = &waiters_of(table, entry)[place];
+  uint64_t woken = token_in_state(token, WAITER_WOKEN), until = adm_now_ns() + nanoseconds;
+  for (;;) {
+    uint32_t bell = waiter->bell;
+    if (*waiting == woken) return true;
+    uint64_t now = adm_now_ns();
+    if (now >= until) return false;
+    struct timespec rest = {(time_t)((until - now) / 1000000000u), (long)((until - now) % 1000000000u)};
+    futex(&waiter->bell, FUTEX_WAIT, bell, &rest);
+  }
+}
+
+void queue_wake(adm_table *table, adm_entry *entry, uint64_t now_ns) {
+  if (waiters_in_use(table, entry) == 0) return; /* nobody ever waited here */
+  const adm_group *group = group_of(table, entry);
+  for (;;) {
+    uint64_t in_turn;
+    bool any;
+    uint32_t next = next_in_order(table, entry, now_ns, &in_turn, &any);
+    if (!any) entry->calm_ns = now_ns;
+    if (next == NOBODY) return;
+    uint64_t token = waiting_of(table, entry)[next];
+    bool enforced = group->mode == ADM_ENFORCE && group->limit != ADM_UNLIMITED;
+    if (enforced && permits_weight(table, entry) + in_turn + token_cost(token) > group->limit) return;
+    if (token_state(token) != WAITER_WAITING) continue; /* woken or gone since */
+    if (!atomic_compare_exchange_strong(&waiting_of(table, entry)[next], &token, token_in_state(token, WAITER_WOKEN))) continue;
+    STEP("wake: woken");
+    waiters_of(table, entry)[next].bell++;
+    STEP("wake: rung");
+    futex(&waiters_of(table, entry)[next].bell, FUTEX_WAKE, INT_MAX, NULL);
+  }
+}
+
+void adm_wake_all(adm_table *table) {
+  for (uint32_t i = 0; i < table->shape.entries; i++) queue_wake(table, entry_at(table, i), adm_now_ns());
+}

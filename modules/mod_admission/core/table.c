@@ -1,0 +1,338 @@
+/*
+ * table.c: the shared memory itself: its layout, its groups, owners and entries, and what is taken back from the dead.
+ * It does not know when a request may run; that is permit.c, queue.c and, for all layers together, admit.c.
+ */
+#include "table.h"
+
+#include <string.h>
+#include <time.h>
+
+#define PROBES 16                         /* places that a key may be in */
+#define IDLE_NS UINT64_C(1000000000)      /* an entry unused for this long may be given to another key */
+#define INSERT_SPINS 2000                 /* how long to try for the right to add an entry, before failing open */
+
+/* ---- layout ---- */
+
+static size_t entry_bytes(adm_shape shape) {
+  size_t bytes = sizeof(adm_entry) + (size_t)shape.cells * 2 * sizeof(uint64_t) + (size_t)shape.waiters * (sizeof(uint64_t) + sizeof(adm_waiter));
+  return (bytes + 63) / 64 * 64;
+}
+
+static uint32_t layout_digest(void) {
+  const size_t parts[] = {sizeof(adm_table), sizeof(adm_group), sizeof(owner_place), sizeof(adm_waiter), sizeof(adm_entry),
+                          offsetof(adm_table, group), offsetof(adm_table, owner), offsetof(adm_group, counts),
+                          offsetof(adm_group, wait), offsetof(adm_entry, label), ADM_GROUPS, ADM_OWNERS, ADM_BUCKETS};
+  uint32_t digest = 2166136261u;
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) digest = (digest ^ (uint32_t)parts[i]) * 16777619u;
+  return digest;
+}
+
+static bool shape_fits(adm_shape shape) {
+  return shape.entries >= PROBES && shape.entries <= 1u << 20 && (shape.entries & (shape.entries - 1)) == 0 &&
+         shape.cells >= 1 && shape.cells <= 1u << 16 && shape.waiters >= 1 && shape.waiters <= 1u << 12;
+}
+
+size_t adm_table_bytes(adm_shape shape) {
+  size_t head = (sizeof(adm_table) + 63) / 64 * 64;
+  return shape_fits(shape) ? head + shape.entries * entry_bytes(shape) : 0;
+}
+
+adm_table *adm_table_make(void *memory, adm_shape shape, uint64_t seed) {
+  if (!shape_fits(shape)) return NULL;
+  adm_table *table = memory;
+  table->version = ADM_VERSION;
+  table->layout = layout_digest();
+  table->bytes = adm_table_bytes(shape);
+  table->seed[0] = seed;
+  table->seed[1] = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+  table->shape = shape;
+  adm_settings own = {.limit = ADM_UNLIMITED, .mode = ADM_ENFORCE, .status = 503};
+  strcpy(table->group[ADM_GROUP_MEMORY].name, "memory");
+  strcpy(table->group[ADM_GROUP_WAITING].name, "queue-workers");
+  adm_group_apply(&table->group[ADM_GROUP_MEMORY], &own);
+  adm_group_apply(&table->group[ADM_GROUP_WAITING], &own);
+  table->magic = ADM_MAGIC; /* last: a table that was not finished is not known */
+  return table;
+}
+
+adm_table *adm_table_known(void *memory, size_t bytes) {
+  adm_table *table = memory;
+  bool ours = memory != NULL && bytes >= sizeof(adm_table) && table->magic == ADM_MAGIC && table->version == ADM_VERSION &&
+              table->layout == layout_digest() && shape_fits(table->shape) && table->bytes == bytes &&
+              adm_table_bytes(table->shape) == bytes;
+  return ours ? table : NULL;
+}
+
+adm_shape adm_table_shape(const adm_table *table) { return table->shape; }
+
+adm_entry *entry_at(const adm_table *table, uint32_t index) {
+  char *first = (char *)(uintptr_t)table + (sizeof(adm_table) + 63) / 64 * 64;
+  return (adm_entry *)(void *)(first + (size_t)(index & (table->shape.entries - 1)) * entry_bytes(table->shape));
+}
+
+uint32_t entry_index(const adm_table *table, const adm_entry *entry) {
+  size_t offset = (size_t)((const char *)entry - (const char *)entry_at(table, 0));
+  return (uint32_t)(offset / entry_bytes(table->shape));
+}
+
+_Atomic uint64_t *cells_of(const adm_table *table, adm_entry *entry) {
+  (void)table;
+  return (_Atomic uint64_t *)(void *)(entry + 1);
+}
+_Atomic uint64_t *waiting_of(const adm_table *table, adm_entry *entry) { return cells_of(table, entry) + table->shape.cells; }
+_Atomic uint64_t *since_of(const adm_table *table, adm_entry *entry) { return waiting_of(table, entry) + table->shape.waiters; }
+adm_waiter *waiters_of(const adm_table *table, adm_entry *entry) { return (adm_waiter *)(void *)(since_of(table, entry) + table->shape.cells); }
+
+static uint32_t at_most(uint32_t value, uint32_t bound) { return value < bound ? value : bound; }
+uint32_t cells_in_use(const adm_table *table, const adm_entry *entry) { return at_most(entry->cells_top, table->shape.cells); }
+uint32_t waiters_in_use(const adm_table *table, const adm_entry *entry) { return at_most(entry->waiters_top, table->shape.waiters); }
+
+adm_troubles adm_table_troubles(const adm_table *table) {
+  return (adm_troubles){table->table_full, table->cells_full, table->owners_full, table->late_wakes};
+}
+
+uint64_t adm_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- groups ---- */
+
+int adm_group_find(const adm_table *table, const char *name) {
+  for (int i = 0; i < ADM_GROUPS; i++)
+    if (name[0] != '\0' && strncmp(table->group[i].name, name, ADM_NAME) == 0) return i;
+  return -1;
+}
+
+int adm_group_add(adm_table *table, const char *name) {
+  int known = adm_group_find(table, name);
+  if (known >= 0 || name[0] == '\0' || strlen(name) >= ADM_NAME) return known;
+  for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++)
+    if (table->group[i].name[0] == '\0') {
+      strcpy(table->group[i].name, name);
+      return i;
+    }
+  return -1;
+}
+
+adm_group *adm_group_at(adm_table *table, int group) {
+  return group >= 0 && group < ADM_GROUPS ? &table->group[group] : NULL;
+}
+
+void adm_group_apply(adm_group *group, const adm_settings *settings) {
+  group->queue = settings->queue;
+  group->timeout_ms = settings->timeout_ms;
+  group->status = settings->status;
+  group->min = settings->min;
+  group->max = settings->max;
+  group->order = settings->order;
+  group->hold = settings->hold;
+  group->learn = settings->learn;
+  /* A learned cost and an adapted limit outlive the settings that they started from, unless these are others now. */
+  if (!settings->learn || group->settings_cost != settings->cost) group->cost = settings->cost;
+  if (!settings->adaptive || !group->adaptive || group->settings_limit != settings->limit) group->limit = settings->limit;
+  group->settings_cost = settings->cost;
+  group->settings_limit = settings->limit;
+  group->adaptive = settings->adaptive;
+  group->mode = settings->mode;
+}
+
+uint32_t adm_limit_at(const adm_settings *settings, unsigned minute) {
+  for (unsigned i = 0; i < settings->windows && i < ADM_WINDOWS; i++) {
+    const adm_window *window = &settings->window[i];
+    bool over_midnight = window->until <= window->from;
+    bool inside = over_midnight ? minute >= window->from || minute < window->until
+                                : minute >= window->from && minute < window->until;
+    if (inside) return window->limit;
+  }
+  return settings->limit;
+}
+
+/* ---- owners ---- */
+
+static uint64_t process_word(adm_process process) { return (uint64_t)process.pid << 32 | process.start; }
+
+adm_owner adm_owner_join(adm_table *table, adm_process process) {
+  if (process.pid == 0) return ADM_NOBODY;
+  for (uint32_t i = 0; i < ADM_OWNERS; i++) {
+    owner_place *place = &table->owner[i];
+    uint64_t none = 0;
+    if (place->process == 0 && atomic_compare_exchange_strong(&place->process, &none, process_word(process)))
+      return i << 9 | (place->incarnation & TOKEN_INCARNATION_MASK);
+  }
+  table->owners_full++;
+  return ADM_NOBODY;
+}
+
+adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
+  for (uint32_t i = 0; i < ADM_OWNERS; i++)
+    if (table->owner[i].process >> 32 == pid) return i << 9 | (table->owner[i].incarnation & TOKEN_INCARNATION_MASK);
+  return ADM_NOBODY;
+}
+
+uint64_t token_make(adm_table *table, adm_owner owner) {
+  uint64_t sequence = atomic_fetch_add_explicit(&table->owner[owner >> 9].sequence, 1, memory_order_relaxed) & 0xffff;
+  return (uint64_t)owner << TOKEN_INCARNATION_SHIFT | sequence << TOKEN_SEQUENCE_SHIFT;
+}
+
+/* Takes back what one owner has in one entry. */
+static unsigned sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner, adm_lingers lingers, void *world) {
+  _Atomic uint64_t *cell = cells_of(table, entry), *waiting = waiting_of(table, entry);
+  unsigned permits = 0;
+  bool room = false;
+  for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
+    uint64_t token = cell[i];
+    unsigned state = token_state(token);
+    if ((state != CELL_CLAIM && state != CELL_HELD) || token_owner(token) != owner) continue;
+    uint32_t byte = entry_index(table, entry) * table->shape.cells + i;
+    bool stays = state == CELL_HELD && (token & TOKEN_HOLD) && lingers && lingers(world, byte);
+    if (!atomic_compare_exchange_strong(&cell[i], &token, stays ? token_in_state(token, CELL_LINGER) : 0)) continue;
+    room |= !stays;
+    permits += state == CELL_HELD;
+  }
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    uint64_t token = waiting[i];
+    if (token_state(token) != WAITER_FREE && token_owner(token) == owner)
+      room |= atomic_compare_exchange_strong(&waiting[i], &token, 0);
+  }
+  if (permits > 0) table->group[entry->group % ADM_GROUPS].counts.reaped += permits;
+  if (room) queue_wake(table, entry, adm_now_ns());
+  return permits;
+}
+
+unsigned adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world) {
+  if (owner == ADM_NOBODY) return 0;
+  owner_place *place = &table->owner[(owner >> 9) % ADM_OWNERS];
+  uint64_t process = place->process;
+  uint32_t incarnation = place->incarnation;
+  /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
+  if (process == 0 || (incarnation & TOKEN_INCARNATION_MASK) != (owner & TOKEN_INCARNATION_MASK)) return 0;
+  uint64_t inserting = table->inserting;
+  if (inserting != 0 && token_owner(inserting) == owner) atomic_compare_exchange_strong(&table->inserting, &inserting, 0);
+  unsigned permits = 0;
+  for (uint32_t i = 0; i < table->shape.entries; i++) {
+    adm_entry *entry = entry_at(table, i);
+    if (entry->cells_top != 0 || entry->waiters_top != 0) permits += sweep_entry(table, entry, owner, lingers, world);
+    STEP("sweep: entry");
+  }
+  /* The incarnation first: a token of the dead one must not be the next one's. */
+  atomic_compare_exchange_strong(&place->incarnation, &incarnation, incarnation + 1);
+  STEP("sweep: incarnation");
+  atomic_compare_exchange_strong(&place->process, &process, 0);
+  return permits;
+}
+
+unsigned adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world) {
+  unsigned permits = 0;
+  for (uint32_t i = 0; i < ADM_OWNERS; i++) {
+    uint32_t incarnation = table->owner[i].incarnation;
+    uint64_t process = table->owner[i].process;
+    if (process != 0 && dead(world, (adm_process){(uint32_t)(process >> 32), (uint32_t)process}))
+      permits += adm_sweep(table, i << 9 | (incarnation & TOKEN_INCARNATION_MASK), lingers, world);
+  }
+  return permits;
+}
+
+unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
+  unsigned permits = 0;
+  for (uint32_t e = 0; e < table->shape.entries; e++) {
+    adm_entry *entry = entry_at(table, e);
+    unsigned before = permits;
+    for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
+      uint64_t token = cells_of(table, entry)[i];
+      if (token_state(token) == CELL_LINGER && !(lingers && lingers(world, entry_index(table, entry) * table->shape.cells + i)))
+        permits += atomic_compare_exchange_strong(&cells_of(table, entry)[i], &token, 0);
+    }
+    if (permits > before) queue_wake(table, entry, adm_now_ns());
+  }
+  return permits;
+}
+
+/* ---- entries ---- */
+
+uint64_t entry_key(uint32_t group, uint64_t key) {
+  uint64_t mixed = (key ^ ((uint64_t)group + 1) * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+  mixed ^= mixed >> 32;
+  return mixed > KEY_LEAVING ? mixed : mixed + 2;
+}
+
+static bool unused(const adm_table *table, adm_entry *entry) {
+  for (uint32_t i = 0; i < cells_in_use(table, entry); i++)
+    if (cells_of(table, entry)[i] != 0) return false;
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++)
+    if (waiting_of(table, entry)[i] != 0) return false;
+  return true;
+}
+
+/* Makes the entry free for another key if nobody uses it. Who takes a permit looks at the key again after its claim was
+ * written (permit.c), and the claims are looked at here after the key was written: one of the two sees the other. */
+static bool vacate(adm_table *table, adm_entry *entry, uint64_t now_ns) {
+  uint64_t key = entry->key;
+  if (key == KEY_LEAVING) return unused(table, entry); /* left behind by one who died here; we have the right to insert */
+  if (now_ns - entry->used_ns < IDLE_NS || now_ns < entry->used_ns || !unused(table, entry)) return false;
+  if (!atomic_compare_exchange_strong(&entry->key, &key, KEY_LEAVING)) return false;
+  STEP("vacate: leaving");
+  if (unused(table, entry)) return true;
+  entry->key = key;
+  return false;
+}
+
+static adm_entry *find(adm_table *table, uint64_t key) {
+  for (uint32_t i = 0; i < PROBES; i++) {
+    adm_entry *entry = entry_at(table, (uint32_t)(key + i));
+    if (atomic_load_explicit(&entry->key, memory_order_acquire) == key) return entry;
+  }
+  return NULL;
+}
+
+static void describe(adm_entry *entry, uint32_t group, const char *label, uint64_t now_ns) {
+  size_t length = strlen(label);
+  const char *from = length < ADM_LABEL ? label : label + (length - (ADM_LABEL - 1));
+  memset(entry->label, 0, ADM_LABEL);
+  strncpy(entry->label, from, ADM_LABEL - 1);
+  entry->group = group;
+  entry->used_ns = entry->calm_ns = now_ns;
+}
+
+/* Adds an entry. Only the one whose token is in `inserting` does, so that a key never has two. */
+static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
+  adm_entry *known = find(table, key);
+  if (known) return known;
+  for (int pass = 0; pass < 2; pass++) /* first the free ones, then the idle ones */
+    for (uint32_t i = 0; i < PROBES; i++) {
+      adm_entry *entry = entry_at(table, (uint32_t)(key + i));
+      if (pass == 0 ? entry->key != KEY_FREE : !vacate(table, entry, now_ns)) continue;
+      describe(entry, group, label, now_ns);
+      STEP("insert: described");
+      entry->key = key;
+      return entry;
+    }
+  table->table_full++;
+  return NULL;
+}
+
+adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
+  adm_entry *entry = find(table, key);
+  if (entry) {
+    /* Once a second is enough to be told from the idle, and keeps the line from going back and forth. */
+    if (now_ns - atomic_load_explicit(&entry->used_ns, memory_order_relaxed) > IDLE_NS / 4) entry->used_ns = now_ns;
+    return entry;
+  }
+  uint64_t token = token_in_state(token_make(table, owner), CELL_HELD);
+  for (int spin = 0; spin < INSERT_SPINS; spin++) {
+    uint64_t nobody = 0;
+    if (atomic_compare_exchange_weak(&table->inserting, &nobody, token)) {
+      STEP("insert: begun");
+      entry = insert(table, group, key, label, now_ns);
+      STEP("insert: done");
+      uint64_t mine = token;
+      atomic_compare_exchange_strong(&table->inserting, &mine, 0);
+      return entry;
+    }
+    if ((entry = find(table, key))) return entry;
+    if (spin > INSERT_SPINS / 2) nanosleep(&(struct timespec){0, 20000}, NULL);
+  }
+  table->table_full++; /* somebody was stopped while adding: better let through than wait for that one */
+  return NULL;
+}

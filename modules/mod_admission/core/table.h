@@ -1,0 +1,150 @@
+/*
+ * table.h: how a table lies in memory. For the core and its tests only; everybody else uses admission.h.
+ *
+ * All of it is fixed in size from the start: header, groups, owners, then the entries, each with its cells and waiters
+ * behind it. Every index that is read from shared memory is bounded before it is used, so that a child that writes
+ * rubbish can spoil decisions but not lead another process out of the table.
+ */
+#ifndef ADMISSION_TABLE_H
+#define ADMISSION_TABLE_H
+
+#include "admission.h"
+
+#define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
+#define ADM_VERSION 1u
+
+/* A token: who holds or claims a cell or a place in a queue, in one word.
+ *
+ *   63 62 | 61   | 60 .. 49 | 48 .. 40    | 39 .. 24 | 23 .. 0
+ *   state | hold | owner    | incarnation | sequence | cost
+ *
+ * The incarnation tells the users of one owner's place apart, the sequence the requests of one process. */
+#define TOKEN_STATE_SHIFT 62
+#define TOKEN_HOLD (UINT64_C(1) << 61)
+#define TOKEN_OWNER_SHIFT 49
+#define TOKEN_INCARNATION_SHIFT 40
+#define TOKEN_INCARNATION_MASK 0x1ffu
+#define TOKEN_SEQUENCE_SHIFT 24
+
+/* What a cell's token says. CLAIM: written, not yet looked. HELD: a permit. LINGER: its process has let go of it or is
+ * dead, the program that it started has not ended. */
+enum { CELL_FREE = 0, CELL_CLAIM = 1, CELL_HELD = 2, CELL_LINGER = 3 };
+/* What a waiter's token says. CLAIM: being written. WOKEN: told to look for its permit. */
+enum { WAITER_FREE = 0, WAITER_CLAIM = 1, WAITER_WAITING = 2, WAITER_WOKEN = 3 };
+
+typedef struct owner_place {
+  _Atomic uint64_t process;     /* pid << 32 | start; 0: free */
+  _Atomic uint32_t incarnation; /* moves on before the place is freed */
+  _Atomic uint32_t sequence;
+} owner_place;
+
+/* What the others need to know of a waiter; its token is in a row of its own, which is all that most look at. */
+typedef struct adm_waiter {
+  _Atomic uint32_t bell; /* the futex: moves on when the waiter is woken */
+  _Atomic int32_t priority;
+  _Atomic uint64_t since_ns;
+} adm_waiter;
+
+#define KEY_FREE 0u
+#define KEY_LEAVING 1u /* being given to another key: nobody may take a permit in it */
+
+typedef struct adm_entry {
+  _Alignas(64) _Atomic uint64_t key; /* of group and key together; hashes 0 and 1 stand for others */
+  _Atomic uint32_t group;
+  _Atomic uint32_t cells_top;   /* no cell at or above it was ever used: how far looking goes */
+  _Atomic uint32_t waiters_top; /* the same for waiters */
+  _Atomic uint64_t used_ns;     /* when it last was looked up */
+  _Atomic uint64_t calm_ns;     /* when its queue last was empty */
+  char label[ADM_LABEL];
+  /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
+} adm_entry;
+
+struct adm_table {
+  uint64_t magic;
+  uint32_t version, layout; /* layout: a digest of sizes and offsets, so that a rebuilt module notices a change by itself */
+  uint64_t bytes, seed[2];
+  adm_shape shape;
+  _Atomic uint64_t inserting; /* token of the owner that may add entries */
+  _Atomic uint64_t table_full, cells_full, owners_full, late_wakes;
+  adm_group group[ADM_GROUPS];
+  owner_place owner[ADM_OWNERS];
+  /* then the entries */
+};
+
+/* ---- places ---- */
+
+adm_entry *entry_at(const adm_table *table, uint32_t index);
+uint32_t entry_index(const adm_table *table, const adm_entry *entry);
+_Atomic uint64_t *cells_of(const adm_table *table, adm_entry *entry);
+_Atomic uint64_t *waiting_of(const adm_table *table, adm_entry *entry);
+_Atomic uint64_t *since_of(const adm_table *table, adm_entry *entry);
+adm_waiter *waiters_of(const adm_table *table, adm_entry *entry);
+uint32_t cells_in_use(const adm_table *table, const adm_entry *entry);   /* cells_top, bounded */
+uint32_t waiters_in_use(const adm_table *table, const adm_entry *entry); /* waiters_top, bounded */
+
+static inline unsigned token_state(uint64_t token) { return (unsigned)(token >> TOKEN_STATE_SHIFT); }
+static inline uint32_t token_cost(uint64_t token) { return (uint32_t)(token & ADM_COST_MAX); }
+static inline uint64_t token_in_state(uint64_t token, unsigned state) {
+  return (token & ~(UINT64_C(3) << TOKEN_STATE_SHIFT)) | ((uint64_t)state << TOKEN_STATE_SHIFT);
+}
+/* The adm_owner that stands in a token. */
+static inline adm_owner token_owner(uint64_t token) {
+  return (adm_owner)((token >> TOKEN_INCARNATION_SHIFT) & 0x1fffff);
+}
+
+/* A token of this owner that no other request of it has (for the next 65536), in state FREE and of cost 0. */
+uint64_t token_make(adm_table *table, adm_owner owner);
+
+/* The key of an entry: that of the request with the group mixed in. */
+uint64_t entry_key(uint32_t group, uint64_t key);
+
+/* The entry of an entry_key in its group, made if there is none; NULL when the table is full or cannot be changed now. */
+adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t entry_key, const char *label, uint64_t now_ns);
+
+/* ---- permits (permit.c) ---- */
+
+/* FULL: over the limit. NO_CELL: below the limit, and no cell free. MOVED: the entry was given to another key. */
+typedef enum { TAKEN, FULL, NO_CELL, MOVED } take_result;
+
+/* What permit_take tells beside its result. */
+typedef struct adm_taken {
+  uint32_t cell;
+  uint64_t token;  /* what the cell holds now */
+  uint64_t weight; /* what the others' permits weighed */
+} adm_taken;
+
+/* Tries to take a permit. Never waits. `token` has owner, sequence, hold and cost; `key` is the entry's as it was found. */
+take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64_t token, uint32_t limit, uint64_t now_ns, adm_taken *taken);
+/* What all permits and claims of an entry weigh. */
+uint64_t permits_weight(const adm_table *table, adm_entry *entry);
+/* Gives a permit back if `token` still holds the cell; `lingering`: its program goes on. */
+bool permit_return(adm_table *table, adm_entry *entry, uint32_t cell, uint64_t token, bool lingering);
+
+/* ---- the queue (queue.c) ---- */
+
+/* How long a queue may stand before it counts as overloaded: 100 ms, or twice the time a permit is held if that is more. */
+uint64_t queue_patience_ns(const adm_group *group);
+bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns);
+/* Waiters of an entry in any state; `ahead` of them go before a new one of this priority. */
+uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead);
+/* Takes a place in the queue, waiting since `since_ns`; false when all are taken. */
+bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, int32_t priority, uint64_t since_ns, uint32_t *place);
+void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
+/* Sleeps until woken or `nanoseconds` passed; true when woken. Afterwards the waiter is WOKEN or still WAITING. */
+bool queue_sleep(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, uint64_t nanoseconds);
+/* After it was woken, or found its turn, in vain: back to waiting. */
+void queue_again(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
+/* Whether this waiter is the next by the order of its group, the woken not counted. */
+bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t now_ns);
+/* Wakes as many waiters as there is room for. Called after everything that makes room. */
+void queue_wake(adm_table *table, adm_entry *entry, uint64_t now_ns);
+
+/* ---- steps at which tests end a process (ADM_STEPS) ---- */
+#ifdef ADM_STEPS
+void adm_step(const char *where);
+#define STEP(where) adm_step(where)
+#else
+#define STEP(where) ((void)0)
+#endif
+
+#endif

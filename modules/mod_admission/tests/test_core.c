@@ -1,0 +1,296 @@
+/*
+ * test_core.c: the rules of the core, one request at a time: limits, layers, costs, modes, entries, owners, settings.
+ */
+#include "check.h"
+#include "world.h"
+
+static adm_outcome ask(adm_table *table, adm_owner owner, const adm_layer *layer, unsigned layers, adm_answer *answer) {
+  adm_request request = {.layer = layer, .layers = layers, .may_wait = true};
+  return adm_admit(table, owner, &request, answer);
+}
+
+static void a_limit_is_kept_and_given_back(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "php", 2, 0, ADM_FIFO);
+  adm_layer file = layer_of(table, group, "/a.php"), other = layer_of(table, group, "/b.php");
+  adm_answer first, second, third;
+  CHECK_EQUAL(ask(table, owner, &file, 1, &first), ADM_ADMITTED);
+  CHECK_EQUAL(ask(table, owner, &file, 1, &second), ADM_ADMITTED);
+  CHECK_EQUAL(ask(table, owner, &file, 1, &third), ADM_REJECTED);
+  CHECK_EQUAL(third.group, group);
+  CHECK_EQUAL(third.limit, 2);
+  CHECK_EQUAL(third.held, 2);
+  CHECK_EQUAL(ask(table, owner, &other, 1, &third), ADM_ADMITTED); /* each file by itself */
+  adm_release(table, &third, NULL, NULL);
+  adm_release(table, &first, NULL, NULL);
+  adm_release(table, &first, NULL, NULL); /* once is enough */
+  CHECK_EQUAL(weight_in(table, group), 1);
+  CHECK_EQUAL(ask(table, owner, &file, 1, &first), ADM_ADMITTED);
+  adm_release(table, &first, NULL, NULL);
+  adm_release(table, &second, NULL, NULL);
+  CHECK(at_rest(table));
+  adm_group *seen = adm_group_at(table, group);
+  CHECK_EQUAL(seen->counts.admitted, 4);
+  CHECK_EQUAL(seen->counts.rejected, 1);
+  table_end(table);
+}
+
+static void a_request_needs_all_its_layers_or_holds_none(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int file = group_with(table, "file", 4, 0, ADM_FIFO), host = group_with(table, "host", 1, 0, ADM_FIFO);
+  adm_layer a[] = {layer_of(table, file, "/a"), layer_of(table, host, "h")}, b[] = {layer_of(table, file, "/b"), layer_of(table, host, "h")};
+  adm_answer first, second;
+  CHECK_EQUAL(ask(table, owner, a, 2, &first), ADM_ADMITTED);
+  CHECK_EQUAL(ask(table, owner, b, 2, &second), ADM_REJECTED);
+  CHECK_EQUAL(second.group, host);
+  CHECK_EQUAL(weight_in(table, file), 1); /* /b was given back */
+  adm_release(table, &first, NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+static void memory_is_a_limit_on_costs_over_all_groups(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  adm_group_apply(adm_group_at(table, ADM_GROUP_MEMORY), &(adm_settings){.limit = 800, .mode = ADM_ENFORCE});
+  int group = group_with(table, "cgi", ADM_UNLIMITED, 0, ADM_FIFO);
+  adm_answer held[5], one;
+  for (int i = 0; i < 5; i++) {
+    char label[] = {'/', (char)('a' + i), 0};
+    adm_layer layers[] = {layer_of(table, group, label), {.group = ADM_GROUP_MEMORY, .label = "", .at_most = ADM_UNLIMITED, .cost = 200}};
+    CHECK_EQUAL(ask(table, owner, layers, 2, &held[i]), i < 4 ? ADM_ADMITTED : ADM_REJECTED);
+  }
+  CHECK_EQUAL(held[4].group, ADM_GROUP_MEMORY);
+  CHECK_EQUAL(weight_in(table, ADM_GROUP_MEMORY), 800);
+  adm_release(table, &held[0], NULL, NULL);
+  adm_layer large[] = {{.group = ADM_GROUP_MEMORY, .label = "", .at_most = ADM_UNLIMITED, .cost = 201}};
+  CHECK_EQUAL(ask(table, owner, large, 1, &one), ADM_REJECTED);
+  large[0].cost = 200;
+  CHECK_EQUAL(ask(table, owner, large, 1, &one), ADM_ADMITTED);
+  adm_release(table, &one, NULL, NULL);
+  for (int i = 1; i < 4; i++) adm_release(table, &held[i], NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+static void observing_counts_and_lets_through(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  adm_group_at(table, group)->mode = ADM_OBSERVE;
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer first, second;
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &first), ADM_ADMITTED);
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &second), ADM_WOULD_REJECT);
+  CHECK_EQUAL(weight_in(table, group), 2);
+  adm_release(table, &first, NULL, NULL);
+  adm_release(table, &second, NULL, NULL);
+  adm_group_at(table, group)->mode = ADM_OFF;
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &first), ADM_ADMITTED);
+  CHECK(at_rest(table));
+  CHECK_EQUAL(adm_group_at(table, group)->counts.would_reject, 1);
+  table_end(table);
+}
+
+static void limits_can_shrink_under_those_who_hold(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 3, 0, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer held[3], one;
+  for (int i = 0; i < 3; i++) CHECK_EQUAL(ask(table, owner, &layer, 1, &held[i]), ADM_ADMITTED);
+  adm_group_at(table, group)->limit = 2;
+  adm_release(table, &held[0], NULL, NULL); /* the lowest cell is free, two are held */
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &one), ADM_REJECTED);
+  adm_release(table, &held[1], NULL, NULL);
+  layer.at_most = 1; /* tightened for this request */
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &one), ADM_REJECTED);
+  layer.at_most = 99; /* never raised */
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &one), ADM_ADMITTED);
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &held[0]), ADM_REJECTED);
+  table_end(table);
+}
+
+static void the_dead_leave_nothing_and_the_living_keep_all(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner dead = adm_owner_join(table, (adm_process){10, 1}), alive = adm_owner_join(table, (adm_process){11, 1});
+  int group = group_with(table, "g", 2, 0, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer of_dead, of_alive, one;
+  ask(table, dead, &layer, 1, &of_dead);
+  ask(table, alive, &layer, 1, &of_alive);
+  CHECK_EQUAL(adm_owner_of(table, 10), dead);
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 1);
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 0);
+  CHECK_EQUAL(weight_in(table, group), 1);
+  CHECK_EQUAL(adm_group_at(table, group)->counts.reaped, 1);
+  adm_owner next = adm_owner_join(table, (adm_process){10, 2}); /* the same place, another incarnation */
+  CHECK_EQUAL(next >> 9, dead >> 9);
+  CHECK(next != dead);
+  CHECK_EQUAL(ask(table, next, &layer, 1, &one), ADM_ADMITTED);
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 0); /* a late sweeper */
+  adm_release(table, &of_dead, NULL, NULL);           /* a late release */
+  CHECK_EQUAL(weight_in(table, group), 2);
+  table_end(table);
+}
+
+static bool lingers_while(void *world, uint32_t hold) {
+  (void)hold;
+  return *(bool *)world;
+}
+
+static void a_program_keeps_the_permit_of_its_dead_process(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1}), other = adm_owner_join(table, (adm_process){11, 1});
+  int group = group_with(table, "g", 2, 0, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_request request = {.layer = &layer, .layers = 1, .hold_file = true};
+  adm_answer killed, ended, one;
+  bool runs = true;
+  adm_admit(table, owner, &request, &killed);
+  adm_admit(table, other, &request, &ended);
+  CHECK(adm_hold_byte(table, &killed.permit[0]) != adm_hold_byte(table, &ended.permit[0]));
+  adm_sweep(table, owner, lingers_while, &runs);
+  adm_release(table, &ended, lingers_while, &runs);
+  CHECK_EQUAL(weight_in(table, group), 2);
+  CHECK_EQUAL(adm_admit(table, other, &request, &one), ADM_REJECTED);
+  CHECK_EQUAL(adm_settle(table, lingers_while, &runs), 0);
+  runs = false;
+  CHECK_EQUAL(adm_settle(table, lingers_while, &runs), 2);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+static void a_full_table_lets_through_and_idle_entries_make_room(void) {
+  adm_table *table = table_of((adm_shape){16, 4, 4});
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 1, 0, ADM_FIFO);
+  adm_answer held[17];
+  for (int i = 0; i < 17; i++) {
+    char label[] = {(char)('a' + i), 0};
+    adm_layer layer = layer_of(table, group, label);
+    CHECK_EQUAL(ask(table, owner, &layer, 1, &held[i]), i < 16 ? ADM_ADMITTED : ADM_OPEN);
+  }
+  CHECK_EQUAL(adm_table_troubles(table).table_full, 1);
+  CHECK_EQUAL(adm_group_at(table, group)->counts.open, 0); /* no entry, so no group to count in: the table's troubles tell */
+  adm_release(table, &held[3], NULL, NULL);
+  for (uint32_t i = 0; i < 16; i++) entry_at(table, i)->used_ns -= 2000000000u; /* two seconds ago */
+  adm_layer layer = layer_of(table, group, "new");
+  adm_answer one;
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &one), ADM_ADMITTED); /* in the place of the idle one */
+  CHECK_EQUAL(weight_in(table, group), 16);
+  adm_release(table, &held[3], NULL, NULL);
+  CHECK_EQUAL(weight_in(table, group), 16);
+  table_end(table);
+}
+
+static void without_a_place_in_the_table_everything_is_open(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 0, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer one;
+  CHECK_EQUAL(ask(table, ADM_NOBODY, &layer, 1, &one), ADM_OPEN);
+  CHECK_EQUAL(one.permits, 0);
+  for (uint32_t i = 0; i < ADM_OWNERS; i++) adm_owner_join(table, (adm_process){i + 1, 1});
+  CHECK_EQUAL(adm_owner_join(table, (adm_process){1, 2}), ADM_NOBODY);
+  CHECK_EQUAL(adm_table_troubles(table).owners_full, 1);
+  table_end(table);
+}
+
+static void a_table_of_another_version_is_not_read(void) {
+  adm_table *table = table_of(SMALL);
+  size_t bytes = adm_table_bytes(SMALL);
+  CHECK(adm_table_known(table, bytes) == table);
+  CHECK(adm_table_known(table, bytes + 64) == NULL);
+  CHECK(adm_table_known(NULL, 0) == NULL);
+  table->version++;
+  CHECK(adm_table_known(table, bytes) == NULL);
+  table->version--;
+  table->layout++;
+  CHECK(adm_table_known(table, bytes) == NULL);
+  table->layout--;
+  table->shape.cells = 1u << 30;
+  CHECK(adm_table_known(table, bytes) == NULL);
+  munmap(table, bytes);
+  CHECK_EQUAL(adm_table_bytes((adm_shape){100, 1, 1}), 0); /* not a power of two */
+}
+
+static void times_of_day(void) {
+  adm_settings settings = {.limit = 9, .windows = 2, .window = {{540, 1080, 4}, {1320, 360, 20}}};
+  static const struct { unsigned minute, limit; } day[] = {{539, 9}, {540, 4}, {1079, 4}, {1080, 9}, {1319, 9}, {1320, 20}, {1439, 20}, {0, 20}, {359, 20}, {360, 9}};
+  for (size_t i = 0; i < sizeof day / sizeof day[0]; i++) CHECK_EQUAL(adm_limit_at(&settings, day[i].minute), day[i].limit);
+}
+
+static void labels_keep_their_end(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 1, 0, ADM_FIFO);
+  char label[400];
+  memset(label, 'x', sizeof label);
+  strcpy(label + 390, "/end.php");
+  adm_layer layer = layer_of(table, group, label);
+  adm_answer one;
+  ask(table, owner, &layer, 1, &one);
+  adm_seen seen;
+  for (uint32_t i = 0; i < SMALL.entries; i++)
+    if (adm_look(table, i, adm_now_ns(), &seen)) CHECK_TEXT(seen.label + strlen(seen.label) - 8, "/end.php");
+  table_end(table);
+}
+
+static void the_hash_is_siphash(void) {
+  /* The vector of the paper: key 00 01 .. 0f, input 00 01 .. 0e. */
+  adm_table *table = table_of(SMALL);
+  unsigned char input[15];
+  for (unsigned char i = 0; i < 15; i++) input[i] = i;
+  table->seed[0] = UINT64_C(0x0706050403020100);
+  table->seed[1] = UINT64_C(0x0f0e0d0c0b0a0908);
+  CHECK(adm_hash(table, input, 15) == UINT64_C(0xa129ca6149be45e5));
+  table_end(table);
+}
+
+/* Rubbish in shared memory, as a broken child may write it: nothing may be read or written outside the table. */
+static void rubbish_stays_inside(void) {
+  uint64_t dice = 1;
+  for (int round = 0; round < 300; round++) {
+    adm_table *table = table_of((adm_shape){16, 4, 4});
+    adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+    int group = group_with(table, "g", 2, 0, ADM_FIFO);
+    adm_layer layer = layer_of(table, group, "/a");
+    adm_answer one;
+    ask(table, owner, &layer, 1, &one);
+    size_t from = offsetof(adm_table, inserting), bytes = table->bytes;
+    for (int flips = 0; flips < 400; flips++) {
+      dice = dice * UINT64_C(6364136223846793005) + 1442695040888963407u;
+      size_t at = from + (size_t)(dice >> 16) % (bytes - from);
+      ((unsigned char *)table)[at] ^= (unsigned char)(1u << (dice & 7));
+    }
+    table->inserting = 0; /* else each new key waits for it in vain, which is right but slow */
+    adm_request request = {.layer = &layer, .layers = 1};
+    if (adm_was_admitted(adm_admit(table, owner, &request, &one))) adm_release(table, &one, NULL, NULL);
+    adm_sweep(table, owner, NULL, NULL);
+    adm_settle(table, NULL, NULL);
+    weight_in(table, group);
+    munmap(table, bytes);
+  }
+  CHECK(true);
+}
+
+int main(void) {
+  a_limit_is_kept_and_given_back();
+  a_request_needs_all_its_layers_or_holds_none();
+  memory_is_a_limit_on_costs_over_all_groups();
+  observing_counts_and_lets_through();
+  limits_can_shrink_under_those_who_hold();
+  the_dead_leave_nothing_and_the_living_keep_all();
+  a_program_keeps_the_permit_of_its_dead_process();
+  a_full_table_lets_through_and_idle_entries_make_room();
+  without_a_place_in_the_table_everything_is_open();
+  a_table_of_another_version_is_not_read();
+  times_of_day();
+  labels_keep_their_end();
+  the_hash_is_siphash();
+  rubbish_stays_inside();
+  return checked("core");
+}

@@ -1,0 +1,214 @@
+/*
+ * test_crash.c: a process dies at every step there is (STEP in core/), one after the other, and then everything must be
+ * as if it had never been: after one sweep nothing of it is left, and the full limit can be taken again.
+ *
+ * Each scenario is run in a fork that ends itself at its n-th step, for n = 1, 2, 3 ... until it lives to its end.
+ */
+#include "check.h"
+#include "world.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned steps_left; /* 0: live on */
+
+/* Where the last one died, in memory that the forks share. */
+static struct { char where[64]; } *grave;
+
+void adm_step(const char *where) {
+  if (steps_left == 0 || --steps_left > 0) return;
+  strncpy(grave->where, where, sizeof grave->where - 1);
+  _exit(99);
+}
+
+typedef struct scene {
+  adm_table *table;
+  int file, host;
+  adm_answer parents; /* what the parent of the test holds */
+} scene;
+
+static adm_outcome ask(const scene *scene, adm_owner owner, const char *label, uint32_t slice_ms, adm_answer *answer) {
+  adm_layer layers[] = {layer_of(scene->table, scene->file, label), layer_of(scene->table, scene->host, "host")};
+  adm_request request = {.layer = layers, .layers = 2, .may_wait = true, .slice_ms = slice_ms};
+  return adm_admit(scene->table, owner, &request, answer);
+}
+
+static void in_and_out(scene *scene, adm_owner owner) {
+  adm_answer first, second;
+  ask(scene, owner, "/a", 0, &first);
+  ask(scene, owner, "/b", 0, &second);
+  adm_release(scene->table, &first, NULL, NULL);
+  ask(scene, owner, "/a", 0, &first);
+  adm_release(scene->table, &second, NULL, NULL);
+  adm_release(scene->table, &first, NULL, NULL);
+}
+
+static void turned_away(scene *scene, adm_owner owner) {
+  adm_answer held[4], one;
+  for (int i = 0; i < 3; i++) ask(scene, owner, "/a", 0, &held[i]);
+  adm_group_at(scene->table, scene->host)->queue = 0;
+  ask(scene, owner, "/b", 0, &one); /* has its file's permit already when the host is full */
+  for (int i = 0; i < 3; i++) adm_release(scene->table, &held[i], NULL, NULL);
+}
+
+/* Waits for what nobody gives back, until its time is over. */
+static void waits_in_vain(scene *scene, adm_owner owner) {
+  adm_answer held[4], one;
+  adm_group_at(scene->table, scene->host)->timeout_ms = 3; /* /b is free, the host is not */
+  for (int i = 0; i < 3; i++) ask(scene, owner, "/a", 0, &held[i]);
+  ask(scene, owner, "/b", 1, &one);
+  for (int i = 0; i < 3; i++) adm_release(scene->table, &held[i], NULL, NULL);
+}
+
+/* Drives an idle entry out: the table is full and all are two seconds old. */
+static void takes_an_idle_place(scene *scene, adm_owner owner) {
+  adm_answer one;
+  for (uint32_t i = 0; i < scene->table->shape.entries; i++) {
+    char label[] = {'/', 'f', (char)('A' + i), 0};
+    ask(scene, owner, label, 0, &one);
+    adm_release(scene->table, &one, NULL, NULL);
+  }
+  for (uint32_t i = 0; i < scene->table->shape.entries; i++) entry_at(scene->table, i)->used_ns -= 2000000000u;
+  ask(scene, owner, "/new", 0, &one);
+  adm_release(scene->table, &one, NULL, NULL);
+}
+
+/* Sweeps another dead one, which holds two permits. */
+static void sweeps(scene *scene, adm_owner owner) {
+  (void)owner;
+  adm_sweep(scene->table, adm_owner_of(scene->table, 77), NULL, NULL);
+}
+
+static scene scene_new(void) {
+  scene scene = {.table = table_of((adm_shape){16, 8, 8})};
+  scene.file = group_with(scene.table, "file", 3, 4, ADM_FIFO);
+  scene.host = group_with(scene.table, "host", 3, 4, ADM_FIFO);
+  return scene;
+}
+
+static void all_is_free(const scene *scene, const char *name, unsigned step) {
+  check_said(at_rest(scene->table), __FILE__, __LINE__, "%s: something is left after a death at step %u (%s)", name, step, grave->where);
+  check_said(scene->table->inserting == 0, __FILE__, __LINE__, "%s: the right to insert is gone after step %u (%s)", name, step, grave->where);
+  adm_group_at(scene->table, scene->file)->queue = 0;
+  for (uint32_t i = 0; i < scene->table->shape.entries; i++) entry_at(scene->table, i)->used_ns -= 2000000000u;
+  adm_owner me = adm_owner_join(scene->table, (adm_process){1, 1});
+  adm_answer held[4];
+  for (int i = 0; i < 4; i++) {
+    adm_outcome outcome = ask(scene, me, "/new", 0, &held[i]);
+    check_said(outcome == (i < 3 ? ADM_ADMITTED : ADM_REJECTED), __FILE__, __LINE__, "%s: permit %d is %s after a death at step %u (%s)",
+               name, i, adm_outcome_name(outcome), step, grave->where);
+  }
+}
+
+static void dies_at_every_step(const char *name, void (*scenario)(scene *, adm_owner)) {
+  for (unsigned step = 1;; step++) {
+    scene scene = scene_new();
+    adm_answer of_dead[2];
+    adm_owner dead = adm_owner_join(scene.table, (adm_process){77, 1});
+    adm_owner victim = adm_owner_join(scene.table, (adm_process){78, 1});
+    if (scenario == sweeps)
+      for (int i = 0; i < 2; i++) ask(&scene, dead, i ? "/a" : "/b", 0, &of_dead[i]);
+    pid_t child = fork();
+    if (child == 0) {
+      steps_left = step;
+      scenario(&scene, victim);
+      _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    adm_sweep(scene.table, victim, NULL, NULL);
+    adm_sweep(scene.table, dead, NULL, NULL);
+    all_is_free(&scene, name, step);
+    table_end(scene.table);
+    if (WEXITSTATUS(status) == 0) {
+      printf("crash: %s: %u steps\n", name, step - 1);
+      check_said(step > 3, __FILE__, __LINE__, "%s: there are no steps to die at", name);
+      return;
+    }
+  }
+}
+
+/* One process gives its permit back and dies at each step of it; another waits for that permit and must get it soon,
+ * and a third, which is woken and dies at each step, must not keep a fourth from it. */
+static void the_waiting_get_it_when_others_die(bool the_woken_dies) {
+  for (unsigned step = 1;; step++) {
+    scene scene = scene_new();
+    adm_group_at(scene.table, scene.host)->limit = 1;
+    adm_owner owner[3];
+    for (uint32_t i = 0; i < 3; i++) owner[i] = adm_owner_join(scene.table, (adm_process){70 + i, 1});
+    pid_t child[3];
+    uint32_t expected = 0; /* how many wait */
+    int go[2], held[2];
+    if (pipe(go) || pipe(held)) abort();
+    for (int i = 0; i < 3; i++) {
+      child[i] = fork();
+      if (child[i] == 0) {
+        adm_answer one;
+        char byte;
+        if (i == 0) { /* holds it until told */
+          ask(&scene, owner[0], "/a", 20, &one);
+          if (write(held[1], "x", 1) != 1 || read(go[0], &byte, 1) != 1) _exit(1);
+          if (!the_woken_dies) steps_left = step;
+          adm_release(scene.table, &one, NULL, NULL);
+          _exit(0);
+        }
+        if (i == 1 && the_woken_dies) steps_left = step;
+        bool in = adm_was_admitted(ask(&scene, owner[i], "/a", 20, &one));
+        adm_release(scene.table, &one, NULL, NULL);
+        _exit(in ? 0 : 1);
+      }
+      char byte;
+      if (i == 0 && read(held[0], &byte, 1) != 1) abort();
+      /* The next comes when this one waits, or has died on its way there. */
+      expected += i > 0;
+      while (i > 0) {
+        if (waitpid(child[i], NULL, WNOHANG) != 0) {
+          expected--;
+          break;
+        }
+        adm_seen seen;
+        uint32_t waiting = 0;
+        for (uint32_t e = 0; e < scene.table->shape.entries; e++)
+          if (adm_look(scene.table, e, adm_now_ns(), &seen)) waiting += seen.waiting;
+        if (waiting >= expected) break;
+        usleep(200);
+      }
+    }
+    if (write(go[1], "x", 1) != 1) abort();
+    int status[3] = {0};
+    int dying = the_woken_dies ? 1 : 0;
+    for (int i = 0; i < 3; i++) {
+      int order = i == 0 ? dying : i <= dying ? i - 1 : i;
+      if (waitpid(child[order], &status[order], 0) < 0) status[order] = -1; /* seen above already */
+      if (i == 0) adm_sweep(scene.table, owner[dying], NULL, NULL); /* as the parent of the server does */
+    }
+    for (int i = 0; i < 3; i++)
+      if (i != dying)
+        check_said(status[i] == 0, __FILE__, __LINE__, "process %d did not get its permit when %s died at step %u (%s)", i,
+                   the_woken_dies ? "the woken" : "the releaser", step, grave->where);
+    for (int i = 0; i < 3; i++) adm_sweep(scene.table, owner[i], NULL, NULL);
+    adm_group_at(scene.table, scene.host)->limit = 3;
+    all_is_free(&scene, "wait", step);
+    table_end(scene.table);
+    close(go[0]); close(go[1]); close(held[0]); close(held[1]);
+    if (step > 60 || (status[dying] >= 0 && WIFEXITED(status[dying]) && WEXITSTATUS(status[dying]) == 0)) {
+      printf("crash: %s: %u steps\n", the_woken_dies ? "the woken dies" : "the releaser dies", step - 1);
+      check_said(step > 1 && step < 60, __FILE__, __LINE__, "the steps never ended");
+      return;
+    }
+  }
+}
+
+int main(void) {
+  grave = mmap(NULL, sizeof *grave, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  dies_at_every_step("in and out", in_and_out);
+  dies_at_every_step("turned away", turned_away);
+  dies_at_every_step("waits in vain", waits_in_vain);
+  dies_at_every_step("takes an idle place", takes_an_idle_place);
+  dies_at_every_step("sweeps", sweeps);
+  the_waiting_get_it_when_others_die(false);
+  the_waiting_get_it_when_others_die(true);
+  return checked("crash");
+}

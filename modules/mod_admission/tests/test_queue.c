@@ -1,0 +1,312 @@
+/*
+ * test_queue.c: the core with several threads at once: the limit holds, nobody is forgotten in the queue, and the queue
+ * keeps its order, its time and its length. Clean under the thread sanitizer.
+ *
+ *   test_queue [HAND-OFFS]   how many permits are passed on in the storm; `make long` asks for ten million
+ */
+#include "check.h"
+#include "world.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CROWD 8
+
+/* What the threads of a storm share. `inside` is the oracle: it knows nothing of cells. */
+typedef struct storm {
+  adm_table *table;
+  adm_layer layer[2];
+  unsigned layers;
+  uint32_t limit;
+  bool may_wait;
+  long turns;
+  _Atomic long inside, most, admitted, refused, queued;
+} storm;
+
+static void *runs_in_a_storm(void *of) {
+  storm *storm = of;
+  adm_owner owner = adm_owner_join(storm->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
+  adm_request request = {.layer = storm->layer, .layers = storm->layers, .may_wait = storm->may_wait, .slice_ms = 60000};
+  for (long i = 0; i < storm->turns; i++) {
+    adm_answer answer;
+    adm_outcome outcome = adm_admit(storm->table, owner, &request, &answer);
+    if (!adm_was_admitted(outcome)) {
+      storm->refused++;
+      continue;
+    }
+    long now = storm->inside += storm->layer[storm->layers - 1].cost, most = storm->most;
+    while (now > most && !atomic_compare_exchange_weak(&storm->most, &most, now)) {}
+    storm->admitted++;
+    storm->queued += outcome == ADM_QUEUED;
+    if (storm->may_wait) sched_yield(); /* so that the others come while it is held */
+    storm->inside -= storm->layer[storm->layers - 1].cost;
+    adm_release(storm->table, &answer, NULL, NULL);
+  }
+  return NULL;
+}
+
+static void let_loose(storm *storm) {
+  pthread_t thread[CROWD];
+  for (int i = 0; i < CROWD; i++) pthread_create(&thread[i], NULL, runs_in_a_storm, storm);
+  for (int i = 0; i < CROWD; i++) pthread_join(thread[i], NULL);
+}
+
+static void the_limit_holds(uint32_t limit, uint32_t cost, long turns) {
+  storm storm = {.table = table_of(SMALL), .layers = 2, .limit = limit, .turns = turns};
+  int file = group_with(storm.table, "file", ADM_UNLIMITED, 0, ADM_FIFO), host = group_with(storm.table, "host", limit, 0, ADM_FIFO);
+  storm.layer[0] = layer_of(storm.table, file, "/a");
+  storm.layer[1] = layer_of(storm.table, host, "h");
+  storm.layer[1].cost = cost;
+  let_loose(&storm);
+  check_said(storm.most <= (long)limit, __FILE__, __LINE__, "%ld at once with a limit of %u", (long)storm.most, limit);
+  CHECK_EQUAL(storm.admitted + storm.refused, CROWD * turns);
+  CHECK(storm.admitted > 0);
+  CHECK(at_rest(storm.table));
+  table_end(storm.table);
+}
+
+/* Everybody waits for everybody; a wake-up that got lost would be a timeout, as the next look is a minute away. */
+static void nobody_is_forgotten(long hand_offs, adm_order order) {
+  storm storm = {.table = table_of(SMALL), .layers = 1, .limit = 2, .turns = hand_offs / CROWD, .may_wait = true};
+  int group = group_with(storm.table, "g", storm.limit, CROWD, order);
+  adm_group_at(storm.table, group)->timeout_ms = 30000;
+  storm.layer[0] = layer_of(storm.table, group, "/a");
+  let_loose(&storm);
+  CHECK(storm.most <= 2);
+  if (order != ADM_ADAPTIVE) CHECK_EQUAL(storm.refused, 0);
+  CHECK_EQUAL(adm_table_troubles(storm.table).late_wakes, 0);
+  CHECK(at_rest(storm.table));
+  printf("queue: %ld permits, %ld of them after a wait, none forgotten\n", (long)storm.admitted, (long)storm.queued);
+  table_end(storm.table);
+}
+
+/* ---- one waiter after the other ---- */
+
+typedef struct visit {
+  adm_table *table;
+  adm_layer layer;
+  int32_t priority;
+  bool (*wanted)(void *);
+  void *world;
+  _Atomic long *turn; /* who comes in how manieth */
+  long came;
+  adm_outcome outcome;
+  adm_answer answer;
+  pthread_t thread;
+} visit;
+
+static void *visits(void *of) {
+  visit *visit = of;
+  adm_owner owner = adm_owner_join(visit->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
+  adm_request request = {.layer = &visit->layer, .layers = 1, .may_wait = true, .priority = visit->priority,
+                         .slice_ms = visit->wanted ? 5 : 60000, .wanted = visit->wanted, .world = visit->world};
+  visit->outcome = adm_admit(visit->table, owner, &request, &visit->answer);
+  visit->came = visit->turn ? (*visit->turn)++ : 0;
+  adm_release(visit->table, &visit->answer, NULL, NULL);
+  return NULL;
+}
+
+static uint32_t waiting_in(const adm_table *table) {
+  uint32_t waiting = 0;
+  adm_seen seen;
+  for (uint32_t i = 0; i < table->shape.entries; i++)
+    if (adm_look(table, i, adm_now_ns(), &seen)) waiting += seen.waiting;
+  return waiting;
+}
+
+/* Starts a visitor and comes back when it waits. */
+static void comes_and_waits(visit *visit) {
+  uint32_t before = waiting_in(visit->table);
+  pthread_create(&visit->thread, NULL, visits, visit);
+  while (waiting_in(visit->table) == before) sched_yield();
+}
+
+static void the_order_of_a_queue(adm_order order, const int32_t priority[4], const char *expected) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, order);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_answer mine;
+  adm_admit(table, me, &request, &mine);
+  visit visit[4];
+  _Atomic long turn = 0;
+  for (int i = 0; i < 4; i++) {
+    visit[i] = (struct visit){.table = table, .layer = layer, .priority = priority[i], .turn = &turn};
+    comes_and_waits(&visit[i]);
+  }
+  adm_answer newcomer;
+  CHECK_EQUAL(adm_admit(table, me, &request, &newcomer), ADM_REJECTED);
+  adm_release(table, &mine, NULL, NULL);
+  char seen[5] = "";
+  for (int i = 0; i < 4; i++) {
+    pthread_join(visit[i].thread, NULL);
+    CHECK_EQUAL(visit[i].outcome, ADM_QUEUED);
+    seen[visit[i].came] = (char)('a' + i);
+  }
+  CHECK_TEXT(seen, expected);
+  CHECK_EQUAL(adm_group_at(table, group)->counts.queued, 4);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+static void newcomers_do_not_go_past_the_queue(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_answer mine, newcomer;
+  adm_admit(table, me, &request, &mine);
+  visit visit = {.table = table, .layer = layer};
+  comes_and_waits(&visit);
+  /* The permit is free and the waiter not yet woken: the moment at which a newcomer could go past it. */
+  permit_return(table, entry_at(table, mine.permit[0].entry), mine.permit[0].cell, mine.permit[0].token, false);
+  CHECK_EQUAL(adm_admit(table, me, &request, &newcomer), ADM_REJECTED);
+  adm_wake_all(table);
+  pthread_join(visit.thread, NULL);
+  CHECK_EQUAL(visit.outcome, ADM_QUEUED);
+  table_end(table);
+}
+
+static bool not_wanted(void *world) { return !*(_Atomic bool *)world; }
+
+static void the_bounds_of_waiting(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 2, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1, .may_wait = true};
+  adm_answer mine, one;
+  adm_admit(table, me, &request, &mine);
+  adm_group *group_now = adm_group_at(table, group);
+
+  group_now->timeout_ms = 5;
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
+  CHECK(one.wait_ns >= 5000000);
+
+  group_now->timeout_ms = 60000;
+  _Atomic bool left = false;
+  visit leaves = {.table = table, .layer = layer, .wanted = not_wanted, .world = &left}, stays = {.table = table, .layer = layer};
+  comes_and_waits(&leaves);
+  comes_and_waits(&stays);
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED); /* two wait already */
+  left = true;
+  pthread_join(leaves.thread, NULL);
+  CHECK_EQUAL(leaves.outcome, ADM_GONE);
+
+  adm_group_at(table, ADM_GROUP_WAITING)->limit = 0;
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED); /* no worker may wait */
+  adm_group_at(table, ADM_GROUP_WAITING)->limit = ADM_UNLIMITED;
+
+  group_now->service_ns = UINT64_C(61000000000); /* no use in waiting */
+  uint64_t before = adm_now_ns();
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
+  CHECK(adm_now_ns() - before < UINT64_C(30000000000));
+  CHECK_EQUAL(one.predicted_ns, 2 * UINT64_C(61000000000));
+
+  adm_release(table, &mine, NULL, NULL);
+  pthread_join(stays.thread, NULL);
+  CHECK_EQUAL(stays.outcome, ADM_QUEUED);
+  CHECK_EQUAL(group_now->counts.timeout, 1);
+  CHECK_EQUAL(group_now->counts.gone, 1);
+  CHECK_EQUAL(group_now->counts.rejected, 3);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* A queue that has stood for longer than its patience turns round, and gives up on those who waited that long. */
+static void an_adaptive_queue_under_overload(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_ADAPTIVE);
+  adm_group_at(table, group)->timeout_ms = 60000;
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_answer mine;
+  adm_admit(table, me, &request, &mine);
+  bool wanted = false;
+  visit old = {.table = table, .layer = layer, .wanted = not_wanted, .world = &wanted}; /* looks round each 5 ms */
+  comes_and_waits(&old);
+  pthread_join(old.thread, NULL);
+  CHECK_EQUAL(old.outcome, ADM_TIMEOUT);
+  CHECK(old.answer.wait_ns >= 100000000 && old.answer.wait_ns < UINT64_C(30000000000));
+  adm_release(table, &mine, NULL, NULL);
+  table_end(table);
+}
+
+/* Settings that change while somebody waits count for it: a raised limit, a group that only observes. */
+static void changes_reach_the_waiting(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_answer mine;
+  adm_admit(table, me, &request, &mine);
+  for (int i = 0; i < 2; i++) {
+    visit visit = {.table = table, .layer = layer};
+    comes_and_waits(&visit);
+    adm_group_at(table, group)->limit = i == 0 ? 2 : 1;
+    adm_group_at(table, group)->mode = i == 0 ? ADM_ENFORCE : ADM_OBSERVE;
+    adm_wake_all(table);
+    pthread_join(visit.thread, NULL);
+    CHECK_EQUAL(visit.outcome, ADM_QUEUED);
+    adm_group_at(table, group)->limit = 1;
+    adm_group_at(table, group)->mode = ADM_ENFORCE;
+  }
+  adm_release(table, &mine, NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* Two layers that are full at different times: a request waits for one, then for the other, and holds none meanwhile. */
+static void from_one_queue_to_the_next(void) {
+  adm_table *table = table_of(SMALL);
+  int file = group_with(table, "file", 1, 8, ADM_FIFO), host = group_with(table, "host", 1, 8, ADM_FIFO);
+  adm_layer layers[] = {layer_of(table, file, "/a"), layer_of(table, host, "h")};
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_answer of_file, of_host;
+  adm_admit(table, me, &(adm_request){.layer = &layers[0], .layers = 1}, &of_file);
+  adm_admit(table, me, &(adm_request){.layer = &layers[1], .layers = 1}, &of_host);
+  storm storm = {.table = table, .layers = 2, .turns = 1, .may_wait = true};
+  memcpy(storm.layer, layers, sizeof layers);
+  pthread_t thread;
+  pthread_create(&thread, NULL, runs_in_a_storm, &storm);
+  while (waiting_in(table) == 0) sched_yield();
+  adm_release(table, &of_file, NULL, NULL);
+  adm_seen seen;
+  bool at_host = false;
+  while (!at_host)
+    for (uint32_t i = 0; i < SMALL.entries; i++)
+      if (adm_look(table, i, adm_now_ns(), &seen)) at_host |= seen.group == host && seen.waiting == 1;
+  while (weight_in(table, file) != 0) sched_yield();
+  CHECK_EQUAL(storm.admitted, 0);
+  adm_release(table, &of_host, NULL, NULL);
+  pthread_join(thread, NULL);
+  CHECK_EQUAL(storm.queued, 1);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+int main(int argc, char **argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  long hand_offs = argc > 1 ? atol(argv[1]) : 100000;
+  the_limit_holds(2, 1, 20000);
+  the_limit_holds(7, 3, 20000);
+  the_limit_holds(1, 1, 20000);
+  the_limit_holds(1000, 300, 20000);
+  nobody_is_forgotten(hand_offs, ADM_FIFO);
+  nobody_is_forgotten(hand_offs, ADM_LIFO);
+  nobody_is_forgotten(hand_offs / 10, ADM_ADAPTIVE);
+  the_order_of_a_queue(ADM_FIFO, (int32_t[]){0, 0, 0, 0}, "abcd");
+  the_order_of_a_queue(ADM_LIFO, (int32_t[]){0, 0, 0, 0}, "dcba");
+  the_order_of_a_queue(ADM_FIFO, (int32_t[]){5, 0, 5, -1}, "dbac");
+  newcomers_do_not_go_past_the_queue();
+  the_bounds_of_waiting();
+  an_adaptive_queue_under_overload();
+  changes_reach_the_waiting();
+  from_one_queue_to_the_next();
+  return checked("queue");
+}
