@@ -204,7 +204,7 @@ void layers_gather(visit *v, const place_rules *place) {
     add_group(v, place, use->group, use);
   }
   sort_layers(v);
-  if (told && answer.has_limit && v->layers > 0) v->layer[0].at_most = answer.limit;
+  if (told && answer.has_limit && v->layers > 0 && answer.limit < v->layer[0].at_most) v->layer[0].at_most = answer.limit;
   add_memory(v, told ? &answer : NULL);
 }
 
