@@ -66,15 +66,26 @@ static bool holds_for_response(const visit *v) {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
+/* A rejection that will not be one after all. */
+static void uncount(const visit *v) {
+  adm_group *group = adm_group_at(running.table, v->answer.group);
+  if (group) atomic_fetch_sub(&group->counts.rejected, 1);
+}
+
+/* Turned away at once: perhaps because of permits and waiters of the dead. */
+static void try_again(visit *v, const adm_request *request) {
+  if (v->answer.outcome != ADM_REJECTED || !runtime_heal()) return;
+  uncount(v);
+  adm_admit(running.table, running.owner, request, &v->answer);
+}
+
 /* AdmissionEngine observe: what would be turned away goes on without a permit, and counts as such. */
 static void only_observe(visit *v) {
-  if (adm_was_admitted(v->answer.outcome)) return;
-  v->observed = true;
+  if (v->answer.outcome != ADM_REJECTED) return;
+  uncount(v);
   v->answer.outcome = ADM_WOULD_REJECT;
   adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (!group) return;
-  atomic_fetch_sub(&group->counts.rejected, 1);
-  atomic_fetch_add(&group->counts.would_reject, 1);
+  if (group) atomic_fetch_add(&group->counts.would_reject, 1);
 }
 
 static void lock_for_programs(visit *v) {
@@ -97,6 +108,7 @@ static bool decide(visit *v, const place_rules *place) {
                          .priority = place->priorities ? layers_priority(v->r, place) : 0,
                          .wanted = wanted, .world = v->r};
   adm_admit(running.table, running.owner, &request, &v->answer);
+  try_again(v, &request);
   if (observes) only_observe(v);
   if (!adm_was_admitted(v->answer.outcome)) {
     v->rejected = true;
@@ -118,7 +130,7 @@ static visit *new_visit(request_rec *r, const host_rules *host, const place_rule
   v->host = host;
   v->layers = 0;
   v->lock = -1;
-  v->in_handler = v->rejected = v->bypass = v->observed = false;
+  v->in_handler = v->rejected = v->bypass = false;
   v->answer.permits = 0;
   v->answer.group = -1;
   v->answer.outcome = ADM_ADMITTED;
