@@ -18,7 +18,6 @@ typedef struct visit {
   bool in_handler; /* our hook is around the handler now */
   bool rejected;
   bool bypass;     /* let through without a permit: an error page, or inside a request that has the same permits */
-  bool observed;   /* would have been rejected, but for AdmissionEngine observe */
 } visit;
 
 /* The visit of a request, or NULL. */
