@@ -58,13 +58,19 @@ static bool concerns(const group_rule *rule, const char *handler) {
 
 static const char *handler_of(const request_rec *r) { return r->handler ? r->handler : "default-handler"; }
 
+static __attribute__((noinline)) bool any_concerns(const apr_array_header_t *uses, const char *handler) {
+  for (int i = 0; i < uses->nelts; i++)
+    if (concerns(APR_ARRAY_IDX(uses, i, group_use *)->group, handler)) return true;
+  return false;
+}
+
 bool layers_concern(const request_rec *r, const place_rules *place) {
   if (place->policy) return true;
   if (!place->uses) return false;
+  /* A file, in most cases: httpd takes the content type where nobody has set a handler. */
   const char *handler = handler_of(r);
-  for (int i = 0; i < place->uses->nelts; i++)
-    if (concerns(APR_ARRAY_IDX(place->uses, i, group_use *)->group, handler)) return true;
-  return false;
+  if (running.programs_only && handler == r->content_type && handler[0] != 'a') return false;
+  return any_concerns(place->uses, handler);
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */

@@ -139,7 +139,9 @@ static visit *new_visit(request_rec *r, const host_rules *host, const place_rule
   return v;
 }
 
-static int run_inside(request_rec *r, const host_rules *host, const place_rules *place) {
+static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules *host, const place_rules *place) {
+  /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
+  if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
   visit *v = new_visit(r, host, place);
   if (v->layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, v);
@@ -154,6 +156,7 @@ static int run_inside(request_rec *r, const host_rules *host, const place_rules 
   int result = ap_run_handler(r);
   v->in_handler = false;
   if (!to_last_byte && result != SUSPENDED) give_back(v);
+  respond_tell_log(v);
   return result;
 }
 
@@ -161,11 +164,9 @@ static int run_inside(request_rec *r, const host_rules *host, const place_rules 
 int request_around(request_rec *r) {
   const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
   if (host->engine <= ENGINE_OFF || !running.table) return DECLINED;
-  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
-  if (!place || !layers_concern(r, place)) return DECLINED;
   const visit *v = request_visit(r);
   if (v && v->in_handler) return DECLINED; /* called by run_inside */
-  /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
-  if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
+  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
+  if (!place || !layers_concern(r, place)) return DECLINED;
   return run_inside(r, host, place);
 }

@@ -55,7 +55,10 @@ static void tell(const visit *v) {
   set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
 }
 
-/* For other modules: only of what did not simply go on, which is the rule and has to cost nothing. */
+/* The rule, which has to cost nothing. */
+static bool simply_went_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
+
+/* For other modules: only of what did not simply go on. */
 static void note(const visit *v) {
   static const char *const names[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
@@ -119,9 +122,15 @@ static void write_log(const visit *v, int status, const char *retry) {
 /* ---- going on, and turning away ---------------------------------------------------------------------------------- */
 
 void respond_tell(visit *v) {
-  tell(v);
-  if (v->bypass || v->answer.outcome != ADM_ADMITTED) note(v);
+  if (!simply_went_on(v)) {
+    tell(v);
+    note(v);
+  }
   write_log(v, 0, NULL);
+}
+
+void respond_tell_log(visit *v) {
+  if (simply_went_on(v)) tell(v);
 }
 
 /* When to try again: the predicted wait, and up to half of it more, so that those who were turned away together do not
