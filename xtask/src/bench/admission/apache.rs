@@ -156,7 +156,9 @@ fn configuration(folder: &Path, port: u16) -> anyhow::Result<String> {
         file.exists().then(|| format!("LoadModule {name}_module {}\n", file.display())).unwrap_or_default()
     };
     let php = fs::read_dir(&modules)?.flatten().map(|entry| entry.path()).find(|path| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("libphp") && name.ends_with(".so"))
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with("libphp") && name.ends_with(".so"))
     });
     let php = php.context("no PHP for Apache here; install the package libapache2-mod-php")?;
     let loaded: String = MODULES.iter().map(|name| load(name)).collect();
@@ -205,7 +207,8 @@ fn modules_folder() -> anyhow::Result<PathBuf> {
 
 /// Makes a file of ours readable for the server's account.
 pub(super) fn open_to_all(path: &Path) -> anyhow::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).with_context(|| format!("cannot open {}", path.display()))
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+        .with_context(|| format!("cannot open {}", path.display()))
 }
 
 /// Whether these bytes are a whole answer: by its `Content-Length`, or the last one of its chunks.

@@ -20,7 +20,8 @@ const GOAL_US: f64 = 200.0;
 pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, hand_offs: u64) -> anyhow::Result<Section> {
     let storm = stand.test_program("test_storm")?;
     let queue = stand.test_program("test_queue")?;
-    let mut section = Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
+    let mut section =
+        Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
     let (mut rows, mut medians) = (Vec::new(), Vec::new());
     for repetition in 1..=repeats {
         let said = run(&storm, &[KILLS, TIMED])?;
@@ -44,7 +45,11 @@ pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, hand_offs
     ));
     section.body.push(format!("```text\n{}\n```", said.trim()));
     let found = median(&medians).ok_or_else(|| "no repetition".to_owned());
-    section.judgements.push(Judgement { what: "median of a hand-off, in microseconds".to_owned(), found, limit: Limit::Below(GOAL_US) });
+    section.judgements.push(Judgement {
+        what: "median of a hand-off, in microseconds".to_owned(),
+        found,
+        limit: Limit::Below(GOAL_US),
+    });
     section.commands.push(format!("test_storm {KILLS} {TIMED}"));
     section.commands.push(format!("test_queue {hand_offs}"));
     Ok(section)

@@ -64,7 +64,8 @@ const SETTINGS: [Setting; 7] = [
 pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, quick: bool) -> anyhow::Result<Section> {
     need("valgrind", "cargo xtask setup --bench").map_err(anyhow::Error::msg)?;
     open_to_all(&stand.module)?;
-    let mut section = Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
+    let mut section =
+        Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
     let mut counted: Vec<Vec<f64>> = SETTINGS.iter().map(|_| Vec::new()).collect();
     for repetition in 1..=repeats {
         for (position, setting) in SETTINGS.iter().enumerate() {
@@ -130,6 +131,8 @@ fn total(stand: &Stand, setting: &Setting, requests: u64) -> anyhow::Result<u64>
     apache.end(stand)?;
     asked?;
     let text = fs::read_to_string(&file).context("callgrind wrote nothing")?;
-    let Some(count) = crate::bench::instructions::parse(&text) else { bail!("callgrind wrote something else than expected") };
+    let Some(count) = crate::bench::instructions::parse(&text) else {
+        bail!("callgrind wrote something else than expected")
+    };
     Ok(count)
 }

@@ -19,14 +19,18 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
     open_to_all(&stand.module)?;
     let group = "AdmissionEngine on\nAdmissionGroup files limit=200 handler=static\nAdmissionUse files\n";
     let with = format!("{CHILDREN}LoadModule admission_module {}\n{group}", stand.module.display());
-    let mut section = Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
+    let mut section =
+        Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
     let mut rows = Vec::new();
     for (name, directives) in [("without the module", CHILDREN.to_owned()), ("in a group", with)] {
         let apache = Apache::with_children(stand, "memory", &directives)?;
         let url = format!("http://127.0.0.1:{}/index.html", apache.port());
         let mut looks = Vec::new();
         for count in [WARM, requests] {
-            let ran = Command::new(&ab).args(["-q", "-k", "-c", "4", "-n", &count.to_string(), &url]).stdin(Stdio::null()).output()?;
+            let ran = Command::new(&ab)
+                .args(["-q", "-k", "-c", "4", "-n", &count.to_string(), &url])
+                .stdin(Stdio::null())
+                .output()?;
             let said = String::from_utf8_lossy(&ran.stdout);
             if !ran.status.success() || said.contains("Non-2xx") {
                 bail!("{count} requests were not all answered: {said}");
@@ -35,7 +39,12 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
         }
         apache.end(stand)?;
         let [before, after] = [looks[0], looks[1]];
-        rows.push(vec![name.to_owned(), before.to_string(), after.to_string(), (after as i64 - before as i64).to_string()]);
+        rows.push(vec![
+            name.to_owned(),
+            before.to_string(),
+            after.to_string(),
+            (after as i64 - before as i64).to_string(),
+        ]);
         let raw = |(measure, value): (&'static str, u64)| Raw {
             tool: name.to_owned(),
             repetition: 1,
@@ -57,8 +66,10 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
 /// KiB of private memory of the largest child.
 fn largest_own(parent: Pid) -> anyhow::Result<u64> {
     let parent = parent.as_raw_nonzero();
-    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).context("cannot list Apache's children")?;
-    let own = children.split_whitespace().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok());
+    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
+        .context("cannot list Apache's children")?;
+    let own =
+        children.split_whitespace().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok());
     own.map(|text| private(&text)).max().context("Apache has no children")
 }
 

@@ -9,10 +9,10 @@ mod instructions;
 mod memory;
 mod plans;
 
+use super::Files;
 use super::machine::{self, Moment};
 use super::report::{Heading, Section};
 use super::server::Folder;
-use super::Files;
 use crate::root;
 use crate::signals::HeldSignals;
 use anyhow::{Context, bail};
@@ -63,10 +63,14 @@ enum Case {
 impl Case {
     fn heading(self) -> Heading {
         let (name, about) = match self {
-            Case::Instructions => ("instructions", "user instructions per request of one connection, limits never reached"),
+            Case::Instructions => {
+                ("instructions", "user instructions per request of one connection, limits never reached")
+            }
             Case::HandOff => ("hand-off", "a permit from one process to the next, and many of them among threads"),
             Case::Memory => ("memory", "memory of the children of a server before and after many requests in a group"),
-            Case::Overhead => ("overhead", "CPU time per request with limits that are never reached, phpinfo, 100 connections"),
+            Case::Overhead => {
+                ("overhead", "CPU time per request with limits that are never reached, phpinfo, 100 connections")
+            }
             Case::Overload => ("overload", "programs whose memory does not fit, and files beside them"),
         };
         Heading { name, about }
@@ -104,7 +108,10 @@ fn make(folder: &Folder, targets: &[&str], product: &str) -> anyhow::Result<Path
     let made = command.args(targets).stdin(Stdio::null()).output().context("cannot run make")?;
     if !made.status.success() {
         let said = String::from_utf8_lossy(&made.stderr);
-        bail!("mod_admission was not built (it needs the package apache2-dev): {}", said.lines().next().unwrap_or("make failed"));
+        bail!(
+            "mod_admission was not built (it needs the package apache2-dev): {}",
+            said.lines().next().unwrap_or("make failed")
+        );
     }
     Ok(build.join(product))
 }
@@ -150,7 +157,10 @@ fn versions() -> Vec<(String, String)> {
         of("PHP", "libapache2-mod-php8.2"),
         of("mod_qos", "libapache2-mod-qos"),
         of("valgrind", "valgrind"),
-        ("mod_mruby with http-access-limiter".to_owned(), "not measured: in no distribution, and its build fetches mruby and its gems".to_owned()),
+        (
+            "mod_mruby with http-access-limiter".to_owned(),
+            "not measured: in no distribution, and its build fetches mruby and its gems".to_owned(),
+        ),
     ]
 }
 

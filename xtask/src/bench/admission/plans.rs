@@ -21,7 +21,14 @@ pub(super) fn overload(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow
     run(stand, heading, flags, "plans/admission/memory-cliff.toml", &["--make-swap", "1G"], goal)
 }
 
-fn run(stand: &Stand, heading: Heading, flags: &Flags, plan: &str, more: &[&str], goal: &str) -> anyhow::Result<Section> {
+fn run(
+    stand: &Stand,
+    heading: Heading,
+    flags: &Flags,
+    plan: &str,
+    more: &[&str],
+    goal: &str,
+) -> anyhow::Result<Section> {
     let webdyno = flags.webdyno.clone().map_or_else(build_webdyno, Ok).map_err(anyhow::Error::msg)?;
     let mut words: Vec<&str> = vec!["run", plan, "--markdown", "--plain", "--lang", "en"];
     words.extend(more);
