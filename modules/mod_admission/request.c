@@ -124,10 +124,11 @@ static void let_error_page_through(visit *v) {
   v->bypass = true;
 }
 
-static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place) {
+static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
   visit *v = apr_palloc(r->pool, sizeof *v); /* large, and hardly any of it is used: not zeroed */
   v->r = r;
   v->host = host;
+  v->kind = kind;
   v->layers = 0;
   v->lock = -1;
   v->in_handler = v->rejected = v->bypass = false;
@@ -139,8 +140,8 @@ static visit *new_visit(request_rec *r, const host_rules *host, const place_rule
   return v;
 }
 
-static int run_inside(request_rec *r, const host_rules *host, const place_rules *place) {
-  visit *v = new_visit(r, host, place);
+static int run_inside(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
+  visit *v = new_visit(r, host, place, kind);
   if (v->layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, v);
   if (layers_of_rejection(r)) let_error_page_through(v);
@@ -162,10 +163,11 @@ int request_around(request_rec *r) {
   const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
   if (host->engine <= ENGINE_OFF || !running.table) return DECLINED;
   const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
-  if (!place || !layers_concern(r, place)) return DECLINED;
+  handler_kind kind;
+  if (!place || !layers_concern(r, place, &kind)) return DECLINED;
   const visit *v = request_visit(r);
   if (v && v->in_handler) return DECLINED; /* called by run_inside */
   /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
   if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
-  return run_inside(r, host, place);
+  return run_inside(r, host, place, kind);
 }
