@@ -36,8 +36,8 @@ static bool is_content_type(const char *handler) {
 
 static bool is_static(const char *handler) {
   static const char *const names[] = {"default-handler", "send-as-is", "type-map", "server-parsed", "imap-file", NULL};
-  if (one_of(handler, names)) return true; /* the first of them is what most requests have */
-  return is_content_type(handler) && strncmp(handler, "application/x-httpd-", 20) != 0;
+  if (is_content_type(handler)) return handler[0] != 'a' || strncmp(handler, "application/x-httpd-", 20) != 0;
+  return one_of(handler, names);
 }
 
 /* handler=proxy stands for proxy:fcgi://... too. */

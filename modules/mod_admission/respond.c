@@ -55,13 +55,25 @@ static void tell(const visit *v) {
   set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
 }
 
-/* For other modules: only of what did not simply go on, which is the rule and has to cost nothing. */
+/* For other modules. */
 static void note(const visit *v) {
   static const char *const names[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     const char *value = apr_table_get(v->r->subprocess_env, names[i]);
     if (value) apr_table_setn(v->r->notes, names[i], value);
   }
+}
+
+/* Most requests simply go on: of them only the access log is told, when they are done. Programs would have to carry, and
+ * phpinfo() to print, what tells them nothing. */
+static bool simply_goes_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
+
+int respond_log(request_rec *r) {
+  for (; r; r = r->next) {
+    const visit *v = request_visit(r);
+    if (v && simply_goes_on(v)) tell(v);
+  }
+  return DECLINED;
 }
 
 /* ---- the error log ----------------------------------------------------------------------------------------------- */
@@ -119,8 +131,10 @@ static void write_log(const visit *v, int status, const char *retry) {
 /* ---- going on, and turning away ---------------------------------------------------------------------------------- */
 
 void respond_tell(visit *v) {
-  tell(v);
-  if (v->bypass || v->answer.outcome != ADM_ADMITTED) note(v);
+  if (!simply_goes_on(v)) {
+    tell(v);
+    note(v);
+  }
   write_log(v, 0, NULL);
 }
 
