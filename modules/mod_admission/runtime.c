@@ -260,6 +260,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   (void)temporary;
   if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK; /* httpd reads its configuration twice */
   const configuration *now = directives_now();
+  running = (runtime){.owner = ADM_NOBODY, .hold_asks = -1}; /* built into httpd, it still has what was before the restart */
   name_hosts(pool, main_server);
   kept_memory *kept = ap_retained_data_get(KEPT);
   if (!kept) kept = ap_retained_data_create(KEPT, sizeof *kept);
