@@ -49,28 +49,28 @@ static bool is_named(const char *handler, const char *const *names) {
   return false;
 }
 
-static bool concerns(const group_rule *rule, const char *handler) {
-  if (rule->handlers == HANDLERS_DYNAMIC) return !is_static(handler) && !is_own_page(handler);
-  if (rule->handlers == HANDLERS_STATIC) return is_static(handler);
-  if (rule->handlers == HANDLERS_NAMED) return is_named(handler, rule->handler_names);
-  return is_content_type(handler) || !is_own_page(handler);
+static handler_kind kind_of(const char *handler) {
+  if (!handler || is_static(handler)) return KIND_STATIC;
+  return is_own_page(handler) ? KIND_OWN_PAGE : KIND_DYNAMIC;
 }
 
-static const char *handler_of(const request_rec *r) { return r->handler ? r->handler : "default-handler"; }
-
-static __attribute__((noinline)) bool any_concerns(const apr_array_header_t *uses, const char *handler) {
-  for (int i = 0; i < uses->nelts; i++)
-    if (concerns(APR_ARRAY_IDX(uses, i, group_use *)->group, handler)) return true;
-  return false;
+static bool concerns(const group_rule *rule, const char *handler, handler_kind kind) {
+  switch (rule->handlers) {
+  case HANDLERS_DYNAMIC: return kind == KIND_DYNAMIC;
+  case HANDLERS_STATIC: return kind == KIND_STATIC;
+  case HANDLERS_ANY: return kind != KIND_OWN_PAGE;
+  case HANDLERS_NAMED: break;
+  }
+  return is_named(handler ? handler : "default-handler", rule->handler_names);
 }
 
-bool layers_concern(const request_rec *r, const place_rules *place) {
+bool layers_concern(const request_rec *r, const place_rules *place, handler_kind *kind) {
+  if (!place->uses && !place->policy) return false;
+  *kind = kind_of(r->handler);
   if (place->policy) return true;
-  if (!place->uses) return false;
-  /* A file, in most cases: httpd takes the content type where nobody has set a handler. */
-  const char *handler = handler_of(r);
-  if (running.programs_only && handler == r->content_type && handler[0] != 'a') return false;
-  return any_concerns(place->uses, handler);
+  for (int i = 0; i < place->uses->nelts; i++)
+    if (concerns(APR_ARRAY_IDX(place->uses, i, group_use *)->group, r->handler, *kind)) return true;
+  return false;
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ static uint32_t lowest_limit(const place_rules *place, const group_rule *rule) {
 
 static void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
   if (!rule || rule->index < 0 || v->layers >= ADM_LAYERS - 1) return;
-  if (adm_group_at(running.table, rule->index)->mode == ADM_OFF || !concerns(rule, handler_of(v->r))) return;
+  if (adm_group_at(running.table, rule->index)->mode == ADM_OFF || !concerns(rule, v->r->handler, v->kind)) return;
   adm_layer *layer = &v->layer[v->layers];
   *layer = (adm_layer){.group = rule->index, .cost = 1, .at_most = lowest_limit(place, rule)};
   if (find_key(v, rule, use, layer)) v->rule[v->layers++] = rule;

@@ -66,26 +66,12 @@ static bool holds_for_response(const visit *v) {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
-/* A rejection that will not be one after all. */
-static void uncount(const visit *v) {
-  adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (group) atomic_fetch_sub(&group->counts.rejected, 1);
-}
-
 /* Turned away at once: perhaps because of permits and waiters of the dead. */
 static void try_again(visit *v, const adm_request *request) {
   if (v->answer.outcome != ADM_REJECTED || !runtime_heal()) return;
-  uncount(v);
-  adm_admit(running.table, running.owner, request, &v->answer);
-}
-
-/* AdmissionEngine observe: what would be turned away goes on without a permit, and counts as such. */
-static void only_observe(visit *v) {
-  if (v->answer.outcome != ADM_REJECTED) return;
-  uncount(v);
-  v->answer.outcome = ADM_WOULD_REJECT;
   adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (group) atomic_fetch_add(&group->counts.would_reject, 1);
+  if (group) atomic_fetch_sub(&group->counts.rejected, 1); /* was none after all */
+  adm_admit(running.table, running.owner, request, &v->answer);
 }
 
 static void lock_for_programs(visit *v) {
@@ -101,15 +87,14 @@ static bool decide(visit *v, const place_rules *place) {
     v->bypass = true;
     return true;
   }
-  bool observes = v->host->engine == ENGINE_OBSERVE;
   adm_request request = {.layer = v->layer, .layers = v->layers,
-                         .may_wait = !inside && !observes, /* nobody waits who holds: it might be for itself */
+                         .may_wait = !inside, /* nobody waits who holds: it might be for itself */
+                         .observe = v->host->engine == ENGINE_OBSERVE,
                          .hold_file = place->hold_file == 1 && running.hold_path,
                          .priority = place->priorities ? layers_priority(v->r, place) : 0,
                          .wanted = wanted, .world = v->r};
   adm_admit(running.table, running.owner, &request, &v->answer);
   try_again(v, &request);
-  if (observes) only_observe(v);
   if (!adm_was_admitted(v->answer.outcome)) {
     v->rejected = true;
     return false;
@@ -124,10 +109,11 @@ static void let_error_page_through(visit *v) {
   v->bypass = true;
 }
 
-static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place) {
+static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
   visit *v = apr_palloc(r->pool, sizeof *v); /* large, and hardly any of it is used: not zeroed */
   v->r = r;
   v->host = host;
+  v->kind = kind;
   v->layers = 0;
   v->lock = -1;
   v->in_handler = v->rejected = v->bypass = false;
@@ -139,10 +125,8 @@ static visit *new_visit(request_rec *r, const host_rules *host, const place_rule
   return v;
 }
 
-static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules *host, const place_rules *place) {
-  /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
-  if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
-  visit *v = new_visit(r, host, place);
+static int run_inside(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
+  visit *v = new_visit(r, host, place, kind);
   if (v->layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, v);
   if (layers_of_rejection(r)) let_error_page_through(v);
@@ -156,7 +140,6 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   int result = ap_run_handler(r);
   v->in_handler = false;
   if (!to_last_byte && result != SUSPENDED) give_back(v);
-  respond_tell_log(v);
   return result;
 }
 
@@ -164,9 +147,12 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
 int request_around(request_rec *r) {
   const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
   if (host->engine <= ENGINE_OFF || !running.table) return DECLINED;
+  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
+  handler_kind kind;
+  if (!place || !layers_concern(r, place, &kind)) return DECLINED;
   const visit *v = request_visit(r);
   if (v && v->in_handler) return DECLINED; /* called by run_inside */
-  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
-  if (!place || !layers_concern(r, place)) return DECLINED;
-  return run_inside(r, host, place);
+  /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
+  if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
+  return run_inside(r, host, place, kind);
 }

@@ -6,10 +6,14 @@
 
 #include "runtime.h"
 
+/* What a handler does, as far as its name tells. */
+typedef enum { KIND_STATIC, KIND_DYNAMIC, KIND_OWN_PAGE } handler_kind;
+
 /* A request that was decided about; in its request_config. */
 typedef struct visit {
   request_rec *r;
   const host_rules *host;
+  handler_kind kind;
   unsigned layers;
   adm_layer layer[ADM_LAYERS];
   const group_rule *rule[ADM_LAYERS]; /* NULL: the memory budget */

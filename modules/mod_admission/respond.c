@@ -55,16 +55,25 @@ static void tell(const visit *v) {
   set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
 }
 
-/* The rule, which has to cost nothing. */
-static bool simply_went_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
-
-/* For other modules: only of what did not simply go on. */
+/* For other modules. */
 static void note(const visit *v) {
   static const char *const names[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     const char *value = apr_table_get(v->r->subprocess_env, names[i]);
     if (value) apr_table_setn(v->r->notes, names[i], value);
   }
+}
+
+/* Most requests simply go on: of them only the access log is told, when they are done. Programs would have to carry, and
+ * phpinfo() to print, what tells them nothing. */
+static bool simply_goes_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
+
+int respond_log(request_rec *r) {
+  for (; r; r = r->next) {
+    const visit *v = request_visit(r);
+    if (v && simply_goes_on(v)) tell(v);
+  }
+  return DECLINED;
 }
 
 /* ---- the error log ----------------------------------------------------------------------------------------------- */
@@ -122,15 +131,11 @@ static void write_log(const visit *v, int status, const char *retry) {
 /* ---- going on, and turning away ---------------------------------------------------------------------------------- */
 
 void respond_tell(visit *v) {
-  if (!simply_went_on(v)) {
+  if (!simply_goes_on(v)) {
     tell(v);
     note(v);
   }
   write_log(v, 0, NULL);
-}
-
-void respond_tell_log(visit *v) {
-  if (simply_went_on(v)) tell(v);
 }
 
 /* When to try again: the predicted wait, and up to half of it more, so that those who were turned away together do not

@@ -7,12 +7,11 @@
 
 #include "request.h"
 
-/* Tells programs about a request that goes on, if there is anything to tell: that it simply goes on is the rule, and would
- * be five variables more in the environment of every program. */
+/* Tells programs and logs about a request that goes on. */
 void respond_tell(visit *v);
 
-/* Tells the access log the rest, when the handler has returned. */
-void respond_tell_log(visit *v);
+/* log_transaction: tells the access log about requests that nobody was told of before. */
+int respond_log(request_rec *r);
 
 /* Turns a request away; returns the status for the handler hook. */
 int respond_reject(visit *v);

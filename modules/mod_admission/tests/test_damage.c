@@ -70,10 +70,10 @@ static uint64_t chance(void) {
 
 /* Some words become others; rarely all of a stretch. */
 static void damage(void) {
-  uint64_t *word = (uint64_t *)(void *)table;
-  size_t words = bytes / 8, from = offsetof(adm_table, inserting) / 8;
+  uint64_t *word = (uint64_t *)(void *)table->shared;
+  size_t words = bytes / 8;
   for (uint64_t n = chance() % 64; n > 0; n--) {
-    size_t at = from + chance() % (words - from), length = chance() % 8 ? 1 : chance() % 64;
+    size_t at = chance() % words, length = chance() % 8 ? 1 : chance() % 64;
     for (size_t i = 0; i < length && at + i < words; i++) word[at + i] = chance() % 2 ? chance() : chance() >> (chance() % 64);
   }
 }
