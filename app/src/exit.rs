@@ -1,5 +1,6 @@
 //! Exit codes, decided in one place.
 
+use crate::command::admission::find::NoServer;
 use crate::command::load::NoSuchHost;
 use crate::command::watch::NoPort;
 use experiment::{ExperimentError, PageError};
@@ -57,7 +58,7 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         Some(ExperimentError::NoAnswer { .. } | ExperimentError::Died(_)) => Exit::Server,
         Some(ExperimentError::Store(_)) => Exit::Store,
         Some(_) => Exit::Environment,
-        None if error.is::<NoSuchHost>() || is_no_page(error) => Exit::Server,
+        None if error.is::<NoSuchHost>() || error.is::<NoServer>() || is_no_page(error) => Exit::Server,
         None if error.is::<StoreError>() => Exit::Store,
         None if error.is::<NoPort>() => Exit::Environment,
         None if error.is::<HostError>() || error.is::<std::io::Error>() => Exit::Environment,

@@ -1,6 +1,7 @@
 //! What can be typed. Flags keep their meaning over all commands; each says its own help next to its type.
 
 pub(crate) mod ab;
+pub(crate) mod admission;
 pub(crate) mod check;
 pub(crate) mod load;
 pub(crate) mod watch;
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     /// Watch this machine in dstat's columns, and lose no second
     #[command(disable_help_flag = true)]
     Watch(Words),
+    /// See and change what mod_admission does in the Apache that runs here
+    Admission(admission::AdmissionFlags),
     /// Show a stored run again
     Report(ReportFlags),
     /// Compare two stored runs, which nobody interleaved

@@ -82,6 +82,7 @@ fn run(args: &[OsString]) -> Exit {
         Command::Import(flags) => command::import::run(&flags),
         Command::Runs(flags) => command::runs::run(&flags),
         Command::Restore(flags) => command::restore::run(&flags),
+        Command::Admission(flags) => command::admission::run(&flags),
         Command::Doctor(flags) => command::doctor::run(&flags),
         Command::Serve(flags) => return Exit::Code(server::serve_main(&flags.args)),
     };

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod ab;
+pub(crate) mod admission;
 pub(crate) mod away;
 pub(crate) mod check;
 pub(crate) mod compare;

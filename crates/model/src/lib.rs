@@ -10,6 +10,7 @@
 //! a reader does not know are skipped, so no stored type denies them. A field is never given another meaning under its name.
 
 pub mod accounts;
+pub mod admission;
 pub mod check;
 pub mod clocks;
 pub mod device;

@@ -5,6 +5,7 @@
 //! knows who asked.
 
 pub mod ab;
+pub mod admission;
 pub mod between;
 pub mod check;
 mod escape;
@@ -21,6 +22,7 @@ pub mod text;
 pub mod view;
 pub mod watch;
 
+pub use admission::AdmissionView;
 pub use check::CheckView;
 pub use import::ImportView;
 pub use language::{Language, Sentence};

@@ -4,6 +4,7 @@
 //! When a terminal takes no rows for a while, they are still in the ring and come later, each with its own numbers.
 
 mod about;
+mod admitted;
 mod alias;
 mod beat;
 mod beside;
@@ -31,6 +32,7 @@ use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
 use crate::say::{print, say, say_part, tell, with_causes};
+use admitted::Admitted;
 use beat::Beat;
 use beside::{Beside, Prepared};
 use csv_file::CsvFile;
@@ -44,7 +46,7 @@ use model::process::Processes;
 use model::reading::{Column, Look};
 use monitor::processes;
 use place::Clock;
-use report::watch::{Compat, csv};
+use report::watch::{Compat, Module, csv};
 use rows::{Machine, Rows, Seen, Wall};
 use seek::Seeker;
 use std::collections::VecDeque;
@@ -214,6 +216,8 @@ struct Follower<'a> {
     /// JSON instead of rows.
     lines: Option<Lines<'a>>,
     clock: Clock,
+    /// What the server tells of its admission, where its processes are watched.
+    admitted: Option<Admitted>,
     csv: Option<CsvFile>,
     /// Who says what limits the machine, if that is asked for.
     explain: Option<Explain>,
@@ -244,6 +248,7 @@ impl<'a> Follower<'a> {
             rows,
             lines,
             clock,
+            admitted: meant.shown.iter().any(|shown| shown.module == Module::Tree).then(Admitted::default),
             csv,
             explain: extras.explain.then(|| {
                 let language = language(&LangFlag { lang: extras.lang });
@@ -255,6 +260,7 @@ impl<'a> Follower<'a> {
     /// A row after so much time, and so many rows at most: a recording has looks of its own.
     fn every(&mut self, period_ns: Nanos, count: Option<u32>) {
         self.live = false;
+        self.admitted = None;
         self.beat = Beat::new(period_ns, 1, count.map(|count| u64::from(count).saturating_sub(1)));
     }
 
@@ -279,6 +285,9 @@ impl<'a> Follower<'a> {
             self.tell_held_back();
         }
         let processes = self.processes_at(look.at_ns());
+        if let Some(admitted) = self.admitted.as_mut().filter(|_| self.lines.is_none()) {
+            admitted.look(look);
+        }
         let (seen, wall) = (Seen { look, processes: processes.as_ref() }, Wall { epoch, clock: &clock });
         if let Some(file) = self.csv.as_mut().filter(|_| moment.fixed) {
             file.append(&self.rows.csv_line(seen, wall)).iter().for_each(tell);
@@ -290,7 +299,7 @@ impl<'a> Follower<'a> {
             }
             None => {
                 let size = if self.on_terminal { place::terminal_size() } else { None };
-                let drawn = self.rows.draw(seen, moment, wall, size);
+                let drawn = self.rows.draw(seen, moment, wall, size, self.admitted.as_ref());
                 if drawn.trimmed {
                     say_part("Terminal width too small, trimming output.\n");
                 }

@@ -2,12 +2,16 @@
 //!
 //! Looks come in and text comes out; how large the terminal is and what time it is are parameters.
 
+use super::admitted::Admitted;
 use super::beat::Moment;
 use super::meant::Meant;
 use crate::flags::watch::Layout;
 use model::process::Processes;
 use model::reading::{Column, Look};
 use report::watch::{Compat, Module, ProcessSpan, Screen, Sight, Start, Tick, csv, vmstat};
+
+/// Between a row and what stands behind it.
+const BESIDE: &str = "  ";
 
 /// Draws rows.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(super) struct Rows<'a> {
     open: bool,
     /// What the screen was fitted to.
     columns: Option<usize>,
+    /// Characters that stand behind the last row.
+    behind: usize,
 }
 
 /// What does not change while a machine runs.
@@ -71,7 +77,17 @@ impl<'a> Rows<'a> {
     /// Rows of what is meant; `clock` is a text as wide as the times of day will be.
     pub(super) fn new(meant: &'a Meant, machine: Machine, clock: &str) -> Rows<'a> {
         let screen = Screen::new(&meant.shown, meant.style, clock);
-        Rows { meant, screen, machine, from: None, from_processes: None, finished: 0, open: false, columns: None }
+        Rows {
+            meant,
+            screen,
+            machine,
+            from: None,
+            from_processes: None,
+            finished: 0,
+            open: false,
+            columns: None,
+            behind: 0,
+        }
     }
 
     /// What comes before everything else: dstat asks terminals with colours not to wrap lines.
@@ -112,10 +128,17 @@ impl<'a> Rows<'a> {
         self.meant.shown.iter().any(|shown| shown.module == Module::Time)
     }
 
-    /// Draws a look; `size` is that of the terminal, if there is one.
-    pub(super) fn draw(&mut self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>, size: Option<Size>) -> Drawn {
+    /// Draws a look; `size` is that of the terminal, if there is one. What is admitted stands behind the row as far as there is room.
+    pub(super) fn draw(
+        &mut self,
+        seen: Seen<'_>,
+        moment: Moment,
+        wall: Wall<'_>,
+        size: Option<Size>,
+        admitted: Option<&Admitted>,
+    ) -> Drawn {
         let refitted = self.fit(size);
-        let text = self.lead(size, refitted, moment.fixed) + &self.row(seen, moment, wall);
+        let text = self.lead(size, refitted, moment.fixed) + &self.row(seen, moment, wall, admitted);
         let trimmed = self.from.is_none() && self.screen.is_trimmed();
         self.pass(seen, moment);
         Drawn { text, trimmed }
@@ -168,15 +191,26 @@ impl<'a> Rows<'a> {
         start + &self.screen.headings(first, !self.open) + mark
     }
 
-    fn row(&self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>) -> String {
+    fn row(&mut self, seen: Seen<'_>, moment: Moment, wall: Wall<'_>, admitted: Option<&Admitted>) -> String {
         let tick = self.tick(seen, wall);
         let marks = moment.marks(self.from.as_ref(), seen.look, "");
         if self.is_vmstat() {
             let marks: String = marks.iter().map(|mark| format!(" {mark}")).collect();
             return vmstat::row(&tick) + &marks + "\n";
         }
-        let row = self.screen.row(&tick, moment.fixed, &marks);
+        let marked: usize = marks.iter().map(|mark| mark.chars().count() + 1).sum();
+        let room = self.columns.map(|columns| columns.saturating_sub(self.screen.width() + marked + BESIDE.len()));
+        let beside = admitted.map_or_else(String::new, |admitted| admitted.text(room));
+        let row = self.screen.row(&tick, moment.fixed, &marks) + &self.behind(&beside);
         if self.meant.updates { row } else { row + "\n" }
+    }
+
+    /// A text behind the row; one that is drawn over a longer one covers it.
+    fn behind(&mut self, text: &str) -> String {
+        let columns = text.chars().count();
+        let covered = if self.open { self.behind.max(columns) } else { columns };
+        self.behind = covered;
+        if covered == 0 { String::new() } else { format!("{BESIDE}{text:covered$}") }
     }
 
     fn tick<'t>(&'t self, seen: Seen<'t>, wall: Wall<'t>) -> Tick<'t> {

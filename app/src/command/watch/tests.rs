@@ -108,7 +108,7 @@ impl Watched {
         for (look, processes) in self.looks.iter().zip(&self.processes) {
             let seen = seen(look, processes.as_ref());
             file += &rows.csv_line(seen, WALL);
-            text += &rows.draw(seen, FINAL, WALL, None).text;
+            text += &rows.draw(seen, FINAL, WALL, None, None).text;
         }
         (text + rows.ending(), file)
     }
@@ -235,7 +235,7 @@ fn rows_without_processes_are_empty_and_make_nothing_of_the_next_one() {
     let [before, after] = watched.processes.each_ref().map(Option::as_ref);
     let drawn = |seen_at: [(&Look, Option<&Processes>); 3]| {
         let mut rows = Rows::new(&watched.meant, MACHINE, "");
-        seen_at.map(|(look, processes)| rows.draw(seen(look, processes), FINAL, WALL, None).text)
+        seen_at.map(|(look, processes)| rows.draw(seen(look, processes), FINAL, WALL, None, None).text)
     };
     let [_, _, usual] = drawn([(first, before), (first, before), (second, after)]);
     let [_, empty, next] = drawn([(first, before), (first, None), (second, after)]);
@@ -256,7 +256,7 @@ fn on_a_terminal(words: &[&str], looks: &[(Moment, Size)]) -> Vec<String> {
     let (_fake, meant) = meant_by(Name::Dstat, words, Terminal { updates: true, colour: false });
     let look = Reader::open(&meant.watch).read();
     let mut rows = Rows::new(&meant, MACHINE, "");
-    let drawn = looks.iter().map(|&(moment, size)| rows.draw(seen(&look, None), moment, WALL, Some(size)).text);
+    let drawn = looks.iter().map(|&(moment, size)| rows.draw(seen(&look, None), moment, WALL, Some(size), None).text);
     // What is there, not what it says.
     let outline = |text: String| text.lines().map(|line| line.replace(|c: char| c.is_ascii_digit(), "")).collect();
     let lines: Vec<Vec<String>> = drawn.map(outline).collect();
@@ -302,7 +302,8 @@ fn headings_over_a_row_that_still_changes_are_not_drawn_over() {
     let look = Reader::open(&meant.watch).read();
     let mut rows = Rows::new(&meant, MACHINE, "");
     let open = Moment { fixed: false, late_s: None };
-    let mut draw = |moment, columns| rows.draw(seen(&look, None), moment, WALL, Some(Size { lines: 24, columns })).text;
+    let mut draw =
+        |moment, columns| rows.draw(seen(&look, None), moment, WALL, Some(Size { lines: 24, columns }), None).text;
     draw(FINAL, 80);
     // Another width as a row begins, and while one changes.
     for columns in [70, 60] {
@@ -334,11 +335,11 @@ fn modules_that_do_not_fit_are_left_out_with_a_word() {
     let look = Reader::open(&meant.watch).read();
     let mut rows = Rows::new(&meant, MACHINE, "");
     let narrow = Some(Size { lines: 24, columns: 20 });
-    let drawn = rows.draw(seen(&look, None), FINAL, WALL, narrow);
+    let drawn = rows.draw(seen(&look, None), FINAL, WALL, narrow, None);
     assert!(drawn.trimmed && drawn.text.contains('>') && !drawn.text.contains("used"), "{}", drawn.text);
     // Once; and the file has them all.
     let line = rows.csv_line(seen(&look, None), WALL);
-    let again = rows.draw(seen(&look, None), FINAL, WALL, narrow);
+    let again = rows.draw(seen(&look, None), FINAL, WALL, narrow, None);
     assert_eq!((again.trimmed, line.split(',').count()), (false, 7));
 }
 

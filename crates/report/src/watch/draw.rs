@@ -58,6 +58,13 @@ impl Screen {
         }
     }
 
+    /// Characters that a row takes.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        let more = usize::from(self.is_trimmed());
+        self.visible().map(|block| block.width() + 1).sum::<usize>().saturating_sub(1) + more
+    }
+
     /// Whether a module is hidden.
     #[must_use]
     pub fn is_trimmed(&self) -> bool {

@@ -1,0 +1,106 @@
+//! `webdyno admission watch`: one look each second, drawn over the one before on a terminal, below it elsewhere.
+
+use super::find::{self, Found};
+use crate::command::report::{language, look};
+use crate::exit::Exit;
+use crate::flags::admission::WatchFlags;
+use crate::interrupt;
+use crate::say::{tell, with_causes};
+use jiff::Zoned;
+use model::admission::Admission;
+use report::AdmissionView;
+use report::admission::{Looked, is_stale, row, text};
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks: the controller writes each second, and at once after a change, which may wait for the next row.
+const PERIOD: Duration = Duration::from_millis(900);
+/// After so long a look is told although nothing new was written.
+const PATIENCE: Duration = Duration::from_millis(2500);
+/// How often the file is read for something new.
+const STEP: Duration = Duration::from_millis(50);
+/// To the beginning of the terminal, and what is left below a text that was drawn over another.
+const HOME: &str = "\x1b[H";
+const REST: &str = "\x1b[J";
+
+pub(super) fn run(flags: &WatchFlags) -> anyhow::Result<Exit> {
+    let mut now = find::one(flags.file.file.as_deref())?;
+    let interrupted = interrupt::flag_of_a_watch()?;
+    let plain = flags.plain || !std::io::stdout().is_terminal();
+    let began = Instant::now();
+    let mut before: Option<Admission> = None;
+    // The screen says so itself.
+    let (mut looks, mut told_stale, mut told_gone) = (0, false, !plain);
+    if !plain {
+        put("\x1b[2J");
+    }
+    loop {
+        let drawn = if plain { rows(&now, before.as_ref(), looks == 0) } else { screen(&now, before.as_ref(), flags) };
+        let stale = is_stale(&now.status, find::now());
+        if plain && stale && !told_stale {
+            tell(format!("{} was not written for 5 s: the server is gone, or its controller", now.file.display()));
+        }
+        told_stale = stale;
+        looks += 1;
+        if !put(&drawn) || flags.count == Some(looks) {
+            return Ok(Exit::Done);
+        }
+        let end = flags.duration.map(|length| began + Duration::from_nanos(length));
+        let Some(next) = next(&now, end, &interrupted, &mut told_gone) else { return Ok(Exit::Done) };
+        // Without anything new there is no time for rates to be of.
+        if next.status.written > now.status.written {
+            before = Some(std::mem::replace(&mut now, next).status);
+        }
+    }
+}
+
+/// The next look: something new, or the same once more when nothing new comes; `None` at the end.
+fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool, told: &mut bool) -> Option<Found> {
+    let since = Instant::now();
+    loop {
+        if interrupted.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end) {
+            return None;
+        }
+        std::thread::sleep(STEP);
+        if since.elapsed() < PERIOD {
+            continue;
+        }
+        match find::read(&last.file) {
+            Ok(found) if found.status.written > last.status.written => {
+                *told = false;
+                return Some(found);
+            }
+            // While a server is started again there is no file for a moment.
+            Err(error) if since.elapsed() >= PATIENCE && !std::mem::replace(told, true) => {
+                tell(with_causes(&error));
+            }
+            _ => {}
+        }
+        if since.elapsed() >= PATIENCE {
+            return Some(last.clone());
+        }
+    }
+}
+
+fn rows(now: &Found, before: Option<&Admission>, first: bool) -> String {
+    let headings = if first { row::headings(&now.status) } else { String::new() };
+    headings + &row::rows(&now.status, before, &Zoned::now().strftime("%H:%M:%S").to_string())
+}
+
+fn screen(now: &Found, before: Option<&Admission>, flags: &WatchFlags) -> String {
+    let file = now.file.display().to_string();
+    let looked = Looked { now: &now.status, before, file: &file, clock: find::now(), entries: flags.entries };
+    let text = text::render(&AdmissionView::of(&looked, language(&flags.lang)), look());
+    // What does not fit would scroll the rest away. Each line goes to its end, or longer ones of the look before would stick out.
+    let lines = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(usize::MAX, |size| usize::from(size.ws_row));
+    let text: String =
+        text.lines().take(lines.saturating_sub(1).max(1)).map(|line| format!("{line}\x1b[K\n")).collect();
+    format!("{HOME}{text}{REST}")
+}
+
+/// Whether anybody is there to see it.
+fn put(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+}

@@ -1,0 +1,303 @@
+//! The admission of a server, as its `status.json` tells it: what is held, what waits, what was turned away.
+//!
+//! [`AdmissionView::of`] arranges one look, or two for the rates between them; `text` draws it for a terminal, `row` as one line for
+//! each group. Ages are told by the caller's clock: nothing here knows what time it is.
+
+pub mod row;
+pub mod text;
+
+use crate::language::{Catalogue, Language, Sentence};
+use crate::view::table::NOTHING;
+use crate::view::{Row, RowKind, Table};
+use jiff::Timestamp;
+use model::admission::{Admission, Bound, Counts, Group};
+
+/// A status older than this is that of a server that is gone, or of a controller that is stuck: it writes each second.
+pub const STALE_S: f64 = 5.0;
+
+/// What is looked at, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Looked<'a> {
+    /// The newest look.
+    pub now: &'a Admission,
+    /// An earlier one of the same server, for the rates.
+    pub before: Option<&'a Admission>,
+    /// Where it stands.
+    pub file: &'a str,
+    /// Seconds since 1970.
+    pub clock: f64,
+    /// The single files, hosts and clients, too.
+    pub entries: bool,
+}
+
+/// A server's admission in words.
+#[derive(Debug, Clone)]
+pub struct AdmissionView {
+    /// The language of every sentence in it.
+    pub language: Language,
+    /// Whose it is.
+    pub server: Sentence,
+    /// Where that was read.
+    pub file: Sentence,
+    /// What must be known first.
+    pub alarms: Vec<Sentence>,
+    /// The memory budget and the workers that wait.
+    pub room: Vec<Sentence>,
+    /// Its groups, printed.
+    pub table: Table,
+    /// Single entries, in words.
+    pub entries: Vec<Sentence>,
+}
+
+impl AdmissionView {
+    /// Arranges a look.
+    #[must_use]
+    pub fn of(looked: &Looked<'_>, language: Language) -> AdmissionView {
+        let words = Catalogue::of(language);
+        AdmissionView {
+            language,
+            server: server(looked, &words),
+            file: words.say("admission-file", &[("file", looked.file.into())]),
+            alarms: alarms(looked, &words),
+            room: room(looked.now, &words),
+            table: table(looked, &words),
+            entries: if looked.entries { entries(looked.now, &words) } else { Vec::new() },
+        }
+    }
+}
+
+/// Whether nobody has written it for a while.
+#[must_use]
+pub fn is_stale(status: &Admission, clock: f64) -> bool {
+    status.age_s(clock) > STALE_S
+}
+
+fn server(looked: &Looked<'_>, words: &Catalogue) -> Sentence {
+    let Admission { module, server_pid, started, written, .. } = looked.now;
+    let pid = server_pid.map_or_else(|| NOTHING.to_owned(), |pid| pid.to_string());
+    let mut arguments = vec![("module", module.as_str().into()), ("pid", pid.into())];
+    let Some(started) = *started else { return words.say("admission-server", &arguments) };
+    let since = Timestamp::from_millisecond((started * 1e3) as i64).unwrap_or_default();
+    let since = since.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+    arguments.extend([("since", since.into()), ("length", length(written - started).into())]);
+    words.say("admission-server-since", &arguments)
+}
+
+/// A length of time that may be days.
+fn length(seconds: f64) -> String {
+    match seconds.max(0.0) {
+        s if s < 120.0 => units::short_duration(s * 1e9),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} d", s / 86_400.0),
+    }
+}
+
+fn alarms(looked: &Looked<'_>, words: &Catalogue) -> Vec<Sentence> {
+    let status = looked.now;
+    let mut alarms = Vec::new();
+    if is_stale(status, looked.clock) {
+        alarms.push(words.say("admission-stale", &[("age", length(status.age_s(looked.clock)).into())]));
+    }
+    if let Some(error) = &status.control_error {
+        let file = status.control_file.as_deref().unwrap_or(NOTHING);
+        alarms.push(words.say("admission-refused", &[("file", file.into()), ("error", error.as_str().into())]));
+    }
+    let troubles = status.troubles;
+    let told = [
+        ("admission-table-full", troubles.table_full),
+        ("admission-cells-full", troubles.cells_full),
+        ("admission-owners-full", troubles.owners_full),
+    ];
+    alarms.extend(told.into_iter().filter(|(_, n)| *n > 0).map(|(id, n)| words.say(id, &[("n", n.into())])));
+    alarms
+}
+
+fn room(status: &Admission, words: &Catalogue) -> Vec<Sentence> {
+    let (budget, workers) = (&status.budget, &status.queue_workers);
+    let memory = budget.limit.map(|limit| {
+        let (held, limit) = (units::short_bytes(budget.held), units::short_bytes(limit));
+        let arguments = [("held", held.into()), ("limit", limit.into()), ("waiting", budget.waiting.into())];
+        words.say("admission-memory", &arguments)
+    });
+    let waiting = workers
+        .limit
+        .map(|limit| words.say("admission-workers", &[("held", workers.held.into()), ("limit", limit.into())]));
+    memory.into_iter().chain(waiting).collect()
+}
+
+/// The groups as columns. Figures that are nought in all of them and need not be known are left out.
+fn table(looked: &Looked<'_>, words: &Catalogue) -> Table {
+    let groups = &looked.now.groups;
+    let mut rows = Vec::new();
+    let mut add = |id: &str, figure: &dyn Fn(&Group) -> String| {
+        rows.push(Row { kind: RowKind::Rate, label: words.word(id), figures: groups.iter().map(figure).collect() });
+    };
+    add("admission-row-mode", &|group| group.mode.clone());
+    add("admission-row-limit", &|group| limit(group, words));
+    add("admission-row-held", &|group| group.held.to_string());
+    add("admission-row-fullest", &|group| group.fullest.to_string());
+    add("admission-row-waiting", &|group| group.waiting.to_string());
+    for (id, count) in COUNTS {
+        if ALWAYS.contains(&id) || groups.iter().any(|group| count(&group.counts) > 0) {
+            add(id, &|group| count(&group.counts).to_string());
+        }
+    }
+    add("admission-row-let-in-rate", &|group| printed(rate(looked, group, Counts::let_in)));
+    add("admission-row-away-rate", &|group| printed(rate(looked, group, Counts::turned_away)));
+    add("admission-row-hold-mean", &|group| {
+        group.service.mean_us().map_or_else(|| NOTHING.to_owned(), |us| units::short_duration(us * 1e3))
+    });
+    add("admission-row-hold-p50", &|group| bound(group.service.percentile(50)));
+    add("admission-row-hold-p99", &|group| bound(group.service.percentile(99)));
+    add("admission-row-wait-p50", &|group| bound(group.wait.percentile(50)));
+    add("admission-row-wait-p99", &|group| bound(group.wait.percentile(99)));
+    let notes = if groups.is_empty() {
+        vec![words.say("admission-no-groups", &[])]
+    } else {
+        let rates = if looked.before.is_some() { "admission-note-rates-between" } else { "admission-note-rates" };
+        vec![words.say(rates, &[]), words.say("admission-note", &[])]
+    };
+    Table { heads: groups.iter().map(|group| group.name.clone()).collect(), rows, notes }
+}
+
+/// Something that is counted, by the id of its row.
+type Count = (&'static str, fn(&Counts) -> u64);
+
+const COUNTS: [Count; 10] = [
+    ("admission-row-admitted", |counts| counts.admitted),
+    ("admission-row-queued", |counts| counts.queued),
+    ("admission-row-rejected", |counts| counts.rejected),
+    ("admission-row-timeout", |counts| counts.timeout),
+    ("admission-row-gone", |counts| counts.gone),
+    ("admission-row-would-reject", |counts| counts.would_reject),
+    ("admission-row-open", |counts| counts.open),
+    ("admission-row-bypass", |counts| counts.bypass),
+    ("admission-row-reaped", |counts| counts.reaped),
+    ("admission-row-long-hold", |counts| counts.long_hold),
+];
+const ALWAYS: [&str; 5] = [
+    "admission-row-admitted",
+    "admission-row-queued",
+    "admission-row-rejected",
+    "admission-row-timeout",
+    "admission-row-reaped",
+];
+
+/// Since the earlier look, or since counting began.
+fn rate(looked: &Looked<'_>, group: &Group, count: fn(&Counts) -> u64) -> Option<f64> {
+    match looked.before {
+        Some(before) => looked.now.rate(before, &group.name, count),
+        None => looked.now.mean_rate(group, count),
+    }
+}
+
+fn printed(rate: Option<f64>) -> String {
+    rate.map_or_else(|| NOTHING.to_owned(), |rate| units::si(rate).print(rate))
+}
+
+/// What is in force, and what is configured where that differs.
+fn limit(group: &Group, words: &Catalogue) -> String {
+    let told = |limit: Option<u64>| limit.map_or_else(|| words.word("admission-none"), |limit| limit.to_string());
+    match (told(group.limit), told(group.configured_limit)) {
+        (now, configured) if now == configured => now,
+        (now, configured) => format!("{now} ({configured})"),
+    }
+}
+
+fn bound(bound: Option<Bound>) -> String {
+    match bound {
+        None => NOTHING.to_owned(),
+        Some(Bound::Below(us)) => format!("< {}", units::short_duration(us as f64 * 1e3)),
+        Some(Bound::AtLeast(us)) => format!("≥ {}", units::short_duration(us as f64 * 1e3)),
+    }
+}
+
+fn entries(status: &Admission, words: &Catalogue) -> Vec<Sentence> {
+    let mut told = Vec::new();
+    for group in &status.groups {
+        for entry in &group.entries {
+            let arguments = [
+                ("group", group.name.as_str().into()),
+                ("label", entry.label.as_str().into()),
+                ("held", entry.held.into()),
+                ("lingering", entry.lingering.into()),
+                ("waiting", entry.waiting.into()),
+                ("oldest", units::short_duration(entry.oldest_ms as f64 * 1e6).into()),
+            ];
+            let id = if entry.lingering > 0 { "admission-entry-lingering" } else { "admission-entry" };
+            let used = arguments.into_iter().filter(|(name, _)| *name != "lingering" || entry.lingering > 0);
+            told.push(words.say(id, &used.collect::<Vec<_>>()));
+        }
+        if group.entries_left_out > 0 {
+            let arguments = [("group", group.name.as_str().into()), ("n", group.entries_left_out.into())];
+            told.push(words.say("admission-entries-more", &arguments));
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Colour, Look};
+    use expect_test::{Expect, expect};
+
+    fn golden() -> Admission {
+        let text = include_str!("../../../../modules/mod_admission/tests/golden/status.json");
+        serde_json::from_str(text).expect("the module's format")
+    }
+
+    fn check(before: Option<&Admission>, age_s: f64, entries: bool, language: Language, expected: &Expect) {
+        let now = golden();
+        let looked = Looked { now: &now, before, file: "/run/x/status.json", clock: now.written + age_s, entries };
+        let text = text::render(&AdmissionView::of(&looked, language), Look { width: 100, colour: Colour::None });
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn the_status_of_the_modules_own_tests() {
+        check(None, 0.4, true, Language::English, &expect![""]);
+    }
+
+    #[test]
+    fn rates_between_two_looks_and_a_server_that_is_gone() {
+        let mut before = golden();
+        before.written -= 2.0;
+        before.groups[0].counts.rejected -= 7;
+        before.groups[0].counts.admitted -= 25;
+        check(Some(&before), 12.0, false, Language::Japanese, &expect![""]);
+    }
+
+    #[test]
+    fn a_server_without_groups() {
+        let mut now = golden();
+        (now.groups, now.control_error, now.troubles, now.started) = (Vec::new(), None, Default::default(), None);
+        (now.budget.limit, now.queue_workers.limit) = (None, None);
+        let looked = Looked { now: &now, before: None, file: "/x", clock: now.written, entries: true };
+        let text =
+            text::render(&AdmissionView::of(&looked, Language::English), Look { width: 100, colour: Colour::None });
+        expect![""].assert_eq(&text);
+    }
+
+    #[test]
+    fn one_line_for_each_group() {
+        let (mut before, now) = (golden(), golden());
+        before.written -= 2.0;
+        before.groups[0].counts.rejected -= 7;
+        let text =
+            row::headings(&now) + &row::rows(&now, Some(&before), "12:00:01") + &row::rows(&now, None, "12:00:02");
+        expect![""].assert_eq(&text);
+    }
+
+    #[test]
+    fn what_stands_beside_a_row_of_a_watch() {
+        let (mut before, now) = (golden(), golden());
+        before.written -= 2.0;
+        before.groups[0].counts.rejected -= 7;
+        let check = |room: usize, expected: &str| assert_eq!(row::beside(&now, Some(&before), room), expected);
+        check(80, "php 4/4 +2 3.50/s away  uploads 2/2  never-set off");
+        check(40, "php 4/4 +2 3.50/s away  uploads 2/2");
+        check(10, "");
+    }
+}

@@ -1,0 +1,53 @@
+/*
+ * pressure.h: how short of memory the machine is, from the kernel's own texts.
+ *
+ * Each reader takes the text of one file of /proc or of a cgroup; two readings give what happened between them. Which
+ * files there are, and opening them, is the caller's business (world.c): NULL stands for a file that is not there, and
+ * what depends on it is then unknown or comes from the next source. Latency is deliberately no signal here.
+ */
+#ifndef ADMISSION_PRESSURE_H
+#define ADMISSION_PRESSURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ADM_UNBOUNDED UINT64_MAX /* no limit: `max` in a cgroup v2 file */
+
+/* Raw counters at one moment. */
+typedef struct adm_reading {
+  uint64_t at_ns;
+  bool knows_stall, knows_swap, knows_memory;
+  uint64_t some_us, full_us;  /* time in which some, all tasks waited for memory */
+  uint64_t swapped_in;        /* pages */
+  uint64_t available, total;  /* bytes: what can still be taken, and of how much; the smaller of machine and cgroup */
+} adm_reading;
+
+/* What two readings say. */
+typedef struct adm_pressure {
+  bool knows_stall, knows_swap, knows_memory;
+  double stall, full;         /* fractions of the time between them, 0 to 1 */
+  double swapped_in;          /* pages per second */
+  uint64_t available, total;  /* bytes, of the later reading */
+} adm_pressure;
+
+adm_pressure adm_pressure_between(const adm_reading *before, const adm_reading *after);
+
+/* /proc/pressure/memory or memory.pressure of a cgroup. */
+bool adm_read_psi(const char *text, adm_reading *reading);
+
+/* /proc/meminfo: MemAvailable and MemTotal. */
+bool adm_read_meminfo(const char *text, adm_reading *reading);
+
+/* /proc/vmstat: pswpin. */
+bool adm_read_vmstat(const char *text, adm_reading *reading);
+
+/* One cgroup's texts: v2 memory.current, memory.high, memory.max, memory.stat; v1 memory.usage_in_bytes, (no high),
+ * memory.limit_in_bytes, memory.stat. Makes available and total smaller where the group leaves less than is known
+ * already; file pages that can be dropped at once count as available. False when the texts say nothing. */
+bool adm_read_cgroup(const char *current, const char *high, const char *max, const char *stat, adm_reading *reading);
+
+/* The path of the own group from /proc/self/cgroup: for `controller` ("memory", v1) or for v2 (""). */
+bool adm_cgroup_path(const char *text, const char *controller, char *path, size_t size);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * costs.c: which processes there are, what they were when they came, whose permits they hold (costs.h).
+ */
+#include "costs.h"
+
+#include "core/learn.h"
+#include "world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOKS_PER_ROUND 8
+
+/* A process of the table. */
+typedef struct known {
+  adm_process process;
+  uint64_t before;             /* bytes, when it was told of first */
+  uint16_t held[ADM_GROUPS];   /* permits it holds, by group; of this round */
+} known;
+
+struct costs {
+  const adm_table *table;
+  const char *root;
+  adm_learned learned[ADM_GROUPS];
+  known *now, *last;           /* told of in this round and in the one before, in the same order but for who came and went */
+  unsigned now_count, last_count;
+  unsigned expected;           /* where in `last` the next one is likely to be */
+  unsigned turn;               /* where looking goes on */
+};
+
+costs *costs_new(const adm_table *table, const char *root) {
+  costs *c = calloc(1, sizeof *c);
+  if (!c) return NULL;
+  *c = (costs){.table = table, .root = root};
+  c->now = calloc(ADM_OWNERS, sizeof *c->now);
+  c->last = calloc(ADM_OWNERS, sizeof *c->last);
+  if (c->now && c->last) return c;
+  costs_free(c);
+  return NULL;
+}
+
+void costs_free(costs *c) {
+  if (!c) return;
+  free(c->now);
+  free(c->last);
+  free(c);
+}
+
+void costs_start(costs *c, int group, uint32_t cost) {
+  if (group >= 0 && group < ADM_GROUPS) c->learned[group] = (adm_learned){.peak = (double)cost * ADM_COST_UNIT};
+}
+
+uint32_t costs_of(const costs *c, int group) {
+  return group >= 0 && group < ADM_GROUPS ? adm_learned_cost(&c->learned[group]) : 0;
+}
+
+static bool same(adm_process a, adm_process b) { return a.pid == b.pid && a.start == b.start; }
+
+/* The place of a process in a list, looked for from where it is likely to be; NULL when it is not there. */
+static known *find(known *list, unsigned count, unsigned from, adm_process process) {
+  for (unsigned i = 0; i < count; i++) {
+    known *at = &list[(from + i) % count];
+    if (same(at->process, process)) return at;
+  }
+  return NULL;
+}
+
+void costs_living(costs *c, adm_process process) {
+  if (c->now_count >= ADM_OWNERS) return;
+  known *before = find(c->last, c->last_count, c->expected, process);
+  if (before) c->expected = (unsigned)(before - c->last) + 1;
+  known *k = &c->now[c->now_count++];
+  *k = (known){.process = process, .before = before ? before->before : world_own_bytes(c->root, process.pid)};
+}
+
+static void count_permit(void *world, const adm_holder *holder) {
+  costs *c = world;
+  if (holder->group < 0 || holder->group >= ADM_GROUPS) return;
+  known *k = find(c->now, c->now_count, c->expected, holder->process);
+  if (!k) return; /* it came after this round began */
+  c->expected = (unsigned)(k - c->now);
+  if (k->held[holder->group] < UINT16_MAX) k->held[holder->group]++;
+}
+
+/* Looks at one process; false when it holds nothing that is learned from. */
+static bool look_at(costs *c, const known *k, const bool learns[ADM_GROUPS], uint64_t now_ns) {
+  bool wanted = false;
+  uint16_t requests = 0; /* each has a permit in some groups, and never two in one */
+  for (int group = 0; group < ADM_GROUPS; group++) {
+    wanted |= learns[group] && k->held[group] > 0;
+    if (k->held[group] > requests) requests = k->held[group];
+  }
+  if (!wanted) return false;
+  adm_footprint footprint = {.programs = world_program_bytes(c->root, k->process.pid),
+                             .own = world_own_bytes(c->root, k->process.pid), .before = k->before, .requests = requests};
+  uint64_t bytes = adm_cost_of(&footprint);
+  for (int group = 0; group < ADM_GROUPS; group++)
+    if (learns[group] && k->held[group] > 0) adm_learn(&c->learned[group], bytes, now_ns);
+  return true;
+}
+
+void costs_round(costs *c, const bool learns[ADM_GROUPS], uint64_t now_ns) {
+  c->expected = 0;
+  adm_holders(c->table, now_ns, count_permit, c);
+  unsigned looks = 0;
+  for (unsigned i = 0; i < c->now_count && looks < LOOKS_PER_ROUND; i++) {
+    c->turn = (c->turn + 1) % c->now_count;
+    looks += look_at(c, &c->now[c->turn], learns, now_ns);
+  }
+  known *told = c->now;
+  c->now = c->last;
+  c->last = told;
+  c->last_count = c->now_count;
+  c->now_count = c->expected = 0;
+}

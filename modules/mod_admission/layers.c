@@ -1,0 +1,250 @@
+/*
+ * layers.c: from a request_rec to layers. It looks at the request as httpd has resolved it (handler, file, virtual
+ * host), never at what the client wrote, unless an expression asks for that. It takes no permits.
+ */
+#include "layers.h"
+
+#include <ap_expr.h>
+#include <apr_strings.h>
+#include <http_log.h>
+#include <http_protocol.h>
+
+APLOG_USE_MODULE(admission);
+
+/* ---- handlers: static, dynamic, and httpd's own pages ------------------------------------------------------------ */
+
+static bool one_of(const char *name, const char *const *names) {
+  for (; *names; names++)
+    if (!strcmp(name, *names)) return true;
+  return false;
+}
+
+/* Pages by which a server is watched and steered: they must answer most of all when everything else is full. */
+static bool is_own_page(const char *handler) {
+  static const char *const names[] = {"server-status", "server-info", "admission-status", "balancer-manager",
+                                      "ldap-status",   "http2-status", "md-status", NULL};
+  return one_of(handler, names);
+}
+
+/* httpd hands out files by their content type where no handler is set. Of these only application/x-httpd-* and the like
+ * start programs; a SetHandler such as proxy:fcgi://... has a slash too, but no type before it. */
+static bool is_static(const char *handler) {
+  static const char *const names[] = {"default-handler", "send-as-is", "type-map", "server-parsed", "imap-file", NULL};
+  const char *slash = strchr(handler, '/'), *colon = strchr(handler, ':');
+  bool type = slash && (!colon || colon > slash);
+  if (type) return strncmp(handler, "application/x-httpd-", 20) != 0 || one_of(handler + 20, (const char *const[]){"type-map", NULL});
+  return one_of(handler, names);
+}
+
+/* handler=proxy stands for proxy:fcgi://... too. */
+static bool is_named(const char *handler, const char *const *names) {
+  for (; *names; names++) {
+    size_t length = strlen(*names);
+    if (!strncmp(handler, *names, length) && (handler[length] == '\0' || handler[length] == ':')) return true;
+  }
+  return false;
+}
+
+static bool concerns(const group_rule *rule, const request_rec *r) {
+  const char *handler = r->handler ? r->handler : "default-handler";
+  if (rule->handlers == HANDLERS_NAMED) return is_named(handler, rule->handler_names);
+  if (is_own_page(handler)) return false;
+  return rule->handlers == HANDLERS_ANY || is_static(handler) == (rule->handlers == HANDLERS_STATIC);
+}
+
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
+
+/* The resolved file, without PATH_INFO; for a proxied request its URL without the query. */
+static const char *file_of(request_rec *r) {
+  const char *file = r->filename ? r->filename : r->uri ? r->uri : "";
+  const char *query = r->proxyreq ? strchr(file, '?') : NULL;
+  return query ? apr_pstrmemdup(r->pool, file, (apr_size_t)(query - file)) : file;
+}
+
+/* The section where the group is used. One of the main server is the same for all virtual hosts that inherit it. */
+static const char *location_of(request_rec *r, const group_use *use) {
+  if (!use) return "";
+  const host_rules *host = ap_get_module_config(use->server->module_config, &admission_module);
+  const char *path = use->path ? use->path : "/";
+  return use->server->is_virtual ? apr_pstrcat(r->pool, host->label, " ", path, NULL) : path;
+}
+
+static const char *expression_of(request_rec *r, const group_rule *rule) {
+  const char *error = NULL, *text = ap_expr_str_exec(r, rule->expr, &error);
+  if (!error) return text && *text ? text : NULL; /* nothing to tell requests by: not counted */
+  ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "ADM0020: AdmissionGroup %s: key=expr: %s", rule->name, error);
+  return NULL;
+}
+
+/* What the group counts this request under, as bytes for the table and as text for people. False: not at all. */
+static bool find_key(visit *v, const group_rule *rule, const group_use *use, adm_layer *layer) {
+  request_rec *r = v->r;
+  struct { apr_dev_t device; apr_ino_t inode; } identity;
+  const void *bytes = NULL;
+  size_t length = 0;
+  switch ((adm_key)rule->settings.key) {
+  case ADM_KEY_INODE:
+    layer->label = file_of(r);
+    if (r->finfo.filetype == APR_NOFILE || (r->finfo.valid & APR_FINFO_IDENT) != APR_FINFO_IDENT) break;
+    memset(&identity, 0, sizeof identity);
+    identity.device = r->finfo.device;
+    identity.inode = r->finfo.inode;
+    bytes = &identity;
+    length = sizeof identity;
+    break;
+  case ADM_KEY_VHOST: layer->label = v->host->label; break;
+  case ADM_KEY_LOCATION: layer->label = location_of(r, use); break;
+  case ADM_KEY_CLIENT: layer->label = r->useragent_ip; break;
+  case ADM_KEY_SERVER: layer->label = "server"; break;
+  case ADM_KEY_EXPR: layer->label = expression_of(r, rule); break;
+  case ADM_KEY_FILE: layer->label = file_of(r); break;
+  }
+  if (!layer->label) return false;
+  if (!bytes) {
+    bytes = layer->label;
+    length = strlen(layer->label);
+  }
+  layer->key = adm_hash(running.table, bytes, length);
+  return true;
+}
+
+/* ---- layers in their fixed order --------------------------------------------------------------------------------- */
+
+/* Narrow before wide, the same for all requests; the memory budget comes last. */
+static unsigned rank(const visit *v, unsigned i) {
+  static const uint8_t ranks[] = {[ADM_KEY_FILE] = 0,   [ADM_KEY_INODE] = 1, [ADM_KEY_LOCATION] = 2, [ADM_KEY_CLIENT] = 3,
+                                  [ADM_KEY_EXPR] = 4,   [ADM_KEY_VHOST] = 5, [ADM_KEY_SERVER] = 6};
+  return v->rule[i] ? ranks[v->rule[i]->settings.key] * ADM_GROUPS + (unsigned)v->layer[i].group : UINT32_MAX;
+}
+
+static void sort_layers(visit *v) {
+  for (unsigned i = 1; i < v->layers; i++)
+    for (unsigned k = i; k > 0 && rank(v, k) < rank(v, k - 1); k--) {
+      adm_layer layer = v->layer[k];
+      const group_rule *rule = v->rule[k];
+      v->layer[k] = v->layer[k - 1], v->rule[k] = v->rule[k - 1];
+      v->layer[k - 1] = layer, v->rule[k - 1] = rule;
+    }
+}
+
+static uint32_t lowest_limit(const place_rules *place, const group_rule *rule) {
+  uint32_t lowest = ADM_UNLIMITED;
+  for (int i = 0; place->limits && i < place->limits->nelts; i++) {
+    const group_use *limit = APR_ARRAY_IDX(place->limits, i, group_use *);
+    if (limit->group == rule && limit->at_most < lowest) lowest = limit->at_most;
+  }
+  return lowest;
+}
+
+static void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
+  if (!rule || rule->index < 0 || v->layers >= ADM_LAYERS - 1) return;
+  if (adm_group_at(running.table, rule->index)->mode == ADM_OFF || !concerns(rule, v->r)) return;
+  adm_layer *layer = &v->layer[v->layers];
+  *layer = (adm_layer){.group = rule->index, .cost = 1, .at_most = lowest_limit(place, rule)};
+  if (find_key(v, rule, use, layer)) v->rule[v->layers++] = rule;
+}
+
+/* What the request takes of the memory budget: the most that one of its groups says. Groups that only observe must not
+ * be the reason that a request is turned away. */
+static void add_memory(visit *v, const policy_answer *told) {
+  if (v->layers == 0 || adm_group_at(running.table, ADM_GROUP_MEMORY)->limit == ADM_UNLIMITED) return;
+  uint32_t cost = 0;
+  for (unsigned i = 0; i < v->layers; i++) {
+    const adm_group *group = adm_group_at(running.table, v->layer[i].group);
+    if (group->mode == ADM_ENFORCE && group->cost > cost) cost = group->cost;
+  }
+  if (told && told->has_cost) cost = told->cost;
+  if (cost == 0) return;
+  v->rule[v->layers] = NULL;
+  v->layer[v->layers++] = (adm_layer){.group = ADM_GROUP_MEMORY, .label = "memory", .at_most = ADM_UNLIMITED, .cost = cost};
+}
+
+/* ---- the policy -------------------------------------------------------------------------------------------------- */
+
+static void policy_trouble(void *world, const char *message) {
+  request_rec *r = world;
+  ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "ADM0021: AdmissionPolicy: %s", message);
+}
+
+static bool ask_policy(visit *v, const place_rules *place, policy_answer *answer) {
+  request_rec *r = v->r;
+  if (!place->policy || !place->policy->compiled) return false;
+  policy_request request = {.host = r->hostname ? r->hostname : r->server->server_hostname, .file = r->filename, .uri = r->uri,
+                            .handler = r->handler, .method = r->method, .client = r->useragent_ip, .args = r->args};
+  return policy_ask(place->policy->compiled, running.table, &request, answer, policy_trouble, r);
+}
+
+void layers_gather(visit *v, const place_rules *place) {
+  policy_answer answer;
+  bool told = ask_policy(v, place, &answer);
+  bool chosen = told && answer.has_group;
+  if (chosen) {
+    const group_rule *rule = strcmp(answer.group, "none") ? directives_group(answer.group) : NULL;
+    if (!rule && strcmp(answer.group, "none"))
+      ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, v->r, "ADM0022: AdmissionPolicy: there is no AdmissionGroup %s", answer.group);
+    add_group(v, place, rule, NULL);
+  }
+  for (int i = 0; !chosen && place->uses && i < place->uses->nelts; i++) {
+    const group_use *use = APR_ARRAY_IDX(place->uses, i, group_use *);
+    add_group(v, place, use->group, use);
+  }
+  sort_layers(v);
+  if (told && answer.has_limit && v->layers > 0) v->layer[0].at_most = answer.limit;
+  add_memory(v, told ? &answer : NULL);
+}
+
+/* ---- requests inside requests ------------------------------------------------------------------------------------ */
+
+static const request_rec *around(const request_rec *r) { return r->prev ? r->prev : r->main; }
+
+/* What the requests around this one hold of the same entry. */
+static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
+  uint32_t most = 0;
+  for (r = around(r); r; r = around(r)) {
+    const visit *outer = request_visit(r);
+    if (!outer || outer->answer.permits == 0) continue;
+    for (unsigned i = 0; i < outer->layers; i++)
+      if (outer->layer[i].group == layer->group && outer->layer[i].key == layer->key && outer->layer[i].cost > most)
+        most = outer->layer[i].cost;
+  }
+  return most;
+}
+
+bool layers_ride_along(visit *v) {
+  bool holds = false;
+  for (const request_rec *r = around(v->r); r && !holds; r = around(r)) {
+    const visit *outer = request_visit(r);
+    holds = outer && outer->answer.permits > 0;
+  }
+  unsigned left = 0;
+  for (unsigned i = 0; holds && i < v->layers; i++) {
+    adm_layer layer = v->layer[i];
+    uint32_t held = held_around(v->r, &layer);
+    if (held >= layer.cost) {
+      adm_group_at(running.table, layer.group)->counts.bypass++;
+      continue;
+    }
+    layer.cost -= held; /* of the memory budget: only what is more than the outer request's */
+    v->rule[left] = v->rule[i];
+    v->layer[left++] = layer;
+  }
+  if (holds) v->layers = left;
+  return holds;
+}
+
+bool layers_of_rejection(const request_rec *r) {
+  for (; r->prev && ap_is_HTTP_ERROR(r->prev->status); r = r->prev) {
+    const visit *outer = request_visit(r->prev);
+    if (outer && outer->rejected) return true;
+  }
+  return false;
+}
+
+int32_t layers_priority(request_rec *r, const place_rules *place) {
+  for (int i = 0; place->priorities && i < place->priorities->nelts; i++) {
+    const priority_rule *rule = APR_ARRAY_IDX(place->priorities, i, priority_rule *);
+    const char *error = NULL;
+    if (!rule->expr || ap_expr_exec(r, rule->expr, &error) > 0) return rule->priority;
+  }
+  return 0;
+}

@@ -1,0 +1,164 @@
+/*
+ * places.c: configurations as wholes: created, merged from wide to narrow, and checked when all has been read.
+ *
+ * Merging is where "a .htaccess file can tighten, never raise" is kept: its groups come on top of those above, and of
+ * limits for one group the lowest along the whole path counts. It parses nothing (directives.c).
+ */
+#include "places.h"
+
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_log.h>
+
+APLOG_USE_MODULE(admission);
+
+#define DEFAULT_ENTRIES 1024
+#define DEFAULT_QUEUE_PERCENT 25
+
+static configuration *current; /* made anew by pre_config; only read while requests are served */
+
+configuration *configuring(void) { return current; }
+const configuration *directives_now(void) { return current; }
+
+void directives_begin(apr_pool_t *pool) {
+  current = apr_pcalloc(pool, sizeof *current);
+  current->groups = apr_array_make(pool, 8, sizeof(group_rule *));
+  current->named = apr_array_make(pool, 8, sizeof(group_use *));
+  current->policies = apr_array_make(pool, 1, sizeof(policy_file *));
+  current->budget = ADM_UNLIMITED;
+  current->queue_percent = DEFAULT_QUEUE_PERCENT;
+  current->entries = DEFAULT_ENTRIES;
+}
+
+group_rule *directives_group(const char *name) {
+  for (int i = 0; i < current->groups->nelts; i++) {
+    group_rule *group = APR_ARRAY_IDX(current->groups, i, group_rule *);
+    if (!strcmp(group->name, name)) return group;
+  }
+  return NULL;
+}
+
+/* ---- virtual hosts ---- */
+
+void *directives_host_create(apr_pool_t *pool, server_rec *server) {
+  (void)server;
+  return apr_pcalloc(pool, sizeof(host_rules));
+}
+
+void *directives_host_merge(apr_pool_t *pool, void *above, void *below) {
+  const host_rules *wide = above, *narrow = below;
+  host_rules *merged = apr_pmemdup(pool, narrow, sizeof *narrow);
+  if (merged->engine == ENGINE_UNSET) merged->engine = wide->engine;
+  if (merged->log == LOG_UNSET) merged->log = wide->log;
+  return merged;
+}
+
+/* ---- places ---- */
+
+void *directives_place_create(apr_pool_t *pool, char *path) {
+  (void)path;
+  place_rules *place = apr_pcalloc(pool, sizeof *place);
+  place->hold_file = -1;
+  return place;
+}
+
+/* The groups of both, each once: a .htaccess file may name what is already in force. */
+static apr_array_header_t *united(apr_pool_t *pool, const apr_array_header_t *wide, const apr_array_header_t *narrow) {
+  apr_array_header_t *both = apr_array_copy(pool, wide);
+  for (int i = 0; i < narrow->nelts; i++) {
+    group_use *use = APR_ARRAY_IDX(narrow, i, group_use *);
+    bool known = false;
+    for (int k = 0; k < both->nelts && !known; k++) known = !strcmp(APR_ARRAY_IDX(both, k, group_use *)->name, use->name);
+    if (!known) APR_ARRAY_PUSH(both, group_use *) = use;
+  }
+  return both;
+}
+
+static apr_array_header_t *appended(apr_pool_t *pool, apr_array_header_t *first, apr_array_header_t *then) {
+  return first && then ? apr_array_append(pool, first, then) : first ? first : then;
+}
+
+void *directives_place_merge(apr_pool_t *pool, void *above, void *below) {
+  const place_rules *wide = above, *narrow = below;
+  place_rules *merged = apr_pmemdup(pool, narrow, sizeof *narrow);
+  if (!narrow->uses) {
+    merged->uses = wide->uses;
+    merged->adds = wide->adds;
+  } else if (narrow->adds && wide->uses) {
+    merged->uses = united(pool, wide->uses, narrow->uses);
+    merged->adds = wide->adds;
+  }
+  merged->limits = appended(pool, narrow->limits, wide->limits);
+  merged->priorities = appended(pool, narrow->priorities, wide->priorities);
+  if (merged->hold_file < 0) merged->hold_file = wide->hold_file;
+  if (!merged->policy) merged->policy = wide->policy;
+  return merged;
+}
+
+/* ---- checks over several directives ---- */
+
+static bool find_names(server_rec *main_server) {
+  bool right = true;
+  for (int i = 0; i < current->named->nelts; i++) {
+    group_use *use = APR_ARRAY_IDX(current->named, i, group_use *);
+    use->group = directives_group(use->name);
+    if (use->group) continue;
+    right = false;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, main_server,
+                 "ADM0001: %s: %s %s: there is no AdmissionGroup of this name", use->stands,
+                 use->at_most == ADM_UNLIMITED ? "AdmissionUse" : "AdmissionLimit", use->name);
+  }
+  return right;
+}
+
+static bool fit_groups(server_rec *main_server, const adm_shape *shape) {
+  bool right = true;
+  for (int i = 0; i < current->groups->nelts; i++) {
+    group_rule *group = APR_ARRAY_IDX(current->groups, i, group_rule *);
+    char wrong[ADM_ERROR];
+    /* A limit above what the server can run is harmless and noted when it is put in force (runtime.c). */
+    const adm_shape room = {shape->entries, ADM_UNLIMITED, shape->waiters};
+    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, &room, wrong)) continue;
+    right = false;
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, main_server, "ADM0002: %s: AdmissionGroup %s: %s",
+                 group->stands, group->name, wrong);
+  }
+  return right;
+}
+
+static bool engine_runs_somewhere(const server_rec *server) {
+  for (; server; server = server->next) {
+    const host_rules *host = ap_get_module_config(server->module_config, &admission_module);
+    if (host->engine > ENGINE_OFF) return true;
+  }
+  return false;
+}
+
+/* What works, but hardly as it was meant. */
+static void warn(server_rec *main_server) {
+  if (current->named->nelts > 0 && !engine_runs_somewhere(main_server))
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                 "ADM0003: groups are in use, but nothing is limited: AdmissionEngine is off everywhere");
+  if (current->holds_files && ap_find_linked_module("mod_cgid.c"))
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                 "ADM0004: AdmissionHoldFd: programs started by mod_cgid are not children of the request's process and do "
+                 "not keep its permit; it works with mod_cgi and with programs that PHP starts");
+  bool costs = false;
+  for (int i = 0; i < current->groups->nelts; i++) {
+    const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;
+    costs |= settings->cost > 0 || settings->learn;
+    if (current->budget != ADM_UNLIMITED && settings->cost > current->budget)
+      ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                   "ADM0005: AdmissionGroup %s: one request costs more than the whole AdmissionBudget: all will be turned away",
+                   APR_ARRAY_IDX(current->groups, i, group_rule *)->name);
+  }
+  if (current->budget != ADM_UNLIMITED && !costs)
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                 "ADM0006: AdmissionBudget has no effect: no AdmissionGroup has a cost=");
+}
+
+bool directives_check(server_rec *main_server, const adm_shape *shape) {
+  bool found = find_names(main_server), fit = fit_groups(main_server, shape);
+  if (found && fit) warn(main_server);
+  return found && fit;
+}

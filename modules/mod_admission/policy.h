@@ -1,0 +1,54 @@
+/*
+ * policy.h: the administrator's policy in Lua: a request in, a group, a cost, a limit out.
+ *
+ *   function admission(r)
+ *     if r.host == "shop.example" and r:load("shop") > 3 then return { group = "slow", cost = "200M", limit = 4 } end
+ *   end
+ *
+ * r.host r.file r.uri r.handler r.method r.client r.args are strings (or nil); r:load("name") gives held, limit, waiting
+ * of a group, over all its entries; r.budget.used and r.budget.limit are bytes of the memory budget (limit nil: none).
+ * `return group, cost, limit` is the same as the table; what is nil, or nothing at all, changes nothing.
+ * The script is compiled once per process and state; when its file changes it is compiled again within a second, and
+ * when that fails the last good one stays. A policy is the administrator's own, so unlike .htaccess it may set any limit.
+ * It has no files, no network, no modules, 16 MiB and one million instructions per request. No httpd types here.
+ */
+#ifndef ADMISSION_POLICY_H
+#define ADMISSION_POLICY_H
+
+#include "core/admission.h"
+
+typedef struct policy policy;
+
+/* Whether this build has Lua; without it policy_new returns NULL and says so. */
+bool policy_available(void);
+
+typedef struct policy_request {
+  const char *host, *file, *uri, *handler, *method, *client, *args; /* NULL: nil */
+} policy_request;
+
+typedef struct policy_answer {
+  bool has_group, has_cost, has_limit;
+  char group[ADM_NAME];  /* `none`: no group */
+  uint32_t cost;         /* ADM_COST_UNITs; 0: none */
+  uint32_t limit;        /* ADM_UNLIMITED: none */
+} policy_answer;
+
+/* Told once for each version of the file and kind of trouble, per process. */
+typedef void (*policy_log)(void *world, const char *message);
+
+/* Compiles the file, for the configuration, which refuses what does not compile. This process and those that it forks
+ * remember the text as the last good one of this path. `error` has ADM_ERROR (core/settings.h) bytes. */
+bool policy_check(const char *path, char *error);
+
+/* A policy with at most `states` interpreters, made when they are needed (so nothing is running yet when a process
+ * forks): one for prefork, a few for threads. NULL without memory or Lua. */
+policy *policy_new(const char *path, unsigned states);
+
+/* Asks about one request; safe from several threads. False: no answer, by nil or by an error that went to `log`. */
+bool policy_ask(policy *policy, const adm_table *table, const policy_request *request, policy_answer *answer,
+                policy_log log, void *world);
+
+/* Closes all interpreters; nobody may be asking. */
+void policy_free(policy *policy);
+
+#endif

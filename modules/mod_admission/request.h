@@ -1,0 +1,30 @@
+/*
+ * request.h: from a request to the permits it needs, and the hook around its handler.
+ */
+#ifndef ADMISSION_REQUEST_H
+#define ADMISSION_REQUEST_H
+
+#include "runtime.h"
+
+/* A request that was decided about; in its request_config. */
+typedef struct visit {
+  request_rec *r;
+  const host_rules *host;
+  unsigned layers;
+  adm_layer layer[ADM_LAYERS];
+  const group_rule *rule[ADM_LAYERS]; /* NULL: the memory budget */
+  adm_answer answer;
+  int lock;        /* the descriptor that programs inherit; -1: none */
+  bool in_handler; /* our hook is around the handler now */
+  bool rejected;
+  bool bypass;     /* let through without a permit: an error page, or inside a request that has the same permits */
+  bool observed;   /* would have been rejected, but for AdmissionEngine observe */
+} visit;
+
+/* The visit of a request, or NULL. */
+visit *request_visit(const request_rec *r);
+
+/* The handler hook: runs all other handlers inside itself, with a permit. */
+int request_around(request_rec *r);
+
+#endif

@@ -1,0 +1,139 @@
+/*
+ * respond.c: telling. It decides nothing but how long a rejected client should wait before it tries again.
+ */
+#include "respond.h"
+
+#include "keep.h"
+
+#include <apr_strings.h>
+#include <http_log.h>
+#include <http_protocol.h>
+
+APLOG_USE_MODULE(admission);
+
+#define RETRY_MAX_MS 120000
+#define RETRY_MIN_MS 1000
+
+/* ---- environment and notes --------------------------------------------------------------------------------------- */
+
+/* The layer that the answer speaks of: the one that was full, else the first. */
+static unsigned telling_layer(const visit *v) {
+  for (unsigned i = 0; i < v->layers; i++)
+    if (v->layer[i].group == v->answer.group) return i;
+  return 0;
+}
+
+static const char *group_name(const visit *v) {
+  return v->layers > 0 ? adm_group_at(running.table, v->layer[telling_layer(v)].group)->name : "";
+}
+
+/* As the group's limit is written: requests, or bytes of memory. */
+static const char *amount(const visit *v, uint32_t value) {
+  if (value == ADM_UNLIMITED) return "none";
+  bool memory = v->answer.group == ADM_GROUP_MEMORY;
+  return apr_off_t_toa(v->r->pool, (apr_off_t)value * (memory ? ADM_COST_UNIT : 1));
+}
+
+static const char *result_name(const visit *v) { return v->bypass ? "bypass" : adm_outcome_name(v->answer.outcome); }
+
+static void set(const visit *v, const char *name, const char *value) {
+  apr_table_setn(v->r->subprocess_env, name, value);
+  apr_table_setn(v->r->notes, name, value);
+}
+
+static void tell(const visit *v) {
+  set(v, "ADMISSION_GROUP", group_name(v));
+  set(v, "ADMISSION_RESULT", result_name(v));
+  set(v, "ADMISSION_WAIT_US", v->answer.wait_ns ? apr_psprintf(v->r->pool, "%" APR_UINT64_T_FMT, v->answer.wait_ns / 1000) : "0");
+  if (v->bypass) return;
+  set(v, "ADMISSION_HELD", amount(v, v->answer.held));
+  set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
+}
+
+/* ---- the error log ----------------------------------------------------------------------------------------------- */
+
+/* http-access-limiter's own lines, one for each request, for those who have programs that read them. */
+static void log_compat(const visit *v) {
+  if (v->layers == 0 || v->bypass) return;
+  const char *label = v->layer[telling_layer(v)].label;
+  ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, v->r->server, "access_limiter: file:%s counter:%u", label, v->answer.held + 1);
+  if (v->rejected)
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, v->r->server, "access_limiter: file:%s reached threshold: %u: return %u", label,
+                 v->answer.limit, adm_group_at(running.table, v->answer.group)->status);
+}
+
+/* Whether this process may write for the group in this second, and how many lines were not written since the last. */
+static bool may_log(int group, uint64_t *suppressed) {
+  log_stamp *stamp = &running.stamps[group];
+  uint64_t now = (uint64_t)apr_time_sec(apr_time_now()), last = stamp->second;
+  if (last == now || !atomic_compare_exchange_strong(&stamp->second, &last, now)) {
+    atomic_fetch_add_explicit(&stamp->suppressed, 1, memory_order_relaxed);
+    return false;
+  }
+  *suppressed = atomic_exchange(&stamp->suppressed, 0);
+  return true;
+}
+
+static const char *why(const visit *v) {
+  if (v->answer.outcome == ADM_WOULD_REJECT) return "is full, it only observes";
+  if (v->answer.outcome == ADM_TIMEOUT) return "is full, waited in vain";
+  if (v->answer.outcome != ADM_GONE) return "is full";
+  return v->r->connection->aborted ? "is full, and the client has gone" : "is full, and the server stops";
+}
+
+static void log_full(const visit *v, int status, const char *retry) {
+  uint64_t suppressed;
+  if (!may_log(v->answer.group, &suppressed)) return;
+  bool memory = v->answer.group == ADM_GROUP_MEMORY;
+  const char *answered = "", *others = "";
+  if (v->rejected && v->answer.outcome != ADM_GONE)
+    answered = apr_psprintf(v->r->pool, ": status %d, Retry-After %s", status, retry);
+  if (suppressed)
+    others = apr_psprintf(v->r->pool, " (and %" APR_UINT64_T_FMT " more since the last line)", suppressed);
+  ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r, "ADM0030: %s%s %s: %s: %s of %s%s held, waited %" APR_UINT64_T_FMT " ms%s%s",
+                memory ? "the budget of " : "group ", group_name(v), why(v), v->layer[memory ? 0 : telling_layer(v)].label,
+                amount(v, v->answer.held), amount(v, v->answer.limit), memory ? " bytes" : "", v->answer.wait_ns / 1000000, answered,
+                others);
+}
+
+static void write_log(const visit *v, int status, const char *retry) {
+  if (v->host->log == LOG_COMPAT) log_compat(v);
+  else if (v->host->log != LOG_OFF && v->answer.group >= 0 && (v->rejected || v->answer.outcome == ADM_WOULD_REJECT))
+    log_full(v, status, retry);
+}
+
+/* ---- going on, and turning away ---------------------------------------------------------------------------------- */
+
+void respond_tell(visit *v) {
+  tell(v);
+  write_log(v, 0, NULL);
+}
+
+/* When to try again: the predicted wait, and up to half of it more, so that those who were turned away together do not
+ * come back together. */
+static const char *retry_after(const visit *v) {
+  uint64_t ms = v->answer.predicted_ns / 1000000;
+  if (ms < RETRY_MIN_MS) ms = RETRY_MIN_MS;
+  if (ms > RETRY_MAX_MS) ms = RETRY_MAX_MS;
+  ms += ap_random_pick(0, (apr_uint32_t)ms / 2);
+  if (ms > RETRY_MAX_MS) ms = RETRY_MAX_MS;
+  return apr_itoa(v->r->pool, (int)((ms + 999) / 1000));
+}
+
+int respond_reject(visit *v) {
+  request_rec *r = v->r;
+  const adm_group *group = adm_group_at(running.table, v->answer.group);
+  int status = group ? (int)group->status : HTTP_SERVICE_UNAVAILABLE;
+  /* The budget has no status of its own: the request's own group says it. */
+  if (v->answer.group == ADM_GROUP_MEMORY && v->layers > 0) status = (int)adm_group_at(running.table, v->layer[0].group)->status;
+  const char *retry = retry_after(v);
+  if (v->answer.outcome == ADM_GONE && !runtime_stops()) r->connection->aborted = 1; /* nobody to answer */
+  tell(v);
+  write_log(v, status, retry);
+  apr_table_setn(r->err_headers_out, "Retry-After", retry);
+  apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
+  keep_connection(r, status);
+  return status;
+}
+
+void respond_register(void) { keep_register(); }

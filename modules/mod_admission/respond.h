@@ -1,0 +1,19 @@
+/*
+ * respond.h: what a decision looks like from outside: environment, notes, the error log, and the answer to a client
+ * that is turned away.
+ */
+#ifndef ADMISSION_RESPOND_H
+#define ADMISSION_RESPOND_H
+
+#include "request.h"
+
+/* Tells programs and logs about a request that goes on. */
+void respond_tell(visit *v);
+
+/* Turns a request away; returns the status for the handler hook. */
+int respond_reject(visit *v);
+
+/* The output filter that keeps a connection open after a rejection. */
+void respond_register(void);
+
+#endif

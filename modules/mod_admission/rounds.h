@@ -1,0 +1,47 @@
+/*
+ * rounds.h: what the controller does every 250 ms. No httpd types: tests do rounds by hand, with clocks of their own.
+ *
+ * It reads shared memory that unprivileged children may have damaged: names and settings come from the plan, and
+ * every group that the table names is bounded before it is used.
+ */
+#ifndef ADMISSION_ROUNDS_H
+#define ADMISSION_ROUNDS_H
+
+#include "core/settings.h"
+
+#include <sys/types.h>
+
+struct adm_news_board;
+
+/* All that the controller works with. */
+typedef struct controller_plan {
+  adm_table *table;
+  const adm_rule *rules;     /* as configured: all groups, the budget (ADM_FOR_MEMORY) and the waiting workers
+                                (ADM_FOR_WAITING), with a limit of ADM_UNLIMITED where nothing is configured */
+  const int *groups;         /* the table's group of each rule */
+  unsigned rule_count;
+  const char *control_file;  /* NULL: none */
+  const char *runtime_dir;   /* status.json goes here; NULL: no status.json */
+  struct adm_news_board *board; /* where the controller tells pages of itself (core/news.h); NULL: nowhere */
+  uint64_t started_ms;       /* wall clock at which the table was made, milliseconds since 1970 */
+  const char *root;          /* where proc and sys/fs/cgroup are, with a slash at its end: "/" but in tests */
+  uint32_t max_hold_ms;      /* AdmissionMaxHold; 0: none */
+  adm_dead dead;             /* NULL: the module's own (process.h) */
+  adm_lingers lingers;       /* for permits with a program behind them; NULL: none */
+  void *lingers_world;
+} controller_plan;
+
+typedef enum { ROUNDS_ERROR, ROUNDS_WARNING, ROUNDS_NOTICE } rounds_level;
+typedef void (*rounds_log)(void *world, rounds_level level, const char *text);
+
+typedef struct rounds rounds;
+
+/* `owner` is whose control file is believed, `server_pid` the parent. NULL without memory. */
+rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid, rounds_log log, void *log_world);
+
+/* One round, at CLOCK_MONOTONIC and at the wall clock in nanoseconds since 1970. */
+void rounds_turn(rounds *rounds, uint64_t now_ns, uint64_t wall_ns);
+
+void rounds_free(rounds *rounds);
+
+#endif

@@ -1,0 +1,315 @@
+/*
+ * runtime.c: from a configuration to a table in force, over restarts; joining it in a child; giving back for the dead.
+ * What it deliberately does not do: watch anything while the server runs, which is the controller's business.
+ */
+#include "runtime.h"
+
+#include "controller.h"
+#include "hold.h"
+#include "pages.h"
+#include "process.h"
+
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <mpm_common.h>
+#include <pthread.h>
+#include <scoreboard.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <unixd.h>
+
+APLOG_USE_MODULE(admission);
+
+#define KEPT "mod_admission: shared memory"
+#define CELLS_MIN 16
+#define CELLS_MAX 4096
+#define WAITERS_MIN 64
+#define WAITERS_MAX 4096
+#define POLICY_STATES 8 /* Lua interpreters of a child with threads */
+
+runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
+
+/* What stands before the table in shared memory: what the core has no use for. */
+typedef struct shared_head {
+  uint64_t bytes; /* of itself: another version of this module has another */
+  adm_news_board board;
+  log_stamp stamp[ADM_GROUPS];
+} shared_head;
+
+#define HEAD_BYTES ((sizeof(shared_head) + 63) / 64 * 64)
+
+/* Kept on the process's own pool, which no restart clears. */
+typedef struct kept_memory {
+  void *memory;
+  size_t bytes; /* HEAD_BYTES and the table */
+  uint64_t started_ms;
+} kept_memory;
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t between(uint32_t value, uint32_t low, uint32_t high) { return value < low ? low : value > high ? high : value; }
+
+static uint32_t asked(int query) {
+  int value = 0;
+  return ap_mpm_query(query, &value) == APR_SUCCESS && value > 0 ? (uint32_t)value : 1;
+}
+
+/* As many cells as requests can be in work, old generations included, so that a limit can be raised live to any number
+ * that means something. HTTP/2 has workers of its own beside the MPM's. */
+static uint32_t workers_at_most(void) {
+  uint64_t workers = (uint64_t)asked(AP_MPMQ_HARD_LIMIT_DAEMONS) * asked(AP_MPMQ_HARD_LIMIT_THREADS);
+  if (ap_find_linked_module("mod_http2.c")) workers *= 2;
+  return workers < UINT32_MAX ? (uint32_t)workers : UINT32_MAX;
+}
+
+static adm_shape shape_for(const configuration *now) {
+  uint32_t queue = 0;
+  for (int i = 0; i < now->groups->nelts; i++) {
+    const adm_settings *settings = &APR_ARRAY_IDX(now->groups, i, group_rule *)->settings;
+    if (settings->queue > queue) queue = settings->queue;
+  }
+  return (adm_shape){.entries = now->entries,
+                     .cells = between(workers_at_most(), CELLS_MIN, CELLS_MAX),
+                     .waiters = between(queue, WAITERS_MIN, WAITERS_MAX)};
+}
+
+static uint32_t queue_workers(const configuration *now) {
+  if (now->queue_percent == 0) return now->queue_workers;
+  uint64_t workers = (uint64_t)asked(AP_MPMQ_MAX_DAEMONS) * asked(AP_MPMQ_MAX_THREADS);
+  uint64_t share = workers * now->queue_percent / 100;
+  return share > 0 ? (uint32_t)share : 1;
+}
+
+bool runtime_check(apr_pool_t *pool, server_rec *main_server) {
+  (void)pool;
+  adm_shape shape = shape_for(directives_now());
+  return directives_check(main_server, &shape);
+}
+
+/* ---- the memory -------------------------------------------------------------------------------------------------- */
+
+static bool large_enough(adm_shape has, adm_shape wanted) {
+  return has.entries >= wanted.entries && has.cells >= wanted.cells && has.waiters >= wanted.waiters;
+}
+
+static adm_table *table_in(const kept_memory *kept) {
+  const shared_head *head = kept->memory;
+  if (!head || kept->bytes <= HEAD_BYTES || head->bytes != sizeof *head) return NULL;
+  return adm_table_known((char *)kept->memory + HEAD_BYTES, kept->bytes - HEAD_BYTES);
+}
+
+/* Memory that does not fit any more is left mapped: children of earlier generations still count in it. */
+static adm_table *new_table(kept_memory *kept, adm_shape shape, server_rec *main_server) {
+  size_t bytes = HEAD_BYTES + adm_table_bytes(shape);
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server,
+                 "ADM0010: no shared memory (%" APR_SIZE_T_FMT " bytes): nothing is limited; AdmissionTableSize makes it smaller", bytes);
+    return NULL;
+  }
+  uint64_t seed;
+  ap_random_insecure_bytes(&seed, sizeof seed);
+  ((shared_head *)memory)->bytes = sizeof(shared_head);
+  kept->memory = memory;
+  kept->bytes = bytes;
+  kept->started_ms = (uint64_t)apr_time_as_msec(apr_time_now());
+  return adm_table_make((char *)memory + HEAD_BYTES, shape, seed);
+}
+
+static adm_table *find_or_make_table(kept_memory *kept, adm_shape shape, server_rec *main_server) {
+  adm_table *table = table_in(kept);
+  if (table && large_enough(adm_table_shape(table), shape)) return table;
+  if (kept->memory)
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
+                 "ADM0011: %s: requests of the earlier configuration are not counted until they end",
+                 table ? "a larger table is needed" : "the table was made by another version of this module");
+  return new_table(kept, shape, main_server);
+}
+
+/* ---- groups in force --------------------------------------------------------------------------------------------- */
+
+static void group_in_force(server_rec *main_server, group_rule *rule) {
+  rule->index = adm_group_add(running.table, rule->name);
+  if (rule->index < 0) {
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, main_server,
+                 "ADM0012: AdmissionGroup %s: no room for one more group beside those of earlier configurations: it limits "
+                 "nothing until the server is stopped and started", rule->name);
+    return;
+  }
+  uint32_t cells = adm_table_shape(running.table).cells;
+  if (rule->settings.limit != ADM_UNLIMITED && rule->settings.limit > cells)
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
+                 "ADM0013: AdmissionGroup %s: limit=%u is above the %u requests that can be in work at once", rule->name,
+                 rule->settings.limit, cells);
+  adm_group_apply(adm_group_at(running.table, rule->index), &rule->settings);
+}
+
+/* Groups that no configuration names any more stop limiting; requests that hold their permits give them back as ever. */
+static void others_off(adm_table *table) {
+  for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++) {
+    adm_group *group = adm_group_at(table, i);
+    if (group->name[0] && !directives_group(group->name)) group->mode = ADM_OFF;
+  }
+}
+
+static adm_settings limit_only(adm_subject subject, uint32_t limit) {
+  adm_settings settings = adm_settings_default(subject);
+  settings.limit = limit;
+  return settings;
+}
+
+static void start_controller(apr_pool_t *pool, server_rec *main_server, const kept_memory *kept) {
+  const configuration *now = directives_now();
+  unsigned count = (unsigned)now->groups->nelts;
+  adm_rule *rules = apr_pcalloc(pool, (count + 2) * sizeof *rules);
+  int *groups = apr_pcalloc(pool, (count + 2) * sizeof *groups);
+  unsigned used = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const group_rule *rule = APR_ARRAY_IDX(now->groups, (int)i, group_rule *);
+    if (rule->index < 0) continue;
+    groups[used] = rule->index;
+    rules[used++] = (adm_rule){rule->name, ADM_FOR_GROUP, rule->settings};
+  }
+  adm_settings budget = limit_only(ADM_FOR_MEMORY, now->budget), workers = limit_only(ADM_FOR_WAITING, queue_workers(now));
+  adm_group_apply(adm_group_at(running.table, ADM_GROUP_MEMORY), &budget);
+  adm_group_apply(adm_group_at(running.table, ADM_GROUP_WAITING), &workers);
+  groups[used] = ADM_GROUP_MEMORY;
+  rules[used++] = (adm_rule){"memory", ADM_FOR_MEMORY, budget};
+  groups[used] = ADM_GROUP_WAITING;
+  rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
+  shared_head *head = kept->memory;
+  controller_plan plan = {.table = running.table, .rules = rules, .groups = groups, .rule_count = used,
+                          .control_file = now->control_file, .runtime_dir = now->runtime_dir, .board = &head->board,
+                          .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
+                          .lingers = hold_lingers, .lingers_world = &running.hold_asks};
+  apr_status_t status = controller_start(pool, main_server, &plan);
+  if (status != APR_SUCCESS)
+    ap_log_error(APLOG_MARK, APLOG_ERR, status, main_server, "ADM0014: the controller was not started: settings stay as configured");
+  pages_shown shown = {running.table, &head->board, now->control_file, kept->started_ms};
+  pages_show(&shown);
+}
+
+/* ---- the runtime directory --------------------------------------------------------------------------------------- */
+
+static apr_status_t close_hold(void *unused) {
+  (void)unused;
+  if (running.hold_asks >= 0) close(running.hold_asks);
+  running.hold_asks = -1;
+  return APR_SUCCESS;
+}
+
+/* The directory belongs to the user that the server runs as: its children write there. */
+static bool make_runtime_dir(apr_pool_t *pool, server_rec *main_server) {
+  configuration *now = (configuration *)(uintptr_t)directives_now();
+  if (!now->runtime_dir) now->runtime_dir = ap_runtime_dir_relative(pool, ADMISSION_NAME);
+  bool root = geteuid() == 0;
+  unsigned uid = root ? ap_unixd_config.user_id : (unsigned)-1, gid = root ? ap_unixd_config.group_id : (unsigned)-1;
+  struct stat about;
+  bool there = mkdir(now->runtime_dir, 0755) == 0 || errno == EEXIST;
+  if (!there || lstat(now->runtime_dir, &about) < 0 || !S_ISDIR(about.st_mode) ||
+      (root && about.st_uid != uid && (about.st_uid != 0 || lchown(now->runtime_dir, uid, gid) < 0))) {
+    ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server,
+                 "ADM0015: AdmissionRuntimeDir %s: cannot be made, or is no directory of the server's user: no status.json, no "
+                 "AdmissionHoldFd", now->runtime_dir);
+    now->runtime_dir = NULL;
+    return false;
+  }
+  if (!now->holds_files) return true;
+  running.hold_path = apr_pstrcat(pool, now->runtime_dir, "/hold", NULL);
+  running.hold_asks = hold_make(running.hold_path, uid, gid);
+  if (running.hold_asks < 0) {
+    ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server, "ADM0016: AdmissionHoldFd: %s cannot be made", running.hold_path);
+    running.hold_path = NULL;
+  }
+  apr_pool_cleanup_register(pool, NULL, close_hold, apr_pool_cleanup_null);
+  return true;
+}
+
+/* ---- virtual hosts ----------------------------------------------------------------------------------------------- */
+
+/* Each server_rec gets rules of its own, with a name that does not depend on where its section stands: httpd lets virtual
+ * hosts without directives of ours share those of the main server. */
+static void name_hosts(apr_pool_t *pool, server_rec *main_server) {
+  apr_hash_t *seen = apr_hash_make(pool);
+  for (server_rec *server = main_server; server; server = server->next) {
+    host_rules *host = apr_pmemdup(pool, ap_get_module_config(server->module_config, &admission_module), sizeof *host);
+    unsigned port = server->addrs && server->addrs->host_port ? server->addrs->host_port : server->port;
+    const char *name = server->server_hostname ? server->server_hostname : "";
+    char *label = port ? apr_psprintf(pool, "%s:%u", name, port) : apr_pstrdup(pool, name);
+    unsigned *same = apr_hash_get(seen, label, APR_HASH_KEY_STRING);
+    if (same) {
+      label = apr_psprintf(pool, "%s#%u", label, ++*same);
+    } else {
+      unsigned *first = apr_pcalloc(pool, sizeof *first);
+      *first = 1;
+      apr_hash_set(seen, label, APR_HASH_KEY_STRING, first);
+    }
+    host->label = label;
+    ap_set_module_config(server->module_config, &admission_module, host);
+  }
+}
+
+/* ---- hooks ------------------------------------------------------------------------------------------------------- */
+
+int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary, server_rec *main_server) {
+  (void)log_pool;
+  (void)temporary;
+  if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK; /* httpd reads its configuration twice */
+  const configuration *now = directives_now();
+  name_hosts(pool, main_server);
+  kept_memory *kept = ap_retained_data_get(KEPT);
+  if (!kept) kept = ap_retained_data_create(KEPT, sizeof *kept);
+  if (now->groups->nelts == 0) { /* loaded, not used: no memory, no process */
+    if (table_in(kept)) others_off(table_in(kept));
+    pages_show(&(pages_shown){0});
+    return OK;
+  }
+  running.table = find_or_make_table(kept, shape_for(now), main_server);
+  if (!running.table) return OK; /* fails open */
+  running.stamps = ((shared_head *)kept->memory)->stamp;
+  for (int i = 0; i < now->groups->nelts; i++) group_in_force(main_server, APR_ARRAY_IDX(now->groups, i, group_rule *));
+  others_off(running.table);
+  make_runtime_dir(pool, main_server);
+  adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
+  start_controller(pool, main_server, kept);
+  return OK;
+}
+
+static void in_forked_copy(void) { running.forked = true; }
+
+void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
+  (void)pool;
+  if (!running.table) return;
+  running.owner = adm_owner_join(running.table, process_of((uint32_t)getpid()));
+  if (running.owner == ADM_NOBODY)
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server, "ADM0017: no place for one more process: this one limits nothing");
+  pthread_atfork(NULL, NULL, in_forked_copy);
+  int threaded = 0;
+  ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
+  apr_array_header_t *policies = directives_now()->policies;
+  for (int i = 0; i < policies->nelts; i++) {
+    policy_file *file = APR_ARRAY_IDX(policies, i, policy_file *);
+    file->compiled = policy_new(file->path, threaded ? POLICY_STATES : 1);
+  }
+}
+
+void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t generation, int slot, mpm_child_status state) {
+  (void)generation;
+  (void)slot;
+  if (state != MPM_CHILD_EXITED || !running.table) return;
+  adm_owner owner = adm_owner_of(running.table, (uint32_t)pid);
+  if (owner == ADM_NOBODY) return;
+  unsigned back = adm_sweep(running.table, owner, hold_lingers, &running.hold_asks);
+  if (back > 0)
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
+}
+
+bool runtime_stops(void) {
+  int state = AP_MPMQ_RUNNING, generation = 0;
+  if (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) != APR_SUCCESS || state != AP_MPMQ_STOPPING) return false;
+  /* In a graceful restart the parent has moved on to its next generation: this child finishes what it has. */
+  bool known = ap_mpm_query(AP_MPMQ_GENERATION, &generation) == APR_SUCCESS && ap_scoreboard_image;
+  return !known || ap_scoreboard_image->global->running_generation == generation;
+}

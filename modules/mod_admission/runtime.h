@@ -1,0 +1,47 @@
+/*
+ * runtime.h: the shared memory of a running server and this process's part in it.
+ *
+ * The memory is made once in the life of the parent process and outlives configurations: after a graceful restart the
+ * children that still work on old requests and the new ones count in the same table. It does not look at requests.
+ */
+#ifndef ADMISSION_RUNTIME_H
+#define ADMISSION_RUNTIME_H
+
+#include "core/news.h"
+#include "directives.h"
+
+#include <ap_mpm.h>
+
+/* When a group last wrote to the error log, so that all processes together write one line per second. */
+typedef struct log_stamp {
+  _Atomic uint64_t second;
+  _Atomic uint64_t suppressed;
+} log_stamp;
+
+typedef struct runtime {
+  adm_table *table;      /* NULL: nothing is limited */
+  log_stamp *stamps;     /* one per group of the table */
+  adm_owner owner;       /* this process; ADM_NOBODY in the parent */
+  const char *hold_path; /* the hold file; NULL: AdmissionHoldFd is not used */
+  int hold_asks;         /* a descriptor of it to ask about locks through, never to lock; -1: none */
+  bool forked;           /* this is a copy of a child, as pcntl_fork() makes: the permits are not its own */
+} runtime;
+
+extern runtime running;
+
+/* check_config: the configuration as a whole, and how large its table would be. */
+bool runtime_check(apr_pool_t *pool, server_rec *main_server);
+
+/* post_config: the table is found again or made, the groups are put in force, the controller is started. */
+int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary, server_rec *main_server);
+
+/* child_init: this process joins the table. */
+void runtime_child_init(apr_pool_t *pool, server_rec *main_server);
+
+/* child_status, in the parent: gives back at once what a child that ended had. */
+void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t generation, int slot, mpm_child_status state);
+
+/* Whether this process is to end together with the server, not because another generation follows. */
+bool runtime_stops(void);
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * test_rounds.c: the controller's rounds, done by hand over a real table and a made-up /proc: the dead, the control file,
+ * times of day, adaptive limits, learned costs, long holds and status.json.
+ */
+#include "../rounds.h"
+
+#include "../core/news.h"
+#include "check.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+#define RULES 5
+enum { MEMORY, WAITING, HEAVY, NIGHT, ELASTIC };
+
+static char place[4096], log_text[4096], dead_pids[64];
+static adm_table *table;
+static adm_rule rules[RULES];
+static int groups[RULES];
+static adm_news_board board;
+static uint64_t now_ns = 1000 * SECOND, wall_ns;
+
+static void log_line(void *world, rounds_level level, const char *text) {
+  (void)world;
+  (void)level;
+  size_t length = strlen(log_text);
+  snprintf(log_text + length, sizeof log_text - length, "%s\n", text);
+}
+
+static bool dead(void *world, adm_process process) {
+  (void)world;
+  char word[16];
+  snprintf(word, sizeof word, " %u ", process.pid);
+  return strstr(dead_pids, word) != NULL;
+}
+
+/* Writes PLACE/NAME; directories in the name are made. */
+static void write_file(const char *name, const char *text) {
+  char path[4400], fresh[4410];
+  snprintf(path, sizeof path, "%s/%s", place, name);
+  for (char *slash = path + strlen(place) + 1; (slash = strchr(slash, '/')); slash++) {
+    *slash = '\0';
+    mkdir(path, 0755);
+    *slash = '/';
+  }
+  snprintf(fresh, sizeof fresh, "%s.new", path);
+  FILE *out = fopen(fresh, "w");
+  if (!out) return;
+  fputs(text, out);
+  fclose(out);
+  chmod(fresh, 0644);
+  if (rename(fresh, path) < 0) perror(path);
+}
+
+static bool file_has(const char *name, const char *what) {
+  char path[4400], text[65536] = "";
+  snprintf(path, sizeof path, "%s/%s", place, name);
+  FILE *in = fopen(path, "r");
+  if (!in) return false;
+  text[fread(text, 1, sizeof text - 1, in)] = '\0';
+  fclose(in);
+  return strstr(text, what) != NULL;
+}
+
+static void make_table(void) {
+  adm_shape shape = {64, 32, 16};
+  size_t bytes = adm_table_bytes(shape);
+  table = adm_table_make(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), shape, 7);
+  static const char *const words[RULES] = {"limit=1G", "limit=10", "limit=4 cost=learn:200M queue=5", "limit=8 at=22:00-06:00:2",
+                                           "limit=8 adaptive=memory min=2 max=12 queue=5"};
+  static const char *const names[RULES] = {"memory", "queue-workers", "heavy", "night", "elastic"};
+  for (unsigned i = 0; i < RULES; i++) {
+    adm_subject subject = i == MEMORY ? ADM_FOR_MEMORY : i == WAITING ? ADM_FOR_WAITING : ADM_FOR_GROUP;
+    char copy[128], error[ADM_ERROR] = "", *rest = NULL;
+    snprintf(copy, sizeof copy, "%s", words[i]);
+    rules[i] = (adm_rule){names[i], subject, adm_settings_default(subject)};
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+      if (!adm_settings_word(&rules[i].settings, NULL, subject, ADM_CONFIGURED, word, error)) puts(error);
+    if (!adm_settings_check(&rules[i].settings, subject, &shape, error)) puts(error);
+    groups[i] = i == MEMORY ? ADM_GROUP_MEMORY : i == WAITING ? ADM_GROUP_WAITING : adm_group_add(table, names[i]);
+    adm_group_apply(adm_group_at(table, groups[i]), &rules[i].settings);
+  }
+}
+
+static rounds *make_rounds(void) {
+  static char control[4400], root[4400];
+  snprintf(control, sizeof control, "%s/control", place);
+  snprintf(root, sizeof root, "%s/root/", place);
+  controller_plan plan = {.table = table, .rules = rules, .groups = groups, .rule_count = RULES, .control_file = control,
+                          .runtime_dir = place, .board = &board, .root = root, .max_hold_ms = 3000, .dead = dead};
+  return rounds_new(&plan, geteuid(), 99, log_line, NULL);
+}
+
+/* Some rounds of 250 ms of the rounds' time; files are always as old as they have to be. */
+static void turn(rounds *r, unsigned count) {
+  struct timespec now;
+  log_text[0] = '\0';
+  for (unsigned i = 0; i < count; i++) {
+    clock_gettime(CLOCK_REALTIME, &now);
+    now_ns += SECOND / 4;
+    rounds_turn(r, now_ns, wall_ns ? wall_ns : (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec + SECOND / 5);
+  }
+}
+
+static adm_group *group(unsigned rule) { return adm_group_at(table, groups[rule]); }
+
+static adm_owner admit(uint32_t pid, unsigned rule, const char *file, adm_answer *answer) {
+  adm_owner owner = adm_owner_join(table, (adm_process){pid, 1});
+  adm_layer layer = {groups[rule], adm_hash(table, file, strlen(file)), file, ADM_UNLIMITED, 1};
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_admit(table, owner, &request, answer);
+  return owner;
+}
+
+/* ---- the control file ------------------------------------------------------------------------------------------- */
+
+static void control_file(rounds *r) {
+  char path[4400];
+  adm_news news;
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 4);
+  CHECK_TEXT(log_text, "");
+  write_file("control", "heavy limit=2 mode=observe\nmemory limit=512M\n");
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 2);
+  CHECK_EQUAL(group(HEAVY)->settings_limit, 2);
+  CHECK_EQUAL(group(HEAVY)->mode, ADM_OBSERVE);
+  CHECK_EQUAL(group(HEAVY)->queue, 5);
+  CHECK_EQUAL(group(MEMORY)->limit, 512 * 16);
+  CHECK(strstr(log_text, "is in force"));
+  CHECK(adm_news_read(&board, &news) && news.generation == 1 && news.pid == (uint32_t)getpid() && !news.error[0]);
+  turn(r, 8);
+  CHECK_TEXT(log_text, ""); /* once */
+
+  write_file("control", "heavy limit=1\nheavy limit=many\n"); /* a mistake anywhere: nothing of it */
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 2);
+  CHECK(strstr(log_text, "line 2: limit=many: a number from 1, or `none`: the earlier values stay in force"));
+  CHECK(adm_news_read(&board, &news) && news.generation == 1);
+  CHECK_TEXT(news.error, "line 2: limit=many: a number from 1, or `none`");
+  CHECK(file_has("status.json", "line 2: limit=many"));
+  turn(r, 20);
+  CHECK_TEXT(log_text, ""); /* logged once, though judged again */
+
+  snprintf(path, sizeof path, "%s/control", place);
+  write_file("control", "heavy limit=1\n");
+  chmod(path, 0666);
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 2);
+  CHECK(strstr(log_text, "can be written by others"));
+  chmod(path, 0644); /* nothing but permissions changed */
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 1);
+  CHECK_EQUAL(group(HEAVY)->mode, ADM_ENFORCE); /* not said any more: as configured */
+  CHECK_EQUAL(group(MEMORY)->limit, 1024 * 16);
+
+  write_file("control", "heavy limit=3\n");
+  chmod(place, 0777);
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 1);
+  CHECK(strstr(log_text, "can be written by others"));
+  chmod(place, 0755); /* the file itself is as it was */
+  turn(r, 5);
+  CHECK_EQUAL(group(HEAVY)->limit, 3);
+
+  unlink(path);
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 4);
+  CHECK(strstr(log_text, "is gone"));
+}
+
+/* A file that is written in place is not read half-way. */
+static void fresh_file(rounds *r) {
+  struct timespec now;
+  write_file("control", "heavy limit=3\n");
+  clock_gettime(CLOCK_REALTIME, &now);
+  wall_ns = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 4);
+  wall_ns += SECOND / 4;
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 3);
+  wall_ns = 0;
+  write_file("control", "\n");
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->limit, 4);
+}
+
+/* ---- limits ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t at_hour(int hour, int minute) {
+  time_t now = time(NULL);
+  struct tm local;
+  localtime_r(&now, &local);
+  local.tm_hour = hour, local.tm_min = minute, local.tm_sec = 0;
+  return (uint64_t)mktime(&local) * SECOND;
+}
+
+static void times_of_day(rounds *r) {
+  static const struct { int hour, minute; uint32_t limit; } cases[] = {
+    {21, 59, 8}, {22, 0, 2}, {23, 59, 2}, {0, 0, 2}, {5, 59, 2}, {6, 0, 8}, {12, 0, 8}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    wall_ns = at_hour(cases[i].hour, cases[i].minute);
+    turn(r, 1);
+    CHECK_EQUAL(group(NIGHT)->limit, cases[i].limit);
+    CHECK_EQUAL(group(NIGHT)->settings_limit, 8);
+  }
+  group(NIGHT)->limit = 77; /* a child wrote where it should not */
+  turn(r, 1);
+  CHECK_EQUAL(group(NIGHT)->limit, 8);
+  wall_ns = 0;
+}
+
+static void machine(unsigned available_mb, unsigned long stalled_us) {
+  char text[256];
+  snprintf(text, sizeof text, "MemTotal: %u kB\nMemAvailable: %u kB\n", 1000 * 1024, available_mb * 1024);
+  write_file("root/proc/meminfo", text);
+  snprintf(text, sizeof text, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%lu\n", stalled_us);
+  write_file("root/proc/pressure/memory", text);
+}
+
+static void adaptive(rounds *r) {
+  machine(500, 1000);
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->limit, 8);
+  machine(500, 1000 + 30000); /* 12 % of 250 ms */
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->limit, 5);
+  CHECK(file_has("status.json", "\"limit\":5"));
+  turn(r, 20); /* calm, and nobody waits */
+  CHECK_EQUAL(group(ELASTIC)->limit, 5);
+  machine(49, 1000 + 30000); /* below the reserve of 5 % */
+  turn(r, 9);
+  CHECK_EQUAL(group(ELASTIC)->limit, 2);
+  machine(500, 1000 + 30000);
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->settings_limit, 8);
+}
+
+/* A cgroup that is smaller than the machine. */
+static void in_a_cgroup(rounds *r) {
+  write_file("control", "elastic limit=9\n");
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->limit, 9);
+  write_file("root/proc/self/cgroup", "4:memory:/gone\n0::/web/apache\n");
+  write_file("root/sys/fs/cgroup/web/memory.current", "104857600\n");
+  write_file("root/sys/fs/cgroup/web/memory.max", "105906176\n");
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->limit, 6);
+  write_file("root/sys/fs/cgroup/web/memory.max", "max\n");
+  turn(r, 12);
+  CHECK_EQUAL(group(ELASTIC)->limit, 6);
+  write_file("root/sys/fs/cgroup/web/apache/memory.pressure", "some avg10=0.00 total=5\n");
+  turn(r, 1);
+  write_file("root/sys/fs/cgroup/web/apache/memory.pressure", "some avg10=0.00 total=60005\n");
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->limit, 4);
+}
+
+/* ---- costs, the dead, long holds ---------------------------------------------------------------------------------- */
+
+static void status_of(unsigned pid, const char *name, unsigned anon_mb, unsigned swap_mb, const char *children) {
+  char path[128], text[256];
+  snprintf(path, sizeof path, "root/proc/%u/status", pid);
+  snprintf(text, sizeof text, "Name:\t%s\nVmRSS:\t9 kB\nRssAnon:\t%u kB\nRssFile:\t7 kB\nRssShmem:\t0 kB\nVmSwap:\t%u kB\n", name,
+           anon_mb * 1024, swap_mb * 1024);
+  write_file(path, text);
+  snprintf(path, sizeof path, "root/proc/%u/task/%u/children", pid, pid);
+  write_file(path, children);
+}
+
+static void costs(rounds *r) {
+  adm_answer first, second;
+  CHECK_EQUAL(group(HEAVY)->cost, 200 * 16);
+  status_of(4000001, "apache2", 10, 0, "");
+  admit(4000001, HEAVY, "/a.cgi", &first);
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 200 * 16); /* nothing seen */
+  status_of(4000001, "apache2", 10, 0, "4000002 4000005 ");
+  status_of(4000002, "sh", 1, 0, "4000003 ");
+  status_of(4000003, "perl", 200, 100, "4000999 ");      /* whose child has just ended */
+  status_of(4000005, "apache2", 500, 0, "");             /* a copy that is not a program yet */
+  turn(r, 2);
+  CHECK_EQUAL(group(HEAVY)->cost, 301 * 16);
+  adm_owner owner = adm_owner_of(table, 4000001);
+  adm_layer layer = {groups[HEAVY], 5, "/b.cgi", ADM_UNLIMITED, 1};
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_admit(table, owner, &request, &second); /* a second request: a thread beside the first */
+  status_of(4000003, "perl", 900, 0, "");
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 901 * 8); /* shared between two */
+  adm_release(table, &second, NULL, NULL);
+  status_of(4000003, "perl", 3000, 0, "");
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 1024 * 16); /* never above the budget */
+  rounds *next = make_rounds();               /* another controller goes on with what is known */
+  turn(next, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 1024 * 16);
+  rounds_free(next);
+  write_file("control", "heavy cost=learn:100M\n"); /* said anew: learned anew */
+  status_of(4000003, "perl", 150, 0, "");
+  turn(r, 2);
+  CHECK_EQUAL(group(HEAVY)->cost, 151 * 16);
+  next = make_rounds(); /* and one that finds the same file */
+  turn(next, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 151 * 16);
+  rounds_free(next);
+  write_file("control", "heavy cost=64M\n");
+  turn(r, 2);
+  CHECK_EQUAL(group(HEAVY)->cost, 64 * 16);
+  adm_release(table, &first, NULL, NULL);
+}
+
+static void the_dead(rounds *r) {
+  adm_answer mine;
+  admit(4000010, HEAVY, "/d.cgi", &mine);
+  turn(r, 4);
+  CHECK_EQUAL(group(HEAVY)->counts.reaped, 0);
+  strcpy(dead_pids, " 4000010 ");
+  turn(r, 1);
+  CHECK_EQUAL(group(HEAVY)->counts.reaped, 1);
+  CHECK(strstr(log_text, "1 permits of processes that are gone were taken back"));
+  CHECK_EQUAL(adm_owner_of(table, 4000010), ADM_NOBODY);
+}
+
+static void long_holds(rounds *r) {
+  adm_answer mine;
+  admit(4000020, HEAVY, "/l.cgi", &mine);
+  now_ns = adm_now_ns(); /* permits know the real clock only */
+  turn(r, 11);
+  CHECK_EQUAL(group(HEAVY)->counts.long_hold, 0);
+  turn(r, 5);
+  CHECK_EQUAL(group(HEAVY)->counts.long_hold, 1);
+  CHECK(strstr(log_text, "group heavy: 1 permits are held longer than 3000 ms"));
+  turn(r, 20);
+  CHECK_EQUAL(group(HEAVY)->counts.long_hold, 1); /* once */
+  adm_release(table, &mine, NULL, NULL);
+}
+
+int main(void) {
+  if (!getcwd(place, sizeof place - 32)) return 1;
+  strcat(place, "/test_rounds.XXXXXX");
+  if (!mkdtemp(place)) return 1;
+  chmod(place, 0755);
+  make_table();
+  rounds *r = make_rounds();
+  control_file(r);
+  fresh_file(r);
+  times_of_day(r);
+  adaptive(r);
+  in_a_cgroup(r);
+  costs(r);
+  the_dead(r);
+  long_holds(r);
+  rounds_free(r);
+  char remove[4500];
+  snprintf(remove, sizeof remove, "rm -rf '%s'", place);
+  CHECK_EQUAL(system(remove), 0);
+  return checked("test_rounds");
+}
