@@ -101,9 +101,9 @@ fn build() -> Option<Built> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = here.join("../modules/mod_admission");
     make(&source, &[]);
-    let probe = Path::new(env!("CARGO_TARGET_TMPDIR")).join("admission-probe");
+    let probe = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-probe");
     fs::create_dir_all(&probe).expect("a folder");
-    make(&here.join("tests/admission/probe"), &[format!("OUT={}", probe.display())]);
+    make(&here.join("tests/mod_admission/probe"), &[format!("OUT={}", probe.display())]);
     Some(Built { module: source.join("build/mod_admission.so"), probe })
 }
 
