@@ -35,7 +35,7 @@ fn the_third_request_is_refused() {
     ];
     assert_eq!(lines(&server), expected);
     assert!(server.log().contains("admission:notice"), "{}", server.log());
-    server.check_idle();
+    server.wait_idle();
 }
 
 /// By default a full group has one line in a second, however many are turned away.

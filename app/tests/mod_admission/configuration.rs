@@ -18,7 +18,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionGroup a limit", "limit: not of the form key=value"),
     ("AdmissionGroup a size=4", "size=4: not a key here; keys are limit, queue"),
     ("AdmissionGroup a queue=many", "queue=many: how many may wait"),
-    ("AdmissionGroup a timeout=3", "timeout=3: a time from 1ms to 1h"),
+    ("AdmissionGroup a timeout=3x", "timeout=3x: a time from 1ms to 1h"),
     ("AdmissionGroup a timeout=2h", "timeout=2h: a time from 1ms to 1h"),
     ("AdmissionGroup a key=cookie", "key=cookie: file, inode, vhost"),
     ("AdmissionGroup a \"key=expr:%{NOTHING\"", "key=expr"),

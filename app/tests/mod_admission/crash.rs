@@ -37,7 +37,7 @@ fn check_back(mpm: Mpm, end: impl Fn(i32), query: &str) {
         assert!(died.elapsed() < Duration::from_secs(10), "{:?}", died.elapsed());
         assert_eq!(server.get("/page.probe?id=next").status, 200);
         assert_eq!(server.number("one", "/counts/reaped"), round as u64 + 1);
-        server.check_idle();
+        server.wait_idle();
     }
 }
 

@@ -100,12 +100,13 @@ fn static_files_in_a_group_of_their_own() {
         let before = server.number("files", "/counts/admitted");
         let mut client = server.client();
         for _ in 0..3 {
+            server.wait_idle();
             assert_eq!(client.get("/index.html").status, 200);
             assert_eq!(client.get("/page.cgi").status, 200);
         }
         assert_eq!(server.number("files", "/counts/admitted"), before + 3);
         assert_eq!(server.number("all", "/counts/admitted"), before + 6);
-        server.check_idle();
+        server.wait_idle();
     }
 }
 

@@ -161,6 +161,6 @@ fn pipelined_requests() {
     for n in 0..5 {
         assert_eq!(client.answer(false).expect("an answer").body, format!("done {n}\n"));
     }
-    server.check_idle();
+    server.wait_idle();
     assert_eq!(server.number("one", "/counts/admitted"), 5);
 }
