@@ -9,8 +9,9 @@
  * of a group, over all its entries; r.budget.used and r.budget.limit are bytes of the memory budget (limit nil: none).
  * `return group, cost, limit` is the same as the table; what is nil, or nothing at all, changes nothing.
  * The script is compiled once per process and state; when its file changes it is compiled again within a second, and
- * when that fails the last good one stays. A policy is the administrator's own, so unlike .htaccess it may set any limit.
- * It has no files, no network, no modules, 16 MiB and one million instructions per request. No httpd types here.
+ * when that fails the last good one stays. A policy is the administrator's own and may say any limit; in force is the
+ * lower one of it and the group's, so a group that a policy is to govern alone has limit=none. It has no files, no
+ * network, no modules, 16 MiB and one million instructions per request. No httpd types here.
  */
 #ifndef ADMISSION_POLICY_H
 #define ADMISSION_POLICY_H

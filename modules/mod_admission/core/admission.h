@@ -120,11 +120,15 @@ typedef struct adm_table adm_table; /* table.h has the layout, for the core and 
 /* Bytes that a table of this shape takes. */
 size_t adm_table_bytes(adm_shape shape);
 
-/* Makes a table in `memory`, which is zeroed, shared and adm_table_bytes long. `seed` keys the hash. */
+/* Makes a table in `memory`, which is zeroed, shared and adm_table_bytes long. `seed` keys the hash. What comes back is the
+ * process's own view of it, which its forks inherit; NULL when the shape is impossible or there is no memory. */
 adm_table *adm_table_make(void *memory, adm_shape shape, uint64_t seed);
 
 /* The table in `memory` of `bytes`, or NULL when it was made by another version of this module or is damaged. */
 adm_table *adm_table_known(void *memory, size_t bytes);
+
+/* Gives the view back; the table itself stays in its memory. */
+void adm_table_forget(adm_table *table);
 
 adm_shape adm_table_shape(const adm_table *table);
 

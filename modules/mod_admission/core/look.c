@@ -37,7 +37,7 @@ void adm_holders(const adm_table *table, uint64_t now_ns, void (*each)(void *, c
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
       uint64_t token = cells_of(table, entry)[i], since = since_of(table, entry)[i];
       if (token_state(token) != CELL_HELD) continue;
-      uint64_t process = table->owner[(token_owner(token) >> 9) % ADM_OWNERS].process;
+      uint64_t process = table->shared->owner[(token_owner(token) >> 9) % ADM_OWNERS].process;
       adm_holder holder = {.process = {(uint32_t)(process >> 32), (uint32_t)process},
                            .group = (int)(entry->group % ADM_GROUPS),
                            .cost = token_cost(token),
