@@ -45,7 +45,7 @@ struct Got {
 
 /// One client after the other, until it is over.
 fn client(server: &Server, number: u64, got: &Got, over: &AtomicBool) {
-    let mut random = Random(number * 0x9e37_79b9_7f4a_7c15 + 1);
+    let mut random = Random(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for n in 0.. {
         if over.load(Ordering::Relaxed) {
             return;

@@ -30,7 +30,9 @@ impl Group {
 
     /// A process in the group that takes so much of its memory.
     fn hog(&self, megabytes: u32) -> Hog {
-        let program = format!("echo $$ > {}/cgroup.procs; exec perl -e 'my $x = \"x\" x ({megabytes} << 20); sleep 1000'", self.0.display());
+        // One allocation: a copy would not fit beside it.
+        let perl = format!("vec(my $x, ({megabytes} << 20) - 1, 8) = 1; sleep 1000");
+        let program = format!("echo $$ > {}/cgroup.procs; exec perl -e '{perl}'", self.0.display());
         Hog(Command::new("sh").args(["-c", &program]).spawn().expect("it starts"))
     }
 }
@@ -66,7 +68,7 @@ fn the_limit_follows_the_memory() {
             one
         })
         .collect();
-    let hog = group.hog(340);
+    let hog = group.hog(320);
     server.wait_number("one", "/limit", 1);
     assert_eq!(server.number("one", "/held"), 4, "nobody is thrown out");
     pending.push(server.send("/page.probe?id=waits"));

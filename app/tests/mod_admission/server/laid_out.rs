@@ -54,6 +54,7 @@ impl LaidOut {
             ("log", ""),
             ("www/index.html", "hello\n"),
             ("www/page.probe", ""),
+            ("www/other.probe", ""),
             ("www/page.php", php_page),
             ("www/dir/php/index.php", php_page),
             ("www/dir/probe/index.probe", ""),
