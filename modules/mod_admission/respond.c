@@ -27,27 +27,53 @@ static const char *group_name(const visit *v) {
   return v->layers > 0 ? adm_group_at(running.table, v->layer[telling_layer(v)].group)->name : "";
 }
 
+static const char *number(const visit *v, uint64_t value) {
+  if (value < 10) return "0\0001\0002\0003\0004\0005\0006\0007\0008\0009" + 2 * value; /* most are small */
+  return apr_off_t_toa(v->r->pool, (apr_off_t)value);
+}
+
 /* As the group's limit is written: requests, or bytes of memory. */
 static const char *amount(const visit *v, uint32_t value) {
   if (value == ADM_UNLIMITED) return "none";
-  bool memory = v->answer.group == ADM_GROUP_MEMORY;
-  return apr_off_t_toa(v->r->pool, (apr_off_t)value * (memory ? ADM_COST_UNIT : 1));
+  return number(v, v->answer.group == ADM_GROUP_MEMORY ? (uint64_t)value * ADM_COST_UNIT : value);
 }
 
 static const char *result_name(const visit *v) { return v->bypass ? "bypass" : adm_outcome_name(v->answer.outcome); }
 
+/* A subrequest starts with the environment of its main request, which may have these names already. */
 static void set(const visit *v, const char *name, const char *value) {
-  apr_table_setn(v->r->subprocess_env, name, value);
-  apr_table_setn(v->r->notes, name, value);
+  if (v->r->main) apr_table_setn(v->r->subprocess_env, name, value);
+  else apr_table_addn(v->r->subprocess_env, name, value);
 }
 
 static void tell(const visit *v) {
   set(v, "ADMISSION_GROUP", group_name(v));
   set(v, "ADMISSION_RESULT", result_name(v));
-  set(v, "ADMISSION_WAIT_US", v->answer.wait_ns ? apr_psprintf(v->r->pool, "%" APR_UINT64_T_FMT, v->answer.wait_ns / 1000) : "0");
   if (v->bypass) return;
+  set(v, "ADMISSION_WAIT_US", number(v, v->answer.wait_ns / 1000));
   set(v, "ADMISSION_HELD", amount(v, v->answer.held));
   set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
+}
+
+/* For other modules. */
+static void note(const visit *v) {
+  static const char *const names[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT"};
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = apr_table_get(v->r->subprocess_env, names[i]);
+    if (value) apr_table_setn(v->r->notes, names[i], value);
+  }
+}
+
+/* Most requests simply go on: of them only the access log is told, when they are done. Programs would have to carry, and
+ * phpinfo() to print, what tells them nothing. */
+static bool simply_goes_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
+
+int respond_log(request_rec *r) {
+  for (; r; r = r->next) {
+    const visit *v = request_visit(r);
+    if (v && simply_goes_on(v)) tell(v);
+  }
+  return DECLINED;
 }
 
 /* ---- the error log ----------------------------------------------------------------------------------------------- */
@@ -105,7 +131,10 @@ static void write_log(const visit *v, int status, const char *retry) {
 /* ---- going on, and turning away ---------------------------------------------------------------------------------- */
 
 void respond_tell(visit *v) {
-  tell(v);
+  if (!simply_goes_on(v)) {
+    tell(v);
+    note(v);
+  }
   write_log(v, 0, NULL);
 }
 
@@ -129,6 +158,7 @@ int respond_reject(visit *v) {
   const char *retry = retry_after(v);
   if (v->answer.outcome == ADM_GONE && !runtime_stops()) r->connection->aborted = 1; /* nobody to answer */
   tell(v);
+  note(v);
   write_log(v, status, retry);
   apr_table_setn(r->err_headers_out, "Retry-After", retry);
   apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");

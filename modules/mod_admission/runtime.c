@@ -27,6 +27,7 @@ APLOG_USE_MODULE(admission);
 #define CELLS_MAX 4096
 #define WAITERS_MIN 64
 #define WAITERS_MAX 4096
+#define HEAL_NS 100000000
 #define POLICY_STATES 8 /* Lua interpreters of a child with threads */
 
 runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
@@ -36,6 +37,7 @@ typedef struct shared_head {
   uint64_t bytes; /* of itself: another version of this module has another */
   adm_news_board board;
   log_stamp stamp[ADM_GROUPS];
+  _Atomic uint64_t healed_ns;
 } shared_head;
 
 #define HEAD_BYTES ((sizeof(shared_head) + 63) / 64 * 64)
@@ -258,6 +260,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   (void)temporary;
   if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK; /* httpd reads its configuration twice */
   const configuration *now = directives_now();
+  running = (runtime){.owner = ADM_NOBODY, .hold_asks = -1}; /* built into httpd, it still has what was before the restart */
   name_hosts(pool, main_server);
   kept_memory *kept = ap_retained_data_get(KEPT);
   if (!kept) kept = ap_retained_data_create(KEPT, sizeof *kept);
@@ -269,6 +272,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   running.table = find_or_make_table(kept, shape_for(now), main_server);
   if (!running.table) return OK; /* fails open */
   running.stamps = ((shared_head *)kept->memory)->stamp;
+  running.healed_ns = &((shared_head *)kept->memory)->healed_ns;
   for (int i = 0; i < now->groups->nelts; i++) group_in_force(main_server, APR_ARRAY_IDX(now->groups, i, group_rule *));
   others_off(running.table);
   make_runtime_dir(pool, main_server);
@@ -304,6 +308,14 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
   unsigned back = adm_sweep(running.table, owner, hold_lingers, &running.hold_asks);
   if (back > 0)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
+}
+
+/* The parent hears of a dead child within a second, the controller sees it in a quarter of one; a busy child may not want
+ * to turn anybody away until then for the sake of waiters that are dead. */
+bool runtime_heal(void) {
+  uint64_t now = adm_now_ns(), last = *running.healed_ns;
+  if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
+  return adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks) > 0;
 }
 
 bool runtime_stops(void) {
