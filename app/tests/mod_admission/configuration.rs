@@ -157,7 +157,9 @@ fn places_replace_each_other() {
 /// Loaded and not used, or switched off, it does nothing.
 #[test]
 fn off_limits_nothing() {
-    for text in ["", "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionEngine off\n", "AdmissionGroup one limit=1\n"] {
+    for text in
+        ["", "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionEngine off\n", "AdmissionGroup one limit=1\n"]
+    {
         let Some(server) = Server::start(Mpm::Event, text) else { return };
         let gate = server.gate("g");
         let held: Vec<_> = (0..3).map(|_| server.send("/page.probe?gate=g")).collect();

@@ -67,7 +67,10 @@ fn who_waits_gets_the_permit_of_the_dead() {
         server.wait_number("one", "/waiting", 3);
         kill(child, Signal::KILL);
         assert!(held.try_answer().is_none());
-        let answered = waiting.into_iter().filter_map(crate::server::Pending::try_answer).inspect(|one| assert_eq!(one.status, 200));
+        let answered = waiting
+            .into_iter()
+            .filter_map(crate::server::Pending::try_answer)
+            .inspect(|one| assert_eq!(one.status, 200));
         assert!(mpm != Mpm::Prefork || answered.count() == 3);
         server.wait_idle();
         assert_eq!(server.get("/page.probe").status, 200);
@@ -158,7 +161,11 @@ fn a_graceful_restart_changes_groups() {
     server.graceful();
     assert_eq!((server.number("one", "/limit"), server.number("one", "/held")), (3, 1));
     assert_eq!(server.get("/page.probe").status, 200);
-    server.put("httpd.conf", &configuration.replace("AdmissionGroup one limit=1\nAdmissionUse one", "AdmissionGroup new limit=2\nAdmissionUse new"));
+    server.put(
+        "httpd.conf",
+        &configuration
+            .replace("AdmissionGroup one limit=1\nAdmissionUse one", "AdmissionGroup new limit=2\nAdmissionUse new"),
+    );
     server.graceful();
     assert_eq!((server.number("new", "/limit"), server.get("/page.probe").status), (2, 200));
     gate.open();

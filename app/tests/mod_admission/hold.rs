@@ -67,7 +67,10 @@ fn no_lock_is_left_open() {
     server.wait_idle();
     let open = |pid: &i32| {
         let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        files.filter_map(|file| std::fs::read_link(file.path()).ok()).filter(|path| path.ends_with("admission/hold")).count()
+        files
+            .filter_map(|file| std::fs::read_link(file.path()).ok())
+            .filter(|path| path.ends_with("admission/hold"))
+            .count()
     };
     let most = server.workers().iter().map(open).max().unwrap_or(0);
     assert!(most <= 1, "{most} in one process");

@@ -27,7 +27,8 @@ fn curl_asks_for_streams() {
         let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();
         server.wait_started(2);
         let said = |url: String| {
-            let words = ["-s", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
+            let words =
+                ["-s", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
             run("curl", &words).map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
         };
         // A file is served on HTTP/2, with all permits taken.
@@ -55,9 +56,13 @@ fn h2load_opens_many_streams() {
         let text = TWO.replace("queue=8", "queue=2");
         let Some(server) = Server::start(mpm, &text) else { return };
         let folder = server.path("urls");
-        let urls: String = (0..300).map(|n| format!("http://127.0.0.1:{}/{page}?id={n}&work=2000\n", server.port)).collect();
+        let urls: String =
+            (0..300).map(|n| format!("http://127.0.0.1:{}/{page}?id={n}&work=2000\n", server.port)).collect();
         std::fs::write(&folder, urls).expect("a file");
-        let Some(output) = run("h2load", &["-n", "300", "-c", "3", "-m", "20", "-i", &folder.display().to_string()]) else { return };
+        let Some(output) = run("h2load", &["-n", "300", "-c", "3", "-m", "20", "-i", &folder.display().to_string()])
+        else {
+            return;
+        };
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.contains("300 total, 300 started, 300 done"), "{said}");
         let (good, away) = (codes(&said, "2xx"), codes(&said, "5xx"));

@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 const TEXT: &str = "AdmissionGroup threads limit=4 queue=6 timeout=5s\nAdmissionGroup programs limit=3 queue=4 timeout=5s\n\
                     AdmissionQueueWorkers 8\n<Location /page.probe>\nAdmissionUse threads\n</Location>\n\
                     <Location /page.cgi>\nAdmissionUse programs\nAdmissionHoldFd on\n</Location>\n";
-const PREFORK: &str =
-    "ServerLimit 64\nMaxRequestWorkers 32\nStartServers 24\nMinSpareServers 8\nMaxSpareServers 32\nMaxConnectionsPerChild 200\n";
+const PREFORK: &str = "ServerLimit 64\nMaxRequestWorkers 32\nStartServers 24\nMinSpareServers 8\nMaxSpareServers 32\nMaxConnectionsPerChild 200\n";
 const THREADS: &str = "ServerLimit 12\nStartServers 5\nThreadsPerChild 8\nMaxRequestWorkers 64\nMinSpareThreads 24\nMaxSpareThreads 64\n\
                        MaxConnectionsPerChild 400\n";
 const CLIENTS: u64 = 14;
@@ -87,7 +86,9 @@ fn torment(server: &Server, lasts: Duration) -> Done {
             kill(victim, Signal::KILL);
             done.kills += 1;
         }
-        if turn % 25 == 5 && let Some(victim) = pick(&mut random) {
+        if turn % 25 == 5
+            && let Some(victim) = pick(&mut random)
+        {
             kill(victim, Signal::STOP);
             stopped.push((turn + 20, victim));
             done.stops += 1;
@@ -102,7 +103,9 @@ fn torment(server: &Server, lasts: Duration) -> Done {
             server.signal(Signal::USR1);
             done.restarts += 1;
         }
-        if turn % 50 == 30 && let Some(controller) = server.controller() {
+        if turn % 50 == 30
+            && let Some(controller) = server.controller()
+        {
             kill(controller, Signal::KILL);
             done.controllers += 1;
         }
@@ -175,12 +178,20 @@ fn storm(mpm: Mpm, lasts: Duration, rounds: u64) -> Option<Found> {
     server.wait_idle();
     let idle = quiet.elapsed();
     let mut found = Found {
-        page: format!("# {}: {} s of kills under load\n\n| what | value | |\n|---|---|---|\n", mpm.name(), lasts.as_secs()),
+        page: format!(
+            "# {}: {} s of kills under load\n\n| what | value | |\n|---|---|---|\n",
+            mpm.name(),
+            lasts.as_secs()
+        ),
         wrong: Vec::new(),
     };
     tell_what_was_done(&mut found, &got, &done);
     tell_overlaps(&mut found, mpm, &server, &done.killed);
-    found.row("all permits back after the last request (s)", format!("{:.3}", idle.as_secs_f64()), idle < Duration::from_secs(10));
+    found.row(
+        "all permits back after the last request (s)",
+        format!("{:.3}", idle.as_secs_f64()),
+        idle < Duration::from_secs(10),
+    );
     let mut back = times_until_back(&server, rounds);
     back.sort();
     let worst = back.last().copied().unwrap_or_default();
@@ -207,7 +218,8 @@ fn tell_what_was_done(found: &mut Found, got: &Got, done: &Done) {
 
 fn tell_overlaps(found: &mut Found, mpm: Mpm, server: &Server, killed: &Killed) {
     // In a thread the process of the page is the server's; a program has one of its own.
-    let (threads, programs): (Vec<Event>, Vec<Event>) = server.events().into_iter().partition(|event| event.child == event.pid);
+    let (threads, programs): (Vec<Event>, Vec<Event>) =
+        server.events().into_iter().partition(|event| event.child == event.pid);
     let crashed = threads.iter().filter(|event| event.word == "crash").count();
     found.note("crashes in a handler", crashed);
     let most = most_at_once(&threads, &with_crashes(&threads, killed));
@@ -219,7 +231,10 @@ fn tell_overlaps(found: &mut Found, mpm: Mpm, server: &Server, killed: &Killed) 
 /// A crash takes the other threads of its process along.
 fn with_crashes(threads: &[Event], killed: &Killed) -> Killed {
     let mut all = killed.clone();
-    threads.iter().filter(|event| event.word == "crash").for_each(|event| all.entry(event.pid).or_default().push(event.ns));
+    threads
+        .iter()
+        .filter(|event| event.word == "crash")
+        .for_each(|event| all.entry(event.pid).or_default().push(event.ns));
     all.values_mut().for_each(|times| times.sort_unstable());
     all
 }
@@ -227,14 +242,16 @@ fn with_crashes(threads: &[Event], killed: &Killed) -> Killed {
 /// Nothing is turned away any more for no reason: all permits can be had, one after the other and all at once.
 fn tell_what_is_left(found: &mut Found, server: &Server) {
     server.wait_idle();
-    let wrong = (0..100).filter(|n| server.try_get(&format!("/page.probe?id=after{n}")).is_none_or(|answer| answer.status != 200));
+    let wrong = (0..100)
+        .filter(|n| server.try_get(&format!("/page.probe?id=after{n}")).is_none_or(|answer| answer.status != 200));
     let wrong = wrong.count();
     found.row("wrong answers after it, of 100", wrong, wrong == 0);
     let gate = server.gate("all");
     let held: Vec<_> = (0..4).map(|n| server.send(&format!("/page.probe?id=all{n}&gate=all"))).collect();
     wait(&format!("four at once: {}", server.status()), || server.number("threads", "/held") == 4);
     gate.open();
-    let good = held.into_iter().filter_map(crate::server::Pending::try_answer).filter(|answer| answer.status == 200).count();
+    let good =
+        held.into_iter().filter_map(crate::server::Pending::try_answer).filter(|answer| answer.status == 200).count();
     found.row("admitted at once after it, of 4", good, good == 4);
     server.wait_idle();
     for name in ["threads", "programs"] {

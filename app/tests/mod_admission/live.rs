@@ -127,7 +127,8 @@ fn a_file_of_others_is_refused() {
     control.write("one limit=3\n");
     let Some(server) = control.server(Mpm::Event, ONE) else { return };
     server.wait_number("one", "/limit", 3);
-    let mode = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
+    let mode =
+        |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
     let again = || {
         control.write("one limit=3\n");
         mode(control.folder.path(), 0o755);
@@ -182,7 +183,9 @@ fn observing_only_counts() {
         let counts = server.group("one")["counts"].clone();
         let found = ["admitted", "would_reject", "rejected", "queued"].map(|name| counts[name].as_u64().unwrap_or(99));
         assert_eq!(found, [1, 2, 0, 0], "{text}");
-        wait("they are logged", || server.access().iter().filter(|line| line.ends_with("one would-reject")).count() == 2);
+        wait("they are logged", || {
+            server.access().iter().filter(|line| line.ends_with("one would-reject")).count() == 2
+        });
         assert!(server.log().contains("it only observes"), "{}", server.log());
     }
 }

@@ -23,7 +23,9 @@ fn check(mpm: Mpm, php: Php, text: &str, page: &str) {
         let ask = |n: usize| server.send(&format!("{page}?gate=round{round}&id={round}-{n}"));
         let pending: Vec<_> = (0..5).map(ask).collect();
         wait(&format!("two hold and three are answered: {}", server.status()), || {
-            answered(&pending) == 3 && server.number("two", "/held") == 2 && server.started() == if round == 0 { 2 } else { 5 }
+            answered(&pending) == 3
+                && server.number("two", "/held") == 2
+                && server.started() == if round == 0 { 2 } else { 5 }
         });
         // With the permits taken, files are served, and HEAD is a request like others.
         assert_eq!(server.get("/index.html").body, "hello\n");
@@ -122,7 +124,9 @@ fn an_alias_counts_with_its_host() {
     let mut first = server.client();
     first.begin("GET", "/page.probe?gate=g", "first.example").expect("it is sent");
     server.wait_number("host", "/held", 1);
-    for (name, status) in [("first.example", 503), ("alias.example", 503), ("A.FIRST.example", 503), ("second.example", 200)] {
+    for (name, status) in
+        [("first.example", 503), ("alias.example", 503), ("A.FIRST.example", 503), ("second.example", 200)]
+    {
         let answer = server.client().request("GET", "/other.cgi", name).expect("an answer");
         assert_eq!(answer.status, status, "{name}");
     }

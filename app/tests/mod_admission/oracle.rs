@@ -23,13 +23,7 @@ fn event(line: &str) -> Option<Event> {
     let mut words = line.split(' ');
     let mut next = || words.next();
     let (word, id) = (next()?.to_owned(), next()?.to_owned());
-    Some(Event {
-        word,
-        id,
-        ns: next()?.parse().ok()?,
-        child: next()?.parse().ok()?,
-        pid: next()?.parse().ok()?,
-    })
+    Some(Event { word, id, ns: next()?.parse().ok()?, child: next()?.parse().ok()?, pid: next()?.parse().ok()? })
 }
 
 /// When processes were killed, in nanoseconds of the oracle's clock; a number may be given again.

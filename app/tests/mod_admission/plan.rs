@@ -70,7 +70,8 @@ fn a_run_compares_with_and_without() {
     let Some(module) = module_file() else { return };
     let tool = Tool::new();
     let run = tool.run(&["run", &plan(&tool, module), "--seed", "1", "--json"]);
-    let report: serde_json::Value = serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.err));
+    let report: serde_json::Value =
+        serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.err));
     let cells = report["cells"].as_array().expect("cells");
     let good = |name: &str| cells.iter().find(|cell| cell["name"] == name).and_then(|cell| cell["good"].as_u64());
     assert_eq!(good("free"), Some(80), "{report}");

@@ -9,7 +9,9 @@ const GOOD: &str = "function admission(r)\n  if r.args and r.args:find('free') t
 
 fn server(mpm: Mpm) -> Option<Server> {
     let server = Server::told(&Told { mpm, php: Php::None, text: TEXT, files: &[("policy.lua", GOOD)] });
-    if server.is_some() && Server::refused(mpm, "AdmissionPolicy none\n", &[]).is_some_and(|said| said.contains("built without Lua")) {
+    if server.is_some()
+        && Server::refused(mpm, "AdmissionPolicy none\n", &[]).is_some_and(|said| said.contains("built without Lua"))
+    {
         testkit::skip::skipped("no headers of Lua");
         return None;
     }
@@ -90,7 +92,8 @@ fn a_mistake_keeps_the_last_good_one() {
 #[test]
 fn a_policy_that_fails_changes_nothing() {
     let Some(server) = server(Mpm::Event) else { return };
-    let bad = ["return { group = 'nobody' }", "error('no')", "while true do end", "return 7", "return { limit = 'many' }"];
+    let bad =
+        ["return { group = 'nobody' }", "error('no')", "while true do end", "return 7", "return { limit = 'many' }"];
     for body in bad {
         server.put("policy.lua", &format!("function admission(r) {body} end"));
         let before = server.log().matches("AdmissionPolicy").count();

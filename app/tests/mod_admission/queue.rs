@@ -50,7 +50,9 @@ fn last_come_first_served() {
 
 #[test]
 fn by_priority() {
-    let text = format!("{ONE}AdmissionPriority -5 \"%{{QUERY_STRING}} =~ /vip/\"\nAdmissionPriority 5 \"%{{QUERY_STRING}} =~ /id=a/\"\n");
+    let text = format!(
+        "{ONE}AdmissionPriority -5 \"%{{QUERY_STRING}} =~ /vip/\"\nAdmissionPriority 5 \"%{{QUERY_STRING}} =~ /id=a/\"\n"
+    );
     check_order(Mpm::Prefork, &text, ["first", "vip", "b", "c", "a"]);
 }
 
@@ -127,7 +129,9 @@ fn few_workers_wait_and_files_are_served() {
 #[test]
 fn queue_workers_are_a_share_of_all() {
     for (text, expected) in [("", 3), ("AdmissionQueueWorkers 50%\n", 6), ("AdmissionQueueWorkers 1\n", 1)] {
-        let Some(server) = Server::start(Mpm::Prefork, &format!("{text}AdmissionGroup one limit=1 queue=2\n")) else { return };
+        let Some(server) = Server::start(Mpm::Prefork, &format!("{text}AdmissionGroup one limit=1 queue=2\n")) else {
+            return;
+        };
         assert_eq!(server.status()["queue_workers"]["limit"], expected, "{text}");
     }
 }

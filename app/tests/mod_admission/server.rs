@@ -248,7 +248,8 @@ impl Server {
 
     /// The process beside the workers, as far as it has written its status yet and lives.
     pub(crate) fn controller(&self) -> Option<i32> {
-        let status: Value = serde_json::from_str(&fs::read_to_string(self.path("run/admission/status.json")).ok()?).ok()?;
+        let status: Value =
+            serde_json::from_str(&fs::read_to_string(self.path("run/admission/status.json")).ok()?).ok()?;
         let pid = i32::try_from(status["pid"].as_i64()?).ok()?;
         self.children().contains(&pid).then_some(pid)
     }

@@ -97,8 +97,19 @@ impl LaidOut {
              Listen 127.0.0.1:{port}\nUser www-data\nGroup www-data\nErrorLog {folder}/error.log\nLogLevel notice\nTimeout 60\n"
         );
         let shared = [
-            "alias", "authz_core", "dir", "env", "headers", "include", "mime", "proxy", "proxy_fcgi", "proxy_http",
-            "rewrite", "setenvif", "status",
+            "alias",
+            "authz_core",
+            "dir",
+            "env",
+            "headers",
+            "include",
+            "mime",
+            "proxy",
+            "proxy_fcgi",
+            "proxy_http",
+            "rewrite",
+            "setenvif",
+            "status",
         ];
         let mpm = format!("mpm_{}", told.mpm.name());
         // Prefork and HTTP/2 do not go together.
@@ -128,7 +139,9 @@ impl LaidOut {
                 let php = self.php.as_ref().expect("found").display();
                 text += &format!("LoadModule php_module {php}\nAddHandler application/x-httpd-php .php\n");
             }
-            Php::Fpm => text += "<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:FOLDER/php.sock|fcgi://localhost\"\n</FilesMatch>\n",
+            Php::Fpm => {
+                text += "<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:FOLDER/php.sock|fcgi://localhost\"\n</FilesMatch>\n"
+            }
         }
         text += told.text;
         put(self.folder.path(), "httpd.conf", &text.replace("FOLDER", &folder).replace("PORT", &port.to_string()));
