@@ -4,7 +4,6 @@
 use crate::oracle::{Event, Killed, most_at_once, now_ns};
 use crate::server::{Mpm, Server, kill, wait};
 use rustix::process::Signal;
-use serde_json::Value;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -261,7 +260,7 @@ fn tell_what_is_left(found: &mut Found, server: &Server) {
         found.note(&format!("{name}: counts"), counts);
     }
     let troubles = server.status()["troubles"].clone();
-    let full = ["table_full", "cells_full", "owners_full"].iter().any(|name| troubles[*name] != Value::from(0));
+    let full = ["table_full", "cells_full", "owners_full"].iter().any(|name| troubles[*name] != 0);
     found.row("troubles", troubles, !full);
 }
 

@@ -1,39 +1,10 @@
 //! Settings that change while the server runs, and groups that only observe.
 
+use crate::control::Control;
 use crate::server::{Mpm, Server, wait};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::path::PathBuf;
 use std::time::Instant;
-
-/// A control file where it is believed: in a folder that only root can write, as are all above it.
-struct Control {
-    folder: tempfile::TempDir,
-}
-
-impl Control {
-    fn new() -> Control {
-        let folder = tempfile::Builder::new().prefix("webdyno-admission-").tempdir_in("/run").expect("a folder");
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
-        Control { folder }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("admission.control")
-    }
-
-    /// By rename, as an editor does.
-    fn write(&self, text: &str) {
-        let new = self.folder.path().join("new");
-        fs::write(&new, text).expect("a file");
-        fs::set_permissions(&new, fs::Permissions::from_mode(0o644)).expect("our own file");
-        fs::rename(new, self.path()).expect("our own folder");
-    }
-
-    fn server(&self, mpm: Mpm, text: &str) -> Option<Server> {
-        Server::start(mpm, &format!("AdmissionControlFile {}\n{text}", self.path().display()))
-    }
-}
 
 fn wait_error(server: &Server, part: &str) {
     let error = || server.status()["control_error"].as_str().unwrap_or_default().to_owned();
@@ -131,7 +102,7 @@ fn a_file_of_others_is_refused() {
         |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
     let again = || {
         control.write("one limit=3\n");
-        mode(control.folder.path(), 0o755);
+        mode(control.folder(), 0o755);
         wait_error(&server, "");
         server.wait_number("one", "/limit", 3);
     };
@@ -141,20 +112,20 @@ fn a_file_of_others_is_refused() {
         wait_error(&server, "written by others");
         again();
     }
-    fs::write(control.folder.path().join("new"), "one limit=9\n").expect("a file");
-    chown(control.folder.path().join("new"), Some(33), Some(33)).expect("root may");
-    fs::rename(control.folder.path().join("new"), control.path()).expect("our own folder");
+    fs::write(control.folder().join("new"), "one limit=9\n").expect("a file");
+    chown(control.folder().join("new"), Some(33), Some(33)).expect("root may");
+    fs::rename(control.folder().join("new"), control.path()).expect("our own folder");
     wait_error(&server, "belongs to user 33");
     assert_eq!(server.number("one", "/limit"), 3);
     again();
-    fs::write(control.folder.path().join("real"), "one limit=9\n").expect("a file");
+    fs::write(control.folder().join("real"), "one limit=9\n").expect("a file");
     fs::remove_file(control.path()).expect("ours");
     symlink("real", control.path()).expect("our own folder");
     wait_error(&server, "symbolic link");
     again();
     // Sticky or not: who can write the folder can put a file there.
     for bits in [0o777, 0o1777] {
-        mode(control.folder.path(), bits);
+        mode(control.folder(), bits);
         fs::write(control.path(), "one limit=9\n").expect("a file");
         wait_error(&server, "can be written by others");
         assert_eq!(server.number("one", "/limit"), 3);

@@ -7,6 +7,7 @@
 mod tool;
 
 mod client;
+mod control;
 mod oracle;
 mod server;
 
@@ -22,4 +23,5 @@ mod plan;
 mod policy;
 mod pressure;
 mod queue;
+mod seen;
 mod shapes;

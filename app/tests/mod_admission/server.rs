@@ -279,6 +279,7 @@ impl Server {
 }
 
 impl Drop for Server {
+    #[allow(clippy::print_stderr, reason = "the log stands beside the failure that it explains")]
     fn drop(&mut self) {
         for child in std::iter::once(&mut self.child).chain(self.fpm.as_mut()) {
             let group = rustix::process::Pid::from_child(child);

@@ -140,7 +140,7 @@ impl LaidOut {
                 text += &format!("LoadModule php_module {php}\nAddHandler application/x-httpd-php .php\n");
             }
             Php::Fpm => {
-                text += "<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:FOLDER/php.sock|fcgi://localhost\"\n</FilesMatch>\n"
+                text += "<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:FOLDER/php.sock|fcgi://localhost\"\n</FilesMatch>\n";
             }
         }
         text += told.text;
