@@ -285,7 +285,12 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   if (!running.table) return OK; /* fails open */
   running.stamps = ((shared_head *)kept->memory)->stamp;
   running.healed_ns = &((shared_head *)kept->memory)->healed_ns;
-  for (int i = 0; i < now->groups->nelts; i++) group_in_force(main_server, APR_ARRAY_IDX(now->groups, i, group_rule *));
+  running.programs_only = true;
+  for (int i = 0; i < now->groups->nelts; i++) {
+    group_rule *rule = APR_ARRAY_IDX(now->groups, i, group_rule *);
+    group_in_force(main_server, rule);
+    running.programs_only &= rule->handlers == HANDLERS_DYNAMIC;
+  }
   others_off(running.table);
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */

@@ -26,6 +26,7 @@ typedef struct runtime {
   const char *hold_path; /* the hold file; NULL: AdmissionHoldFd is not used */
   int hold_asks;         /* a descriptor of it to ask about locks through, never to lock; -1: none */
   bool forked;           /* this is a copy of a child, as pcntl_fork() makes: the permits are not its own */
+  bool programs_only;    /* all groups are for programs: of files nothing has to be known */
 } runtime;
 
 extern runtime running;
