@@ -36,6 +36,7 @@ static bool is_content_type(const char *handler) {
 
 static bool is_static(const char *handler) {
   static const char *const names[] = {"default-handler", "send-as-is", "type-map", "server-parsed", "imap-file", NULL};
+  if (!*handler) return true; /* AP_DEFAULT_HANDLER_NAME: a file without a content type */
   if (is_content_type(handler)) return handler[0] != 'a' || strncmp(handler, "application/x-httpd-", 20) != 0;
   return one_of(handler, names);
 }
