@@ -96,3 +96,17 @@ fn until_the_last_byte() {
         server.wait_idle();
     }
 }
+
+/// Who holds a permit for long is told of, and keeps it.
+#[test]
+fn long_holds_are_counted() {
+    let text = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionMaxHold 100ms\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/counts/long_hold", 1);
+    assert_eq!((server.number("one", "/held"), server.get("/page.probe").status), (1, 503));
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
