@@ -12,7 +12,7 @@
 #include <util_filter.h>
 
 #define BODY_READ 65536 /* a longer body is cheaper to drop with its connection */
-#define CLOSE_LINE "\r\nConnection: close\r\n"
+#define LINE "\r\nConnection: "
 
 static ap_filter_rec_t *keeper;
 
@@ -40,14 +40,29 @@ void keep_connection(request_rec *r, int status) {
   ap_add_output_filter_handle(keeper, NULL, r, connection);
 }
 
+/* The line that says that the connection closes, and what else it says (as HTTP/2 offered by Upgrade); NULL when there is
+ * none. `end` is where the next line begins. */
+static char *find_close(char *text, apr_pool_t *pool, const char **others, char **end) {
+  char *line = strstr(text, LINE), *value = line ? line + strlen(LINE) : NULL;
+  char *stop = value ? strstr(value, "\r\n") : NULL;
+  if (!stop || stop - value < 5 || strncmp(stop - 5, "close", 5)) return NULL;
+  apr_size_t length = (apr_size_t)(stop - 5 - value);
+  while (length > 0 && strchr(", ", value[length - 1])) length--;
+  *others = apr_pstrmemdup(pool, value, length);
+  *end = stop + 2;
+  return line;
+}
+
 /* Asks httpd's own rules (KeepAlive, MaxKeepAliveRequests, what the client wants) with the status out of the way. */
-static bool would_keep(request_rec *r) {
-  int status = r->status;
+static bool would_keep(request_rec *r, const char *others) {
+  int status = r->status, chunked = r->chunked;
   apr_table_unset(r->headers_out, "Connection");
+  if (*others) apr_table_setn(r->headers_out, "Connection", others);
   r->connection->keepalive = AP_CONN_UNKNOWN;
   r->status = HTTP_OK;
   bool keep = ap_set_keepalive(r) != 0;
   r->status = status;
+  if (!keep) r->chunked = chunked;
   return keep;
 }
 
@@ -68,7 +83,7 @@ static char *take_header(apr_bucket_brigade *brigade, apr_pool_t *pool) {
     bucket = APR_BUCKET_NEXT(bucket);
     if (strstr(text, "\r\n\r\n")) break;
   }
-  if (!text || strncmp(text, "HTTP/1.", 7) || !strstr(text, CLOSE_LINE)) return NULL;
+  if (!text || strncmp(text, "HTTP/1.", 7)) return NULL;
   while (APR_BRIGADE_FIRST(brigade) != bucket) apr_bucket_delete(APR_BRIGADE_FIRST(brigade));
   return text;
 }
@@ -78,11 +93,15 @@ static apr_status_t keep_filter(ap_filter_t *filter, apr_bucket_brigade *brigade
   request_rec *r = filter->r;
   ap_filter_t *next = filter->next;
   ap_remove_output_filter(filter);
-  char *text = take_header(brigade, r->pool);
-  if (text && would_keep(r)) {
-    char *close = strstr(text, CLOSE_LINE);
-    *close = '\0';
-    text = apr_pstrcat(r->pool, text, "\r\n", line_of(r, "Keep-Alive"), line_of(r, "Connection"), close + strlen(CLOSE_LINE), NULL);
+  char *text = take_header(brigade, r->pool), *end = NULL;
+  const char *others = "";
+  char *line = text ? find_close(text, r->pool, &others, &end) : NULL;
+  bool chunked = r->chunked;
+  if (line && would_keep(r, others)) {
+    line[2] = '\0';
+    /* httpd sends a body without a length in chunks now, and has not said so. */
+    const char *coding = r->chunked && !chunked ? "Transfer-Encoding: chunked\r\n" : "";
+    text = apr_pstrcat(r->pool, text, coding, line_of(r, "Keep-Alive"), line_of(r, "Connection"), end, NULL);
   }
   if (text) APR_BRIGADE_INSERT_HEAD(brigade, apr_bucket_pool_create(text, strlen(text), r->pool, filter->c->bucket_alloc));
   return ap_pass_brigade(next, brigade);

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 /// What was typed after `setup`.
 #[derive(clap::Args, Default)]
 pub(crate) struct Flags {
-    /// Also install what `cargo xtask bench` compares webdyno with, and measures with: wrk, h2load, hey, strace, valgrind ...
+    /// Also install what `cargo xtask bench` compares webdyno with, and measures with: wrk, hey, strace, valgrind ...
     #[arg(long)]
     bench: bool,
     /// Also install oha, which cargo builds from its source: about a quarter of an hour
@@ -36,7 +36,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 27] = [
+const TESTS: [Need; 30] = [
     Need { packages: &["curl"], for_what: "the commands of the articles' pages" },
     Need { packages: &["procps"], for_what: "the commands of the articles' pages" },
     Need { packages: &["gcc"], for_what: "the C parts" },
@@ -47,6 +47,9 @@ const TESTS: [Need; 27] = [
     Need { packages: &["dstat"], for_what: "comparison with dstat" },
     Need { packages: &["python3-pip"], for_what: "comparison with dool, which is installed from PyPI" },
     Need { packages: &["apache2-dev"], for_what: "Apache modules" },
+    Need { packages: &["pkg-config"], for_what: "Apache modules (where Lua is)" },
+    Need { packages: &["liblua5.4-dev", "liblua5.3-dev"], for_what: "policies of mod_admission" },
+    Need { packages: &["nghttp2-client"], for_what: "streams of HTTP/2 (h2load), also in benchmarks" },
     Need { packages: &["libapache2-mod-php"], for_what: "PHP pages under Apache" },
     Need { packages: &["php-fpm"], for_what: "PHP pages behind Apache's event and nginx" },
     Need { packages: &["nginx"], for_what: "tests against nginx" },
@@ -67,10 +70,9 @@ const TESTS: [Need; 27] = [
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
 ];
 
-const BENCH: [Need; 11] = [
+const BENCH: [Need; 10] = [
     Need { packages: &["wrk"], for_what: "benchmarks" },
     Need { packages: &["hyperfine"], for_what: "benchmarks" },
-    Need { packages: &["nghttp2-client"], for_what: "benchmarks (h2load)" },
     Need { packages: &["siege"], for_what: "benchmarks" },
     Need { packages: &["hey"], for_what: "benchmarks" },
     Need { packages: &["openssl"], for_what: "benchmarks (a certificate)" },

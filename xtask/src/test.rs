@@ -104,6 +104,7 @@ fn daily_steps(filter: &[String]) -> Vec<Step> {
     // The README's first command as it stands there, but for the measuring.
     steps.push(program("README", cargo(&["run", "--", "run", "plans/first-look.toml", "--dry-run"])));
     steps.extend(c_folders().map(|folder| program("C", make(&folder))));
+    steps.push(Step { name: "module", action: Action::Call(module) });
     steps.extend([test("tests", &["--all-targets"]), test("doc tests", &["--doc"]), program("rustdoc", rustdoc)]);
     steps
 }
@@ -135,6 +136,18 @@ fn make(folder: &Path) -> Command {
     // `-B`: warnings, which each Makefile turns into errors, show only when something is compiled.
     make.args(["-B", "-C"]).arg(folder).stdin(Stdio::null());
     make
+}
+
+/// Apache's module: built without a warning, its tests in C, and those again under the sanitizers. Without Apache's headers there is none.
+fn module() -> anyhow::Result<()> {
+    if setup::find_program("apxs").is_none() {
+        println!("skipped: no apxs (apache2-dev)");
+        return Ok(());
+    }
+    let mut make = Command::new("make");
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    make.arg(format!("-j{workers}")).arg("-C").arg(root().join("modules/mod_admission"));
+    status(make.args(["all", "test", "sanitize"]).stdin(Stdio::null()))
 }
 
 impl Step {

@@ -1,16 +1,18 @@
-//! Rules about Rust files, and about words that no file may hold.
+//! Rules about Rust files and those of the modules in C, and about words that no file may hold.
 
 use super::manifests::has_word;
 use super::tree::Tree;
 use super::{Violation, violation};
 use std::path::Path;
 
-/// Every Rust file opens with what it is for.
+/// Every Rust file opens with what it is for, and every file of a module in C.
 pub(super) fn opening(tree: &Tree) -> Vec<Violation> {
-    tree.rust()
-        .filter(|(_, text)| !text.starts_with("//! "))
-        .map(|(file, _)| {
-            violation(file, 1, "open with `//!`: what the file is for and what it deliberately does not do")
+    let rust = tree.rust().filter(|(_, text)| !text.starts_with("//! ")).map(|(file, _)| (file, "//!"));
+    let c = tree.c_of_modules().filter(|(_, text)| !text.starts_with("/*\n * ")).map(|(file, _)| (file, "/*"));
+    rust.chain(c)
+        .map(|(file, with)| {
+            let what = format!("open with `{with}`: what the file is for and what it deliberately does not do");
+            violation(file, 1, what)
         })
         .collect()
 }

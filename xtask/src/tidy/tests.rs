@@ -310,6 +310,15 @@ fn sources_are_in_order() {
     "#]],
     );
     check(
+        "modules/mod_x/core/x.h",
+        "",
+        "#ifndef X_H\n",
+        &expect![[r#"
+        modules/mod_x/core/x.h:1: open with `/*`: what the file is for and what it deliberately does not do
+    "#]],
+    );
+    check("modules/mod_x/x.c", "", "/*\n * x.c: what it is for.\n */\n", &expect![""]);
+    check(
         "crates/model/src/lib.rs",
         "use serde",
         "fn f() { eprintln!(\"x\"); }\nuse serde",

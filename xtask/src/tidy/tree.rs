@@ -75,6 +75,12 @@ impl Tree {
         self.files().filter(|(path, _)| path.extension().is_some_and(|kind| kind == "rs"))
     }
 
+    /// All C files of the modules for servers.
+    pub(super) fn c_of_modules(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let is_c = |path: &Path| path.extension().is_some_and(|kind| kind == "c" || kind == "h");
+        self.files().filter(move |(path, _)| path.starts_with("modules") && is_c(path))
+    }
+
     /// `app`, `xtask` and the crates.
     pub(super) fn members(&self) -> impl Iterator<Item = Member<'_>> {
         self.files().filter_map(|(manifest, text)| {

@@ -1,0 +1,60 @@
+//! Document 4's walk: at most two at once in a page, and the third is refused, with the lines of the error log that its readers know.
+
+use crate::server::{Mpm, Php, Server, Told, wait};
+
+/// What http-access-limiter wrote, as document 4 shows it.
+fn lines(server: &Server) -> Vec<String> {
+    let log = server.log();
+    log.lines().filter_map(|line| line.find("access_limiter: ").map(|at| line[at..].to_owned())).collect()
+}
+
+#[test]
+fn the_third_request_is_refused() {
+    let text = "AdmissionGroup limiter limit=2\nAdmissionLog compat\n<FilesMatch \"\\.php$\">\nAdmissionUse limiter\n</FilesMatch>\n";
+    let page = include_str!("probe/page.php");
+    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text, files: &[("www/sleep.php", page)] };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("three-seconds");
+    let two: Vec<_> = (1..=2)
+        .map(|n| {
+            let one = server.send("/sleep.php?gate=three-seconds");
+            server.wait_started(n);
+            one
+        })
+        .collect();
+    assert_eq!(server.get("/sleep.php").status, 503);
+    gate.open();
+    assert!(two.into_iter().all(|one| one.answer().status == 200));
+    wait("it is written", || lines(&server).len() == 4);
+    let file = server.path("www/sleep.php").display().to_string();
+    let expected = [
+        format!("access_limiter: file:{file} counter:1"),
+        format!("access_limiter: file:{file} counter:2"),
+        format!("access_limiter: file:{file} counter:3"),
+        format!("access_limiter: file:{file} reached threshold: 2: return 503"),
+    ];
+    assert_eq!(lines(&server), expected);
+    assert!(server.log().contains("admission:notice"), "{}", server.log());
+    server.wait_idle();
+}
+
+/// By default a full group has one line in a second, however many are turned away.
+#[test]
+fn a_full_group_has_one_line_in_a_second() {
+    let Some(server) = Server::start(Mpm::Event, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    let began = std::time::Instant::now();
+    let mut client = server.client();
+    for _ in 0..200 {
+        assert_eq!(client.get("/page.probe").status, 503);
+    }
+    let seconds = began.elapsed().as_secs() as usize + 1;
+    let log = server.log();
+    let found: Vec<&str> = log.lines().filter(|line| line.contains("group one is full")).collect();
+    assert!((1..=seconds + 1).contains(&found.len()), "{found:?}");
+    assert!(found[0].contains("1 of 1 held") && found[0].contains("/page.probe"), "{found:?}");
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+}

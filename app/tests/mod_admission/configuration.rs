@@ -1,0 +1,170 @@
+//! Directives: what cannot be is refused before the server starts, with a line that says what to do; `.htaccess` tightens, never raises.
+
+use crate::server::{Mpm, Server};
+
+/// Directives that are refused, and what is said about them.
+const REFUSED: &[(&str, &str)] = &[
+    ("AdmissionEngine maybe", "AdmissionEngine maybe: must be on, off or observe"),
+    ("<Location />\nAdmissionEngine on\n</Location>", "AdmissionEngine not allowed"),
+    ("AdmissionGroup", "AdmissionGroup: takes a name and settings"),
+    ("AdmissionGroup none limit=1", "none: this name has a meaning of its own"),
+    ("AdmissionGroup memory limit=1", "memory: this name has a meaning of its own"),
+    ("AdmissionGroup a/b limit=1", "a/b: not a group's name"),
+    ("AdmissionGroup a-name-that-is-longer-than-any-name-may-be limit=1", "not a group's name"),
+    ("AdmissionGroup a limit=0", "limit=0: a number from 1, or `none`"),
+    ("AdmissionGroup a limit=-1", "limit=-1: a number from 1"),
+    ("AdmissionGroup a limit=4x", "limit=4x: a number from 1"),
+    ("AdmissionGroup a limit=99999999999", "limit=99999999999: a number from 1"),
+    ("AdmissionGroup a limit", "limit: not of the form key=value"),
+    ("AdmissionGroup a size=4", "size=4: not a key here; keys are limit, queue"),
+    ("AdmissionGroup a queue=many", "queue=many: how many may wait"),
+    ("AdmissionGroup a timeout=3x", "timeout=3x: a time from 1ms to 1h"),
+    ("AdmissionGroup a timeout=2h", "timeout=2h: a time from 1ms to 1h"),
+    ("AdmissionGroup a key=cookie", "key=cookie: file, inode, vhost"),
+    ("AdmissionGroup a \"key=expr:%{NOTHING\"", "key=expr"),
+    ("AdmissionGroup a order=random", "order=random: fifo, lifo or adaptive"),
+    ("AdmissionGroup a status=200", "status=200: a number from 400 to 599"),
+    ("AdmissionGroup a cost=much", "cost=much: a size such as 200M"),
+    ("AdmissionGroup a mode=on", "mode=on: off, observe or enforce"),
+    ("AdmissionGroup a adaptive=memory", "adaptive=memory: needs max=NUMBER or limit=NUMBER"),
+    ("AdmissionGroup a min=4 limit=8", "min=4: only with adaptive=memory"),
+    ("AdmissionGroup a limit=2 adaptive=memory min=4 max=8", "limit=2: is not between min=4 and max=8"),
+    ("AdmissionGroup a hold=forever", "hold=forever: `handler` or `response`"),
+    ("AdmissionGroup a at=25:00-26:00:4", "at=25:00-26:00:4: FROM-UNTIL:LIMIT"),
+    ("AdmissionGroup a limit=1\nAdmissionGroup a limit=2", "AdmissionGroup a: there is such a group already, at "),
+    ("<VirtualHost *:1>\nAdmissionGroup a limit=1\n</VirtualHost>", "AdmissionGroup cannot occur within <VirtualHost>"),
+    ("AdmissionUse nobody", "AdmissionUse nobody: there is no AdmissionGroup of this name"),
+    ("AdmissionLimit nobody 3", "AdmissionLimit nobody: there is no AdmissionGroup of this name"),
+    ("AdmissionGroup a limit=1\nAdmissionUse a none", "none stands alone"),
+    ("AdmissionGroup a limit=1\nAdmissionLimit a none", "none: must be a number from 1"),
+    ("AdmissionPriority high", "AdmissionPriority high: must be a number from -1000"),
+    ("AdmissionPriority 1 \"%{NOTHING\"", "AdmissionPriority"),
+    ("AdmissionBudget disk 8G", "the only budget is of memory"),
+    ("AdmissionBudget memory lots", "AdmissionBudget lots: must be a size"),
+    ("AdmissionQueueWorkers 95%", "must be a number of workers, or a share"),
+    ("AdmissionTableSize 3", "AdmissionTableSize 3: must be the number of files"),
+    ("AdmissionMaxHold long", "AdmissionMaxHold long: must be a time"),
+    ("AdmissionLog loud", "AdmissionLog loud: must be default, compat or off"),
+    ("AdmissionHoldFd perhaps", "AdmissionHoldFd must be On or Off"),
+    ("AdmissionPolicy FOLDER/no-such.lua", "AdmissionPolicy"),
+    ("AdmissionPolicy FOLDER/broken.lua", "broken.lua"),
+];
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let files = [("broken.lua", "function admission(r) return 1 1 end\n")];
+    let mut wrong = Vec::new();
+    for (directives, expected) in REFUSED {
+        let Some(said) = Server::refused(Mpm::Event, &format!("{directives}\n"), &files) else { return };
+        if said.starts_with("TAKEN") || !said.contains(expected) {
+            wrong.push(format!("{directives}: expected {expected:?}, said {said:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A refusal names the file and the line, as httpd does for its own directives.
+#[test]
+fn a_refusal_names_its_place() {
+    for directives in ["AdmissionUse nobody\n", "AdmissionGroup a limit=0\n"] {
+        let Some(said) = Server::refused(Mpm::Event, directives, &[]) else { return };
+        assert!(said.contains("httpd.conf:") || said.contains("on line"), "{said}");
+    }
+}
+
+#[test]
+fn what_can_be_is_taken() {
+    let all = "AdmissionGroup a limit=4 queue=20 timeout=500ms key=inode handler=cgi-script,proxy order=adaptive status=429 cost=200M mode=observe\n\
+               AdmissionGroup b limit=none cost=learn:100M key=location at=09:00-18:00:4 at=22:00-06:00:2\n\
+               AdmissionGroup c limit=8 adaptive=memory min=1 max=16 key=client hold=response handler=any\n\
+               AdmissionGroup d limit=3 \"key=expr:%{HTTP_HOST}\"\n\
+               AdmissionBudget memory 800M\nAdmissionQueueWorkers 25%\nAdmissionTableSize 2048\nAdmissionMaxHold 5m\nAdmissionLog off\n\
+               AdmissionControlFile /etc/apache2/admission.control\nAdmissionRuntimeDir admission\nAdmissionHoldFd off\n\
+               AdmissionPriority -10 \"%{REQUEST_URI} =~ m#^/shop#\"\nAdmissionPriority 3\nAdmissionUse a b c d\n\
+               <Location /free>\nAdmissionUse none\n</Location>\n<Directory FOLDER/www/dir>\nAdmissionLimit a 2\n</Directory>\n\
+               <If \"%{QUERY_STRING} == 'x'\">\nAdmissionUse a\n</If>\n<VirtualHost *:PORT>\nAdmissionEngine observe\n</VirtualHost>\n";
+    let Some(said) = Server::refused(Mpm::Event, all, &[]) else { return };
+    assert!(said.starts_with("TAKEN"), "{said}");
+}
+
+/// A user's own file lowers a limit and adds groups, and cannot raise a limit or leave a group.
+#[test]
+fn htaccess_tightens_and_never_raises() {
+    let groups = "AdmissionGroup two limit=2\nAdmissionGroup other limit=1\nAdmissionUse two\n";
+    let files = [
+        ("www/lower/.htaccess", "AdmissionLimit two 1\n"),
+        ("www/raise/.htaccess", "AdmissionLimit two 9\n"),
+        ("www/add/.htaccess", "AdmissionUse other\n"),
+        ("www/leave/.htaccess", "AdmissionUse none\n"),
+        ("www/unknown/.htaccess", "AdmissionUse nobody\n"),
+        ("www/group/.htaccess", "AdmissionGroup mine limit=9\n"),
+        ("www/engine/.htaccess", "AdmissionEngine off\n"),
+        ("www/first/.htaccess", "AdmissionPriority -1000\n"),
+        ("www/policy/.htaccess", "AdmissionPolicy none\n"),
+    ];
+    let pages: Vec<(String, &str)> =
+        ["lower", "raise", "add"].iter().map(|name| (format!("www/{name}/page.probe"), "")).collect();
+    let all: Vec<(&str, &str)> =
+        files.iter().copied().chain(pages.iter().map(|(name, text)| (name.as_str(), *text))).collect();
+    let told = crate::server::Told { mpm: Mpm::Event, php: crate::server::Php::None, text: groups, files: &all };
+    let Some(server) = Server::told(&told) else { return };
+    for (folder, most) in [("lower", 1), ("raise", 2), ("add", 1)] {
+        let gate = server.gate(folder);
+        let held: Vec<_> = (1..=most)
+            .map(|n| {
+                let one = server.send(&format!("/{folder}/page.probe?gate={folder}"));
+                server.wait_number("two", "/held", n);
+                one
+            })
+            .collect();
+        assert_eq!(server.get(&format!("/{folder}/page.probe")).status, 503, "{folder}");
+        gate.open();
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
+    }
+    let said = [
+        ("leave", "can add groups, not take them away"),
+        ("unknown", "there is no group of this name"),
+        ("group", "AdmissionGroup not allowed here"),
+        ("engine", "AdmissionEngine not allowed here"),
+        ("first", "AdmissionPriority"),
+        ("policy", "AdmissionPolicy"),
+    ];
+    for (folder, message) in said {
+        assert_eq!(server.get(&format!("/{folder}/x.probe")).status, 500, "{folder}");
+        assert!(server.log().contains(message), "{folder}: {}", server.log());
+    }
+}
+
+/// A narrower place replaces the groups of a wider one; `none` leaves them.
+#[test]
+fn places_replace_each_other() {
+    let text = "AdmissionGroup wide limit=1 key=server\nAdmissionGroup narrow limit=1 key=server\nAdmissionUse wide\n\
+                <Location /page.cgi>\nAdmissionUse narrow\n</Location>\n<Location /other.cgi>\nAdmissionUse none\n</Location>\n";
+    let Some(server) = Server::start(Mpm::Prefork, text) else { return };
+    let gate = server.gate("g");
+    let wide = server.send("/page.probe?gate=g");
+    let narrow = server.send("/page.cgi?gate=g");
+    let free: Vec<_> = (0..3).map(|_| server.send("/other.cgi?gate=g")).collect();
+    server.wait_started(5);
+    assert_eq!([server.number("wide", "/held"), server.number("narrow", "/held")], [1, 1]);
+    gate.open();
+    for one in free.into_iter().chain([wide, narrow]) {
+        assert_eq!(one.answer().status, 200);
+    }
+}
+
+/// Loaded and not used, or switched off, it does nothing.
+#[test]
+fn off_limits_nothing() {
+    for text in
+        ["", "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionEngine off\n", "AdmissionGroup one limit=1\n"]
+    {
+        let Some(server) = Server::start(Mpm::Event, text) else { return };
+        let gate = server.gate("g");
+        let held: Vec<_> = (0..3).map(|_| server.send("/page.probe?gate=g")).collect();
+        server.wait_started(3);
+        gate.open();
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+    }
+}

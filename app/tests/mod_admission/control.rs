@@ -1,0 +1,39 @@
+//! The file by which a running server is told other limits.
+
+use crate::server::{Mpm, Server};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A control file where it is believed: in a folder that only root can write, as are all above it.
+pub(crate) struct Control {
+    folder: tempfile::TempDir,
+}
+
+impl Control {
+    pub(crate) fn new() -> Control {
+        let folder = tempfile::Builder::new().prefix("webdyno-admission-").tempdir_in("/run").expect("a folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
+        Control { folder }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("admission.control")
+    }
+
+    /// By rename, as an editor does.
+    pub(crate) fn write(&self, text: &str) {
+        let new = self.folder.path().join("new");
+        fs::write(&new, text).expect("a file");
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o644)).expect("our own file");
+        fs::rename(new, self.path()).expect("our own folder");
+    }
+
+    pub(crate) fn server(&self, mpm: Mpm, text: &str) -> Option<Server> {
+        Server::start(mpm, &format!("AdmissionControlFile {}\n{text}", self.path().display()))
+    }
+}

@@ -1,0 +1,112 @@
+//! AdmissionHoldFd: a permit that lasts as long as the programs behind it; and hold=response: as long as the answer is read.
+
+use crate::oracle::{Killed, most_at_once};
+use crate::server::{Mpm, Server, kill, wait};
+use rustix::process::Signal;
+
+const HOLD: &str = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionHoldFd on\n";
+
+/// A program goes on when the process of the server dies that started it, and so does its permit.
+#[test]
+fn a_program_that_outlives_its_server_keeps_the_permit() {
+    let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.cgi?id=program&gate=g");
+    server.wait_started(1);
+    kill(server.events()[0].child, Signal::KILL);
+    assert!(held.try_answer().is_none());
+    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    // It stays so over several rounds of the controller.
+    let written = || server.status()["written"].as_f64().unwrap_or_default();
+    let began = written();
+    while written() < began + 2.0 {
+        assert_eq!((server.number("one", "/held"), server.get("/page.cgi?id=next").status), (1, 503));
+    }
+    gate.open();
+    server.wait_idle();
+    assert_eq!(server.get("/page.cgi?id=next").status, 200);
+    assert_eq!(most_at_once(&server.events(), &Killed::new()), 1, "programs");
+}
+
+/// What a program leaves behind counts as long as it lives, also when the answer was given long ago.
+#[test]
+fn what_a_program_leaves_behind_keeps_the_permit() {
+    let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
+    let gate = server.gate("behind");
+    assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
+    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    assert_eq!(server.get("/page.cgi?id=next").status, 503);
+    gate.open();
+    server.wait_idle();
+    assert_eq!(server.get("/page.cgi?id=next").status, 200);
+    server.wait_idle();
+    assert_eq!(server.number("one", "/counts/reaped"), 0);
+}
+
+/// Without it the permit is the request's alone.
+#[test]
+fn without_it_the_program_is_not_waited_for() {
+    let text = HOLD.replace("on\n", "off\n");
+    let Some(server) = Server::start(Mpm::Prefork, &text) else { return };
+    let _gate = server.gate("g");
+    let held = server.send("/page.cgi?id=program&gate=g");
+    server.wait_started(1);
+    kill(server.events()[0].child, Signal::KILL);
+    assert!(held.try_answer().is_none());
+    server.wait_idle();
+    assert_eq!(server.get("/page.cgi?id=next").status, 200);
+}
+
+/// The lock is open in programs and nowhere else, and many requests leave none behind.
+#[test]
+fn no_lock_is_left_open() {
+    let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
+    for _ in 0..30 {
+        assert_eq!(server.get("/page.cgi").status, 200);
+    }
+    server.wait_idle();
+    let open = |pid: &i32| {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| std::fs::read_link(file.path()).ok())
+            .filter(|path| path.ends_with("admission/hold"))
+            .count()
+    };
+    let most = server.workers().iter().map(open).max().unwrap_or(0);
+    assert!(most <= 1, "{most} in one process");
+}
+
+/// Who reads slowly keeps what was given to him until the last byte, where the group says so.
+#[test]
+fn until_the_last_byte() {
+    for (mpm, hold, held) in [(Mpm::Prefork, "response", 1), (Mpm::Event, "response", 1), (Mpm::Event, "handler", 0)] {
+        let text = format!("AdmissionGroup one limit=1 hold={hold}\nAdmissionUse one\nSendBufferSize 8192\n");
+        let Some(server) = Server::start(mpm, &text) else { return };
+        let mut reader = server.client();
+        reader.begin("GET", "/page.probe?id=slow&body=60000", "127.0.0.1").expect("it is sent");
+        wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
+        // The handler is over, and the client has read nothing yet.
+        if held == 0 {
+            server.wait_idle();
+        }
+        let answer = reader.answer(false).expect("an answer");
+        assert!(answer.body.len() >= 60000 && answer.status == 200);
+        server.wait_idle();
+        assert_eq!(server.get("/page.probe").status, 200);
+        server.wait_idle();
+    }
+}
+
+/// Who holds a permit for long is told of, and keeps it.
+#[test]
+fn long_holds_are_counted() {
+    let text = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionMaxHold 100ms\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/counts/long_hold", 1);
+    assert_eq!((server.number("one", "/held"), server.get("/page.probe").status), (1, 503));
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}

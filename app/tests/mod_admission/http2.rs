@@ -1,0 +1,106 @@
+//! Streams of HTTP/2: each is a request with a permit of its own, in threads of its own.
+
+use crate::oracle::{Killed, most_at_once};
+use crate::server::{Mpm, Server};
+use std::process::{Command, Output};
+use testkit::skip::skipped;
+
+const TWO: &str = "Protocols h2c http/1.1\nAdmissionGroup two limit=2 queue=8 timeout=30s\nAdmissionQueueWorkers 8\nAdmissionUse two\n";
+
+/// What a program says; `None`, and it is said, where it is not here.
+fn run(program: &str, words: &[&str]) -> Option<Output> {
+    match Command::new(program).args(words).output() {
+        Ok(output) => Some(output),
+        Err(_) => {
+            skipped(&format!("there is no {program}"));
+            None
+        }
+    }
+}
+
+#[test]
+fn curl_asks_for_streams() {
+    for mpm in [Mpm::Worker, Mpm::Event] {
+        let Some(server) = Server::start(mpm, TWO) else { return };
+        let url = format!("http://127.0.0.1:{}/page.probe?id=", server.port);
+        let gate = server.gate("g");
+        let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();
+        server.wait_started(2);
+        let said = |url: String| {
+            let words =
+                ["-s", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
+            run("curl", &words).map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        // A file is served on HTTP/2, with all permits taken.
+        let Some(found) = said(format!("http://127.0.0.1:{}/index.html", server.port)) else { return };
+        assert_eq!(found, "2 200");
+        std::thread::scope(|scope| {
+            let (said, url) = (&said, &url);
+            let streams: Vec<_> = (0..4).map(|n| scope.spawn(move || said(format!("{url}{n}")))).collect();
+            server.wait_number("two", "/waiting", 4);
+            gate.open();
+            for stream in streams {
+                assert_eq!(stream.join().expect("no panic").as_deref(), Some("2 200"));
+            }
+        });
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
+        assert!(most_at_once(&server.events(), &Killed::new()) <= 2);
+    }
+}
+
+/// Many streams at once, in programs and in threads: some are turned away, all are answered, nothing is left held.
+#[test]
+fn h2load_opens_many_streams() {
+    for (mpm, page) in [(Mpm::Event, "page.probe"), (Mpm::Worker, "page.cgi"), (Mpm::Event, "page.cgi")] {
+        let text = TWO.replace("queue=8", "queue=2");
+        let Some(server) = Server::start(mpm, &text) else { return };
+        let folder = server.path("urls");
+        let urls: String =
+            (0..300).map(|n| format!("http://127.0.0.1:{}/{page}?id={n}&work=2000\n", server.port)).collect();
+        std::fs::write(&folder, urls).expect("a file");
+        let Some(output) = run("h2load", &["-n", "300", "-c", "3", "-m", "20", "-i", &folder.display().to_string()])
+        else {
+            return;
+        };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("300 total, 300 started, 300 done"), "{said}");
+        let (good, away) = (codes(&said, "2xx"), codes(&said, "5xx"));
+        assert_eq!(good + away, 300, "{said}");
+        server.wait_idle();
+        let events = server.events();
+        assert_eq!(events.iter().filter(|event| event.word == "stop").count() as u64, good);
+        assert!(most_at_once(&events, &Killed::new()) <= 2);
+        let count = |name: &str| server.number("two", &format!("/counts/{name}"));
+        assert_eq!((count("admitted") + count("queued"), count("rejected") + count("timeout")), (good, away));
+        assert_eq!(server.get(&format!("/{page}")).status, 200);
+    }
+}
+
+/// `status codes: 120 2xx, 0 3xx, 0 4xx, 180 5xx`
+fn codes(said: &str, class: &str) -> u64 {
+    let line = said.lines().find_map(|line| line.strip_prefix("status codes: ")).unwrap_or_default();
+    let part = line.split(", ").find_map(|part| part.strip_suffix(class));
+    part.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
+}
+
+/// A client that resets its stream while it waits is not let in.
+#[test]
+fn a_stream_that_ends_while_it_waits() {
+    let Some(server) = Server::start(Mpm::Event, TWO) else { return };
+    let gate = server.gate("g");
+    let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();
+    server.wait_started(2);
+    let url = format!("http://127.0.0.1:{}/page.probe?id=leaver", server.port);
+    let Ok(mut curl) = Command::new("curl").args(["-s", "--http2-prior-knowledge", &url]).spawn() else {
+        return skipped("there is no curl");
+    };
+    server.wait_number("two", "/waiting", 1);
+    curl.kill().expect("our own child");
+    curl.wait().expect("our own child");
+    server.wait_number("two", "/waiting", 0);
+    gate.open();
+    assert!(held.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+    assert_eq!(server.events().iter().filter(|event| event.id == "leaver").count(), 0);
+}

@@ -1,0 +1,193 @@
+//! Settings that change while the server runs, and groups that only observe.
+
+use crate::control::Control;
+use crate::server::{Mpm, Server, wait};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::time::Instant;
+
+fn wait_error(server: &Server, part: &str) {
+    let error = || server.status()["control_error"].as_str().unwrap_or_default().to_owned();
+    wait(&format!("{part}: {}", error()), || if part.is_empty() { error().is_empty() } else { error().contains(part) });
+}
+
+const ONE: &str = "AdmissionGroup one limit=1\nAdmissionUse one\n";
+
+#[test]
+fn limits_and_modes_change_without_a_restart() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let control = Control::new();
+        let Some(server) = control.server(mpm, ONE) else { return };
+        let gate = server.gate("g");
+        let ask = || server.send("/page.probe?gate=g");
+        let first = ask();
+        server.wait_started(1);
+        assert_eq!(server.get("/page.probe").status, 503);
+        let written = Instant::now();
+        control.write("# twice as many\none limit=2\n");
+        server.wait_number("one", "/limit", 2);
+        let took = written.elapsed();
+        assert!(took.as_secs() < 10, "{took:?}");
+        let second = ask();
+        server.wait_started(2);
+        assert_eq!(server.get("/page.probe").status, 503);
+        // Fewer than there are: nobody is thrown out, nobody comes in.
+        control.write("one limit=1\n");
+        server.wait_number("one", "/limit", 1);
+        assert_eq!((server.number("one", "/held"), server.get("/page.probe").status), (2, 503));
+        control.write("one mode=observe\n");
+        wait("it observes", || server.group("one")["mode"] == "observe");
+        assert_eq!(server.get("/page.probe").status, 200);
+        control.write("* mode=off\n");
+        wait("it is off", || server.group("one")["mode"] == "off");
+        assert_eq!(server.get("/page.probe").status, 200);
+        control.write("one limit=2 queue=4 timeout=60s status=429\n");
+        server.wait_number("one", "/queue", 4);
+        let waits = server.send("/page.probe?id=waits");
+        server.wait_number("one", "/waiting", 1);
+        // Who waits is admitted when the limit is raised under him.
+        control.write("one limit=3 queue=4 timeout=60s\n");
+        assert_eq!(waits.answer().status, 200);
+        fs::remove_file(control.path()).expect("our own file");
+        server.wait_number("one", "/limit", 1);
+        gate.open();
+        assert_eq!((first.answer().status, second.answer().status), (200, 200));
+        server.wait_idle();
+        wait_error(&server, "");
+        assert_eq!(server.status()["groups"].as_array().map(Vec::len), Some(1));
+    }
+}
+
+/// A file with a mistake changes nothing, is told of once, and the next one is read again.
+#[test]
+fn a_bad_file_keeps_the_old_values() {
+    let control = Control::new();
+    control.write("one limit=3\n");
+    let Some(server) = control.server(Mpm::Event, ONE) else { return };
+    server.wait_number("one", "/limit", 3);
+    let bad = [
+        ("one limit=5\none limit=0\n", "line 2", "limit=0"),
+        ("# none of ours\nnobody limit=4\n", "line 2", "nobody: no such group"),
+        ("one key=file\n", "line 1", "cannot change while the server runs"),
+        ("one\n", "line 1", "nothing is said about it"),
+        ("one limit=2 limit=3\n", "line 1", "stands twice"),
+        ("memory limit=lots\n", "line 1", "a size"),
+    ];
+    for (text, line, part) in bad {
+        let before = server.log().matches(part).count();
+        control.write(text);
+        wait_error(&server, part);
+        assert!(server.status()["control_error"].as_str().unwrap_or_default().contains(line), "{}", server.status());
+        assert_eq!(server.number("one", "/limit"), 3, "{text}");
+        // Over rounds in which nothing changes it is not told again.
+        let written = || server.status()["written"].as_f64().unwrap_or_default();
+        let began = written();
+        wait("time goes by", || written() > began + 0.6);
+        wait("it is logged", || server.log().matches(part).count() > before);
+        assert_eq!(server.log().matches(part).count(), before + 1, "{}", server.log());
+    }
+    control.write("one limit=4\n");
+    server.wait_number("one", "/limit", 4);
+    wait_error(&server, "");
+}
+
+/// A file that others could have written decides nothing.
+#[test]
+fn a_file_of_others_is_refused() {
+    let control = Control::new();
+    control.write("one limit=3\n");
+    let Some(server) = control.server(Mpm::Event, ONE) else { return };
+    server.wait_number("one", "/limit", 3);
+    let mode =
+        |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
+    let again = || {
+        control.write("one limit=3\n");
+        mode(control.folder(), 0o755);
+        wait_error(&server, "");
+        server.wait_number("one", "/limit", 3);
+    };
+    for bits in [0o664, 0o646] {
+        control.write("one limit=9\n");
+        mode(&control.path(), bits);
+        wait_error(&server, "written by others");
+        again();
+    }
+    fs::write(control.folder().join("new"), "one limit=9\n").expect("a file");
+    chown(control.folder().join("new"), Some(33), Some(33)).expect("root may");
+    fs::rename(control.folder().join("new"), control.path()).expect("our own folder");
+    wait_error(&server, "belongs to user 33");
+    assert_eq!(server.number("one", "/limit"), 3);
+    again();
+    fs::write(control.folder().join("real"), "one limit=9\n").expect("a file");
+    fs::remove_file(control.path()).expect("ours");
+    symlink("real", control.path()).expect("our own folder");
+    wait_error(&server, "symbolic link");
+    again();
+    // Sticky or not: who can write the folder can put a file there.
+    for bits in [0o777, 0o1777] {
+        mode(control.folder(), bits);
+        fs::write(control.path(), "one limit=9\n").expect("a file");
+        wait_error(&server, "can be written by others");
+        assert_eq!(server.number("one", "/limit"), 3);
+        again();
+    }
+}
+
+/// What observes lets everybody in, and says whom it would have turned away.
+#[test]
+fn observing_only_counts() {
+    let by_group = "AdmissionGroup one limit=1 mode=observe queue=5\nAdmissionUse one\n";
+    let by_engine = "AdmissionEngine observe\nAdmissionGroup one limit=1 queue=5\nAdmissionUse one\n";
+    for text in [by_group, by_engine] {
+        let Some(server) = Server::start(Mpm::Event, text) else { return };
+        let gate = server.gate("g");
+        let held: Vec<_> = (1..=3)
+            .map(|n| {
+                let one = server.send("/page.probe?gate=g");
+                server.wait_started(n);
+                one
+            })
+            .collect();
+        gate.open();
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
+        let counts = server.group("one")["counts"].clone();
+        let found = ["admitted", "would_reject", "rejected", "queued"].map(|name| counts[name].as_u64().unwrap_or(99));
+        assert_eq!(found, [1, 2, 0, 0], "{text}");
+        wait("they are logged", || {
+            server.access().iter().filter(|line| line.ends_with("one would-reject")).count() == 2
+        });
+        assert!(server.log().contains("it only observes"), "{}", server.log());
+    }
+}
+
+/// Costs of all groups add up to one budget, whoever takes it.
+#[test]
+fn a_budget_of_memory_is_shared() {
+    let text = "AdmissionBudget memory 800M\nAdmissionGroup big limit=none cost=300M\nAdmissionGroup small limit=none cost=100M\n\
+                <Location /page.probe>\nAdmissionUse big\n</Location>\n<Location /page.cgi>\nAdmissionUse small\n</Location>\n";
+    let Some(server) = Server::start(Mpm::Prefork, text) else { return };
+    let gate = server.gate("g");
+    let big: Vec<_> = (1..=2)
+        .map(|n| {
+            let one = server.send("/page.probe?gate=g");
+            server.wait_started(n);
+            one
+        })
+        .collect();
+    assert_eq!(server.status()["budget"]["held"], 600 << 20);
+    let answer = server.get("/page.probe");
+    assert_eq!(answer.status, 503, "300 MB do not fit into 200");
+    let small: Vec<_> = (3..=4)
+        .map(|n| {
+            let one = server.send("/page.cgi?gate=g");
+            server.wait_started(n);
+            one
+        })
+        .collect();
+    assert_eq!(server.get("/page.cgi").status, 503);
+    assert_eq!(server.status()["budget"]["held"], 800 << 20);
+    gate.open();
+    assert!(big.into_iter().chain(small).all(|one| one.answer().status == 200));
+    server.wait_idle();
+}

@@ -1,0 +1,113 @@
+//! Each processing module with each way to run a program: never more at once than the limit, who finds no room is turned away at once and
+//! kept, and all is given back.
+
+use crate::client::Answer;
+use crate::oracle::{Killed, most_at_once};
+use crate::server::{Mpm, Php, Server, Told, answered, wait};
+
+const GROUP: &str = "AdmissionGroup two limit=2\nAdmissionUse two\n";
+
+#[track_caller]
+fn check_turned_away(answer: &Answer) {
+    assert_eq!(answer.status, 503, "{answer:?}");
+    let retry: u64 = answer.header("Retry-After").and_then(|value| value.parse().ok()).expect("seconds");
+    assert!((1..=120).contains(&retry), "{answer:?}");
+    assert_eq!(answer.header("Cache-Control"), Some("no-store"));
+}
+
+/// Five at a page for two: two are in it, three are turned away while these are, and then again.
+fn check(mpm: Mpm, php: Php, text: &str, page: &str) {
+    let Some(server) = Server::told(&Told { mpm, php, text, files: &[] }) else { return };
+    for round in [0, 1] {
+        let gate = server.gate(&format!("round{round}"));
+        let ask = |n: usize| server.send(&format!("{page}?gate=round{round}&id={round}-{n}"));
+        let pending: Vec<_> = (0..5).map(ask).collect();
+        wait(&format!("two hold and three are answered: {}", server.status()), || {
+            answered(&pending) == 3
+                && server.number("two", "/held") == 2
+                && server.started() == if round == 0 { 2 } else { 5 }
+        });
+        // With the permits taken, files are served, and HEAD is a request like others.
+        assert_eq!(server.get("/index.html").body, "hello\n");
+        let head = server.client().request("HEAD", page, "127.0.0.1").expect("an answer");
+        check_turned_away(&head);
+        gate.open();
+        let answers: Vec<Answer> = pending.into_iter().map(|one| one.answer()).collect();
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 2, "{answers:?}");
+        answers.iter().filter(|answer| answer.status != 200).for_each(check_turned_away);
+        server.wait_idle();
+        assert_eq!(server.get(&format!("{page}?id={round}-after")).status, 200);
+        server.wait_idle();
+    }
+    let events = server.events();
+    assert_eq!(most_at_once(&events, &Killed::new()), 2, "{events:?}");
+    let count = |name: &str| server.number("two", &format!("/counts/{name}"));
+    assert_eq!([count("admitted"), count("rejected"), count("open"), count("reaped")], [6, 8, 0, 0]);
+}
+
+#[test]
+fn prefork_cgi() {
+    check(Mpm::Prefork, Php::None, GROUP, "/page.cgi");
+}
+
+#[test]
+fn prefork_php() {
+    check(Mpm::Prefork, Php::Module, GROUP, "/page.php");
+}
+
+#[test]
+fn prefork_in_process() {
+    check(Mpm::Prefork, Php::None, GROUP, "/page.probe");
+}
+
+#[test]
+fn worker_cgid() {
+    check(Mpm::Worker, Php::None, GROUP, "/page.cgi");
+}
+
+#[test]
+fn worker_in_process() {
+    check(Mpm::Worker, Php::None, GROUP, "/page.probe");
+}
+
+#[test]
+fn event_cgid() {
+    check(Mpm::Event, Php::None, GROUP, "/page.cgi");
+}
+
+#[test]
+fn event_in_process() {
+    check(Mpm::Event, Php::None, GROUP, "/page.probe");
+}
+
+#[test]
+fn event_php_fpm() {
+    check(Mpm::Event, Php::Fpm, GROUP, "/page.php");
+}
+
+/// The backend is the server itself, whose second door counts nobody.
+#[test]
+fn event_proxy_http() {
+    let text = "AdmissionGroup two limit=2\n<Location /behind>\nAdmissionUse two\nProxyPass http://127.0.0.1:PORT/page.cgi\n</Location>\n";
+    check(Mpm::Event, Php::None, text, "/behind");
+}
+
+/// Files are counted where a group asks for them, and are no reason to turn programs away.
+#[test]
+fn static_files_in_a_group_of_their_own() {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        let groups = "AdmissionGroup files limit=1 handler=static\nAdmissionGroup all limit=3 handler=any key=server\nAdmissionUse files all\n";
+        let Some(server) = Server::start(mpm, groups) else { return };
+        // One request was the start's own.
+        let before = server.number("files", "/counts/admitted");
+        let mut client = server.client();
+        for _ in 0..3 {
+            server.wait_idle();
+            assert_eq!(client.get("/index.html").status, 200);
+            assert_eq!(client.get("/page.cgi").status, 200);
+        }
+        assert_eq!(server.number("files", "/counts/admitted"), before + 3);
+        assert_eq!(server.number("all", "/counts/admitted"), before + 6);
+        server.wait_idle();
+    }
+}

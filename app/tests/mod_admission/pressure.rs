@@ -1,0 +1,81 @@
+//! adaptive=memory: a limit that goes down when memory is short, and up again while somebody waits.
+
+use crate::server::{Mpm, Server, wait};
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+/// A group with 400 MB of memory, removed when dropped.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None`, and it is said, where groups cannot be made.
+    fn new() -> Option<Group> {
+        let Ok(found) = host::hierarchies() else {
+            testkit::skip::not_here("needs a memory control group");
+            return None;
+        };
+        let directory = found.memory.join(format!("webdyno-test-admission-{}", std::process::id()));
+        let file = if found.version == host::Version::V1 { "memory.limit_in_bytes" } else { "memory.max" };
+        if fs::create_dir(&directory).and_then(|()| fs::write(directory.join(file), "419430400")).is_err() {
+            testkit::skip::not_here("needs a memory control group");
+            return None;
+        }
+        Some(Group(directory))
+    }
+
+    fn take(&self, pid: i32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).expect("our own group");
+    }
+
+    /// A process in the group that takes so much of its memory.
+    fn hog(&self, megabytes: u32) -> Hog {
+        // One allocation: a copy would not fit beside it.
+        let perl = format!("vec(my $x, ({megabytes} << 20) - 1, 8) = 1; sleep 1000");
+        let program = format!("echo $$ > {}/cgroup.procs; exec perl -e '{perl}'", self.0.display());
+        Hog(Command::new("sh").args(["-c", &program]).spawn().expect("it starts"))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        wait("the group is empty", || fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+struct Hog(Child);
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn the_limit_follows_the_memory() {
+    let Some(group) = Group::new() else { return };
+    let text = "AdmissionGroup one limit=4 adaptive=memory min=1 max=6 cost=100M queue=6 timeout=120s\nAdmissionQueueWorkers 8\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Prefork, text) else { return };
+    wait("there is a controller", || server.controller().is_some());
+    // The server of this test alone: what it starts later is in the group as well.
+    group.take(server.controller().expect("a process"));
+    let gate = server.gate("g");
+    let mut pending: Vec<_> = (1..=4)
+        .map(|n| {
+            let one = server.send("/page.probe?gate=g");
+            server.wait_started(n);
+            one
+        })
+        .collect();
+    let hog = group.hog(320);
+    server.wait_number("one", "/limit", 1);
+    assert_eq!(server.number("one", "/held"), 4, "nobody is thrown out");
+    pending.push(server.send("/page.probe?id=waits"));
+    server.wait_number("one", "/waiting", 1);
+    drop(hog);
+    wait("it rises again", || server.number("one", "/limit") > 1);
+    gate.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+}

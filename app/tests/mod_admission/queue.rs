@@ -1,0 +1,170 @@
+//! Waiting for a permit: in which order, how many, how long, and for whom.
+
+use crate::client::Client;
+use crate::oracle::{Killed, most_at_once, order};
+use crate::server::{Mpm, Pending, Server, answered, wait};
+use std::time::Instant;
+
+/// One is in the page, and the others wait in the order of their names.
+fn lined_up(server: &Server, names: &[&str]) -> Vec<Pending> {
+    let waiting = |count| wait("they wait", || server.number("one", "/waiting") == count);
+    let ask = |(at, name): (usize, &&str)| {
+        let one = server.send(&format!("/page.probe?id={name}"));
+        waiting(at as u64 + 1);
+        one
+    };
+    names.iter().enumerate().map(ask).collect()
+}
+
+/// In which order those are admitted who came as `a`, `b`, `vip`, `c`.
+fn check_order(mpm: Mpm, text: &str, expected: [&str; 5]) {
+    let Some(server) = Server::start(mpm, text) else { return };
+    let gate = server.gate("g");
+    let first = server.send("/page.probe?id=first&gate=g");
+    server.wait_started(1);
+    let pending = lined_up(&server, &["a", "b", "vip", "c"]);
+    gate.open();
+    for one in pending.into_iter().chain([first]) {
+        assert_eq!(one.answer().status, 200);
+    }
+    server.wait_idle();
+    let events = server.events();
+    assert_eq!(order(&events), expected);
+    assert_eq!(most_at_once(&events, &Killed::new()), 1);
+    assert_eq!([server.number("one", "/counts/admitted"), server.number("one", "/counts/queued")], [1, 4]);
+}
+
+const ONE: &str = "AdmissionGroup one limit=1 queue=10 timeout=60s\nAdmissionQueueWorkers 10\nAdmissionUse one\n";
+
+#[test]
+fn first_come_first_served() {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        check_order(mpm, ONE, ["first", "a", "b", "vip", "c"]);
+    }
+}
+
+#[test]
+fn last_come_first_served() {
+    check_order(Mpm::Event, &ONE.replace("timeout", "order=lifo timeout"), ["first", "c", "vip", "b", "a"]);
+}
+
+#[test]
+fn by_priority() {
+    let text = format!(
+        "{ONE}AdmissionPriority -5 \"%{{QUERY_STRING}} =~ /vip/\"\nAdmissionPriority 5 \"%{{QUERY_STRING}} =~ /id=a/\"\n"
+    );
+    check_order(Mpm::Prefork, &text, ["first", "vip", "b", "c", "a"]);
+}
+
+#[test]
+fn who_waits_in_vain_is_turned_away_at_the_deadline() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, &ONE.replace("60s", "300ms")) else { return };
+        let gate = server.gate("g");
+        let first = server.send("/page.probe?id=first&gate=g");
+        server.wait_started(1);
+        let began = Instant::now();
+        let answer = server.get("/page.probe?id=late");
+        let took = began.elapsed();
+        assert_eq!(answer.status, 503);
+        assert!(took.as_millis() >= 300, "{took:?}");
+        assert_eq!([server.number("one", "/counts/timeout"), server.number("one", "/waiting")], [1, 0]);
+        wait("it is logged", || server.access().iter().any(|line| line == "503 /page.probe?id=late one timeout"));
+        gate.open();
+        assert_eq!(first.answer().status, 200);
+        server.wait_idle();
+        assert_eq!(order(&server.events()), ["first"]);
+    }
+}
+
+/// A client that left is not let in: its page is never run, and its place in the queue is free.
+#[test]
+fn who_leaves_is_not_admitted() {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        let Some(server) = Server::start(mpm, ONE) else { return };
+        let gate = server.gate("g");
+        let first = server.send("/page.probe?id=first&gate=g");
+        server.wait_started(1);
+        let mut leaver = server.client();
+        leaver.begin("GET", "/page.probe?id=leaver", "127.0.0.1").expect("it is sent");
+        server.wait_number("one", "/waiting", 1);
+        let stays = server.send("/page.probe?id=stays");
+        server.wait_number("one", "/waiting", 2);
+        drop(leaver);
+        server.wait_number("one", "/counts/gone", 1);
+        server.wait_number("one", "/waiting", 1);
+        gate.open();
+        assert_eq!((first.answer().status, stays.answer().status), (200, 200));
+        server.wait_idle();
+        assert_eq!(order(&server.events()), ["first", "stays"]);
+    }
+}
+
+/// Of twelve workers three may wait: the others serve files, and who comes too much is turned away at once.
+#[test]
+fn few_workers_wait_and_files_are_served() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let text = ONE.replace("AdmissionQueueWorkers 10", "AdmissionQueueWorkers 3");
+        let Some(server) = Server::start(mpm, &text) else { return };
+        let gate = server.gate("g");
+        let pending: Vec<Pending> = (0..8).map(|n| server.send(&format!("/page.probe?id={n}&gate=g"))).collect();
+        wait(&format!("four are turned away: {}", server.status()), || {
+            answered(&pending) == 4 && server.number("one", "/waiting") == 3
+        });
+        assert_eq!(server.status()["queue_workers"]["held"], 3);
+        let mut client = server.client();
+        for _ in 0..50 {
+            assert_eq!(client.get("/index.html").body, "hello\n");
+        }
+        gate.open();
+        let mut found: Vec<u16> = pending.into_iter().map(|one| one.answer().status).collect();
+        found.sort_unstable();
+        assert_eq!(found, [200, 200, 200, 200, 503, 503, 503, 503]);
+        server.wait_idle();
+        assert_eq!(most_at_once(&server.events(), &Killed::new()), 1);
+    }
+}
+
+/// A share is one of MaxRequestWorkers: a quarter of 12, where nothing else is said.
+#[test]
+fn queue_workers_are_a_share_of_all() {
+    for (text, expected) in [("", 3), ("AdmissionQueueWorkers 50%\n", 6), ("AdmissionQueueWorkers 1\n", 1)] {
+        let Some(server) = Server::start(Mpm::Prefork, &format!("{text}AdmissionGroup one limit=1 queue=2\n")) else {
+            return;
+        };
+        assert_eq!(server.status()["queue_workers"]["limit"], expected, "{text}");
+    }
+}
+
+/// When those who wait already would take longer than one may wait, waiting is no use, and that is said at once.
+#[test]
+fn who_would_wait_in_vain_is_told_at_once() {
+    let text = ONE.replace("60s", "100ms");
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    // It learns that a page takes half a second.
+    for _ in 0..3 {
+        assert_eq!(server.get("/page.probe?work=500000").status, 200);
+    }
+    let gate = server.gate("g");
+    let first = server.send("/page.probe?id=first&gate=g");
+    server.wait_started(4);
+    assert_eq!(server.get("/page.probe").status, 503);
+    assert_eq!([server.number("one", "/counts/rejected"), server.number("one", "/counts/timeout")], [1, 0]);
+    gate.open();
+    assert_eq!(first.answer().status, 200);
+}
+
+/// Requests that come one after the other on one connection are answered in their order, each with its own permit.
+#[test]
+fn pipelined_requests() {
+    let Some(server) = Server::start(Mpm::Event, ONE) else { return };
+    let mut client: Client = server.client();
+    for n in 0..5 {
+        client.begin("GET", &format!("/page.probe?id={n}"), "127.0.0.1").expect("it is sent");
+    }
+    for n in 0..5 {
+        assert_eq!(client.answer(false).expect("an answer").body, format!("done {n}\n"));
+    }
+    server.wait_idle();
+    assert_eq!(server.number("one", "/counts/admitted"), 5);
+}

@@ -1,0 +1,109 @@
+//! What people and programs see of a running server: its status in each format, mod_status, the access log, `webdyno admission`.
+
+use crate::control::Control;
+use crate::server::{Gate, Mpm, Pending, Server, wait};
+use crate::tool::Tool;
+
+const ONE: &str = "AdmissionGroup one limit=1 queue=2 timeout=60s\nAdmissionUse one\nExtendedStatus On\n";
+
+/// One is in the page, one waits.
+fn busy(server: &Server) -> (Gate, Vec<Pending>) {
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_started(1);
+    let waits = server.send("/page.probe?id=waits");
+    server.wait_number("one", "/waiting", 1);
+    (gate, vec![held, waits])
+}
+
+#[test]
+fn pages_show_who_holds_and_who_waits() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, ONE) else { return };
+        let (gate, pending) = busy(&server);
+        let page = server.get("/admission-status");
+        assert!(page.header("Content-Type").is_some_and(|kind| kind.starts_with("text/html")), "{page:?}");
+        assert!(
+            page.body.contains("<h1>Admission for 127.0.0.1</h1>") && page.body.contains("/www/page.probe"),
+            "{}",
+            page.body
+        );
+        assert_eq!(server.get("/admission-status?refresh=2").header("Refresh"), Some("2"));
+        let text = server.get("/admission-status?prometheus").body;
+        let sample = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        for (name, value) in [("admission_held{", "1"), ("admission_waiting{", "1"), ("admission_limit{", "1")] {
+            let found =
+                text.lines().find(|line| line.starts_with(name) && line.contains("\"one\"")).unwrap_or_default();
+            assert!(found.ends_with(&format!(" {value}")), "{name}: {found}: {text}");
+        }
+        assert!(!sample("# TYPE admission_held gauge").is_empty(), "{text}");
+        assert_eq!(server.client().request("POST", "/admission-status", "x").expect("an answer").status, 405);
+        assert!(server.get("/server-status").body.contains("<h2>Admission</h2>"));
+        let short = server.get("/server-status?auto").body;
+        assert!(
+            short.lines().any(|line| line.to_lowercase().starts_with("admission") && line.contains("one")),
+            "{short}"
+        );
+        // What the controller writes is the same for who may read the folder.
+        wait("it is written", || {
+            let text = std::fs::read_to_string(server.path("run/admission/status.json")).unwrap_or_default();
+            let status: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+            let group = &status["groups"][0];
+            (&group["held"], &group["waiting"]) == (&1.into(), &1.into())
+        });
+        gate.open();
+        assert!(pending.into_iter().all(|one| one.answer().status == 200));
+        wait("both are logged", || server.access().iter().filter(|line| line.contains("page.probe")).count() == 2);
+        let log = server.access();
+        assert!(
+            log.iter().any(|line| line.ends_with("one admit")) && log.iter().any(|line| line.ends_with("one queued")),
+            "{log:?}"
+        );
+        assert!(log.iter().any(|line| line.ends_with("/server-status - -")), "{log:?}");
+    }
+}
+
+/// `webdyno admission` on a real server: what it is told, the server does.
+#[test]
+fn the_command_tells_and_sets() {
+    let control = Control::new();
+    let Some(server) = control.server(Mpm::Event, ONE) else { return };
+    let tool = Tool::new();
+    let file = server.path("run/admission/status.json").display().to_string();
+    wait("it is written", || server.controller().is_some());
+    let (gate, pending) = busy(&server);
+    wait("it is written", || {
+        let said = tool.run(&["admission", "status", "--file", &file, "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&said.out).unwrap_or_default();
+        said.code == 0 && status.to_string().contains("\"waiting\":1")
+    });
+    let said = tool.run(&["admission", "status", "--file", &file, "--entries"]);
+    assert!(said.code == 0 && said.out.contains("one") && said.out.contains("page.probe"), "{said:?}");
+    let set = |words: &[&str]| tool.run(&[&["admission", "set", "one", "--file", &file], words].concat());
+    let said = set(&["limit=2"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(server.number("one", "/limit"), 2);
+    // Who waited was admitted by it.
+    server.wait_number("one", "/waiting", 0);
+    let said = set(&["limit=zero"]);
+    assert_eq!((said.code, server.number("one", "/limit")), (2, 2), "{said:?}");
+    let said = set(&["--reset"]);
+    assert_eq!((said.code, server.number("one", "/limit")), (0, 1), "{said:?}");
+    gate.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+}
+
+/// A handler behind Action is part of the page it is for: one permit.
+#[test]
+fn an_action_is_one_page() {
+    let text = "LoadModule actions_module /usr/lib/apache2/modules/mod_actions.so\nAdmissionGroup one limit=1 key=server\nAdmissionUse one\n\
+                Action told /page.cgi\nAddHandler told .told\n";
+    let files = [("www/page.told", "x")];
+    let told = crate::server::Told { mpm: Mpm::Prefork, php: crate::server::Php::None, text, files: &files };
+    let Some(server) = Server::told(&told) else { return };
+    for _ in 0..3 {
+        assert_eq!(server.get("/page.told?id=acted").body, "done acted\n", "{}", server.log());
+        server.wait_idle();
+    }
+    assert_eq!(server.number("one", "/counts/admitted"), 3);
+}

@@ -1,0 +1,367 @@
+//! The one door to a real Apache with the module: a private instance in a folder of its own, with pages that are an oracle.
+
+use crate::client::{Answer, Client};
+use crate::oracle::Event;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use testkit::skip::{not_here, skipped};
+
+/// As long as anything may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+const MODULES: &str = "/usr/lib/apache2/modules";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mpm {
+    Prefork,
+    Worker,
+    Event,
+}
+
+impl Mpm {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mpm::Prefork => "prefork",
+            Mpm::Worker => "worker",
+            Mpm::Event => "event",
+        }
+    }
+
+    /// Several processes from the start, so that permits are shared between processes, and workers for 12 requests and more.
+    fn sizes(self) -> &'static str {
+        match self {
+            Mpm::Prefork => {
+                "StartServers 12\nMinSpareServers 1\nMaxSpareServers 12\nServerLimit 24\nMaxRequestWorkers 12\n"
+            }
+            Mpm::Worker | Mpm::Event => {
+                "ServerLimit 4\nStartServers 2\nThreadLimit 8\nThreadsPerChild 8\nMaxRequestWorkers 16\nMinSpareThreads 8\nMaxSpareThreads 16\n"
+            }
+        }
+    }
+
+    fn cgi(self) -> &'static str {
+        if self == Mpm::Prefork { "cgi" } else { "cgid" }
+    }
+}
+
+/// A running server, ended when dropped.
+pub(crate) struct Server {
+    folder: tempfile::TempDir,
+    pub(crate) port: u16,
+    child: Child,
+    fpm: Option<Child>,
+}
+
+/// What the server is told beside its own.
+pub(crate) struct Told<'a> {
+    pub(crate) mpm: Mpm,
+    /// Directives of the main server; FOLDER and PORT are replaced.
+    pub(crate) text: &'a str,
+    /// Who runs the PHP.
+    pub(crate) php: Php,
+    /// Files below the folder.
+    pub(crate) files: &'a [(&'a str, &'a str)],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Php {
+    None,
+    Module,
+    Fpm,
+}
+
+/// Where the module and the pages are, built once; `None`, and it is said, where they cannot be.
+struct Built {
+    module: PathBuf,
+    probe: PathBuf,
+}
+
+fn built() -> Option<&'static Built> {
+    static BUILT: OnceLock<Option<Built>> = OnceLock::new();
+    BUILT.get_or_init(build).as_ref()
+}
+
+fn build() -> Option<Built> {
+    if !crate::tool::is_root() {
+        not_here("needs root: servers change to their own account");
+        return None;
+    }
+    for needed in ["/usr/sbin/apache2", "/usr/bin/apxs", "/usr/bin/make"] {
+        if !Path::new(needed).exists() {
+            skipped(&format!("there is no {needed}"));
+            return None;
+        }
+    }
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = here.join("../modules/mod_admission");
+    make(&source, &[]);
+    let probe = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-probe");
+    fs::create_dir_all(&probe).expect("a folder");
+    make(&here.join("tests/mod_admission/probe"), &[format!("OUT={}", probe.display())]);
+    Some(Built { module: source.join("build/mod_admission.so"), probe })
+}
+
+fn make(folder: &Path, words: &[String]) {
+    let mut make = Command::new("make");
+    let made = make.arg("-C").arg(folder).arg("all").args(words).stdin(Stdio::null()).output().expect("make runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// The file of the module, where it can be built here.
+pub(crate) fn module_file() -> Option<&'static Path> {
+    built().map(|built| built.module.as_path())
+}
+
+impl Server {
+    /// `None`, and the reason is said, where it cannot be.
+    pub(crate) fn start(mpm: Mpm, text: &str) -> Option<Server> {
+        Server::told(&Told { mpm, text, php: Php::None, files: &[] })
+    }
+
+    pub(crate) fn told(told: &Told<'_>) -> Option<Server> {
+        let mut laid_out = LaidOut::new(told)?;
+        laid_out.fpm();
+        // Another test may take the port between its choice and the start.
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+            laid_out.configuration(told, port);
+            let child = laid_out.httpd(&["-D", "FOREGROUND"]).process_group(0).spawn().expect("it starts");
+            let server = match laid_out.into_server(port, child) {
+                Ok(server) => server,
+                Err(back) => {
+                    laid_out = back;
+                    assert!(Instant::now() < end, "no server: {}", laid_out.log());
+                    continue;
+                }
+            };
+            wait("the server answers", || server.try_get("/index.html").is_some_and(|answer| answer.status == 200));
+            return Some(server);
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, text: &str) {
+        put(self.folder.path(), name, text);
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.path("error.log")).unwrap_or_default()
+    }
+
+    /// `status path group result` of each request that was logged.
+    pub(crate) fn access(&self) -> Vec<String> {
+        fs::read_to_string(self.path("access.log")).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::to(self.port)
+    }
+
+    pub(crate) fn try_get(&self, path: &str) -> Option<Answer> {
+        Client::try_to(self.port)?.request("GET", path, "127.0.0.1")
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.try_get(path).unwrap_or_else(|| panic!("no answer to {path}: {}", self.log()))
+    }
+
+    /// A request whose answer may take a while.
+    pub(crate) fn send(&self, path: &str) -> Pending {
+        let (port, path) = (self.port, path.to_owned());
+        Pending(std::thread::spawn(move || Client::try_to(port)?.request("GET", &path, "127.0.0.1")))
+    }
+
+    /// A gate, held until it is opened or dropped.
+    pub(crate) fn gate(&self, name: &str) -> Gate {
+        let path = self.path("gates").join(name);
+        let file = File::create(&path).expect("a gate");
+        file.lock().expect("nobody else holds it");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("our own file");
+        Gate(file)
+    }
+
+    pub(crate) fn events(&self) -> Vec<Event> {
+        crate::oracle::read(&self.path("log"))
+    }
+
+    pub(crate) fn started(&self) -> usize {
+        self.events().iter().filter(|event| event.word == "start").count()
+    }
+
+    pub(crate) fn wait_started(&self, count: usize) {
+        wait(&format!("{count} pages have begun"), || self.started() >= count);
+    }
+
+    /// What the status page says.
+    pub(crate) fn status(&self) -> Value {
+        let answer = self.get("/admission-status?json");
+        serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
+    }
+
+    pub(crate) fn group(&self, name: &str) -> Value {
+        let status = self.status();
+        let named = |groups: &Value| groups.as_array()?.iter().find(|group| group["name"] == name).cloned();
+        named(&status["groups"]).unwrap_or_else(|| panic!("no group {name}: {status}"))
+    }
+
+    pub(crate) fn number(&self, group: &str, pointer: &str) -> u64 {
+        let group = self.group(group);
+        group.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {pointer}: {group}"))
+    }
+
+    pub(crate) fn wait_number(&self, group: &str, pointer: &str, value: u64) {
+        wait(&format!("{group} {pointer} is {value}: {}", self.group(group)), || self.number(group, pointer) == value);
+    }
+
+    /// Until nothing is held and nobody waits, in any group: a client may have its answer a moment before the handler is done.
+    pub(crate) fn wait_idle(&self) {
+        wait(&format!("nothing is held: {}", self.status()), || is_idle(&self.status()));
+    }
+
+    /// The parent of all its processes.
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Its processes, the controller apart.
+    pub(crate) fn workers(&self) -> Vec<i32> {
+        let controller = self.controller();
+        self.children().into_iter().filter(|&child| Some(child) != controller).collect()
+    }
+
+    fn children(&self) -> Vec<i32> {
+        let pid = self.pid();
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+    }
+
+    /// The process beside the workers, as far as it has written its status yet and lives.
+    pub(crate) fn controller(&self) -> Option<i32> {
+        let status: Value =
+            serde_json::from_str(&fs::read_to_string(self.path("run/admission/status.json")).ok()?).ok()?;
+        let pid = i32::try_from(status["pid"].as_i64()?).ok()?;
+        self.children().contains(&pid).then_some(pid)
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        kill(self.pid(), signal);
+    }
+
+    /// Restarts gracefully; returns when the new generation serves.
+    pub(crate) fn graceful(&self) {
+        let resumed = || self.log().matches("resuming normal operations").count();
+        let before = resumed();
+        self.signal(rustix::process::Signal::USR1);
+        wait("the server has restarted", || resumed() > before);
+        wait("it answers", || self.try_get("/index.html").is_some());
+    }
+
+    /// Its own last words where it cannot start.
+    pub(crate) fn refused(mpm: Mpm, text: &str, files: &[(&str, &str)]) -> Option<String> {
+        let told = Told { mpm, text, php: Php::None, files };
+        let laid_out = LaidOut::new(&told)?;
+        laid_out.configuration(&told, 1);
+        let output = laid_out.httpd(&["-t"]).stderr(Stdio::piped()).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &laid_out.log();
+        Some(if output.status.success() { format!("TAKEN: {said}") } else { said })
+    }
+}
+
+impl Drop for Server {
+    #[allow(clippy::print_stderr, reason = "the log stands beside the failure that it explains")]
+    fn drop(&mut self) {
+        for child in std::iter::once(&mut self.child).chain(self.fpm.as_mut()) {
+            let group = rustix::process::Pid::from_child(child);
+            let _ = rustix::process::kill_process(group, rustix::process::Signal::TERM);
+            let end = Instant::now() + Duration::from_secs(5);
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("{}", self.log());
+        }
+    }
+}
+
+/// A lock for which pages wait.
+pub(crate) struct Gate(File);
+
+impl Gate {
+    pub(crate) fn open(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+/// A request that is under way.
+pub(crate) struct Pending(std::thread::JoinHandle<Option<Answer>>);
+
+impl Pending {
+    pub(crate) fn try_answer(self) -> Option<Answer> {
+        self.0.join().expect("no panic")
+    }
+
+    #[track_caller]
+    pub(crate) fn answer(self) -> Answer {
+        self.try_answer().expect("an answer")
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
+/// How many of them are answered.
+pub(crate) fn answered(pending: &[Pending]) -> usize {
+    pending.iter().filter(|one| one.is_answered()).count()
+}
+
+fn is_idle(status: &Value) -> bool {
+    let zero = |group: &Value| group["held"] == 0 && group["waiting"] == 0;
+    let groups = status["groups"].as_array().expect("groups");
+    groups.iter().all(zero) && zero(&status["budget"]) && zero(&status["queue_workers"])
+}
+
+pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+#[track_caller]
+pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn put(folder: &Path, name: &str, text: &str) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+    fs::write(&path, text).expect("a file");
+}
+
+mod laid_out;
+use laid_out::LaidOut;

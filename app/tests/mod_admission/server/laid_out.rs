@@ -1,0 +1,171 @@
+//! A server's folder before it is started: pages, configuration, PHP-FPM.
+
+use super::{Built, MODULES, Mpm, PATIENCE, Php, Server, Told, built, put, wait};
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use testkit::skip::skipped;
+
+/// Folders of pages in the shapes of requests that other limiters count wrongly.
+const HTACCESS: &str = "RewriteEngine On\nRewriteRule ^item/(.*)$ /page.cgi?id=pretty-$1 [QSA,L]\nRewriteRule ^probe/(.*)$ /page.probe [QSA,L]\n";
+const NESTED: &str = "<!--#include virtual=\"/page.cgi?id=one\" --><!--#include virtual=\"/page.probe?id=two\" -->";
+
+pub(super) struct LaidOut {
+    folder: tempfile::TempDir,
+    built: &'static Built,
+    php: Option<PathBuf>,
+    pool: Option<Child>,
+}
+
+fn find(folder: &str, start: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.into_iter().find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start)))
+}
+
+impl LaidOut {
+    pub(super) fn new(told: &Told<'_>) -> Option<LaidOut> {
+        let built = built()?;
+        let php = match told.php {
+            Php::None => None,
+            Php::Module => Some(find(MODULES, "libphp")),
+            Php::Fpm => Some(find("/usr/sbin", "php-fpm")),
+        };
+        if matches!(php, Some(None)) {
+            skipped(&format!("no PHP: {:?}", told.php));
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("admission-").tempdir_in("/tmp").expect("a folder");
+        let open = |name: &str, mode| {
+            let path = folder.path().join(name);
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own");
+        };
+        open("", 0o755);
+        for name in ["gates", "run", "www/dir/cgi", "www/dir/php", "www/dir/probe", "www/pretty", "www/fall"] {
+            fs::create_dir_all(folder.path().join(name)).expect("folders");
+        }
+        for program in ["page.cgi", "other.cgi", "error.cgi", "dir/cgi/index.cgi"] {
+            fs::copy(built.probe.join("page"), folder.path().join("www").join(program)).expect("a program");
+        }
+        let php_page = include_str!("../probe/page.php");
+        let pages = [
+            ("log", ""),
+            ("www/index.html", "hello\n"),
+            ("www/page.probe", ""),
+            ("www/other.probe", ""),
+            ("www/page.php", php_page),
+            ("www/dir/php/index.php", php_page),
+            ("www/dir/probe/index.probe", ""),
+            ("www/nested.shtml", NESTED),
+            ("www/pretty/.htaccess", HTACCESS),
+        ];
+        for (name, text) in pages.into_iter().chain(told.files.iter().copied()) {
+            put(folder.path(), name, text);
+        }
+        open("log", 0o666);
+        Some(LaidOut { folder, built, php: php.flatten(), pool: None })
+    }
+
+    pub(super) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
+    }
+
+    /// Starts PHP-FPM, if it is wanted.
+    pub(super) fn fpm(&mut self) {
+        let Some(program) = self.php.as_ref().filter(|path| path.starts_with("/usr/sbin")) else { return };
+        let folder = self.folder.path().display().to_string();
+        let pool = format!(
+            "[global]\nerror_log = {folder}/fpm.log\n[www]\nuser = www-data\ngroup = www-data\nlisten = {folder}/php.sock\n\
+             listen.mode = 0666\npm = static\npm.max_children = 8\n"
+        );
+        put(self.folder.path(), "fpm.conf", &pool);
+        let mut command = Command::new(program);
+        command.args(["--nodaemonize", "--fpm-config", &format!("{folder}/fpm.conf")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        self.pool = Some(command.spawn().expect("PHP-FPM starts"));
+        let socket = self.folder.path().join("php.sock");
+        wait("PHP-FPM listens", || socket.exists());
+    }
+
+    pub(super) fn configuration(&self, told: &Told<'_>, port: u16) {
+        let folder = self.folder.path().display().to_string();
+        let mut text = format!(
+            "ServerRoot \"{folder}\"\nServerName 127.0.0.1\nDefaultRuntimeDir {folder}/run\nPidFile {folder}/run/apache.pid\n\
+             Listen 127.0.0.1:{port}\nUser www-data\nGroup www-data\nErrorLog {folder}/error.log\nLogLevel notice\nTimeout 60\n"
+        );
+        let shared = [
+            "alias",
+            "authz_core",
+            "dir",
+            "env",
+            "headers",
+            "include",
+            "mime",
+            "proxy",
+            "proxy_fcgi",
+            "proxy_http",
+            "rewrite",
+            "setenvif",
+            "status",
+        ];
+        let mpm = format!("mpm_{}", told.mpm.name());
+        // Prefork and HTTP/2 do not go together.
+        let http2 = (told.mpm != Mpm::Prefork).then_some("http2");
+        for module in [mpm.as_str(), told.mpm.cgi()].into_iter().chain(http2).chain(shared) {
+            text += &format!("LoadModule {module}_module {MODULES}/mod_{module}.so\n");
+        }
+        text += &format!("LoadModule probe_module {}/mod_probe.so\n", self.built.probe.display());
+        text += &format!("LoadModule admission_module {}\n", self.built.module.display());
+        if told.mpm != Mpm::Prefork {
+            text += &format!("ScriptSock {folder}/run/cgisock\n");
+        }
+        text += told.mpm.sizes();
+        text += "TypesConfig /etc/mime.types\nKeepAlive On\nKeepAliveTimeout 30\nMaxKeepAliveRequests 0\nSetEnv PROBE_HOME FOLDER\n\
+                 LogFormat \"%>s %U%q %{ADMISSION_GROUP}e %{ADMISSION_RESULT}e\" told\nCustomLog FOLDER/access.log told\n\
+                 DocumentRoot FOLDER/www\nDirectoryIndex index.cgi index.php index.probe index.html\nAddHandler cgi-script .cgi\nAddHandler probe .probe\n\
+                 AddType text/html .shtml\nAddOutputFilter INCLUDES .shtml\n\
+                 <Directory />\nRequire all denied\n</Directory>\n\
+                 <Directory FOLDER/www>\nRequire all granted\nOptions ExecCGI Includes FollowSymLinks\nAllowOverride All\n</Directory>\n\
+                 <Directory FOLDER/www/fall>\nFallbackResource /page.cgi\n</Directory>\n\
+                 <Location /admission-status>\nSetHandler admission-status\n</Location>\n\
+                 <Location /server-status>\nSetHandler server-status\n</Location>\n\
+                 AdmissionEngine on\n";
+        match told.php {
+            Php::None => {}
+            Php::Module => {
+                let php = self.php.as_ref().expect("found").display();
+                text += &format!("LoadModule php_module {php}\nAddHandler application/x-httpd-php .php\n");
+            }
+            Php::Fpm => {
+                text += "<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:FOLDER/php.sock|fcgi://localhost\"\n</FilesMatch>\n";
+            }
+        }
+        text += told.text;
+        put(self.folder.path(), "httpd.conf", &text.replace("FOLDER", &folder).replace("PORT", &port.to_string()));
+    }
+
+    pub(super) fn httpd(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("/usr/sbin/apache2");
+        command.arg("-f").arg(self.folder.path().join("httpd.conf")).args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// The server, or its folder back when the port was taken.
+    pub(super) fn into_server(self, port: u16, mut child: Child) -> Result<Server, LaidOut> {
+        let end = Instant::now() + PATIENCE;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if child.try_wait().expect("our own child").is_some() {
+                let log = self.log();
+                assert!(log.contains("could not bind"), "the server does not start: {log}");
+                return Err(self);
+            }
+            assert!(Instant::now() < end, "the server does not listen: {}", self.log());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(Server { folder: self.folder, port, child, fpm: self.pool })
+    }
+}

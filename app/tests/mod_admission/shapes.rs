@@ -1,0 +1,157 @@
+//! The shapes of requests that other limiters count wrongly: each takes a permit once, and gives it back.
+
+use crate::server::{Mpm, Php, Server, Told};
+
+/// How a request for the one page of a program is written.
+const SHAPES: [(&str, &str); 4] = [
+    ("direct", "/page.cgi"),
+    ("an index of a folder", "/dir/cgi/"),
+    ("a fallback resource", "/fall/any/path"),
+    ("rewritten in .htaccess", "/pretty/item/7"),
+];
+
+/// Of all shapes, at a limit of one: five in a row are admitted, and none beside one that waits in it.
+fn check(mpm: Mpm, php: Php, shapes: &[(&str, &str)]) {
+    let group = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\n";
+    let Some(server) = Server::told(&Told { mpm, php, text: group, files: &[] }) else { return };
+    for (shape, path) in shapes {
+        let before = server.number("one", "/counts/admitted");
+        for _ in 0..5 {
+            assert_eq!(server.get(path).status, 200, "{shape}: {}", server.log());
+            server.wait_idle();
+        }
+        assert_eq!(server.number("one", "/counts/admitted"), before + 5, "{shape}");
+        let gate = server.gate("g");
+        let held = server.send(&format!("{path}?gate=g"));
+        server.wait_number("one", "/held", 1);
+        for (other, path) in shapes {
+            assert_eq!(server.get(path).status, 503, "{other} beside {shape}");
+        }
+        gate.open();
+        assert_eq!(held.answer().status, 200, "{shape}");
+        server.wait_idle();
+    }
+    assert_eq!(server.number("one", "/counts/bypass"), 0);
+}
+
+#[test]
+fn of_cgi_in_prefork() {
+    check(Mpm::Prefork, Php::None, &SHAPES);
+}
+
+#[test]
+fn of_cgi_in_event() {
+    check(Mpm::Event, Php::None, &SHAPES);
+}
+
+#[test]
+fn of_php() {
+    check(Mpm::Prefork, Php::Module, &[("direct", "/page.php"), ("an index of a folder", "/dir/php/")]);
+}
+
+#[test]
+fn of_threads() {
+    let shapes = [("direct", "/page.probe"), ("an index", "/dir/probe/"), ("rewritten", "/pretty/probe/7")];
+    check(Mpm::Worker, Php::None, &shapes);
+}
+
+/// A page that says why somebody was turned away is a program of the same group: it is served, and takes nothing.
+#[test]
+fn error_page_that_is_a_program() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let group = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\nErrorDocument 503 /error.cgi?id=sorry\n";
+        let Some(server) = Server::start(mpm, group) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?gate=g");
+        server.wait_number("one", "/held", 1);
+        for turned_away in 1..=4 {
+            let answer = server.get("/page.cgi");
+            assert_eq!((answer.status, answer.body.as_str()), (503, "done sorry\n"));
+            assert!(answer.header("Retry-After").is_some(), "{answer:?}");
+            assert_eq!(server.number("one", "/counts/bypass"), turned_away);
+            assert_eq!(server.number("one", "/held"), 1);
+        }
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+        assert_eq!(server.get("/page.cgi").status, 200);
+        server.wait_idle();
+    }
+}
+
+/// What a page includes is a request of its own; inside a page that holds the permit it rides along instead of waiting for it.
+#[test]
+fn included_pages() {
+    let group = "AdmissionGroup one limit=1 queue=5 timeout=30s key=server\nAdmissionUse one\n";
+    let told = |mpm, php| Told {
+        mpm,
+        php,
+        text: group,
+        files: &[("www/outer.php", "<?php virtual('/page.php?id=inner'); echo 'outer';")],
+    };
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::told(&told(mpm, Php::None)) else { return };
+        for _ in 0..3 {
+            let body = server.get("/nested.shtml").body;
+            assert!(body.contains("done one\n") && body.contains("done two\n"), "{body}: {}", server.log());
+            server.wait_idle();
+        }
+        assert_eq!(server.number("one", "/counts/admitted"), 6);
+    }
+    let Some(server) = Server::told(&told(Mpm::Prefork, Php::Module)) else { return };
+    for _ in 0..3 {
+        let answer = server.get("/outer.php");
+        assert!(answer.body.contains("done -") && answer.body.contains("outer"), "{answer:?}");
+        server.wait_idle();
+    }
+    let counts = server.group("one")["counts"].clone();
+    assert_eq!(
+        (&counts["admitted"], &counts["bypass"], &counts["queued"]),
+        (&3.into(), &3.into(), &0.into()),
+        "{counts}"
+    );
+}
+
+/// What ends before a handler takes no permit: who may not see a page, a folder without its slash, a page that did not change.
+#[test]
+fn requests_that_never_reach_a_handler() {
+    let text = "AdmissionGroup one limit=1 key=server handler=any\nAdmissionUse one\n<Location /page.cgi>\nRequire all denied\n</Location>\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let before = server.number("one", "/counts/admitted");
+    for (path, status) in [("/page.cgi", 403), ("/dir/cgi", 301)] {
+        assert_eq!(server.get(path).status, status, "{path}");
+    }
+    server.wait_idle();
+    let after = server.number("one", "/counts/admitted");
+    assert!(after - before <= 1, "{before} {after}");
+}
+
+/// The connection of somebody who was turned away goes on, also past a short body that nobody read.
+#[test]
+fn connection_is_kept_after_a_503() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        // An offer of HTTP/2 stands in the same line of the header, which is what httpd tells the end of a connection by.
+        let offer = if mpm == Mpm::Event { "Protocols h2c http/1.1\n" } else { "" };
+        let text = format!("AdmissionGroup one limit=1\nAdmissionUse one\n{offer}");
+        let Some(server) = Server::start(mpm, &text) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?gate=g");
+        server.wait_number("one", "/held", 1);
+        let mut client = server.client();
+        for _ in 0..3 {
+            assert_eq!(client.get("/page.cgi").status, 503);
+            assert!(!client.closed);
+            assert_eq!(client.get("/index.html").body, "hello\n");
+        }
+        client.write(b"POST /page.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\na body");
+        assert_eq!(client.answer(false).expect("an answer").status, 503);
+        assert_eq!(client.get("/index.html").body, "hello\n");
+        // A long body that was not sent yet is not waited for.
+        client
+            .write(b"POST /page.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\nExpect: 100-continue\r\n\r\n");
+        assert_eq!(client.answer(false).expect("an answer").status, 503);
+        assert!(client.closed);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+    }
+}
