@@ -354,7 +354,11 @@ fn long_check_check_names_every_fault() {
             if matches!(by, By::Nobody) && !case.for_users {
                 continue;
             }
-            let Some((said, _)) = said(case, by, "60s") else { return };
+            // What cannot be judged now is told in the page, and the others are judged all the same.
+            let Some((said, _)) = said(case, by, "60s") else {
+                let _ = writeln!(page, "| {} | {by:?} | - | - | - | - | not judged: not to be had here now |", case.name);
+                continue;
+            };
             let judged = judged(case, &said);
             let step = &said["step"];
             let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();

@@ -288,7 +288,10 @@ fn long_check_latency_budget() {
             let split = &cell["latency_budget"]["mean"];
             let number = |name: &str| split[name].as_f64().unwrap_or_else(|| panic!("no {name}: {cell}"));
             let unknown = (number("remainder_us") + number("left_out_us")) / number("mean_us");
-            worst = worst.max(unknown);
+            // The goal is one for what Apache does itself; what it hands to a pool of FPM is told.
+            if name != "fpm" {
+                worst = worst.max(unknown);
+            }
             let _ = writeln!(page, "## {name}: {}\n", cell["name"]);
             let _ =
                 writeln!(page, "{} Unknown: {:.1} %.\n", cell["latency_budget"]["sentence"]["text"], unknown * 100.0);

@@ -13,9 +13,10 @@ APLOG_USE_MODULE(admission);
 
 /* ---- handlers: static, dynamic, and httpd's own pages ------------------------------------------------------------ */
 
+/* Every file that is served comes by here: compared only where the first letters agree. */
 static bool one_of(const char *name, const char *const *names) {
   for (; *names; names++)
-    if (!strcmp(name, *names)) return true;
+    if (name[0] == (*names)[0] && !strcmp(name, *names)) return true;
   return false;
 }
 
@@ -26,13 +27,16 @@ static bool is_own_page(const char *handler) {
   return one_of(handler, names);
 }
 
-/* httpd hands out files by their content type where no handler is set. Of these only application/x-httpd-* and the like
- * start programs; a SetHandler such as proxy:fcgi://... has a slash too, but no type before it. */
+/* Where no handler is set httpd hands files out by their content type. Of these only application/x-httpd-* start
+ * programs. A SetHandler such as proxy:fcgi://... has a slash too, but a colon before it. */
+static bool is_content_type(const char *handler) {
+  while (*handler && *handler != '/' && *handler != ':') handler++;
+  return *handler == '/';
+}
+
 static bool is_static(const char *handler) {
   static const char *const names[] = {"default-handler", "send-as-is", "type-map", "server-parsed", "imap-file", NULL};
-  const char *slash = strchr(handler, '/'), *colon = strchr(handler, ':');
-  bool type = slash && (!colon || colon > slash);
-  if (type) return strncmp(handler, "application/x-httpd-", 20) != 0 || one_of(handler + 20, (const char *const[]){"type-map", NULL});
+  if (is_content_type(handler)) return handler[0] != 'a' || strncmp(handler, "application/x-httpd-", 20) != 0;
   return one_of(handler, names);
 }
 
@@ -45,11 +49,28 @@ static bool is_named(const char *handler, const char *const *names) {
   return false;
 }
 
-static bool concerns(const group_rule *rule, const request_rec *r) {
-  const char *handler = r->handler ? r->handler : "default-handler";
-  if (rule->handlers == HANDLERS_NAMED) return is_named(handler, rule->handler_names);
-  if (is_own_page(handler)) return false;
-  return rule->handlers == HANDLERS_ANY || is_static(handler) == (rule->handlers == HANDLERS_STATIC);
+static handler_kind kind_of(const char *handler) {
+  if (!handler || is_static(handler)) return KIND_STATIC;
+  return is_own_page(handler) ? KIND_OWN_PAGE : KIND_DYNAMIC;
+}
+
+static bool concerns(const group_rule *rule, const char *handler, handler_kind kind) {
+  switch (rule->handlers) {
+  case HANDLERS_DYNAMIC: return kind == KIND_DYNAMIC;
+  case HANDLERS_STATIC: return kind == KIND_STATIC;
+  case HANDLERS_ANY: return kind != KIND_OWN_PAGE;
+  case HANDLERS_NAMED: break;
+  }
+  return is_named(handler ? handler : "default-handler", rule->handler_names);
+}
+
+bool layers_concern(const request_rec *r, const place_rules *place, handler_kind *kind) {
+  if (!place->uses && !place->policy) return false;
+  *kind = kind_of(r->handler);
+  if (place->policy) return true;
+  for (int i = 0; i < place->uses->nelts; i++)
+    if (concerns(APR_ARRAY_IDX(place->uses, i, group_use *)->group, r->handler, *kind)) return true;
+  return false;
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
@@ -138,7 +159,7 @@ static uint32_t lowest_limit(const place_rules *place, const group_rule *rule) {
 
 static void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
   if (!rule || rule->index < 0 || v->layers >= ADM_LAYERS - 1) return;
-  if (adm_group_at(running.table, rule->index)->mode == ADM_OFF || !concerns(rule, v->r)) return;
+  if (adm_group_at(running.table, rule->index)->mode == ADM_OFF || !concerns(rule, v->r->handler, v->kind)) return;
   adm_layer *layer = &v->layer[v->layers];
   *layer = (adm_layer){.group = rule->index, .cost = 1, .at_most = lowest_limit(place, rule)};
   if (find_key(v, rule, use, layer)) v->rule[v->layers++] = rule;
@@ -189,7 +210,7 @@ void layers_gather(visit *v, const place_rules *place) {
     add_group(v, place, use->group, use);
   }
   sort_layers(v);
-  if (told && answer.has_limit && v->layers > 0) v->layer[0].at_most = answer.limit;
+  if (told && answer.has_limit && v->layers > 0 && answer.limit < v->layer[0].at_most) v->layer[0].at_most = answer.limit;
   add_memory(v, told ? &answer : NULL);
 }
 

@@ -6,6 +6,10 @@
 
 #include "request.h"
 
+/* Whether a group that is used at this place may be meant for a request of this handler, whose kind it finds.
+ * Cheap: it is asked for all. */
+bool layers_concern(const request_rec *r, const place_rules *place, handler_kind *kind);
+
 /* Fills in the layers of a visit, narrowest first, the memory budget last. None: nothing limits this request. */
 void layers_gather(visit *v, const place_rules *place);
 

@@ -6,10 +6,12 @@
  *   end
  *
  * r.host r.file r.uri r.handler r.method r.client r.args are strings (or nil); r:load("name") gives held, limit, waiting
- * of a group; r.budget.used and r.budget.limit are bytes of the memory budget (limit nil: none). nil changes nothing.
+ * of a group, over all its entries; r.budget.used and r.budget.limit are bytes of the memory budget (limit nil: none).
+ * `return group, cost, limit` is the same as the table; what is nil, or nothing at all, changes nothing.
  * The script is compiled once per process and state; when its file changes it is compiled again within a second, and
- * when that fails the last good one stays. A policy is the administrator's own, so unlike .htaccess it may set any limit.
- * It has no files, no network, no modules, 16 MiB and one million instructions per request. No httpd types here.
+ * when that fails the last good one stays. A policy is the administrator's own and may say any limit; in force is the
+ * lower one of it and the group's, so a group that a policy is to govern alone has limit=none. It has no files, no
+ * network, no modules, 16 MiB and one million instructions per request. No httpd types here.
  */
 #ifndef ADMISSION_POLICY_H
 #define ADMISSION_POLICY_H
@@ -35,8 +37,8 @@ typedef struct policy_answer {
 /* Told once for each version of the file and kind of trouble, per process. */
 typedef void (*policy_log)(void *world, const char *message);
 
-/* Compiles the file and keeps nothing: for the configuration, which refuses what does not compile. `error` has
- * ADM_ERROR (core/settings.h) bytes. */
+/* Compiles the file, for the configuration, which refuses what does not compile. This process and those that it forks
+ * remember the text as the last good one of this path. `error` has ADM_ERROR (core/settings.h) bytes. */
 bool policy_check(const char *path, char *error);
 
 /* A policy with at most `states` interpreters, made when they are needed (so nothing is running yet when a process

@@ -66,15 +66,12 @@ static bool holds_for_response(const visit *v) {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
-/* AdmissionEngine observe: what would be turned away goes on without a permit, and counts as such. */
-static void only_observe(visit *v) {
-  if (adm_was_admitted(v->answer.outcome)) return;
-  v->observed = true;
-  v->answer.outcome = ADM_WOULD_REJECT;
+/* Turned away at once: perhaps because of permits and waiters of the dead. */
+static void try_again(visit *v, const adm_request *request) {
+  if (v->answer.outcome != ADM_REJECTED || !runtime_heal()) return;
   adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (!group) return;
-  atomic_fetch_sub(&group->counts.rejected, 1);
-  atomic_fetch_add(&group->counts.would_reject, 1);
+  if (group) atomic_fetch_sub(&group->counts.rejected, 1); /* was none after all */
+  adm_admit(running.table, running.owner, request, &v->answer);
 }
 
 static void lock_for_programs(visit *v) {
@@ -90,14 +87,14 @@ static bool decide(visit *v, const place_rules *place) {
     v->bypass = true;
     return true;
   }
-  bool observes = v->host->engine == ENGINE_OBSERVE;
   adm_request request = {.layer = v->layer, .layers = v->layers,
-                         .may_wait = !inside && !observes, /* nobody waits who holds: it might be for itself */
+                         .may_wait = !inside, /* nobody waits who holds: it might be for itself */
+                         .observe = v->host->engine == ENGINE_OBSERVE,
                          .hold_file = place->hold_file == 1 && running.hold_path,
                          .priority = place->priorities ? layers_priority(v->r, place) : 0,
                          .wanted = wanted, .world = v->r};
   adm_admit(running.table, running.owner, &request, &v->answer);
-  if (observes) only_observe(v);
+  try_again(v, &request);
   if (!adm_was_admitted(v->answer.outcome)) {
     v->rejected = true;
     return false;
@@ -112,29 +109,24 @@ static void let_error_page_through(visit *v) {
   v->bypass = true;
 }
 
-static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place) {
-  visit *v = apr_palloc(r->pool, sizeof *v);
+static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
+  visit *v = apr_palloc(r->pool, sizeof *v); /* large, and hardly any of it is used: not zeroed */
   v->r = r;
   v->host = host;
+  v->kind = kind;
   v->layers = 0;
   v->lock = -1;
-  v->in_handler = v->rejected = v->bypass = v->observed = false;
-  v->answer = (adm_answer){.group = -1};
+  v->in_handler = v->rejected = v->bypass = false;
+  v->answer.permits = 0;
+  v->answer.group = -1;
+  v->answer.outcome = ADM_ADMITTED;
+  v->answer.wait_ns = 0;
   layers_gather(v, place);
   return v;
 }
 
-int request_around(request_rec *r) {
-  const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
-  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
-  if (!running.table || host->engine <= ENGINE_OFF || !place) return DECLINED;
-  if (!place->policy && (!place->uses || place->uses->nelts == 0)) return DECLINED;
-  visit *v = request_visit(r);
-  if (v && v->in_handler) return DECLINED; /* called by ourselves, below */
-  /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
-  if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
-
-  v = new_visit(r, host, place);
+static int run_inside(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
+  visit *v = new_visit(r, host, place, kind);
   if (v->layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, v);
   if (layers_of_rejection(r)) let_error_page_through(v);
@@ -149,4 +141,18 @@ int request_around(request_rec *r) {
   v->in_handler = false;
   if (!to_last_byte && result != SUSPENDED) give_back(v);
   return result;
+}
+
+/* All requests of the server come by here, those that concern us by the way of run_inside: it is short on purpose. */
+int request_around(request_rec *r) {
+  const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
+  if (host->engine <= ENGINE_OFF || !running.table) return DECLINED;
+  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
+  handler_kind kind;
+  if (!place || !layers_concern(r, place, &kind)) return DECLINED;
+  const visit *v = request_visit(r);
+  if (v && v->in_handler) return DECLINED; /* called by run_inside */
+  /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
+  if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
+  return run_inside(r, host, place, kind);
 }

@@ -6,10 +6,14 @@
 
 #include "runtime.h"
 
+/* What a handler does, as far as its name tells. */
+typedef enum { KIND_STATIC, KIND_DYNAMIC, KIND_OWN_PAGE } handler_kind;
+
 /* A request that was decided about; in its request_config. */
 typedef struct visit {
   request_rec *r;
   const host_rules *host;
+  handler_kind kind;
   unsigned layers;
   adm_layer layer[ADM_LAYERS];
   const group_rule *rule[ADM_LAYERS]; /* NULL: the memory budget */
@@ -18,7 +22,6 @@ typedef struct visit {
   bool in_handler; /* our hook is around the handler now */
   bool rejected;
   bool bypass;     /* let through without a permit: an error page, or inside a request that has the same permits */
-  bool observed;   /* would have been rejected, but for AdmissionEngine observe */
 } visit;
 
 /* The visit of a request, or NULL. */

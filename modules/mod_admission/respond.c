@@ -27,27 +27,53 @@ static const char *group_name(const visit *v) {
   return v->layers > 0 ? adm_group_at(running.table, v->layer[telling_layer(v)].group)->name : "";
 }
 
+static const char *number(const visit *v, uint64_t value) {
+  if (value < 10) return "0\0001\0002\0003\0004\0005\0006\0007\0008\0009" + 2 * value; /* most are small */
+  return apr_off_t_toa(v->r->pool, (apr_off_t)value);
+}
+
 /* As the group's limit is written: requests, or bytes of memory. */
 static const char *amount(const visit *v, uint32_t value) {
   if (value == ADM_UNLIMITED) return "none";
-  bool memory = v->answer.group == ADM_GROUP_MEMORY;
-  return apr_off_t_toa(v->r->pool, (apr_off_t)value * (memory ? ADM_COST_UNIT : 1));
+  return number(v, v->answer.group == ADM_GROUP_MEMORY ? (uint64_t)value * ADM_COST_UNIT : value);
 }
 
 static const char *result_name(const visit *v) { return v->bypass ? "bypass" : adm_outcome_name(v->answer.outcome); }
 
+/* A subrequest starts with the environment of its main request, which may have these names already. */
 static void set(const visit *v, const char *name, const char *value) {
-  apr_table_setn(v->r->subprocess_env, name, value);
-  apr_table_setn(v->r->notes, name, value);
+  if (v->r->main) apr_table_setn(v->r->subprocess_env, name, value);
+  else apr_table_addn(v->r->subprocess_env, name, value);
 }
 
 static void tell(const visit *v) {
   set(v, "ADMISSION_GROUP", group_name(v));
   set(v, "ADMISSION_RESULT", result_name(v));
-  set(v, "ADMISSION_WAIT_US", v->answer.wait_ns ? apr_psprintf(v->r->pool, "%" APR_UINT64_T_FMT, v->answer.wait_ns / 1000) : "0");
   if (v->bypass) return;
+  set(v, "ADMISSION_WAIT_US", number(v, v->answer.wait_ns / 1000));
   set(v, "ADMISSION_HELD", amount(v, v->answer.held));
   set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
+}
+
+/* For other modules. */
+static void note(const visit *v) {
+  static const char *const names[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT"};
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = apr_table_get(v->r->subprocess_env, names[i]);
+    if (value) apr_table_setn(v->r->notes, names[i], value);
+  }
+}
+
+/* Most requests simply go on: of them only the access log is told, when they are done. Programs would have to carry, and
+ * phpinfo() to print, what tells them nothing. */
+static bool simply_goes_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
+
+int respond_log(request_rec *r) {
+  for (; r; r = r->next) {
+    const visit *v = request_visit(r);
+    if (v && simply_goes_on(v)) tell(v);
+  }
+  return DECLINED;
 }
 
 /* ---- the error log ----------------------------------------------------------------------------------------------- */
@@ -77,17 +103,23 @@ static bool may_log(int group, uint64_t *suppressed) {
 static const char *why(const visit *v) {
   if (v->answer.outcome == ADM_WOULD_REJECT) return "is full, it only observes";
   if (v->answer.outcome == ADM_TIMEOUT) return "is full, waited in vain";
-  return v->answer.outcome == ADM_GONE ? "is full, and nobody waits any more" : "is full";
+  if (v->answer.outcome != ADM_GONE) return "is full";
+  return v->r->connection->aborted ? "is full, and the client has gone" : "is full, and the server stops";
 }
 
 static void log_full(const visit *v, int status, const char *retry) {
   uint64_t suppressed;
   if (!may_log(v->answer.group, &suppressed)) return;
-  ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r,
-                "ADM0030: group %s %s: %s: %s of %s held, waited %" APR_UINT64_T_FMT " ms%s%s%s%s", group_name(v), why(v),
-                v->layer[telling_layer(v)].label, amount(v, v->answer.held), amount(v, v->answer.limit), v->answer.wait_ns / 1000000,
-                v->rejected ? apr_psprintf(v->r->pool, ": status %d", status) : "", retry ? ", Retry-After " : "", retry ? retry : "",
-                suppressed ? apr_psprintf(v->r->pool, " (and %" APR_UINT64_T_FMT " more since the last line)", suppressed) : "");
+  bool memory = v->answer.group == ADM_GROUP_MEMORY;
+  const char *answered = "", *others = "";
+  if (v->rejected && v->answer.outcome != ADM_GONE)
+    answered = apr_psprintf(v->r->pool, ": status %d, Retry-After %s", status, retry);
+  if (suppressed)
+    others = apr_psprintf(v->r->pool, " (and %" APR_UINT64_T_FMT " more since the last line)", suppressed);
+  ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r, "ADM0030: %s%s %s: %s: %s of %s%s held, waited %" APR_UINT64_T_FMT " ms%s%s",
+                memory ? "the budget of " : "group ", group_name(v), why(v), v->layer[memory ? 0 : telling_layer(v)].label,
+                amount(v, v->answer.held), amount(v, v->answer.limit), memory ? " bytes" : "", v->answer.wait_ns / 1000000, answered,
+                others);
 }
 
 static void write_log(const visit *v, int status, const char *retry) {
@@ -99,7 +131,10 @@ static void write_log(const visit *v, int status, const char *retry) {
 /* ---- going on, and turning away ---------------------------------------------------------------------------------- */
 
 void respond_tell(visit *v) {
-  tell(v);
+  if (!simply_goes_on(v)) {
+    tell(v);
+    note(v);
+  }
   write_log(v, 0, NULL);
 }
 
@@ -121,9 +156,10 @@ int respond_reject(visit *v) {
   /* The budget has no status of its own: the request's own group says it. */
   if (v->answer.group == ADM_GROUP_MEMORY && v->layers > 0) status = (int)adm_group_at(running.table, v->layer[0].group)->status;
   const char *retry = retry_after(v);
-  tell(v);
-  write_log(v, status, retry);
   if (v->answer.outcome == ADM_GONE && !runtime_stops()) r->connection->aborted = 1; /* nobody to answer */
+  tell(v);
+  note(v);
+  write_log(v, status, retry);
   apr_table_setn(r->err_headers_out, "Retry-After", retry);
   apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
   keep_connection(r, status);

@@ -10,6 +10,9 @@
 /* Tells programs and logs about a request that goes on. */
 void respond_tell(visit *v);
 
+/* log_transaction: tells the access log about requests that nobody was told of before. */
+int respond_log(request_rec *r);
+
 /* Turns a request away; returns the status for the handler hook. */
 int respond_reject(visit *v);
 

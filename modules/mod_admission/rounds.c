@@ -104,8 +104,9 @@ static void apply(rounds *r, unsigned rule, const adm_settings *settings) {
   adm_group_apply(group, &now);
   group->settings_limit = settings->limit;
   if (settings->limit != old->limit) r->adapt[rule] = (adm_adapt){.limit = settings->limit};
-  bool learns_anew = settings->learn && (!old->learn || settings->cost != old->cost);
-  if (learns_anew) costs_start(r->costs, r->plan.groups[rule], settings->cost);
+  /* What was learned stays in the group's cost unless the settings begin anew; then that is where learning begins. */
+  int index = r->plan.groups[rule];
+  if (settings->learn && costs_of(r->costs, index) != group->cost) costs_start(r->costs, index, group->cost);
   *old = *settings;
 }
 

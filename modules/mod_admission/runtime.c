@@ -27,6 +27,7 @@ APLOG_USE_MODULE(admission);
 #define CELLS_MAX 4096
 #define WAITERS_MIN 64
 #define WAITERS_MAX 4096
+#define HEAL_NS 100000000
 #define POLICY_STATES 8 /* Lua interpreters of a child with threads */
 
 runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
@@ -36,6 +37,7 @@ typedef struct shared_head {
   uint64_t bytes; /* of itself: another version of this module has another */
   adm_news_board board;
   log_stamp stamp[ADM_GROUPS];
+  _Atomic uint64_t healed_ns;
 } shared_head;
 
 #define HEAD_BYTES ((sizeof(shared_head) + 63) / 64 * 64)
@@ -118,14 +120,24 @@ static adm_table *new_table(kept_memory *kept, adm_shape shape, server_rec *main
   return adm_table_make((char *)memory + HEAD_BYTES, shape, seed);
 }
 
-static adm_table *find_or_make_table(kept_memory *kept, adm_shape shape, server_rec *main_server) {
+static apr_status_t forget_table(void *table) {
+  if (running.table == table) running.table = NULL;
+  adm_table_forget(table);
+  return APR_SUCCESS;
+}
+
+/* A view of the table lives as long as its configuration; the memory behind it does not end with it. */
+static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_shape shape, server_rec *main_server) {
   adm_table *table = table_in(kept);
+  if (table) apr_pool_cleanup_register(pool, table, forget_table, apr_pool_cleanup_null);
   if (table && large_enough(adm_table_shape(table), shape)) return table;
   if (kept->memory)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
                  "ADM0011: %s: requests of the earlier configuration are not counted until they end",
                  table ? "a larger table is needed" : "the table was made by another version of this module");
-  return new_table(kept, shape, main_server);
+  table = new_table(kept, shape, main_server);
+  if (table) apr_pool_cleanup_register(pool, table, forget_table, apr_pool_cleanup_null);
+  return table;
 }
 
 /* ---- groups in force --------------------------------------------------------------------------------------------- */
@@ -258,17 +270,21 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   (void)temporary;
   if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK; /* httpd reads its configuration twice */
   const configuration *now = directives_now();
+  running = (runtime){.owner = ADM_NOBODY, .hold_asks = -1}; /* built into httpd, it still has what was before the restart */
   name_hosts(pool, main_server);
   kept_memory *kept = ap_retained_data_get(KEPT);
   if (!kept) kept = ap_retained_data_create(KEPT, sizeof *kept);
   if (now->groups->nelts == 0) { /* loaded, not used: no memory, no process */
-    if (table_in(kept)) others_off(table_in(kept));
+    adm_table *table = table_in(kept);
+    if (table) others_off(table);
+    adm_table_forget(table);
     pages_show(&(pages_shown){0});
     return OK;
   }
-  running.table = find_or_make_table(kept, shape_for(now), main_server);
+  running.table = find_or_make_table(pool, kept, shape_for(now), main_server);
   if (!running.table) return OK; /* fails open */
   running.stamps = ((shared_head *)kept->memory)->stamp;
+  running.healed_ns = &((shared_head *)kept->memory)->healed_ns;
   for (int i = 0; i < now->groups->nelts; i++) group_in_force(main_server, APR_ARRAY_IDX(now->groups, i, group_rule *));
   others_off(running.table);
   make_runtime_dir(pool, main_server);
@@ -304,6 +320,14 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
   unsigned back = adm_sweep(running.table, owner, hold_lingers, &running.hold_asks);
   if (back > 0)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
+}
+
+/* The parent hears of a dead child within a second, the controller sees it in a quarter of one; a busy child may not want
+ * to turn anybody away until then for the sake of waiters that are dead. */
+bool runtime_heal(void) {
+  uint64_t now = adm_now_ns(), last = *running.healed_ns;
+  if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
+  return adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks) > 0;
 }
 
 bool runtime_stops(void) {

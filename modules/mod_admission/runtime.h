@@ -21,6 +21,7 @@ typedef struct log_stamp {
 typedef struct runtime {
   adm_table *table;      /* NULL: nothing is limited */
   log_stamp *stamps;     /* one per group of the table */
+  _Atomic uint64_t *healed_ns; /* when a process last looked for the dead because it was to turn a request away */
   adm_owner owner;       /* this process; ADM_NOBODY in the parent */
   const char *hold_path; /* the hold file; NULL: AdmissionHoldFd is not used */
   int hold_asks;         /* a descriptor of it to ask about locks through, never to lock; -1: none */
@@ -40,6 +41,9 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server);
 
 /* child_status, in the parent: gives back at once what a child that ended had. */
 void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t generation, int slot, mpm_child_status state);
+
+/* Takes back what dead processes have, at most ten times a second in all processes together. Whether anything was. */
+bool runtime_heal(void);
 
 /* Whether this process is to end together with the server, not because another generation follows. */
 bool runtime_stops(void);

@@ -120,11 +120,15 @@ typedef struct adm_table adm_table; /* table.h has the layout, for the core and 
 /* Bytes that a table of this shape takes. */
 size_t adm_table_bytes(adm_shape shape);
 
-/* Makes a table in `memory`, which is zeroed, shared and adm_table_bytes long. `seed` keys the hash. */
+/* Makes a table in `memory`, which is zeroed, shared and adm_table_bytes long. `seed` keys the hash. What comes back is the
+ * process's own view of it, which its forks inherit; NULL when the shape is impossible or there is no memory. */
 adm_table *adm_table_make(void *memory, adm_shape shape, uint64_t seed);
 
 /* The table in `memory` of `bytes`, or NULL when it was made by another version of this module or is damaged. */
 adm_table *adm_table_known(void *memory, size_t bytes);
+
+/* Gives the view back; the table itself stays in its memory. */
+void adm_table_forget(adm_table *table);
 
 adm_shape adm_table_shape(const adm_table *table);
 
@@ -194,6 +198,7 @@ typedef struct adm_request {
   const adm_layer *layer; /* in a fixed order, the narrowest first (file, host, server, memory) */
   unsigned layers;
   bool may_wait;          /* false for a request inside one that holds permits: it must not wait for itself */
+  bool observe;           /* no group turns this one away, whatever its mode */
   bool hold_file;         /* the permit is tied to a program (AdmissionHoldFd) */
   int32_t priority;       /* lower goes first */
   uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: 250 */
@@ -240,7 +245,7 @@ const char *adm_outcome_name(adm_outcome outcome); /* "admit", "queued", "would-
 /* The byte of the hold file that stands for a permit. */
 uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit);
 
-/* SipHash-2-4 with the table's seed. */
+/* SipHash-1-3 with the table's seed. */
 uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length);
 
 uint64_t adm_now_ns(void); /* CLOCK_MONOTONIC */

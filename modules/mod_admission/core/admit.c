@@ -7,8 +7,6 @@
  */
 #include "table.h"
 
-#include <string.h>
-
 #define SLICE_MS 250
 
 /* A layer that was looked up. */
@@ -35,7 +33,7 @@ static void find_place(attempt *a, unsigned k) {
   layer_place *place = &a->place[k];
   *place = (layer_place){0};
   if (layer->group < 0 || layer->group >= ADM_GROUPS) return;
-  place->group = &a->table->group[layer->group];
+  place->group = &a->table->shared->group[layer->group];
   place->mode = place->group->mode;
   if (place->mode == ADM_OFF) return;
   place->key = entry_key((uint32_t)layer->group, layer->key);
@@ -60,7 +58,8 @@ static bool take(attempt *a, unsigned k, bool in_turn) {
   adm_taken taken = {0};
   /* Newcomers do not go past those who wait. */
   bool others_wait = !in_turn && queue_length(a->table, place->entry, 0, NULL) > 0;
-  take_result result = others_wait && place->mode == ADM_ENFORCE
+  bool enforced = place->mode == ADM_ENFORCE && !a->request->observe;
+  take_result result = others_wait && enforced
                            ? FULL
                            : permit_take(a->table, place->entry, place->key, token, limit, a->now_ns, &taken);
   if (others_wait) taken.weight = permits_weight(a->table, place->entry);
@@ -75,7 +74,7 @@ static bool take(attempt *a, unsigned k, bool in_turn) {
   }
   if (result == FULL) {
     a->answer->group = a->request->layer[k].group;
-    if (place->mode == ADM_ENFORCE) return false;
+    if (enforced) return false;
     a->would_reject = true; /* observe: goes in all the same, and is counted in its cell */
     result = permit_take(a->table, place->entry, place->key, token, ADM_UNLIMITED, a->now_ns, &taken);
   }
@@ -113,7 +112,7 @@ static int take_all(attempt *a, int turn) {
  * memory budget, that of the request's first layer, which is what the budget's cost belongs to. */
 static const adm_group *manners(const attempt *a, unsigned k) {
   const adm_group *group = a->place[k].group;
-  return group == &a->table->group[ADM_GROUP_MEMORY] && a->place[0].group ? a->place[0].group : group;
+  return group == &a->table->shared->group[ADM_GROUP_MEMORY] && a->place[0].group ? a->place[0].group : group;
 }
 
 /* When a request at this place in the queue of layer k may find its permit, by the means so far; 0: unknown. */
@@ -152,7 +151,7 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
     bool in_turn = woken || a->place[k].group->mode != ADM_ENFORCE || queue_next_is(a->table, entry, place, a->now_ns);
     *full = in_turn ? take_all(a, k) : k;
     if (*full < 0) {
-      if (!woken && a->place[k].group->mode == ADM_ENFORCE) a->table->late_wakes++;
+      if (!woken && a->place[k].group->mode == ADM_ENFORCE) a->table->shared->late_wakes++;
       return ADM_QUEUED;
     }
     if (*full != k) return ADM_REJECTED;
@@ -163,7 +162,7 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
 
 /* Takes one of the places that all waiting requests of the server share. */
 static bool enter_waiting_room(attempt *a, adm_permit *room) {
-  adm_group *group = &a->table->group[ADM_GROUP_WAITING];
+  adm_group *group = &a->table->shared->group[ADM_GROUP_WAITING];
   *room = (adm_permit){0};
   if (group->limit == ADM_UNLIMITED || group->mode == ADM_OFF) return true;
   uint64_t key = entry_key(ADM_GROUP_WAITING, 0);
@@ -244,23 +243,30 @@ static adm_outcome decide(attempt *a) {
   if (room.token && permit_return(a->table, entry_at(a->table, room.entry), room.cell, room.token, false))
     queue_wake(a->table, entry_at(a->table, room.entry), a->now_ns);
   if (a->answer->group < 0) a->answer->group = blocked;
-  measure(&a->table->group[a->answer->group % ADM_GROUPS].wait, a->answer->wait_ns);
+  measure(&a->table->shared->group[a->answer->group % ADM_GROUPS].wait, a->answer->wait_ns);
   return outcome;
 }
 
 adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
-  memset(answer, 0, sizeof *answer);
+  /* Field by field: the places of layers that are not there, and permits not taken, are not worth clearing. */
   answer->group = -1;
-  attempt a = {.table = table, .owner = owner, .request = request, .answer = answer, .now_ns = adm_now_ns()};
-  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) {
-    a.open = true;
-    answer->outcome = ADM_OPEN;
-  } else {
-    a.token = token_make(table, owner);
-    for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
-    answer->outcome = decide(&a);
-    if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
-  }
+  answer->limit = answer->held = 0;
+  answer->wait_ns = answer->predicted_ns = 0;
+  answer->permits = 0;
+  attempt a;
+  a.table = table;
+  a.owner = owner;
+  a.request = request;
+  a.answer = answer;
+  a.now_ns = adm_now_ns();
+  a.open = a.would_reject = false;
+  answer->outcome = ADM_OPEN;
+  answer->since_ns = a.now_ns;
+  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return ADM_OPEN;
+  a.token = token_make(table, owner);
+  for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
+  answer->outcome = decide(&a);
+  if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
   answer->since_ns = a.now_ns;
   count(&a, answer->outcome);
   return answer->outcome;
@@ -274,7 +280,7 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
     bool lingering = (permit.token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, &permit));
     if (!permit_return(table, entry, permit.cell, permit.token, lingering)) continue;
     STEP("release: returned");
-    adm_group *group = &table->group[entry->group % ADM_GROUPS];
+    adm_group *group = &table->shared->group[entry->group % ADM_GROUPS];
     uint64_t mean = atomic_load_explicit(&group->service_ns, memory_order_relaxed);
     atomic_store_explicit(&group->service_ns, mean == 0 ? held_ns : mean - mean / 8 + held_ns / 8, memory_order_relaxed);
     measure(&group->service, held_ns);

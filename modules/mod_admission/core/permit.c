@@ -101,7 +101,7 @@ take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64
     uint32_t mine = claim(table, entry, claimed, before.free);
     if (mine == table->shape.cells && before.free > 0) mine = claim(table, entry, claimed, 0);
     if (mine == table->shape.cells) {
-      table->cells_full++;
+      table->shared->cells_full++;
       return NO_CELL;
     }
     STEP("take: claimed");

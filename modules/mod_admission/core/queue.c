@@ -18,7 +18,7 @@
 #define NOBODY UINT32_MAX
 #define PATIENCE_NS UINT64_C(100000000)
 
-static adm_group *group_of(adm_table *table, const adm_entry *entry) { return &table->group[entry->group % ADM_GROUPS]; }
+static adm_group *group_of(adm_table *table, const adm_entry *entry) { return &table->shared->group[entry->group % ADM_GROUPS]; }
 
 uint64_t queue_patience_ns(const adm_group *group) {
   uint64_t twice = 2 * group->service_ns;
@@ -26,7 +26,7 @@ uint64_t queue_patience_ns(const adm_group *group) {
 }
 
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
-  const adm_group *group = &table->group[entry->group % ADM_GROUPS];
+  const adm_group *group = &table->shared->group[entry->group % ADM_GROUPS];
   uint64_t calm = entry->calm_ns;
   return group->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(group);
 }
@@ -52,7 +52,7 @@ static bool goes_before(const adm_waiter *a, const adm_waiter *b, bool newest_fi
 /* The waiter whose turn is next, NOBODY when none waits; `woken` gets what those weigh whose turn it is already, `any`
  * whether there is a waiter in any state. */
 static uint32_t next_in_order(const adm_table *table, adm_entry *entry, uint64_t now_ns, uint64_t *woken, bool *any) {
-  uint32_t order = table->group[entry->group % ADM_GROUPS].order;
+  uint32_t order = table->shared->group[entry->group % ADM_GROUPS].order;
   bool newest_first = order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
   adm_waiter *waiter = waiters_of(table, entry);
   uint32_t best = NOBODY;

@@ -4,6 +4,7 @@
  */
 #include "table.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,14 +14,16 @@
 
 /* ---- layout ---- */
 
+#define HEAD_BYTES ((sizeof(adm_shared) + 63) / 64 * 64)
+
 static size_t entry_bytes(adm_shape shape) {
   size_t bytes = sizeof(adm_entry) + (size_t)shape.cells * 2 * sizeof(uint64_t) + (size_t)shape.waiters * (sizeof(uint64_t) + sizeof(adm_waiter));
   return (bytes + 63) / 64 * 64;
 }
 
 static uint32_t layout_digest(void) {
-  const size_t parts[] = {sizeof(adm_table), sizeof(adm_group), sizeof(owner_place), sizeof(adm_waiter), sizeof(adm_entry),
-                          offsetof(adm_table, group), offsetof(adm_table, owner), offsetof(adm_group, counts),
+  const size_t parts[] = {sizeof(adm_shared), sizeof(adm_group), sizeof(owner_place), sizeof(adm_waiter), sizeof(adm_entry),
+                          offsetof(adm_shared, group), offsetof(adm_shared, owner), offsetof(adm_group, counts),
                           offsetof(adm_group, wait), offsetof(adm_entry, label), ADM_GROUPS, ADM_OWNERS, ADM_BUCKETS};
   uint32_t digest = 2166136261u;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) digest = (digest ^ (uint32_t)parts[i]) * 16777619u;
@@ -33,46 +36,57 @@ static bool shape_fits(adm_shape shape) {
 }
 
 size_t adm_table_bytes(adm_shape shape) {
-  size_t head = (sizeof(adm_table) + 63) / 64 * 64;
-  return shape_fits(shape) ? head + shape.entries * entry_bytes(shape) : 0;
+  return shape_fits(shape) ? HEAD_BYTES + shape.entries * entry_bytes(shape) : 0;
+}
+
+/* What this process keeps of a table of this shape in `shared`. */
+static adm_table *handle_of(adm_shared *shared, adm_shape shape, uint64_t seed) {
+  adm_table *table = calloc(1, sizeof *table);
+  if (!table) return NULL;
+  *table = (adm_table){.shared = shared, .bytes = adm_table_bytes(shape), .entry_bytes = entry_bytes(shape), .shape = shape,
+                       .seed = {seed, seed * UINT64_C(0x9e3779b97f4a7c15) + 1}};
+  return table;
 }
 
 adm_table *adm_table_make(void *memory, adm_shape shape, uint64_t seed) {
-  if (!shape_fits(shape)) return NULL;
-  adm_table *table = memory;
-  table->version = ADM_VERSION;
-  table->layout = layout_digest();
-  table->bytes = adm_table_bytes(shape);
-  table->seed[0] = seed;
-  table->seed[1] = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-  table->shape = shape;
+  adm_shared *shared = memory;
+  adm_table *table = shape_fits(shape) ? handle_of(shared, shape, seed) : NULL;
+  if (!table) return NULL;
+  shared->version = ADM_VERSION;
+  shared->layout = layout_digest();
+  shared->bytes = table->bytes;
+  shared->seed = seed;
+  shared->shape = shape;
   adm_settings own = {.limit = ADM_UNLIMITED, .mode = ADM_ENFORCE, .status = 503};
-  strcpy(table->group[ADM_GROUP_MEMORY].name, "memory");
-  strcpy(table->group[ADM_GROUP_WAITING].name, "queue-workers");
-  adm_group_apply(&table->group[ADM_GROUP_MEMORY], &own);
-  adm_group_apply(&table->group[ADM_GROUP_WAITING], &own);
-  table->magic = ADM_MAGIC; /* last: a table that was not finished is not known */
+  strcpy(shared->group[ADM_GROUP_MEMORY].name, "memory");
+  strcpy(shared->group[ADM_GROUP_WAITING].name, "queue-workers");
+  adm_group_apply(&shared->group[ADM_GROUP_MEMORY], &own);
+  adm_group_apply(&shared->group[ADM_GROUP_WAITING], &own);
+  shared->magic = ADM_MAGIC; /* last: a table that was not finished is not known */
   return table;
 }
 
 adm_table *adm_table_known(void *memory, size_t bytes) {
-  adm_table *table = memory;
-  bool ours = memory != NULL && bytes >= sizeof(adm_table) && table->magic == ADM_MAGIC && table->version == ADM_VERSION &&
-              table->layout == layout_digest() && shape_fits(table->shape) && table->bytes == bytes &&
-              adm_table_bytes(table->shape) == bytes;
-  return ours ? table : NULL;
+  adm_shared *shared = memory;
+  bool ours = shared != NULL && bytes >= sizeof *shared && shared->magic == ADM_MAGIC && shared->version == ADM_VERSION &&
+              shared->layout == layout_digest();
+  if (!ours) return NULL;
+  adm_shape shape = shared->shape;
+  return shape_fits(shape) && adm_table_bytes(shape) == bytes && shared->bytes == bytes ? handle_of(shared, shape, shared->seed) : NULL;
 }
+
+void adm_table_forget(adm_table *table) { free(table); }
 
 adm_shape adm_table_shape(const adm_table *table) { return table->shape; }
 
 adm_entry *entry_at(const adm_table *table, uint32_t index) {
-  char *first = (char *)(uintptr_t)table + (sizeof(adm_table) + 63) / 64 * 64;
-  return (adm_entry *)(void *)(first + (size_t)(index & (table->shape.entries - 1)) * entry_bytes(table->shape));
+  char *first = (char *)table->shared + HEAD_BYTES;
+  return (adm_entry *)(void *)(first + (index & (table->shape.entries - 1)) * table->entry_bytes);
 }
 
 uint32_t entry_index(const adm_table *table, const adm_entry *entry) {
   size_t offset = (size_t)((const char *)entry - (const char *)entry_at(table, 0));
-  return (uint32_t)(offset / entry_bytes(table->shape));
+  return (uint32_t)(offset / table->entry_bytes);
 }
 
 _Atomic uint64_t *cells_of(const adm_table *table, adm_entry *entry) {
@@ -88,7 +102,7 @@ uint32_t cells_in_use(const adm_table *table, const adm_entry *entry) { return a
 uint32_t waiters_in_use(const adm_table *table, const adm_entry *entry) { return at_most(entry->waiters_top, table->shape.waiters); }
 
 adm_troubles adm_table_troubles(const adm_table *table) {
-  return (adm_troubles){table->table_full, table->cells_full, table->owners_full, table->late_wakes};
+  return (adm_troubles){table->shared->table_full, table->shared->cells_full, table->shared->owners_full, table->shared->late_wakes};
 }
 
 uint64_t adm_now_ns(void) {
@@ -101,7 +115,7 @@ uint64_t adm_now_ns(void) {
 
 int adm_group_find(const adm_table *table, const char *name) {
   for (int i = 0; i < ADM_GROUPS; i++)
-    if (name[0] != '\0' && strncmp(table->group[i].name, name, ADM_NAME) == 0) return i;
+    if (name[0] != '\0' && strncmp(table->shared->group[i].name, name, ADM_NAME) == 0) return i;
   return -1;
 }
 
@@ -109,15 +123,15 @@ int adm_group_add(adm_table *table, const char *name) {
   int known = adm_group_find(table, name);
   if (known >= 0 || name[0] == '\0' || strlen(name) >= ADM_NAME) return known;
   for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++)
-    if (table->group[i].name[0] == '\0') {
-      strcpy(table->group[i].name, name);
+    if (table->shared->group[i].name[0] == '\0') {
+      strcpy(table->shared->group[i].name, name);
       return i;
     }
   return -1;
 }
 
 adm_group *adm_group_at(adm_table *table, int group) {
-  return group >= 0 && group < ADM_GROUPS ? &table->group[group] : NULL;
+  return group >= 0 && group < ADM_GROUPS ? &table->shared->group[group] : NULL;
 }
 
 void adm_group_apply(adm_group *group, const adm_settings *settings) {
@@ -156,23 +170,23 @@ static uint64_t process_word(adm_process process) { return (uint64_t)process.pid
 adm_owner adm_owner_join(adm_table *table, adm_process process) {
   if (process.pid == 0) return ADM_NOBODY;
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
-    owner_place *place = &table->owner[i];
+    owner_place *place = &table->shared->owner[i];
     uint64_t none = 0;
     if (place->process == 0 && atomic_compare_exchange_strong(&place->process, &none, process_word(process)))
       return i << 9 | (place->incarnation & TOKEN_INCARNATION_MASK);
   }
-  table->owners_full++;
+  table->shared->owners_full++;
   return ADM_NOBODY;
 }
 
 adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
   for (uint32_t i = 0; i < ADM_OWNERS; i++)
-    if (table->owner[i].process >> 32 == pid) return i << 9 | (table->owner[i].incarnation & TOKEN_INCARNATION_MASK);
+    if (table->shared->owner[i].process >> 32 == pid) return i << 9 | (table->shared->owner[i].incarnation & TOKEN_INCARNATION_MASK);
   return ADM_NOBODY;
 }
 
 uint64_t token_make(adm_table *table, adm_owner owner) {
-  uint64_t sequence = atomic_fetch_add_explicit(&table->owner[owner >> 9].sequence, 1, memory_order_relaxed) & 0xffff;
+  uint64_t sequence = atomic_fetch_add_explicit(&table->shared->owner[owner >> 9].sequence, 1, memory_order_relaxed) & 0xffff;
   return (uint64_t)owner << TOKEN_INCARNATION_SHIFT | sequence << TOKEN_SEQUENCE_SHIFT;
 }
 
@@ -196,20 +210,20 @@ static unsigned sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner,
     if (token_state(token) != WAITER_FREE && token_owner(token) == owner)
       room |= atomic_compare_exchange_strong(&waiting[i], &token, 0);
   }
-  if (permits > 0) table->group[entry->group % ADM_GROUPS].counts.reaped += permits;
+  if (permits > 0) table->shared->group[entry->group % ADM_GROUPS].counts.reaped += permits;
   if (room) queue_wake(table, entry, adm_now_ns());
   return permits;
 }
 
 unsigned adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world) {
   if (owner == ADM_NOBODY) return 0;
-  owner_place *place = &table->owner[(owner >> 9) % ADM_OWNERS];
+  owner_place *place = &table->shared->owner[(owner >> 9) % ADM_OWNERS];
   uint64_t process = place->process;
   uint32_t incarnation = place->incarnation;
   /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
   if (process == 0 || (incarnation & TOKEN_INCARNATION_MASK) != (owner & TOKEN_INCARNATION_MASK)) return 0;
-  uint64_t inserting = table->inserting;
-  if (inserting != 0 && token_owner(inserting) == owner) atomic_compare_exchange_strong(&table->inserting, &inserting, 0);
+  uint64_t inserting = table->shared->inserting;
+  if (inserting != 0 && token_owner(inserting) == owner) atomic_compare_exchange_strong(&table->shared->inserting, &inserting, 0);
   unsigned permits = 0;
   for (uint32_t i = 0; i < table->shape.entries; i++) {
     adm_entry *entry = entry_at(table, i);
@@ -226,8 +240,8 @@ unsigned adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void 
 unsigned adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world) {
   unsigned permits = 0;
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
-    uint32_t incarnation = table->owner[i].incarnation;
-    uint64_t process = table->owner[i].process;
+    uint32_t incarnation = table->shared->owner[i].incarnation;
+    uint64_t process = table->shared->owner[i].process;
     if (process != 0 && dead(world, (adm_process){(uint32_t)(process >> 32), (uint32_t)process}))
       permits += adm_sweep(table, i << 9 | (incarnation & TOKEN_INCARNATION_MASK), lingers, world);
   }
@@ -308,7 +322,7 @@ static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const c
       entry->key = key;
       return entry;
     }
-  table->table_full++;
+  table->shared->table_full++;
   return NULL;
 }
 
@@ -322,17 +336,17 @@ adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t 
   uint64_t token = token_in_state(token_make(table, owner), CELL_HELD);
   for (int spin = 0; spin < INSERT_SPINS; spin++) {
     uint64_t nobody = 0;
-    if (atomic_compare_exchange_weak(&table->inserting, &nobody, token)) {
+    if (atomic_compare_exchange_weak(&table->shared->inserting, &nobody, token)) {
       STEP("insert: begun");
       entry = insert(table, group, key, label, now_ns);
       STEP("insert: done");
       uint64_t mine = token;
-      atomic_compare_exchange_strong(&table->inserting, &mine, 0);
+      atomic_compare_exchange_strong(&table->shared->inserting, &mine, 0);
       return entry;
     }
     if ((entry = find(table, key))) return entry;
     if (spin > INSERT_SPINS / 2) nanosleep(&(struct timespec){0, 20000}, NULL);
   }
-  table->table_full++; /* somebody was stopped while adding: better let through than wait for that one */
+  table->shared->table_full++; /* somebody was stopped while adding: better let through than wait for that one */
   return NULL;
 }

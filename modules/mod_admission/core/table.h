@@ -2,8 +2,9 @@
  * table.h: how a table lies in memory. For the core and its tests only; everybody else uses admission.h.
  *
  * All of it is fixed in size from the start: header, groups, owners, then the entries, each with its cells and waiters
- * behind it. Every index that is read from shared memory is bounded before it is used, so that a child that writes
- * rubbish can spoil decisions but not lead another process out of the table.
+ * behind it. Every index that is read from shared memory is bounded before it is used, and sizes are not read from there
+ * at all once a table is known, so that a child that writes rubbish can spoil decisions but not lead another process,
+ * which may be the server's parent with all its rights, out of the table.
  */
 #ifndef ADMISSION_TABLE_H
 #define ADMISSION_TABLE_H
@@ -59,16 +60,25 @@ typedef struct adm_entry {
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
 } adm_entry;
 
-struct adm_table {
+/* What stands at the beginning of the shared memory. */
+typedef struct adm_shared {
   uint64_t magic;
   uint32_t version, layout; /* layout: a digest of sizes and offsets, so that a rebuilt module notices a change by itself */
-  uint64_t bytes, seed[2];
+  uint64_t bytes, seed;
   adm_shape shape;
   _Atomic uint64_t inserting; /* token of the owner that may add entries */
   _Atomic uint64_t table_full, cells_full, owners_full, late_wakes;
   adm_group group[ADM_GROUPS];
   owner_place owner[ADM_OWNERS];
   /* then the entries */
+} adm_shared;
+
+/* A table as a process has it, in memory of its own: how large things are is not read from memory that others write. */
+struct adm_table {
+  adm_shared *shared;
+  size_t bytes, entry_bytes;
+  adm_shape shape;
+  uint64_t seed[2];
 };
 
 /* ---- places ---- */

@@ -140,6 +140,7 @@ static const char *const pieces[] = {
   "limit=", "none", "4294967295", "18446744073709551616", "=", ":", "-", "#", "\n", " ", "*", "heavy ", "elastic ", "memory ",
   "queue=", "timeout=", "ms", "h", "cost=", "learn:", "1T", "M", "at=", "00:00-24:00:1", "min=", "max=", "64", "65", "33", "0",
   "adaptive=memory ", "key=expr:", "handler=", "\x1b", "\xff", "\r", "%s%n", "9:memory:/", "total=", "mode=off ",
+  " at=01:00-02:00:1", " at=24:00-06:00:3", "24:00-", "-24:00", "handler=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 };
 
 static uint64_t state;
@@ -160,7 +161,7 @@ static size_t replace(char *text, size_t size, size_t at, size_t length, const c
 static size_t damage(char *text, size_t size) {
   size_t at = chance((uint32_t)size + 1), length = chance((uint32_t)(size - at) + 1) % 16;
   char copy[64];
-  switch (chance(5)) {
+  switch (chance(6)) {
   case 0:
     if (at < size) text[at] = (char)((unsigned char)text[at] ^ 1u << chance(8));
     return size;
@@ -168,7 +169,12 @@ static size_t damage(char *text, size_t size) {
   case 2:
     memcpy(copy, text + at, length);
     return replace(text, size, chance((uint32_t)size + 1), 0, copy, length);
-  case 3: length = 0; /* fall through */
+  case 3: { /* one thing very often */
+    const char *piece = pieces[chance(sizeof pieces / sizeof *pieces)];
+    for (unsigned n = chance(32); n > 0; n--) size = replace(text, size, at, 0, piece, strlen(piece));
+    return size;
+  }
+  case 4: length = 0; /* fall through */
   default: {
     const char *piece = pieces[chance(sizeof pieces / sizeof *pieces)];
     return replace(text, size, at, length, piece, strlen(piece));

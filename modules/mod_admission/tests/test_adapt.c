@@ -5,19 +5,13 @@
 #include "../core/admission.h"
 #include "../core/learn.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "check.h"
 
 #define MEG (UINT64_C(1) << 20)
 #define SECOND UINT64_C(1000000000)
-static unsigned failures, checks;
-
 /* The one door. */
 static void check(const char *what, const char *got, const char *expected) {
-  checks++;
-  if (strcmp(got, expected) == 0) return;
-  printf("%s\n  expected: %s\n  got:      %s\n", what, expected, got);
-  failures++;
+  check_text(got, expected, what, __FILE__, __LINE__);
 }
 
 /* Steps of 250 ms under the same conditions; the limit after each second. */
@@ -106,6 +100,5 @@ static void costs(void) {
 int main(void) {
   limits();
   costs();
-  printf("test_adapt: %u checks, %u failed\n", checks, failures);
-  return failures > 0;
+  return checked("test_adapt");
 }

@@ -3,11 +3,9 @@
  */
 #include "../core/control.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "check.h"
 
 #define RULES 5
-static unsigned failures, checks;
 
 static void rules_make(adm_rule rules[RULES]) {
   const char *const names[RULES] = {"memory", "queue-workers", "heavy", "light", "elastic"};
@@ -53,10 +51,7 @@ static void check_bytes(const char *text, size_t length, const char *expected) {
     describe(rules, settings, got, sizeof got);
   else
     snprintf(got, sizeof got, "line %u: %s", error.line, error.text);
-  checks++;
-  if (strcmp(got, expected) == 0) return;
-  printf("%.200s\n  expected: %s\n  got:      %s\n", text, expected, got);
-  failures++;
+  check_text(got, expected, text, __FILE__, __LINE__);
 }
 static void check(const char *text, const char *expected) { check_bytes(text, strlen(text), expected); }
 
@@ -104,6 +99,5 @@ static void refused(void) {
 int main(void) {
   read();
   refused();
-  printf("test_control: %u checks, %u failed\n", checks, failures);
-  return failures > 0;
+  return checked("test_control");
 }

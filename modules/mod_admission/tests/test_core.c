@@ -85,12 +85,17 @@ static void observing_counts_and_lets_through(void) {
   CHECK_EQUAL(ask(table, owner, &layer, 1, &first), ADM_ADMITTED);
   CHECK_EQUAL(ask(table, owner, &layer, 1, &second), ADM_WOULD_REJECT);
   CHECK_EQUAL(weight_in(table, group), 2);
+  adm_release(table, &second, NULL, NULL);
+  adm_group_at(table, group)->mode = ADM_ENFORCE; /* the same for one request only */
+  adm_request observed = {.layer = &layer, .layers = 1, .may_wait = true, .observe = true};
+  CHECK_EQUAL(adm_admit(table, owner, &observed, &second), ADM_WOULD_REJECT);
+  CHECK_EQUAL(weight_in(table, group), 2);
   adm_release(table, &first, NULL, NULL);
   adm_release(table, &second, NULL, NULL);
   adm_group_at(table, group)->mode = ADM_OFF;
   CHECK_EQUAL(ask(table, owner, &layer, 1, &first), ADM_ADMITTED);
   CHECK(at_rest(table));
-  CHECK_EQUAL(adm_group_at(table, group)->counts.would_reject, 1);
+  CHECK_EQUAL(adm_group_at(table, group)->counts.would_reject, 2);
   table_end(table);
 }
 
@@ -199,21 +204,30 @@ static void without_a_place_in_the_table_everything_is_open(void) {
   table_end(table);
 }
 
+/* Whether a process that finds this memory takes it for a table. */
+static bool known(adm_shared *memory, size_t bytes) {
+  adm_table *table = adm_table_known(memory, bytes);
+  bool is = table != NULL && table->shared == memory;
+  adm_table_forget(table);
+  return is;
+}
+
 static void a_table_of_another_version_is_not_read(void) {
   adm_table *table = table_of(SMALL);
+  adm_shared *shared = table->shared;
   size_t bytes = adm_table_bytes(SMALL);
-  CHECK(adm_table_known(table, bytes) == table);
-  CHECK(adm_table_known(table, bytes + 64) == NULL);
-  CHECK(adm_table_known(NULL, 0) == NULL);
-  table->version++;
-  CHECK(adm_table_known(table, bytes) == NULL);
-  table->version--;
-  table->layout++;
-  CHECK(adm_table_known(table, bytes) == NULL);
-  table->layout--;
-  table->shape.cells = 1u << 30;
-  CHECK(adm_table_known(table, bytes) == NULL);
-  munmap(table, bytes);
+  CHECK(known(shared, bytes));
+  CHECK(!known(shared, bytes + 64));
+  CHECK(!known(NULL, 0));
+  shared->version++;
+  CHECK(!known(shared, bytes));
+  shared->version--;
+  shared->layout++;
+  CHECK(!known(shared, bytes));
+  shared->layout--;
+  shared->shape.cells = 1u << 30;
+  CHECK(!known(shared, bytes));
+  table_end(table);
   CHECK_EQUAL(adm_table_bytes((adm_shape){100, 1, 1}), 0); /* not a power of two */
 }
 
@@ -240,13 +254,14 @@ static void labels_keep_their_end(void) {
 }
 
 static void the_hash_is_siphash(void) {
-  /* The vector of the paper: key 00 01 .. 0f, input 00 01 .. 0e. */
+  /* Key 00 01 .. 0f, input 00 01 .. 0e, as the paper's vector, a129ca6149be45e5 for 2-4; the value
+   * for 1-3 was computed by another program, whose 2-4 gives that vector. */
   adm_table *table = table_of(SMALL);
   unsigned char input[15];
   for (unsigned char i = 0; i < 15; i++) input[i] = i;
   table->seed[0] = UINT64_C(0x0706050403020100);
   table->seed[1] = UINT64_C(0x0f0e0d0c0b0a0908);
-  CHECK(adm_hash(table, input, 15) == UINT64_C(0xa129ca6149be45e5));
+  CHECK(adm_hash(table, input, 15) == UINT64_C(0xd320d86d2a519956));
   table_end(table);
 }
 
@@ -260,19 +275,18 @@ static void rubbish_stays_inside(void) {
     adm_layer layer = layer_of(table, group, "/a");
     adm_answer one;
     ask(table, owner, &layer, 1, &one);
-    size_t from = offsetof(adm_table, inserting), bytes = table->bytes;
     for (int flips = 0; flips < 400; flips++) {
       dice = dice * UINT64_C(6364136223846793005) + 1442695040888963407u;
-      size_t at = from + (size_t)(dice >> 16) % (bytes - from);
-      ((unsigned char *)table)[at] ^= (unsigned char)(1u << (dice & 7));
+      size_t at = (size_t)(dice >> 16) % table->bytes;
+      ((unsigned char *)table->shared)[at] ^= (unsigned char)(1u << (dice & 7));
     }
-    table->inserting = 0; /* else each new key waits for it in vain, which is right but slow */
+    table->shared->inserting = 0; /* else each new key waits for it in vain, which is right but slow */
     adm_request request = {.layer = &layer, .layers = 1};
     if (adm_was_admitted(adm_admit(table, owner, &request, &one))) adm_release(table, &one, NULL, NULL);
     adm_sweep(table, owner, NULL, NULL);
     adm_settle(table, NULL, NULL);
     weight_in(table, group);
-    munmap(table, bytes);
+    table_end(table);
   }
   CHECK(true);
 }

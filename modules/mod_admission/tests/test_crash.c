@@ -89,7 +89,7 @@ static scene scene_new(void) {
 
 static void all_is_free(const scene *scene, const char *name, unsigned step) {
   check_said(at_rest(scene->table), __FILE__, __LINE__, "%s: something is left after a death at step %u (%s)", name, step, grave->where);
-  check_said(scene->table->inserting == 0, __FILE__, __LINE__, "%s: the right to insert is gone after step %u (%s)", name, step, grave->where);
+  check_said(scene->table->shared->inserting == 0, __FILE__, __LINE__, "%s: the right to insert is gone after step %u (%s)", name, step, grave->where);
   adm_group_at(scene->table, scene->file)->queue = 0;
   for (uint32_t i = 0; i < scene->table->shape.entries; i++) entry_at(scene->table, i)->used_ns -= 2000000000u;
   adm_owner me = adm_owner_join(scene->table, (adm_process){1, 1});

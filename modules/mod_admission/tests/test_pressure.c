@@ -3,19 +3,14 @@
  */
 #include "../core/pressure.h"
 
+#include "check.h"
+
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MEG (UINT64_C(1) << 20)
-static unsigned failures, checks;
-
 /* The one door. */
 static void check(const char *what, const char *got, const char *expected) {
-  checks++;
-  if (strcmp(got, expected) == 0) return;
-  printf("%s\n  expected: %s\n  got:      %s\n", what, expected, got);
-  failures++;
+  check_text(got, expected, what, __FILE__, __LINE__);
 }
 
 static const char *say(const adm_reading *r, bool read) {
@@ -112,6 +107,5 @@ int main(void) {
   between(first, other, "stall 1 0.000 1.000 swap 1 0.0 memory 1 0M/0M");
   between((adm_reading){0}, second, "stall 0 0.000 0.000 swap 0 0.0 memory 1 100M/1000M");
   between(first, (adm_reading){.at_ns = 2000000000}, "stall 0 0.000 0.000 swap 0 0.0 memory 0 0M/0M");
-  printf("test_pressure: %u checks, %u failed\n", checks, failures);
-  return failures > 0;
+  return checked("test_pressure");
 }

@@ -101,7 +101,7 @@ static adm_table *golden_table(void) {
   memory.cost = 3000;
   fill(table, owner, memory, 2, 0, 70000);
   fill(table, owner, waiting, 2, 0, 300);
-  table->table_full = 4;
+  table->shared->table_full = 4;
   return table;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -261,6 +262,39 @@ static void in_a_cgroup(rounds *r) {
   CHECK_EQUAL(group(ELASTIC)->limit, 4);
 }
 
+/* A request that waits for an adaptive limit: the limit is raised for it, and it is woken. */
+static void raised_for_waiters(rounds *r) {
+  adm_answer first, second, third;
+  write_file("control", "elastic limit=2\n");
+  turn(r, 1);
+  admit(4000030, ELASTIC, "/e.cgi", &first);
+  admit(4000031, ELASTIC, "/e.cgi", &second);
+  pid_t child = fork();
+  if (child == 0) {
+    adm_owner owner = adm_owner_join(table, (adm_process){4000032, 1});
+    adm_layer layer = {groups[ELASTIC], adm_hash(table, "/e.cgi", 6), "/e.cgi", ADM_UNLIMITED, 1};
+    adm_outcome outcome = adm_admit(table, owner, &(adm_request){.layer = &layer, .layers = 1, .may_wait = true}, &third);
+    adm_release(table, &third, NULL, NULL);
+    _exit(outcome == ADM_QUEUED ? 0 : 1);
+  }
+  adm_seen seen = {0};
+  for (int i = 0; i < 1000 && seen.waiting == 0; i++) {
+    usleep(1000);
+    for (uint32_t e = 0; e < 64 && seen.waiting == 0; e++)
+      if (!adm_look(table, e, adm_now_ns(), &seen)) seen.waiting = 0;
+  }
+  CHECK_EQUAL(seen.waiting, 1);
+  turn(r, 1);
+  CHECK_EQUAL(group(ELASTIC)->limit, 3);
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK_EQUAL(status, 0);
+  turn(r, 8); /* nobody waits any more */
+  CHECK_EQUAL(group(ELASTIC)->limit, 3);
+  adm_release(table, &first, NULL, NULL);
+  adm_release(table, &second, NULL, NULL);
+}
+
 /* ---- costs, the dead, long holds ---------------------------------------------------------------------------------- */
 
 static void status_of(unsigned pid, const char *name, unsigned anon_mb, unsigned swap_mb, const char *children) {
@@ -305,6 +339,10 @@ static void costs(rounds *r) {
   status_of(4000003, "perl", 150, 0, "");
   turn(r, 2);
   CHECK_EQUAL(group(HEAVY)->cost, 151 * 16);
+  next = make_rounds(); /* and one that finds the same file */
+  turn(next, 1);
+  CHECK_EQUAL(group(HEAVY)->cost, 151 * 16);
+  rounds_free(next);
   write_file("control", "heavy cost=64M\n");
   turn(r, 2);
   CHECK_EQUAL(group(HEAVY)->cost, 64 * 16);
@@ -348,6 +386,7 @@ int main(void) {
   fresh_file(r);
   times_of_day(r);
   adaptive(r);
+  raised_for_waiters(r);
   in_a_cgroup(r);
   costs(r);
   the_dead(r);

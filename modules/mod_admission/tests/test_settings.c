@@ -4,18 +4,13 @@
  */
 #include "../core/settings.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "check.h"
 
-static unsigned failures, checks;
+#include <stdlib.h>
 
 static bool same(const char *what, const char *got, const char *expected) {
-  checks++;
-  if (strcmp(got, expected) == 0) return true;
-  printf("%s\n  expected: %s\n  got:      %s\n", what, expected, got);
-  failures++;
-  return false;
+  check_text(got, expected, what, __FILE__, __LINE__);
+  return strcmp(got, expected) == 0;
 }
 
 /* Reads words with blanks between them, as a directive or a line of the control file has them. */
@@ -158,6 +153,5 @@ int main(void) {
   refused();
   names();
   round_trips(2000);
-  printf("test_settings: %u checks, %u failed\n", checks, failures);
-  return failures > 0;
+  return checked("test_settings");
 }

@@ -17,7 +17,10 @@ static inline adm_table *table_of(adm_shape shape) {
   return adm_table_make(memory, shape, 42);
 }
 
-static inline void table_end(adm_table *table) { munmap(table, table->bytes); }
+static inline void table_end(adm_table *table) {
+  munmap(table->shared, table->bytes);
+  adm_table_forget(table);
+}
 
 /* A group that enforces `limit`, with a queue of `queue` and three seconds to wait. */
 static inline int group_with(adm_table *table, const char *name, uint32_t limit, uint32_t queue, adm_order order) {

@@ -1,0 +1,244 @@
+/*
+ * policy.c: the interpreters of one policy file: how many there are, who has which, and when they are made anew.
+ *
+ * What happens inside one is script.c's.
+ */
+#include "policy.h"
+
+#include "core/settings.h"
+#include "script.h"
+#include "watch.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+bool policy_available(void) {
+#ifdef ADMISSION_LUA
+  return true;
+#else
+  return false;
+#endif
+}
+
+#ifdef ADMISSION_LUA
+
+#define SCRIPT_BYTES (256u << 10)
+#define SECOND_NS UINT64_C(1000000000)
+
+/* An interpreter and which version of the file it has. */
+typedef struct place {
+  struct place *next; /* while nobody uses it */
+  script *script;     /* NULL: there was no version that compiles yet */
+  watch_stamp stamp;
+  uint64_t looked_ns;
+} place;
+
+/* The last text of a path that compiled. */
+typedef struct good_text {
+  struct good_text *next;
+  char *path, *text;
+  size_t length;
+} good_text;
+
+struct policy {
+  char *path;
+  pthread_mutex_t mutex; /* for all below */
+  pthread_cond_t returned;
+  unsigned most, made;
+  place *free;
+  watch_stamp told;      /* the version whose troubles were told, and which of them */
+  bool told_compile, told_run;
+};
+
+/* Kept from the configuration on and inherited by the children, so that one that is born after a file was spoilt has
+ * the last good version too. */
+static good_text *good_texts;
+static pthread_mutex_t good_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static good_text *good_of(const char *path) {
+  good_text *good = good_texts;
+  while (good && strcmp(good->path, path) != 0) good = good->next;
+  return good;
+}
+
+static void remember_good(const char *path, const char *text, size_t length) {
+  char *copy = malloc(length + 1);
+  if (!copy) return;
+  memcpy(copy, text, length + 1);
+  pthread_mutex_lock(&good_mutex);
+  good_text *good = good_of(path);
+  if (!good && (good = calloc(1, sizeof *good)) && (good->path = strdup(path))) {
+    good->next = good_texts;
+    good_texts = good;
+  }
+  if (good && good->path) {
+    free(good->text);
+    good->text = copy;
+    good->length = length;
+  } else {
+    free(good);
+    free(copy);
+  }
+  pthread_mutex_unlock(&good_mutex);
+}
+
+/* An interpreter with the last good version, or NULL. */
+static script *last_good(const char *path) {
+  char error[ADM_ERROR];
+  pthread_mutex_lock(&good_mutex);
+  const good_text *good = good_of(path);
+  script *s = good ? script_new(path, good->text, good->length, error) : NULL;
+  pthread_mutex_unlock(&good_mutex);
+  return s;
+}
+
+/* An interpreter with the version that the file has now; NULL with `error`. */
+static script *from_file(const char *path, char *error) {
+  char *text = malloc(SCRIPT_BYTES + 1);
+  if (!text) {
+    snprintf(error, ADM_ERROR, "no memory");
+    return NULL;
+  }
+  ssize_t length = watch_read(path, text, SCRIPT_BYTES + 1, error);
+  script *s = length < 0 ? NULL : script_new(path, text, (size_t)length, error);
+  if (s) remember_good(path, text, (size_t)length);
+  free(text);
+  return s;
+}
+
+bool policy_check(const char *path, char *error) {
+  script *s = from_file(path, error);
+  script_free(s);
+  return s != NULL;
+}
+
+policy *policy_new(const char *path, unsigned states) {
+  policy *p = calloc(1, sizeof *p);
+  if (!p || !(p->path = strdup(path))) {
+    free(p);
+    return NULL;
+  }
+  p->most = states ? states : 1;
+  pthread_mutex_init(&p->mutex, NULL);
+  pthread_cond_init(&p->returned, NULL);
+  return p;
+}
+
+void policy_free(policy *p) {
+  if (!p) return;
+  for (place *at = p->free, *next; at; at = next) {
+    next = at->next;
+    script_free(at->script);
+    free(at);
+  }
+  pthread_cond_destroy(&p->returned);
+  pthread_mutex_destroy(&p->mutex);
+  free(p->path);
+  free(p);
+}
+
+/* An interpreter for this thread alone; waits when all are in use, which is for the time of a decision. */
+static place *take(policy *p) {
+  pthread_mutex_lock(&p->mutex);
+  while (!p->free && p->made >= p->most) pthread_cond_wait(&p->returned, &p->mutex);
+  place *mine = p->free;
+  if (mine) p->free = mine->next;
+  else if ((mine = calloc(1, sizeof *mine))) p->made++;
+  pthread_mutex_unlock(&p->mutex);
+  return mine;
+}
+
+static void give_back(policy *p, place *mine) {
+  pthread_mutex_lock(&p->mutex);
+  mine->next = p->free;
+  p->free = mine;
+  pthread_cond_signal(&p->returned);
+  pthread_mutex_unlock(&p->mutex);
+}
+
+/* Tells of a trouble if it is the first of its kind with this version of the file. */
+static void tell(policy *p, const watch_stamp *version, bool compile, const char *error, policy_log log, void *world) {
+  pthread_mutex_lock(&p->mutex);
+  if (!watch_same(&p->told, version)) p->told_compile = p->told_run = false;
+  p->told = *version;
+  bool *told = compile ? &p->told_compile : &p->told_run, first = !*told;
+  *told = true;
+  pthread_mutex_unlock(&p->mutex);
+  if (!first || !log) return;
+  char message[1024];
+  snprintf(message, sizeof message, "%.600s: %s%s", p->path, error, compile ? ": the last good version stays in use" : "");
+  log(world, message);
+}
+
+static uint64_t coarse_ns(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* Looks at the file, at most once a second, and compiles it when it is another than before. */
+static void refresh(policy *p, place *mine, policy_log log, void *world) {
+  char error[ADM_ERROR];
+  uint64_t now_ns = coarse_ns(CLOCK_MONOTONIC_COARSE);
+  bool first = mine->looked_ns == 0;
+  if (!first && now_ns - mine->looked_ns < SECOND_NS) return;
+  watch_stamp stamp = watch_look(p->path);
+  if (!first && watch_same(&stamp, &mine->stamp)) {
+    mine->looked_ns = now_ns;
+    return;
+  }
+  if (!first && watch_fresh(&stamp, (int64_t)coarse_ns(CLOCK_REALTIME))) return; /* it may still be written */
+  mine->looked_ns = now_ns;
+  mine->stamp = stamp;
+  script *next = from_file(p->path, error);
+  if (!next) tell(p, &stamp, true, error, log, world);
+  if (!next && !mine->script) next = last_good(p->path);
+  if (!next) return;
+  script_free(mine->script);
+  mine->script = next;
+}
+
+bool policy_ask(policy *p, const adm_table *table, const policy_request *request, policy_answer *answer, policy_log log,
+                void *world) {
+  char error[ADM_ERROR];
+  *answer = (policy_answer){.has_group = false};
+  place *mine = take(p);
+  if (!mine) return false;
+  refresh(p, mine, log, world);
+  int said = mine->script ? script_ask(mine->script, table, request, answer, error) : 0;
+  if (said < 0) tell(p, &mine->stamp, false, error, log, world);
+  give_back(p, mine);
+  return said > 0;
+}
+
+#else
+
+bool policy_check(const char *path, char *error) {
+  (void)path;
+  snprintf(error, ADM_ERROR, "this build has no Lua");
+  return false;
+}
+
+policy *policy_new(const char *path, unsigned states) {
+  (void)path;
+  (void)states;
+  return NULL;
+}
+
+bool policy_ask(policy *p, const adm_table *table, const policy_request *request, policy_answer *answer, policy_log log,
+                void *world) {
+  (void)p;
+  (void)table;
+  (void)request;
+  (void)log;
+  (void)world;
+  *answer = (policy_answer){.has_group = false};
+  return false;
+}
+
+void policy_free(policy *p) { (void)p; }
+
+#endif

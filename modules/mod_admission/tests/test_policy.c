@@ -1,0 +1,258 @@
+/*
+ * test_policy.c: policies in Lua: what they see, what they may answer, what they cannot do, and what happens to them when
+ * their file changes.
+ */
+#include "../policy.h"
+
+#include "../core/settings.h"
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static char path[4200], told[2048];
+static adm_table *table;
+
+static void log_line(void *world, const char *message) {
+  (void)world;
+  size_t length = strlen(told);
+  snprintf(told + length, sizeof told - length, "%s\n", message);
+}
+
+/* Writes the policy, as if a second ago. */
+static void write_policy(const char *text) {
+  FILE *out = fopen(path, "w");
+  if (!out) return;
+  fputs(text, out);
+  fclose(out);
+  static time_t age = 1000;
+  struct timespec times[2] = {{.tv_sec = time(NULL) - age, .tv_nsec = 0}, {.tv_sec = time(NULL) - age, .tv_nsec = 0}};
+  age--;
+  if (utimensat(AT_FDCWD, path, times, 0) < 0) perror(path);
+}
+
+static const policy_request request = {.host = "shop.example", .file = "/srv/shop/index.php", .uri = "/index.php",
+                                       .handler = "application/x-httpd-php", .method = "GET", .client = "192.0.2.7"};
+
+static const char *describe(bool said, const policy_answer *answer) {
+  static char out[ADM_NAME + 64];
+  size_t length = (size_t)snprintf(out, sizeof out, "%s", said ? "" : "nothing");
+  if (answer->has_group) length += (size_t)snprintf(out + length, sizeof out - length, "group=%s ", answer->group);
+  if (answer->has_cost) length += (size_t)snprintf(out + length, sizeof out - length, "cost=%u ", answer->cost);
+  if (answer->has_limit) snprintf(out + length, sizeof out - length, "limit=%u", answer->limit);
+  return out;
+}
+
+/* The name of the file, which differs each time, and the way to it cut out. */
+static const char *short_names(char *text) {
+  const char *names[] = {path, strrchr(path, '/') + 1};
+  for (int i = 0; i < 2; i++) {
+    char *name = strstr(text, names[i]);
+    if (name) memmove(name, name + strlen(names[i]), strlen(name + strlen(names[i])) + 1);
+  }
+  return text;
+}
+
+/* The one door: what a policy with this body says to the request, or what is logged of it. */
+static void check(const char *body, const char *expected) {
+  char text[4096], error[ADM_ERROR];
+  policy_answer answer;
+  snprintf(text, sizeof text, "function admission(r) %s end", body);
+  write_policy(text);
+  told[0] = '\0';
+  policy *p = policy_check(path, error) ? policy_new(path, 1) : NULL;
+  if (!p) {
+    CHECK_TEXT(short_names(error), expected);
+    return;
+  }
+  bool said = policy_ask(p, table, &request, &answer, log_line, NULL);
+  const char *got = told;
+  if (*told) got = short_names(told);
+  if (!*told) got = describe(said, &answer);
+  else CHECK(!said && !answer.has_group && !answer.has_cost && !answer.has_limit);
+  check_text(got, expected, body, __FILE__, __LINE__);
+  policy_free(p);
+}
+
+static void answers(void) {
+  check("", "nothing");
+  check("return nil", "nothing");
+  check("return {}", "nothing");
+  check("return {group='heavy', cost='200M', limit=4}", "group=heavy cost=3200 limit=4");
+  check("return 'heavy', '200M', 4", "group=heavy cost=3200 limit=4");
+  check("return nil, nil, 4.0", "limit=4");
+  check("return {limit='none', cost=1048576}", "cost=16 limit=4294967295");
+  check("return {group='none', cost='none'}", "group=none cost=0 ");
+  check("return {group='havy'}", ": group: there is no `havy`\n");
+}
+
+static void mistakes(void) {
+  check("return {limit=0}", ": limit: `0` is no number from 1, or \"none\"\n");
+  check("return {limit=1.5}", ": limit: `1.5` is no number from 1, or \"none\"\n");
+  check("return {limit=true}", ": limit: `true` is no number from 1, or \"none\"\n");
+  check("return {cost='lots'}", ": cost: `lots` is no size such as \"200M\"\n");
+  check("return {cost=-1}", ": cost: `-1` is no size such as \"200M\"\n");
+  check("return {limits=4}", ": limits: an answer has group, cost and limit\n");
+  check("return {4}", ": an answer has group, cost and limit by name\n");
+  check("return 'memory'", ": group: there is no `memory`\n");
+  check("return r.hots", ": :1: r.hots: there is no such member\n");
+  check("error('no\\nway')", ": :1: no way\n");
+  check("error({})", ": an error that is no text\n");
+  check("local x = nil; return x.y", ": :1: attempt to index a nil value (local 'x')\n");
+}
+
+static void sights(void) {
+  check("assert(r.host == 'shop.example' and r.file == '/srv/shop/index.php' and r.uri == '/index.php') "
+        "assert(r.handler == 'application/x-httpd-php' and r.method == 'GET' and r.client == '192.0.2.7' and r.args == nil) "
+        "return {limit=1}", "limit=1");
+  check("local held, limit, waiting = r:load('heavy') return {limit = 100 * held + 10 * limit + waiting + 1}", "limit=241");
+  check("assert(r:load('nobody') == nil) return {limit = r:load('heavy') + 1}", "limit=3");
+  check("return {cost = r.budget.used, limit = r.budget.limit // 65536}", "cost=3200 limit=12800");
+  check("if r.host:match('^shop%.') then return 'heavy' end", "group=heavy ");
+  check("return {limit = os.time() > 1000000000 and tonumber(os.date('%Y')) > 2000 and math.floor(2.5)}", "limit=2");
+}
+
+static void bounds(void) {
+  check("while true do end", ": :1: more than 1000000 instructions\n");
+  check("while true do pcall(function() while true do end end) end", ": :1: more than 1000000 instructions\n");
+  check("local function eat() local t = {} for i = 1, 100 do t[i] = string.rep('x', 1000000) .. i end end "
+        "return {limit = pcall(eat) and 1 or 2}", "limit=2");
+  check("return {limit = pcall(string.rep, 'x', 1 << 40) and 1 or 2}", "limit=2");
+  check("local function f() return f() + 1 end return {limit = pcall(f) and 1 or 2}", "limit=2");
+  check("assert(io == nil and debug == nil and package == nil and coroutine == nil) "
+        "assert(load == nil and loadfile == nil and dofile == nil and require == nil and print == nil) "
+        "assert(os.execute == nil and os.remove == nil and os.getenv == nil and os.exit == nil and string.dump == nil) "
+        "return {limit=1}", "limit=1");
+  check("assert(getmetatable(r) == false) return {limit = pcall(setmetatable, r, {}) and 1 or 2}", "limit=2");
+  /* What is kept of a request is empty after it. */
+  policy_answer answer;
+  write_policy("local kept function admission(r) if kept then return kept.host end kept = r end");
+  policy *p = policy_new(path, 1);
+  told[0] = '\0';
+  CHECK(!policy_ask(p, table, &request, &answer, log_line, NULL));
+  CHECK(!policy_ask(p, table, &(policy_request){.host = "other"}, &answer, log_line, NULL)); /* it is the next request's */
+  CHECK_TEXT(short_names(told), ": group: there is no `other`\n");
+  policy_free(p);
+}
+
+static void refused(void) {
+  char error[ADM_ERROR];
+  static const struct { const char *text, *expected; } cases[] = {
+    {"function admission(r", ":1: ')' expected near <eof>"},
+    {"x = 1", "no function admission(r) is defined"},
+    {"admission = 5", "no function admission(r) is defined"},
+    {"while true do end", ":1: more than 1000000 instructions"},
+    {"\x1bLua", "attempt to load a binary chunk (mode is 't')"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    write_policy(cases[i].text);
+    CHECK(!policy_check(path, error));
+    CHECK_TEXT(short_names(error), cases[i].expected);
+  }
+  CHECK(!policy_check("/nowhere/policy.lua", error));
+  CHECK_TEXT(error, "cannot be opened: No such file or directory");
+}
+
+static uint32_t limit_now(policy *p) {
+  policy_answer answer;
+  return policy_ask(p, table, &request, &answer, log_line, NULL) ? answer.limit : 0;
+}
+
+static void pause_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
+
+/* The file changes: seen within a second, and a spoilt one changes nothing. */
+static void changes(void) {
+  char error[ADM_ERROR];
+  write_policy("function admission(r) return {limit=1} end");
+  policy *p = policy_new(path, 1);
+  CHECK_EQUAL(limit_now(p), 1);
+  write_policy("function admission(r) return {limit=2} end");
+  CHECK_EQUAL(limit_now(p), 1);
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 2);
+  told[0] = '\0';
+  write_policy("function admission(r) return {limit=3}");
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 2);
+  CHECK(strstr(told, "'end' expected near <eof>: the last good version stays in use"));
+  told[0] = '\0';
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 2);
+  CHECK_TEXT(told, ""); /* told once */
+  policy *later = policy_new(path, 1); /* as a child does that is born now */
+  CHECK_EQUAL(limit_now(later), 2);
+  policy_free(later);
+  unlink(path);
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 2);
+  write_policy("function admission(r) return {limit=4} end");
+  CHECK(policy_check(path, error));
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 4);
+  policy_free(p);
+}
+
+static void *ask_often(void *world) {
+  policy_answer answer;
+  unsigned wrong = 0;
+  for (int i = 0; i < 2000; i++)
+    wrong += !policy_ask(world, table, &request, &answer, log_line, NULL) || strcmp(answer.group, "heavy") != 0;
+  return (void *)(uintptr_t)wrong;
+}
+
+static void threads(void) {
+  write_policy("n = 0 function admission(r) n = n + 1 return {group='heavy', limit=n} end");
+  policy *p = policy_new(path, 3);
+  pthread_t thread[8];
+  for (int i = 0; i < 8; i++) pthread_create(&thread[i], NULL, ask_often, p);
+  for (int i = 0; i < 8; i++) {
+    void *wrong;
+    pthread_join(thread[i], &wrong);
+    CHECK(wrong == NULL);
+  }
+  policy_free(p);
+}
+
+static void make_table(void) {
+  adm_shape shape = {64, 32, 16};
+  table = adm_table_make(mmap(NULL, adm_table_bytes(shape), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), shape, 7);
+  adm_settings settings = adm_settings_default(ADM_FOR_GROUP);
+  settings.limit = 4;
+  int heavy = adm_group_add(table, "heavy");
+  adm_group_apply(adm_group_at(table, heavy), &settings);
+  adm_group_at(table, ADM_GROUP_MEMORY)->limit = 800 * 16;
+  static adm_answer first, second; /* two requests in work, 200M together */
+  adm_owner owner = adm_owner_join(table, (adm_process){(uint32_t)getpid(), 1});
+  adm_layer layers[2] = {{heavy, 1, "/a.php", ADM_UNLIMITED, 1}, {ADM_GROUP_MEMORY, 0, "memory", ADM_UNLIMITED, 100 * 16}};
+  adm_request two = {.layer = layers, .layers = 2};
+  adm_admit(table, owner, &two, &first);
+  layers[0].key = 2;
+  adm_admit(table, owner, &two, &second);
+}
+
+int main(void) {
+  if (!policy_available()) {
+    printf("test_policy: built without Lua, nothing is tried\n");
+    return 0;
+  }
+  if (!getcwd(path, 4096)) return 1;
+  strcat(path, "/test_policy.XXXXXX");
+  int file = mkstemp(path);
+  if (file < 0) return 1;
+  close(file);
+  make_table();
+  answers();
+  mistakes();
+  sights();
+  bounds();
+  refused();
+  changes();
+  threads();
+  unlink(path);
+  return checked("test_policy");
+}
