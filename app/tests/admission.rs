@@ -129,10 +129,10 @@ fn a_status_is_a_table_or_the_servers_own_words() {
 #[test]
 fn a_server_that_is_gone_is_said_to_be() {
     let server = Server::new();
-    server.status(|status| status["written"] = json!(now() - 60.0));
+    server.status(|status| status["written"] = json!(now() - 10_800.0));
     let told = server.run(&["status", "--lang", "en"]);
     assert_eq!(told.code, 4, "{told:?}");
-    assert!(told.out.contains("! Written 60.0 s ago: the server is gone, or its controller."), "{}", told.out);
+    assert!(told.out.contains("! Written 3.0 h ago: the server is gone, or its controller."), "{}", told.out);
     fs::remove_file(server.file()).expect("our own file");
     let told = server.run(&["status"]);
     assert_eq!(told.code, 4, "{told:?}");
