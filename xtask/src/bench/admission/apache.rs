@@ -153,7 +153,7 @@ fn configuration(folder: &Path, port: u16) -> anyhow::Result<String> {
     let modules = modules_folder()?;
     let load = |name: &str| {
         let file = modules.join(format!("mod_{name}.so"));
-        file.exists().then(|| format!("LoadModule {name}_module {}\n", file.display())).unwrap_or_default()
+        if file.exists() { format!("LoadModule {name}_module {}\n", file.display()) } else { String::new() }
     };
     let php = fs::read_dir(&modules)?.flatten().map(|entry| entry.path()).find(|path| {
         path.file_name()
