@@ -66,26 +66,12 @@ static bool holds_for_response(const visit *v) {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
-/* A rejection that will not be one after all. */
-static void uncount(const visit *v) {
-  adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (group) atomic_fetch_sub(&group->counts.rejected, 1);
-}
-
 /* Turned away at once: perhaps because of permits and waiters of the dead. */
 static void try_again(visit *v, const adm_request *request) {
   if (v->answer.outcome != ADM_REJECTED || !runtime_heal()) return;
-  uncount(v);
-  adm_admit(running.table, running.owner, request, &v->answer);
-}
-
-/* AdmissionEngine observe: what would be turned away goes on without a permit, and counts as such. */
-static void only_observe(visit *v) {
-  if (v->answer.outcome != ADM_REJECTED) return;
-  uncount(v);
-  v->answer.outcome = ADM_WOULD_REJECT;
   adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (group) atomic_fetch_add(&group->counts.would_reject, 1);
+  if (group) atomic_fetch_sub(&group->counts.rejected, 1); /* was none after all */
+  adm_admit(running.table, running.owner, request, &v->answer);
 }
 
 static void lock_for_programs(visit *v) {
@@ -101,15 +87,14 @@ static bool decide(visit *v, const place_rules *place) {
     v->bypass = true;
     return true;
   }
-  bool observes = v->host->engine == ENGINE_OBSERVE;
   adm_request request = {.layer = v->layer, .layers = v->layers,
-                         .may_wait = !inside && !observes, /* nobody waits who holds: it might be for itself */
+                         .may_wait = !inside, /* nobody waits who holds: it might be for itself */
+                         .observe = v->host->engine == ENGINE_OBSERVE,
                          .hold_file = place->hold_file == 1 && running.hold_path,
                          .priority = place->priorities ? layers_priority(v->r, place) : 0,
                          .wanted = wanted, .world = v->r};
   adm_admit(running.table, running.owner, &request, &v->answer);
   try_again(v, &request);
-  if (observes) only_observe(v);
   if (!adm_was_admitted(v->answer.outcome)) {
     v->rejected = true;
     return false;

@@ -120,14 +120,24 @@ static adm_table *new_table(kept_memory *kept, adm_shape shape, server_rec *main
   return adm_table_make((char *)memory + HEAD_BYTES, shape, seed);
 }
 
-static adm_table *find_or_make_table(kept_memory *kept, adm_shape shape, server_rec *main_server) {
+static apr_status_t forget_table(void *table) {
+  if (running.table == table) running.table = NULL;
+  adm_table_forget(table);
+  return APR_SUCCESS;
+}
+
+/* A view of the table lives as long as its configuration; the memory behind it does not end with it. */
+static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_shape shape, server_rec *main_server) {
   adm_table *table = table_in(kept);
+  if (table) apr_pool_cleanup_register(pool, table, forget_table, apr_pool_cleanup_null);
   if (table && large_enough(adm_table_shape(table), shape)) return table;
   if (kept->memory)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
                  "ADM0011: %s: requests of the earlier configuration are not counted until they end",
                  table ? "a larger table is needed" : "the table was made by another version of this module");
-  return new_table(kept, shape, main_server);
+  table = new_table(kept, shape, main_server);
+  if (table) apr_pool_cleanup_register(pool, table, forget_table, apr_pool_cleanup_null);
+  return table;
 }
 
 /* ---- groups in force --------------------------------------------------------------------------------------------- */
@@ -265,11 +275,13 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   kept_memory *kept = ap_retained_data_get(KEPT);
   if (!kept) kept = ap_retained_data_create(KEPT, sizeof *kept);
   if (now->groups->nelts == 0) { /* loaded, not used: no memory, no process */
-    if (table_in(kept)) others_off(table_in(kept));
+    adm_table *table = table_in(kept);
+    if (table) others_off(table);
+    adm_table_forget(table);
     pages_show(&(pages_shown){0});
     return OK;
   }
-  running.table = find_or_make_table(kept, shape_for(now), main_server);
+  running.table = find_or_make_table(pool, kept, shape_for(now), main_server);
   if (!running.table) return OK; /* fails open */
   running.stamps = ((shared_head *)kept->memory)->stamp;
   running.healed_ns = &((shared_head *)kept->memory)->healed_ns;

@@ -123,7 +123,7 @@ pub(crate) fn alone() -> impl Drop {
     MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The repository's plans with the sites that they serve, copied to where a server's account may walk: a checkout may be closed to it.
+/// The repository's plans with the sites that they serve and the modules that they build, copied to where a server's account may walk: a checkout may be closed to it.
 pub(crate) fn open_plans(tool: &Tool) -> PathBuf {
     // Which opens the tool's folder.
     tool.tmp();
@@ -131,7 +131,7 @@ pub(crate) fn open_plans(tool: &Tool) -> PathBuf {
     std::fs::create_dir(&copy).expect("a folder");
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let of = |name: &str| repository.join(name);
-    let copied = Command::new("cp").arg("-r").args([of("plans"), of("sites")]).arg(&copy).status();
+    let copied = Command::new("cp").arg("-r").args([of("plans"), of("sites"), of("modules")]).arg(&copy).status();
     assert!(copied.is_ok_and(|status| status.success()), "the plans cannot be copied to {}", copy.display());
     let opened = Command::new("chmod").args(["-R", "a+rX"]).arg(&copy).status();
     assert!(opened.is_ok_and(|status| status.success()), "{} cannot be opened", copy.display());

@@ -198,6 +198,7 @@ typedef struct adm_request {
   const adm_layer *layer; /* in a fixed order, the narrowest first (file, host, server, memory) */
   unsigned layers;
   bool may_wait;          /* false for a request inside one that holds permits: it must not wait for itself */
+  bool observe;           /* no group turns this one away, whatever its mode */
   bool hold_file;         /* the permit is tied to a program (AdmissionHoldFd) */
   int32_t priority;       /* lower goes first */
   uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: 250 */
@@ -244,7 +245,7 @@ const char *adm_outcome_name(adm_outcome outcome); /* "admit", "queued", "would-
 /* The byte of the hold file that stands for a permit. */
 uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit);
 
-/* SipHash-2-4 with the table's seed. */
+/* SipHash-1-3 with the table's seed. */
 uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length);
 
 uint64_t adm_now_ns(void); /* CLOCK_MONOTONIC */

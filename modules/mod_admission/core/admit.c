@@ -7,8 +7,6 @@
  */
 #include "table.h"
 
-#include <string.h>
-
 #define SLICE_MS 250
 
 /* A layer that was looked up. */
@@ -60,7 +58,8 @@ static bool take(attempt *a, unsigned k, bool in_turn) {
   adm_taken taken = {0};
   /* Newcomers do not go past those who wait. */
   bool others_wait = !in_turn && queue_length(a->table, place->entry, 0, NULL) > 0;
-  take_result result = others_wait && place->mode == ADM_ENFORCE
+  bool enforced = place->mode == ADM_ENFORCE && !a->request->observe;
+  take_result result = others_wait && enforced
                            ? FULL
                            : permit_take(a->table, place->entry, place->key, token, limit, a->now_ns, &taken);
   if (others_wait) taken.weight = permits_weight(a->table, place->entry);
@@ -75,7 +74,7 @@ static bool take(attempt *a, unsigned k, bool in_turn) {
   }
   if (result == FULL) {
     a->answer->group = a->request->layer[k].group;
-    if (place->mode == ADM_ENFORCE) return false;
+    if (enforced) return false;
     a->would_reject = true; /* observe: goes in all the same, and is counted in its cell */
     result = permit_take(a->table, place->entry, place->key, token, ADM_UNLIMITED, a->now_ns, &taken);
   }
@@ -249,18 +248,25 @@ static adm_outcome decide(attempt *a) {
 }
 
 adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
-  memset(answer, 0, sizeof *answer);
+  /* Field by field: the places of layers that are not there, and permits not taken, are not worth clearing. */
   answer->group = -1;
-  attempt a = {.table = table, .owner = owner, .request = request, .answer = answer, .now_ns = adm_now_ns()};
-  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) {
-    a.open = true;
-    answer->outcome = ADM_OPEN;
-  } else {
-    a.token = token_make(table, owner);
-    for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
-    answer->outcome = decide(&a);
-    if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
-  }
+  answer->limit = answer->held = 0;
+  answer->wait_ns = answer->predicted_ns = 0;
+  answer->permits = 0;
+  attempt a;
+  a.table = table;
+  a.owner = owner;
+  a.request = request;
+  a.answer = answer;
+  a.now_ns = adm_now_ns();
+  a.open = a.would_reject = false;
+  answer->outcome = ADM_OPEN;
+  answer->since_ns = a.now_ns;
+  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return ADM_OPEN;
+  a.token = token_make(table, owner);
+  for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
+  answer->outcome = decide(&a);
+  if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
   answer->since_ns = a.now_ns;
   count(&a, answer->outcome);
   return answer->outcome;

@@ -85,12 +85,17 @@ static void observing_counts_and_lets_through(void) {
   CHECK_EQUAL(ask(table, owner, &layer, 1, &first), ADM_ADMITTED);
   CHECK_EQUAL(ask(table, owner, &layer, 1, &second), ADM_WOULD_REJECT);
   CHECK_EQUAL(weight_in(table, group), 2);
+  adm_release(table, &second, NULL, NULL);
+  adm_group_at(table, group)->mode = ADM_ENFORCE; /* the same for one request only */
+  adm_request observed = {.layer = &layer, .layers = 1, .may_wait = true, .observe = true};
+  CHECK_EQUAL(adm_admit(table, owner, &observed, &second), ADM_WOULD_REJECT);
+  CHECK_EQUAL(weight_in(table, group), 2);
   adm_release(table, &first, NULL, NULL);
   adm_release(table, &second, NULL, NULL);
   adm_group_at(table, group)->mode = ADM_OFF;
   CHECK_EQUAL(ask(table, owner, &layer, 1, &first), ADM_ADMITTED);
   CHECK(at_rest(table));
-  CHECK_EQUAL(adm_group_at(table, group)->counts.would_reject, 1);
+  CHECK_EQUAL(adm_group_at(table, group)->counts.would_reject, 2);
   table_end(table);
 }
 
@@ -249,13 +254,14 @@ static void labels_keep_their_end(void) {
 }
 
 static void the_hash_is_siphash(void) {
-  /* The vector of the paper: key 00 01 .. 0f, input 00 01 .. 0e. */
+  /* Key 00 01 .. 0f, input 00 01 .. 0e, as the paper's vector, a129ca6149be45e5 for 2-4; the value
+   * for 1-3 was computed by another program, whose 2-4 gives that vector. */
   adm_table *table = table_of(SMALL);
   unsigned char input[15];
   for (unsigned char i = 0; i < 15; i++) input[i] = i;
   table->seed[0] = UINT64_C(0x0706050403020100);
   table->seed[1] = UINT64_C(0x0f0e0d0c0b0a0908);
-  CHECK(adm_hash(table, input, 15) == UINT64_C(0xa129ca6149be45e5));
+  CHECK(adm_hash(table, input, 15) == UINT64_C(0xd320d86d2a519956));
   table_end(table);
 }
 

@@ -86,7 +86,7 @@ fn per_request(counted: &[(u64, u64)]) -> Option<f64> {
 }
 
 /// The sum of all instructions in a callgrind file.
-fn parse(text: &str) -> Option<u64> {
+pub(super) fn parse(text: &str) -> Option<u64> {
     let value = |label| text.lines().rev().find_map(|line| line.strip_prefix(label))?.trim().parse().ok();
     value("totals:").or_else(|| value("summary:"))
 }

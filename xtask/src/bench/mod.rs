@@ -1,9 +1,11 @@
 //! `cargo xtask bench load`: `webdyno load` beside a bare loop in C and the load generators that people use.
 //! `cargo xtask bench monitor`: `webdyno watch` beside dstat and its kin.
+//! `cargo xtask bench admission`: what the Apache module mod_admission costs, and what it keeps a server from.
 //!
 //! Every figure is of one batch on one machine: CPU time from the kernel, requests by the server's own count.
 //! It says what it could not measure, and judges only the goals in `cases` and `monitor`.
 
+mod admission;
 mod cases;
 mod child;
 mod instructions;
@@ -47,6 +49,8 @@ enum What {
     Statistics(simulation::Flags),
     /// Compare `webdyno watch` with dstat, dool, vmstat, sar and atop
     Monitor(monitor::Flags),
+    /// Measure mod_admission on a real Apache: instructions, hand-offs, memory; CPU time and overload by plans
+    Admission(admission::Flags),
 }
 
 #[derive(clap::Args)]
@@ -85,6 +89,7 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
         What::Load(flags) => load(flags),
         What::Statistics(flags) => simulation::run(flags, &programs::target()),
         What::Monitor(flags) => monitor::run(flags),
+        What::Admission(flags) => admission::run(flags),
     }
 }
 

@@ -1,0 +1,89 @@
+//! What the children of a server hold before and after many requests in a group: nothing must grow with requests.
+
+use super::Stand;
+use super::apache::{Apache, open_to_all};
+use crate::bench::programs::need;
+use crate::bench::report::{Heading, Raw, Section, table};
+use anyhow::{Context, bail};
+use rustix::process::Pid;
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// Requests before the first look: caches and pools have their size then.
+const WARM: u64 = 2000;
+
+const CHILDREN: &str = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 4\nMaxRequestWorkers 4\nServerLimit 4\n";
+
+pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow::Result<Section> {
+    let ab = need("ab", "cargo xtask setup").map_err(anyhow::Error::msg)?;
+    open_to_all(&stand.module)?;
+    let group = "AdmissionEngine on\nAdmissionGroup files limit=200 handler=static\nAdmissionUse files\n";
+    let with = format!("{CHILDREN}LoadModule admission_module {}\n{group}", stand.module.display());
+    let mut section =
+        Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
+    let mut rows = Vec::new();
+    for (name, directives) in [("without the module", CHILDREN.to_owned()), ("in a group", with)] {
+        let apache = Apache::with_children(stand, "memory", &directives)?;
+        let url = format!("http://127.0.0.1:{}/index.html", apache.port());
+        let mut looks = Vec::new();
+        for count in [WARM, requests] {
+            let ran = Command::new(&ab)
+                .args(["-q", "-k", "-c", "4", "-n", &count.to_string(), &url])
+                .stdin(Stdio::null())
+                .output()?;
+            let said = String::from_utf8_lossy(&ran.stdout);
+            if !ran.status.success() || said.contains("Non-2xx") {
+                bail!("{count} requests were not all answered: {said}");
+            }
+            looks.push(largest_own(apache.pid())?);
+        }
+        apache.end(stand)?;
+        let [before, after] = [looks[0], looks[1]];
+        rows.push(vec![
+            name.to_owned(),
+            before.to_string(),
+            after.to_string(),
+            (after as i64 - before as i64).to_string(),
+        ]);
+        let raw = |(measure, value): (&'static str, u64)| Raw {
+            tool: name.to_owned(),
+            repetition: 1,
+            position: 1,
+            measure,
+            value: value as f64,
+        };
+        section.raw.extend([("KiB before", before), ("KiB after", after)].map(raw));
+    }
+    section.body.push(format!(
+        "What the largest child has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a file in a \
+         group, on 4 kept connections. The module's table is shared and not in it."
+    ));
+    section.body.push(table(&["", "before", "after", "more"], &rows));
+    section.commands.push(format!("ab -q -k -c 4 -n {requests} http://127.0.0.1:PORT/index.html"));
+    Ok(section)
+}
+
+/// KiB of private memory of the largest child.
+fn largest_own(parent: Pid) -> anyhow::Result<u64> {
+    let parent = parent.as_raw_nonzero();
+    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
+        .context("cannot list Apache's children")?;
+    let own =
+        children.split_whitespace().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok());
+    own.map(|text| private(&text)).max().context("Apache has no children")
+}
+
+fn private(rollup: &str) -> u64 {
+    let lines = rollup.lines().filter(|line| line.starts_with("Private_Clean:") || line.starts_with("Private_Dirty:"));
+    lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_pages() {
+        assert_eq!(private("Rss: 9 kB\nPrivate_Clean:   4 kB\nPrivate_Dirty: 120 kB\nPrivate_Hugetlb: 0 kB\n"), 124);
+    }
+}
