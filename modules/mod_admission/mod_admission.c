@@ -35,7 +35,6 @@ static void register_hooks(apr_pool_t *pool) {
   ap_hook_child_init(runtime_child_init, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_child_status(runtime_child_status, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_handler(request_around, after_cache, NULL, APR_HOOK_REALLY_FIRST); /* around all others */
-  ap_hook_log_transaction(respond_log, NULL, NULL, APR_HOOK_REALLY_FIRST); /* before those that write it */
   ap_hook_handler(pages_handler, NULL, NULL, APR_HOOK_MIDDLE);
   pages_register(pool);
   respond_register();

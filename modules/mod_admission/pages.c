@@ -90,8 +90,7 @@ static void page(request_rec *r, const adm_report *report) {
            "<a href=\"?refresh=2\">refresh each 2 s</a></p>\n</body></html>\n", r);
 }
 
-int pages_handler(request_rec *r) {
-  if (!r->handler || strcmp(r->handler, "admission-status") != 0) return DECLINED;
+static __attribute__((noinline)) int status_page(request_rec *r) {
   r->allowed = AP_METHOD_BIT << M_GET;
   if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
   if (!shown.table) return HTTP_SERVICE_UNAVAILABLE;
@@ -106,6 +105,12 @@ int pages_handler(request_rec *r) {
   else if (asked.format == PROMETHEUS) adm_render_prometheus(&report, respond, r);
   else page(r, &report);
   return OK;
+}
+
+/* Asked for all requests of the server, so what it costs the others is little. */
+int pages_handler(request_rec *r) {
+  if (!r->handler || r->handler[0] != 'a' || strcmp(r->handler, "admission-status") != 0) return DECLINED;
+  return status_page(r);
 }
 
 /* mod_status asks each module for its part of the page, in the form that was asked of it. */

@@ -64,16 +64,12 @@ static void note(const visit *v) {
   }
 }
 
-/* Most requests simply go on: of them only the access log is told, when they are done. Programs would have to carry, and
+/* Most requests simply go on: of them only the access log is told, when the handler is done. Programs would have to carry, and
  * phpinfo() to print, what tells them nothing. */
 static bool simply_goes_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
 
-int respond_log(request_rec *r) {
-  for (; r; r = r->next) {
-    const visit *v = request_visit(r);
-    if (v && simply_goes_on(v)) tell(v);
-  }
-  return DECLINED;
+void respond_tell_log(visit *v) {
+  if (simply_goes_on(v)) tell(v);
 }
 
 /* ---- the error log ----------------------------------------------------------------------------------------------- */

@@ -10,8 +10,9 @@
 /* Tells programs and logs about a request that goes on. */
 void respond_tell(visit *v);
 
-/* log_transaction: tells the access log about requests that nobody was told of before. */
-int respond_log(request_rec *r);
+/* After the handler: tells the access log about a request that nobody was told of before. No hook of its own: that would
+ * be called for all requests of the server. */
+void respond_tell_log(visit *v);
 
 /* Turns a request away; returns the status for the handler hook. */
 int respond_reject(visit *v);

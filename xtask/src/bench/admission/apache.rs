@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 /// How long it may take to start, under valgrind too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long it may live: a million requests on a busy machine take a while.
+const LIFE: Duration = Duration::from_secs(3600);
+
 /// What Debian enables with apache2 and libapache2-mod-php; what is compiled in or not there is left out.
 const MODULES: [&str; 20] = [
     "mpm_prefork",
@@ -133,7 +136,7 @@ impl Apache {
     /// Asks it to end, and waits for that.
     pub(super) fn end(self, stand: &Stand) -> anyhow::Result<Cost> {
         kill_process(self.process.pid(), Signal::TERM).context("cannot end Apache")?;
-        self.process.wait(PATIENCE, &stand.signals, None)
+        self.process.wait(LIFE, &stand.signals, None)
     }
 }
 

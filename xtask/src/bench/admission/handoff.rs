@@ -24,7 +24,10 @@ pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, hand_offs
         Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
     let (mut rows, mut medians) = (Vec::new(), Vec::new());
     for repetition in 1..=repeats {
-        let said = run(&storm, &[KILLS, TIMED])?;
+        let (well, said) = run(&storm, &[KILLS, TIMED])?;
+        if !well {
+            bail!("test_storm failed: {said}");
+        }
         let (middle, p99) = parse(&said).with_context(|| format!("not what test_storm says: {said}"))?;
         rows.push(vec![repetition.to_string(), format!("{middle:.1}"), format!("{p99:.1}")]);
         medians.push(middle);
@@ -37,7 +40,8 @@ pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, hand_offs
     ));
     section.body.push(table(&["repetition", "median us", "p99 us"], &rows));
     let started = Instant::now();
-    let said = run(&queue, &[hand_offs])?;
+    // A test that fails is a result of its own.
+    let (_, said) = run(&queue, &[hand_offs])?;
     section.body.push(format!(
         "{hand_offs} permits passed on among threads in a queue, first in first out, as many last in first out, and a tenth of that in an adaptive \
          one, each waiter woken by nothing but the hand-off: {} s, and the test's own word:",
@@ -50,20 +54,27 @@ pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, hand_offs
         found,
         limit: Limit::Below(GOAL_US),
     });
+    section.judgements.push(Judgement {
+        what: "failed checks of the storm".to_owned(),
+        found: failed(&said).ok_or_else(|| "the test does not say".to_owned()),
+        limit: Limit::AtMost(0.0),
+    });
     section.commands.push(format!("test_storm {KILLS} {TIMED}"));
     section.commands.push(format!("test_queue {hand_offs}"));
     Ok(section)
 }
 
-/// What a test program says; it must end well.
-fn run(program: &Path, numbers: &[u64]) -> anyhow::Result<String> {
+/// Whether a test program ended well, and what it said.
+fn run(program: &Path, numbers: &[u64]) -> anyhow::Result<(bool, String)> {
     let ran = Command::new(program).args(numbers.iter().map(u64::to_string)).stdin(Stdio::null()).output();
     let ran = ran.with_context(|| format!("cannot run {}", program.display()))?;
-    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
-    if !ran.status.success() {
-        bail!("{} {numbers:?}: {}: {said}{}", program.display(), ran.status, String::from_utf8_lossy(&ran.stderr));
-    }
-    Ok(said)
+    let said = [ran.stdout, ran.stderr].concat();
+    Ok((ran.status.success(), String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// How many checks of a test program failed.
+fn failed(said: &str) -> Option<f64> {
+    said.lines().find_map(|line| line.strip_suffix(" failed")?.rsplit(' ').next()?.parse().ok())
 }
 
 /// Median and p99 in microseconds.
@@ -82,5 +93,6 @@ mod tests {
         let said = "storm: 50 kills\nstorm: hand-off between two processes: median 8.9 us, p99 31.0 us (5000)\nok\n";
         assert_eq!(parse(said), Some((8.9, 31.0)));
         assert_eq!(parse("ok\n"), None);
+        assert_eq!(failed("queue: 10 permits\nqueue: 74 checks, 2 failed\nqueue.c:77\n"), Some(2.0));
     }
 }
