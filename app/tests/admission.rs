@@ -114,7 +114,9 @@ fn a_status_is_a_table_or_the_servers_own_words() {
     let server = Server::new();
     let told = server.run(&["status", "--entries", "--lang", "en"]);
     assert_eq!((told.code, told.err.as_str()), (0, ""), "{told:?}");
-    for expected in ["process 4242", "Memory budget: 375 MiB of 800 MiB held", "php  uploads", "/var/www/html/sleep.php: held 4"] {
+    for expected in
+        ["process 4242", "Memory budget: 375 MiB of 800 MiB held", "uploads", "/var/www/html/sleep.php: held 4"]
+    {
         assert!(told.out.contains(expected), "no `{expected}` in {}", told.out);
     }
     let told = server.run(&["status", "--json"]);
@@ -127,10 +129,10 @@ fn a_status_is_a_table_or_the_servers_own_words() {
 #[test]
 fn a_server_that_is_gone_is_said_to_be() {
     let server = Server::new();
-    server.status(|status| status["written"] = json!(now() - 60.0));
+    server.status(|status| status["written"] = json!(now() - 10_800.0));
     let told = server.run(&["status", "--lang", "en"]);
     assert_eq!(told.code, 4, "{told:?}");
-    assert!(told.out.contains("! Written 60.0 s ago: the server is gone, or its controller."), "{}", told.out);
+    assert!(told.out.contains("! Written 3.0 h ago: the server is gone, or its controller."), "{}", told.out);
     fs::remove_file(server.file()).expect("our own file");
     let told = server.run(&["status"]);
     assert_eq!(told.code, 4, "{told:?}");
@@ -163,7 +165,10 @@ fn what_a_server_refuses_or_does_not_take_is_told() {
     let told = server.set(&["php", "limit=8"]);
     drop(refused);
     assert_eq!(told.code, 2, "{told:?}");
-    assert!(told.err.contains("line 1: limit=8: is not between min=1 and max=6; the values before it stay in force"), "{told:?}");
+    assert!(
+        told.err.contains("line 1: limit=8: is not between min=1 and max=6; the values before it stay in force"),
+        "{told:?}"
+    );
     server.status(|_| {});
     let told = server.set(&["php", "limit=9"]);
     assert_eq!(told.code, 4, "{told:?}");

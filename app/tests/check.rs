@@ -356,7 +356,8 @@ fn long_check_check_names_every_fault() {
             }
             // What cannot be judged now is told in the page, and the others are judged all the same.
             let Some((said, _)) = said(case, by, "60s") else {
-                let _ = writeln!(page, "| {} | {by:?} | - | - | - | - | not judged: not to be had here now |", case.name);
+                let _ =
+                    writeln!(page, "| {} | {by:?} | - | - | - | - | not judged: not to be had here now |", case.name);
                 continue;
             };
             let judged = judged(case, &said);

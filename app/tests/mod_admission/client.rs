@@ -42,6 +42,15 @@ impl Client {
         Some(Client { stream, rest: Vec::new(), closed: false })
     }
 
+    /// Somebody who can take little at a time: what the server has to say stays with it until it is read.
+    pub(crate) fn narrow(port: u16) -> Client {
+        use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        sockopt::set_socket_recv_buffer_size(&socket, 2048).expect("a small buffer");
+        connect(&socket, &std::net::SocketAddr::from(([127, 0, 0, 1], port))).expect("it listens");
+        Client { stream: TcpStream::from(socket), rest: Vec::new(), closed: false }
+    }
+
     #[track_caller]
     pub(crate) fn get(&mut self, path: &str) -> Answer {
         self.request("GET", path, "127.0.0.1").expect("an answer")

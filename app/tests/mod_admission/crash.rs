@@ -1,7 +1,7 @@
 //! Processes that die or stop: what the dead held comes back, what the living hold is theirs.
 
 use crate::client::Client;
-use crate::oracle::{Killed, most_at_once};
+use crate::oracle::{Killed, most_at_once, order};
 use crate::server::{Mpm, Server, kill, wait};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -88,8 +88,9 @@ fn connection_beside(server: &Server, child: i32) -> Client {
         if event.child != child {
             return client;
         }
-        // Kept, so that the other process takes the next.
+        // Kept, so that the other process takes one of the next.
         tried.push(client);
+        assert!(tried.len() < 500, "all connections come to one process");
     }
 }
 
@@ -146,6 +147,39 @@ fn a_graceful_restart_keeps_permits() {
         server.wait_idle();
         assert_eq!(server.get("/page.probe?id=new").status, 200);
         assert_eq!(most_at_once(&server.events(), &Killed::new()), 2);
+    });
+}
+
+/// A server that is told to end gracefully lets work be done, and does not let those wait whom it will not serve for long.
+#[test]
+fn a_graceful_end_is_not_waited_for_in_the_queue() {
+    beside_each_other(|mpm| {
+        let Some(server) = Server::start(mpm, &ONE.replace("limit=1", "limit=1 queue=3 timeout=100s")) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_started(1);
+        let waits = server.send("/page.probe?id=waits");
+        server.wait_number("one", "/waiting", 1);
+        server.signal(Signal::WINCH);
+        assert_eq!(waits.answer().status, 503, "{mpm:?}");
+        gate.open();
+        assert_eq!(held.answer().status, 200, "{mpm:?}");
+        assert_eq!(order(&server.events()), ["-"]);
+    });
+}
+
+/// A restart that is not graceful ends all work: what was held is free for the next.
+#[test]
+fn a_restart_frees_all() {
+    beside_each_other(|mpm| {
+        let Some(server) = Server::start(mpm, ONE) else { return };
+        let _gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_started(1);
+        server.restart(Signal::HUP);
+        assert!(held.try_answer().is_none());
+        server.wait_idle();
+        assert_eq!(server.get("/page.probe").status, 200);
     });
 }
 

@@ -1,5 +1,6 @@
 //! AdmissionHoldFd: a permit that lasts as long as the programs behind it; and hold=response: as long as the answer is read.
 
+use crate::client::Client;
 use crate::oracle::{Killed, most_at_once};
 use crate::server::{Mpm, Server, kill, wait};
 use rustix::process::Signal;
@@ -79,15 +80,20 @@ fn no_lock_is_left_open() {
 /// Who reads slowly keeps what was given to him until the last byte, where the group says so.
 #[test]
 fn until_the_last_byte() {
-    for (mpm, hold, held) in [(Mpm::Prefork, "response", 1), (Mpm::Event, "response", 1), (Mpm::Event, "handler", 0)] {
-        let text = format!("AdmissionGroup one limit=1 hold={hold}\nAdmissionUse one\nSendBufferSize 8192\n");
+    for (mpm, hold) in
+        [(Mpm::Prefork, "response"), (Mpm::Event, "response"), (Mpm::Prefork, "handler"), (Mpm::Event, "handler")]
+    {
+        let text = format!("AdmissionGroup one limit=1 hold={hold}\nAdmissionUse one\nSendBufferSize 4096\n");
         let Some(server) = Server::start(mpm, &text) else { return };
-        let mut reader = server.client();
+        let mut reader = Client::narrow(server.port);
         reader.begin("GET", "/page.probe?id=slow&body=60000", "127.0.0.1").expect("it is sent");
         wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
-        // The handler is over, and the client has read nothing yet.
-        if held == 0 {
+        if hold == "handler" {
+            // The handler is over, and the client has read nothing yet.
             server.wait_idle();
+        } else {
+            let held = (0..50).map(|_| server.number("one", "/held")).min();
+            assert_eq!((held, server.get("/page.probe").status), (Some(1), 503), "{mpm:?}");
         }
         let answer = reader.answer(false).expect("an answer");
         assert!(answer.body.len() >= 60000 && answer.status == 200);
@@ -95,4 +101,18 @@ fn until_the_last_byte() {
         assert_eq!(server.get("/page.probe").status, 200);
         server.wait_idle();
     }
+}
+
+/// Who holds a permit for long is told of, and keeps it.
+#[test]
+fn long_holds_are_counted() {
+    let text = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionMaxHold 100ms\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/counts/long_hold", 1);
+    assert_eq!((server.number("one", "/held"), server.get("/page.probe").status), (1, 503));
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
 }

@@ -186,6 +186,8 @@ fn storm(mpm: Mpm, lasts: Duration, rounds: u64) -> Option<Found> {
     };
     tell_what_was_done(&mut found, &got, &done);
     tell_overlaps(&mut found, mpm, &server, &done.killed);
+    // Minutes of events would be read again each time.
+    server.put("log", "");
     found.row(
         "all permits back after the last request (s)",
         format!("{:.3}", idle.as_secs_f64()),

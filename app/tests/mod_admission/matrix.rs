@@ -111,29 +111,3 @@ fn static_files_in_a_group_of_their_own() {
         server.wait_idle();
     }
 }
-
-/// A virtual host is one, whatever its aliases are called; another host has permits of its own.
-#[test]
-fn an_alias_counts_with_its_host() {
-    let hosts = "AdmissionGroup host limit=1 key=vhost\n\
-                 <VirtualHost *:PORT>\nServerName first.example\nServerAlias alias.example *.first.example\nDocumentRoot FOLDER/www\n\
-                 AdmissionUse host\n</VirtualHost>\n\
-                 <VirtualHost *:PORT>\nServerName second.example\nDocumentRoot FOLDER/www\nAdmissionUse host\n</VirtualHost>\n";
-    let Some(server) = Server::start(Mpm::Event, hosts) else { return };
-    let gate = server.gate("g");
-    let mut first = server.client();
-    first.begin("GET", "/page.probe?gate=g", "first.example").expect("it is sent");
-    server.wait_number("host", "/held", 1);
-    for (name, status) in
-        [("first.example", 503), ("alias.example", 503), ("A.FIRST.example", 503), ("second.example", 200)]
-    {
-        let answer = server.client().request("GET", "/other.cgi", name).expect("an answer");
-        assert_eq!(answer.status, status, "{name}");
-    }
-    gate.open();
-    assert_eq!(first.answer(false).expect("an answer").status, 200);
-    server.wait_idle();
-    let group = server.group("host");
-    let labels: Vec<_> = group["entries"].as_array().into_iter().flatten().map(|entry| &entry["label"]).collect();
-    assert!(labels.is_empty() || labels.len() == 2, "{group}");
-}

@@ -35,8 +35,10 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The most pages that ran at once. A page that did not end was over when its process was killed, or runs still.
+/// The most pages that ran at once. A page that did not end was over when its process was killed, or runs still; but one that began
+/// after that, in a thread of a process that was dying already, is over as it begins.
 pub(crate) fn most_at_once(events: &[Event], killed: &Killed) -> usize {
+    let unknown = |begin: &Event| if killed.contains_key(&begin.pid) { begin.ns } else { u64::MAX };
     let mut ends: HashMap<(&str, i32), VecDeque<u64>> = HashMap::new();
     for event in events.iter().filter(|event| event.word != "start") {
         ends.entry((&event.id, event.pid)).or_default().push_back(event.ns);
@@ -45,7 +47,7 @@ pub(crate) fn most_at_once(events: &[Event], killed: &Killed) -> usize {
     let mut edges: Vec<(u64, i32)> = Vec::new();
     for begin in events.iter().filter(|event| event.word == "start") {
         let end = ends.get_mut(&(begin.id.as_str(), begin.pid)).and_then(VecDeque::pop_front);
-        let end = end.or_else(|| killed_after(begin.pid, begin.ns)).unwrap_or(u64::MAX);
+        let end = end.or_else(|| killed_after(begin.pid, begin.ns)).unwrap_or(unknown(begin));
         edges.push((begin.ns, 1));
         edges.push((end, -1));
     }

@@ -7,15 +7,18 @@ const TEXT: &str = "AdmissionGroup slow limit=5\nAdmissionGroup other limit=5\nA
 const GOOD: &str = "function admission(r)\n  if r.args and r.args:find('free') then return { group = 'none' } end\n\
                     if r.file:find('probe') then return { group = 'slow', limit = 1, cost = '200M' } end\n  return nil\nend\n";
 
-fn server(mpm: Mpm) -> Option<Server> {
-    let server = Server::told(&Told { mpm, php: Php::None, text: TEXT, files: &[("policy.lua", GOOD)] });
-    if server.is_some()
-        && Server::refused(mpm, "AdmissionPolicy none\n", &[]).is_some_and(|said| said.contains("built without Lua"))
-    {
+/// Whether the module was built with Lua; says so otherwise.
+fn has_lua() -> bool {
+    let said = Server::refused(Mpm::Event, "AdmissionPolicy FOLDER/no-such.lua\n", &[]);
+    let without = said.is_some_and(|said| said.contains("without Lua"));
+    if without {
         testkit::skip::skipped("no headers of Lua");
-        return None;
     }
-    server
+    !without
+}
+
+fn server(mpm: Mpm) -> Option<Server> {
+    has_lua().then(|| Server::told(&Told { mpm, php: Php::None, text: TEXT, files: &[("policy.lua", GOOD)] }))?
 }
 
 #[test]
@@ -45,6 +48,9 @@ fn it_chooses_group_cost_and_limit() {
 /// A policy sees who is in which group already.
 #[test]
 fn it_sees_the_load() {
+    if !has_lua() {
+        return;
+    }
     let text = "AdmissionGroup wide limit=5 key=server\nAdmissionGroup spare limit=1 key=server status=429\nAdmissionUse wide\nAdmissionPolicy FOLDER/policy.lua\n";
     let policy = "function admission(r)\n  local held = r:load('wide')\n  if held >= 2 then return { group = 'spare' } end\nend\n";
     let told = Told { mpm: Mpm::Event, php: Php::None, text, files: &[("policy.lua", policy)] };
@@ -103,4 +109,15 @@ fn a_policy_that_fails_changes_nothing() {
         });
     }
     server.wait_idle();
+}
+
+/// One that cannot be compiled is refused before the server starts.
+#[test]
+fn a_broken_policy_is_refused() {
+    if !has_lua() {
+        return;
+    }
+    let files = [("policy.lua", "-- the first line\nfunction admission(r) return 1 1 end\n")];
+    let Some(said) = Server::refused(Mpm::Event, "AdmissionPolicy FOLDER/policy.lua\n", &files) else { return };
+    assert!(!said.starts_with("TAKEN") && said.contains("policy.lua:2:"), "{said}");
 }

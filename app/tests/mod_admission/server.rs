@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Client};
 use crate::oracle::Event;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -254,15 +255,19 @@ impl Server {
         self.children().contains(&pid).then_some(pid)
     }
 
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(self.pid(), signal);
     }
 
     /// Restarts gracefully; returns when the new generation serves.
     pub(crate) fn graceful(&self) {
+        self.restart(Signal::USR1);
+    }
+
+    pub(crate) fn restart(&self, signal: Signal) {
         let resumed = || self.log().matches("resuming normal operations").count();
         let before = resumed();
-        self.signal(rustix::process::Signal::USR1);
+        self.signal(signal);
         wait("the server has restarted", || resumed() > before);
         wait("it answers", || self.try_get("/index.html").is_some());
     }
@@ -283,12 +288,12 @@ impl Drop for Server {
     fn drop(&mut self) {
         for child in std::iter::once(&mut self.child).chain(self.fpm.as_mut()) {
             let group = rustix::process::Pid::from_child(child);
-            let _ = rustix::process::kill_process(group, rustix::process::Signal::TERM);
+            let _ = rustix::process::kill_process(group, Signal::TERM);
             let end = Instant::now() + Duration::from_secs(5);
             while matches!(child.try_wait(), Ok(None)) && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
             let _ = child.wait();
         }
         if std::thread::panicking() {
@@ -341,7 +346,7 @@ fn is_idle(status: &Value) -> bool {
     groups.iter().all(zero) && zero(&status["budget"]) && zero(&status["queue_workers"])
 }
 
-pub(crate) fn kill(pid: i32, signal: rustix::process::Signal) {
+pub(crate) fn kill(pid: i32, signal: Signal) {
     if let Some(pid) = rustix::process::Pid::from_raw(pid) {
         // It may have ended by itself.
         let _ = rustix::process::kill_process(pid, signal);

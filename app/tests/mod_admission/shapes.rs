@@ -1,6 +1,7 @@
 //! The shapes of requests that other limiters count wrongly: each takes a permit once, and gives it back.
 
 use crate::server::{Mpm, Php, Server, Told};
+use std::os::unix::fs::PermissionsExt;
 
 /// How a request for the one page of a program is written.
 const SHAPES: [(&str, &str); 4] = [
@@ -151,6 +152,35 @@ fn connection_is_kept_after_a_503() {
             .write(b"POST /page.cgi HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\nExpect: 100-continue\r\n\r\n");
         assert_eq!(client.answer(false).expect("an answer").status, 503);
         assert!(client.closed);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+    }
+}
+
+/// What a cache answers runs no program: it takes no permit, and is served when there is none. `quick` is where mod_cache looks first.
+#[test]
+fn a_hit_of_the_cache_needs_no_permit() {
+    for quick in ["on", "off"] {
+        let load = |name: &str| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n");
+        let modules: String = ["cache", "cache_disk"].into_iter().map(load).collect();
+        let text = format!(
+            "{modules}CacheRoot FOLDER/cache\nCacheQuickHandler {quick}\nCacheEnable disk /page.cgi\n\
+             Header set Cache-Control max-age=600\nAdmissionGroup one limit=1 key=server\nAdmissionUse one\n"
+        );
+        let files = [("cache/made", "")];
+        let told = Told { mpm: Mpm::Event, php: Php::None, text: &text, files: &files };
+        let Some(server) = Server::told(&told) else { return };
+        std::fs::set_permissions(server.path("cache"), std::fs::Permissions::from_mode(0o777)).expect("our own folder");
+        for _ in 0..3 {
+            assert_eq!(server.get("/page.cgi?id=kept").body, "done kept\n", "{}", server.log());
+            server.wait_idle();
+        }
+        assert_eq!((server.started(), server.number("one", "/counts/admitted")), (1, 1), "quick handler {quick}");
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_number("one", "/held", 1);
+        assert_eq!(server.get("/page.cgi?id=kept").status, 200);
+        assert_eq!(server.get("/page.cgi?id=new").status, 503);
         gate.open();
         assert_eq!(held.answer().status, 200);
     }

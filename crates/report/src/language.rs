@@ -193,6 +193,8 @@ mod tests {
         assert!(missing.is_empty(), "no words for {missing:?}");
         let sources = [
             include_str!("ab/verdict.rs"),
+            include_str!("admission/mod.rs"),
+            include_str!("admission/text.rs"),
             include_str!("between/mod.rs"),
             include_str!("between/text.rs"),
             include_str!("check/mod.rs"),

@@ -243,7 +243,7 @@ static adm_outcome decide(attempt *a) {
   if (room.token && permit_return(a->table, entry_at(a->table, room.entry), room.cell, room.token, false))
     queue_wake(a->table, entry_at(a->table, room.entry), a->now_ns);
   if (a->answer->group < 0) a->answer->group = blocked;
-  measure(&a->table->shared->group[a->answer->group % ADM_GROUPS].wait, a->answer->wait_ns);
+  if (a->answer->wait_ns > 0) measure(&a->table->shared->group[a->answer->group % ADM_GROUPS].wait, a->answer->wait_ns);
   return outcome;
 }
 

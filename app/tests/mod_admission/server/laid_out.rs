@@ -2,7 +2,6 @@
 
 use super::{Built, MODULES, Mpm, PATIENCE, Php, Server, Told, built, put, wait};
 use std::fs;
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -157,7 +156,9 @@ impl LaidOut {
     /// The server, or its folder back when the port was taken.
     pub(super) fn into_server(self, port: u16, mut child: Child) -> Result<Server, LaidOut> {
         let end = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        // Its own word that it has the port: somebody else may answer there.
+        let runs = || fs::read_to_string(self.folder.path().join("run/apache.pid")).unwrap_or_default();
+        while runs().trim() != child.id().to_string() {
             if child.try_wait().expect("our own child").is_some() {
                 let log = self.log();
                 assert!(log.contains("could not bind"), "the server does not start: {log}");

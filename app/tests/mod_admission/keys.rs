@@ -1,0 +1,102 @@
+//! What a group counts requests under: files, hosts, places, clients, anything that an expression tells.
+
+use crate::server::{Mpm, Php, Server, Told};
+
+/// A request: whom it asks for, and what.
+type Request = (&'static str, &'static str);
+
+/// With a limit of one and a request in work, another of the same key is turned away, and one of another key is not.
+fn check(key: &str, first: Request, same: Request, other: Request) {
+    let text = format!(
+        "AdmissionGroup one limit=1 \"key={key}\"\nAdmissionUse one\nAlias /alias/ FOLDER/www/\n\
+         <Location /dir>\nAdmissionUse one\n</Location>\n"
+    );
+    let Some(server) = Server::told(&Told { mpm: Mpm::Event, php: Php::None, text: &text, files: &[] }) else { return };
+    std::os::unix::fs::symlink("page.probe", server.path("www/link.probe")).expect("our own folder");
+    let gate = server.gate("g");
+    let mut held = server.client();
+    held.begin("GET", &format!("{}?gate=g", first.1), first.0).expect("it is sent");
+    server.wait_number("one", "/held", 1);
+    for ((host, path), status) in [(same, 503), (other, 200)] {
+        let answer = server.client().request("GET", path, host).expect("an answer");
+        assert_eq!(answer.status, status, "{key}: {path} of {host}: {}", server.log());
+    }
+    gate.open();
+    assert_eq!(held.answer(false).expect("an answer").status, 200);
+    server.wait_idle();
+}
+
+#[test]
+fn files() {
+    check("file", ("x", "/page.probe"), ("y", "/alias/page.probe/more?query"), ("x", "/other.probe"));
+}
+
+/// A link is another name of the same file.
+#[test]
+fn inodes() {
+    check("inode", ("x", "/page.probe"), ("x", "/link.probe"), ("x", "/other.probe"));
+    check("file", ("x", "/page.probe"), ("x", "/page.probe"), ("x", "/link.probe"));
+}
+
+#[test]
+fn places() {
+    check("location", ("x", "/page.probe"), ("x", "/other.probe"), ("x", "/dir/probe/"));
+}
+
+#[test]
+fn expressions() {
+    check(
+        "expr:%{HTTP_HOST}",
+        ("a.example", "/page.probe"),
+        ("a.example", "/other.probe"),
+        ("b.example", "/page.probe"),
+    );
+}
+
+/// All of them come from here, so a client is as much as the whole server; pages that nobody counts are free.
+#[test]
+fn clients_and_the_whole_server() {
+    check("client", ("x", "/page.probe"), ("y", "/other.probe"), ("x", "/index.html"));
+    check("server", ("x", "/page.probe"), ("y", "/other.probe"), ("x", "/index.html"));
+}
+
+/// The limit of the hour is in force without anybody's doing: here one of the whole day.
+#[test]
+fn times_of_day() {
+    let text = "AdmissionGroup one limit=5 at=00:00-00:00:1\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    server.wait_number("one", "/limit", 1);
+    assert_eq!(server.number("one", "/configured_limit"), 5);
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_started(1);
+    assert_eq!(server.get("/page.probe").status, 503);
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+}
+
+/// A virtual host is one, whatever its aliases are called; another host has permits of its own.
+#[test]
+fn an_alias_counts_with_its_host() {
+    let hosts = "AdmissionGroup host limit=1 key=vhost\n\
+                 <VirtualHost *:PORT>\nServerName first.example\nServerAlias alias.example *.first.example\nDocumentRoot FOLDER/www\n\
+                 AdmissionUse host\n</VirtualHost>\n\
+                 <VirtualHost *:PORT>\nServerName second.example\nDocumentRoot FOLDER/www\nAdmissionUse host\n</VirtualHost>\n";
+    let Some(server) = Server::start(Mpm::Event, hosts) else { return };
+    let gate = server.gate("g");
+    let mut first = server.client();
+    first.begin("GET", "/page.probe?gate=g", "first.example").expect("it is sent");
+    server.wait_number("host", "/held", 1);
+    for (name, status) in
+        [("first.example", 503), ("alias.example", 503), ("A.FIRST.example", 503), ("second.example", 200)]
+    {
+        let answer = server.client().request("GET", "/other.cgi", name).expect("an answer");
+        assert_eq!(answer.status, status, "{name}");
+    }
+    gate.open();
+    assert_eq!(first.answer(false).expect("an answer").status, 200);
+    server.wait_idle();
+    let group = server.group("host");
+    let labels: Vec<_> = group["entries"].as_array().into_iter().flatten().map(|entry| &entry["label"]).collect();
+    assert!(labels.is_empty() || labels.len() == 2, "{group}");
+}
