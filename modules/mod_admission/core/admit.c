@@ -151,7 +151,8 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
     bool in_turn = woken || a->place[k].group->mode != ADM_ENFORCE || queue_next_is(a->table, entry, place, a->now_ns);
     *full = in_turn ? take_all(a, k) : k;
     if (*full < 0) {
-      if (!woken && a->place[k].group->mode == ADM_ENFORCE) a->table->shared->late_wakes++;
+      /* Found its permit by looking round; not at its last look before the end, which comes at any moment. */
+      if (!woken && left >= slice && a->place[k].group->mode == ADM_ENFORCE) a->table->shared->late_wakes++;
       return ADM_QUEUED;
     }
     if (*full != k) return ADM_REJECTED;
@@ -234,6 +235,7 @@ static adm_outcome decide(attempt *a) {
   int full = take_all(a, -1);
   if (full < 0) return a->would_reject ? ADM_WOULD_REJECT : ADM_ADMITTED;
   int blocked = a->request->layer[full].group;
+  uint32_t limit = a->answer->limit, held = a->answer->held;
   uint32_t ahead;
   queue_length(a->table, a->place[full].entry, a->request->priority, &ahead);
   a->answer->predicted_ns = predict(a, (unsigned)full, ahead);
@@ -242,7 +244,11 @@ static adm_outcome decide(attempt *a) {
   adm_outcome outcome = wait_for(a, full);
   if (room.token && permit_return(a->table, entry_at(a->table, room.entry), room.cell, room.token, false))
     queue_wake(a->table, entry_at(a->table, room.entry), a->now_ns);
-  if (a->answer->group < 0) a->answer->group = blocked;
+  if (a->answer->group < 0) { /* let in: what it waited for */
+    a->answer->group = blocked;
+    a->answer->limit = limit;
+    a->answer->held = held;
+  }
   if (a->answer->wait_ns > 0) measure(&a->table->shared->group[a->answer->group % ADM_GROUPS].wait, a->answer->wait_ns);
   return outcome;
 }
