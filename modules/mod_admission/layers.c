@@ -222,14 +222,15 @@ void layers_gather(visit *v, const place_rules *place) {
 
 static const request_rec *around(const request_rec *r) { return r->prev ? r->prev : r->main; }
 
-/* What the requests around this one hold of the same entry. */
+/* What the requests around this one hold of the same group: an Action's program belongs to the file that it is run for, a
+ * page that includes another waits for it. */
 static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
   uint32_t most = 0;
   for (r = around(r); r; r = around(r)) {
     const visit *outer = request_visit(r);
     if (!outer || outer->answer.permits == 0) continue;
     for (unsigned i = 0; i < outer->layers; i++)
-      if (outer->layer[i].group == layer->group && outer->layer[i].key == layer->key && outer->layer[i].cost > most)
+      if (outer->layer[i].group == layer->group && outer->layer[i].cost > most)
         most = outer->layer[i].cost;
   }
   return most;

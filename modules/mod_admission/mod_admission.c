@@ -27,14 +27,15 @@ static int check_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
 }
 
 static void register_hooks(apr_pool_t *pool) {
-  /* A hit of mod_cache needs no permit; its handler is a first one too. */
-  static const char *const after_cache[] = {"mod_cache.c", NULL};
+  /* mod_cache's handler is a first one, too (CacheQuickHandler off), and must not run twice: before ours, and inside it.
+   * As it is by default, mod_cache has answered long before any handler. */
+  static const char *const before_cache[] = {"mod_cache.c", NULL};
   ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* the MPM has settled its limits */
   ap_hook_post_config(runtime_post_config, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_child_init(runtime_child_init, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_child_status(runtime_child_status, NULL, NULL, APR_HOOK_MIDDLE);
-  ap_hook_handler(request_around, after_cache, NULL, APR_HOOK_REALLY_FIRST); /* around all others */
+  ap_hook_handler(request_around, NULL, before_cache, APR_HOOK_REALLY_FIRST); /* around all others */
   ap_hook_handler(pages_handler, NULL, NULL, APR_HOOK_MIDDLE);
   pages_register(pool);
   respond_register();

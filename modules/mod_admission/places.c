@@ -6,6 +6,7 @@
  */
 #include "places.h"
 
+#include <ap_mpm.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -143,6 +144,12 @@ static void warn(server_rec *main_server) {
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0004: AdmissionHoldFd: programs started by mod_cgid are not children of the request's process and do "
                  "not keep its permit; it works with mod_cgi and with programs that PHP starts");
+  int threaded = 0;
+  ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
+  if (current->holds_files && threaded)
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                 "ADM0007: AdmissionHoldFd: in a process with threads a program keeps the permits of all requests that have one "
+                 "when it is started, not only its own; it is exact with prefork");
   bool costs = false;
   for (int i = 0; i < current->groups->nelts; i++) {
     const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;

@@ -75,8 +75,9 @@ static void try_again(visit *v, const adm_request *request) {
 }
 
 static void lock_for_programs(visit *v) {
+  static _Atomic bool told; /* once in each process: it would be so for each request */
   v->lock = hold_lock(running.hold_path, running.table, &v->answer);
-  if (v->lock < 0)
+  if (v->lock < 0 && !atomic_exchange(&told, true))
     ap_log_rerror(APLOG_MARK, APLOG_ERR, errno, v->r, "ADM0023: AdmissionHoldFd: %s: this request is held until its handler ends only",
                   running.hold_path);
 }
@@ -110,7 +111,8 @@ static void let_error_page_through(visit *v) {
 }
 
 static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
-  visit *v = apr_palloc(r->pool, sizeof *v); /* large, and hardly any of it is used: not zeroed */
+  /* In the pool of the response: with hold=response it outlives a subrequest. Large, and hardly any of it is used: not zeroed. */
+  visit *v = apr_palloc(pool_of_response(r), sizeof *v);
   v->r = r;
   v->host = host;
   v->kind = kind;

@@ -22,7 +22,7 @@
 
 APLOG_USE_MODULE(admission);
 
-#define KEPT "mod_admission: shared memory"
+#define KEPT "mod_admission: shared memory, 1" /* another number for another struct kept_memory */
 #define CELLS_MIN 16
 #define CELLS_MAX 4096
 #define WAITERS_MIN 64
@@ -219,9 +219,11 @@ static bool make_runtime_dir(apr_pool_t *pool, server_rec *main_server) {
   bool root = geteuid() == 0;
   unsigned uid = root ? ap_unixd_config.user_id : (unsigned)-1, gid = root ? ap_unixd_config.group_id : (unsigned)-1;
   struct stat about;
-  bool there = mkdir(now->runtime_dir, 0755) == 0 || errno == EEXIST;
-  if (!there || lstat(now->runtime_dir, &about) < 0 || !S_ISDIR(about.st_mode) ||
-      (root && about.st_uid != uid && (about.st_uid != 0 || lchown(now->runtime_dir, uid, gid) < 0))) {
+  /* Only a directory that was made here is given away: one that is there may be another's, /run/apache2 with the pid file. */
+  bool made = mkdir(now->runtime_dir, 0755) == 0, there = made || errno == EEXIST;
+  if (made && root && lchown(now->runtime_dir, uid, gid) < 0) there = false;
+  if (!there || lstat(now->runtime_dir, &about) < 0 || !S_ISDIR(about.st_mode) || about.st_uid != (root ? uid : geteuid()) ||
+      (about.st_mode & (S_IWGRP | S_IWOTH))) {
     ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server,
                  "ADM0015: AdmissionRuntimeDir %s: cannot be made, or is no directory of the server's user: no status.json, no "
                  "AdmissionHoldFd", now->runtime_dir);

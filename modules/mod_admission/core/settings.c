@@ -59,7 +59,16 @@ static bool read_timeout(about *a, const char *v) {
   return true;
 }
 static bool read_order(about *a, const char *v) { return name_read(v, order_names, &a->s->order); }
-static bool read_status(about *a, const char *v) { return adm_number_read(v, 400, 599, &a->s->status); }
+/* Those that httpd has a line for: it would send 500 for any other. */
+static bool read_status(about *a, const char *v) {
+  static const uint16_t known[] = {400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 423, 424,
+                                   426, 428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511};
+  uint32_t status;
+  if (!adm_number_read(v, 400, 599, &status)) return false;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i] == status) a->s->status = status;
+  return a->s->status == status;
+}
 static bool read_mode(about *a, const char *v) { return name_read(v, mode_names, &a->s->mode); }
 static bool read_hold(about *a, const char *v) { return name_read(v, hold_names, &a->s->hold); }
 static bool read_adaptive(about *a, const char *v) { return name_read(v, adaptive_names, &a->s->adaptive); }
@@ -148,7 +157,7 @@ static const key keys[] = {
   {"key", "file, inode, vhost, location, client, server or expr:EXPRESSION", GROUP, false, read_key, write_key},
   {"handler", "dynamic, static, any or names of handlers with commas", GROUP, false, read_handler, write_handler},
   {"order", "fifo, lifo or adaptive", GROUP | MEMORY, true, read_order, write_order},
-  {"status", "a number from 400 to 599", GROUP | MEMORY, true, read_status, write_status},
+  {"status", "a number from 400 to 599 that httpd knows", GROUP | MEMORY, true, read_status, write_status},
   {"cost", "a size such as 200M, `none`, `learn` or learn:SIZE", GROUP, true, read_cost, write_cost},
   {"mode", "off, observe or enforce", GROUP | MEMORY, true, read_mode, write_mode},
   {"adaptive", "`memory` or `none`", GROUP, false, read_adaptive, write_adaptive},

@@ -85,7 +85,8 @@ static void refused(void) {
   group("timeout=0", "timeout=0: a time from 1ms to 1h, such as 3s or 500ms");
   group("timeout=2h", "timeout=2h: a time from 1ms to 1h, such as 3s or 500ms");
   group("timeout=3x", "timeout=3x: a time from 1ms to 1h, such as 3s or 500ms");
-  group("status=200", "status=200: a number from 400 to 599");
+  group("status=200", "status=200: a number from 400 to 599 that httpd knows");
+  group("status=430", "status=430: a number from 400 to 599 that httpd knows");
   group("cost=200X", "cost=200X: a size such as 200M, `none`, `learn` or learn:SIZE");
   group("cost=learn:", "cost=learn:: a size such as 200M, `none`, `learn` or learn:SIZE");
   group("cost=17000000T", "cost=17000000T: a size such as 200M, `none`, `learn` or learn:SIZE");
@@ -130,7 +131,7 @@ static void round_trips(unsigned count) {
     s.limit = rand() % 4 ? 1 + (uint32_t)rand() % 256 : ADM_UNLIMITED;
     s.queue = (uint32_t)rand() % 65;
     s.timeout_ms = 1 + (uint32_t)rand() % 3600000;
-    s.status = 400 + (uint32_t)rand() % 200;
+    s.status = 500 + (uint32_t)rand() % 9; /* of those that httpd has a line for */
     s.cost = rand() % 2 ? (uint32_t)rand() % (ADM_COST_MAX + 1) : 1u << rand() % 24;
     s.mode = (uint8_t)(rand() % 3), s.order = (uint8_t)(rand() % 3), s.key = (uint8_t)(rand() % 6);
     s.hold = (uint8_t)(rand() % 2), s.learn = (uint8_t)(rand() % 2);
