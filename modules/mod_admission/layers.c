@@ -36,6 +36,7 @@ static bool is_content_type(const char *handler) {
 
 static bool is_static(const char *handler) {
   static const char *const names[] = {"default-handler", "send-as-is", "type-map", "server-parsed", "imap-file", NULL};
+  if (!*handler) return true; /* AP_DEFAULT_HANDLER_NAME: a file without a content type */
   if (is_content_type(handler)) return handler[0] != 'a' || strncmp(handler, "application/x-httpd-", 20) != 0;
   return one_of(handler, names);
 }
@@ -67,7 +68,9 @@ static bool concerns(const group_rule *rule, const char *handler, handler_kind k
 bool layers_concern(const request_rec *r, const place_rules *place, handler_kind *kind) {
   if (!place->uses && !place->policy) return false;
   /* Where nobody has set a handler httpd takes the content type: nearly always a file, and seen without reading it. */
-  *kind = r->handler && r->handler == r->content_type && r->handler[0] != 'a' ? KIND_STATIC : kind_of(r->handler);
+  bool file = r->handler && r->handler == r->content_type && r->handler[0] != 'a';
+  if (file && running.programs_only && !place->policy) return false;
+  *kind = file ? KIND_STATIC : kind_of(r->handler);
   if (place->policy) return true;
   for (int i = 0; i < place->uses->nelts; i++)
     if (concerns(APR_ARRAY_IDX(place->uses, i, group_use *)->group, r->handler, *kind)) return true;

@@ -285,7 +285,12 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   if (!running.table) return OK; /* fails open */
   running.stamps = ((shared_head *)kept->memory)->stamp;
   running.healed_ns = &((shared_head *)kept->memory)->healed_ns;
-  for (int i = 0; i < now->groups->nelts; i++) group_in_force(main_server, APR_ARRAY_IDX(now->groups, i, group_rule *));
+  running.programs_only = true;
+  for (int i = 0; i < now->groups->nelts; i++) {
+    group_rule *rule = APR_ARRAY_IDX(now->groups, i, group_rule *);
+    group_in_force(main_server, rule);
+    running.programs_only &= rule->handlers == HANDLERS_DYNAMIC;
+  }
   others_off(running.table);
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
@@ -328,12 +333,4 @@ bool runtime_heal(void) {
   uint64_t now = adm_now_ns(), last = *running.healed_ns;
   if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
   return adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks) > 0;
-}
-
-bool runtime_stops(void) {
-  int state = AP_MPMQ_RUNNING, generation = 0;
-  if (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) != APR_SUCCESS || state != AP_MPMQ_STOPPING) return false;
-  /* In a graceful restart the parent has moved on to its next generation: this child finishes what it has. */
-  bool known = ap_mpm_query(AP_MPMQ_GENERATION, &generation) == APR_SUCCESS && ap_scoreboard_image;
-  return !known || ap_scoreboard_image->global->running_generation == generation;
 }

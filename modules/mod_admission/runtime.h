@@ -26,6 +26,7 @@ typedef struct runtime {
   const char *hold_path; /* the hold file; NULL: AdmissionHoldFd is not used */
   int hold_asks;         /* a descriptor of it to ask about locks through, never to lock; -1: none */
   bool forked;           /* this is a copy of a child, as pcntl_fork() makes: the permits are not its own */
+  bool programs_only;    /* all groups are for programs: of files nothing has to be known */
 } runtime;
 
 extern runtime running;
@@ -44,8 +45,5 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
 
 /* Takes back what dead processes have, at most ten times a second in all processes together. Whether anything was. */
 bool runtime_heal(void);
-
-/* Whether this process is to end together with the server, not because another generation follows. */
-bool runtime_stops(void);
 
 #endif
