@@ -139,7 +139,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     /// Whether a status is one of a controller that has judged the new file.
     fn is_answered_by(&self, now: &Admission) -> bool {
-        let same = (now.pid, now.started) == (self.before.pid, self.before.started);
+        let same = now.pid == self.before.pid;
         let settled = now.written - self.written >= SETTLED_S;
         let error = now.control_error != self.before.control_error;
         match &now.control_error {
