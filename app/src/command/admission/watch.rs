@@ -112,3 +112,37 @@ fn put(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_end_the_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("status.json");
+        let look = |written: f64| {
+            let text = include_str!("../../../../modules/mod_admission/tests/golden/status.json");
+            let mut facts: Value = serde_json::from_str(text).unwrap();
+            facts["written"] = written.into();
+            std::fs::write(&file, facts.to_string()).unwrap();
+            find::read(&file).unwrap()
+        };
+        let never = AtomicBool::new(false);
+        let last = look(5000.0);
+        let earlier = look(1400.0);
+        for plain in [false, true] {
+            // Where there is a screen, nothing is printed onto it: it counts as told from the beginning, and stays so.
+            let mut told = true;
+            let began = Instant::now();
+            let found = next(&last, None, &never, plain, &mut told).unwrap();
+            assert!(began.elapsed() < PATIENCE && !is_new(&found, &earlier));
+            assert_eq!(told, !plain);
+        }
+        std::fs::remove_file(&file).unwrap();
+        let mut told = true;
+        assert!(!is_new(&next(&last, None, &never, false, &mut told).unwrap(), &last));
+        assert!(told);
+    }
+}
