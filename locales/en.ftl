@@ -1126,6 +1126,7 @@ admission-server = { $module } of the server with process { $pid }
 admission-server-since = { $module } of the server with process { $pid }, counting since { $since } ({ $length })
 admission-file = read from { $file }
 admission-stale = Written { $age } ago: the server is gone, or its controller. What follows is what it said last.
+admission-ahead = Written { $age } ahead of this machine's clock: the clock was set back, and nobody writes any more. What follows is what was said last.
 admission-refused = The control file { $file } is refused, the values before it stay in force: { $error }
 admission-table-full = Requests let through because the table had no place for their entry: { $n }. Raise AdmissionTableSize.
 admission-cells-full = Requests let through because their entry had no free cell: { $n }.

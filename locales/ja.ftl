@@ -977,6 +977,7 @@ admission-server = サーバー（プロセス { $pid }）の { $module }
 admission-server-since = サーバー（プロセス { $pid }）の { $module }。{ $since } から数えている（{ $length }）
 admission-file = { $file } より
 admission-stale = { $age }前に書かれたまま更新されていない。サーバーか、その制御プロセスが終了している。以下は最後の内容である。
+admission-ahead = このマシンの時計より{ $age }先の時刻で書かれている。時計が戻され、その後は更新されていない。以下は最後の内容である。
 admission-refused = 制御ファイル { $file } は受け付けられず、以前の値のまま動いている: { $error }
 admission-table-full = 表に空きがなく、制限せずに通したリクエスト: { $n }。AdmissionTableSize を大きくする。
 admission-cells-full = エントリーに空きのセルがなく、制限せずに通したリクエスト: { $n }。

@@ -194,6 +194,62 @@ fn mistakes_change_nothing() {
     check(&["php", "limit=8"], 5, "cannot change /proc/admission.control");
 }
 
+/// A file that a server would believe, whatever the tester's umask.
+fn believed(file: &Path, text: &str) {
+    fs::write(file, text).expect("our own file");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o644)).expect("our own file");
+}
+
+/// Who runs the server names the file, and may be in the wrong hands.
+#[test]
+fn only_a_control_file_is_changed() {
+    let server = Server::new();
+    let check = |text: &str, says: &str| {
+        believed(&server.control(), text);
+        let told = server.set(&["php", "limit=8"]);
+        assert_eq!(told.code, 2, "{told:?}");
+        assert!(told.err.contains(says), "no `{says}` in {told:?}");
+        assert_eq!(fs::read_to_string(server.control()).expect("our own file"), text);
+    };
+    check("# of sudo\nroot ALL=(ALL:ALL) ALL\n", "line 2 of ");
+    check("php limit=4\nphp:x:1000:1000::/home/php:/bin/sh\n", "line 2 of ");
+    let real = server.folder.path().join("real");
+    fs::rename(server.control(), &real).expect("our own folder");
+    believed(&real, "php limit=4\n");
+    std::os::unix::fs::symlink("real", server.control()).expect("our own folder");
+    let told = server.set(&["php", "limit=8"]);
+    assert!(told.code == 2 && told.err.contains("is a symbolic link"), "{told:?}");
+    fs::remove_file(server.control()).expect("our own link");
+    fs::rename(real, server.control()).expect("our own folder");
+    fs::set_permissions(server.control(), fs::Permissions::from_mode(0o666)).expect("our own file");
+    let told = server.set(&["php", "limit=8"]);
+    assert!(told.code == 2 && told.err.contains("can be written by others"), "{told:?}");
+    assert_eq!(fs::read_to_string(server.control()).expect("our own file"), "php limit=4\n");
+}
+
+#[test]
+fn what_stands_there_already_need_not_be_in_force() {
+    let server = Server::new();
+    believed(&server.control(), "php limit=8\n");
+    server.status(|status| status["control_error"] = "line 1: limit=8: no".into());
+    let told = server.set(&["php", "limit=8"]);
+    assert!(told.code == 2 && told.err.contains("refuses it: line 1: limit=8: no"), "{told:?}");
+    server.status(|status| status["written"] = json!(now() - 60.0));
+    let told = server.set(&["php", "limit=8"]);
+    assert!(told.code == 4 && told.err.contains("the server is gone"), "{told:?}");
+}
+
+#[test]
+fn a_refused_change_is_taken_back() {
+    let server = Server::new();
+    believed(&server.control(), "php limit=4 # for now\n");
+    let refused = server.controller(false);
+    let told = server.set(&["php", "limit=8"]);
+    drop(refused);
+    assert!(told.code == 2 && told.err.contains("is as it was"), "{told:?}");
+    assert_eq!(fs::read_to_string(server.control()).expect("our own file"), "php limit=4 # for now\n");
+}
+
 #[test]
 fn a_watch_writes_rows_with_rates() {
     let server = Server::new();

@@ -58,7 +58,7 @@ pub(crate) struct SetFlags {
     /// What to change: limit, queue, timeout, order, status, cost, mode, min, max
     #[arg(value_name = "KEY=VALUE", required_unless_present = "reset", conflicts_with = "reset")]
     pub(crate) words: Vec<String>,
-    /// Remove what the control file says of it: what the configuration says is in force again
+    /// Remove what the control file says of it: the configuration is in force again, and what lines for `*` say
     #[arg(long)]
     pub(crate) reset: bool,
     #[command(flatten)]
@@ -73,7 +73,7 @@ const EXAMPLES: &str = "Examples:
   webdyno admission set uploads mode=observe      only count what would be rejected
   webdyno admission set memory limit=800M         the memory budget
   webdyno admission set '*' mode=off              let everything through
-  webdyno admission set php --reset               as configured
+  webdyno admission set php --reset               as configured, but for lines of `*`
 
 Exit codes: 0 in force, 2 refused, 4 no server took it within 3 s, 5 the control file cannot be written.";
 

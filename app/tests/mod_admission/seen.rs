@@ -89,6 +89,16 @@ fn the_command_tells_and_sets() {
     assert_eq!((said.code, server.number("one", "/limit")), (2, 2), "{said:?}");
     let said = set(&["--reset"]);
     assert_eq!((said.code, server.number("one", "/limit")), (0, 1), "{said:?}");
+    // A controller that begins anew goes on counting, and what it finds is not taken for an answer.
+    for limit in 3..6 {
+        server.graceful();
+        let said = set(&[&format!("limit={limit}")]);
+        assert_eq!((said.code, server.number("one", "/limit")), (0, limit), "{said:?}");
+    }
+    // What only the server can judge.
+    let said = set(&["min=9", "max=8"]);
+    assert_eq!((said.code, server.number("one", "/limit")), (2, 5), "{said:?}");
+    assert_eq!(std::fs::read_to_string(control.path()).expect("our own file"), "one limit=5\n");
     gate.open();
     assert!(pending.into_iter().all(|one| one.answer().status == 200));
 }

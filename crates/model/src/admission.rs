@@ -26,7 +26,7 @@ pub struct Admission {
     pub control_file: Option<String>,
     /// Why that file is refused.
     pub control_error: Option<String>,
-    /// How many contents of it were put in force.
+    /// How many contents of it were put in force since `started`, by all controllers; a new one puts what it finds in force.
     pub control_generation: u64,
     /// The memory budget: a group that counts bytes.
     pub budget: Group,
@@ -199,13 +199,13 @@ impl Counts {
     /// Requests that ran.
     #[must_use]
     pub fn let_in(&self) -> u64 {
-        self.admitted + self.queued + self.would_reject + self.open
+        [self.queued, self.would_reject, self.open].into_iter().fold(self.admitted, u64::saturating_add)
     }
 
     /// Requests that were turned away, at once or after a wait.
     #[must_use]
     pub fn turned_away(&self) -> u64 {
-        self.rejected + self.timeout
+        self.rejected.saturating_add(self.timeout)
     }
 }
 
@@ -221,7 +221,7 @@ impl Histogram {
     /// How many times there are.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.buckets.iter().sum()
+        self.buckets.iter().copied().fold(0, u64::saturating_add)
     }
 
     /// The mean, in microseconds.
@@ -236,12 +236,17 @@ impl Histogram {
     pub fn percentile(&self, percent: u64) -> Option<Bound> {
         let wanted = (self.count().checked_mul(percent)?.div_ceil(100)).max(1);
         let last = self.buckets.len().checked_sub(1)?;
-        let mut seen = 0;
+        let mut seen: u64 = 0;
         let bucket = self.buckets.iter().position(|count| {
-            seen += count;
+            seen = seen.saturating_add(*count);
             seen >= wanted
         })?;
-        Some(if bucket == last { Bound::AtLeast(1 << (last - 1).min(62)) } else { Bound::Below(1 << bucket.min(62)) })
+        Some(match bucket {
+            // One bucket says nothing about times.
+            0 if last == 0 => Bound::AtLeast(0),
+            _ if bucket == last => Bound::AtLeast(1 << (last - 1).min(62)),
+            _ => Bound::Below(1 << bucket.min(62)),
+        })
     }
 }
 
@@ -280,6 +285,16 @@ mod tests {
         assert_eq!(php.service.mean_us(), Some(96_000.0));
         assert_eq!(Histogram::default().percentile(50), None);
         assert_eq!(Histogram { sum_us: 0, buckets: vec![0; 28] }.percentile(50), None);
+    }
+
+    #[test]
+    fn odd_numbers_are_no_panic() {
+        let one = Histogram { sum_us: 5, buckets: vec![3] };
+        assert_eq!(one.percentile(50), Some(Bound::AtLeast(0)));
+        let full = Histogram { sum_us: u64::MAX, buckets: vec![u64::MAX, 2] };
+        assert_eq!((full.count(), full.percentile(50), full.percentile(1)), (u64::MAX, None, Some(Bound::Below(1))));
+        let counts = Counts { admitted: u64::MAX, queued: 1, rejected: u64::MAX, timeout: 1, ..Counts::default() };
+        assert_eq!((counts.let_in(), counts.turned_away()), (u64::MAX, u64::MAX));
     }
 
     #[test]

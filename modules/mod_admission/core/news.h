@@ -16,7 +16,7 @@
 
 typedef struct adm_news {
   uint32_t pid;              /* the controller; 0: none has spoken */
-  uint64_t generation;       /* how many contents of the control file were put in force */
+  uint64_t generation;       /* how many contents of the control file were put in force, by all controllers */
   char error[ADM_NEWS_TEXT]; /* why the last content was refused; empty when it is in force */
 } adm_news;
 

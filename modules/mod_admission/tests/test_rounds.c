@@ -143,6 +143,14 @@ static void control_file(rounds *r) {
   CHECK(strstr(log_text, "line 2: limit=many: a number from 1, or `none`: the earlier values stay in force"));
   CHECK(adm_news_read(&board, &news) && news.generation == 1);
   CHECK_TEXT(news.error, "line 2: limit=many: a number from 1, or `none`");
+  rounds *next = make_rounds(); /* another controller goes on counting, and finds out itself what is wrong */
+  write_file("control", "heavy limit=2\n");
+  turn(next, 1);
+  CHECK(adm_news_read(&board, &news) && news.generation == 2 && !news.error[0]);
+  rounds_free(next);
+  adm_news_write(&board, &(adm_news){.pid = 1, .generation = 1});
+  write_file("control", "heavy limit=1\nheavy limit=many\n");
+  turn(r, 1);
   CHECK(file_has("status.json", "line 2: limit=many"));
   turn(r, 20);
   CHECK_TEXT(log_text, ""); /* logged once, though judged again */

@@ -33,6 +33,17 @@ pub(super) fn reset(text: &str, name: &str) -> String {
     joined(lines(text).into_iter().filter(|line| name_of(line) != Some(name)))
 }
 
+/// The number of the first line that no control file has: no comment, and no name with words of keys that are known for it.
+pub(super) fn foreign(text: &str, is_known: impl Fn(&str, &str) -> bool) -> Option<usize> {
+    let is_ours = |line: &str| {
+        let mut words = body(line).split_whitespace();
+        let Some(name) = words.next() else { return true };
+        let mut words = words.peekable();
+        words.peek().is_some() && words.all(|word| word.split_once('=').is_some_and(|(key, _)| is_known(name, key)))
+    };
+    text.lines().position(|line| !is_ours(line)).map(|index| index + 1)
+}
+
 /// Which lines go and which come, as diff writes them.
 pub(super) fn difference(file: &str, before: &str, after: &str) -> String {
     let (before, after) = (lines(before), lines(after));
@@ -179,6 +190,18 @@ mod tests {
         assert_eq!(reset(FILE, "php"), expected);
         assert_eq!(reset(&format!("{FILE}php queue=1\n"), "php"), expected);
         assert_eq!(reset(FILE, "none"), FILE);
+    }
+
+    #[test]
+    fn what_is_no_control_file_is_seen() {
+        let foreign = |text: &str| foreign(text, |name, key| ["php", "root"].contains(&name) && key == "limit");
+        assert_eq!(foreign("# ours\n\n  \nphp limit=4 # queue\nphp limit=\n"), None);
+        assert_eq!(foreign(""), None);
+        assert_eq!(foreign("root ALL=(ALL:ALL) ALL\n"), Some(1));
+        assert_eq!(foreign("# x\nroot:x:0:0:root:/root:/bin/sh\n"), Some(2));
+        assert_eq!(foreign("php limit=4\nphp\n"), Some(2));
+        assert_eq!(foreign("php limit=4 queue\n"), Some(1));
+        assert_eq!(foreign("shop limit=4\n"), Some(1));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Where servers tell of their admission, and what they tell.
 
+use super::plain;
+use crate::say::{tell, with_causes};
 use anyhow::{Context, ensure};
 use model::admission::{Admission, VERSION};
+use report::admission::is_stale;
 use serde_json::Value;
 use std::fs;
 use std::io::ErrorKind;
@@ -16,6 +19,9 @@ const RUN: [&str; 2] = ["run", "var/run"];
 const SERVERS: [&str; 2] = ["apache2", "httpd"];
 /// The run-time folder of an httpd that was built from its source.
 const BUILT: &str = "usr/local/apache2/logs";
+
+/// A longer status is none.
+const MOST: u64 = 16 << 20;
 
 /// A server's status.
 #[derive(Debug, Clone)]
@@ -42,12 +48,35 @@ pub(crate) fn all(file: Option<&Path>) -> anyhow::Result<Vec<Found>> {
                     like; is mod_admission loaded and the server running? (--file PATH names one elsewhere)";
         return Err(NoServer(what.to_owned()).into());
     }
-    files.iter().map(|file| read(file)).collect()
+    told_well(&files)
+}
+
+/// Of several servers, one that tells nothing sensible does not keep the others from being seen.
+fn told_well(files: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    let mut errors = Vec::new();
+    for file in files {
+        match read(file) {
+            Ok(one) => found.push(one),
+            Err(error) => errors.push(error),
+        }
+    }
+    if found.is_empty() && !errors.is_empty() {
+        return Err(errors.remove(0));
+    }
+    errors.iter().for_each(|error| tell(with_causes(error)));
+    Ok(found)
 }
 
 /// The one that is meant.
 pub(crate) fn one(file: Option<&Path>) -> anyhow::Result<Found> {
-    let mut found = all(file)?;
+    the_one(all(file)?, now())
+}
+
+/// A server that was stopped leaves its status behind: those that run come first.
+fn the_one(found: Vec<Found>, clock: f64) -> anyhow::Result<Found> {
+    let (gone, alive): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|found| is_stale(&found.status, clock));
+    let mut found = if alive.is_empty() { gone } else { alive };
     let files: Vec<String> = found.iter().map(|found| found.file.display().to_string()).collect();
     ensure!(found.len() == 1, "several servers tell of their admission: name one by --file: {}", files.join(", "));
     Ok(found.remove(0))
@@ -55,12 +84,9 @@ pub(crate) fn one(file: Option<&Path>) -> anyhow::Result<Found> {
 
 /// Reads one. The file is replaced as a whole each second, so that it is never seen half written.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Found> {
-    let text = match fs::read_to_string(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let what = format!("{} is not there; is mod_admission loaded and the server running?", file.display());
-            return Err(NoServer(what).into());
-        }
-        text => text.with_context(|| format!("cannot read {}", file.display()))?,
+    let Some((text, _)) = plain::read(file, MOST)? else {
+        let what = format!("{} is not there; is mod_admission loaded and the server running?", file.display());
+        return Err(NoServer(what).into());
     };
     let facts: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is no status of mod_admission", file.display()))?;
@@ -136,6 +162,37 @@ mod tests {
         let expected = ["run/apache2", "run/apache2-blog", "run/httpd", "usr/local/apache2/logs"];
         assert_eq!(found, expected.map(|folder| format!("{folder}/admission/status.json")));
         assert_eq!(usual(&root.path().join("nowhere")), Vec::<PathBuf>::new());
+    }
+
+    fn golden(folder: &Path, name: &str, written: f64) -> PathBuf {
+        let text = include_str!("../../../../modules/mod_admission/tests/golden/status.json");
+        let mut facts: Value = serde_json::from_str(text).unwrap();
+        facts["written"] = written.into();
+        let file = folder.join(name);
+        fs::write(&file, facts.to_string()).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_bad_server_does_not_hide_a_good_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let good = golden(folder.path(), "good", 100.0);
+        let bad = folder.path().join("bad");
+        fs::write(&bad, "{").unwrap();
+        let found = told_well(&[bad.clone(), good.clone()]).unwrap();
+        assert_eq!(found.iter().map(|found| &found.file).collect::<Vec<_>>(), [&good]);
+        assert!(told_well(&[bad]).is_err());
+    }
+
+    #[test]
+    fn a_server_that_runs_is_meant_before_one_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str, written: f64| read(&golden(folder.path(), name, written)).unwrap();
+        let (old, new, also) = (at("old", 10.0), at("new", 100.0), at("also", 99.0));
+        assert_eq!(the_one(vec![old.clone(), new.clone()], 101.0).unwrap().file, new.file);
+        assert_eq!(the_one(vec![old.clone()], 101.0).unwrap().file, old.file);
+        let error = the_one(vec![old, new, also], 101.0).unwrap_err().to_string();
+        assert!(error.contains("several servers") && !error.contains("old"), "{error}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod control;
 pub(crate) mod find;
+mod plain;
 mod set;
 mod status;
 mod watch;

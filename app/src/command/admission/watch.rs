@@ -39,7 +39,11 @@ pub(super) fn run(flags: &WatchFlags) -> anyhow::Result<Exit> {
         let drawn = if plain { rows(&now, before.as_ref(), looks == 0) } else { screen(&now, before.as_ref(), flags) };
         let stale = is_stale(&now.status, find::now());
         if plain && stale && !told_stale {
-            tell(format!("{} was not written for 5 s: the server is gone, or its controller", now.file.display()));
+            let what = match now.status.age_s(find::now()) {
+                age if age < 0.0 => "was written ahead of this machine's clock",
+                _ => "was not written for 5 s",
+            };
+            tell(format!("{} {what}: the server is gone, or its controller", now.file.display()));
         }
         told_stale = stale;
         looks += 1;
@@ -47,16 +51,16 @@ pub(super) fn run(flags: &WatchFlags) -> anyhow::Result<Exit> {
             return Ok(Exit::Done);
         }
         let end = flags.duration.map(|length| began + Duration::from_nanos(length));
-        let Some(next) = next(&now, end, &interrupted, &mut told_gone) else { return Ok(Exit::Done) };
-        // Without anything new there is no time for rates to be of.
-        if next.status.written > now.status.written {
+        let Some(next) = next(&now, end, &interrupted, plain, &mut told_gone) else { return Ok(Exit::Done) };
+        // Without anything new there is no time for rates to be of. A clock may be set back.
+        if is_new(&next, &now) {
             before = Some(std::mem::replace(&mut now, next).status);
         }
     }
 }
 
 /// The next look: something new, or the same once more when nothing new comes; `None` at the end.
-fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool, told: &mut bool) -> Option<Found> {
+fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool, plain: bool, told: &mut bool) -> Option<Found> {
     let since = Instant::now();
     loop {
         if interrupted.load(Ordering::Relaxed) || end.is_some_and(|end| Instant::now() >= end) {
@@ -67,8 +71,8 @@ fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool, told: &mut
             continue;
         }
         match find::read(&last.file) {
-            Ok(found) if found.status.written > last.status.written => {
-                *told = false;
+            Ok(found) if is_new(&found, last) => {
+                *told = !plain;
                 return Some(found);
             }
             // While a server is started again there is no file for a moment.
@@ -81,6 +85,10 @@ fn next(last: &Found, end: Option<Instant>, interrupted: &AtomicBool, told: &mut
             return Some(last.clone());
         }
     }
+}
+
+fn is_new(found: &Found, last: &Found) -> bool {
+    found.status.written.to_bits() != last.status.written.to_bits()
 }
 
 fn rows(now: &Found, before: Option<&Admission>, first: bool) -> String {
@@ -103,4 +111,38 @@ fn screen(now: &Found, before: Option<&Admission>, flags: &WatchFlags) -> String
 fn put(text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_end_the_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("status.json");
+        let look = |written: f64| {
+            let text = include_str!("../../../../modules/mod_admission/tests/golden/status.json");
+            let mut facts: Value = serde_json::from_str(text).unwrap();
+            facts["written"] = written.into();
+            std::fs::write(&file, facts.to_string()).unwrap();
+            find::read(&file).unwrap()
+        };
+        let never = AtomicBool::new(false);
+        let last = look(5000.0);
+        let earlier = look(1400.0);
+        for plain in [false, true] {
+            // Where there is a screen, nothing is printed onto it: it counts as told from the beginning, and stays so.
+            let mut told = true;
+            let began = Instant::now();
+            let found = next(&last, None, &never, plain, &mut told).unwrap();
+            assert!(began.elapsed() < PATIENCE && !is_new(&found, &earlier));
+            assert_eq!(told, !plain);
+        }
+        std::fs::remove_file(&file).unwrap();
+        let mut told = true;
+        assert!(!is_new(&next(&last, None, &never, false, &mut told).unwrap(), &last));
+        assert!(told);
+    }
 }

@@ -3,7 +3,7 @@
 //! What fits together (a limit between `min` and `max`, a cost within the budget) is the server's to judge.
 
 use anyhow::{Context, bail, ensure};
-use model::admission::Admission;
+use model::admission::{Admission, Group};
 
 /// Largest limit and queue.
 const NUMBER: u64 = 1_000_000;
@@ -52,6 +52,30 @@ pub(super) fn read(subject: Subject, typed: &[String]) -> anyhow::Result<Vec<Wor
         words.push(Word { key: key.to_owned(), value: value.to_owned() });
     }
     Ok(words)
+}
+
+/// Whether a control file of that server may say this of that name.
+pub(super) fn is_known(status: &Admission, name: &str, key: &str) -> bool {
+    subject(name, status).is_ok_and(|subject| rules(subject).any(|(known, ..)| known == key))
+}
+
+/// Whether a group has that value. Sizes are rounded by the server; those are not compared.
+pub(super) fn is_shown(word: &Word, group: &Group) -> bool {
+    let number = || word.value.parse::<u64>().ok();
+    match word.key.as_str() {
+        "limit" if word.value == "none" => group.configured_limit.is_none(),
+        // The memory's has a unit, or it is bytes and rounded, too.
+        "limit" if group.name == "memory" => true,
+        "limit" => group.configured_limit == number(),
+        "queue" => Some(group.queue) == number(),
+        "timeout" => Some(group.timeout_ms) == duration_ms(&word.value),
+        "order" => group.order == word.value,
+        "status" => Some(group.status) == number(),
+        "mode" => group.mode == word.value,
+        "min" => group.min == number(),
+        "max" => group.max == number(),
+        _ => true,
+    }
 }
 
 /// A key, what it takes in words, and whether a value is that.

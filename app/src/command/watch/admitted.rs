@@ -32,7 +32,7 @@ impl Admitted {
         };
         self.file = Some(file);
         match &self.now {
-            Some(now) if now.written >= status.written => {}
+            Some(now) if now.written.to_bits() == status.written.to_bits() => {}
             _ => self.before = self.now.replace(status),
         }
     }

@@ -66,10 +66,10 @@ impl AdmissionView {
     }
 }
 
-/// Whether nobody has written it for a while.
+/// Whether nobody has written it for a while; what was written well ahead of the clock is from before that was set back.
 #[must_use]
 pub fn is_stale(status: &Admission, clock: f64) -> bool {
-    status.age_s(clock) > STALE_S
+    status.age_s(clock).abs() > STALE_S
 }
 
 fn server(looked: &Looked<'_>, words: &Catalogue) -> Sentence {
@@ -97,7 +97,9 @@ fn alarms(looked: &Looked<'_>, words: &Catalogue) -> Vec<Sentence> {
     let status = looked.now;
     let mut alarms = Vec::new();
     if is_stale(status, looked.clock) {
-        alarms.push(words.say("admission-stale", &[("age", length(status.age_s(looked.clock)).into())]));
+        let age = status.age_s(looked.clock);
+        let id = if age < 0.0 { "admission-ahead" } else { "admission-stale" };
+        alarms.push(words.say(id, &[("age", length(age.abs()).into())]));
     }
     if let Some(error) = &status.control_error {
         let file = status.control_file.as_deref().unwrap_or(NOTHING);
@@ -253,6 +255,20 @@ mod tests {
         let looked = Looked { now: &now, before, file: "/run/x/status.json", clock: now.written + age_s, entries };
         let text = text::render(&AdmissionView::of(&looked, language), Look { width: 100, colour: Colour::None });
         expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn a_status_of_the_future_is_stale() {
+        let now = golden();
+        let at = |age_s: f64| is_stale(&now, now.written + age_s);
+        assert_eq!([at(0.0), at(4.9), at(-4.9), at(5.1), at(-5.1)], [false, false, false, true, true]);
+        let clock = now.written - 300.0;
+        let looked = Looked { now: &now, before: None, file: "/x", clock, entries: false };
+        for (language, part) in [(Language::English, "5 min ahead of this"), (Language::Japanese, "5 min先の時刻")]
+        {
+            let told = alarms(&looked, &Catalogue::of(language))[0].text.clone();
+            assert!(told.contains(part), "{told}");
+        }
     }
 
     #[test]
