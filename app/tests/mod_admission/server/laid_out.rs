@@ -68,8 +68,10 @@ impl LaidOut {
         Some(LaidOut { built, php: php.flatten(), pool: None, folder })
     }
 
+    /// What httpd said before it had its log, as of a port that is taken, and what stands in that.
     pub(super) fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
+        let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+        read("start.log") + &read("error.log")
     }
 
     /// Starts PHP-FPM, if it is wanted.
@@ -149,7 +151,8 @@ impl LaidOut {
     pub(super) fn httpd(&self, words: &[&str]) -> Command {
         let mut command = Command::new("/usr/sbin/apache2");
         command.arg("-f").arg(self.folder.path().join("httpd.conf")).args(words);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let said = fs::File::create(self.folder.path().join("start.log")).expect("our own folder");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         command
     }
 
