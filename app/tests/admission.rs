@@ -228,5 +228,5 @@ fn a_watch_writes_rows_with_rates() {
     let rejected = |row: &str| row.split_whitespace().nth(9).map(str::to_owned);
     assert_eq!(rejected(rows[1]).as_deref(), Some("–"), "{}", told.out);
     let rate: f64 = rejected(rows[4]).and_then(|rate| rate.parse().ok()).expect("a rate");
-    assert!((8.0..=11.0).contains(&rate), "{}", told.out);
+    assert!((8.0..=12.0).contains(&rate), "{}", told.out);
 }
