@@ -48,7 +48,9 @@ impl Client {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
         sockopt::set_socket_recv_buffer_size(&socket, 2048).expect("a small buffer");
         connect(&socket, &std::net::SocketAddr::from(([127, 0, 0, 1], port))).expect("it listens");
-        Client { stream: TcpStream::from(socket), rest: Vec::new(), closed: false }
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE * 3)).expect("our own socket");
+        Client { stream, rest: Vec::new(), closed: false }
     }
 
     #[track_caller]

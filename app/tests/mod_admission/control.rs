@@ -1,6 +1,6 @@
 //! The file by which a running server is told other limits.
 
-use crate::server::{Mpm, Server};
+use crate::server::{Mpm, Server, module_file};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,12 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new() -> Control {
+    /// `None`, and the reason is said, where there is no server that could read it.
+    pub(crate) fn new() -> Option<Control> {
+        module_file()?;
         let folder = tempfile::Builder::new().prefix("webdyno-admission-").tempdir_in("/run").expect("a folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
-        Control { folder }
+        Some(Control { folder })
     }
 
     pub(crate) fn folder(&self) -> &Path {

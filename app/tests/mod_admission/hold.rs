@@ -20,9 +20,10 @@ fn a_program_that_outlives_its_server_keeps_the_permit() {
     // It stays so over several rounds of the controller.
     let written = || server.status()["written"].as_f64().unwrap_or_default();
     let began = written();
-    while written() < began + 2.0 {
+    wait("rounds go by", || {
         assert_eq!((server.number("one", "/held"), server.get("/page.cgi?id=next").status), (1, 503));
-    }
+        written() >= began + 2.0
+    });
     gate.open();
     server.wait_idle();
     assert_eq!(server.get("/page.cgi?id=next").status, 200);

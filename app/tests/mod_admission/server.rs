@@ -53,10 +53,47 @@ impl Mpm {
 
 /// A running server, ended when dropped.
 pub(crate) struct Server {
-    folder: tempfile::TempDir,
     pub(crate) port: u16,
+    httpd: Running,
+    /// Held to be ended with it, and before the folder goes.
+    _fpm: Option<Running>,
+    folder: tempfile::TempDir,
+}
+
+/// A program in a process group of its own that ends, with all it started, when dropped.
+struct Running {
     child: Child,
-    fpm: Option<Child>,
+    ended: bool,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        Running { child: command.process_group(0).spawn().expect("it starts"), ended: false }
+    }
+
+    /// Asks it to end, and makes it after a while.
+    fn end(&mut self) {
+        // Its number may be somebody else's by then.
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let group = rustix::process::Pid::from_child(&self.child);
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = rustix::process::kill_process(group, Signal::TERM);
+        }
+        let end = Instant::now() + Duration::from_secs(5);
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 /// What the server is told beside its own.
@@ -133,7 +170,7 @@ impl Server {
         loop {
             let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
             laid_out.configuration(told, port);
-            let child = laid_out.httpd(&["-D", "FOREGROUND"]).process_group(0).spawn().expect("it starts");
+            let child = Running::start(&mut laid_out.httpd(&["-D", "FOREGROUND"]));
             let server = match laid_out.into_server(port, child) {
                 Ok(server) => server,
                 Err(back) => {
@@ -232,7 +269,7 @@ impl Server {
 
     /// The parent of all its processes.
     pub(crate) fn pid(&self) -> i32 {
-        self.child.id() as i32
+        self.httpd.child.id() as i32
     }
 
     /// Its processes, the controller apart.
@@ -286,16 +323,7 @@ impl Server {
 impl Drop for Server {
     #[allow(clippy::print_stderr, reason = "the log stands beside the failure that it explains")]
     fn drop(&mut self) {
-        for child in std::iter::once(&mut self.child).chain(self.fpm.as_mut()) {
-            let group = rustix::process::Pid::from_child(child);
-            let _ = rustix::process::kill_process(group, Signal::TERM);
-            let end = Instant::now() + Duration::from_secs(5);
-            while matches!(child.try_wait(), Ok(None)) && Instant::now() < end {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-            let _ = child.wait();
-        }
+        self.httpd.end();
         if std::thread::panicking() {
             eprintln!("{}", self.log());
         }

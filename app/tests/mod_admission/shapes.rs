@@ -1,6 +1,6 @@
 //! The shapes of requests that other limiters count wrongly: each takes a permit once, and gives it back.
 
-use crate::server::{Mpm, Php, Server, Told};
+use crate::server::{Mpm, Php, Server, Told, wait};
 use std::os::unix::fs::PermissionsExt;
 
 /// How a request for the one page of a program is written.
@@ -184,6 +184,58 @@ fn a_hit_of_the_cache_needs_no_permit() {
         server.wait_number("one", "/held", 1);
         assert_eq!(server.get("/page.cgi?id=kept").status, if quick == "on" { 200 } else { 503 });
         assert_eq!(server.get("/page.cgi?id=new").status, 503);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+    }
+}
+
+/// What is handed out as it is starts no program, whether httpd knows its kind or not.
+#[test]
+fn a_file_without_a_content_type_is_no_program() {
+    let text = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\n";
+    let files = [("www/LICENSE", "as you like\n")];
+    let told = Told { mpm: Mpm::Event, php: Php::None, text, files: &files };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    for _ in 0..2 {
+        let answer = server.get("/LICENSE");
+        assert_eq!((answer.status, answer.header("Content-Type")), (200, None), "{answer:?}");
+    }
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+    assert_eq!(server.number("one", "/counts/admitted"), 1);
+}
+
+/// What decides about who comes first, and what is counted under what, does not change the answer: caches need not know of it.
+#[test]
+fn what_is_looked_at_is_no_variant() {
+    let text = "AdmissionGroup one limit=4 \"key=expr:of %{HTTP_COOKIE}\"\nAdmissionUse one\n\
+                AdmissionPriority -5 \"%{HTTP_COOKIE} =~ /vip/\"\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let answer = server.get("/page.probe");
+    assert_eq!((answer.status, answer.header("Vary")), (200, None), "{answer:?}");
+    assert_eq!(server.number("one", "/counts/admitted"), 1);
+}
+
+/// The log tells of a refused request what happened to it, also where another page says so.
+#[test]
+fn a_refusal_is_logged_behind_an_error_page() {
+    for error_page in ["", "ErrorDocument 503 /503.html\n"] {
+        let text = format!("AdmissionGroup one limit=1\nAdmissionUse one\n{error_page}");
+        let files = [("www/503.html", "later\n")];
+        let told = Told { mpm: Mpm::Event, php: Php::None, text: &text, files: &files };
+        let Some(server) = Server::told(&told) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_number("one", "/held", 1);
+        let answer = server.get("/page.probe");
+        assert_eq!((answer.status, answer.body == "later\n"), (503, !error_page.is_empty()), "{answer:?}");
+        wait("it is logged", || server.access().iter().any(|line| line.starts_with("503 /page.probe")));
+        let logged = server.access();
+        assert!(logged.iter().any(|line| line == "503 /page.probe one reject"), "{logged:?}");
         gate.open();
         assert_eq!(held.answer().status, 200);
     }

@@ -1,10 +1,10 @@
 //! A server's folder before it is started: pages, configuration, PHP-FPM.
 
-use super::{Built, MODULES, Mpm, PATIENCE, Php, Server, Told, built, put, wait};
+use super::{Built, MODULES, Mpm, PATIENCE, Php, Running, Server, Told, built, put, wait};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::skip::skipped;
 
@@ -13,10 +13,11 @@ const HTACCESS: &str = "RewriteEngine On\nRewriteRule ^item/(.*)$ /page.cgi?id=p
 const NESTED: &str = "<!--#include virtual=\"/page.cgi?id=one\" --><!--#include virtual=\"/page.probe?id=two\" -->";
 
 pub(super) struct LaidOut {
-    folder: tempfile::TempDir,
     built: &'static Built,
     php: Option<PathBuf>,
-    pool: Option<Child>,
+    /// Ended before its folder goes.
+    pool: Option<Running>,
+    folder: tempfile::TempDir,
 }
 
 fn find(folder: &str, start: &str) -> Option<PathBuf> {
@@ -64,11 +65,13 @@ impl LaidOut {
             put(folder.path(), name, text);
         }
         open("log", 0o666);
-        Some(LaidOut { folder, built, php: php.flatten(), pool: None })
+        Some(LaidOut { built, php: php.flatten(), pool: None, folder })
     }
 
+    /// What httpd said before it had its log, as of a port that is taken, and what stands in that.
     pub(super) fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
+        let read = |name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+        read("start.log") + &read("error.log")
     }
 
     /// Starts PHP-FPM, if it is wanted.
@@ -83,8 +86,7 @@ impl LaidOut {
         let mut command = Command::new(program);
         command.args(["--nodaemonize", "--fpm-config", &format!("{folder}/fpm.conf")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        self.pool = Some(command.spawn().expect("PHP-FPM starts"));
+        self.pool = Some(Running::start(&mut command));
         let socket = self.folder.path().join("php.sock");
         wait("PHP-FPM listens", || socket.exists());
     }
@@ -149,17 +151,18 @@ impl LaidOut {
     pub(super) fn httpd(&self, words: &[&str]) -> Command {
         let mut command = Command::new("/usr/sbin/apache2");
         command.arg("-f").arg(self.folder.path().join("httpd.conf")).args(words);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let said = fs::File::create(self.folder.path().join("start.log")).expect("our own folder");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         command
     }
 
     /// The server, or its folder back when the port was taken.
-    pub(super) fn into_server(self, port: u16, mut child: Child) -> Result<Server, LaidOut> {
+    pub(super) fn into_server(self, port: u16, mut child: Running) -> Result<Server, LaidOut> {
         let end = Instant::now() + PATIENCE;
         // Its own word that it has the port: somebody else may answer there.
         let runs = || fs::read_to_string(self.folder.path().join("run/apache.pid")).unwrap_or_default();
-        while runs().trim() != child.id().to_string() {
-            if child.try_wait().expect("our own child").is_some() {
+        while runs().trim() != child.child.id().to_string() {
+            if child.child.try_wait().expect("our own child").is_some() {
                 let log = self.log();
                 assert!(log.contains("could not bind"), "the server does not start: {log}");
                 return Err(self);
@@ -167,6 +170,6 @@ impl LaidOut {
             assert!(Instant::now() < end, "the server does not listen: {}", self.log());
             std::thread::sleep(Duration::from_millis(2));
         }
-        Ok(Server { folder: self.folder, port, child, fpm: self.pool })
+        Ok(Server { port, httpd: child, _fpm: self.pool, folder: self.folder })
     }
 }
