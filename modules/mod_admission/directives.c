@@ -92,7 +92,7 @@ static const char *set_group(cmd_parms *cmd, void *unused, int count, char *cons
   if (!adm_settings_check(&group->settings, ADM_FOR_GROUP, NULL, wrong)) return complain(cmd, name, wrong);
   if (texts.handlers) choose_handlers(group, cmd->pool, texts.handlers);
   if (texts.expr) {
-    group->expr = ap_expr_parse_cmd(cmd, texts.expr, AP_EXPR_FLAG_STRING_RESULT, &error, NULL);
+    group->expr = ap_expr_parse_cmd(cmd, texts.expr, AP_EXPR_FLAG_STRING_RESULT | AP_EXPR_FLAG_DONT_VARY, &error, NULL);
     if (error) return complain(cmd, name, apr_pstrcat(cmd->pool, "key=expr: ", error, NULL));
   }
   APR_ARRAY_PUSH(directives_now()->groups, group_rule *) = group;
@@ -226,7 +226,8 @@ static const char *set_priority(cmd_parms *cmd, void *config, const char *number
   priority_rule *rule = apr_pcalloc(cmd->pool, sizeof *rule);
   rule->priority = (int32_t)priority;
   if (expression) {
-    rule->expr = ap_expr_parse_cmd(cmd, expression, 0, &error, NULL);
+    /* The answer is the same whoever waited first: no Vary, which would spoil caches. */
+    rule->expr = ap_expr_parse_cmd(cmd, expression, AP_EXPR_FLAG_DONT_VARY, &error, NULL);
     if (error) return complain(cmd, expression, error);
   }
   if (!place->priorities) place->priorities = apr_array_make(cmd->pool, 2, sizeof(priority_rule *));

@@ -36,7 +36,7 @@ static bool client_waits(const request_rec *r) {
   return poll(&client, 1, 0) <= 0 || !(client.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
-static bool wanted(void *world) { return client_waits(world) && !runtime_stops(); }
+static bool wanted(void *world) { return client_waits(world); }
 
 /* ---- permits back ------------------------------------------------------------------------------------------------ */
 
@@ -153,6 +153,7 @@ int request_around(request_rec *r) {
   if (host->engine <= ENGINE_OFF || !running.table) return DECLINED;
   const visit *v = request_visit(r);
   if (v && v->in_handler) return DECLINED; /* called by run_inside */
+  if (r->prev) respond_carry(r);
   const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
   handler_kind kind;
   if (!place || !layers_concern(r, place, &kind)) return DECLINED;

@@ -46,7 +46,14 @@ static void set(const visit *v, const char *name, const char *value) {
   else apr_table_addn(v->r->subprocess_env, name, value);
 }
 
+/* The request that this one is the error page of, if that was turned away. */
+static const visit *rejected_before(const request_rec *r) {
+  const visit *outer = r->prev ? request_visit(r->prev) : NULL;
+  return outer && outer->rejected ? outer : NULL;
+}
+
 static void tell(const visit *v) {
+  if (v->bypass && rejected_before(v->r)) return; /* has that one's variables */
   set(v, "ADMISSION_GROUP", group_name(v));
   set(v, "ADMISSION_RESULT", result_name(v));
   if (v->bypass) return;
@@ -55,13 +62,22 @@ static void tell(const visit *v) {
   set(v, "ADMISSION_LIMIT", amount(v, v->answer.limit));
 }
 
-/* For other modules. */
-static void note(const visit *v) {
+static void copy_variables(apr_table_t *to, const request_rec *from) {
   static const char *const names[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *value = apr_table_get(v->r->subprocess_env, names[i]);
-    if (value) apr_table_setn(v->r->notes, names[i], value);
+    const char *value = apr_table_get(from->subprocess_env, names[i]);
+    if (value) apr_table_setn(to, names[i], value);
   }
+}
+
+/* For other modules. */
+static void note(const visit *v) { copy_variables(v->r->notes, v->r); }
+
+/* mod_log_config reads the variables of the last request of a redirection: an error page says what became of the request
+ * that it is the answer to. */
+void respond_carry(request_rec *r) {
+  const visit *outer = rejected_before(r);
+  if (outer) copy_variables(r->subprocess_env, outer->r);
 }
 
 /* Most requests simply go on: of them only the access log is told, when the handler is done. Programs would have to carry, and
@@ -99,8 +115,7 @@ static bool may_log(int group, uint64_t *suppressed) {
 static const char *why(const visit *v) {
   if (v->answer.outcome == ADM_WOULD_REJECT) return "is full, it only observes";
   if (v->answer.outcome == ADM_TIMEOUT) return "is full, waited in vain";
-  if (v->answer.outcome != ADM_GONE) return "is full";
-  return v->r->connection->aborted ? "is full, and the client has gone" : "is full, and the server stops";
+  return v->answer.outcome == ADM_GONE ? "is full, and the client has gone" : "is full";
 }
 
 static void log_full(const visit *v, int status, const char *retry) {
@@ -152,7 +167,7 @@ int respond_reject(visit *v) {
   /* The budget has no status of its own: the request's own group says it. */
   if (v->answer.group == ADM_GROUP_MEMORY && v->layers > 0) status = (int)adm_group_at(running.table, v->layer[0].group)->status;
   const char *retry = retry_after(v);
-  if (v->answer.outcome == ADM_GONE && !runtime_stops()) r->connection->aborted = 1; /* nobody to answer */
+  if (v->answer.outcome == ADM_GONE) r->connection->aborted = 1; /* nobody to answer */
   tell(v);
   note(v);
   write_log(v, status, retry);

@@ -14,6 +14,9 @@ void respond_tell(visit *v);
  * be called for all requests of the server. */
 void respond_tell_log(visit *v);
 
+/* Gives the page that answers a rejected request that request's variables. */
+void respond_carry(request_rec *r);
+
 /* Turns a request away; returns the status for the handler hook. */
 int respond_reject(visit *v);
 

@@ -334,11 +334,3 @@ bool runtime_heal(void) {
   if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
   return adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks) > 0;
 }
-
-bool runtime_stops(void) {
-  int state = AP_MPMQ_RUNNING, generation = 0;
-  if (ap_mpm_query(AP_MPMQ_MPM_STATE, &state) != APR_SUCCESS || state != AP_MPMQ_STOPPING) return false;
-  /* In a graceful restart the parent has moved on to its next generation: this child finishes what it has. */
-  bool known = ap_mpm_query(AP_MPMQ_GENERATION, &generation) == APR_SUCCESS && ap_scoreboard_image;
-  return !known || ap_scoreboard_image->global->running_generation == generation;
-}

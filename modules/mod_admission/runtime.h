@@ -46,7 +46,4 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
 /* Takes back what dead processes have, at most ten times a second in all processes together. Whether anything was. */
 bool runtime_heal(void);
 
-/* Whether this process is to end together with the server, not because another generation follows. */
-bool runtime_stops(void);
-
 #endif

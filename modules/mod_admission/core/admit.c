@@ -23,7 +23,7 @@ typedef struct attempt {
   adm_owner owner;
   const adm_request *request;
   adm_answer *answer;
-  uint64_t token, now_ns;
+  uint64_t token, now_ns, arrived_ns;
   layer_place place[ADM_LAYERS];
   bool open, would_reject;
 } attempt;
@@ -50,14 +50,22 @@ static uint64_t token_for(const attempt *a, uint32_t cost) {
   return a->token | (a->request->hold_file ? TOKEN_HOLD : 0) | (cost < ADM_COST_MAX ? cost : ADM_COST_MAX);
 }
 
+/* Whether others have to go first. Newcomers go past nobody who waits; one whose turn it is in another layer's queue goes
+ * by its age here, too, or it would give its turn up for people who came after it. */
+static bool others_first(const attempt *a, unsigned k, int turn) {
+  if (turn == (int)k) return false;
+  if (turn < 0) return queue_length(a->table, a->place[k].entry, 0, NULL) > 0;
+  standing mine = {a->request->priority, a->arrived_ns, ADM_UNLIMITED};
+  return queue_before(a->table, a->place[k].entry, &mine, a->now_ns);
+}
+
 /* Takes a permit of one layer; false when it is full and that counts. */
-static bool take(attempt *a, unsigned k, bool in_turn) {
+static bool take(attempt *a, unsigned k, int turn) {
   layer_place *place = &a->place[k];
   uint64_t token = token_for(a, a->request->layer[k].cost);
   uint32_t limit = limit_of(a, k);
   adm_taken taken = {0};
-  /* Newcomers do not go past those who wait. */
-  bool others_wait = !in_turn && queue_length(a->table, place->entry, 0, NULL) > 0;
+  bool others_wait = others_first(a, k, turn);
   bool enforced = place->mode == ADM_ENFORCE && !a->request->observe;
   take_result result = others_wait && enforced
                            ? FULL
@@ -100,7 +108,7 @@ static int take_all(attempt *a, int turn) {
   a->answer->group = -1;
   for (unsigned k = 0; k < a->request->layers; k++) {
     if (a->place[k].group) a->place[k].mode = a->place[k].group->mode;
-    if (!a->place[k].entry || a->place[k].mode == ADM_OFF || take(a, k, (int)k == turn)) continue;
+    if (!a->place[k].entry || a->place[k].mode == ADM_OFF || take(a, k, turn)) continue;
     STEP("admit: partly");
     give_back(a);
     return (int)k;
@@ -151,7 +159,8 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
     bool in_turn = woken || a->place[k].group->mode != ADM_ENFORCE || queue_next_is(a->table, entry, place, a->now_ns);
     *full = in_turn ? take_all(a, k) : k;
     if (*full < 0) {
-      if (!woken && a->place[k].group->mode == ADM_ENFORCE) a->table->shared->late_wakes++;
+      /* Found its permit by looking round; not at its last look before the end, which comes at any moment. */
+      if (!woken && left >= slice && a->place[k].group->mode == ADM_ENFORCE) a->table->shared->late_wakes++;
       return ADM_QUEUED;
     }
     if (*full != k) return ADM_REJECTED;
@@ -175,19 +184,20 @@ static bool enter_waiting_room(attempt *a, adm_permit *room) {
 
 /* Stands in one queue after the other until all permits are taken or it makes no sense any more. */
 static adm_outcome wait_for(attempt *a, int full) {
-  uint64_t arrived_ns = a->now_ns;
+  uint64_t arrived_ns = a->arrived_ns;
   adm_outcome outcome = ADM_REJECTED;
   for (int moves = 0; outcome == ADM_REJECTED && full >= 0 && moves < 64; moves++) {
     int k = full;
     const adm_group *group = manners(a, (unsigned)k);
     adm_entry *entry = a->place[k].entry;
     uint64_t token = token_for(a, a->request->layer[k].cost);
+    standing mine = {a->request->priority, arrived_ns, a->request->layer[k].at_most};
     uint32_t place, ahead;
     queue_length(a->table, entry, a->request->priority, &ahead);
     a->answer->predicted_ns = predict(a, (unsigned)k, ahead);
     bool first_in_first_out = a->place[k].group->order == ADM_FIFO;
     if (first_in_first_out && a->answer->predicted_ns > rest(a, (unsigned)k, arrived_ns, a->now_ns)) break;
-    if (!queue_join(a->table, entry, token, group->queue, a->request->priority, arrived_ns, &place)) break;
+    if (!queue_join(a->table, entry, token, group->queue, &mine, &place)) break;
     /* The entry may have been given to another key before we stood in its queue; it is not while we do. */
     if (entry->key == a->place[k].key) {
       outcome = wait_turn(a, k, place, token, arrived_ns, &full);
@@ -205,7 +215,11 @@ static adm_outcome wait_for(attempt *a, int full) {
 static void count(attempt *a, adm_outcome outcome) {
   for (unsigned k = 0; k < a->request->layers; k++) {
     adm_group *group = a->place[k].group;
-    if (!group || !a->place[k].entry) continue;
+    if (!group || a->place[k].mode == ADM_OFF) continue;
+    if (!a->place[k].entry) { /* the table had no room for it */
+      group->counts.open++;
+      continue;
+    }
     bool here = a->request->layer[k].group == a->answer->group;
     adm_counts *counts = &group->counts;
     _Atomic uint64_t *which = NULL;
@@ -234,6 +248,7 @@ static adm_outcome decide(attempt *a) {
   int full = take_all(a, -1);
   if (full < 0) return a->would_reject ? ADM_WOULD_REJECT : ADM_ADMITTED;
   int blocked = a->request->layer[full].group;
+  uint32_t limit = a->answer->limit, held = a->answer->held;
   uint32_t ahead;
   queue_length(a->table, a->place[full].entry, a->request->priority, &ahead);
   a->answer->predicted_ns = predict(a, (unsigned)full, ahead);
@@ -242,7 +257,11 @@ static adm_outcome decide(attempt *a) {
   adm_outcome outcome = wait_for(a, full);
   if (room.token && permit_return(a->table, entry_at(a->table, room.entry), room.cell, room.token, false))
     queue_wake(a->table, entry_at(a->table, room.entry), a->now_ns);
-  if (a->answer->group < 0) a->answer->group = blocked;
+  if (a->answer->group < 0) { /* let in: what it waited for */
+    a->answer->group = blocked;
+    a->answer->limit = limit;
+    a->answer->held = held;
+  }
   if (a->answer->wait_ns > 0) measure(&a->table->shared->group[a->answer->group % ADM_GROUPS].wait, a->answer->wait_ns);
   return outcome;
 }
@@ -258,7 +277,7 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
   a.owner = owner;
   a.request = request;
   a.answer = answer;
-  a.now_ns = adm_now_ns();
+  a.now_ns = a.arrived_ns = adm_now_ns();
   a.open = a.would_reject = false;
   answer->outcome = ADM_OPEN;
   answer->since_ns = a.now_ns;

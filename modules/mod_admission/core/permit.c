@@ -115,6 +115,7 @@ take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64
       taken->token = held;
       return TAKEN;
     }
+    expected = claimed; /* and nobody else's: the claim of a process that is dying may have been taken back already */
     atomic_compare_exchange_strong(&cells_of(table, entry)[mine], &expected, 0);
     STEP("take: withdrawn");
     /* While the claim stood, a release may have found no room for a waiter because of it. */

@@ -43,40 +43,69 @@ uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority
 }
 
 /* Who goes first: the lower priority number, then the older, or the newer where the order says so. */
-static bool goes_before(const adm_waiter *a, const adm_waiter *b, bool newest_first) {
-  int32_t pa = a->priority, pb = b->priority;
-  if (pa != pb) return pa < pb;
+static bool goes_before(const standing *a, const standing *b, bool newest_first) {
+  if (a->priority != b->priority) return a->priority < b->priority;
   return newest_first ? a->since_ns > b->since_ns : a->since_ns < b->since_ns;
 }
 
-/* The waiter whose turn is next, NOBODY when none waits; `woken` gets what those weigh whose turn it is already, `any`
- * whether there is a waiter in any state. */
-static uint32_t next_in_order(const adm_table *table, adm_entry *entry, uint64_t now_ns, uint64_t *woken, bool *any) {
-  uint32_t order = table->shared->group[entry->group % ADM_GROUPS].order;
-  bool newest_first = order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
-  adm_waiter *waiter = waiters_of(table, entry);
-  uint32_t best = NOBODY;
-  *woken = 0;
-  *any = false;
+static standing standing_of(const adm_waiter *waiter) { return (standing){waiter->priority, waiter->since_ns, waiter->at_most}; }
+
+static bool newest_first(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
+  return table->shared->group[entry->group % ADM_GROUPS].order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
+}
+
+bool queue_before(const adm_table *table, adm_entry *entry, const standing *standing, uint64_t now_ns) {
+  bool newest = newest_first(table, entry, now_ns);
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    if (token_state(waiting_of(table, entry)[i]) < WAITER_WAITING) continue;
+    struct standing other = standing_of(&waiters_of(table, entry)[i]);
+    if (goes_before(&other, standing, newest)) return true;
+  }
+  return false;
+}
+
+/* A queue at one moment. */
+typedef struct queue_seen {
+  uint64_t weight; /* of the permits, and of those whose turn it is already */
+  bool any;        /* a waiter in any state */
+} queue_seen;
+
+static queue_seen see(const adm_table *table, adm_entry *entry) {
+  queue_seen seen = {.weight = permits_weight(table, entry)};
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
-    unsigned state = token_state(token);
-    *any |= state != WAITER_FREE;
-    if (state == WAITER_WOKEN) *woken += token_cost(token);
-    if (state == WAITER_WAITING && (best == NOBODY || goes_before(&waiter[i], &waiter[best], newest_first))) best = i;
+    seen.any |= token_state(token) != WAITER_FREE;
+    if (token_state(token) == WAITER_WOKEN) seen.weight += token_cost(token);
+  }
+  return seen;
+}
+
+/* The waiter whose turn is next, NOBODY when none waits. One whose own limit is in its way lets the others go first; one
+ * that the group has no room for does not, or what is large would never have its turn. */
+static uint32_t next_in_order(const adm_table *table, adm_entry *entry, const queue_seen *seen, uint64_t now_ns) {
+  bool newest = newest_first(table, entry, now_ns);
+  uint32_t best = NOBODY;
+  standing of_best = {0};
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    uint64_t token = waiting_of(table, entry)[i];
+    if (token_state(token) != WAITER_WAITING) continue;
+    standing here = standing_of(&waiters_of(table, entry)[i]);
+    if (here.at_most != ADM_UNLIMITED && seen->weight + token_cost(token) > here.at_most) continue;
+    if (best != NOBODY && !goes_before(&here, &of_best, newest)) continue;
+    best = i;
+    of_best = here;
   }
   return best;
 }
 
 bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t now_ns) {
-  uint64_t woken;
-  bool any;
-  return next_in_order(table, entry, now_ns, &woken, &any) == place;
+  queue_seen seen = see(table, entry);
+  return next_in_order(table, entry, &seen, now_ns) == place;
 }
 
-bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, int32_t priority, uint64_t since_ns, uint32_t *place) {
+bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *standing, uint32_t *place) {
   _Atomic uint64_t *waiting = waiting_of(table, entry);
-  if (queue_length(table, entry, 0, NULL) == 0) entry->calm_ns = since_ns;
+  if (queue_length(table, entry, 0, NULL) == 0) entry->calm_ns = standing->since_ns;
   if (length > table->shape.waiters) length = table->shape.waiters;
   for (uint32_t i = 0; i < length; i++) {
     uint32_t top = entry->waiters_top;
@@ -84,8 +113,10 @@ bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t len
     uint64_t none = 0;
     if (waiting[i] != 0 || !atomic_compare_exchange_strong(&waiting[i], &none, token_in_state(token, WAITER_CLAIM))) continue;
     STEP("join: claimed");
-    waiters_of(table, entry)[i].priority = priority;
-    waiters_of(table, entry)[i].since_ns = since_ns;
+    adm_waiter *waiter = &waiters_of(table, entry)[i];
+    waiter->priority = standing->priority;
+    waiter->since_ns = standing->since_ns;
+    waiter->at_most = standing->at_most;
     waiting[i] = token_in_state(token, WAITER_WAITING);
     STEP("join: waiting");
     queue_wake(table, entry, adm_now_ns());
@@ -134,14 +165,13 @@ void queue_wake(adm_table *table, adm_entry *entry, uint64_t now_ns) {
   if (waiters_in_use(table, entry) == 0) return; /* nobody ever waited here */
   const adm_group *group = group_of(table, entry);
   for (;;) {
-    uint64_t in_turn;
-    bool any;
-    uint32_t next = next_in_order(table, entry, now_ns, &in_turn, &any);
-    if (!any) entry->calm_ns = now_ns;
+    queue_seen seen = see(table, entry);
+    if (!seen.any) entry->calm_ns = now_ns;
+    uint32_t next = next_in_order(table, entry, &seen, now_ns);
     if (next == NOBODY) return;
     uint64_t token = waiting_of(table, entry)[next];
     bool enforced = group->mode == ADM_ENFORCE && group->limit != ADM_UNLIMITED;
-    if (enforced && permits_weight(table, entry) + in_turn + token_cost(token) > group->limit) return;
+    if (enforced && seen.weight + token_cost(token) > group->limit) return;
     if (token_state(token) != WAITER_WAITING) continue; /* woken or gone since */
     if (!atomic_compare_exchange_strong(&waiting_of(table, entry)[next], &token, token_in_state(token, WAITER_WOKEN))) continue;
     STEP("wake: woken");

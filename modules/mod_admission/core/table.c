@@ -113,6 +113,22 @@ uint64_t adm_now_ns(void) {
 
 /* ---- groups ---- */
 
+static bool unused(const adm_table *table, adm_entry *entry) {
+  for (uint32_t i = 0; i < cells_in_use(table, entry); i++)
+    if (cells_of(table, entry)[i] != 0) return false;
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++)
+    if (waiting_of(table, entry)[i] != 0) return false;
+  return true;
+}
+
+static bool group_is_used(const adm_table *table, uint32_t group) {
+  for (uint32_t i = 0; i < table->shape.entries; i++) {
+    adm_entry *entry = entry_at(table, i);
+    if (entry->key != KEY_FREE && entry->group == group && !unused(table, entry)) return true;
+  }
+  return false;
+}
+
 int adm_group_find(const adm_table *table, const char *name) {
   for (int i = 0; i < ADM_GROUPS; i++)
     if (name[0] != '\0' && strncmp(table->shared->group[i].name, name, ADM_NAME) == 0) return i;
@@ -122,9 +138,12 @@ int adm_group_find(const adm_table *table, const char *name) {
 int adm_group_add(adm_table *table, const char *name) {
   int known = adm_group_find(table, name);
   if (known >= 0 || name[0] == '\0' || strlen(name) >= ADM_NAME) return known;
-  for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++)
-    if (table->shared->group[i].name[0] == '\0') {
-      strcpy(table->shared->group[i].name, name);
+  for (int pass = 0; pass < 2; pass++) /* first the free ones, then those of earlier configurations that nobody is in */
+    for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++) {
+      adm_group *group = &table->shared->group[i];
+      if (pass == 0 ? group->name[0] != '\0' : group->mode != ADM_OFF || group_is_used(table, (uint32_t)i)) continue;
+      memset((void *)group, 0, sizeof *group);
+      strcpy(group->name, name);
       return i;
     }
   return -1;
@@ -271,20 +290,12 @@ uint64_t entry_key(uint32_t group, uint64_t key) {
   return mixed > KEY_LEAVING ? mixed : mixed + 2;
 }
 
-static bool unused(const adm_table *table, adm_entry *entry) {
-  for (uint32_t i = 0; i < cells_in_use(table, entry); i++)
-    if (cells_of(table, entry)[i] != 0) return false;
-  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++)
-    if (waiting_of(table, entry)[i] != 0) return false;
-  return true;
-}
-
 /* Makes the entry free for another key if nobody uses it. Who takes a permit looks at the key again after its claim was
  * written (permit.c), and the claims are looked at here after the key was written: one of the two sees the other. */
-static bool vacate(adm_table *table, adm_entry *entry, uint64_t now_ns) {
+static bool vacate(adm_table *table, adm_entry *entry, uint64_t idle_ns, uint64_t now_ns) {
   uint64_t key = entry->key;
   if (key == KEY_LEAVING) return unused(table, entry); /* left behind by one who died here; we have the right to insert */
-  if (now_ns - entry->used_ns < IDLE_NS || now_ns < entry->used_ns || !unused(table, entry)) return false;
+  if (now_ns - entry->used_ns < idle_ns || now_ns < entry->used_ns || !unused(table, entry)) return false;
   if (!atomic_compare_exchange_strong(&entry->key, &key, KEY_LEAVING)) return false;
   STEP("vacate: leaving");
   if (unused(table, entry)) return true;
@@ -313,10 +324,12 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
 static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
   adm_entry *known = find(table, key);
   if (known) return known;
-  for (int pass = 0; pass < 2; pass++) /* first the free ones, then the idle ones */
+  /* First the free ones, then the idle ones, then any that nobody is in: who asks for thousands of names that are not
+   * there must not be able to fill the table. */
+  for (int pass = 0; pass < 3; pass++)
     for (uint32_t i = 0; i < PROBES; i++) {
       adm_entry *entry = entry_at(table, (uint32_t)(key + i));
-      if (pass == 0 ? entry->key != KEY_FREE : !vacate(table, entry, now_ns)) continue;
+      if (pass == 0 ? entry->key != KEY_FREE : !vacate(table, entry, pass == 1 ? IDLE_NS : 0, now_ns)) continue;
       describe(entry, group, label, now_ns);
       STEP("insert: described");
       entry->key = key;

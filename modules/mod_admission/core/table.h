@@ -44,7 +44,15 @@ typedef struct adm_waiter {
   _Atomic uint32_t bell; /* the futex: moves on when the waiter is woken */
   _Atomic int32_t priority;
   _Atomic uint64_t since_ns;
+  _Atomic uint32_t at_most; /* its own limit, if that is below its group's */
 } adm_waiter;
+
+/* Where a request stands in the order of a queue. */
+typedef struct standing {
+  int32_t priority;
+  uint64_t since_ns;
+  uint32_t at_most;
+} standing;
 
 #define KEY_FREE 0u
 #define KEY_LEAVING 1u /* being given to another key: nobody may take a permit in it */
@@ -137,8 +145,10 @@ uint64_t queue_patience_ns(const adm_group *group);
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns);
 /* Waiters of an entry in any state; `ahead` of them go before a new one of this priority. */
 uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead);
-/* Takes a place in the queue, waiting since `since_ns`; false when all are taken. */
-bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, int32_t priority, uint64_t since_ns, uint32_t *place);
+/* Whether somebody waits whose turn comes before that of one who stands there. */
+bool queue_before(const adm_table *table, adm_entry *entry, const standing *standing, uint64_t now_ns);
+/* Takes a place in the queue; false when all are taken. */
+bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *standing, uint32_t *place);
 void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
 /* Sleeps until woken or `nanoseconds` passed; true when woken. Afterwards the waiter is WOKEN or still WAITING. */
 bool queue_sleep(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, uint64_t nanoseconds);

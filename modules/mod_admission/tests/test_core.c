@@ -179,7 +179,7 @@ static void a_full_table_lets_through_and_idle_entries_make_room(void) {
     CHECK_EQUAL(ask(table, owner, &layer, 1, &held[i]), i < 16 ? ADM_ADMITTED : ADM_OPEN);
   }
   CHECK_EQUAL(adm_table_troubles(table).table_full, 1);
-  CHECK_EQUAL(adm_group_at(table, group)->counts.open, 0); /* no entry, so no group to count in: the table's troubles tell */
+  CHECK_EQUAL(adm_group_at(table, group)->counts.open, 1);
   adm_release(table, &held[3], NULL, NULL);
   for (uint32_t i = 0; i < 16; i++) entry_at(table, i)->used_ns -= 2000000000u; /* two seconds ago */
   adm_layer layer = layer_of(table, group, "new");
@@ -188,6 +188,44 @@ static void a_full_table_lets_through_and_idle_entries_make_room(void) {
   CHECK_EQUAL(weight_in(table, group), 16);
   adm_release(table, &held[3], NULL, NULL);
   CHECK_EQUAL(weight_in(table, group), 16);
+  table_end(table);
+}
+
+static void a_flood_of_names_does_not_fill_the_table(void) {
+  adm_table *table = table_of((adm_shape){64, 4, 4});
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 1, 0, ADM_FIFO);
+  adm_layer slow = layer_of(table, group, "/slow");
+  adm_answer held, one;
+  ask(table, owner, &slow, 1, &held);
+  for (int i = 0; i < 5000; i++) {
+    char label[16];
+    snprintf(label, sizeof label, "/none%d", i);
+    adm_layer layer = layer_of(table, group, label);
+    CHECK_EQUAL(ask(table, owner, &layer, 1, &one), ADM_ADMITTED);
+    adm_release(table, &one, NULL, NULL);
+  }
+  CHECK_EQUAL(ask(table, owner, &slow, 1, &one), ADM_REJECTED); /* its entry was given to nobody */
+  CHECK_EQUAL(adm_table_troubles(table).table_full, 0);
+  table_end(table);
+}
+
+static void groups_of_earlier_configurations_make_room(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  adm_answer one;
+  for (int i = 0; i < ADM_GROUPS - ADM_GROUP_FIRST; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "g%d", i);
+    CHECK(group_with(table, name, 1, 0, ADM_FIFO) >= 0);
+  }
+  CHECK_EQUAL(adm_group_add(table, "new"), -1);
+  int used = adm_group_find(table, "g0"), unused = adm_group_find(table, "g1");
+  adm_layer layer = layer_of(table, used, "/a");
+  ask(table, owner, &layer, 1, &one);
+  adm_group_at(table, used)->mode = adm_group_at(table, unused)->mode = ADM_OFF;
+  CHECK_EQUAL(adm_group_add(table, "new"), unused); /* nobody is in it; somebody is in the other */
+  CHECK_EQUAL(adm_group_find(table, "g1"), -1);
   table_end(table);
 }
 
@@ -300,6 +338,8 @@ int main(void) {
   the_dead_leave_nothing_and_the_living_keep_all();
   a_program_keeps_the_permit_of_its_dead_process();
   a_full_table_lets_through_and_idle_entries_make_room();
+  a_flood_of_names_does_not_fill_the_table();
+  groups_of_earlier_configurations_make_room();
   without_a_place_in_the_table_everything_is_open();
   a_table_of_another_version_is_not_read();
   times_of_day();

@@ -290,6 +290,49 @@ static void from_one_queue_to_the_next(void) {
   table_end(table);
 }
 
+/* One whose own limit (AdmissionLimit) is in its way keeps nobody else from the permits that are left, and is not woken
+ * for what it cannot take. */
+static void a_limit_of_its_own_holds_up_nobody_else(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 4, 8, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a"), tight = layer;
+  tight.at_most = 1;
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_answer mine;
+  adm_admit(table, me, &request, &mine);
+  visit tightened = {.table = table, .layer = tight}, other = {.table = table, .layer = layer};
+  comes_and_waits(&tightened);
+  uint32_t rung = 0;
+  for (uint32_t i = 0; i < SMALL.entries; i++) rung += waiters_of(table, entry_at(table, i))[0].bell;
+  CHECK_EQUAL(rung, 0);
+  pthread_create(&other.thread, NULL, visits, &other);
+  pthread_join(other.thread, NULL);
+  CHECK(adm_was_admitted(other.outcome));
+  CHECK_EQUAL(waiting_in(table), 1);
+  adm_release(table, &mine, NULL, NULL);
+  pthread_join(tightened.thread, NULL);
+  CHECK_EQUAL(tightened.outcome, ADM_QUEUED);
+  CHECK_EQUAL(adm_table_troubles(table).late_wakes, 0);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* Two layers that are both full and waited for: whose turn has come in one does not give it up for those who came later
+ * to the other, and is not sent to and fro between them until it is turned away. */
+static void two_full_layers(void) {
+  storm storm = {.table = table_of(SMALL), .layers = 2, .limit = 2, .turns = 3000, .may_wait = true};
+  int file = group_with(storm.table, "file", 2, CROWD, ADM_FIFO), host = group_with(storm.table, "host", 2, CROWD, ADM_FIFO);
+  adm_group_at(storm.table, file)->timeout_ms = adm_group_at(storm.table, host)->timeout_ms = 30000;
+  storm.layer[0] = layer_of(storm.table, file, "/a");
+  storm.layer[1] = layer_of(storm.table, host, "h");
+  let_loose(&storm);
+  CHECK(storm.most <= 2);
+  CHECK_EQUAL(storm.refused, 0);
+  CHECK(at_rest(storm.table));
+  table_end(storm.table);
+}
+
 int main(int argc, char **argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   long hand_offs = argc > 1 ? atol(argv[1]) : 100000;
@@ -308,5 +351,7 @@ int main(int argc, char **argv) {
   an_adaptive_queue_under_overload();
   changes_reach_the_waiting();
   from_one_queue_to_the_next();
+  a_limit_of_its_own_holds_up_nobody_else();
+  two_full_layers();
   return checked("queue");
 }
