@@ -76,7 +76,7 @@ static query read_query(request_rec *r) {
 static void page(request_rec *r, const adm_report *report) {
   ap_rputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Admission</title>\n"
            "<style>body{font:14px sans-serif;margin:1.5em}table{border-collapse:collapse;margin:1em 0}"
-           "th,td{padding:.2em .6em;border-bottom:1px solid #ccc;white-space:nowrap}dl{margin:0}</style></head><body>\n"
+           "th,td{padding:.2em .6em;border-bottom:1px solid #ccc;white-space:nowrap}table tr:first-child th{white-space:normal;vertical-align:bottom}dl{margin:0}</style></head><body>\n"
            "<h1>Admission for ", r);
   ap_rputs(ap_escape_html(r->pool, ap_get_server_name(r)), r);
   ap_rputs("</h1>\n", r);

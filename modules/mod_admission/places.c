@@ -135,6 +135,18 @@ static bool engine_runs_somewhere(const server_rec *server) {
   return false;
 }
 
+/* A share leaves workers for what is in no group; a number need not. */
+static void warn_of_waiting(server_rec *main_server) {
+  if (current->groups->nelts == 0 || current->queue_percent > 0) return;
+  int daemons = 0, threads = 0;
+  bool known = ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &daemons) == APR_SUCCESS && ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads) == APR_SUCCESS;
+  uint64_t workers = known && daemons > 0 ? (uint64_t)daemons * (uint64_t)(threads > 0 ? threads : 1) : 0;
+  if (workers > 0 && current->queue_workers >= workers)
+    ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
+                 "ADM0007: AdmissionQueueWorkers %u: requests that wait can take all %" APR_UINT64_T_FMT " workers of the server, "
+                 "and files wait too", current->queue_workers, workers);
+}
+
 /* What works, but hardly as it was meant. */
 static void warn(server_rec *main_server) {
   if (current->named->nelts > 0 && !engine_runs_somewhere(main_server))
@@ -162,6 +174,7 @@ static void warn(server_rec *main_server) {
   if (current->budget != ADM_UNLIMITED && !costs)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0006: AdmissionBudget has no effect: no AdmissionGroup has a cost=");
+  warn_of_waiting(main_server);
 }
 
 bool directives_check(server_rec *main_server, const adm_shape *shape) {

@@ -86,6 +86,10 @@ static void group_row(adm_text *text, const adm_report *report, const adm_survey
   amount_cell(text, index, total->held);
   amount_cell(text, index, total->fullest);
   cell(text, total->waiting);
+  time_cell(text, group->service_ns / 1000);
+  percentile_cell(text, &group->service, 99);
+  percentile_cell(text, &group->wait, 50);
+  percentile_cell(text, &group->wait, 99);
   cell(text, counts->admitted);
   cell(text, counts->queued);
   cell(text, counts->rejected);
@@ -95,10 +99,6 @@ static void group_row(adm_text *text, const adm_report *report, const adm_survey
   cell(text, counts->bypass);
   cell(text, counts->open);
   cell(text, counts->reaped);
-  time_cell(text, group->service_ns / 1000);
-  percentile_cell(text, &group->service, 99);
-  percentile_cell(text, &group->wait, 50);
-  percentile_cell(text, &group->wait, 99);
   adm_text_say(text, "</tr>\n");
 }
 
@@ -112,9 +112,9 @@ static bool shown(const adm_report *report, int index) {
 static void groups(adm_text *text, const adm_report *report, const adm_survey *survey) {
   adm_text_say(text,
                "<table border=\"0\" class=\"admission\"><tr><th align=\"left\">Group</th><th>Mode</th><th>Limit</th><th>Held</th>"
-               "<th>Fullest</th><th>Waiting</th><th>Admitted</th><th>After a wait</th><th>Rejected</th><th>Timed out</th><th>Gone</th>"
-               "<th>Would reject</th><th>Bypassed</th><th>Let through</th><th>Reaped</th><th>Mean hold</th><th>Hold p99</th>"
-               "<th>Wait p50</th><th>Wait p99</th></tr>\n");
+               "<th>Fullest</th><th>Waiting</th><th>Mean hold</th><th>Hold p99</th><th>Wait p50</th><th>Wait p99</th><th>Admitted</th>"
+               "<th>After a wait</th><th>Rejected</th><th>Timed out</th><th>Gone</th><th>Would reject</th><th>Bypassed</th>"
+               "<th>Let through</th><th>Reaped</th></tr>\n");
   for (int group = 0; group < ADM_GROUPS; group++)
     if (shown(report, group)) group_row(text, report, survey, group);
   adm_text_say(text, "</table>\n");

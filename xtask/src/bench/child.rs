@@ -86,6 +86,11 @@ impl Child {
         self.reap()
     }
 
+    /// Whether it has ended by now.
+    pub(super) fn ended(&self) -> anyhow::Result<bool> {
+        self.ended_within(Duration::ZERO)
+    }
+
     fn ended_within(&self, pause: Duration) -> anyhow::Result<bool> {
         let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
         match poll(&mut [PollFd::new(&self.end, PollFlags::IN)], Some(&pause)) {

@@ -66,7 +66,9 @@ impl Apache {
 
     fn start(stand: &Stand, name: &str, directives: &str, wrap: &[String], mode: &str) -> anyhow::Result<Apache> {
         let folder = stand.folder.path().join(name);
-        fs::create_dir_all(folder.join("site")).with_context(|| format!("cannot write into {}", folder.display()))?;
+        for part in ["site", "run"] {
+            fs::create_dir_all(folder.join(part)).with_context(|| format!("cannot write into {}", folder.display()))?;
+        }
         fs::write(folder.join("site/index.html"), format!("<p>{}</p>\n", "A file of a few hundred bytes. ".repeat(8)))?;
         fs::write(folder.join("site/info.php"), PHPINFO)?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot bind a port")?.local_addr()?.port();
@@ -80,7 +82,6 @@ impl Apache {
         if let Some((user, group)) = account() {
             // What the server writes, callgrind's file above all, is then written by who may.
             for path in [folder.clone(), folder.join("run")] {
-                fs::create_dir_all(&path)?;
                 chown(&path, Some(user), Some(group))?;
             }
             command.uid(user).gid(group);
@@ -91,7 +92,7 @@ impl Apache {
             if stand.signals.came() {
                 bail!("interrupted");
             }
-            if Instant::now() > until {
+            if apache.process.ended()? || Instant::now() > until {
                 let said = fs::read_to_string(folder.join("error.log")).unwrap_or_default();
                 let said = said + &fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
                 bail!("Apache does not answer; it says: {}", said.lines().last().unwrap_or("nothing"));

@@ -25,7 +25,7 @@ pub(super) struct Flags {
     /// Cases to measure [default: instructions and hand-off, which need no calm machine]
     #[arg(value_enum, value_name = "CASE")]
     cases: Vec<Case>,
-    /// Repetitions of what is counted or timed here [default: 3]
+    /// Repetitions of what is counted or timed here
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     repeats: u64,
     /// Permits passed on in the queue's storm [default: 10000000, with --quick 100000]
@@ -54,9 +54,9 @@ enum Case {
     HandOff,
     /// Memory of the server's children before and after many requests
     Memory,
-    /// CPU time per request beside mod_qos and mod_lua: plans/admission/overhead.toml
+    /// CPU time per request beside mod_qos and mod_lua: plans/admission/overhead.toml; needs the package libapache2-mod-qos
     Overhead,
-    /// The memory cliff with each means against it: plans/admission/memory-cliff.toml
+    /// The memory cliff with each means against it: plans/admission/memory-cliff.toml; needs libapache2-mod-qos, too
     Overload,
 }
 
@@ -149,12 +149,12 @@ fn measure(stand: &Stand, case: Case, flags: &Flags) -> anyhow::Result<Section> 
 
 fn versions() -> Vec<(String, String)> {
     let of = |name: &str, package: &str| {
-        let version = super::programs::output("dpkg-query", &["-W", "-f=${Version}", package]);
+        let version = super::programs::output("dpkg-query", &["-W", "-f=${Version}\n", package]);
         (name.to_owned(), version)
     };
     vec![
         of("Apache", "apache2-bin"),
-        of("PHP", "libapache2-mod-php8.2"),
+        of("PHP", "libapache2-mod-php[0-9]*"),
         of("mod_qos", "libapache2-mod-qos"),
         of("valgrind", "valgrind"),
         (
