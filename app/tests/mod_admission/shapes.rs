@@ -177,7 +177,11 @@ fn a_hit_of_the_cache_needs_no_permit() {
             server.wait_idle();
         }
         let admitted = if quick == "on" { 1 } else { 3 };
-        assert_eq!((server.started(), server.number("one", "/counts/admitted")), (1, admitted), "quick handler {quick}");
+        assert_eq!(
+            (server.started(), server.number("one", "/counts/admitted")),
+            (1, admitted),
+            "quick handler {quick}"
+        );
         assert!(!server.log().contains("AH00769"), "stored twice: {}", server.log());
         let gate = server.gate("g");
         let held = server.send("/page.probe?gate=g");
