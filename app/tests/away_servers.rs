@@ -65,6 +65,8 @@ fn the_fourth_documents_walk_is_a_plan() {
     let from = Path::new(&shipped).parent().expect("its folder").join("../../sites");
     let copied = Command::new("cp").arg("-r").args([&from, &sites]).status();
     assert!(copied.is_ok_and(|status| status.success()), "{} cannot be copied", from.display());
+    let opened = Command::new("chmod").args(["-R", "a+rX"]).arg(&sites).status();
+    assert!(opened.is_ok_and(|status| status.success()), "{} cannot be opened", sites.display());
     let short = text
         .replace("# from = \"ssh:bench@192.0.2.7\"", "from = \"ssh:far\"")
         .replace("../../sites", &sites.to_string_lossy())

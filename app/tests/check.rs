@@ -307,7 +307,9 @@ fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
             &["step-processes", "step-raise", "step-raise-pool", "step-failures", "step-connections"]
         }
         Some("step-pool-queue") => &["step-raise-pool", "step-failures"],
-        Some("step-keep-alive" | "step-memory" | "step-pool-memory") => &["step-raise", "step-queue-full"],
+        // Requests that wait behind held workers until the check is over have failed.
+        Some("step-keep-alive") => &["step-raise", "step-queue-full", "step-failures"],
+        Some("step-memory" | "step-pool-memory") => &["step-raise", "step-queue-full"],
         Some("step-connections") => &["step-failures", "step-processes"],
         Some(_) => &["step-queue-full"],
         None => &[],
