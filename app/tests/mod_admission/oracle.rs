@@ -35,15 +35,22 @@ pub(crate) fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// For how long after it was killed, or crashed, a process may still be dying; its number is not given again so soon.
+const DYING_NS: u64 = 1_000_000_000;
+
 /// The most pages that ran at once. A page that did not end was over when its process was killed, or runs still; but one that began
-/// after that, in a thread of a process that was dying already, is over as it begins.
+/// after that, in a thread of a process that was dying already, is over as it begins, whatever becomes of a later process of that number.
 pub(crate) fn most_at_once(events: &[Event], killed: &Killed) -> usize {
     let unknown = |begin: &Event| if killed.contains_key(&begin.pid) { begin.ns } else { u64::MAX };
     let mut ends: HashMap<(&str, i32), VecDeque<u64>> = HashMap::new();
     for event in events.iter().filter(|event| event.word != "start") {
         ends.entry((&event.id, event.pid)).or_default().push_back(event.ns);
     }
-    let killed_after = |pid, ns| killed.get(&pid).and_then(|times| times.iter().copied().find(|&time| time >= ns));
+    let deaths = |pid| killed.get(&pid).into_iter().flatten().copied();
+    let killed_after = |pid, ns| {
+        let dying = deaths(pid).any(|time| time < ns && ns - time < DYING_NS);
+        if dying { Some(ns) } else { deaths(pid).find(|&time| time >= ns) }
+    };
     let mut edges: Vec<(u64, i32)> = Vec::new();
     for begin in events.iter().filter(|event| event.word == "start") {
         let end = ends.get_mut(&(begin.id.as_str(), begin.pid)).and_then(VecDeque::pop_front);
