@@ -58,7 +58,6 @@ const CASES: &[Case] = &[
     },
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("disk-bound", Cause::DiskBound) },
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("file-cache-thrash", Cause::FileCacheThrash) },
-    Case { every_day: false, ..case("generator-saturated", Cause::GeneratorSaturated) },
     case("worker-limit-low", Cause::WorkerLimitTooLow),
     Case { every_day: false, ..case("worker-limit-right", Cause::WorkerLimitRight) },
     Case { needs: &[APACHE], ..case("accept-queue", Cause::AcceptQueueOverflow) },
