@@ -47,6 +47,7 @@ static adm_report report_now(void) {
       .started_ms = shown.started_ms,
       .server_pid = server_pid,
       .control_file = shown.control_file,
+      .engine = shown.engine,
   };
   adm_news_read(shown.board, &report.news);
   return report;

@@ -16,6 +16,7 @@ typedef struct pages_shown {
   adm_table *table;
   const adm_news_board *board;
   const char *control_file;
+  const char *engine;  /* AdmissionEngine of the whole server */
   uint64_t started_ms; /* wall clock at which the table was made, milliseconds since 1970; kept over graceful restarts */
 } pages_shown;
 

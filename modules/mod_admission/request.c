@@ -26,7 +26,8 @@ visit *request_visit(const request_rec *r) { return ap_get_module_config(r->requ
 /* ---- while it waits ---------------------------------------------------------------------------------------------- */
 
 /* Whether somebody waits for the answer still. Streams of HTTP/2 share the socket of their connection. */
-static bool client_waits(const request_rec *r) {
+static bool client_waits(void *world) {
+  const request_rec *r = world;
   conn_rec *connection = r->connection->master ? r->connection->master : r->connection;
   if (connection->aborted || r->connection->aborted) return false;
   apr_socket_t *socket = ap_get_conn_socket(connection);
@@ -35,8 +36,6 @@ static bool client_waits(const request_rec *r) {
   struct pollfd client = {.fd = number, .events = POLLRDHUP};
   return poll(&client, 1, 0) <= 0 || !(client.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
-
-static bool wanted(void *world) { return client_waits(world); }
 
 /* ---- permits back ------------------------------------------------------------------------------------------------ */
 
@@ -93,7 +92,7 @@ static bool decide(visit *v, const place_rules *place) {
                          .observe = v->host->engine == ENGINE_OBSERVE,
                          .hold_file = place->hold_file == 1 && running.hold_path,
                          .priority = place->priorities ? layers_priority(v->r, place) : 0,
-                         .wanted = wanted, .world = v->r};
+                         .wanted = client_waits, .world = v->r};
   adm_admit(running.table, running.owner, &request, &v->answer);
   try_again(v, &request);
   if (!adm_was_admitted(v->answer.outcome)) {

@@ -21,6 +21,7 @@ typedef struct controller_plan {
   const int *groups;         /* the table's group of each rule */
   unsigned rule_count;
   const char *control_file;  /* NULL: none */
+  const char *engine;        /* AdmissionEngine, for those who read the status */
   const char *runtime_dir;   /* status.json goes here; NULL: no status.json */
   struct adm_news_board *board; /* where the controller tells pages of itself (core/news.h); NULL: nowhere */
   uint64_t started_ms;       /* wall clock at which the table was made, milliseconds since 1970 */

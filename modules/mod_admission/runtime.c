@@ -162,7 +162,7 @@ static void group_in_force(server_rec *main_server, group_rule *rule) {
 static void others_off(adm_table *table) {
   for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++) {
     adm_group *group = adm_group_at(table, i);
-    if (group->name[0] && !directives_group(group->name)) group->mode = ADM_OFF;
+    if (group->name[0] && !directives_group(group->name)) adm_group_retire(group);
   }
 }
 
@@ -170,6 +170,18 @@ static adm_settings limit_only(adm_subject subject, uint32_t limit) {
   adm_settings settings = adm_settings_default(subject);
   settings.limit = limit;
   return settings;
+}
+
+/* AdmissionEngine as one word, where it is the same in all virtual hosts. */
+static const char *engine_of(const server_rec *main_server) {
+  static const char *const names[] = {[ENGINE_UNSET] = "off", [ENGINE_OFF] = "off", [ENGINE_OBSERVE] = "observe", [ENGINE_ON] = "on"};
+  const char *all = NULL;
+  for (const server_rec *server = main_server; server; server = server->next) {
+    const host_rules *host = ap_get_module_config(server->module_config, &admission_module);
+    if (all && strcmp(all, names[host->engine])) return "mixed";
+    all = names[host->engine];
+  }
+  return all;
 }
 
 static void start_controller(apr_pool_t *pool, server_rec *main_server, const kept_memory *kept) {
@@ -193,13 +205,13 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
   shared_head *head = kept->memory;
   controller_plan plan = {.table = running.table, .rules = rules, .groups = groups, .rule_count = used,
-                          .control_file = now->control_file, .runtime_dir = now->runtime_dir, .board = &head->board,
+                          .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir, .board = &head->board,
                           .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
                           .lingers = hold_lingers, .lingers_world = &running.hold_asks};
   apr_status_t status = controller_start(pool, main_server, &plan);
   if (status != APR_SUCCESS)
     ap_log_error(APLOG_MARK, APLOG_ERR, status, main_server, "ADM0014: the controller was not started: settings stay as configured");
-  pages_shown shown = {running.table, &head->board, now->control_file, kept->started_ms};
+  pages_shown shown = {running.table, &head->board, now->control_file, plan.engine, kept->started_ms};
   pages_show(&shown);
 }
 

@@ -15,13 +15,7 @@ fn the_third_request_is_refused() {
     let told = Told { mpm: Mpm::Prefork, php: Php::Module, text, files: &[("www/sleep.php", page)] };
     let Some(server) = Server::told(&told) else { return };
     let gate = server.gate("three-seconds");
-    let two: Vec<_> = (1..=2)
-        .map(|n| {
-            let one = server.send("/sleep.php?gate=three-seconds");
-            server.wait_started(n);
-            one
-        })
-        .collect();
+    let two = server.send_in_turn("/sleep.php?gate=three-seconds", 2);
     assert_eq!(server.get("/sleep.php").status, 503);
     gate.open();
     assert!(two.into_iter().all(|one| one.answer().status == 200));

@@ -138,16 +138,11 @@ fn a_file_of_others_is_refused() {
 fn observing_only_counts() {
     let by_group = "AdmissionGroup one limit=1 mode=observe queue=5\nAdmissionUse one\n";
     let by_engine = "AdmissionEngine observe\nAdmissionGroup one limit=1 queue=5\nAdmissionUse one\n";
-    for text in [by_group, by_engine] {
+    for (text, engine) in [(by_group, "on"), (by_engine, "observe")] {
         let Some(server) = Server::start(Mpm::Event, text) else { return };
+        assert_eq!(server.status()["engine"], engine, "{text}");
         let gate = server.gate("g");
-        let held: Vec<_> = (1..=3)
-            .map(|n| {
-                let one = server.send("/page.probe?gate=g");
-                server.wait_started(n);
-                one
-            })
-            .collect();
+        let held = server.send_in_turn("/page.probe?gate=g", 3);
         gate.open();
         assert!(held.into_iter().all(|one| one.answer().status == 200));
         server.wait_idle();
@@ -168,23 +163,11 @@ fn a_budget_of_memory_is_shared() {
                 <Location /page.probe>\nAdmissionUse big\n</Location>\n<Location /page.cgi>\nAdmissionUse small\n</Location>\n";
     let Some(server) = Server::start(Mpm::Prefork, text) else { return };
     let gate = server.gate("g");
-    let big: Vec<_> = (1..=2)
-        .map(|n| {
-            let one = server.send("/page.probe?gate=g");
-            server.wait_started(n);
-            one
-        })
-        .collect();
+    let big = server.send_in_turn("/page.probe?gate=g", 2);
     assert_eq!(server.status()["budget"]["held"], 600 << 20);
     let answer = server.get("/page.probe");
     assert_eq!(answer.status, 503, "300 MB do not fit into 200");
-    let small: Vec<_> = (3..=4)
-        .map(|n| {
-            let one = server.send("/page.cgi?gate=g");
-            server.wait_started(n);
-            one
-        })
-        .collect();
+    let small = server.send_in_turn("/page.cgi?gate=g", 2);
     assert_eq!(server.get("/page.cgi").status, 503);
     assert_eq!(server.status()["budget"]["held"], 800 << 20);
     gate.open();

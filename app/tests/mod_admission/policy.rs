@@ -56,13 +56,7 @@ fn it_sees_the_load() {
     let told = Told { mpm: Mpm::Event, php: Php::None, text, files: &[("policy.lua", policy)] };
     let Some(server) = Server::told(&told) else { return };
     let gate = server.gate("g");
-    let held: Vec<_> = (1..=3)
-        .map(|n| {
-            let one = server.send("/page.probe?gate=g");
-            server.wait_started(n);
-            one
-        })
-        .collect();
+    let held = server.send_in_turn("/page.probe?gate=g", 3);
     assert_eq!([server.number("wide", "/held"), server.number("spare", "/held")], [2, 1]);
     assert_eq!(server.get("/page.probe").status, 429);
     gate.open();

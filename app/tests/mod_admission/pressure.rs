@@ -68,13 +68,7 @@ fn the_limit_follows_the_memory() {
     // The server of this test alone: what it starts later is in the group as well.
     group.take(server.controller().expect("a process"));
     let gate = server.gate("g");
-    let mut pending: Vec<_> = (1..=4)
-        .map(|n| {
-            let one = server.send("/page.probe?gate=g");
-            server.wait_started(n);
-            one
-        })
-        .collect();
+    let mut pending = server.send_in_turn("/page.probe?gate=g", 4);
     let hog = group.hog(320);
     server.wait_number("one", "/limit", 1);
     assert_eq!(server.number("one", "/held"), 4, "nobody is thrown out");

@@ -81,6 +81,9 @@ fn the_command_tells_and_sets() {
     assert!(said.code == 0 && said.out.contains("one") && said.out.contains("page.probe"), "{said:?}");
     let set = |words: &[&str]| tool.run(&[&["admission", "set", "one", "--file", &file], words].concat());
     let said = set(&["limit=2"]);
+    assert!(said.code == 2 && said.err.contains("is not there yet"), "{said:?}");
+    control.write("");
+    let said = set(&["limit=2"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(server.number("one", "/limit"), 2);
     // Who waited was admitted by it.

@@ -241,6 +241,17 @@ impl Server {
         wait(&format!("{count} pages have begun"), || self.started() >= count);
     }
 
+    /// Asks for a page so many times, each when the one before has begun.
+    pub(crate) fn send_in_turn(&self, path: &str, times: usize) -> Vec<Pending> {
+        let before = self.started();
+        let one = |n| {
+            let one = self.send(path);
+            self.wait_started(before + n);
+            one
+        };
+        (1..=times).map(one).collect()
+    }
+
     /// What the status page says.
     pub(crate) fn status(&self) -> Value {
         let answer = self.get("/admission-status?json");

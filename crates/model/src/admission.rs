@@ -28,6 +28,9 @@ pub struct Admission {
     pub control_error: Option<String>,
     /// How many contents of it were put in force since `started`, by all controllers; a new one puts what it finds in force.
     pub control_generation: u64,
+    /// `AdmissionEngine`: `on`, `observe`, `off`, or `mixed` where virtual hosts differ.
+    #[serde(default)]
+    pub engine: Option<String>,
     /// The memory budget: a group that counts bytes.
     pub budget: Group,
     /// The workers that may wait.

@@ -110,6 +110,7 @@ typedef struct adm_group {
   char name[ADM_NAME]; /* empty: free */
   _Atomic uint32_t limit, settings_limit, queue, timeout_ms, status, cost, settings_cost, min, max;
   _Atomic uint32_t mode, order, adaptive, learn, hold;
+  _Atomic uint32_t retired;    /* no configuration names it any more: its place may be given to another */
   _Atomic uint64_t service_ns; /* how long a permit is held, a moving mean */
   adm_counts counts;
   adm_histogram wait, service;
@@ -135,13 +136,17 @@ adm_shape adm_table_shape(const adm_table *table);
 /* The group of this name, or -1. */
 int adm_group_find(const adm_table *table, const char *name);
 
-/* The group of this name, made if there is none; -1 when all are in use. Called by the parent only, at configuration. */
+/* The group of this name, made if there is none, in the place of a retired one that nobody is in if need be; -1 when all
+ * are in use. Called by the parent only, at configuration. */
 int adm_group_add(adm_table *table, const char *name);
 
 adm_group *adm_group_at(adm_table *table, int group);
 
 /* Puts settings in force, word by word. Waiters look at them again within a slice (adm_request.slice_ms). */
 void adm_group_apply(adm_group *group, const adm_settings *settings);
+
+/* For a group that the configuration does not name any more: it limits nothing, those in it give their permits back as ever. */
+void adm_group_retire(adm_group *group);
 
 /* The limit that the settings ask for at this minute of the day. */
 uint32_t adm_limit_at(const adm_settings *settings, unsigned minute);

@@ -299,7 +299,7 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
     bool lingering = (permit.token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, &permit));
     if (!permit_return(table, entry, permit.cell, permit.token, lingering)) continue;
     STEP("release: returned");
-    adm_group *group = &table->shared->group[entry->group % ADM_GROUPS];
+    adm_group *group = group_of(table, entry);
     uint64_t mean = atomic_load_explicit(&group->service_ns, memory_order_relaxed);
     atomic_store_explicit(&group->service_ns, mean == 0 ? held_ns : mean - mean / 8 + held_ns / 8, memory_order_relaxed);
     measure(&group->service, held_ns);

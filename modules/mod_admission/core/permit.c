@@ -93,7 +93,6 @@ static looked look(const adm_table *table, adm_entry *entry, uint32_t mine, uint
 take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64_t token, uint32_t limit, uint64_t now_ns, adm_taken *taken) {
   uint32_t cost = token_cost(token);
   uint64_t claimed = token_in_state(token, CELL_CLAIM), held = token_in_state(token, CELL_HELD);
-  if (limit == ADM_UNLIMITED && cost > 1) limit = ADM_UNLIMITED - 1; /* sums are 64 bits wide, no sum reaches it in practice */
   for (unsigned round = 0; round < ROUNDS; round++) {
     weights before = weigh(table, entry, UINT32_MAX);
     taken->weight = before.held;

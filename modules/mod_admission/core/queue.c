@@ -18,15 +18,13 @@
 #define NOBODY UINT32_MAX
 #define PATIENCE_NS UINT64_C(100000000)
 
-static adm_group *group_of(adm_table *table, const adm_entry *entry) { return &table->shared->group[entry->group % ADM_GROUPS]; }
-
 uint64_t queue_patience_ns(const adm_group *group) {
   uint64_t twice = 2 * group->service_ns;
   return twice > PATIENCE_NS ? twice : PATIENCE_NS;
 }
 
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
-  const adm_group *group = &table->shared->group[entry->group % ADM_GROUPS];
+  const adm_group *group = group_of(table, entry);
   uint64_t calm = entry->calm_ns;
   return group->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(group);
 }
@@ -51,15 +49,15 @@ static bool goes_before(const standing *a, const standing *b, bool newest_first)
 static standing standing_of(const adm_waiter *waiter) { return (standing){waiter->priority, waiter->since_ns, waiter->at_most}; }
 
 static bool newest_first(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
-  return table->shared->group[entry->group % ADM_GROUPS].order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
+  return group_of(table, entry)->order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
 }
 
-bool queue_before(const adm_table *table, adm_entry *entry, const standing *standing, uint64_t now_ns) {
+bool queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns) {
   bool newest = newest_first(table, entry, now_ns);
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     if (token_state(waiting_of(table, entry)[i]) < WAITER_WAITING) continue;
-    struct standing other = standing_of(&waiters_of(table, entry)[i]);
-    if (goes_before(&other, standing, newest)) return true;
+    standing other = standing_of(&waiters_of(table, entry)[i]);
+    if (goes_before(&other, mine, newest)) return true;
   }
   return false;
 }
@@ -103,9 +101,9 @@ bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t 
   return next_in_order(table, entry, &seen, now_ns) == place;
 }
 
-bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *standing, uint32_t *place) {
+bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place) {
   _Atomic uint64_t *waiting = waiting_of(table, entry);
-  if (queue_length(table, entry, 0, NULL) == 0) entry->calm_ns = standing->since_ns;
+  if (queue_length(table, entry, 0, NULL) == 0) entry->calm_ns = mine->since_ns;
   if (length > table->shape.waiters) length = table->shape.waiters;
   for (uint32_t i = 0; i < length; i++) {
     uint32_t top = entry->waiters_top;
@@ -114,9 +112,9 @@ bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t len
     if (waiting[i] != 0 || !atomic_compare_exchange_strong(&waiting[i], &none, token_in_state(token, WAITER_CLAIM))) continue;
     STEP("join: claimed");
     adm_waiter *waiter = &waiters_of(table, entry)[i];
-    waiter->priority = standing->priority;
-    waiter->since_ns = standing->since_ns;
-    waiter->at_most = standing->at_most;
+    waiter->priority = mine->priority;
+    waiter->since_ns = mine->since_ns;
+    waiter->at_most = mine->at_most;
     waiting[i] = token_in_state(token, WAITER_WAITING);
     STEP("join: waiting");
     queue_wake(table, entry, adm_now_ns());

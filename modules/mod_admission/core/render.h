@@ -24,6 +24,7 @@ typedef struct adm_report {
   uint64_t started_ms;      /* when the table was made: what the counts count from */
   uint32_t server_pid;      /* the parent process of the server */
   const char *control_file; /* NULL: AdmissionControlFile is not configured */
+  const char *engine;       /* AdmissionEngine: on, observe, off, or mixed where virtual hosts differ; NULL: not known */
   adm_news news;            /* the controller's words: adm_news_read, or its own */
 } adm_report;
 

@@ -8,6 +8,8 @@
 #include "survey.h"
 #include "text.h"
 
+#include <string.h>
+
 #define ENTRIES_SHOWN 20 /* per group; the JSON has more */
 
 static void escaped(adm_text *text, const char *from) { adm_text_escape(text, ADM_TEXT_HTML, from); }
@@ -159,6 +161,15 @@ static void waiting_room(adm_text *text, const adm_report *report, const adm_sur
   adm_text_say(text, "</dt>\n");
 }
 
+/* What the modes of the groups do not say: whether anybody is turned away at all. */
+static void engine(adm_text *text, const adm_report *report) {
+  if (!report->engine || !strcmp(report->engine, "on")) return;
+  const char *means = !strcmp(report->engine, "observe") ? "nobody is turned away, it is only counted who would be"
+                      : !strcmp(report->engine, "off")   ? "nothing is limited"
+                                                         : "not the same in all virtual hosts";
+  adm_text_say(text, "<dt><strong>AdmissionEngine %s: %s</strong></dt>\n", report->engine, means);
+}
+
 static void control(adm_text *text, const adm_report *report) {
   if (!report->control_file) return;
   adm_text_say(text, "<dt>Control file: ");
@@ -187,6 +198,7 @@ void adm_render_html(const adm_report *report, adm_put put, void *world) {
   adm_survey_take(&survey, report->table, report->now_ns);
   adm_text_open(&text, put, world);
   adm_text_say(&text, "<dl>\n");
+  engine(&text, report);
   waiting_room(&text, report, &survey);
   control(&text, report);
   troubles(&text, report);

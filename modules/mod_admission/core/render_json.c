@@ -168,6 +168,7 @@ static void header(json_out *json, const adm_report *report) {
   string_or_null(json, "control_file", report->control_file);
   string_or_null(json, "control_error", news->error);
   number(json, "control_generation", news->generation);
+  string_or_null(json, "engine", report->engine);
 }
 
 static void troubles(json_out *json, const adm_report *report, const adm_survey *survey) {

@@ -193,11 +193,18 @@ static void module(metrics *to) {
   adm_text_say(&to->text, "\n");
 }
 
+static void engine(metrics *to) {
+  if (!to->report->engine) return;
+  family(to, "admission_engine", "gauge", "1 for what AdmissionEngine says; mixed where virtual hosts differ.");
+  adm_text_say(&to->text, "admission_engine{engine=\"%s\"} 1\n", to->report->engine);
+}
+
 void adm_render_prometheus(const adm_report *report, adm_put put, void *world) {
   adm_survey survey;
   adm_survey_take(&survey, report->table, report->now_ns);
   metrics to = {.report = report, .survey = &survey};
   adm_text_open(&to.text, put, world);
+  engine(&to);
   gauges(&to);
   modes(&to);
   counters(&to);

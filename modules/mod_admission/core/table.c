@@ -141,7 +141,7 @@ int adm_group_add(adm_table *table, const char *name) {
   for (int pass = 0; pass < 2; pass++) /* first the free ones, then those of earlier configurations that nobody is in */
     for (int i = ADM_GROUP_FIRST; i < ADM_GROUPS; i++) {
       adm_group *group = &table->shared->group[i];
-      if (pass == 0 ? group->name[0] != '\0' : group->mode != ADM_OFF || group_is_used(table, (uint32_t)i)) continue;
+      if (pass == 0 ? group->name[0] != '\0' : !group->retired || group_is_used(table, (uint32_t)i)) continue;
       memset((void *)group, 0, sizeof *group);
       strcpy(group->name, name);
       return i;
@@ -168,7 +168,13 @@ void adm_group_apply(adm_group *group, const adm_settings *settings) {
   group->settings_cost = settings->cost;
   group->settings_limit = settings->limit;
   group->adaptive = settings->adaptive;
+  group->retired = 0;
   group->mode = settings->mode;
+}
+
+void adm_group_retire(adm_group *group) {
+  group->mode = ADM_OFF;
+  group->retired = 1;
 }
 
 uint32_t adm_limit_at(const adm_settings *settings, unsigned minute) {
@@ -229,7 +235,7 @@ static unsigned sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner,
     if (token_state(token) != WAITER_FREE && token_owner(token) == owner)
       room |= atomic_compare_exchange_strong(&waiting[i], &token, 0);
   }
-  if (permits > 0) table->shared->group[entry->group % ADM_GROUPS].counts.reaped += permits;
+  if (permits > 0) group_of(table, entry)->counts.reaped += permits;
   if (room) queue_wake(table, entry, adm_now_ns());
   return permits;
 }
@@ -296,11 +302,22 @@ static bool vacate(adm_table *table, adm_entry *entry, uint64_t idle_ns, uint64_
   uint64_t key = entry->key;
   if (key == KEY_LEAVING) return unused(table, entry); /* left behind by one who died here; we have the right to insert */
   if (now_ns - entry->used_ns < idle_ns || now_ns < entry->used_ns || !unused(table, entry)) return false;
+  entry->leaving_key = key; /* for put_back, if this one dies */
   if (!atomic_compare_exchange_strong(&entry->key, &key, KEY_LEAVING)) return false;
   STEP("vacate: leaving");
   if (unused(table, entry)) return true;
   entry->key = key;
   return false;
+}
+
+/* Entries that somebody wanted to give to another key, saw in use, and died before the key was back: else their key would
+ * be given a second entry, with a limit of its own. */
+static void put_back(adm_table *table, uint64_t key) {
+  for (uint32_t i = 0; i < PROBES; i++) {
+    adm_entry *entry = entry_at(table, (uint32_t)(key + i));
+    uint64_t left = entry->leaving_key;
+    if (entry->key == KEY_LEAVING && left != 0 && !unused(table, entry)) entry->key = left;
+  }
 }
 
 static adm_entry *find(adm_table *table, uint64_t key) {
@@ -314,6 +331,7 @@ static adm_entry *find(adm_table *table, uint64_t key) {
 static void describe(adm_entry *entry, uint32_t group, const char *label, uint64_t now_ns) {
   size_t length = strlen(label);
   const char *from = length < ADM_LABEL ? label : label + (length - (ADM_LABEL - 1));
+  entry->leaving_key = 0; /* it is the former key's no more, whatever happens now */
   memset(entry->label, 0, ADM_LABEL);
   strncpy(entry->label, from, ADM_LABEL - 1);
   entry->group = group;
@@ -322,6 +340,7 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
 
 /* Adds an entry. Only the one whose token is in `inserting` does, so that a key never has two. */
 static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
+  put_back(table, key);
   adm_entry *known = find(table, key);
   if (known) return known;
   /* First the free ones, then the idle ones, then any that nobody is in: who asks for thousands of names that are not

@@ -59,6 +59,7 @@ typedef struct standing {
 
 typedef struct adm_entry {
   _Alignas(64) _Atomic uint64_t key; /* of group and key together; hashes 0 and 1 stand for others */
+  _Atomic uint64_t leaving_key; /* the key that is KEY_LEAVING now */
   _Atomic uint32_t group;
   _Atomic uint32_t cells_top;   /* no cell at or above it was ever used: how far looking goes */
   _Atomic uint32_t waiters_top; /* the same for waiters */
@@ -93,6 +94,10 @@ struct adm_table {
 
 adm_entry *entry_at(const adm_table *table, uint32_t index);
 uint32_t entry_index(const adm_table *table, const adm_entry *entry);
+/* The group that an entry belongs to. */
+static inline adm_group *group_of(const adm_table *table, const adm_entry *entry) {
+  return &table->shared->group[entry->group % ADM_GROUPS];
+}
 _Atomic uint64_t *cells_of(const adm_table *table, adm_entry *entry);
 _Atomic uint64_t *waiting_of(const adm_table *table, adm_entry *entry);
 _Atomic uint64_t *since_of(const adm_table *table, adm_entry *entry);
@@ -146,9 +151,9 @@ bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns)
 /* Waiters of an entry in any state; `ahead` of them go before a new one of this priority. */
 uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead);
 /* Whether somebody waits whose turn comes before that of one who stands there. */
-bool queue_before(const adm_table *table, adm_entry *entry, const standing *standing, uint64_t now_ns);
+bool queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
 /* Takes a place in the queue; false when all are taken. */
-bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *standing, uint32_t *place);
+bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place);
 void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
 /* Sleeps until woken or `nanoseconds` passed; true when woken. Afterwards the waiter is WOKEN or still WAITING. */
 bool queue_sleep(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, uint64_t nanoseconds);

@@ -210,6 +210,23 @@ static void a_flood_of_names_does_not_fill_the_table(void) {
   table_end(table);
 }
 
+/* One that wanted to give an entry to another key died after it had taken the key away and before it put it back. */
+static void a_key_that_was_taken_away_is_put_back(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 1, 0, ADM_FIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer held, one;
+  ask(table, owner, &layer, 1, &held);
+  adm_entry *entry = entry_at(table, held.permit[0].entry);
+  entry->leaving_key = entry->key;
+  entry->key = KEY_LEAVING;
+  CHECK_EQUAL(ask(table, owner, &layer, 1, &one), ADM_REJECTED);
+  adm_release(table, &held, NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
 static void groups_of_earlier_configurations_make_room(void) {
   adm_table *table = table_of(SMALL);
   adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
@@ -223,7 +240,9 @@ static void groups_of_earlier_configurations_make_room(void) {
   int used = adm_group_find(table, "g0"), unused = adm_group_find(table, "g1");
   adm_layer layer = layer_of(table, used, "/a");
   ask(table, owner, &layer, 1, &one);
-  adm_group_at(table, used)->mode = adm_group_at(table, unused)->mode = ADM_OFF;
+  adm_group_at(table, adm_group_find(table, "g2"))->mode = ADM_OFF; /* switched off, not retired */
+  adm_group_retire(adm_group_at(table, used));
+  adm_group_retire(adm_group_at(table, unused));
   CHECK_EQUAL(adm_group_add(table, "new"), unused); /* nobody is in it; somebody is in the other */
   CHECK_EQUAL(adm_group_find(table, "g1"), -1);
   table_end(table);
@@ -339,6 +358,7 @@ int main(void) {
   a_program_keeps_the_permit_of_its_dead_process();
   a_full_table_lets_through_and_idle_entries_make_room();
   a_flood_of_names_does_not_fill_the_table();
+  a_key_that_was_taken_away_is_put_back();
   groups_of_earlier_configurations_make_room();
   without_a_place_in_the_table_everything_is_open();
   a_table_of_another_version_is_not_read();

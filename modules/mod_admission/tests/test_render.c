@@ -112,6 +112,7 @@ static adm_report golden_report(adm_table *table) {
                       .started_ms = 1795366800000,
                       .server_pid = 4242,
                       .control_file = "/etc/apache2/admission.control",
+                      .engine = "observe",
                       .news = {.pid = 4243, .generation = 3, .error = "line 2: no group is called \"pph\""}};
 }
 

@@ -64,15 +64,29 @@ struct LoadFlags {
     /// Seconds of each run [default: 2, with --quick 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: Option<u32>,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+/// What all benchmarks can be told.
+#[derive(clap::Args)]
+struct Shared {
     /// Only see that everything works
     #[arg(long)]
     quick: bool,
     /// Folder for the result [default: bench in cargo's target folder]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Measure this webdyno instead of building one
+    /// Measure with this webdyno instead of building one
     #[arg(long, value_name = "PROGRAM")]
     webdyno: Option<PathBuf>,
+}
+
+impl Shared {
+    /// The webdyno that was named, wherever a benchmark goes.
+    fn webdyno(&self) -> anyhow::Result<Option<PathBuf>> {
+        self.webdyno.as_deref().map(fs::canonicalize).transpose().context("no such webdyno")
+    }
 }
 
 /// How much is measured.
@@ -96,8 +110,8 @@ pub(crate) fn run(flags: &Flags) -> anyhow::Result<()> {
 fn load(flags: &LoadFlags) -> anyhow::Result<()> {
     let extent = extent(flags);
     let cases = if flags.cases.is_empty() { CASES.to_vec() } else { flags.cases.clone() };
-    let files = Files::choose("load", "`webdyno load` and its peers", flags.out.as_deref())?;
-    let webdyno = flags.webdyno.as_deref().map(fs::canonicalize).transpose().context("no such webdyno")?;
+    let files = Files::choose("load", "`webdyno load` and its peers", flags.shared.out.as_deref())?;
+    let webdyno = flags.shared.webdyno()?;
     let stand = Stand::set_up(webdyno.as_deref())?;
     let before = Moment::now();
     let versions = stand.programs.versions();
@@ -116,9 +130,9 @@ fn load(flags: &LoadFlags) -> anyhow::Result<()> {
 }
 
 fn extent(flags: &LoadFlags) -> Extent {
-    let (repeats, seconds) = if flags.quick { (2, 1) } else { (PUBLISHED, 2) };
+    let (repeats, seconds) = if flags.shared.quick { (2, 1) } else { (PUBLISHED, 2) };
     let repeats = flags.repeats.map_or(repeats, |repeats| repeats as usize);
-    Extent { repeats, seconds: flags.seconds.unwrap_or(seconds), quick: flags.quick }
+    Extent { repeats, seconds: flags.seconds.unwrap_or(seconds), quick: flags.shared.quick }
 }
 
 fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Result<Section> {

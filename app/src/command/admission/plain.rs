@@ -33,11 +33,9 @@ pub(super) fn read(file: &Path, most: u64) -> anyhow::Result<Option<(String, Met
 }
 
 /// Whether nobody but root and who runs this can have put something there, or can put something in its place.
-pub(super) fn believe(file: &Path, facts: Option<&Metadata>) -> anyhow::Result<()> {
+pub(super) fn believe(file: &Path, facts: &Metadata) -> anyhow::Result<()> {
     ensure!(file.is_absolute(), "{} is not an absolute path: the server would not believe it", file.display());
-    if let Some(facts) = facts {
-        believe_one(file, facts, OTHERS)?;
-    }
+    believe_one(file, facts, OTHERS)?;
     let folder = file.parent().unwrap_or(Path::new("/"));
     let folder = fs::canonicalize(folder).with_context(|| format!("there is no folder {}", folder.display()))?;
     for folder in folder.ancestors() {
@@ -92,7 +90,7 @@ mod tests {
         let check = |bits: u32, folder_bits: u32, expected: Result<(), &str>| {
             fs::set_permissions(&file, Permissions::from_mode(bits)).unwrap();
             fs::set_permissions(folder.path(), Permissions::from_mode(folder_bits)).unwrap();
-            let found = believe(&file, Some(&fs::metadata(&file).unwrap())).map_err(|error| error.to_string());
+            let found = believe(&file, &fs::metadata(&file).unwrap()).map_err(|error| error.to_string());
             match expected {
                 Ok(()) => found.unwrap(),
                 Err(part) => assert!(found.unwrap_err().contains(part)),
@@ -103,6 +101,6 @@ mod tests {
         check(0o646, 0o755, Err("file can be written by others"));
         check(0o644, 0o775, Err("can be written by others"));
         check(0o644, 0o1777, Ok(()));
-        assert!(believe(Path::new("control"), None).is_err());
+        assert!(believe(Path::new("control"), &fs::metadata(&file).unwrap()).is_err());
     }
 }

@@ -25,8 +25,6 @@ const STEP: Duration = Duration::from_millis(50);
 const SETTLED_S: f64 = 1.0;
 /// How long another `set` is waited for.
 const LOCKED: Duration = Duration::from_secs(10);
-/// A control file that others than its owner may write is refused.
-const MODE: u32 = 0o644;
 /// A longer one is refused by the server.
 const MOST: u64 = 64 << 10;
 
@@ -39,8 +37,11 @@ pub(super) fn run(flags: &SetFlags) -> anyhow::Result<Exit> {
     let _lock = if flags.dry_run { None } else { Some(lock(&file).with_context(|| cannot(&file))?) };
     // Another `set` may have been waited for.
     let found = find::read(&found.file)?;
-    let (before, facts) = plain::read(&file, MOST)?.map_or((String::new(), None), |(text, facts)| (text, Some(facts)));
-    plain::believe(&file, facts.as_ref())?;
+    // It is not made here: that would put a file wherever the status says.
+    let (before, facts) = plain::read(&file, MOST)?.with_context(|| {
+        format!("{0} is not there yet; make it, empty: install -m 644 /dev/null {0}", file.display())
+    })?;
+    plain::believe(&file, &facts)?;
     if let Some(line) = control::foreign(&before, |name, key| words::is_known(&found.status, name, key)) {
         bail!(
             "line {line} of {} is none that the server takes; put that right first: nothing is changed",
@@ -56,19 +57,19 @@ pub(super) fn run(flags: &SetFlags) -> anyhow::Result<Exit> {
         print(&control::difference(&file.display().to_string(), &before, &after));
         return Ok(Exit::Done);
     }
-    ensure!(is_the_same(&file, facts.as_ref()), "{} was changed by somebody else just now: try again", file.display());
-    write(&file, &after, facts.as_ref()).with_context(|| cannot(&file))?;
+    ensure!(is_the_same(&file, &facts), "{} was changed by somebody else just now: try again", file.display());
+    write(&file, &after, &facts).with_context(|| cannot(&file))?;
     let asked = Asked { before: &found.status, name: &flags.name, words: &words, written: find::now() };
     let status = wait(&found.file, &asked);
     if status.as_ref().is_some_and(|status| status.control_error.is_some()) {
-        take_back(&file, &before, &after, facts.as_ref())
+        take_back(&file, &before, &after, &facts)
             .with_context(|| format!("{} is refused and stays as it is now", file.display()))?;
     }
     Ok(told(&found, &file, status))
 }
 
 const NO_FILE: &str = "the server has no control file: add `AdmissionControlFile /etc/apache2/admission.control` to its configuration \
-                       (any path that root alone may write) and restart it, gracefully if you like";
+                       (any path that root alone may write), make that file, and restart the server, gracefully if you like";
 
 fn cannot(file: &Path) -> String {
     format!("cannot change {}: it takes who may write there, root in general", file.display())
@@ -93,36 +94,28 @@ fn lock(file: &Path) -> std::io::Result<OwnedFd> {
 }
 
 /// Whether the file is the one that was read, untouched: an editor knows nothing of the lock.
-fn is_the_same(file: &Path, then: Option<&Metadata>) -> bool {
+fn is_the_same(file: &Path, then: &Metadata) -> bool {
     let facts = |facts: &Metadata| (facts.ino(), facts.mtime(), facts.mtime_nsec(), facts.size());
-    match fs::symlink_metadata(file) {
-        Ok(now) => then.is_some_and(|then| facts(then) == facts(&now)),
-        Err(_) => then.is_none(),
-    }
+    fs::symlink_metadata(file).is_ok_and(|now| facts(then) == facts(&now))
 }
 
 /// Puts another file in its place, with the same owner and mode: the server sees the old one or the new one.
-fn write(file: &Path, text: &str, facts: Option<&Metadata>) -> std::io::Result<()> {
+fn write(file: &Path, text: &str, facts: &Metadata) -> std::io::Result<()> {
     let folder = folder_of(file);
     let mut new = tempfile::Builder::new().prefix(".admission-").tempfile_in(folder)?;
     new.write_all(text.as_bytes())?;
-    if let Some(facts) = facts {
-        fchown(new.as_file(), Some(facts.uid()), Some(facts.gid()))?;
-    }
-    let mode = facts.map_or(MODE, |facts| facts.mode() & 0o7777);
-    new.as_file().set_permissions(Permissions::from_mode(mode))?;
+    fchown(new.as_file(), Some(facts.uid()), Some(facts.gid()))?;
+    new.as_file().set_permissions(Permissions::from_mode(facts.mode() & 0o7777))?;
     new.as_file().sync_all()?;
     new.persist(file).map_err(|error| error.error)?;
     File::open(folder)?.sync_all()
 }
 
 /// A refused file that stays would take all it says with it when the server is started again.
-fn take_back(file: &Path, before: &str, after: &str, facts: Option<&Metadata>) -> anyhow::Result<()> {
+fn take_back(file: &Path, before: &str, after: &str, facts: &Metadata) -> anyhow::Result<()> {
     let is_ours = plain::read(file, MOST)?.is_some_and(|(text, _)| text == after);
-    match facts {
-        _ if !is_ours => {}
-        Some(_) => write(file, before, facts)?,
-        None => fs::remove_file(file)?,
+    if is_ours {
+        write(file, before, facts)?;
     }
     Ok(())
 }
@@ -297,14 +290,13 @@ mod tests {
     fn the_new_file_has_the_old_ones_mode() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("control");
-        write(&file, "php limit=1\n", None).unwrap();
-        assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, MODE);
+        fs::write(&file, "php limit=1\n").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
         let (text, facts) = plain::read(&file, MOST).unwrap().unwrap();
         assert_eq!(text, "php limit=1\n");
-        assert!(is_the_same(&file, Some(&facts)) && !is_the_same(&file, None));
-        write(&file, "php limit=2\n", Some(&facts)).unwrap();
-        assert!(!is_the_same(&file, Some(&facts)), "another file");
+        assert!(is_the_same(&file, &facts));
+        write(&file, "php limit=2\n", &facts).unwrap();
+        assert!(!is_the_same(&file, &facts), "another file");
         let facts = fs::metadata(&file).unwrap();
         assert_eq!((facts.mode() & 0o7777, fs::read_to_string(&file).unwrap().as_str()), (0o600, "php limit=2\n"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
@@ -314,14 +306,11 @@ mod tests {
     fn a_refused_file_is_taken_back() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("control");
-        write(&file, "php limit=9\n", None).unwrap();
-        take_back(&file, "", "php limit=8\n", None).unwrap();
-        assert!(file.exists(), "another one's");
-        take_back(&file, "", "php limit=9\n", None).unwrap();
-        assert!(!file.exists());
-        write(&file, "php limit=9\n", None).unwrap();
+        fs::write(&file, "php limit=9\n").unwrap();
         let facts = fs::metadata(&file).unwrap();
-        take_back(&file, "# old\n", "php limit=9\n", Some(&facts)).unwrap();
+        take_back(&file, "# old\n", "php limit=8\n", &facts).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "php limit=9\n", "another one's");
+        take_back(&file, "# old\n", "php limit=9\n", &facts).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "# old\n");
     }
 

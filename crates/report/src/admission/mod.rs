@@ -105,6 +105,13 @@ fn alarms(looked: &Looked<'_>, words: &Catalogue) -> Vec<Sentence> {
         let file = status.control_file.as_deref().unwrap_or(NOTHING);
         alarms.push(words.say("admission-refused", &[("file", file.into()), ("error", error.as_str().into())]));
     }
+    let engine = match status.engine.as_deref() {
+        Some("observe") => Some("admission-engine-observe"),
+        Some("off") => Some("admission-engine-off"),
+        Some("mixed") => Some("admission-engine-mixed"),
+        _ => None,
+    };
+    alarms.extend(engine.map(|id| words.say(id, &[])));
     let troubles = status.troubles;
     let told = [
         ("admission-table-full", troubles.table_full),

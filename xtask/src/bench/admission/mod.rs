@@ -9,10 +9,10 @@ mod instructions;
 mod memory;
 mod plans;
 
-use super::Files;
 use super::machine::{self, Moment};
 use super::report::{Heading, Section};
 use super::server::Folder;
+use super::{Files, Shared};
 use crate::root;
 use crate::signals::HeldSignals;
 use anyhow::{Context, bail};
@@ -34,15 +34,8 @@ pub(super) struct Flags {
     /// Requests between the two looks at the memory of children [default: 1000000, with --quick 10000]
     #[arg(long)]
     requests: Option<u64>,
-    /// Only see that everything works
-    #[arg(long)]
-    quick: bool,
-    /// Folder for the result [default: bench in cargo's target folder]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Measure with this webdyno instead of building one
-    #[arg(long, value_name = "PROGRAM")]
-    webdyno: Option<PathBuf>,
+    #[command(flatten)]
+    shared: Shared,
 }
 
 /// Something to measure.
@@ -119,7 +112,7 @@ fn make(folder: &Folder, targets: &[&str], product: &str) -> anyhow::Result<Path
 /// Measures what was asked for.
 pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     let cases = if flags.cases.is_empty() { vec![Case::Instructions, Case::HandOff] } else { flags.cases.clone() };
-    let files = Files::choose("admission", "mod_admission", flags.out.as_deref())?;
+    let files = Files::choose("admission", "mod_admission", flags.shared.out.as_deref())?;
     let stand = Stand::set_up()?;
     let before = Moment::now();
     let mut sections: Vec<Section> = Vec::new();
@@ -135,9 +128,9 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
 
 fn measure(stand: &Stand, case: Case, flags: &Flags) -> anyhow::Result<Section> {
     let heading = case.heading();
-    let many = |given: Option<u64>, all, quick| given.unwrap_or(if flags.quick { quick } else { all });
+    let many = |given: Option<u64>, all, quick| given.unwrap_or(if flags.shared.quick { quick } else { all });
     match case {
-        Case::Instructions => instructions::measure(stand, heading, flags.repeats as usize, flags.quick),
+        Case::Instructions => instructions::measure(stand, heading, flags.repeats as usize, flags.shared.quick),
         Case::HandOff => {
             handoff::measure(stand, heading, flags.repeats as usize, many(flags.hand_offs, 10_000_000, 100_000))
         }
@@ -166,5 +159,5 @@ fn versions() -> Vec<(String, String)> {
 
 fn warnings(flags: &Flags) -> Vec<String> {
     let why = "Not to be published: --quick only shows that everything works.";
-    if flags.quick { vec![why.to_owned()] } else { Vec::new() }
+    if flags.shared.quick { vec![why.to_owned()] } else { Vec::new() }
 }

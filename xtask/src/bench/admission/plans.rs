@@ -29,10 +29,10 @@ fn run(
     more: &[&str],
     goal: &str,
 ) -> anyhow::Result<Section> {
-    let webdyno = flags.webdyno.clone().map_or_else(build_webdyno, Ok).map_err(anyhow::Error::msg)?;
+    let webdyno = flags.shared.webdyno()?.map_or_else(build_webdyno, Ok).map_err(anyhow::Error::msg)?;
     let mut words: Vec<&str> = vec!["run", plan, "--markdown", "--plain", "--lang", "en"];
     words.extend(more);
-    if flags.quick {
+    if flags.shared.quick {
         words.push("--quick");
     }
     let store = stand.folder.path().join("store.sqlite");

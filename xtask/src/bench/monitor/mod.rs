@@ -12,11 +12,9 @@ use super::machine::{self, Moment};
 use super::report::{Judgement, Raw, Section, cells, table};
 use super::server::Folder;
 use super::statistics::{Estimate, estimate, median, ratios};
-use super::{Extent, Files, PUBLISHED};
+use super::{Extent, Files, PUBLISHED, Shared};
 use crate::signals::HeldSignals;
-use anyhow::{Context, bail};
-use std::fs;
-use std::path::PathBuf;
+use anyhow::bail;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -43,23 +41,16 @@ pub(super) struct Flags {
     /// Ticks in a repetition, a second each [default: 12, with --quick 4]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     ticks: Option<u32>,
-    /// Only see that everything works
-    #[arg(long)]
-    quick: bool,
-    /// Folder for the result [default: bench in cargo's target folder]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Measure this webdyno instead of building one
-    #[arg(long, value_name = "PROGRAM")]
-    webdyno: Option<PathBuf>,
+    #[command(flatten)]
+    shared: Shared,
 }
 
 /// Measures what was asked for.
 pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
     let extent = extent(flags);
     let cases = if flags.cases.is_empty() { tools::CASES.to_vec() } else { flags.cases.clone() };
-    let files = Files::choose("monitor", "`webdyno watch` and its peers", flags.out.as_deref())?;
-    let webdyno = flags.webdyno.as_deref().map(fs::canonicalize).transpose().context("no such webdyno")?;
+    let files = Files::choose("monitor", "`webdyno watch` and its peers", flags.shared.out.as_deref())?;
+    let webdyno = flags.shared.webdyno()?;
     let stand =
         Stand { watchers: Watchers::find(webdyno.as_deref()), folder: Folder::make()?, signals: HeldSignals::begin()? };
     let before = Moment::now();
@@ -76,9 +67,9 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
 }
 
 fn extent(flags: &Flags) -> Extent {
-    let (repeats, ticks) = if flags.quick { (2, 4) } else { (PUBLISHED, 12) };
+    let (repeats, ticks) = if flags.shared.quick { (2, 4) } else { (PUBLISHED, 12) };
     let repeats = flags.repeats.map_or(repeats, |repeats| repeats as usize);
-    Extent { repeats, seconds: flags.ticks.unwrap_or(ticks), quick: flags.quick }
+    Extent { repeats, seconds: flags.ticks.unwrap_or(ticks), quick: flags.shared.quick }
 }
 
 /// How the numbers came about.
