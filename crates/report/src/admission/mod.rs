@@ -286,46 +286,48 @@ mod tests {
             true,
             Language::English,
             &expect![[r#"
-            mod_admission/0.1.0 of the server with process 4242, counting since 2026-11-22 17:00:00 UTC (60 min)
-            read from /run/x/status.json
-            ! The control file /etc/apache2/admission.control is refused, the values before it stay in force:
-              line 2: no group is called "pph"
-            ! Requests let through because the table had no place for their entry: 4. Raise AdmissionTableSize.
-            Memory budget: 375 MiB of 800 MiB held; waiting for it: 0
-            Workers that wait: 2 of 38
+                mod_admission/0.1.0 of the server with process 4242, counting since 2026-11-22 17:00:00 UTC (60 min)
+                read from /run/x/status.json
+                ! The control file /etc/apache2/admission.control is refused, the values before it stay in force:
+                  line 2: no group is called "pph"
+                ! AdmissionEngine observe: nobody is turned away, whatever the modes of the groups; it is only
+                  counted who would be.
+                ! Requests let through because the table had no place for their entry: 4. Raise AdmissionTableSize.
+                Memory budget: 375 MiB of 800 MiB held; waiting for it: 0
+                Workers that wait: 2 of 38
 
-                                      php    uploads  never-set
-            ───────────────────────────────────────────────────
-            mode                  enforce    observe        off
-            limit (configured)          4      2 (8)          0
-            held                        5          2          0
-            fullest                     4          2          0
-            waiting                     2          0          0
-            admitted                12345         20          0
-            after a wait              678          0          0
-            rejected                   90          0          0
-            timed out                  12          0          0
-            client gone                 3          0          0
-            would reject                0          7          0
-            let through                 1          0          0
-            bypassed                    5          0          0
-            taken back                  2          0          0
-            let in/s                 3.62       0.01          0
-            turned away/s            0.03          0          0
-            held, mean            96.0 ms          –          –
-            held, p50            < 131 ms          –          –
-            held, p99            < 1.05 s          –          –
-            wait, p50           < 1.02 ms          –          –
-            wait, p99            ≥ 67.1 s          –          –
-            Rates are means since counting began.
-            The limit bounds each entry (a file, a host, a client): “fullest” is what the fullest one holds,
-            “held” what all hold. Waits are those of requests that had to wait.
+                                          php    uploads  never-set
+                ───────────────────────────────────────────────────
+                mode                  enforce    observe        off
+                limit (configured)          4      2 (8)          0
+                held                        5          2          0
+                fullest                     4          2          0
+                waiting                     2          0          0
+                admitted                12345         20          0
+                after a wait              678          0          0
+                rejected                   90          0          0
+                timed out                  12          0          0
+                client gone                 3          0          0
+                would reject                0          7          0
+                let through                 1          0          0
+                bypassed                    5          0          0
+                taken back                  2          0          0
+                let in/s                 3.62       0.01          0
+                turned away/s            0.03          0          0
+                held, mean            96.0 ms          –          –
+                held, p50            < 131 ms          –          –
+                held, p99            < 1.05 s          –          –
+                wait, p50           < 1.02 ms          –          –
+                wait, p99            ≥ 67.1 s          –          –
+                Rates are means since counting began.
+                The limit bounds each entry (a file, a host, a client): “fullest” is what the fullest one holds,
+                “held” what all hold. Waits are those of requests that had to wait.
 
-            Entries
-              php  /var/www/html/sleep.php: held 4, waiting 2, the oldest for 2.50 s
-              php  /var/www/html/日本/"<b>".php: held 1, waiting 0, the oldest for 12.0 ms
-              uploads  cut�� within a letter: held 2, waiting 0, the oldest for 70.0 s
-        "#]],
+                Entries
+                  php  /var/www/html/sleep.php: held 4, waiting 2, the oldest for 2.50 s
+                  php  /var/www/html/日本/"<b>".php: held 1, waiting 0, the oldest for 12.0 ms
+                  uploads  cut�� within a letter: held 2, waiting 0, the oldest for 70.0 s
+            "#]],
         );
     }
 
@@ -341,43 +343,45 @@ mod tests {
             false,
             Language::Japanese,
             &expect![[r#"
-            サーバー（プロセス 4242）の mod_admission/0.1.0。2026-11-22 17:00:00 UTC から数えている（60 min）
-            /run/x/status.json より
-            ! 12.0 s前に書かれたまま更新されていない。サーバーか、その制御プロセスが終了している。以下は最後の内
-              容である。
-            ! 制御ファイル /etc/apache2/admission.control は受け付けられず、以前の値のまま動いている: line 2: no
-              group is called "pph"
-            ! 表に空きがなく、制限せずに通したリクエスト: 4。AdmissionTableSize を大きくする。
-            メモリー枠: 800 MiB のうち 375 MiB を使用中、待っているリクエスト: 0
-            待っているワーカー: 2（上限 38）
+                サーバー（プロセス 4242）の mod_admission/0.1.0。2026-11-22 17:00:00 UTC から数えている（60 min）
+                /run/x/status.json より
+                ! 12.0 s前に書かれたまま更新されていない。サーバーか、その制御プロセスが終了している。以下は最後の内
+                  容である。
+                ! 制御ファイル /etc/apache2/admission.control は受け付けられず、以前の値のまま動いている: line 2: no
+                  group is called "pph"
+                ! AdmissionEngine observe: グループのモードにかかわらず、誰も拒否しません。拒否したはずの数だけを数
+                  えます。
+                ! 表に空きがなく、制限せずに通したリクエスト: 4。AdmissionTableSize を大きくする。
+                メモリー枠: 800 MiB のうち 375 MiB を使用中、待っているリクエスト: 0
+                待っているワーカー: 2（上限 38）
 
-                                    php    uploads  never-set
-            ─────────────────────────────────────────────────
-            モード              enforce    observe        off
-            上限（設定値）            4      2 (8)          0
-            使用中                    5          2          0
-            最大のエントリー          4          2          0
-            待ち                      2          0          0
-            許可                  12345         20          0
-            待って許可              678          0          0
-            拒否                     90          0          0
-            時間切れ                 12          0          0
-            クライアント切断          3          0          0
-            本来なら拒否              0          7          0
-            制限せず通過              1          0          0
-            対象外                    5          0          0
-            回収                      2          0          0
-            許可/s                 12.5          0          0
-            拒否/s                 3.50          0          0
-            使用時間 平均       96.0 ms          –          –
-            使用時間 p50       < 131 ms          –          –
-            使用時間 p99       < 1.05 s          –          –
-            待ち時間 p50      < 1.02 ms          –          –
-            待ち時間 p99       ≥ 67.1 s          –          –
-            毎秒の値は、直近の 2 回の読み取りの間のもの。
-            上限はエントリー（ファイル、ホスト、クライアント）ごとの値。「最大のエントリー」は最も多く使っている
-            エントリーの値、「使用中」は全エントリーの合計。待ち時間は、待つ必要があったリクエストのもの。
-        "#]],
+                                        php    uploads  never-set
+                ─────────────────────────────────────────────────
+                モード              enforce    observe        off
+                上限（設定値）            4      2 (8)          0
+                使用中                    5          2          0
+                最大のエントリー          4          2          0
+                待ち                      2          0          0
+                許可                  12345         20          0
+                待って許可              678          0          0
+                拒否                     90          0          0
+                時間切れ                 12          0          0
+                クライアント切断          3          0          0
+                本来なら拒否              0          7          0
+                制限せず通過              1          0          0
+                対象外                    5          0          0
+                回収                      2          0          0
+                許可/s                 12.5          0          0
+                拒否/s                 3.50          0          0
+                使用時間 平均       96.0 ms          –          –
+                使用時間 p50       < 131 ms          –          –
+                使用時間 p99       < 1.05 s          –          –
+                待ち時間 p50      < 1.02 ms          –          –
+                待ち時間 p99       ≥ 67.1 s          –          –
+                毎秒の値は、直近の 2 回の読み取りの間のもの。
+                上限はエントリー（ファイル、ホスト、クライアント）ごとの値。「最大のエントリー」は最も多く使っている
+                エントリーの値、「使用中」は全エントリーの合計。待ち時間は、待つ必要があったリクエストのもの。
+            "#]],
         );
     }
 
@@ -392,6 +396,8 @@ mod tests {
         expect![[r#"
             mod_admission/0.1.0 of the server with process 4242
             read from /x
+            ! AdmissionEngine observe: nobody is turned away, whatever the modes of the groups; it is only
+              counted who would be.
 
             No group is configured (AdmissionGroup).
         "#]]
