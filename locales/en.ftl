@@ -137,6 +137,7 @@ recommend-more-time = About { $blocks ->
         [one] one block
        *[other] { $blocks } blocks
     } more would probably decide it: { $time }, by the time that blocks took.
+recommend-minutes = { $n } min
 recommend-more-many = More than { $blocks } further blocks would be needed to decide it: longer windows, or a calmer machine.
 recommend-more-unknown = How much more would decide it cannot be told from these blocks.
 recommend-equivalent = The same, within the plan's margin: { $list }.

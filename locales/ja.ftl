@@ -112,6 +112,7 @@ recommend-stay = { $stays }のままにする: 計画のほかの設定に、よ
 recommend-open = 未決着: { $stays }か{ $others }。
 recommend-more = あと { $blocks } ブロックほどで、おそらく決着します。
 recommend-more-time = あと { $blocks } ブロックほどで、おそらく決着します。これまでのブロックの所要時間では { $time } です。
+recommend-minutes = { $n } 分
 recommend-more-many = 決着には、あと { $blocks } ブロックを超える測定が必要です。測定時間を延ばすか、静かなマシンで測ってください。
 recommend-more-unknown = 決着にあとどれだけ必要かは、これまでのブロックからは分かりません。
 recommend-equivalent = 同等（差は計画で指定した許容差未満）: { $list }。

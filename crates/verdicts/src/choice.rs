@@ -211,9 +211,10 @@ impl Choice {
         self.eligible(reason).filter(|(place, _)| *place != taken).map(|(_, other)| other).filter(overlaps).collect()
     }
 
-    /// Those that it is open of.
+    /// Those that it is open of. Where only some give any answers, they have decided it.
     pub fn open(&self) -> impl Iterator<Item = &Setting> {
-        self.fit().map(|(_, other)| other).filter(|other| other.is_open() && !self.answers_where_none_was(other))
+        let answered = self.others.iter().any(|other| self.answers_where_none_was(other));
+        self.fit().map(|(_, other)| other).filter(move |other| other.is_open() && !answered)
     }
 
     /// Whether it gives good answers and the one that stays never gave any. A single trial without one may have been an accident.

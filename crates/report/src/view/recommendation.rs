@@ -74,14 +74,14 @@ pub struct TakeView {
 }
 
 impl RecommendationView {
-    /// All of it in the order it is read: the advice, what belongs to it, the notes, and for what it holds. With each, whether it
+    /// All of it in the order it is read: the notes, each advice with what belongs to it, and for what it holds. With each, whether it
     /// belongs to an advice above it.
     pub fn told(&self) -> impl Iterator<Item = (bool, &Sentence)> {
         let choices = self.choices.iter().flat_map(|choice| {
             std::iter::once((false, &choice.sentence)).chain(choice.details.iter().map(|detail| (true, detail)))
         });
-        let rest = self.notes.iter().chain(self.scope.iter().map(|scope| &scope.sentence));
-        choices.chain(rest.map(|sentence| (false, sentence)))
+        let notes = self.notes.iter().map(|note| (false, note));
+        notes.chain(choices).chain(self.scope.iter().map(|scope| (false, &scope.sentence)))
     }
 }
 
@@ -332,7 +332,12 @@ impl Teller<'_> {
         }
         let mut arguments = vec![("blocks", blocks.into())];
         let Some(each) = self.block_ns() else { return self.words.say("recommend-more", &arguments) };
-        arguments.push(("time", units::short_duration(each * f64::from(blocks)).into()));
+        let seconds = each * f64::from(blocks) / 1e9;
+        let time = match seconds {
+            ..120.0 => units::short_duration(seconds * 1e9),
+            _ => self.words.say("recommend-minutes", &[("n", (seconds / 60.0).ceil().into())]).text,
+        };
+        arguments.push(("time", time.into()));
         self.words.say("recommend-more-time", &arguments)
     }
 
