@@ -21,8 +21,9 @@ fn first_look_ends_with_a_comparison_a_diagnosis_and_a_page() {
     let run = tool.run(&["run", &shipped("first-look.toml"), "--quick", "--seed", "1"]);
     // Three short blocks on a machine that may be busy: what they come to is not for this test to say.
     assert!([0, 3].contains(&run.code), "{}{}", run.out, run.err);
-    for expected in ["2 workers (A/A)", "8 workers", "Compared with the baseline", "What limited each cell", "verdict"]
-    {
+    let parts =
+        ["2 workers (A/A)", "Compared with the baseline", "What limited each cell", "verdict", "Recommendation"];
+    for expected in parts.into_iter().chain(["8 workers", "For this page mix (GET /sleep/4ms)"]) {
         assert!(run.out.contains(expected), "no `{expected}` in:\n{}", run.out);
     }
     let page = run.err.lines().last().and_then(|line| line.split_once(": ")).expect("the page's path").1;
