@@ -118,8 +118,10 @@ fn start(orders: &Orders, variant: &str, flags: &RunFlags) -> anyhow::Result<Exi
     let ended = in_world(flags.plain, |world, on_event| {
         experiment::up(orders, &cell.name, world, on_event, &mut |up| print(&whereabouts(up)))
     })?;
-    settle(ended)?;
-    Ok(Exit::Done)
+    Ok(match settle(ended)? {
+        RunEnd::Interrupted => Exit::Interrupted,
+        _ => Exit::Done,
+    })
 }
 
 /// What there is to know of a server that is up; the first line is for programs.

@@ -173,6 +173,9 @@ pub enum ServerError {
     /// Somebody else listens there.
     #[error("{0} is in use by another program; stop it or listen elsewhere")]
     PortInUse(SocketAddr),
+    /// The user wants to end, and nobody waits until it is ready.
+    #[error("interrupted")]
+    Interrupted,
     /// It ended before it was ready.
     #[error("{server} ended before it was ready; its log ends with: {log}")]
     Died {

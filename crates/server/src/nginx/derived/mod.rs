@@ -231,7 +231,7 @@ impl Prepared<'_> {
     }
 
     /// Until it has begun, and answers what the plan asks for; behind TLS nothing is asked for before it is measured.
-    fn wait(&self, starting: &mut Starting, telling: &(SocketAddr, String), tls: bool) -> Result<(), ServerError> {
+    fn wait(&self, starting: &mut Starting<'_>, telling: &(SocketAddr, String), tls: bool) -> Result<(), ServerError> {
         let asked = std::mem::replace(&mut starting.address, telling.0);
         let begun = starting.wait_until_ready(&telling.1, None);
         starting.address = asked;
@@ -243,14 +243,14 @@ impl Prepared<'_> {
         starting.wait_until_ready(&self.meant.spec.ready, Some(&self.meant.key("ready")))
     }
 
-    fn muster(&self, starting: &mut Starting, worker_processes: Option<&str>) -> Result<Crew, ServerError> {
+    fn muster(&self, starting: &mut Starting<'_>, worker_processes: Option<&str>) -> Result<Crew, ServerError> {
         let (pid, since, timeout, logs) = (starting.child.pid, starting.since, starting.timeout, starting.logs.clone());
         let children = || {
             let all = processes::all(Path::new("/proc"));
             all.into_iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
         };
-        let still_alive = &mut || starting.still_alive();
-        Crew::wait(&mut Muster { workers: &children, still_alive, since, timeout, logs: &logs }, worker_processes)
+        let still_awaited = &mut || starting.still_awaited();
+        Crew::wait(&mut Muster { workers: &children, still_awaited, since, timeout, logs: &logs }, worker_processes)
     }
 }
 
