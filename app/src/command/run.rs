@@ -227,7 +227,8 @@ fn outline(orders: &Orders) -> String {
     let outline = experiment::outline(plan, orders.seed);
     let mut out = String::new();
     let mut line = |text: String| out.extend([text.as_str(), "\n"]);
-    line(format!("{}: {}", plan.name, plan.about));
+    let about = if plan.about.is_empty() { String::new() } else { format!(": {}", plan.about) };
+    line(format!("{}{about}", plan.name));
     line(format!("{} trials in {} blocks, seed {}", outline.slots.len(), plan.blocks, orders.seed));
     if outline.requests > 0 {
         line(format!("{} measured requests", outline.requests));

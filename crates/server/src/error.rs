@@ -130,6 +130,9 @@ pub enum ServerError {
         /// What is missing and what to do.
         why: String,
     },
+    /// The machine's own configuration cannot be read, and no plan names it: a sentence.
+    #[error("{0}")]
+    Unread(String),
     /// nginx is not installed.
     #[error("no nginx here ({0}); install the package nginx")]
     NoNginx(String),
