@@ -160,6 +160,19 @@ fn only_root_changes_the_machines_own_server() {
     scene.check_given_back();
 }
 
+#[test]
+fn a_main_file_that_is_not_there() {
+    let Some(scene) = Scene::<Debian>::new() else { return };
+    let plan = scene.plan("in_place = true", "[variant.as-is]");
+    let text = fs::read_to_string(&plan).expect("a plan").replace("apache2.conf", "apache3.conf");
+    fs::write(&plan, text).expect("a plan");
+    let dry = scene.tool.run(&["run", &plan, "--dry-run"]);
+    check(&dry, 2, &["plan.toml:5: server.from: cannot read ", "apache3.conf"]);
+    let ended = scene.run(&plan);
+    check(&ended, 2, &["cannot read ", "apache3.conf"]);
+    assert!(!ended.err.contains("install"), "{ended:?}");
+}
+
 /// What is not the machine's own needs no root.
 #[test]
 fn an_ordinary_user_has_private_servers() {

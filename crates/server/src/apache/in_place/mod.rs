@@ -101,7 +101,8 @@ impl InPlaceControl {
     }
 
     fn machine(&self) -> Result<Machine, ServerError> {
-        Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("in_place"))
+        let named = if self.existing.main.is_some() { "from" } else { "in_place" };
+        Machine::read(self.spec.program.as_deref(), &self.existing, &self.key(named))
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {

@@ -106,7 +106,8 @@ impl InPlaceControl {
 
     fn machine(&self) -> Result<Machine, ServerError> {
         let Meant { spec, existing, .. } = &self.meant;
-        Machine::read(spec.program.as_deref(), existing, &self.meant.key("in_place"))
+        let named = if existing.main.is_some() { "from" } else { "in_place" };
+        Machine::read(spec.program.as_deref(), existing, &self.meant.key(named))
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
