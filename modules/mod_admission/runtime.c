@@ -340,7 +340,7 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   apr_array_header_t *policies = directives_now()->policies;
   for (int i = 0; i < policies->nelts; i++) {
     policy_file *file = APR_ARRAY_IDX(policies, i, policy_file *);
-    file->compiled = policy_new(file->path, threaded ? POLICY_STATES : 1);
+    file->compiled = policy_new(file->path, file->owner, threaded ? POLICY_STATES : 1);
   }
 }
 
