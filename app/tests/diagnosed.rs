@@ -74,6 +74,7 @@ const CASES: &[Case] = &[
     Case { is_primary: false, beside: Beside::StoppedSampler, ..case("monitor-unfit", Cause::MonitorUnfit) },
     Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },
     Case { needs: &[APACHE], every_day: false, ..case("keep-alive", Cause::KeepAliveHeld) },
+    Case { needs: &[APACHE], ..case("workers-starting", Cause::WorkersStarting) },
 ];
 
 impl Case {
