@@ -24,8 +24,8 @@ enum Beside {
     StoppedSampler,
     /// Somebody asks the server, too.
     Visitor,
-    /// Loopback is a slow link.
-    SlowLink,
+    /// The clients are at the far end of a narrow cable.
+    NarrowCable,
 }
 
 /// A plan, what it provokes, and whether that must come first; a cause that only weakens what is found comes last.
@@ -65,8 +65,8 @@ const CASES: &[Case] = &[
     Case { needs: &["/usr/bin/python3"], every_day: false, ..case("backend", Cause::BackendSerialised) },
     Case {
         is_for_root: true,
-        beside: Beside::SlowLink,
-        needs: &["/usr/sbin/tc"],
+        beside: Beside::NarrowCable,
+        needs: &["/usr/sbin/tc", "/usr/bin/nsenter"],
         every_day: false,
         ..case("network", Cause::Network)
     },
@@ -100,8 +100,8 @@ impl Case {
             words.extend(["--make-swap", "1G"]);
         }
         let mut command = tool.command(&words);
-        if self.beside == Beside::SlowLink {
-            command = in_a_slow_network(&command);
+        if self.beside == Beside::NarrowCable {
+            command = over_a_cable(&command);
         }
         let over = AtomicBool::new(false);
         let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -111,7 +111,7 @@ impl Case {
             match self.beside {
                 Beside::StoppedSampler => drop(scope.spawn(|| stop_the_sampler(root, &over))),
                 Beside::Visitor => drop(scope.spawn(|| visit(root, &over))),
-                Beside::Nothing | Beside::SlowLink => {}
+                Beside::Nothing | Beside::NarrowCable => {}
             }
             let output = child.wait_with_output();
             over.store(true, Ordering::Relaxed);
@@ -153,11 +153,11 @@ fn named(causes: &[Cause]) -> String {
     causes.iter().map(|cause| cause.id().trim_start_matches("cause-")).collect::<Vec<_>>().join(", ")
 }
 
-/// The same command in a network of its own, whose loopback does 20 Mbit a second.
-fn in_a_slow_network(command: &Command) -> Command {
-    let script = "ip link set lo up mtu 1500 && tc qdisc add dev lo root tbf rate 20mbit burst 64kb latency 400ms && exec \"$@\"";
-    let mut inside = Command::new("unshare");
-    inside.args(["--net", "sh", "-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+/// The same command with a cable to the clients that carries 20 Mbit a second and drops what is too much, as its plan says.
+fn over_a_cable(command: &Command) -> Command {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../sites/network/cable.sh");
+    let mut inside = Command::new("sh");
+    inside.args([script, "rate 20mbit burst 16kb limit 24kb"]).arg(command.get_program()).args(command.get_args());
     command.get_envs().for_each(|(name, value)| match value {
         Some(value) => drop(inside.env(name, value)),
         None => drop(inside.env_remove(name)),

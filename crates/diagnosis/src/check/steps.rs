@@ -385,7 +385,7 @@ fn crowded(seen: &Seen<'_>) -> bool {
 
 /// More are allowed than fit.
 fn too_many(fit: &Fit) -> Option<Change> {
-    let limit = fit.limit.as_ref().filter(|limit| limit.value as f64 > fit.workers)?;
+    let limit = fit.limit.as_ref().filter(|limit| limit.value as f64 > fit.most)?;
     let to = rounded(fit.workers.max(1.0));
     let numbers = limit_numbers(limit, Some(fit))
         .with(Quantity::MemoryRoom, fit.room)

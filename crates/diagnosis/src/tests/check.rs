@@ -26,6 +26,8 @@ struct Server {
     cores: f64,
     /// Bytes of a worker at work.
     worker: u64,
+    /// Bytes of it that may be its parent's, too.
+    inherited: u64,
     group: Option<u64>,
     /// Connections that wait at the door, and how many can.
     queue: (u64, u64),
@@ -58,6 +60,7 @@ impl Default for Server {
             at_once: 16,
             cores: 0.2,
             worker: 10 << 20,
+            inherited: 0,
             group: None,
             queue: (0, 511),
             overflows: 0.0,
@@ -141,8 +144,13 @@ impl Server {
     }
 
     fn seen(&self, climb: Vec<(String, u32)>) -> Check {
-        let held =
-            WorkerMemory { measure: Measure::Unshared, workers: 10, largest: self.worker, total: 10 * self.worker };
+        let held = WorkerMemory {
+            measure: if self.inherited == 0 { Measure::Unshared } else { Measure::Anonymous },
+            workers: 10,
+            largest: self.worker,
+            total: 10 * self.worker,
+            inherited: self.inherited,
+        };
         let pools = self.children.map(|children| Pool {
             name: "www".into(),
             listen: "/run/x".into(),
@@ -297,6 +305,10 @@ fn a_limit_that_memory_does_not_hold() {
     check(&pool, "step-pool-memory", Some("pm.max_children"), Some("27"));
     // 8 GiB, of which 6 are free.
     check(&Server { worker: 60 << 20, ..Server::default() }, "step-memory", Some("MaxRequestWorkers"), Some("98"));
+    // Who may not see what is shared accuses nobody of what may be counted twice, and names the number that fits in any case.
+    let unseen = Server { inherited: 9 << 20, settings: vec![], ..high.clone() };
+    check(&unseen, "step-not-found", None, None);
+    check(&Server { inherited: 4 << 20, ..unseen }, "step-memory", Some("MaxRequestWorkers"), Some("27"));
     // What its own workers take while they work is nobody else's: 80 fit into 8 GiB, also where half of it was in use then.
     let working = Server {
         settings: vec![("MaxRequestWorkers", "MaxRequestWorkers", "80")],
