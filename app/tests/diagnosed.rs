@@ -26,6 +26,8 @@ enum Beside {
     Visitor,
     /// The clients are at the far end of a narrow cable.
     NarrowCable,
+    /// The client's machine has eight ports.
+    FewPorts,
 }
 
 /// A plan, what it provokes, and whether that must come first; a cause that only weakens what is found comes last.
@@ -71,6 +73,7 @@ const CASES: &[Case] = &[
         ..case("network", Cause::Network)
     },
     case("client-limited", Cause::OfferedConcurrency),
+    Case { is_for_root: true, beside: Beside::FewPorts, ..case("out-of-ports", Cause::OutOfPorts) },
     Case { is_primary: false, beside: Beside::StoppedSampler, ..case("monitor-unfit", Cause::MonitorUnfit) },
     Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },
     Case { needs: &[APACHE], every_day: false, ..case("keep-alive", Cause::KeepAliveHeld) },
@@ -100,8 +103,10 @@ impl Case {
             words.extend(["--make-swap", "1G"]);
         }
         let mut command = tool.command(&words);
-        if self.beside == Beside::NarrowCable {
-            command = over_a_cable(&command);
+        match self.beside {
+            Beside::NarrowCable => command = over_a_cable(&command),
+            Beside::FewPorts => command = with_few_ports(&command),
+            Beside::Nothing | Beside::StoppedSampler | Beside::Visitor => {}
         }
         let over = AtomicBool::new(false);
         let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -111,7 +116,7 @@ impl Case {
             match self.beside {
                 Beside::StoppedSampler => drop(scope.spawn(|| stop_the_sampler(root, &over))),
                 Beside::Visitor => drop(scope.spawn(|| visit(root, &over))),
-                Beside::Nothing | Beside::NarrowCable => {}
+                Beside::Nothing | Beside::NarrowCable | Beside::FewPorts => {}
             }
             let output = child.wait_with_output();
             over.store(true, Ordering::Relaxed);
@@ -156,14 +161,25 @@ fn named(causes: &[Cause]) -> String {
 /// The same command with a cable to the clients that carries 20 Mbit a second and drops what is too much, as its plan says.
 fn over_a_cable(command: &Command) -> Command {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../sites/network/cable.sh");
-    let mut inside = Command::new("sh");
-    inside.args([script, "rate 20mbit burst 16kb limit 24kb"]).arg(command.get_program()).args(command.get_args());
+    within(&["sh", script, "rate 20mbit burst 16kb limit 24kb"], command)
+}
+
+/// The same command in a network of its own that has eight ports for clients.
+fn with_few_ports(command: &Command) -> Command {
+    let script = "ip link set lo up && echo 40000 40007 > /proc/sys/net/ipv4/ip_local_port_range && exec \"$@\"";
+    within(&["unshare", "--net", "sh", "-c", script, "sh"], command)
+}
+
+/// The command as the last words of another one.
+fn within(outer: &[&str], command: &Command) -> Command {
+    let mut whole = Command::new(outer[0]);
+    whole.args(&outer[1..]).arg(command.get_program()).args(command.get_args());
     command.get_envs().for_each(|(name, value)| match value {
-        Some(value) => drop(inside.env(name, value)),
-        None => drop(inside.env_remove(name)),
+        Some(value) => drop(whole.env(name, value)),
+        None => drop(whole.env_remove(name)),
     });
-    inside.stdin(std::process::Stdio::null());
-    inside
+    whole.stdin(std::process::Stdio::null());
+    whole
 }
 
 /// The processes below one, with their command lines.

@@ -6,8 +6,10 @@
 //! wait and the machine. What the plan expects of a load goes before all of them: a setting that misses it is no choice.
 
 use crate::{Compared, Metric, Verdicts};
+use model::load::LoadResult;
 use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
+use model::trial::Trial;
 use stats::{Better, Comparison, Interval, Verdict};
 use std::collections::BTreeSet;
 
@@ -32,10 +34,10 @@ pub struct Setting {
     pub cells: Vec<String>,
     /// The factor and the level that it is, if it is one.
     pub level: Option<(String, String)>,
-    /// Whether all that the plan expects of its loads was met, in each of its trials.
-    pub meets: bool,
-    /// Trials of it that count.
+    /// Trials of it that count, those of the baseline's second copy included.
     pub trials: usize,
+    /// Those of them that did all that the plan expects of their load.
+    pub met: usize,
     /// Good answers per second, the mean over these.
     pub good_per_s: f64,
     /// How it compares with the one that stays, by each metric that says anything of the two.
@@ -56,7 +58,7 @@ pub enum Advice {
 /// What speaks for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// It does what the plan expects, and the one that would stay does not.
+    /// It does what the plan expects, and most trials of the one that would stay do not.
     Expected,
     /// It gives good answers, and the one that would stay gave none in any trial, so that there is no ratio of the two.
     Answers,
@@ -71,13 +73,14 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
     let mut choices: Vec<Choice> = Vec::new();
     for offer in offers(plan) {
         let setting = |cells: &[&Cell], level: Option<(&str, &str)>, compared| {
-            let goodputs: Vec<f64> =
-                cells.iter().flat_map(|cell| run.measured(&cell.name)).map(|(_, load)| load.goodput()).collect();
+            let loads: Vec<&LoadResult> = cells.iter().flat_map(|cell| loads(run, cell)).collect();
+            let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
+            let expected = |load: &LoadResult| cells.iter().all(|cell| does_all(plan, cell, load));
             Setting {
                 cells: cells.iter().map(|cell| cell.name.clone()).collect(),
                 level: level.map(|(factor, level)| (factor.to_owned(), level.to_owned())),
-                meets: cells.iter().all(|cell| meets(run, cell)),
-                trials: goodputs.len(),
+                trials: loads.len(),
+                met: loads.iter().filter(|load| expected(load)).count(),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
                 compared,
             }
@@ -149,14 +152,20 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Whether each trial of a cell came to all that is expected of its load; what was not measured did not.
-fn meets(run: &Run, cell: &Cell) -> bool {
-    let expected = &run.head.plan.load(cell).expect;
-    let met = |threshold: &model::threshold::Threshold| {
-        let mut judged = run.measured(&cell.name).map(|(_, load)| threshold.judge(load).is_met()).peekable();
-        judged.peek().is_some() && judged.all(|met| met)
-    };
-    expected.iter().all(met)
+/// The loads of a cell, those of its second copy included.
+fn loads<'a>(run: &'a Run, cell: &Cell) -> Vec<&'a LoadResult> {
+    let is_copy = |other: &&Cell| other.role == Role::Again && cell.role == Role::Baseline;
+    let copy = run.head.plan.cells.iter().find(is_copy);
+    let of_both = [Some(cell), copy].into_iter().flatten();
+    of_both
+        .flat_map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name))
+        .filter_map(Trial::measured)
+        .collect()
+}
+
+/// Whether a load came to all that is expected of a cell's.
+fn does_all(plan: &Plan, cell: &Cell, load: &LoadResult) -> bool {
+    plan.load(cell).expect.iter().all(|threshold| threshold.judge(load).is_met())
 }
 
 impl Setting {
@@ -164,6 +173,16 @@ impl Setting {
     #[must_use]
     pub fn by(&self, metric: Metric) -> Option<&Comparison> {
         self.compared.iter().find(|(by, _)| *by == metric).map(|(_, comparison)| comparison)
+    }
+
+    /// Whether each of its trials did all that is expected; what was not measured did not.
+    fn meets(&self) -> bool {
+        self.trials > 0 && self.met == self.trials
+    }
+
+    /// Whether most of its trials did not. A single trial may have been an accident.
+    fn misses(&self) -> bool {
+        self.trials > 1 && 2 * self.met < self.trials
     }
 
     fn verdict(&self, metric: Metric) -> Option<Verdict> {
@@ -232,16 +251,18 @@ impl Choice {
         self.open().filter_map(more).max()
     }
 
-    /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it.
+    /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it. Of what was not
+    /// measured nobody knows.
     fn fit(&self) -> impl Iterator<Item = (usize, &Setting)> {
-        let some_meet = self.stays.meets || self.others.iter().any(|other| other.meets);
-        self.others.iter().enumerate().filter(move |(_, other)| other.meets || !some_meet)
+        let some_meet = self.stays.meets() || self.others.iter().any(Setting::meets);
+        let is_fit = move |other: &Setting| other.meets() || !some_meet || other.trials == 0;
+        self.others.iter().enumerate().filter(move |(_, other)| is_fit(other))
     }
 
     /// Those of them that this speaks for.
     fn eligible(&self, reason: Reason) -> impl Iterator<Item = (usize, &Setting)> {
         self.fit().filter(move |(_, other)| match reason {
-            Reason::Expected => other.meets && !self.stays.meets,
+            Reason::Expected => other.meets() && other.trials > 1 && self.stays.misses(),
             Reason::Answers => self.answers_where_none_was(other),
             Reason::Metric(metric) => other.is_better(metric),
         })

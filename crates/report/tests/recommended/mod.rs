@@ -85,8 +85,8 @@ fn what_was_expected_goes_first() {
         &run,
         Language::English,
         &expect![[r#"
-              Does all that the plan expects: “usual”, “few”.
-              Does not: “many” (many: failed = 0).
+              Does all that the plan expects, in every trial: “usual”, “few”.
+              Misses some of it, in one trial or more: “many” (many: failed = 0).
               Not decided: “usual” or “few”.
                 About 8 blocks more would probably decide it: 2.67 s, by the time that blocks took."#]],
     );
@@ -94,18 +94,18 @@ fn what_was_expected_goes_first() {
         &run,
         Language::Japanese,
         &expect![[r#"
-              計画の期待をすべて満たすもの: 「usual」、「few」。
-              満たさないもの: 「many」（many: failed = 0）。
+              どの試行でも計画の期待をすべて満たすもの: 「usual」、「few」。
+              満たさない試行のあるもの: 「many」（many: failed = 0）。
               未決着: 「usual」か「few」。
                 あと 8 ブロックほどで、おそらく決着します。これまでのブロックの所要時間では 2.67 s です。"#]],
     );
     let view = View::of(&run, Language::English);
     assert!(
-        markdown::render(&view).contains("\n- Does not: “many” (many: failed = 0).\n"),
+        markdown::render(&view).contains("\n- Misses some of it, in one trial or more: “many” (many: failed = 0).\n"),
         "{}",
         markdown::render(&view)
     );
-    assert!(html::render(&view).contains("<p>Does not: “many” (many: failed = 0).</p>"));
+    assert!(html::render(&view).contains("<p>Misses some of it, in one trial or more: “many” (many: failed = 0).</p>"));
 }
 
 /// A limit that lets the programs breathe starves the files beside them, and loses lines of the log.

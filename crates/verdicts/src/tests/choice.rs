@@ -76,8 +76,8 @@ fn what_answers_more_is_taken() {
     check(
         &run("aa = false", &[("a", &[1000]), ("b", &[1100])]),
         &expect![[r#"
-        a or b c: Open; alike; open b c (None blocks)
-    "#]],
+            a or b c: Open; alike; open b c (None blocks)
+        "#]],
     );
 }
 
@@ -92,8 +92,8 @@ fn where_nobody_answers_whoever_answers_is_taken() {
     check(
         &run("aa = false", &[("a", &[0]), ("b", &[1000])]),
         &expect![[r#"
-        a or b c: Open; alike; open b c (None blocks)
-    "#]],
+            a or b c: Open; alike; open b c (None blocks)
+        "#]],
     );
 }
 
@@ -124,31 +124,63 @@ fn of_equals_the_quicker_is_taken() {
 
 #[test]
 fn what_is_expected_goes_before_what_is_quick() {
-    let expecting = |failing: &str| {
+    let expecting = |failing: &str, blocks: std::ops::Range<u32>| {
         let mut run = run("aa = false", &[("a", &BASE), ("b", &LESS), ("c", &MORE)]);
         run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
-        for trial in run.trials.iter_mut().filter(|trial| failing.contains(&trial.cell) && trial.block == 3) {
+        for trial in run.trials.iter_mut().filter(|it| failing.contains(&it.cell) && blocks.contains(&it.block)) {
             trial.load.as_mut().unwrap().counts.failed = [(model::load::Failure::Status, 1)].into();
         }
         run
     };
     check(
-        &expecting("c"),
+        &expecting("c", 3..4),
         &expect![[r#"
         a or b c: Stay; alike; open (None blocks)
     "#]],
     );
     check(
-        &expecting("ac"),
+        &expecting("ac", 0..4),
         &expect![[r#"
         a or b c: take b by Expected; alike; open (None blocks)
     "#]],
     );
+    // Now and then is not most of the time.
     check(
-        &expecting("abc"),
+        &expecting("ac", 0..3),
+        &expect![[r#"
+        a or b c: Stay; alike; open (None blocks)
+    "#]],
+    );
+    check(
+        &expecting("abc", 0..6),
         &expect![[r#"
         a or b c: take c by Metric(Goodput); alike; open (None blocks)
     "#]],
+    );
+    // Nor is a single trial.
+    let mut once = expecting("ac", 0..1);
+    once.trials.retain(|trial| trial.block == 0);
+    check(
+        &once,
+        &expect![[r#"
+        a or b c: Open; alike; open b (None blocks)
+    "#]],
+    );
+}
+
+/// The baseline was measured twice as often as the others.
+#[test]
+fn the_second_copy_of_the_baseline_is_heard() {
+    let mut run = run("", &[("a", &BASE), ("a (A/A)", &SAME), ("b", &LESS)]);
+    run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "a") {
+        trial.load.as_mut().unwrap().counts.failed = [(model::load::Failure::Status, 1)].into();
+    }
+    check(
+        &run,
+        &expect![[r#"
+            a or b c: Open; alike; open c (None blocks)
+        "#]],
     );
 }
 
