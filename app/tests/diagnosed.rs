@@ -6,12 +6,13 @@
 mod tool;
 
 use diagnosis::Cause;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tool::{Finished, Tool, alone, is_root, remains, shipped};
@@ -24,8 +25,10 @@ enum Beside {
     StoppedSampler,
     /// Somebody asks the server, too.
     Visitor,
-    /// Loopback is a slow link.
-    SlowLink,
+    /// The load comes over a slow cable.
+    Cable,
+    /// The client has few ports.
+    FewPorts,
 }
 
 /// A plan, what it provokes, and whether that must come first; a cause that only weakens what is found comes last.
@@ -56,6 +59,7 @@ const CASES: &[Case] = &[
         every_day: false,
         ..case("memory-thrash", Cause::MemoryThrash)
     },
+    Case { is_for_root: true, needs: &[APACHE, "/usr/bin/make"], ..case("out-of-memory", Cause::OutOfMemory) },
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("disk-bound", Cause::DiskBound) },
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("file-cache-thrash", Cause::FileCacheThrash) },
     case("worker-limit-low", Cause::WorkerLimitTooLow),
@@ -65,11 +69,17 @@ const CASES: &[Case] = &[
     Case { needs: &["/usr/bin/python3"], every_day: false, ..case("backend", Cause::BackendSerialised) },
     Case {
         is_for_root: true,
-        beside: Beside::SlowLink,
-        needs: &["/usr/sbin/tc"],
-        every_day: false,
+        beside: Beside::Cable,
+        needs: &["/usr/sbin/ip", "/usr/sbin/tc", "/usr/bin/setpriv"],
         ..case("network", Cause::Network)
     },
+    Case {
+        is_for_root: true,
+        beside: Beside::FewPorts,
+        needs: &["/usr/sbin/ip"],
+        ..case("out-of-ports", Cause::OutOfPorts)
+    },
+    case("failures", Cause::FailuresDominate),
     case("client-limited", Cause::OfferedConcurrency),
     Case { is_primary: false, beside: Beside::StoppedSampler, ..case("monitor-unfit", Cause::MonitorUnfit) },
     Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },
@@ -99,18 +109,23 @@ impl Case {
             words.extend(["--make-swap", "1G"]);
         }
         let mut command = tool.command(&words);
-        if self.beside == Beside::SlowLink {
-            command = in_a_slow_network(&command);
+        match self.beside {
+            Beside::Cable => {
+                // Of the client's machine, which is the tester's own in truth.
+                command = inside(&[CABLE], command.env("XDG_CACHE_HOME", tool.path("cache")));
+            }
+            Beside::FewPorts => command = inside(&["unshare", "--net", "sh", "-c", FEW_PORTS, "sh"], &command),
+            Beside::Nothing | Beside::StoppedSampler | Beside::Visitor => {}
         }
         let over = AtomicBool::new(false);
-        let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = child.spawn().map_err(|error| error.to_string())?;
         let root = child.id();
         let done = std::thread::scope(|scope| {
             match self.beside {
                 Beside::StoppedSampler => drop(scope.spawn(|| stop_the_sampler(root, &over))),
                 Beside::Visitor => drop(scope.spawn(|| visit(root, &over))),
-                Beside::Nothing | Beside::SlowLink => {}
+                Beside::Nothing | Beside::Cable | Beside::FewPorts => {}
             }
             let output = child.wait_with_output();
             over.store(true, Ordering::Relaxed);
@@ -152,16 +167,20 @@ fn named(causes: &[Cause]) -> String {
     causes.iter().map(|cause| cause.id().trim_start_matches("cause-")).collect::<Vec<_>>().join(", ")
 }
 
-/// The same command in a network of its own, whose loopback does 20 Mbit a second.
-fn in_a_slow_network(command: &Command) -> Command {
-    let script = "ip link set lo up mtu 1500 && tc qdisc add dev lo root tbf rate 20mbit burst 64kb latency 400ms && exec \"$@\"";
-    let mut inside = Command::new("unshare");
-    inside.args(["--net", "sh", "-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+/// A network of its own for a command, and a cable from there to a client.
+const CABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sites/network/cable.sh");
+/// A network of its own for a command, with a hundred ports.
+const FEW_PORTS: &str = "ip link set lo up && echo 40000 40099 > /proc/sys/net/ipv4/ip_local_port_range && exec \"$@\"";
+
+/// The same command, run by another one.
+fn inside(words: &[&str], command: &Command) -> Command {
+    let mut inside = Command::new(words[0]);
+    inside.args(&words[1..]).arg(command.get_program()).args(command.get_args());
     command.get_envs().for_each(|(name, value)| match value {
         Some(value) => drop(inside.env(name, value)),
         None => drop(inside.env_remove(name)),
     });
-    inside.stdin(std::process::Stdio::null());
+    inside.stdin(Stdio::null());
     inside
 }
 
@@ -186,7 +205,6 @@ fn below(root: u32) -> Vec<(u32, String)> {
 
 /// Stops every sampler for two seconds, a little after it was started, and lets it go on.
 fn stop_the_sampler(root: u32, over: &AtomicBool) {
-    use rustix::process::{Pid, Signal, kill_process};
     let mut known = Vec::new();
     while !over.load(Ordering::Relaxed) {
         for (pid, _) in below(root).into_iter().filter(|(_, words)| words.contains("@sampler")) {
@@ -254,6 +272,40 @@ fn what_is_provoked_is_found() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A child that has no end of its own within a test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended, unless a test failed on the way.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_cable_is_gone_with_its_command_however_that_ended() {
+    if !CASES.iter().filter(|case| case.beside == Beside::Cable).all(Case::can_be) {
+        return;
+    }
+    let mut command = inside(&[CABLE], &Command::new("sleep"));
+    let mut child = Running(command.arg("infinity").spawn().expect("a shell"));
+    let is_sleep = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+    tool::far::wait_until("the cable is laid", || is_sleep(child.0.id()));
+    let network = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let (near, far) = (network(child.0.id()), below(child.0.id()).into_iter().find_map(|(pid, _)| network(pid)));
+    assert!(near.is_some() && far.is_some() && near != far, "{near:?} {far:?}");
+    // A network of the kernel's is there as long as somebody is in it.
+    let is_there = |end: &Option<PathBuf>| {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes.map(|entry| entry.path().join("ns/net")).any(|network| std::fs::read_link(network).ok() == *end)
+    };
+    assert!(is_there(&near) && is_there(&far));
+    child.0.kill().expect("our own child");
+    child.0.wait().expect("our own child");
+    tool::far::wait_until("both ends are gone", || !is_there(&near) && !is_there(&far));
 }
 
 #[test]
