@@ -9,7 +9,7 @@ use diagnosis::Cause;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -184,6 +184,22 @@ fn inside(words: &[&str], command: &Command) -> Command {
     inside
 }
 
+/// A network of its own for a command: what others' sockets do is not counted there.
+const OWN_NETWORK: &str = "ip link set lo up && exec \"$@\"";
+
+/// The group of the server of the tool's only run, once it was held back there in a trial.
+fn held_back_group(tool: &Tool) -> Option<String> {
+    let id = tool.run_ids().pop()?;
+    let groups = host::hierarchies().ok()?.cpu?;
+    let names = std::fs::read_dir(&groups).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let is_held_back = |name: &String| {
+        let counted = std::fs::read_to_string(groups.join(name).join("cpu.stat")).unwrap_or_default();
+        let periods = counted.lines().find_map(|line| line.strip_prefix("nr_throttled "));
+        name.starts_with(&format!("webdyno-{id}-trial")) && periods.is_some_and(|periods| periods != "0")
+    };
+    names.into_iter().find(is_held_back)
+}
+
 /// The processes below one, with their command lines.
 fn below(root: u32) -> Vec<(u32, String)> {
     let read = |pid: u32, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
@@ -273,6 +289,64 @@ fn what_is_provoked_is_found() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn a_watch_says_it_while_it_is_so() {
+    let case = Case { is_for_root: true, needs: &["/usr/sbin/ip"], ..case("throttled", Cause::Throttled) };
+    if !case.can_be() {
+        return;
+    }
+    let _alone = alone();
+    let tool = Tool::new();
+    let plan = std::fs::read_to_string(shipped("diagnosis/throttled.toml")).expect("a plan");
+    assert!(plan.contains("duration = \"3s\""), "{plan}");
+    let plan = tool.plan(&plan.replace("duration = \"3s\"", "duration = \"5min\""));
+    let mut run = tool.command(&["run", &plan, "--plain", "--seed", "1"]);
+    run = inside(&["unshare", "--net", "sh", "-c", OWN_NETWORK, "sh"], &run);
+    let run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("unshare runs");
+    let mut run = Running(run);
+    let mut group = None;
+    tool::far::wait_until("the server is held back", || {
+        group = held_back_group(&tool);
+        group.is_some()
+    });
+    let group = group.expect("it is there");
+    let network = format!("--net=/proc/{}/ns/net", run.0.id());
+    // Rows of a second each, as many as it takes, and no more than are in a minute.
+    let told = |more: &[&str]| {
+        let watch = tool.command(&[&["watch", "-c", "--explain", "--cgroup", &group], more, &["1", "60"]].concat());
+        let mut watch = inside(&["nsenter", &network], &watch);
+        let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("nsenter runs");
+        let mut lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+        let mut seen = Vec::new();
+        let found = lines.by_ref().inspect(|line| seen.push(line.clone())).any(|line| line.contains(LIMITED));
+        let next = lines.next();
+        // What it still writes has a reader until it has heard.
+        interrupt(&watch);
+        lines.for_each(drop);
+        let code = watch.wait().expect("our own child").code();
+        assert!(found && code == Some(0), "{code:?}: {seen:#?}");
+        (seen, next)
+    };
+    let (rows, next) = told(&[]);
+    // A verdict stands below its row, and what it is made of below it.
+    assert!(rows.len() > 3 && rows[rows.len() - 2].contains('|'), "{rows:#?}");
+    assert!(next.is_some_and(|line| line.starts_with("    ")), "{rows:#?}");
+    let (objects, _) = told(&["--json"]);
+    let last: serde_json::Value = serde_json::from_str(objects.last().expect("a row")).expect("JSON");
+    let notes = last["notes"].as_array().expect("notes");
+    assert!(notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with(LIMITED))), "{last:#}");
+    interrupt(&run.0);
+    run.0.wait().expect("our own child");
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).expect("our own child");
+}
+
+/// How a watch begins to say it.
+const LIMITED: &str = "What limits it now: throttled: the server uses up its limit of CPU time and is held back";
 
 /// A child that has no end of its own within a test.
 struct Running(Child);
