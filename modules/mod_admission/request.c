@@ -10,6 +10,7 @@
 #include "hold.h"
 #include "layers.h"
 #include "respond.h"
+#include "streams.h"
 
 #include <apr_portable.h>
 #include <errno.h>
@@ -92,7 +93,7 @@ static bool decide(visit *v, const place_rules *place) {
                          .observe = v->host->engine == ENGINE_OBSERVE,
                          .hold_file = place->hold_file == 1 && running.hold_path,
                          .priority = place->priorities ? layers_priority(v->r, place) : 0,
-                         .wanted = client_waits, .world = v->r};
+                         .wanted = client_waits, .enter = streams_enter, .leave = streams_leave, .world = v->r};
   adm_admit(running.table, running.owner, &request, &v->answer);
   try_again(v, &request);
   if (!adm_was_admitted(v->answer.outcome)) {

@@ -1,42 +1,35 @@
 #!/bin/sh
-# Two machines in one, with a cable between them: sh cable.sh "TBF" COMMAND...
+# Runs a command on a machine of its own, as far as the network goes: cable.sh COMMAND...
+# A cable that carries 20 Mbit a second from there leads to another such machine, which `ssh:client` means. Needs root.
 #
-# COMMAND runs on the near machine, a network of its own; what it sends to the far one goes through a queue of tc's (man tc-tbf) with these
-# words. A plan whose load is `from = "ssh:far"` has its clients there: a shell on the far machine takes the place of ssh. Needs root,
-# iproute2 and util-linux. When COMMAND has ended, both networks and what was brought to the far machine are gone.
-set -e
+# Both are network namespaces that live as long as processes in them do: the first as long as the command, the other until the one process
+# that holds it is killed by the kernel, when the command has ended, however that came about.
+set -eu
 
-if [ "$1" = --far ]; then
-    # What ssh is called with: options, the machine, and one command.
-    for command; do :; done
-    exec nsenter --net="/run/netns/$2" sh -c "$command"
+if [ "${WEBDYNO_CABLE-}" != here ]; then
+    WEBDYNO_CABLE=here exec unshare --net -- sh "$0" "$@"
 fi
+unset WEBDYNO_CABLE
 
-queue=$1
-shift
-near=webdyno-$$-near far=webdyno-$$-far
-place=$(mktemp -d)
-end() {
-    ip netns del "$near" 2>/dev/null || true
-    ip netns del "$far" 2>/dev/null || true
-    rm -rf "$place"
-}
-trap end EXIT
-# Ctrl-C is for the command; this is over when that is.
-trap : INT
-
-ip netns add "$near"
-ip netns add "$far"
-ip link add cable netns "$near" type veth peer name cable netns "$far"
-ip -n "$near" addr add 10.77.0.1/24 dev cable
-ip -n "$far" addr add 10.77.0.2/24 dev cable
-for machine in "$near" "$far"; do
-    ip -n "$machine" link set lo up
-    ip -n "$machine" link set cable up
+here=$(readlink /proc/$$/ns/net)
+# This shell becomes the command, and is the holder's parent all the while. Who looks for what the command left behind sees nothing of it there.
+setpriv --pdeathsig KILL env -i unshare --net sleep infinity < /dev/null > /dev/null 2>&1 &
+client=$!
+# Until then it is still in this one.
+until there=$(readlink "/proc/$client/ns/net") && [ "$there" != "$here" ]; do
+    kill -0 "$client"
 done
-# shellcheck disable=SC2086 # these are words
-tc -n "$near" qdisc add dev cable root tbf $queue
 
-export XDG_CACHE_HOME="$place" SSH_CONNECTION="10.77.0.1 22 10.77.0.1 22"
-export WEBDYNO_SSH="sh '$(realpath "$0")' --far $far"
-nsenter --net="/run/netns/$near" "$@"
+ip link add cable type veth peer name cable netns "$client"
+ip addr add 10.77.0.1/24 dev cable
+ip link set lo up
+ip link set cable up
+nsenter --net="/proc/$client/ns/net" sh -ec '
+    ip addr add 10.77.0.2/24 dev cable
+    ip link set lo up
+    ip link set cable up'
+tc qdisc add dev cable root tbf rate 20mbit burst 64kb latency 400ms
+
+# What ssh is given comes after its options: `--`, the machine, and a command for a shell there.
+export WEBDYNO_SSH="nsenter --net=/proc/$client/ns/net sh -c 'while [ \"\$1\" != -- ]; do shift; done; exec sh -c \"\$3\"' ssh"
+exec "$@"
