@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a command on a machine of its own, as far as the network goes: cable.sh COMMAND...
-# A cable that carries 20 Mbit a second from there leads to another such machine, which `ssh:client` means. Needs root.
+# A cable leads from there to another such machine, which `ssh:client` means. It carries 20 Mbit a second, and loses what finds no room. Needs root.
 #
 # Both are network namespaces that live as long as processes in them do: the first as long as the command, the other until the one process
 # that holds it is killed by the kernel, when the command has ended, however that came about.
@@ -28,7 +28,7 @@ nsenter --net="/proc/$client/ns/net" sh -ec '
     ip addr add 10.77.0.2/24 dev cable
     ip link set lo up
     ip link set cable up'
-tc qdisc add dev cable root tbf rate 20mbit burst 64kb latency 400ms
+tc qdisc add dev cable root tbf rate 20mbit burst 64kb latency 40ms
 
 # What ssh is given comes after its options: `--`, the machine, and a command for a shell there.
 export WEBDYNO_SSH="nsenter --net=/proc/$client/ns/net sh -c 'while [ \"\$1\" != -- ]; do shift; done; exec sh -c \"\$3\"' ssh"

@@ -96,7 +96,7 @@ pub const RETRANSMITS_EACH_SECOND: f64 = 5.0;
 pub const LINK_FULL: f64 = 0.8;
 /// Part of the requests in flight whose answers wait to be sent. `own`.
 pub const SENDING: f64 = 0.5;
-/// Use of the CPUs, of the server and of the generator, below which neither is what holds the other up. `own`.
+/// Use of the CPUs, by the server or by all, and of the generator, below which none of them is what holds the others up. `own`.
 pub const NOBODY_BUSY: f64 = 0.5;
 
 /// A page that takes less than this alone, in seconds, does not wait for a backend. `own`.

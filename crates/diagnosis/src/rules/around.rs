@@ -45,8 +45,8 @@ pub(super) fn out_of_ports(e: &Evidence) -> Option<Numbers> {
     many.then(|| failures(e).with(Quantity::LocalFailures, e.offered.local_failures as f64))
 }
 
-/// What is lost on the way is sent again; what finds no room waits. Where a CPU is busy, of the server or of its client, it may be that one
-/// which is waited for, and a connection that is caught while it sends says nothing.
+/// What is lost on the way is sent again; what finds no room waits. Where a CPU is busy, of the server, of its client or of others, it may be
+/// that one which is waited for, as the kernel needs one to deliver, and a connection that is caught while it sends says nothing.
 pub(super) fn network(e: &Evidence) -> Option<Numbers> {
     let of_net = &e.network;
     let used = cpu_used(e).filter(|&used| used < CPU_FULL)?;
@@ -56,7 +56,8 @@ pub(super) fn network(e: &Evidence) -> Option<Numbers> {
     let often = of_net.retransmits_each_second.is_some_and(|rate| rate >= RETRANSMITS_EACH_SECOND);
     let lost = often && of_net.retransmits.is_some_and(|share| share >= RETRANSMITS);
     let full = of_net.link_use.is_some_and(|used| used >= LINK_FULL);
-    let nobody_busy = used < NOBODY_BUSY && e.offered.generator_share < NOBODY_BUSY;
+    let host_busy = e.cpu.host.is_some_and(|cpu| cpu.busy() >= NOBODY_BUSY);
+    let nobody_busy = used < NOBODY_BUSY && !host_busy && e.offered.generator_share < NOBODY_BUSY;
     let in_flight = e.offered.concurrency.max(1.0);
     let waiting = nobody_busy && of_net.sending.is_some_and(|sending| sending >= SENDING * in_flight);
     (lost || full || waiting).then(|| of_net.numbers().and(offered(e)).with(Quantity::CpuUsed, used))

@@ -64,7 +64,9 @@ fn answers_that_wait_to_be_sent_say_so_only_while_nobody_is_busy() {
     check(&waiting.clone().levels(&[(Column::TcpSending, 1)]), &expect!["offered-concurrency |  | "]);
     // The client may be what is slow to take them, or the server to send.
     check(&waiting.clone().generator(0.8), &expect!["offered-concurrency |  | "]);
-    check(&waiting.generator(0.95), &expect!["generator-saturated |  | "]);
+    check(&waiting.clone().generator(0.95), &expect!["generator-saturated |  | "]);
+    // Others' work keeps the kernel from delivering them.
+    check(&waiting.counters(&[(CpuUser, 190.0), (CpuIdle, 10.0)]), &expect!["offered-concurrency |  | "]);
     let full = calm().load(4, 20.0).counters(&[(GroupCpuNs, 1.96e9), (CpuUser, 196.0), (CpuIdle, 4.0)]);
     check(&full.levels(&[(Column::TcpSending, 4)]), &expect!["cpu-bound |  | "]);
     // Workers that wait for the network are not too few.
