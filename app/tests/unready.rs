@@ -9,23 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 use testkit::debian::Debian;
+use tool::far::wait_until;
 use tool::scene::Scene;
 use tool::{Finished, Tool, remains};
 
-/// As long as anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// It takes a tenth of a second where nobody else wants the CPUs; servers are waited for for 20 s, services for 60 s.
 const AT_ONCE: Duration = Duration::from_secs(8);
 
 const LOAD: &str = "[load.a]\npath = \"/\"\nconnections = 1\nrequests = 5\n[cooldown]\nlimit = \"0s\"\n";
-
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// Presses Ctrl-C, and says how it ended.
 #[track_caller]
@@ -146,6 +137,7 @@ fn a_server_that_does_not_begin_anew() {
     fs::create_dir(&document).expect("a folder");
     fs::set_permissions(&document, fs::Permissions::from_mode(0o755)).expect("our own");
     fs::write(document.join("index.html"), "here\n").expect("a page");
+    fs::set_permissions(document.join("index.html"), fs::Permissions::from_mode(0o644)).expect("our own");
     let plan = tool.plan(
         "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nmpm = \"prefork\"\nscripts = \"scripts\"\ndocument_root = \"site\"\n\
          ending = \"graceful\"\n[load.a]\npath = \"/cgi-bin/hang\"\nconnections = 1\nduration = \"500ms\"\ntimeout = \"400ms\"\n\

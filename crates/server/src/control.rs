@@ -312,6 +312,11 @@ impl Starting<'_> {
         Err(ServerError::Died { server: self.server, log: self.logs.brief() + selinux::hint(Path::new("/")) })
     }
 
+    /// Why an answer did not come: that it has ended, or that nobody waits any more, says more than what is seen of that from here.
+    pub(crate) fn or_ended(&mut self, error: ServerError) -> ServerError {
+        self.still_awaited().err().unwrap_or(error)
+    }
+
     /// What is left of the time to become ready.
     pub(crate) fn left(&self) -> Duration {
         self.timeout.saturating_sub(self.since.elapsed())

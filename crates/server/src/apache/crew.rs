@@ -61,7 +61,7 @@ impl Muster<'_> {
             }
             std::thread::sleep(POLL);
             let told = self.pages.ask_status(self.timeout, &mut || still_awaited().is_ok());
-            status = told.map_err(no_settings)?;
+            status = told.map_err(|why| still_awaited().err().unwrap_or_else(|| no_settings(why)))?;
         }
     }
 }

@@ -143,7 +143,8 @@ impl Prepared<'_> {
             .map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
         let pages = Pages::usual(starting.address);
         let timeout = starting.timeout;
-        let told = pages.ask(timeout, &mut || starting.still_awaited().is_ok()).map_err(no_settings)?;
+        let told = pages.ask(timeout, &mut || starting.still_awaited().is_ok());
+        let told = told.map_err(|why| starting.or_ended(no_settings(why)))?;
         if !told.is_of(&file) {
             return Err(ServerError::PortInUse(starting.address));
         }
@@ -159,7 +160,8 @@ impl Prepared<'_> {
         let mut settings = told.settings(processes);
         if let Some(php) = &self.php {
             let address = starting.address;
-            settings.values.extend(php.in_force(address, timeout, &mut || starting.still_awaited().is_ok())?);
+            let told = php.in_force(address, timeout, &mut || starting.still_awaited().is_ok());
+            settings.values.extend(told.map_err(|error| starting.or_ended(error))?);
         }
         Ok(starting.running(settings, notes).with_scoreboard())
     }

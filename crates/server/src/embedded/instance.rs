@@ -95,7 +95,7 @@ fn address_told(starting: &mut Starting<'_>, stdout: &Path) -> Result<SocketAddr
 fn settings(starting: &mut Starting<'_>) -> Result<EffectiveSettings, ServerError> {
     let (address, timeout) = (starting.address, starting.timeout);
     let reply = get(address, None, SETTINGS, Ask::Once, timeout, &mut || starting.still_awaited().is_ok())
-        .map_err(|error| no_settings(error.to_string()))?;
+        .map_err(|error| starting.or_ended(no_settings(error.to_string())))?;
     let mut settings = EffectiveSettings::default();
     for (name, value) in reply.body.lines().filter_map(|line| line.split_once(": ")) {
         if name == "Server" {

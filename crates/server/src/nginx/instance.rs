@@ -138,7 +138,8 @@ impl Prepared<'_> {
         let mut settings = self.settings(&rendered);
         if let Some(php) = &self.php {
             let (address, timeout) = (starting.address, starting.timeout);
-            settings.values.extend(php.in_force(address, timeout, &mut || starting.still_awaited().is_ok())?);
+            let told = php.in_force(address, timeout, &mut || starting.still_awaited().is_ok());
+            settings.values.extend(told.map_err(|error| starting.or_ended(error))?);
         }
         let status = self.status.clone().map(|socket| WebSource::Nginx(StubStatus::Socket(socket)));
         Ok(starting.running(settings, notes).with_status(status))

@@ -87,7 +87,12 @@ impl Wait<'_> {
         if self.service.pid().is_some() { Ok(()) } else { Err(self.died()) }
     }
 
-    /// What is said then.
+    /// Why an answer did not come: that it has ended, or that nobody waits any more, says more than what is seen of that from here.
+    pub(crate) fn or_ended(&self, error: ServerError) -> ServerError {
+        self.still_awaited().err().unwrap_or(error)
+    }
+
+    /// What is said of one that has ended.
     pub(crate) fn died(&self) -> ServerError {
         ServerError::Died { server: self.server, log: self.logs.brief() + hint(Path::new("/")) }
     }

@@ -100,11 +100,15 @@ pub(crate) fn memory(proc_root: &Path, workers: &[u32]) -> Option<WorkerMemory> 
     Some(WorkerMemory { inherited, ..WorkerMemory::of(measure, &bytes)? })
 }
 
-/// What the parent of these workers holds; nothing if it runs another program, as memory is shared by fork alone.
+/// What the parent of those of these that are its copies holds; memory is shared by fork alone, and a logger beside them is a program of
+/// its own.
 fn inherited(proc_root: &Path, workers: &[u32]) -> u64 {
-    let Some(worker) = workers.iter().find_map(|&worker| read(proc_root, worker)) else { return 0 };
-    let parent = read(proc_root, worker.parent).filter(|parent| parent.name == worker.name);
-    parent.and_then(|parent| anonymous(proc_root, parent.pid)).unwrap_or(0)
+    let of = |&worker: &u32| {
+        let worker = read(proc_root, worker)?;
+        let parent = read(proc_root, worker.parent).filter(|parent| parent.name == worker.name)?;
+        anonymous(proc_root, parent.pid)
+    };
+    workers.iter().find_map(of).unwrap_or(0)
 }
 
 fn unshared(proc_root: &Path, pid: u32) -> Option<u64> {
@@ -179,6 +183,7 @@ mod tests {
         assert_eq!(of(&[8]), Some((Measure::Anonymous, 6100 << 10, 5100 << 10)));
         // A program that was started shares nothing with who started it; nor is the parent of one that is gone known.
         assert_eq!(of(&[9]), Some((Measure::Anonymous, 20_100 << 10, 0)));
+        assert_eq!(of(&[9, 8]), Some((Measure::Anonymous, 20_100 << 10, 5100 << 10)));
         assert_eq!(of(&[10]), None);
     }
 

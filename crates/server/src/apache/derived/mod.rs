@@ -193,7 +193,7 @@ impl Prepared<'_> {
         ready.map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
         let told = pages
             .ask(starting.timeout, &mut || starting.still_awaited().is_ok())
-            .map_err(|why| port_in_use(&starting.logs).unwrap_or_else(|| no_settings(why)))?;
+            .map_err(|why| port_in_use(&starting.logs).unwrap_or_else(|| starting.or_ended(no_settings(why))))?;
         if !told.is_of(file) {
             return Err(ServerError::PortInUse(pages.address));
         }

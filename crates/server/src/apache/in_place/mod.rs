@@ -187,7 +187,8 @@ impl InPlaceControl {
         if !held.door.tls {
             wait.until_answered(address, host.as_deref(), &self.spec.ready, Some(&self.key("ready")))?;
         }
-        let told = pages.ask(timeout, &mut || wait.still_awaited().is_ok()).map_err(no_settings)?;
+        let told = pages.ask(timeout, &mut || wait.still_awaited().is_ok());
+        let told = told.map_err(|why| wait.or_ended(no_settings(why)))?;
         let mut notes = Vec::new();
         self.compare(held, &told, &rendered, variant, &mut notes)?;
         let mpm = held.machine.mpm;
