@@ -4,6 +4,7 @@
  */
 #include "runtime.h"
 
+#include "audience.h"
 #include "controller.h"
 #include "hold.h"
 #include "pages.h"
@@ -155,7 +156,8 @@ static void group_in_force(server_rec *main_server, group_rule *rule) {
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
                  "ADM0013: AdmissionGroup %s: limit=%u is above the %u requests that can be in work at once", rule->name,
                  rule->settings.limit, cells);
-  adm_group_apply(adm_group_at(running.table, rule->index), &rule->settings);
+  rule->group = adm_group_at(running.table, rule->index);
+  adm_group_apply(rule->group, &rule->settings);
 }
 
 /* Groups that no configuration names any more stop limiting; requests that hold their permits give them back as ever. */
@@ -297,6 +299,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   }
   running.table = find_or_make_table(pool, kept, shape_for(now), main_server);
   if (!running.table) return OK; /* fails open */
+  running.budget = adm_group_at(running.table, ADM_GROUP_MEMORY);
   running.stamps = ((shared_head *)kept->memory)->stamp;
   running.healed_ns = &((shared_head *)kept->memory)->healed_ns;
   running.programs_only = true;
@@ -304,7 +307,9 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
     group_rule *rule = APR_ARRAY_IDX(now->groups, i, group_rule *);
     group_in_force(main_server, rule);
     running.programs_only &= rule->handlers == HANDLERS_DYNAMIC;
+    running.holds_responses |= rule->settings.hold != 0;
   }
+  running.audience = audience_listens();
   others_off(running.table);
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
