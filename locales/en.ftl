@@ -117,6 +117,56 @@ judged-undecided = After { $blocks ->
        *[other] { $blocks } blocks
     }, the most there can be, not everything is decided.
 
+# ---- what follows ----
+section-recommendation = Recommendation
+recommend-take = Set { $setting } instead of { $stays }: { $why }.
+recommend-why-goodput = good answers per second { $ratio }
+recommend-why-metric = as many good answers per second, and { $metric } { $ratio }
+recommend-why-expected = it does what the plan expects, which most trials of { $stays } miss ({ $missed })
+recommend-why-answers = it gives { $rate } good answers per second, and { $stays } gave none in any trial
+recommend-ratio-short = ×{ $ratio } ({ $low } to { $high })
+recommend-ratio = ×{ $ratio }
+recommend-ratio-interval = ×{ $ratio } ({ $confidence } % interval { $low } to { $high })
+recommend-stay = Keep { $stays }: no other setting of the plan was found to be better.
+recommend-open = Not decided: { $stays } or { $others }.
+recommend-more = About { $blocks ->
+        [one] one block
+       *[other] { $blocks } blocks
+    } more would probably decide it.
+recommend-more-time = About { $blocks ->
+        [one] one block
+       *[other] { $blocks } blocks
+    } more would probably decide it: { $time }, by the time that blocks took.
+recommend-minutes = { $n } min
+recommend-more-many = More than { $blocks } further blocks would be needed to decide it: longer windows, or a calmer machine.
+recommend-more-unknown = How much more would decide it cannot be told from these blocks.
+recommend-equivalent = The same, within the plan's margin: { $list }.
+recommend-worse = Worse: { $list }.
+recommend-lines = It sets: { $lines }
+recommend-gains = It also brings: { $list }.
+recommend-costs = It costs: { $list }.
+recommend-changed = { $metric } { $ratio }
+recommend-goodput = good answers per second
+recommend-beside = { $metric } of { $load }
+recommend-failed = failed requests ({ $failed } of { $all })
+recommend-lost = lines of the access log ({ $lost } of { $answers })
+recommend-no-log = the access log
+recommend-alike = Cannot be told from it: { $list }.
+recommend-depends = How much it does depends on other factors: { $list }.
+recommend-expected-met = Does all that the plan expects, in every trial: { $list }.
+recommend-expected-missed = Misses some of it, in one trial or more: { $list }.
+recommend-nothing = The plan has no two settings that met the same load: there is nothing to choose from.
+recommend-limit-then = What limits it then: { $limit }. { $advice }
+recommend-limit-of = What limits { $cell }: { $limit }. { $advice }
+recommend-scope = For this page mix ({ $pages }), these clients ({ $clients }), this memory ({ $memory }) and these CPUs ({ $cpus }); with others, measure again.
+scope-memory = { $memory }, without swap
+scope-memory-swap = { $memory }, swap allowed
+scope-memory-host = { $memory }, the whole machine's
+scope-cpus = { $n } for the server alone
+scope-cpus-shared = { $n }, shared with the load generator
+clients-keep-alive = { $pace }, keep-alive
+clients-close = { $pace }, a new connection each
+
 # ---- the plan's own questions ----
 section-contrasts = What the plan asks
 contrast-sides = { $of } against { $against }
@@ -716,6 +766,9 @@ cause-disk-bound = disk-bound: requests waited for the disk, and not for swap
 cause-lock-serialised = serialised by a lock: about one request is worked on at a time
 cause-worker-limit-too-low = the worker limit is too low: requests queue while CPU and memory have room
 cause-worker-limit-too-low-advice = Raise the worker limit as far as memory allows.
+cause-workers-starting = too few workers yet: requests queue while the server still starts those that it may have
+cause-workers-starting-advice = Have more of them from the start (StartServers, MinSpareServers or MinSpareThreads), or measure when they are there: a longer [warmup].
+cause-workers-starting-confirm = With StartServers as high as the limit allows the rate rises.
 cause-worker-limit-reached = the worker limit is reached
 cause-worker-limit-right = the worker limit is reached, and right: more workers would not help
 cause-failures-dominate = too many failures for the rate to mean much

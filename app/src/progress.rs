@@ -173,6 +173,7 @@ fn ended(slot: &Slot, trial: &Trial, trials: usize) -> String {
     });
     match &trial.outcome {
         Outcome::Complete => format!("{head}: {result}"),
+        Outcome::EndedEarly(stop) if result.is_empty() => format!("{head}: ended early: {}", stop_name(*stop)),
         Outcome::EndedEarly(stop) => format!("{head}: {result}; ended early: {}", stop_name(*stop)),
         Outcome::Invalid(why) => format!("{head}: invalid: {why}"),
     }

@@ -88,6 +88,12 @@ fn a_doctor_says_what_is_missing_and_what_to_do() {
         assert!(told.out.contains("missing  groups       only root may confine a server"), "{}", told.out);
         let store = told.out.lines().find(|line| line.contains(" store ")).unwrap_or_default();
         assert!(store.starts_with("ok"), "a home of its own: {}", told.out);
+        // Whoever may read a configuration can have a copy of it measured, whatever only root may open of it.
+        for (main, topic) in [("/etc/apache2/apache2.conf", "own Apache"), ("/etc/nginx/nginx.conf", "own nginx")] {
+            let says = format!("can be measured as a private copy: from = \"{main}\"");
+            let said = told.out.lines().find(|line| line.contains(topic)).unwrap_or_default();
+            assert!(!std::path::Path::new(main).exists() || said.contains(&says), "{}", told.out);
+        }
     }
 }
 

@@ -330,6 +330,7 @@ cases! {
     prefork_that_may_do_too_little_seen_by_a_user Nobody "prefork, limit too low";
     prefork_that_may_do_too_much Root "prefork, limit too high for 300 MB";
     prefork_with_programs_that_memory_does_not_hold Root "prefork, a program of 20 MB for each request in 300 MB";
+    prefork_with_such_programs_seen_by_a_user Nobody "prefork, a program of 20 MB for each request in 300 MB";
     prefork_with_held_connections Root "prefork, connections held";
     prefork_with_all_workers_held Root "prefork, all workers held";
     prefork_with_a_full_queue Root "prefork, full accept queue";

@@ -6,12 +6,13 @@
 mod tool;
 
 use diagnosis::Cause;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tool::{Finished, Tool, alone, is_root, remains, shipped};
@@ -24,8 +25,10 @@ enum Beside {
     StoppedSampler,
     /// Somebody asks the server, too.
     Visitor,
-    /// Loopback is a slow link.
-    SlowLink,
+    /// The load comes over a slow cable.
+    Cable,
+    /// The client has few ports.
+    FewPorts,
 }
 
 /// A plan, what it provokes, and whether that must come first; a cause that only weakens what is found comes last.
@@ -56,6 +59,7 @@ const CASES: &[Case] = &[
         every_day: false,
         ..case("memory-thrash", Cause::MemoryThrash)
     },
+    Case { is_for_root: true, needs: &[APACHE, "/usr/bin/make"], ..case("out-of-memory", Cause::OutOfMemory) },
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("disk-bound", Cause::DiskBound) },
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("file-cache-thrash", Cause::FileCacheThrash) },
     case("worker-limit-low", Cause::WorkerLimitTooLow),
@@ -65,15 +69,22 @@ const CASES: &[Case] = &[
     Case { needs: &["/usr/bin/python3"], every_day: false, ..case("backend", Cause::BackendSerialised) },
     Case {
         is_for_root: true,
-        beside: Beside::SlowLink,
-        needs: &["/usr/sbin/tc"],
-        every_day: false,
+        beside: Beside::Cable,
+        needs: &["/usr/sbin/ip", "/usr/sbin/tc", "/usr/bin/setpriv"],
         ..case("network", Cause::Network)
     },
+    Case {
+        is_for_root: true,
+        beside: Beside::FewPorts,
+        needs: &["/usr/sbin/ip"],
+        ..case("out-of-ports", Cause::OutOfPorts)
+    },
+    case("failures", Cause::FailuresDominate),
     case("client-limited", Cause::OfferedConcurrency),
     Case { is_primary: false, beside: Beside::StoppedSampler, ..case("monitor-unfit", Cause::MonitorUnfit) },
     Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },
     Case { needs: &[APACHE], every_day: false, ..case("keep-alive", Cause::KeepAliveHeld) },
+    Case { needs: &[APACHE], ..case("workers-starting", Cause::WorkersStarting) },
 ];
 
 impl Case {
@@ -99,18 +110,23 @@ impl Case {
             words.extend(["--make-swap", "1G"]);
         }
         let mut command = tool.command(&words);
-        if self.beside == Beside::SlowLink {
-            command = in_a_slow_network(&command);
+        match self.beside {
+            Beside::Cable => {
+                // Of the client's machine, which is the tester's own in truth.
+                command = inside(&[CABLE], command.env("XDG_CACHE_HOME", tool.path("cache")));
+            }
+            Beside::FewPorts => command = inside(&["unshare", "--net", "sh", "-c", FEW_PORTS, "sh"], &command),
+            Beside::Nothing | Beside::StoppedSampler | Beside::Visitor => {}
         }
         let over = AtomicBool::new(false);
-        let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = child.spawn().map_err(|error| error.to_string())?;
         let root = child.id();
         let done = std::thread::scope(|scope| {
             match self.beside {
                 Beside::StoppedSampler => drop(scope.spawn(|| stop_the_sampler(root, &over))),
                 Beside::Visitor => drop(scope.spawn(|| visit(root, &over))),
-                Beside::Nothing | Beside::SlowLink => {}
+                Beside::Nothing | Beside::Cable | Beside::FewPorts => {}
             }
             let output = child.wait_with_output();
             over.store(true, Ordering::Relaxed);
@@ -152,17 +168,37 @@ fn named(causes: &[Cause]) -> String {
     causes.iter().map(|cause| cause.id().trim_start_matches("cause-")).collect::<Vec<_>>().join(", ")
 }
 
-/// The same command in a network of its own, whose loopback does 20 Mbit a second.
-fn in_a_slow_network(command: &Command) -> Command {
-    let script = "ip link set lo up mtu 1500 && tc qdisc add dev lo root tbf rate 20mbit burst 64kb latency 400ms && exec \"$@\"";
-    let mut inside = Command::new("unshare");
-    inside.args(["--net", "sh", "-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+/// A network of its own for a command, and a cable from there to a client.
+const CABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sites/network/cable.sh");
+/// A network of its own for a command, with a hundred ports.
+const FEW_PORTS: &str = "ip link set lo up && echo 40000 40099 > /proc/sys/net/ipv4/ip_local_port_range && exec \"$@\"";
+
+/// The same command, run by another one.
+fn inside(words: &[&str], command: &Command) -> Command {
+    let mut inside = Command::new(words[0]);
+    inside.args(&words[1..]).arg(command.get_program()).args(command.get_args());
     command.get_envs().for_each(|(name, value)| match value {
         Some(value) => drop(inside.env(name, value)),
         None => drop(inside.env_remove(name)),
     });
-    inside.stdin(std::process::Stdio::null());
+    inside.stdin(Stdio::null());
     inside
+}
+
+/// A network of its own for a command: what others' sockets do is not counted there.
+const OWN_NETWORK: &str = "ip link set lo up && exec \"$@\"";
+
+/// The group of the server of the tool's only run, once it was held back there in a trial.
+fn held_back_group(tool: &Tool) -> Option<String> {
+    let id = tool.run_ids().pop()?;
+    let groups = host::hierarchies().ok()?.cpu?;
+    let names = std::fs::read_dir(&groups).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let is_held_back = |name: &String| {
+        let counted = std::fs::read_to_string(groups.join(name).join("cpu.stat")).unwrap_or_default();
+        let periods = counted.lines().find_map(|line| line.strip_prefix("nr_throttled "));
+        name.starts_with(&format!("webdyno-{id}-trial")) && periods.is_some_and(|periods| periods != "0")
+    };
+    names.into_iter().find(is_held_back)
 }
 
 /// The processes below one, with their command lines.
@@ -186,7 +222,6 @@ fn below(root: u32) -> Vec<(u32, String)> {
 
 /// Stops every sampler for two seconds, a little after it was started, and lets it go on.
 fn stop_the_sampler(root: u32, over: &AtomicBool) {
-    use rustix::process::{Pid, Signal, kill_process};
     let mut known = Vec::new();
     while !over.load(Ordering::Relaxed) {
         for (pid, _) in below(root).into_iter().filter(|(_, words)| words.contains("@sampler")) {
@@ -254,6 +289,98 @@ fn what_is_provoked_is_found() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_watch_says_it_while_it_is_so() {
+    let case = Case { is_for_root: true, needs: &["/usr/sbin/ip"], ..case("throttled", Cause::Throttled) };
+    if !case.can_be() {
+        return;
+    }
+    let _alone = alone();
+    let tool = Tool::new();
+    let plan = std::fs::read_to_string(shipped("diagnosis/throttled.toml")).expect("a plan");
+    assert!(plan.contains("duration = \"3s\""), "{plan}");
+    let plan = tool.plan(&plan.replace("duration = \"3s\"", "duration = \"5min\""));
+    let mut run = tool.command(&["run", &plan, "--plain", "--seed", "1"]);
+    run = inside(&["unshare", "--net", "sh", "-c", OWN_NETWORK, "sh"], &run);
+    let run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("unshare runs");
+    let mut run = Running(run);
+    let mut group = None;
+    tool::far::wait_until("the server is held back", || {
+        group = held_back_group(&tool);
+        group.is_some()
+    });
+    let group = group.expect("it is there");
+    let network = format!("--net=/proc/{}/ns/net", run.0.id());
+    // Rows of a second each, as many as it takes, and no more than are in a minute.
+    let told = |more: &[&str]| {
+        let watch = tool.command(&[&["watch", "-c", "--explain", "--cgroup", &group], more, &["1", "60"]].concat());
+        let mut watch = inside(&["nsenter", &network], &watch);
+        let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("nsenter runs");
+        let mut lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+        let mut seen = Vec::new();
+        let found = lines.by_ref().inspect(|line| seen.push(line.clone())).any(|line| line.contains(LIMITED));
+        let next = lines.next();
+        // What it still writes has a reader until it has heard.
+        interrupt(&watch);
+        lines.for_each(drop);
+        let code = watch.wait().expect("our own child").code();
+        assert!(found && code == Some(0), "{code:?}: {seen:#?}");
+        (seen, next)
+    };
+    let (rows, next) = told(&[]);
+    // A verdict stands below its row, and what it is made of below it.
+    assert!(rows.len() > 3 && rows[rows.len() - 2].contains('|'), "{rows:#?}");
+    assert!(next.is_some_and(|line| line.starts_with("    ")), "{rows:#?}");
+    let (objects, _) = told(&["--json"]);
+    let last: serde_json::Value = serde_json::from_str(objects.last().expect("a row")).expect("JSON");
+    let notes = last["notes"].as_array().expect("notes");
+    assert!(notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with(LIMITED))), "{last:#}");
+    interrupt(&run.0);
+    run.0.wait().expect("our own child");
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+fn interrupt(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).expect("our own child");
+}
+
+/// How a watch begins to say it.
+const LIMITED: &str = "What limits it now: throttled: the server uses up its limit of CPU time and is held back";
+
+/// A child that has no end of its own within a test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended, unless a test failed on the way.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_cable_is_gone_with_its_command_however_that_ended() {
+    if !CASES.iter().filter(|case| case.beside == Beside::Cable).all(Case::can_be) {
+        return;
+    }
+    let mut command = inside(&[CABLE], &Command::new("sleep"));
+    let mut child = Running(command.arg("infinity").spawn().expect("a shell"));
+    let is_sleep = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+    tool::far::wait_until("the cable is laid", || is_sleep(child.0.id()));
+    let network = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let (near, far) = (network(child.0.id()), below(child.0.id()).into_iter().find_map(|(pid, _)| network(pid)));
+    assert!(near.is_some() && far.is_some() && near != far, "{near:?} {far:?}");
+    // A network of the kernel's is there as long as somebody is in it.
+    let is_there = |end: &Option<PathBuf>| {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes.map(|entry| entry.path().join("ns/net")).any(|network| std::fs::read_link(network).ok() == *end)
+    };
+    assert!(is_there(&near) && is_there(&far));
+    child.0.kill().expect("our own child");
+    child.0.wait().expect("our own child");
+    tool::far::wait_until("both ends are gone", || !is_there(&near) && !is_there(&far));
 }
 
 #[test]

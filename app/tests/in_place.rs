@@ -6,7 +6,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use testkit::debian::Debian;
 use testkit::own::Own;
 use testkit::skip::not_here;
@@ -265,6 +267,14 @@ fn who_changes_the_configuration_meanwhile_keeps_the_change() {
     scene.check_given_back();
 }
 
+/// A file's number, mode, owner, time and text: all that is to be as it was.
+fn facts(path: &Path) -> (u64, u32, u32, u32, i64, i64, String) {
+    use std::os::unix::fs::MetadataExt;
+    let facts = fs::metadata(path).expect("a file");
+    let text = fs::read_to_string(path).expect("a file");
+    (facts.ino(), facts.mode(), facts.uid(), facts.gid(), facts.mtime(), facts.mtime_nsec(), text)
+}
+
 /// Files of others and kernel settings, for a server that is not even the machine's.
 #[test]
 fn files_and_settings_are_part_of_a_variant() {
@@ -277,19 +287,6 @@ fn files_and_settings_are_part_of_a_variant() {
     fs::write(&ini, "memory_limit = 64M\n").expect("a file");
     fs::set_permissions(&ini, fs::Permissions::from_mode(0o640)).expect("our own file");
     std::os::unix::fs::chown(&ini, Some(65534), Some(65534)).expect("root may");
-    let facts = |path: &PathBuf| {
-        use std::os::unix::fs::MetadataExt;
-        let facts = fs::metadata(path).expect("a file");
-        (
-            facts.ino(),
-            facts.mode(),
-            facts.uid(),
-            facts.gid(),
-            facts.mtime(),
-            facts.mtime_nsec(),
-            fs::read_to_string(path).expect("a file"),
-        )
-    };
     let as_it_was = facts(&ini);
     let seen = tool.path("seen");
     let script = format!(
@@ -342,7 +339,7 @@ fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
     let mut child = scene.spawn(&plan);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
-    scene.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
+    scene.tool.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
     child.kill().expect("our own child");
     child.wait().expect("our own child");
     let drop_in = || {
@@ -356,11 +353,7 @@ fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
     for claim in scene.claims() {
         fs::remove_file(claim).expect("root may");
     }
-    let journal = fs::read_dir(scene.tool.path("state")).expect("a folder").flatten().next().expect("a journal").path();
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
-    let text = fs::read_to_string(&journal).expect("a journal");
-    assert!(text.contains(boot.trim()));
-    fs::write(&journal, text.replace(boot.trim(), "another boot")).expect("our own file");
+    scene.tool.forget_boot();
     scene.own.start();
     assert!(
         scene.answer().contains("the first site") && !scene.answer().contains("Connection: close"),
@@ -372,6 +365,138 @@ fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
     let restored = scene.tool.run(&["restore"]);
     assert!(restored.out.contains("deleted the file") && restored.code == 0, "{}{}", restored.out, restored.err);
     scene.check_given_back();
+}
+
+/// What a variant has put into files of others outlives a crash of the machine, until somebody has them given back.
+#[test]
+fn after_a_crash_of_the_machine_files_are_given_back() {
+    let tool = Tool::new();
+    let (ini, told, pid) = (tool.path("php.ini"), tool.path("told"), tool.path("pid"));
+    fs::write(&ini, "memory_limit = 64M\n").expect("a file");
+    let as_it_was = facts(&ini);
+    let plan = tool.plan(&format!(
+        "aa = false\n[server]\nkind = \"command\"\n\
+         command = [\"sh\", \"-c\", \"echo $$ > '{}'; exec {} serve --listen 127.0.0.1:$PORT\"]\n\
+         [[variant.more.files]]\npath = \"{}\"\nreplace = {{ \"64M\" = \"128M\" }}\n\
+         reload = [\"sh\", \"-c\", \"echo told >> '{}'\"]\n\
+         [load.a]\npath = \"/\"\nconnections = 1\nduration = \"60s\"\n[cooldown]\nlimit = \"0s\"\n",
+        pid.display(),
+        env!("CARGO_BIN_EXE_webdyno"),
+        ini.display(),
+        told.display()
+    ));
+    let mut child = tool.spawn(&["run", &plan, "--plain"]);
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
+    tool.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+    // What a boot does to the server, and to what the journal knows of processes.
+    let server = || fs::read_to_string(&pid).ok()?.trim().parse().ok().and_then(Pid::from_raw);
+    // The rehearsal's has ended, and the trial's may still begin; it has the same file.
+    let began = Instant::now();
+    while remains(&tool).iter().any(|left| left.starts_with("process ")) {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", remains(&tool));
+        let _ = server().map(|pid| kill_process(pid, Signal::KILL));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    tool.forget_boot();
+    assert_eq!(fs::read_to_string(&ini).expect("a file"), "memory_limit = 128M\n", "nobody was there to give it back");
+    let foreseen = tool.run(&["restore", "--dry-run"]);
+    assert!(foreseen.out.contains("would give back the file"), "{foreseen:?}");
+    let before = fs::read_to_string(&told).expect("told").lines().count();
+    let restored = tool.run(&["restore"]);
+    assert!(restored.code == 0 && restored.out.contains("gave back the file"), "{restored:?}");
+    assert_eq!(facts(&ini), as_it_was);
+    assert!(fs::read_to_string(&told).expect("told").lines().count() > before, "somebody may have read it since");
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+/// A master that ends its workers when it is dropped.
+struct Fpm(Child);
+
+impl Drop for Fpm {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+/// A PHP-FPM as a machine has it, which webdyno has not started: its pool's file is part of a variant, and it is told to read it.
+#[test]
+fn a_pool_of_a_running_fpm_is_part_of_a_variant() {
+    let programs = fs::read_dir("/usr/sbin").into_iter().flatten().flatten().map(|entry| entry.path());
+    let fpm = programs.filter(|path| path.to_string_lossy().contains("/php-fpm")).max();
+    let (Some(fpm), true) = (fpm, Path::new("/usr/sbin/apache2").exists()) else {
+        return testkit::skip::skipped("no Apache httpd or no PHP-FPM");
+    };
+    let tool = Tool::new();
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
+    tool.tmp();
+    let (site, told) = (tool.path("site"), tool.path("told"));
+    for (folder, mode) in [(&site, 0o755), (&told, 0o777)] {
+        fs::create_dir(folder).expect("a folder");
+        open(folder, mode);
+    }
+    let (socket, seen) = (told.join("fpm.sock"), told.join("seen"));
+    fs::write(site.join("index.html"), "here\n").expect("a page");
+    let page = format!(
+        "<?php file_put_contents('{}', ini_get('memory_limit').\"\\n\", FILE_APPEND); echo 'ok';",
+        seen.display()
+    );
+    fs::write(site.join("page.php"), page).expect("a page");
+    for page in ["index.html", "page.php"] {
+        open(&site.join(page), 0o644);
+    }
+    let account = if is_root() { "user = www-data\ngroup = www-data\n" } else { "" };
+    let (conf, pool, log) = (tool.path("fpm.conf"), tool.path("pool.conf"), tool.path("fpm.log"));
+    let (pool_name, log_name) = (pool.display(), log.display());
+    fs::write(&conf, format!("[global]\nerror_log = {log_name}\ndaemonize = no\ninclude = {pool_name}\n"))
+        .expect("a file");
+    let text = format!(
+        "[www]\n{account}listen = {}\nlisten.mode = 0666\npm = static\npm.max_children = 2\nphp_admin_value[memory_limit] = 64M\n",
+        socket.display()
+    );
+    fs::write(&pool, text).expect("a file");
+    let as_it_was = facts(&pool);
+    let mut command = Command::new(fpm);
+    command.arg("-F").arg("-y").arg(&conf).current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
+    let master = Fpm(command.spawn().expect("FPM"));
+    let pid = master.0.id();
+    let children = || {
+        let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        listed.split_whitespace().count()
+    };
+    let eventually = |what: &str, condition: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !condition() {
+            assert!(
+                began.elapsed() < Duration::from_secs(20),
+                "{what}: {}",
+                fs::read_to_string(&log).unwrap_or_default()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    eventually("it begins", &|| socket.exists() && children() == 2);
+    let plan = tool.plan(&format!(
+        "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nmodules = [\"proxy\", \"proxy_fcgi\"]\n\
+         document_root = \"site\"\ndirectives = '''\n<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:{}|fcgi://localhost\"\n\
+         </FilesMatch>\n'''\n[variant.as-is]\n[[variant.more.files]]\npath = \"{pool_name}\"\n\
+         replace = {{ \"= 64M\" = \"= 96M\", \"max_children = 2\" = \"max_children = 3\" }}\n\
+         reload = [\"sh\", \"-c\", \"kill -USR2 {pid}\"]\n\
+         [load.a]\npath = \"/page.php\"\nconnections = 2\nduration = \"1s\"\n[cooldown]\nlimit = \"0s\"\n",
+        socket.display()
+    ));
+    let ended = tool.run(&["run", &plan, "--plain"]);
+    eventually("it has its own pool again", &|| children() == 2);
+    let limits = fs::read_to_string(&seen).unwrap_or_default();
+    let last = fs::read_to_string(&log).unwrap_or_default();
+    drop(master);
+    assert!([0, 1, 3].contains(&ended.code), "{ended:?}");
+    assert!(["64M\n", "96M\n"].iter().all(|limit| limits.contains(limit)), "{ended:?}");
+    assert_eq!(facts(&pool), as_it_was);
+    assert!(last.matches("Reloading in progress").count() >= 3, "at each change, and at the end: {last}");
 }
 
 /// An ordinary user may derive an instance of what they can read, and is told in one line what they cannot.

@@ -37,7 +37,7 @@ fn kill<O: Own>(scene: &Scene<O>, plan: &str, below_ms: u64, both: bool) -> Kill
     // The moment itself is what is tested, so here time is waited for and not an event.
     std::thread::sleep(after);
     if both {
-        for pid in scene.guardians() {
+        for pid in scene.tool.guardians() {
             // One that has ended is dead, too.
             let _ = kill_process(pid, Signal::KILL);
         }

@@ -312,7 +312,7 @@ fn after_a_crash_of_the_machine_nginx_has_its_own_files() {
     let (mut child, _lines) = begun(&scene, &plan, "run ");
     let as_it_was = || changed(&scene.before, &scene.own.snapshot()).is_empty();
     eventually("the variant is in force", || scene.answer().contains("Connection: close") && as_it_was());
-    scene.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
+    scene.tool.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
     child.kill().expect("our own child");
     child.wait().expect("our own child");
     // What a boot does to the server, to /run, and to what the journal knows of processes.
@@ -320,10 +320,7 @@ fn after_a_crash_of_the_machine_nginx_has_its_own_files() {
     for claim in scene.claims() {
         fs::remove_file(claim).expect("root may");
     }
-    let journal = fs::read_dir(scene.tool.path("state")).expect("a folder").flatten().next().expect("a journal").path();
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
-    let text = fs::read_to_string(&journal).expect("a journal");
-    fs::write(&journal, text.replace(boot.trim(), "another boot")).expect("our own file");
+    scene.tool.forget_boot();
     scene.own.start();
     assert!(scene.answer().contains("the first site") && !scene.answer().contains("Connection: close"));
     let restored = scene.tool.run(&["restore"]);

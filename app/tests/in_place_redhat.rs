@@ -74,7 +74,7 @@ fn long_check_redhat_layout() {
         // The moment itself is what is tested, so here time is waited for and not an event.
         std::thread::sleep(after);
         if both {
-            for pid in scene.guardians() {
+            for pid in scene.tool.guardians() {
                 // One that has ended is dead, too.
                 let _ = kill_process(pid, Signal::KILL);
             }

@@ -160,6 +160,50 @@ fn only_root_changes_the_machines_own_server() {
     scene.check_given_back();
 }
 
+#[test]
+fn a_main_file_that_is_not_there() {
+    let Some(scene) = Scene::<Debian>::new() else { return };
+    let plan = scene.plan("in_place = true", "[variant.as-is]");
+    let text = fs::read_to_string(&plan).expect("a plan").replace("apache2.conf", "apache3.conf");
+    fs::write(&plan, text).expect("a plan");
+    let dry = scene.tool.run(&["run", &plan, "--dry-run"]);
+    check(&dry, 2, &["plan.toml:5: server.from: cannot read ", "apache3.conf"]);
+    let ended = scene.run(&plan);
+    check(&ended, 2, &["cannot read ", "apache3.conf"]);
+    assert!(!ended.err.contains("install"), "{ended:?}");
+}
+
+/// What is not the machine's own needs no root.
+#[test]
+fn an_ordinary_user_has_private_servers() {
+    if !is_root() {
+        return testkit::skip::not_here("only root can become nobody");
+    }
+    let servers = [
+        ("/usr/sbin/apache2", "apache", "mpm = \"prefork\"", "KeepAlive Off"),
+        ("/usr/sbin/apache2", "apache", "mpm = \"worker\"", "KeepAlive Off"),
+        ("/usr/sbin/apache2", "apache", "mpm = \"event\"", "KeepAlive Off"),
+        ("/usr/sbin/nginx", "nginx", "", "keepalive_timeout 0"),
+    ];
+    for (program, kind, keys, directive) in servers {
+        if !Path::new(program).exists() {
+            testkit::skip::skipped(&format!("no {kind}"));
+            continue;
+        }
+        let tool = Tool::new();
+        tool.tmp();
+        let plan = tool.plan(&format!(
+            "blocks = 2\naa = false\n[server]\nkind = \"{kind}\"\n{keys}\n[load.a]\npath = \"/\"\nconnections = 2\nrequests = 20\n\
+             [cooldown]\nlimit = \"0s\"\n[variant.as-is]\n[variant.close]\ndirectives = \"{directive}\"\n"
+        ));
+        fs::set_permissions(&plan, fs::Permissions::from_mode(0o644)).expect("our own");
+        let ended = tool.run_as_nobody(&["run", &plan, "--plain"]);
+        assert!([0, 1, 3].contains(&ended.code), "{kind} {keys}: {ended:?}");
+        assert!(ended.out.contains("close"), "{kind} {keys}: {ended:?}");
+        assert_eq!(remains(&tool), Vec::<String>::new());
+    }
+}
+
 /// Instances are derived one after the other: all must be of the same configuration.
 #[test]
 fn a_configuration_that_changes_while_instances_are_derived_from_it() {

@@ -11,6 +11,7 @@
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
+#include <unistd.h>
 
 APLOG_USE_MODULE(admission);
 
@@ -256,7 +257,7 @@ static const char *set_policy(cmd_parms *cmd, void *config, const char *path) {
   if (!policy_available()) return complain(cmd, NULL, "this mod_admission was built without Lua; build it again with Lua's headers installed");
   path = ap_server_root_relative(cmd->pool, path);
   if (!path) return complain(cmd, NULL, "this is not a path");
-  if (!policy_check(path, wrong)) return complain(cmd, path, apr_pstrdup(cmd->pool, wrong));
+  if (!policy_check(path, geteuid(), wrong)) return complain(cmd, path, apr_pstrdup(cmd->pool, wrong));
   apr_array_header_t *known = configuring()->policies;
   for (int i = 0; i < known->nelts; i++)
     if (!strcmp(APR_ARRAY_IDX(known, i, policy_file *)->path, path)) {
@@ -265,6 +266,7 @@ static const char *set_policy(cmd_parms *cmd, void *config, const char *path) {
     }
   place->policy = apr_pcalloc(cmd->pool, sizeof *place->policy);
   place->policy->path = path;
+  place->policy->owner = geteuid();
   APR_ARRAY_PUSH(known, policy_file *) = place->policy;
   return NULL;
 }

@@ -157,9 +157,23 @@ static uint32_t lowest_limit(const place_rules *place, const group_rule *rule) {
   return lowest;
 }
 
+/* One group more than a request can be in: .htaccess files can name so many, a section of the configuration cannot. Those
+ * of the wider places came first. */
+static __attribute__((noinline)) void leave_out(const visit *v, const group_use *use) {
+  static _Atomic bool told; /* once in each process: it would be so for each request */
+  use->group->group->counts.open++;
+  if (!atomic_exchange(&told, true))
+    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r, "ADM0024: %s: AdmissionUse %s: a request can be in %d groups at most: this one does "
+                  "not limit it", use->stands, use->name, ADM_LAYERS - 1);
+}
+
 static ADM_INLINE void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
-  if (!rule || !rule->group || v->layers >= ADM_LAYERS - 1) return;
+  if (!rule || !rule->group) return;
   if (rule->group->mode == ADM_OFF || !concerns(rule, v->r->handler, v->kind)) return;
+  if (v->layers >= ADM_LAYERS - 1) {
+    leave_out(v, use); /* never the one that a policy names: that is the only one */
+    return;
+  }
   adm_layer *layer = &v->layer[v->layers];
   layer->group = rule->index;
   layer->at_most = place->limits ? lowest_limit(place, rule) : ADM_UNLIMITED;

@@ -1,7 +1,8 @@
 /*
  * mod_admission.c: the module's record and its hooks. All work is done in the files next to it:
- * directives and places (configuration), runtime (shared memory, children), layers and request (one request), respond,
- * audience and keep (what clients and logs see), pages (what people see), controller (the process beside), core/ (the decisions).
+ * directives and places (configuration), runtime (shared memory, children), layers, streams and request (one request),
+ * respond, audience and keep (what clients and logs see), pages (what people see), controller (the process beside),
+ * core/ (the decisions).
  */
 #include "directives.h"
 #include "pages.h"

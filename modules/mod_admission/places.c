@@ -143,7 +143,7 @@ static void warn_of_waiting(server_rec *main_server) {
   uint64_t workers = known && daemons > 0 ? (uint64_t)daemons * (uint64_t)(threads > 0 ? threads : 1) : 0;
   if (workers > 0 && current->queue_workers >= workers)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
-                 "ADM0007: AdmissionQueueWorkers %u: requests that wait can take all %" APR_UINT64_T_FMT " workers of the server, "
+                 "ADM0008: AdmissionQueueWorkers %u: requests that wait can take all %" APR_UINT64_T_FMT " workers of the server, "
                  "and files wait too", current->queue_workers, workers);
 }
 

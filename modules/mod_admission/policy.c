@@ -33,7 +33,8 @@ typedef struct place {
   struct place *next; /* while nobody uses it */
   script *script;     /* NULL: there was no version that compiles yet */
   watch_stamp stamp;
-  uint64_t looked_ns;
+  bool refused;       /* that version: its folders may be what was wrong, of which the stamp tells nothing */
+  uint64_t looked_ns, renewed_ns;
 } place;
 
 /* The last text of a path that compiled. */
@@ -45,6 +46,7 @@ typedef struct good_text {
 
 struct policy {
   char *path;
+  uid_t owner;           /* whose file is believed, beside root's */
   pthread_mutex_t mutex; /* for all below */
   pthread_cond_t returned;
   unsigned most, made;
@@ -96,31 +98,32 @@ static script *last_good(const char *path) {
 }
 
 /* An interpreter with the version that the file has now; NULL with `error`. */
-static script *from_file(const char *path, char *error) {
+static script *from_file(const char *path, uid_t owner, char *error) {
   char *text = malloc(SCRIPT_BYTES + 1);
   if (!text) {
     snprintf(error, ADM_ERROR, "no memory");
     return NULL;
   }
-  ssize_t length = watch_read(path, text, SCRIPT_BYTES + 1, error);
+  ssize_t length = watch_read(path, owner, text, SCRIPT_BYTES + 1, error);
   script *s = length < 0 ? NULL : script_new(path, text, (size_t)length, error);
   if (s) remember_good(path, text, (size_t)length);
   free(text);
   return s;
 }
 
-bool policy_check(const char *path, char *error) {
-  script *s = from_file(path, error);
+bool policy_check(const char *path, uid_t owner, char *error) {
+  script *s = from_file(path, owner, error);
   script_free(s);
   return s != NULL;
 }
 
-policy *policy_new(const char *path, unsigned states) {
+policy *policy_new(const char *path, uid_t owner, unsigned states) {
   policy *p = calloc(1, sizeof *p);
   if (!p || !(p->path = strdup(path))) {
     free(p);
     return NULL;
   }
+  p->owner = owner;
   p->most = states ? states : 1;
   pthread_mutex_init(&p->mutex, NULL);
   pthread_cond_init(&p->returned, NULL);
@@ -159,17 +162,18 @@ static void give_back(policy *p, place *mine) {
   pthread_mutex_unlock(&p->mutex);
 }
 
-/* Tells of a trouble if it is the first of its kind with this version of the file. */
-static void tell(policy *p, const watch_stamp *version, bool compile, const char *error, policy_log log, void *world) {
+/* Tells of a trouble, and what follows, if it is the first of its kind (one of told_...) with this version of the file. */
+static void tell(policy *p, const watch_stamp *version, bool *told, const char *error, const char *then, policy_log log,
+                 void *world) {
   pthread_mutex_lock(&p->mutex);
   if (!watch_same(&p->told, version)) p->told_compile = p->told_run = false;
   p->told = *version;
-  bool *told = compile ? &p->told_compile : &p->told_run, first = !*told;
+  bool first = !*told;
   *told = true;
   pthread_mutex_unlock(&p->mutex);
   if (!first || !log) return;
   char message[1024];
-  snprintf(message, sizeof message, "%.600s: %s%s", p->path, error, compile ? ": the last good version stays in use" : "");
+  snprintf(message, sizeof message, "%.600s: %s%s", p->path, error, then);
   log(world, message);
 }
 
@@ -186,16 +190,29 @@ static void refresh(policy *p, place *mine, policy_log log, void *world) {
   bool first = mine->looked_ns == 0;
   if (!first && now_ns - mine->looked_ns < SECOND_NS) return;
   watch_stamp stamp = watch_look(p->path);
-  if (!first && watch_same(&stamp, &mine->stamp)) {
+  if (!first && !mine->refused && watch_same(&stamp, &mine->stamp)) {
     mine->looked_ns = now_ns;
     return;
   }
   if (!first && watch_fresh(&stamp, (int64_t)coarse_ns(CLOCK_REALTIME))) return; /* it may still be written */
   mine->looked_ns = now_ns;
   mine->stamp = stamp;
-  script *next = from_file(p->path, error);
-  if (!next) tell(p, &stamp, true, error, log, world);
+  script *next = from_file(p->path, p->owner, error);
+  mine->refused = next == NULL;
+  if (!next) tell(p, &stamp, &p->told_compile, error, ": the last good version stays in use", log, world);
   if (!next && !mine->script) next = last_good(p->path);
+  if (!next) return;
+  script_free(mine->script);
+  mine->script = next;
+}
+
+/* An interpreter that has kept all the memory it may have would fail at every request from now on: another one takes its
+ * place, once a second at most. */
+static void renew(policy *p, place *mine) {
+  uint64_t now_ns = coarse_ns(CLOCK_MONOTONIC_COARSE);
+  if (mine->renewed_ns && now_ns - mine->renewed_ns < SECOND_NS) return;
+  mine->renewed_ns = now_ns;
+  script *next = last_good(p->path);
   if (!next) return;
   script_free(mine->script);
   mine->script = next;
@@ -209,21 +226,25 @@ bool policy_ask(policy *p, const adm_table *table, const policy_request *request
   if (!mine) return false;
   refresh(p, mine, log, world);
   int said = mine->script ? script_ask(mine->script, table, request, answer, error) : 0;
-  if (said < 0) tell(p, &mine->stamp, false, error, log, world);
+  bool starved = said < 0 && script_starved(mine->script);
+  if (said < 0) tell(p, &mine->stamp, &p->told_run, error, starved ? ": it begins anew, without what it had kept" : "", log, world);
+  if (starved) renew(p, mine);
   give_back(p, mine);
   return said > 0;
 }
 
 #else
 
-bool policy_check(const char *path, char *error) {
+bool policy_check(const char *path, uid_t owner, char *error) {
   (void)path;
+  (void)owner;
   snprintf(error, ADM_ERROR, "this build has no Lua");
   return false;
 }
 
-policy *policy_new(const char *path, unsigned states) {
+policy *policy_new(const char *path, uid_t owner, unsigned states) {
   (void)path;
+  (void)owner;
   (void)states;
   return NULL;
 }

@@ -11,12 +11,15 @@
  * The script is compiled once per process and state; when its file changes it is compiled again within a second, and
  * when that fails the last good one stays. A policy is the administrator's own and may say any limit; in force is the
  * lower one of it and the group's, so a group that a policy is to govern alone has limit=none. It has no files, no
- * network, no modules, 16 MiB and one million instructions per request. No httpd types here.
+ * network, no modules, 16 MiB (an interpreter that has filled them is made anew) and one million instructions per
+ * request; a pattern match is one of these, however long it takes. No httpd types here.
  */
 #ifndef ADMISSION_POLICY_H
 #define ADMISSION_POLICY_H
 
 #include "core/admission.h"
+
+#include <sys/types.h>
 
 typedef struct policy policy;
 
@@ -37,13 +40,14 @@ typedef struct policy_answer {
 /* Told once for each version of the file and kind of trouble, per process. */
 typedef void (*policy_log)(void *world, const char *message);
 
-/* Compiles the file, for the configuration, which refuses what does not compile. This process and those that it forks
- * remember the text as the last good one of this path. `error` has ADM_ERROR (core/settings.h) bytes. */
-bool policy_check(const char *path, char *error);
+/* Compiles the file, for the configuration, which refuses what does not compile and what others than root and `owner`
+ * could have written (watch.h). This process and those that it forks remember the text as the last good one of this path.
+ * `error` has ADM_ERROR (core/settings.h) bytes. */
+bool policy_check(const char *path, uid_t owner, char *error);
 
 /* A policy with at most `states` interpreters, made when they are needed (so nothing is running yet when a process
  * forks): one for prefork, a few for threads. NULL without memory or Lua. */
-policy *policy_new(const char *path, unsigned states);
+policy *policy_new(const char *path, uid_t owner, unsigned states);
 
 /* Asks about one request; safe from several threads. False: no answer, by nil or by an error that went to `log`. */
 bool policy_ask(policy *policy, const adm_table *table, const policy_request *request, policy_answer *answer,

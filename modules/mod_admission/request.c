@@ -10,6 +10,7 @@
 #include "hold.h"
 #include "layers.h"
 #include "respond.h"
+#include "streams.h"
 
 #include <apr_portable.h>
 #include <apr_strings.h>
@@ -110,6 +111,8 @@ static bool decide(visit *v, const place_rules *place) {
   request.priority = place->priorities ? layers_priority(v->r, place) : 0;
   request.slice_ms = 0;
   request.wanted = client_waits;
+  request.enter = streams_enter;
+  request.leave = streams_leave;
   request.world = v->r;
   adm_admit(running.table, running.owner, &request, &v->answer);
   if (v->answer.outcome == ADM_REJECTED) try_again(v, &request);

@@ -136,6 +136,7 @@ static void refuse(rounds *r, bool other_file, const char *why) {
 static void use_configured(rounds *r) {
   adm_settings configured[ADM_GROUPS];
   for (unsigned i = 0; i < r->plan.rule_count; i++) configured[i] = r->plan.rules[i].settings;
+  adm_control_keep(r->plan.kept, "", 0);
   apply_all(r, configured);
 }
 
@@ -145,13 +146,14 @@ static void judge_control(rounds *r, bool other_file) {
   char why[ADM_ERROR + 32];
   adm_settings settings[ADM_GROUPS];
   adm_control_error error;
-  ssize_t length = watch_read_trusted(r->plan.control_file, r->owner, text, sizeof text, why);
+  ssize_t length = watch_read(r->plan.control_file, r->owner, text, sizeof text, why);
   if (length < 0) {
     refuse(r, other_file, why);
     return;
   }
   adm_shape shape = adm_table_shape(r->plan.table);
   if (adm_control_read(text, (size_t)length, r->plan.rules, r->plan.rule_count, &shape, settings, &error)) {
+    adm_control_keep(r->plan.kept, text, (size_t)length);
     apply_all(r, settings);
     r->news.generation++;
     say(r, ROUNDS_NOTICE, "ADM0042: control file %s is in force", r->plan.control_file);
@@ -328,8 +330,9 @@ rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid
     rounds_free(r);
     return NULL;
   }
+  adm_shape shape = adm_table_shape(plan->table);
+  adm_control_recall(plan->kept, plan->rules, plan->rule_count, &shape, r->settings);
   for (unsigned i = 0; i < plan->rule_count; i++) {
-    r->settings[i] = plan->rules[i].settings;
     r->adapts |= r->settings[i].adaptive;
     r->learns |= r->settings[i].learn;
     adm_group *group = group_of(r, i);

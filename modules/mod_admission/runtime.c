@@ -6,9 +6,11 @@
 
 #include "audience.h"
 #include "controller.h"
+#include "core/control.h"
 #include "hold.h"
 #include "pages.h"
 #include "process.h"
+#include "streams.h"
 
 #include <apr_strings.h>
 #include <http_core.h>
@@ -37,6 +39,7 @@ runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
 typedef struct shared_head {
   uint64_t bytes; /* of itself: another version of this module has another */
   adm_news_board board;
+  adm_control_kept control;
   log_stamp stamp[ADM_GROUPS];
   _Atomic uint64_t healed_ns;
 } shared_head;
@@ -136,14 +139,16 @@ static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_sh
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
                  "ADM0011: %s: requests of the earlier configuration are not counted until they end",
                  table ? "a larger table is needed" : "the table was made by another version of this module");
+  const shared_head *before = table ? kept->memory : NULL;
   table = new_table(kept, shape, main_server);
+  if (table && before) memcpy(&((shared_head *)kept->memory)->control, &before->control, sizeof before->control);
   if (table) apr_pool_cleanup_register(pool, table, forget_table, apr_pool_cleanup_null);
   return table;
 }
 
 /* ---- groups in force --------------------------------------------------------------------------------------------- */
 
-static void group_in_force(server_rec *main_server, group_rule *rule) {
+static void find_group(server_rec *main_server, group_rule *rule) {
   rule->index = adm_group_add(running.table, rule->name);
   if (rule->index < 0) {
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, main_server,
@@ -157,7 +162,6 @@ static void group_in_force(server_rec *main_server, group_rule *rule) {
                  "ADM0013: AdmissionGroup %s: limit=%u is above the %u requests that can be in work at once", rule->name,
                  rule->settings.limit, cells);
   rule->group = adm_group_at(running.table, rule->index);
-  adm_group_apply(rule->group, &rule->settings);
 }
 
 /* Groups that no configuration names any more stop limiting; requests that hold their permits give them back as ever. */
@@ -186,6 +190,17 @@ static const char *engine_of(const server_rec *main_server) {
   return all;
 }
 
+/* The configuration, and over it what the control file said last: it may be a bad one now, and where it is good there is
+ * no moment without it. */
+static void put_in_force(const controller_plan *plan) {
+  adm_settings settings[ADM_GROUPS];
+  adm_shape shape = adm_table_shape(plan->table);
+  if (!plan->control_file) adm_control_keep(plan->kept, "", 0);
+  adm_control_recall(plan->kept, plan->rules, plan->rule_count, &shape, settings);
+  for (unsigned i = 0; i < plan->rule_count; i++)
+    adm_group_apply(adm_group_at(plan->table, plan->groups[i]), &settings[i]);
+}
+
 static void start_controller(apr_pool_t *pool, server_rec *main_server, const kept_memory *kept) {
   const configuration *now = directives_now();
   unsigned count = (unsigned)now->groups->nelts;
@@ -199,17 +214,17 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
     rules[used++] = (adm_rule){rule->name, ADM_FOR_GROUP, rule->settings};
   }
   adm_settings budget = limit_only(ADM_FOR_MEMORY, now->budget), workers = limit_only(ADM_FOR_WAITING, queue_workers(now));
-  adm_group_apply(adm_group_at(running.table, ADM_GROUP_MEMORY), &budget);
-  adm_group_apply(adm_group_at(running.table, ADM_GROUP_WAITING), &workers);
   groups[used] = ADM_GROUP_MEMORY;
   rules[used++] = (adm_rule){"memory", ADM_FOR_MEMORY, budget};
   groups[used] = ADM_GROUP_WAITING;
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
   shared_head *head = kept->memory;
   controller_plan plan = {.table = running.table, .rules = rules, .groups = groups, .rule_count = used,
-                          .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir, .board = &head->board,
+                          .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
+                          .board = &head->board, .kept = &head->control,
                           .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
                           .lingers = hold_lingers, .lingers_world = &running.hold_asks};
+  put_in_force(&plan);
   apr_status_t status = controller_start(pool, main_server, &plan);
   if (status != APR_SUCCESS)
     ap_log_error(APLOG_MARK, APLOG_ERR, status, main_server, "ADM0014: the controller was not started: settings stay as configured");
@@ -305,7 +320,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   running.programs_only = true;
   for (int i = 0; i < now->groups->nelts; i++) {
     group_rule *rule = APR_ARRAY_IDX(now->groups, i, group_rule *);
-    group_in_force(main_server, rule);
+    find_group(main_server, rule);
     running.programs_only &= rule->handlers == HANDLERS_DYNAMIC;
     running.holds_responses |= rule->settings.hold != 0;
   }
@@ -326,12 +341,13 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   if (running.owner == ADM_NOBODY)
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server, "ADM0017: no place for one more process: this one limits nothing");
   pthread_atfork(NULL, NULL, in_forked_copy);
+  streams_begin();
   int threaded = 0;
   ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
   apr_array_header_t *policies = directives_now()->policies;
   for (int i = 0; i < policies->nelts; i++) {
     policy_file *file = APR_ARRAY_IDX(policies, i, policy_file *);
-    file->compiled = policy_new(file->path, threaded ? POLICY_STATES : 1);
+    file->compiled = policy_new(file->path, file->owner, threaded ? POLICY_STATES : 1);
   }
 }
 

@@ -20,6 +20,7 @@
 struct script {
   lua_State *lua;
   size_t memory;                 /* bytes in use */
+  bool starved;                  /* the last call wanted more than there is */
   int function, request_object;  /* references */
   const adm_table *table;        /* of the request that is asked about; NULL in between */
   const policy_request *request;
@@ -35,7 +36,10 @@ static void *allocate(void *world, void *old, size_t old_size, size_t size) {
     s->memory -= had;
     return NULL;
   }
-  if (size > had && s->memory + (size - had) > MEMORY_MOST) return NULL;
+  if (size > had && s->memory + (size - had) > MEMORY_MOST) { /* Lua collects its garbage, and asks once more */
+    s->starved = true;
+    return NULL;
+  }
   void *fresh = realloc(old, size);
   if (fresh) s->memory += size - had;
   return fresh;
@@ -305,6 +309,7 @@ int script_ask(script *s, const adm_table *table, const policy_request *request,
   *answer = (policy_answer){.has_group = false};
   s->table = table;
   s->request = request;
+  s->starved = false;
   bool good = protect(s, ask_protected, &(asking){s, answer}, error);
   s->table = NULL;
   s->request = NULL;
@@ -312,6 +317,8 @@ int script_ask(script *s, const adm_table *table, const policy_request *request,
   *answer = (policy_answer){.has_group = false};
   return -1;
 }
+
+bool script_starved(const script *s) { return s->starved; }
 
 void script_free(script *s) {
   if (!s) return;

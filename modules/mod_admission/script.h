@@ -17,6 +17,9 @@ script *script_new(const char *path, const char *text, size_t length, char *erro
 /* Calls `admission`. 1: it answered; 0: it said nil; -1: with `error`. */
 int script_ask(script *script, const adm_table *table, const policy_request *request, policy_answer *answer, char *error);
 
+/* After an error: whether memory was short. What a script has kept then is in its way for good. */
+bool script_starved(const script *script);
+
 void script_free(script *script);
 
 #endif

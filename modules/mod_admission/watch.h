@@ -26,12 +26,10 @@ bool watch_same(const watch_stamp *a, const watch_stamp *b);
 /* Whether the file was written so short ago that its writer may not have finished. */
 bool watch_fresh(const watch_stamp *stamp, int64_t wall_ns);
 
-/* Reads a text of at most `size` - 1 bytes and ends it; its length, or -1 with `error` (ADM_ERROR bytes). */
-ssize_t watch_read(const char *path, char *text, size_t size, char *error);
-
-/* The same for a text that decides over the server: only from a regular file of `owner` that nobody else can write, not
- * through a link, in directories of `owner` or root that nobody else can write either. A sticky bit is no excuse: it keeps
- * others from removing a file, not from being there first. */
-ssize_t watch_read_trusted(const char *path, uid_t owner, char *text, size_t size, char *error);
+/* Reads a text of at most `size` - 1 bytes and ends it; its length, or -1 with `error` (ADM_ERROR bytes). Such a text
+ * decides over the server: it comes only from a regular file of `owner` or root that nobody else can write, not through a
+ * link, in directories of theirs that nobody else can write either. A sticky bit is no excuse: it keeps others from
+ * removing a file, not from being there first. */
+ssize_t watch_read(const char *path, uid_t owner, char *text, size_t size, char *error);
 
 #endif

@@ -70,7 +70,10 @@ const TESTS: [Need; 30] = [
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
 ];
 
-const BENCH: [Need; 10] = [
+/// Debian's package switches it on in the machine's own Apache, which on Debian 12 does not start with it.
+const MOD_QOS: &str = "libapache2-mod-qos";
+
+const BENCH: [Need; 11] = [
     Need { packages: &["wrk"], for_what: "benchmarks" },
     Need { packages: &["hyperfine"], for_what: "benchmarks" },
     Need { packages: &["siege"], for_what: "benchmarks" },
@@ -81,6 +84,7 @@ const BENCH: [Need; 10] = [
     Need { packages: &["procps"], for_what: "benchmarks of the monitor (vmstat)" },
     Need { packages: &["sysstat"], for_what: "benchmarks of the monitor (sar)" },
     Need { packages: &["atop"], for_what: "benchmarks of the monitor" },
+    Need { packages: &[MOD_QOS], for_what: "benchmarks of mod_admission" },
 ];
 
 const VM: [Need; 9] = [
@@ -223,6 +227,14 @@ fn install(missing: &[&Need], policy: &Path) -> anyhow::Result<()> {
     apt(&args)?;
     for name in &names {
         println!("installed {name}");
+    }
+    if names.contains(&MOD_QOS) {
+        let off = Command::new("/usr/sbin/a2dismod").args(["--quiet", "qos"]).stdin(Stdio::null()).status();
+        if !off.is_ok_and(|status| status.success()) {
+            bail!(
+                "{MOD_QOS} is switched on in the machine's Apache, which may not start with it; run as root: a2dismod qos"
+            );
+        }
     }
     let would_start: Vec<&str> = names
         .iter()

@@ -118,8 +118,10 @@ fn start(orders: &Orders, variant: &str, flags: &RunFlags) -> anyhow::Result<Exi
     let ended = in_world(flags.plain, |world, on_event| {
         experiment::up(orders, &cell.name, world, on_event, &mut |up| print(&whereabouts(up)))
     })?;
-    settle(ended)?;
-    Ok(Exit::Done)
+    Ok(match settle(ended)? {
+        RunEnd::Interrupted => Exit::Interrupted,
+        _ => Exit::Done,
+    })
 }
 
 /// What there is to know of a server that is up; the first line is for programs.
@@ -225,7 +227,8 @@ fn outline(orders: &Orders) -> String {
     let outline = experiment::outline(plan, orders.seed);
     let mut out = String::new();
     let mut line = |text: String| out.extend([text.as_str(), "\n"]);
-    line(format!("{}: {}", plan.name, plan.about));
+    let about = if plan.about.is_empty() { String::new() } else { format!(": {}", plan.about) };
+    line(format!("{}{about}", plan.name));
     line(format!("{} trials in {} blocks, seed {}", outline.slots.len(), plan.blocks, orders.seed));
     if outline.requests > 0 {
         line(format!("{} measured requests", outline.requests));

@@ -34,6 +34,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionGroup a limit=1\nAdmissionGroup a limit=2", "AdmissionGroup a: there is such a group already, at "),
     ("<VirtualHost *:1>\nAdmissionGroup a limit=1\n</VirtualHost>", "AdmissionGroup cannot occur within <VirtualHost>"),
     ("AdmissionUse nobody", "AdmissionUse nobody: there is no AdmissionGroup of this name"),
+    ("AdmissionUse a b c d e f g h", "AdmissionUse h: a request can be in 7 groups at most"),
     ("AdmissionLimit nobody 3", "AdmissionLimit nobody: there is no AdmissionGroup of this name"),
     ("AdmissionGroup a limit=1\nAdmissionUse a none", "none stands alone"),
     ("AdmissionGroup a limit=1\nAdmissionLimit a none", "none: must be a number from 1"),
@@ -132,6 +133,29 @@ fn htaccess_tightens_and_never_raises() {
         assert_eq!(server.get(&format!("/{folder}/x.probe")).status, 500, "{folder}");
         assert!(server.log().contains(message), "{folder}: {}", server.log());
     }
+}
+
+/// More groups than a request can be in, by files that the configuration cannot foresee: the wider ones limit it, and it is told.
+#[test]
+fn htaccess_can_name_too_many() {
+    let groups: String = (1..=8).map(|n| format!("AdmissionGroup g{n} limit=9 key=server\n")).collect();
+    let text = format!("{groups}AdmissionUse g1 g2 g3 g4 g5 g6 g7\n");
+    let files = [("www/many/.htaccess", "AdmissionUse g8\n"), ("www/many/page.probe", "")];
+    let told = crate::server::Told { mpm: Mpm::Event, php: crate::server::Php::None, text: &text, files: &files };
+    let Some(server) = Server::told(&told) else { return };
+    for _ in 0..3 {
+        assert_eq!(server.get("/many/page.probe").status, 200);
+    }
+    let counts = |group: &str| [server.number(group, "/counts/admitted"), server.number(group, "/counts/open")];
+    assert_eq!((counts("g7"), counts("g8")), ([3, 0], [0, 3]));
+    // Once in each process that served one of them.
+    let lines = server.log().matches("ADM0024").count();
+    assert!((1..=server.workers().len()).contains(&lines), "{}", server.log());
+    assert!(
+        server.log().contains(".htaccess:1: AdmissionUse g8: a request can be in 7 groups at most"),
+        "{}",
+        server.log()
+    );
 }
 
 /// A narrower place replaces the groups of a wider one; `none` leaves them.

@@ -1,11 +1,11 @@
-//! The file by which a running server is told other limits.
+//! The file by which a running server is told other limits, and other files that decide over it.
 
 use crate::server::{Mpm, Server, module_file};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A control file where it is believed: in a folder that only root can write, as are all above it.
+/// Where such files are believed: in a folder that only root can write, as are all above it.
 pub(crate) struct Control {
     folder: tempfile::TempDir,
 }
@@ -27,12 +27,16 @@ impl Control {
         self.folder.path().join("admission.control")
     }
 
-    /// By rename, as an editor does.
     pub(crate) fn write(&self, text: &str) {
+        self.put("admission.control", text);
+    }
+
+    /// By rename, as an editor does.
+    pub(crate) fn put(&self, name: &str, text: &str) {
         let new = self.folder.path().join("new");
         fs::write(&new, text).expect("a file");
         fs::set_permissions(&new, fs::Permissions::from_mode(0o644)).expect("our own file");
-        fs::rename(new, self.path()).expect("our own folder");
+        fs::rename(new, self.folder.path().join(name)).expect("our own folder");
     }
 
     pub(crate) fn server(&self, mpm: Mpm, text: &str) -> Option<Server> {

@@ -1,8 +1,8 @@
 //! Streams of HTTP/2: each is a request with a permit of its own, in threads of its own.
 
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, Server};
-use std::process::{Command, Output};
+use crate::server::{Mpm, Server, wait};
+use std::process::{Command, Output, Stdio};
 use testkit::skip::skipped;
 
 const TWO: &str = "Protocols h2c http/1.1\nAdmissionGroup two limit=2 queue=8 timeout=30s\nAdmissionQueueWorkers 8\nAdmissionUse two\n";
@@ -82,6 +82,65 @@ fn codes(said: &str, class: &str) -> u64 {
     let line = said.lines().find_map(|line| line.strip_prefix("status codes: ")).unwrap_or_default();
     let part = line.split(", ").find_map(|part| part.strip_suffix(class));
     part.and_then(|number| number.trim().parse().ok()).unwrap_or_default()
+}
+
+/// Streams of one connection that wait leave a place for a file on the same connection, which is served at once.
+#[test]
+fn a_connection_whose_streams_wait_has_its_files() {
+    let Some(server) = Server::start(Mpm::Event, &TWO.replace("limit=2", "limit=1")) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_started(1);
+    let url = |path: &str| format!("http://127.0.0.1:{}/{path}", server.port);
+    let urls = (0..6).map(|n| url(&format!("page.probe?id={n}"))).chain([url("index.html?beside")]);
+    let Ok(client) = Command::new("nghttp").arg("-ns").args(urls).stdout(Stdio::piped()).spawn() else {
+        return skipped("there is no nghttp");
+    };
+    wait("the file is served", || server.access().iter().any(|line| line.starts_with("200 /index.html?beside")));
+    wait("three wait, three were turned away", || {
+        (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (3, 3)
+    });
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    let said = client.wait_with_output().expect("our own child");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert_eq!((said.matches(" 200 ").count(), said.matches(" 503 ").count()), (4, 3), "{said}");
+    server.wait_idle();
+    assert_eq!(server.number("two", "/counts/queued"), 3);
+}
+
+/// Of the workers that a process has for streams only a share waits, whatever the connections.
+#[test]
+fn some_workers_for_streams_never_wait() {
+    let small = "ServerLimit 1\nStartServers 1\nMaxRequestWorkers 8\nMinSpareThreads 1\nH2MinWorkers 4\nH2MaxWorkers 4\nAdmissionQueueWorkers 50%\n";
+    let text = TWO.replace("limit=2", "limit=1").replace("AdmissionQueueWorkers 8\n", small);
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_started(1);
+    let ask = |path: &str| {
+        let url = format!("http://127.0.0.1:{}/{path}", server.port);
+        let words = ["-s", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "--http2-prior-knowledge", &url];
+        run("curl", &words).map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let Some(found) = ask("index.html") else { return };
+    assert_eq!(found, "2 200");
+    std::thread::scope(|scope| {
+        let ask = &ask;
+        let streams: Vec<_> = (0..5).map(|n| scope.spawn(move || ask(&format!("page.probe?id={n}")))).collect();
+        wait("two of four wait", || {
+            (server.number("two", "/waiting"), server.number("two", "/counts/rejected")) == (2, 3)
+        });
+        assert_eq!(ask("index.html").as_deref(), Some("2 200"), "and files have the others");
+        gate.open();
+        let mut found: Vec<_> = streams.into_iter().map(|one| one.join().expect("no panic")).collect();
+        found.sort();
+        let [good, away] =
+            ["2 200", "2 503"].map(|said| found.iter().filter(|one| one.as_deref() == Some(said)).count());
+        assert_eq!((good, away), (2, 3), "{found:?}");
+    });
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
 }
 
 /// A client that resets its stream while it waits is not let in.

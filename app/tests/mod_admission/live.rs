@@ -1,7 +1,8 @@
 //! Settings that change while the server runs, and groups that only observe.
 
 use crate::control::Control;
-use crate::server::{Mpm, Server, wait};
+use crate::server::{Mpm, Server, kill, wait};
+use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::time::Instant;
@@ -89,6 +90,52 @@ fn a_bad_file_keeps_the_old_values() {
     control.write("one limit=4\n");
     server.wait_number("one", "/limit", 4);
     wait_error(&server, "");
+}
+
+/// What was in force stays when a bad file is found by a new configuration or by a new controller.
+#[test]
+fn a_bad_file_keeps_the_old_values_over_restarts() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(control) = Control::new() else { return };
+        control.write("one limit=3 queue=7\nmemory limit=400M\n");
+        let two = "AdmissionGroup two limit=1\n";
+        let Some(server) = control.server(mpm, &format!("AdmissionBudget memory 800M\n{two}{ONE}")) else { return };
+        server.wait_number("one", "/limit", 3);
+        control.write("one limit=5\none limit=0\n");
+        wait_error(&server, "limit=0");
+        let as_before = |when: &str| {
+            let status = server.status();
+            let found = (server.number("one", "/limit"), server.number("one", "/queue"), &status["budget"]["limit"]);
+            assert_eq!(found, (3, 7, &serde_json::Value::from(400 << 20)), "{when}");
+        };
+        let begin_anew = |what: &str, begin: &dyn Fn()| {
+            let before = server.controller();
+            begin();
+            wait(&format!("{what}: another controller"), || server.controller().is_some_and(|now| Some(now) != before));
+            wait_error(&server, "limit=0");
+            as_before(what);
+        };
+        begin_anew("graceful", &|| server.graceful());
+        begin_anew("restart", &|| server.restart(Signal::HUP));
+        begin_anew("killed", &|| kill(server.controller().expect("it runs"), Signal::KILL));
+        begin_anew("killed again", &|| kill(server.controller().expect("it runs"), Signal::KILL));
+        // A good file that a change of the configuration makes a bad one: what still fits stays.
+        control.write("one limit=2 queue=7\ntwo limit=2\nmemory limit=400M\n");
+        server.wait_number("one", "/limit", 2);
+        let text = fs::read_to_string(server.path("httpd.conf")).expect("our own file");
+        server.put("httpd.conf", &text.replace(two, ""));
+        server.graceful();
+        wait_error(&server, "two: no such group");
+        assert_eq!((server.number("one", "/limit"), server.number("one", "/queue")), (2, 7));
+        // Gone, it is forgotten.
+        fs::remove_file(control.path()).expect("our own file");
+        server.wait_number("one", "/limit", 1);
+        control.write("one limit=0\n");
+        wait_error(&server, "limit=0");
+        server.graceful();
+        wait_error(&server, "limit=0");
+        assert_eq!(server.number("one", "/limit"), 1);
+    }
 }
 
 /// A file that others could have written decides nothing.

@@ -1,9 +1,12 @@
 //! A policy in Lua: which group, at which cost and limit; a mistake in it keeps the last good one.
 
-use crate::server::{Mpm, Php, Server, Told, wait};
+use crate::control::Control;
+use crate::server::{Mpm, Server, wait};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
-const TEXT: &str = "AdmissionGroup slow limit=5\nAdmissionGroup other limit=5\nAdmissionUse other\nAdmissionBudget memory 500M\n\
-                    AdmissionPolicy FOLDER/policy.lua\n";
+const TEXT: &str =
+    "AdmissionGroup slow limit=5\nAdmissionGroup other limit=5\nAdmissionUse other\nAdmissionBudget memory 500M\n";
 const GOOD: &str = "function admission(r)\n  if r.args and r.args:find('free') then return { group = 'none' } end\n\
                     if r.file:find('probe') then return { group = 'slow', limit = 1, cost = '200M' } end\n  return nil\nend\n";
 
@@ -17,14 +20,23 @@ fn has_lua() -> bool {
     !without
 }
 
-fn server(mpm: Mpm) -> Option<Server> {
-    has_lua().then(|| Server::told(&Told { mpm, php: Php::None, text: TEXT, files: &[("policy.lua", GOOD)] }))?
+const POLICY: &str = "policy.lua";
+
+/// A server with a policy, and the folder in which that is.
+fn server(mpm: Mpm, text: &str, policy: &str) -> Option<(Server, Control)> {
+    let folder = has_lua().then(Control::new)??;
+    folder.put(POLICY, policy);
+    Some((Server::start(mpm, &(text.to_owned() + &directive(&folder)))?, folder))
+}
+
+fn directive(folder: &Control) -> String {
+    format!("AdmissionPolicy {}\n", folder.folder().join(POLICY).display())
 }
 
 #[test]
 fn it_chooses_group_cost_and_limit() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
-        let Some(server) = server(mpm) else { return };
+        let Some((server, _folder)) = server(mpm, TEXT, GOOD) else { return };
         let gate = server.gate("g");
         let slow = server.send("/page.probe?gate=g");
         server.wait_started(1);
@@ -48,13 +60,9 @@ fn it_chooses_group_cost_and_limit() {
 /// A policy sees who is in which group already.
 #[test]
 fn it_sees_the_load() {
-    if !has_lua() {
-        return;
-    }
-    let text = "AdmissionGroup wide limit=5 key=server\nAdmissionGroup spare limit=1 key=server status=429\nAdmissionUse wide\nAdmissionPolicy FOLDER/policy.lua\n";
+    let text = "AdmissionGroup wide limit=5 key=server\nAdmissionGroup spare limit=1 key=server status=429\nAdmissionUse wide\n";
     let policy = "function admission(r)\n  local held = r:load('wide')\n  if held >= 2 then return { group = 'spare' } end\nend\n";
-    let told = Told { mpm: Mpm::Event, php: Php::None, text, files: &[("policy.lua", policy)] };
-    let Some(server) = Server::told(&told) else { return };
+    let Some((server, _folder)) = server(Mpm::Event, text, policy) else { return };
     let gate = server.gate("g");
     let held = server.send_in_turn("/page.probe?gate=g", 3);
     assert_eq!([server.number("wide", "/held"), server.number("spare", "/held")], [2, 1]);
@@ -67,10 +75,10 @@ fn it_sees_the_load() {
 #[test]
 fn a_mistake_keeps_the_last_good_one() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
-        let Some(server) = server(mpm) else { return };
+        let Some((server, folder)) = server(mpm, TEXT, GOOD) else { return };
         assert_eq!(server.get("/page.probe?free").status, 200);
         assert_eq!(server.number("slow", "/counts/admitted"), 0);
-        server.put("policy.lua", "function admission(r) return { group = ");
+        folder.put(POLICY, "function admission(r) return { group = ");
         // Each request asks the policy, and within a second or so sees that its file is another.
         wait("the mistake is told", || {
             assert_eq!(server.get("/page.probe?free").status, 200);
@@ -79,7 +87,7 @@ fn a_mistake_keeps_the_last_good_one() {
         let before = server.number("slow", "/counts/admitted");
         assert_eq!(server.get("/page.probe").status, 200);
         assert_eq!(server.number("slow", "/counts/admitted"), before + 1, "the good one decides");
-        server.put("policy.lua", "function admission(r) return { group = 'other' } end");
+        folder.put(POLICY, "function admission(r) return { group = 'other' } end");
         wait("the new one decides", || {
             let before = server.number("other", "/counts/admitted");
             assert_eq!(server.get("/page.probe").status, 200);
@@ -91,11 +99,11 @@ fn a_mistake_keeps_the_last_good_one() {
 /// A policy that fails, or never ends, limits nothing that the configuration does not.
 #[test]
 fn a_policy_that_fails_changes_nothing() {
-    let Some(server) = server(Mpm::Event) else { return };
+    let Some((server, folder)) = server(Mpm::Event, TEXT, GOOD) else { return };
     let bad =
         ["return { group = 'nobody' }", "error('no')", "while true do end", "return 7", "return { limit = 'many' }"];
     for body in bad {
-        server.put("policy.lua", &format!("function admission(r) {body} end"));
+        folder.put(POLICY, &format!("function admission(r) {body} end"));
         let before = server.log().matches("AdmissionPolicy").count();
         wait(&format!("{body}: it is told"), || {
             assert_eq!(server.get("/page.probe").status, 200, "{body}");
@@ -105,13 +113,68 @@ fn a_policy_that_fails_changes_nothing() {
     server.wait_idle();
 }
 
-/// One that cannot be compiled is refused before the server starts.
+/// One that cannot be compiled, or that others could have written, is refused before the server starts.
 #[test]
 fn a_broken_policy_is_refused() {
-    if !has_lua() {
-        return;
+    let Some(folder) = has_lua().then(Control::new).flatten() else { return };
+    let said = || Server::refused(Mpm::Event, &directive(&folder), &[]).expect("there is a server");
+    let path = folder.folder().join(POLICY);
+    folder.put(POLICY, "-- the first line\nfunction admission(r) return 1 1 end\n");
+    assert!(!said().starts_with("TAKEN") && said().contains("policy.lua:2:"), "{}", said());
+    folder.put(POLICY, GOOD);
+    assert!(said().starts_with("TAKEN"), "{}", said());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).expect("our own file");
+    assert!(!said().starts_with("TAKEN") && said().contains("policy.lua: can be written by others"), "{}", said());
+    folder.put(POLICY, GOOD);
+    fs::set_permissions(folder.folder(), fs::Permissions::from_mode(0o1777)).expect("our own folder");
+    assert!(said().contains("its directory") && said().contains("can be written by others"), "{}", said());
+    fs::set_permissions(folder.folder(), fs::Permissions::from_mode(0o755)).expect("our own folder");
+    chown(&path, Some(33), Some(33)).expect("root may");
+    assert!(said().contains("policy.lua: belongs to user 33, not to 0 who started the server"), "{}", said());
+}
+
+/// A running server does not take one that others could have written; the last good one stays, and the log says so once in each process.
+#[test]
+fn a_policy_of_others_is_not_believed() {
+    let Some((server, folder)) = server(Mpm::Event, TEXT, GOOD) else { return };
+    let path = folder.folder().join(POLICY);
+    let spoil: [(&str, &dyn Fn()); 3] = [
+        ("can be written by others", &|| fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("ours")),
+        ("belongs to user 33", &|| chown(&path, Some(33), Some(33)).expect("root may")),
+        ("is a symbolic link", &|| {
+            fs::rename(&path, folder.folder().join("real")).expect("our own folder");
+            symlink("real", &path).expect("our own folder");
+        }),
+    ];
+    for (part, spoil) in spoil {
+        folder.put(POLICY, "function admission(r) return { group = 'other' } end");
+        spoil();
+        wait(part, || {
+            assert_eq!(server.get("/page.probe").status, 200);
+            server.log().contains(part)
+        });
+        folder.put(POLICY, GOOD);
     }
-    let files = [("policy.lua", "-- the first line\nfunction admission(r) return 1 1 end\n")];
-    let Some(said) = Server::refused(Mpm::Event, "AdmissionPolicy FOLDER/policy.lua\n", &files) else { return };
-    assert!(!said.starts_with("TAKEN") && said.contains("policy.lua:2:"), "{said}");
+    assert_eq!(server.number("other", "/counts/admitted"), 0, "the good one has decided all the time");
+    assert!(server.log().contains("the last good version stays in use"), "{}", server.log());
+}
+
+/// One that keeps what it should forget begins anew when its memory is full.
+#[test]
+fn a_policy_that_leaks_begins_anew() {
+    let text = "local kept = {}\nfunction admission(r)\nkept[#kept + 1] = string.rep('x', 1 << 20) .. #kept\nreturn { group = 'slow' }\nend\n";
+    let Some((server, _folder)) = server(Mpm::Event, TEXT, text) else { return };
+    let asked = || server.number("slow", "/counts/admitted");
+    wait("it is full", || {
+        assert_eq!(server.get("/page.probe").status, 200, "it goes on as configured");
+        server.log().contains("not enough memory: it begins anew")
+    });
+    // More than one interpreter in each process, which is as many as requests one after the other take, can keep.
+    let before = asked();
+    wait("it decides again", || {
+        assert_eq!(server.get("/page.probe").status, 200);
+        asked() > before + 40
+    });
+    let lines = server.log().matches("not enough memory").count();
+    assert!(lines <= server.workers().len(), "{}", server.log());
 }

@@ -6,6 +6,7 @@ pub(crate) mod scene;
 pub(crate) mod small_disk;
 pub(crate) mod terminal;
 
+use rustix::process::Pid;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -83,6 +84,27 @@ impl Tool {
 
     pub(crate) fn spawn(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("webdyno starts")
+    }
+
+    /// Guardians of its runs.
+    pub(crate) fn guardians(&self) -> Vec<Pid> {
+        let state = self.path("state").to_string_lossy().into_owned();
+        let ours = |pid: &i32| {
+            let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).into_owned();
+            command.contains("@guardian") && command.contains(&state)
+        };
+        let numbers = names_in(Path::new("/proc")).filter_map(|path| path.strip_prefix("/proc/")?.parse().ok());
+        numbers.filter(ours).filter_map(Pid::from_raw).collect()
+    }
+
+    /// Has its only journal be of another boot, as after a crash of the machine.
+    pub(crate) fn forget_boot(&self) {
+        let journal = names_in(&self.path("state")).next().expect("a journal");
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
+        let text = std::fs::read_to_string(&journal).expect("a journal");
+        assert!(text.contains(boot.trim()), "{text}");
+        std::fs::write(&journal, text.replace(boot.trim(), "another boot")).expect("our own file");
     }
 
     /// Writes a plan and returns its path as text.

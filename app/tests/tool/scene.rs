@@ -1,7 +1,6 @@
 //! A server that is there already, in a folder of a test's own, laid out and started as Debian does; and a tool to point at it.
 
 use super::{Finished, Tool, is_root, remains};
-use rustix::process::Pid;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -110,19 +109,6 @@ impl<O: Own> Scene<O> {
     /// What the site answers to a request that would keep the connection.
     pub(crate) fn answer(&self) -> String {
         answer(self.own.port()).unwrap_or_default()
-    }
-
-    /// Guardians of the tool's runs.
-    pub(crate) fn guardians(&self) -> Vec<Pid> {
-        let state = self.tool.path("state").to_string_lossy().into_owned();
-        let processes = fs::read_dir("/proc").expect("/proc").flatten();
-        let ours = |pid: &i32| {
-            let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let command = String::from_utf8_lossy(&command).into_owned();
-            command.contains("@guardian") && command.contains(&state)
-        };
-        let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        numbers.filter(ours).filter_map(Pid::from_raw).collect()
     }
 
     #[track_caller]

@@ -182,6 +182,8 @@ pub struct Workers {
     pub most: Option<f64>,
     /// Busy worker processes, median.
     pub busy: Option<f64>,
+    /// Workers of Apache that had nothing to do, median of what it told.
+    pub ready: Option<f64>,
     /// Connections waiting to be accepted, median.
     pub queue: Option<f64>,
     /// Most of them seen.
@@ -412,6 +414,7 @@ impl Workers {
             most: window.most(Column::TreeWorkers),
             // Processes are not threads, and one that waits for PHP seems idle: the server itself knows better.
             busy: pool::occupied(trial, load).or_else(|| window.median(Column::TreeBusyWorkers)),
+            ready: pool::ready(trial, load),
             queue: window.median(Column::AcceptQueue),
             queue_most: window.most(Column::AcceptQueue),
             queue_limit: window.most(Column::AcceptLimit),

@@ -81,6 +81,7 @@ pub fn run(
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Ended<RunEnd> {
     let interrupted = world.interrupted;
+    let or_stopped = |error| or_stopped(error, interrupted);
     let ended = with_host(orders, world, |host| {
         // Before a build step has taken its time.
         if let Some(reserved) = reserved_for_root(orders)? {
@@ -107,7 +108,7 @@ pub fn run(
         } else {
             store.finish(&head.id, &RunEnd::Unfinished)?;
         }
-        let result = trials(orders, &bench, store, &head, on_event);
+        let result = trials(orders, &bench, store, &head, on_event).or_else(or_stopped);
         let end = match &result {
             Ok(end) => end.clone(),
             Err(error) => RunEnd::Failed(error.to_string()),
@@ -116,12 +117,13 @@ pub fn run(
         bench.kept.take().stop()?;
         result
     });
-    // Whatever failed while the user was ending it failed because of that.
-    let result = ended.result.or_else(|error| {
-        let stopped = interrupted.load(Ordering::Relaxed) && !matches!(error, ExperimentError::Store(_));
-        if stopped { Ok(RunEnd::Interrupted) } else { Err(error) }
-    });
-    Ended { result, ..ended }
+    Ended { result: ended.result.or_else(or_stopped), ..ended }
+}
+
+/// Whatever failed while the user was ending it failed because of that.
+pub(crate) fn or_stopped(error: ExperimentError, interrupted: &AtomicBool) -> Result<RunEnd, ExperimentError> {
+    let stopped = interrupted.load(Ordering::Relaxed) && !matches!(error, ExperimentError::Store(_));
+    if stopped { Ok(RunEnd::Interrupted) } else { Err(error) }
 }
 
 /// Makes the swap that is asked for; an error when what there is then is too little for the plan.

@@ -143,6 +143,11 @@ impl Bench<'_> {
         let mut stage = match self.start(&name, cell)? {
             Ok(stage) => stage,
             Err(error) if error.ends_the_run() => return Err(error.into()),
+            // Nobody waited for it any more.
+            Err(_) if self.interrupted.load(Ordering::Relaxed) => {
+                trial.outcome = Outcome::EndedEarly(Stop::Interrupted);
+                return Ok(trial);
+            }
             Err(error) => {
                 trial.outcome = Outcome::Invalid(error.to_string());
                 return Ok(trial);
@@ -217,11 +222,11 @@ impl Bench<'_> {
             if end == End::default() {
                 return stage.stop().map(|()| (None, Vec::new()));
             }
-            return Ok((None, stage.end(server, end, before)?.notes));
+            return Ok((None, stage.end(server, end, before, self.interrupted)?.notes));
         };
         let (mut early, mut logged) = (Logged::default(), Logged::default());
         log.count(&mut early)?;
-        let Ended { by_itself, mut notes } = stage.end(server, end, before)?;
+        let Ended { by_itself, mut notes } = stage.end(server, end, before, self.interrupted)?;
         if !by_itself {
             notes.push(
                 "its access log is not counted: lines may be missing because webdyno ended the server".to_owned(),
@@ -282,6 +287,7 @@ impl Bench<'_> {
             cpus: &self.placement.server,
             exe: self.exe,
             ready_timeout: READY_TIMEOUT,
+            interrupted: self.interrupted,
         }
     }
 
@@ -437,8 +443,14 @@ impl Stage {
         LoadSpec { tls: tls.or_else(|| spec.tls.clone()), ..spec.clone() }
     }
 
-    fn end(self, server: &ServerSpec, end: End, before: Option<Vec<u32>>) -> Result<Ended, ExperimentError> {
-        let ended = self.running.end(server, end, before)?;
+    fn end(
+        self,
+        server: &ServerSpec,
+        end: End,
+        before: Option<Vec<u32>>,
+        interrupted: &AtomicBool,
+    ) -> Result<Ended, ExperimentError> {
+        let ended = self.running.end(server, end, before, interrupted)?;
         self.services.stop()?;
         self.group.map_or(Ok(()), Group::remove)?;
         Ok(ended)

@@ -5,8 +5,9 @@
 use crate::ExperimentError;
 use crate::changes::Changer;
 use crate::event::Event;
-use crate::run::{Built, Ended, Orders, World, provide_swap, reserved_for_root, with_host};
+use crate::run::{Built, Ended, Orders, World, or_stopped, provide_swap, reserved_for_root, with_host};
 use crate::services::Services;
+use model::run::RunEnd;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -38,14 +39,16 @@ pub struct Up<'a> {
 }
 
 /// Starts the server of the cell of that name, tells where it is, and keeps it until the user ends it. Everything is put back then.
+/// Ended before it was up, it was interrupted.
 pub fn up(
     orders: &Orders,
     cell: &str,
     world: &World<'_>,
     on_event: &mut dyn FnMut(Event<'_>),
     tell: &mut dyn FnMut(&Up<'_>),
-) -> Ended<()> {
-    with_host(orders, world, |host| {
+) -> Ended<RunEnd> {
+    let mut was_up = false;
+    let ended = with_host(orders, world, |host| {
         if let Some(reserved) = reserved_for_root(orders)? {
             return Err(reserved.into());
         }
@@ -66,6 +69,7 @@ pub fn up(
             folder: stage.folder.join(NAME),
             notes: &running.notes,
         });
+        was_up = true;
         let mut dead = None;
         while dead.is_none() && !world.interrupted.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK_AGAIN);
@@ -73,6 +77,8 @@ pub fn up(
         }
         staged.stop()?;
         bench.kept.take().stop()?;
-        dead.map_or(Ok(()), |dead| Err(ExperimentError::Died(dead)))
-    })
+        dead.map_or(Ok(RunEnd::Complete), |dead| Err(ExperimentError::Died(dead)))
+    });
+    let result = ended.result.or_else(|error| if was_up { Err(error) } else { or_stopped(error, world.interrupted) });
+    Ended { result, ..ended }
 }

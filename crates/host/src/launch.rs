@@ -21,6 +21,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a launcher may take from its orders to exec: entering a group that is short of memory can take a while.
@@ -118,16 +119,17 @@ impl Child {
             .map_err(|why| HostError::NotPutBack { put_back: vec![], failed: vec![why] })
     }
 
-    /// Waits for at most `patience` until the root and everything of its session have ended by themselves, and ends what is left
-    /// by force; gives the names of those.
+    /// Waits for at most `patience`, and not once `interrupted` is set, until the root and everything of its session have ended by
+    /// themselves, and ends what is left by force; gives the names of those.
     ///
     /// # Errors
     /// When something would not end.
-    pub fn wait_for_end(mut self, patience: Duration) -> Result<Vec<String>, HostError> {
+    pub fn wait_for_end(mut self, patience: Duration, interrupted: &AtomicBool) -> Result<Vec<String>, HostError> {
         let deadline = Instant::now() + patience;
         let left = loop {
             let left = self.processes()?;
-            if left.is_empty() && !self.is_alive() || Instant::now() >= deadline {
+            let is_over = || interrupted.load(Ordering::Relaxed) || Instant::now() >= deadline;
+            if left.is_empty() && !self.is_alive() || is_over() {
                 break left.into_iter().map(name_of).collect();
             }
             std::thread::sleep(Duration::from_millis(2));

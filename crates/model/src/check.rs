@@ -198,6 +198,9 @@ pub struct WorkerMemory {
     pub largest: u64,
     /// Bytes of all.
     pub total: u64,
+    /// Bytes of each that may be its parent's, too: what the parent holds, where the measure counts that in each.
+    #[serde(default)]
+    pub inherited: u64,
 }
 
 /// A pool of PHP-FPM.
@@ -467,7 +470,7 @@ impl WorkerMemory {
     #[must_use]
     pub fn of(measure: Measure, bytes: &[u64]) -> Option<WorkerMemory> {
         let largest = *bytes.iter().max()?;
-        Some(WorkerMemory { measure, workers: bytes.len() as u64, largest, total: bytes.iter().sum() })
+        Some(WorkerMemory { measure, workers: bytes.len() as u64, largest, total: bytes.iter().sum(), inherited: 0 })
     }
 }
 

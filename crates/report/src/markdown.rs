@@ -29,6 +29,7 @@ pub fn render(view: &View) -> String {
         }
     }
     page.diagnoses(view);
+    page.recommendation(view);
     page.settings(view);
     page.list("section-trouble", view.trouble.iter().map(|trouble| Markdown(&trouble.text).to_string()));
     page.plan(view);
@@ -173,6 +174,18 @@ impl Page {
             self.line(&format!("{lead}{}", Markdown(&numbers)));
         }
         for sentence in finding.new_effect().into_iter().chain(&finding.advice) {
+            self.line(&format!("{lead}{}", Markdown(&sentence.text)));
+        }
+    }
+
+    fn recommendation(&mut self, view: &View) {
+        let mut told = view.recommendation.told().peekable();
+        if told.peek().is_none() {
+            return;
+        }
+        self.heading("section-recommendation");
+        for (is_detail, sentence) in told {
+            let lead = if is_detail { "  - " } else { "- " };
             self.line(&format!("{lead}{}", Markdown(&sentence.text)));
         }
     }

@@ -10,6 +10,7 @@ mod held;
 mod imported;
 mod one_load;
 mod page;
+mod recommended;
 mod unlucky;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};

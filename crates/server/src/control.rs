@@ -8,7 +8,7 @@ use crate::embedded::EmbeddedControl;
 use crate::nginx::{self, NginxControl};
 use crate::own::Watch;
 use crate::php::{self, Master};
-use crate::probe::{Ask, ProbeError, Reply, get_while};
+use crate::probe::{Ask, ProbeError, Reply, get};
 use crate::selinux;
 use crate::status::{StatusSource, WebSource};
 use crate::{PlanKey, ServerError};
@@ -20,6 +20,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to end by itself before it is killed.
@@ -67,6 +68,8 @@ pub struct Place<'a> {
     pub exe: &'a Path,
     /// The longest wait for a server that does not become ready.
     pub ready_timeout: Duration,
+    /// Set when nobody waits for it any more.
+    pub interrupted: &'a AtomicBool,
 }
 
 /// A server that is ready. Dropping it ends it and everything it started.
@@ -160,7 +163,7 @@ impl Running {
             Some(Hold::Service { watch, service, told }) => {
                 watch.check()?;
                 let Some((address, path)) = told else { return Ok(()) };
-                match get_while(address, None, &path, Ask::Once, GRACE, &mut || true) {
+                match get(address, None, &path, Ask::Once, GRACE, &mut || true) {
                     answer if may_be_ours(&answer) => Ok(()),
                     _ => Err(ServerError::Reread { main: service.name.clone().into() }),
                 }
@@ -252,7 +255,7 @@ fn may_be_ours(answer: &Result<Reply, ProbeError>) -> bool {
 
 /// A server that was started and is not known to be ready. Dropping it ends it, at once.
 #[derive(Debug)]
-pub(crate) struct Starting {
+pub(crate) struct Starting<'a> {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     /// The name to ask for, when it is not the address.
@@ -261,20 +264,20 @@ pub(crate) struct Starting {
     pub(crate) server: &'static str,
     pub(crate) since: Instant,
     pub(crate) timeout: Duration,
+    pub(crate) interrupted: &'a AtomicBool,
 }
 
-impl Starting {
+impl Starting<'_> {
     /// Waits until a GET of `path` is answered with 2xx. With `key`, which names the path in the plan, a steady refusal is its mistake.
     pub(crate) fn wait_until_ready(&mut self, path: &str, key: Option<&PlanKey>) -> Result<(), ServerError> {
         let whole_try = (self.timeout / TRIES).max(Duration::from_secs(1));
         let mut why = None;
         let mut refusal = Refusal::default();
         loop {
-            self.still_alive()?;
+            self.still_awaited()?;
             let patience = self.left().min(whole_try);
-            match get_while(self.address, self.host.as_deref(), path, Ask::Once, patience, &mut || {
-                self.child.is_alive()
-            }) {
+            let (address, host) = (self.address, self.host.clone());
+            match get(address, host.as_deref(), path, Ask::Once, patience, &mut || self.still_awaited().is_ok()) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) => {
                     why = Some(format!("status {}", reply.status));
@@ -286,7 +289,7 @@ impl Starting {
                 Err(ProbeError::Late(_)) if why.is_some() && patience < whole_try => {}
                 Err(error) => (why, refusal) = (Some(error.to_string()), Refusal::default()),
             }
-            self.still_alive()?;
+            self.still_awaited()?;
             if let (Some(key), Some(status)) = (key, refusal.steady()) {
                 let (path, log) = (path.to_owned(), self.logs.brief());
                 return Err(ServerError::WrongReady { at: key.clone(), path, status, log });
@@ -298,8 +301,11 @@ impl Starting {
         }
     }
 
-    /// An error once the server has ended.
-    pub(crate) fn still_alive(&mut self) -> Result<(), ServerError> {
+    /// An error once the server has ended, or nobody waits for it any more.
+    pub(crate) fn still_awaited(&mut self) -> Result<(), ServerError> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(ServerError::Interrupted);
+        }
         if self.child.is_alive() {
             return Ok(());
         }
@@ -376,7 +382,7 @@ mod tests {
     fn who_is_slow_is_not_said_to_run_with_something_else() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let ask = |patience| get_while(address, None, "/", Ask::Once, patience, &mut || true);
+        let ask = |patience| get(address, None, "/", Ask::Once, patience, &mut || true);
         // Nobody takes the connection.
         assert!(may_be_ours(&ask(Duration::from_millis(20))));
         let answers = [("204 No Content", true), ("404 Not Found", false)];

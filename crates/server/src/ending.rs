@@ -5,11 +5,12 @@
 use crate::apache::{INFO, STATUS};
 use crate::control::{GRACE, Hold, POLL};
 use crate::php::PAGE;
-use crate::probe::{Ask, get_while};
+use crate::probe::{Ask, get};
 use crate::{Running, ServerError};
 use host::Child;
 use model::plan::{CommandServer, End, Ending, Ready, ServerSpec};
 use rustix::process::Signal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long processes may take to end by themselves, such as a program that logs are piped to and that still reads.
@@ -73,16 +74,22 @@ impl Running {
     }
 
     /// Ends it as the plan says, and waits until nothing of it is left, so that whoever wanted to write has written. `before` are
-    /// the processes of before a restart that was begun already.
+    /// the processes of before a restart that was begun already. Once `interrupted` is set nobody waits for that any more.
     ///
     /// # Errors
     /// When something would not end.
-    pub fn end(mut self, server: &ServerSpec, end: End, before: Option<Vec<u32>>) -> Result<Ended, ServerError> {
+    pub fn end(
+        mut self,
+        server: &ServerSpec,
+        end: End,
+        before: Option<Vec<u32>>,
+        interrupted: &AtomicBool,
+    ) -> Result<Ended, ServerError> {
         let mut ended = Ended { by_itself: true, notes: Vec::new() };
         let mut last = end.how;
         if end.how.goes_on() {
             let before = before.map_or_else(|| self.begin_anew(server, end.how), Ok)?;
-            self.until_anew(server, &before, &mut ended)?;
+            self.until_anew(server, &before, &mut ended, interrupted)?;
             last = Ending::GracefulStop;
         }
         let Some(Hold::Child(child)) = self.hold.take() else { return Ok(ended) };
@@ -90,11 +97,12 @@ impl Running {
             None => child.kill()?,
             Some(signal) => {
                 child.tell(signal);
-                let mut forced = child.wait_for_end(PATIENCE)?;
+                let told = Instant::now();
+                let mut forced = child.wait_for_end(PATIENCE, interrupted)?;
                 forced.sort_unstable();
                 forced.dedup();
                 if !forced.is_empty() {
-                    let (names, seconds) = (forced.join(", "), PATIENCE.as_secs());
+                    let (names, seconds) = (forced.join(", "), told.elapsed().as_secs());
                     ended.spoil(format!(
                         "{seconds} s after the server was told to end, {names} had not, and was ended by force"
                     ));
@@ -106,18 +114,25 @@ impl Running {
     }
 
     /// Waits until the processes of before are gone and others answer: a signal that comes while a server begins anew may be lost.
-    fn until_anew(&self, server: &ServerSpec, before: &[u32], ended: &mut Ended) -> Result<(), ServerError> {
+    fn until_anew(
+        &self,
+        server: &ServerSpec,
+        before: &[u32],
+        ended: &mut Ended,
+        interrupted: &AtomicBool,
+    ) -> Result<(), ServerError> {
         let Some(Hold::Child(child)) = &self.hold else { return Ok(()) };
-        let deadline = Instant::now() + PATIENCE;
+        let is_awaited = || !interrupted.load(Ordering::Relaxed);
+        let began = Instant::now();
         let left = |child: &Child| -> Result<usize, ServerError> {
             let now = child.processes()?;
             Ok(before.iter().filter(|pid| now.contains(pid)).count())
         };
-        while left(child)? > 0 && Instant::now() < deadline {
+        while left(child)? > 0 && began.elapsed() < PATIENCE && is_awaited() {
             std::thread::sleep(POLL);
         }
         if left(child)? > 0 {
-            let seconds = PATIENCE.as_secs();
+            let seconds = began.elapsed().as_secs();
             ended.spoil(format!(
                 "{seconds} s after the server was told to begin anew, processes of before had not ended"
             ));
@@ -131,7 +146,8 @@ impl Running {
             ServerSpec::Nginx(nginx) => &nginx.ready,
             _ => return Ok(()),
         };
-        if let Err(error) = get_while(self.address, self.host.as_deref(), path, Ask::Once, PATIENCE, &mut || true) {
+        let host = self.host.as_deref();
+        if let Err(error) = get(self.address, host, path, Ask::Once, PATIENCE, &mut || is_awaited()) {
             ended.spoil(format!("the server did not answer after it was told to begin anew: {error}"));
         }
         Ok(())

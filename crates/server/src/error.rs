@@ -130,6 +130,9 @@ pub enum ServerError {
         /// What is missing and what to do.
         why: String,
     },
+    /// The machine's own configuration cannot be read, and no plan names it: a sentence.
+    #[error("{0}")]
+    Unread(String),
     /// nginx is not installed.
     #[error("no nginx here ({0}); install the package nginx")]
     NoNginx(String),
@@ -173,6 +176,9 @@ pub enum ServerError {
     /// Somebody else listens there.
     #[error("{0} is in use by another program; stop it or listen elsewhere")]
     PortInUse(SocketAddr),
+    /// The user wants to end, and nobody waits until it is ready.
+    #[error("interrupted")]
+    Interrupted,
     /// It ended before it was ready.
     #[error("{server} ended before it was ready; its log ends with: {log}")]
     Died {

@@ -5,8 +5,10 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How often to look whether the server lives while waiting for its answer.
+/// How often to look whether its answer is awaited.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often while a connection is made: each look begins it anew, and a queue that is full drops what is sent to it.
+const LOOK_CONNECTING: Duration = Duration::from_millis(500);
 
 /// What a server answered.
 #[derive(Debug)]
@@ -39,28 +41,23 @@ pub(crate) enum ProbeError {
     Broken(io::Error),
     #[error("the connection was closed before the answer was complete")]
     Closed,
-    #[error("the server ended meanwhile")]
-    Ended,
+    #[error("nobody waits for it any more")]
+    Unawaited,
     #[error(transparent)]
     Response(#[from] ResponseError),
     #[error(transparent)]
     Request(#[from] RequestError),
 }
 
-/// Asks for `path` once; connecting, writing and reading together take `patience` at most.
-pub(crate) fn get(address: SocketAddr, path: &str, ask: Ask, patience: Duration) -> Result<Reply, ProbeError> {
-    get_while(address, None, path, ask, patience, &mut || true)
-}
-
-/// The same of a name, and gives up soon after the server has ended: somebody else may hold its port and never answer. Without a
-/// name it is the address that is asked for.
-pub(crate) fn get_while(
+/// Asks for `path` once; connecting, writing and reading together take `patience` at most. Without a name it is the address that is
+/// asked for. Gives up soon after the answer is no longer awaited: the server may have ended, and somebody else hold its port and never answer.
+pub(crate) fn get(
     address: SocketAddr,
     host: Option<&str>,
     path: &str,
     ask: Ask,
     patience: Duration,
-    is_alive: &mut dyn FnMut() -> bool,
+    is_awaited: &mut dyn FnMut() -> bool,
 ) -> Result<Reply, ProbeError> {
     let (version, after) = match ask {
         Ask::Once => (Version::Http10, After::Close),
@@ -74,8 +71,7 @@ pub(crate) fn get_while(
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ProbeError::Late(patience),
         _ => ProbeError::Broken(error),
     };
-    let mut stream =
-        TcpStream::connect_timeout(&address, patience.max(Duration::from_millis(1))).map_err(ProbeError::Connect)?;
+    let mut stream = connect(address, end, is_awaited)?;
     stream.set_write_timeout(Some(left(end, patience)?)).map_err(failed)?;
     stream.write_all(&request).map_err(failed)?;
     let (mut parser, mut received, mut piece) = (Parser::new(Asked::Content), Vec::new(), [0; 8192]);
@@ -85,10 +81,10 @@ pub(crate) fn get_while(
             Ok(0) => break parser.close().ok_or(ProbeError::Closed)?,
             Ok(read) => read,
             Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
-                if is_alive() {
+                if is_awaited() {
                     continue;
                 }
-                return Err(ProbeError::Ended);
+                return Err(ProbeError::Unawaited);
             }
             Err(error) => return Err(failed(error)),
         };
@@ -100,6 +96,20 @@ pub(crate) fn get_while(
     let head_end = received.windows(4).position(|w| w == b"\r\n\r\n").map_or(received.len(), |at| at + 4);
     let body = String::from_utf8_lossy(&received[head_end..]).into_owned();
     Ok(Reply { status: answer.status, body, stays_open: answer.reusable })
+}
+
+fn connect(address: SocketAddr, end: Instant, is_awaited: &mut dyn FnMut() -> bool) -> Result<TcpStream, ProbeError> {
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        match TcpStream::connect_timeout(&address, left.clamp(Duration::from_millis(1), LOOK_CONNECTING)) {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut && left > LOOK_CONNECTING => {
+                if !is_awaited() {
+                    return Err(ProbeError::Unawaited);
+                }
+            }
+            connected => return connected.map_err(ProbeError::Connect),
+        }
+    }
 }
 
 fn left(end: Instant, patience: Duration) -> Result<Duration, ProbeError> {
@@ -133,7 +143,7 @@ mod tests {
         // Only where there is nothing to come is a short wait enough.
         let late = expected == Err(LATE);
         let patience = if late { Duration::from_millis(300) } else { Duration::from_secs(10) };
-        let got = get(address, "/", Ask::ToStay, patience);
+        let got = get(address, None, "/", Ask::ToStay, patience, &mut || true);
         server.join().unwrap();
         let got = got.map(|r| (r.status, r.body, r.stays_open)).map_err(|error| error.to_string());
         assert_eq!(got, expected.map(|(s, b, k)| (s, b.to_owned(), k)).map_err(str::to_owned));

@@ -4,6 +4,7 @@
 //! computed from the run alone. No words, no files; the arithmetic is `stats`.
 
 mod between;
+mod choice;
 mod metric;
 mod question;
 mod spread;
@@ -11,6 +12,7 @@ mod steady;
 mod sweep;
 
 pub use between::{Apart, Between, Difference, Differs, Shared, Side, between};
+pub use choice::{Advice, Choice, Reason, Setting, choices};
 pub use metric::Metric;
 pub use spread::{Spread, spread};
 pub use steady::{Unsteady, unsteady};

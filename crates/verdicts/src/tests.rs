@@ -12,6 +12,7 @@ use model::trial::{EffectiveSettings, Outcome, Trial};
 use std::path::Path;
 
 mod between;
+mod choice;
 mod sweep;
 
 const PLAN: &str = "baseline = \"a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n[variant.c]\n\

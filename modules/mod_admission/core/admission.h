@@ -214,6 +214,8 @@ typedef struct adm_request {
   int32_t priority;       /* lower goes first */
   uint32_t slice_ms;      /* how often a waiting request looks around (client gone, settings changed); 0: 250 */
   bool (*wanted)(void *world); /* false when nobody waits for the answer any more; may be NULL */
+  bool (*enter)(void *world);  /* asked before it waits: whether its process lets it; may be NULL, and then `leave` is */
+  void (*leave)(void *world);  /* told when it waits no more, if it was let */
   void *world;
 } adm_request;
 

@@ -211,6 +211,19 @@ static adm_outcome wait_for(attempt *a, int full) {
   return outcome;
 }
 
+static adm_outcome wait_in_room(attempt *a, int full) {
+  adm_permit room;
+  if (!enter_waiting_room(a, &room)) return ADM_REJECTED;
+  adm_outcome outcome = wait_for(a, full);
+  if (room.token && permit_return(&room, false)) queue_wake(a->table, room.entry, a->now_ns);
+  return outcome;
+}
+
+static bool may_wait(const attempt *a, unsigned full) {
+  const adm_request *request = a->request;
+  return request->may_wait && manners(a, full)->queue > 0 && (!request->enter || request->enter(request->world));
+}
+
 static void count(attempt *a, adm_outcome outcome) {
   for (unsigned k = 0; k < a->request->layers; k++) {
     adm_group *group = a->place[k].group;
@@ -251,10 +264,9 @@ static adm_outcome decide(attempt *a) {
   uint32_t ahead;
   queue_length(a->table, a->place[full].entry, a->request->priority, &ahead);
   a->answer->predicted_ns = predict(a, (unsigned)full, ahead);
-  adm_permit room;
-  if (!a->request->may_wait || manners(a, (unsigned)full)->queue == 0 || !enter_waiting_room(a, &room)) return ADM_REJECTED;
-  adm_outcome outcome = wait_for(a, full);
-  if (room.token && permit_return(&room, false)) queue_wake(a->table, room.entry, a->now_ns);
+  if (!may_wait(a, (unsigned)full)) return ADM_REJECTED;
+  adm_outcome outcome = wait_in_room(a, full);
+  if (a->request->leave) a->request->leave(a->request->world);
   if (a->answer->group < 0) { /* let in: what it waited for */
     a->answer->group = blocked;
     a->answer->limit = limit;

@@ -105,7 +105,7 @@ static bool read_line(reading *r, char *text) {
 }
 
 /* Whether what all lines together ask for fits together. Blames the last line about the rule that does not, or about the
- * budget that it does not fit into. */
+ * budget that it does not fit into; what the configuration alone says was judged with it. */
 static bool check_all(reading *r, const adm_shape *shape) {
   char error[ADM_ERROR];
   uint32_t budget = ADM_UNLIMITED;
@@ -116,9 +116,9 @@ static bool check_all(reading *r, const adm_shape *shape) {
     budget_line = r->said[i];
   }
   for (unsigned i = 0; i < r->count; i++) {
-    if (adm_settings_check(&r->settings[i], r->rules[i].subject, shape, error) &&
-        adm_cost_check(&r->settings[i], budget, error))
-      continue;
+    bool fits = !r->said[i] || adm_settings_check(&r->settings[i], r->rules[i].subject, shape, error);
+    if (fits && (r->said[i] || budget_line)) fits = adm_cost_check(&r->settings[i], budget, error);
+    if (fits) continue;
     r->line = r->said[i] ? r->said[i] : budget_line;
     return refuse(r, "%s: %s", r->rules[i].name, error);
   }
@@ -145,4 +145,33 @@ bool adm_control_read(const char *text, size_t length, const adm_rule *rules, un
     at += size + 1;
   }
   return check_all(&r, shape);
+}
+
+/* ---- the text in force ------------------------------------------------------------------------------------------ */
+
+void adm_control_keep(adm_control_kept *kept, const char *text, size_t length) {
+  uint32_t other = kept->now % 2 ^ 1;
+  if (length > ADM_CONTROL_BYTES) return;
+  memcpy(kept->text[other], text, length);
+  kept->length[other] = (uint32_t)length;
+  kept->now = other; /* who is killed before this has changed nothing */
+}
+
+void adm_control_recall(const adm_control_kept *kept, const adm_rule *rules, unsigned count, const adm_shape *shape,
+                        adm_settings *settings) {
+  adm_rule fitting[ADM_GROUPS];
+  adm_control_error error;
+  uint32_t now = kept->now % 2;
+  const char *text = kept->text[now];
+  size_t length = kept->length[now];
+  if (adm_control_read(text, length, rules, count, shape, settings, &error) || count > ADM_GROUPS) return;
+  if (length > ADM_CONTROL_BYTES) length = 0; /* somebody wrote where he should not */
+  memcpy(fitting, rules, count * sizeof *rules);
+  for (size_t at = 0, size; at < length; at += size + 1) {
+    const char *end = memchr(text + at, '\n', length - at);
+    size = end ? (size_t)(end - (text + at)) : length - at;
+    if (!adm_control_read(text + at, size, fitting, count, shape, settings, &error)) continue;
+    for (unsigned i = 0; i < count; i++) fitting[i].settings = settings[i];
+  }
+  for (unsigned i = 0; i < count; i++) settings[i] = fitting[i].settings;
 }

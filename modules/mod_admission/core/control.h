@@ -4,11 +4,16 @@
  * A control file says what is different from the configuration now. It is read completely or not at all: the result is
  * the configured settings with the file's words laid over them, or the first line that is wrong. It does not open
  * files, judge who wrote them, or put anything in force: the controller does.
+ *
+ * The text that is in force is kept in shared memory, so that neither a new configuration nor a new controller forgets
+ * it when the file is a bad one by then.
  */
 #ifndef ADMISSION_CONTROL_H
 #define ADMISSION_CONTROL_H
 
 #include "settings.h"
+
+#include <stdatomic.h>
 
 #define ADM_CONTROL_BYTES 65536 /* a longer file is refused */
 
@@ -26,5 +31,20 @@ typedef struct adm_control_error {
  * not to be used. */
 bool adm_control_read(const char *text, size_t length, const adm_rule *rules, unsigned count, const adm_shape *shape,
                       adm_settings *settings, adm_control_error *error);
+
+/* The text in force, zeroed when its memory is made: two places, of which the one that does not count is written. */
+typedef struct adm_control_kept {
+  _Atomic uint32_t now;
+  _Atomic uint32_t length[2]; /* children can write here: read once, and bounded */
+  char text[2][ADM_CONTROL_BYTES];
+} adm_control_kept;
+
+/* Keeps a text that was read; an empty one when the file is gone. One process at a time writes. */
+void adm_control_keep(adm_control_kept *kept, const char *text, size_t length);
+
+/* What the kept text says over these rules, which may be others than those it was read for: as a whole, or line by line
+ * without what does not fit any more. */
+void adm_control_recall(const adm_control_kept *kept, const adm_rule *rules, unsigned count, const adm_shape *shape,
+                        adm_settings *settings);
 
 #endif

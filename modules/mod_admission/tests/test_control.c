@@ -96,8 +96,42 @@ static void refused(void) {
   check_bytes(large, sizeof large, "line 0: longer than 65536 bytes");
 }
 
+/* What is left of a text that was read for another configuration. */
+static void check_recalled(const char *text, const char *expected) {
+  static adm_control_kept kept;
+  adm_rule rules[RULES];
+  adm_settings settings[RULES];
+  char got[1024];
+  rules_make(rules);
+  adm_control_keep(&kept, text, strlen(text));
+  adm_control_recall(&kept, rules, RULES, &(adm_shape){1024, 64, 32}, settings);
+  describe(rules, settings, got, sizeof got);
+  check_text(got, expected, text, __FILE__, __LINE__);
+}
+
+static void recalled(void) {
+  check_recalled("", "");
+  check_recalled("heavy limit=2\nlight mode=off", "heavy limit=2; light mode=off");
+  check_recalled("heavy limit=2\nremoved limit=1\nlight mode=off\n", "heavy limit=2; light mode=off");
+  check_recalled("elastic max=32\nelastic limit=20\nlight limit=65\n", "elastic limit=20 max=32");
+  check_recalled("removed limit=1\n", "");
+}
+
+/* What was noted of the configuration when the server started is no mistake of a file that does not speak of it. */
+static void configured_beyond(void) {
+  adm_rule rules[RULES];
+  adm_settings settings[RULES];
+  adm_control_error error;
+  rules_make(rules);
+  rules[2].settings.limit = 5000, rules[3].settings.cost = 900 * 16;
+  CHECK(adm_control_read("elastic limit=5\n", 16, rules, RULES, &(adm_shape){1024, 64, 32}, settings, &error));
+  CHECK_EQUAL(settings[2].limit, 5000);
+}
+
 int main(void) {
   read();
   refused();
+  recalled();
+  configured_beyond();
   return checked("test_control");
 }

@@ -4,6 +4,7 @@
  */
 #include "../rounds.h"
 
+#include "../core/control.h"
 #include "../core/table.h"
 #include "check.h"
 
@@ -14,6 +15,7 @@
 
 static adm_table *table;
 static size_t bytes;
+static adm_control_kept *kept;
 static char place[4200];
 
 static void log_line(void *world, rounds_level level, const char *text) {
@@ -39,13 +41,14 @@ static void *guarded(size_t size) {
   size_t page = 4096, whole = (size + page - 1) / page * page;
   char *memory = mmap(NULL, whole + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mprotect(memory + page, whole, PROT_READ | PROT_WRITE) < 0) return NULL;
-  return memory + page + (whole - size); /* ends where it must not be passed; sizes are multiples of 64 */
+  return memory + page + (whole - size); /* ends where it must not be passed; sizes are multiples of what is in it */
 }
 
 static void fill_table(void) {
   adm_shape shape = {64, 32, 16};
   bytes = adm_table_bytes(shape);
   table = adm_table_make(guarded(bytes), shape, 7);
+  kept = guarded(sizeof *kept);
   for (int i = 0; i < 4; i++) {
     rules[i].settings = adm_settings_default(rules[i].subject);
     rules[i].settings.limit = 8;
@@ -78,14 +81,30 @@ static void damage(void) {
   }
 }
 
+/* What the control file said last is shared memory, too. */
+static void damage_kept(void) {
+  static const char *const lines[] = {"first limit=2\n", "* queue=0\n", "memory limit=", "\n", "second", " mode=off\n"};
+  kept->now = (uint32_t)(chance() >> (chance() % 64));
+  for (int slot = 0; slot < 2; slot++) {
+    size_t at = 0;
+    while (at + 64 < ADM_CONTROL_BYTES && chance() % 1024) {
+      if (chance() % 16 == 0) kept->text[slot][at++] = (char)chance();
+      const char *line = lines[chance() % (sizeof lines / sizeof *lines)];
+      at = (size_t)(stpcpy(&kept->text[slot][at], line) - kept->text[slot]);
+    }
+    kept->length[slot] = (uint32_t)(chance() % 2 ? at : chance() >> (chance() % 64));
+  }
+}
+
 /* A copy of this process does some rounds over its own copy of the table; how it ended. */
 static int live_with(uint64_t seed) {
   pid_t child = fork();
   if (child == 0) {
     state = seed * 2 + 1;
     alarm(60);
-    controller_plan plan = {.table = table, .rules = rules, .groups = groups, .rule_count = 4, .runtime_dir = place, .root = "/nowhere/",
-                            .max_hold_ms = 1, .dead = dead, .lingers = lingers};
+    damage_kept();
+    controller_plan plan = {.table = table, .rules = rules, .groups = groups, .rule_count = 4, .runtime_dir = place, .kept = kept,
+                            .root = "/nowhere/", .max_hold_ms = 1, .dead = dead, .lingers = lingers};
     rounds *r = rounds_new(&plan, geteuid(), 1, log_line, NULL);
     for (unsigned turn = 1; turn <= 6; turn++) {
       damage();

@@ -65,7 +65,7 @@ static void check(const char *body, const char *expected) {
   snprintf(text, sizeof text, "function admission(r) %s end", body);
   write_policy(text);
   told[0] = '\0';
-  policy *p = policy_check(path, error) ? policy_new(path, 1) : NULL;
+  policy *p = policy_check(path, geteuid(), error) ? policy_new(path, geteuid(), 1) : NULL;
   if (!p) {
     CHECK_TEXT(short_names(error), expected);
     return;
@@ -132,7 +132,7 @@ static void bounds(void) {
   /* What is kept of a request is empty after it. */
   policy_answer answer;
   write_policy("local kept function admission(r) if kept then return kept.host end kept = r end");
-  policy *p = policy_new(path, 1);
+  policy *p = policy_new(path, geteuid(), 1);
   told[0] = '\0';
   CHECK(!policy_ask(p, table, &request, &answer, log_line, NULL));
   CHECK(!policy_ask(p, table, &(policy_request){.host = "other"}, &answer, log_line, NULL)); /* it is the next request's */
@@ -151,11 +151,17 @@ static void refused(void) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     write_policy(cases[i].text);
-    CHECK(!policy_check(path, error));
+    CHECK(!policy_check(path, geteuid(), error));
     CHECK_TEXT(short_names(error), cases[i].expected);
   }
-  CHECK(!policy_check("/nowhere/policy.lua", error));
-  CHECK_TEXT(error, "cannot be opened: No such file or directory");
+  CHECK(!policy_check("/nowhere/policy.lua", geteuid(), error));
+  CHECK_TEXT(error, "its directory: No such file or directory");
+  write_policy("function admission(r) end");
+  chmod(path, 0666); /* who can write it can turn away or let in whom he likes */
+  CHECK(!policy_check(path, geteuid(), error));
+  CHECK_TEXT(error, "can be written by others: chmod go-w");
+  chmod(path, 0644);
+  CHECK(policy_check(path, geteuid(), error));
 }
 
 static uint32_t limit_now(policy *p) {
@@ -169,7 +175,7 @@ static void pause_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 100
 static void changes(void) {
   char error[ADM_ERROR];
   write_policy("function admission(r) return {limit=1} end");
-  policy *p = policy_new(path, 1);
+  policy *p = policy_new(path, geteuid(), 1);
   CHECK_EQUAL(limit_now(p), 1);
   write_policy("function admission(r) return {limit=2} end");
   CHECK_EQUAL(limit_now(p), 1);
@@ -184,16 +190,48 @@ static void changes(void) {
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 2);
   CHECK_TEXT(told, ""); /* told once */
-  policy *later = policy_new(path, 1); /* as a child does that is born now */
+  policy *later = policy_new(path, geteuid(), 1); /* as a child does that is born now */
   CHECK_EQUAL(limit_now(later), 2);
   policy_free(later);
   unlink(path);
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 2);
   write_policy("function admission(r) return {limit=4} end");
-  CHECK(policy_check(path, error));
+  CHECK(policy_check(path, geteuid(), error));
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 4);
+  chmod(path, 0666); /* as one that cannot be read */
+  told[0] = '\0';
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 4);
+  CHECK(strstr(told, "can be written by others: chmod go-w: the last good version stays in use"));
+  write_policy("function admission(r) return {limit=5} end");
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 4);
+  chmod(path, 0644);
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 5);
+  policy_free(p);
+}
+
+/* One that keeps what it should forget fails when its memory is full, and begins anew, once a second at most; that is
+ * told once. */
+static void leak(void) {
+  write_policy("kept = {} function admission(r) kept[#kept + 1] = string.rep('x', 1 << 20) .. #kept return {limit = #kept} end");
+  policy *p = policy_new(path, geteuid(), 1);
+  told[0] = '\0';
+  uint64_t began_ns = adm_now_ns();
+  uint32_t begun = 0, failed = 0, most = 0;
+  for (int i = 0; i < 200; i++) {
+    uint32_t now = limit_now(p);
+    begun += now == 1;
+    failed += now == 0;
+    if (now > most) most = now;
+  }
+  CHECK(most > 8 && most < 16);
+  CHECK(failed > 0 && begun > 1);
+  CHECK(begun <= 3 + (adm_now_ns() - began_ns) / 1000000000);
+  CHECK_TEXT(short_names(told), ": not enough memory: it begins anew, without what it had kept\n");
   policy_free(p);
 }
 
@@ -207,7 +245,7 @@ static void *ask_often(void *world) {
 
 static void threads(void) {
   write_policy("n = 0 function admission(r) n = n + 1 return {group='heavy', limit=n} end");
-  policy *p = policy_new(path, 3);
+  policy *p = policy_new(path, geteuid(), 3);
   pthread_t thread[8];
   for (int i = 0; i < 8; i++) pthread_create(&thread[i], NULL, ask_often, p);
   for (int i = 0; i < 8; i++) {
@@ -252,6 +290,7 @@ int main(void) {
   bounds();
   refused();
   changes();
+  leak();
   threads();
   unlink(path);
   return checked("test_policy");

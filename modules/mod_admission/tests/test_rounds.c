@@ -4,6 +4,7 @@
  */
 #include "../rounds.h"
 
+#include "../core/control.h"
 #include "../core/news.h"
 #include "check.h"
 
@@ -23,6 +24,7 @@ static adm_table *table;
 static adm_rule rules[RULES];
 static int groups[RULES];
 static adm_news_board board;
+static adm_control_kept kept;
 static uint64_t now_ns = 1000 * SECOND, wall_ns;
 
 static void log_line(void *world, rounds_level level, const char *text) {
@@ -92,7 +94,7 @@ static rounds *make_rounds(void) {
   snprintf(control, sizeof control, "%s/control", place);
   snprintf(root, sizeof root, "%s/root/", place);
   controller_plan plan = {.table = table, .rules = rules, .groups = groups, .rule_count = RULES, .control_file = control,
-                          .runtime_dir = place, .board = &board, .root = root, .max_hold_ms = 3000, .dead = dead};
+                          .runtime_dir = place, .board = &board, .kept = &kept, .root = root, .max_hold_ms = 3000, .dead = dead};
   return rounds_new(&plan, geteuid(), 99, log_line, NULL);
 }
 
@@ -154,6 +156,12 @@ static void control_file(rounds *r) {
   CHECK(file_has("status.json", "line 2: limit=many"));
   turn(r, 20);
   CHECK_TEXT(log_text, ""); /* logged once, though judged again */
+  next = make_rounds();
+  turn(next, 2); /* one that finds a bad file: as it was, not as configured */
+  CHECK_EQUAL(group(HEAVY)->limit, 2);
+  CHECK_EQUAL(group(HEAVY)->settings_limit, 2);
+  CHECK(strstr(log_text, "line 2: limit=many"));
+  rounds_free(next);
 
   snprintf(path, sizeof path, "%s/control", place);
   write_file("control", "heavy limit=1\n");
@@ -180,6 +188,13 @@ static void control_file(rounds *r) {
   turn(r, 1);
   CHECK_EQUAL(group(HEAVY)->limit, 4);
   CHECK(strstr(log_text, "is gone"));
+  write_file("control", "heavy limit=many\n");
+  next = make_rounds();
+  turn(next, 1); /* what was in force is the configuration */
+  CHECK_EQUAL(group(HEAVY)->limit, 4);
+  rounds_free(next);
+  unlink(path);
+  turn(r, 1);
 }
 
 /* A file that is written in place is not read half-way. */

@@ -62,6 +62,8 @@ pub struct Fit {
     pub memory: Size,
     /// How many fit at that cost.
     pub workers: f64,
+    /// How many fit if each shares with its parent all that it may: more than that surely do not.
+    pub most: f64,
     /// How many are allowed.
     pub limit: Option<Limit>,
 }
@@ -258,6 +260,7 @@ fn fits(run: &Run, check: &Check) -> Vec<Fit> {
             room,
             memory,
             workers: (room / cost).floor().max(0.0),
+            most: (room / (cost - held.inherited as f64 / threads as f64).max(f64::MIN_POSITIVE)).floor().max(0.0),
             limit,
         })
     };

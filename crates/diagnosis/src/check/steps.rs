@@ -120,9 +120,11 @@ fn pool_memory(seen: &Seen<'_>) -> Option<Change> {
     seen.fits.iter().filter(|fit| !fit.pool.is_empty()).find_map(too_many)
 }
 
-/// Nobody can tell what a server could do that is not let.
+/// Nobody can tell what a server could do that is not let. Where the CPUs had room for more, it was let.
 fn others(seen: &Seen<'_>) -> Option<Change> {
-    seen.check.others.as_ref()?.crowd().map(|_| seen.asked())
+    let host = seen.evidence.as_ref().and_then(|e| e.cpu.host);
+    let room = host.is_some_and(|cpu| cpu.busy() + cpu.steal < CPU_ROOM);
+    (crowded(seen) && !room).then(|| seen.asked())
 }
 
 fn host_disturbed(seen: &Seen<'_>) -> Option<Change> {
@@ -305,7 +307,7 @@ fn ceiling(seen: &Seen<'_>) -> Option<Change> {
 fn beyond(seen: &Seen<'_>) -> Option<Change> {
     let e = seen.evidence.as_ref()?;
     let share = e.cpu.other_cores? / e.cpu.host_cpus;
-    (share >= BEYOND && others(seen).is_none()).then(|| seen.asked())
+    (share >= BEYOND && !crowded(seen)).then(|| seen.asked())
 }
 
 fn not_found(seen: &Seen<'_>) -> Option<Change> {
@@ -376,9 +378,14 @@ impl Seen<'_> {
     }
 }
 
+/// Whether others used the CPUs for what has nothing to do with the server.
+fn crowded(seen: &Seen<'_>) -> bool {
+    seen.check.others.as_ref().is_some_and(|others| others.crowd().is_some())
+}
+
 /// More are allowed than fit.
 fn too_many(fit: &Fit) -> Option<Change> {
-    let limit = fit.limit.as_ref().filter(|limit| limit.value as f64 > fit.workers)?;
+    let limit = fit.limit.as_ref().filter(|limit| limit.value as f64 > fit.most)?;
     let to = rounded(fit.workers.max(1.0));
     let numbers = limit_numbers(limit, Some(fit))
         .with(Quantity::MemoryRoom, fit.room)

@@ -60,6 +60,11 @@ pub(super) fn occupied(trial: &Trial, load: &LoadResult) -> Option<f64> {
     median(during(trial, load).filter_map(of_apache).collect())
 }
 
+/// Workers of Apache that would take a request at once, the same way.
+pub(super) fn ready(trial: &Trial, load: &LoadResult) -> Option<f64> {
+    median(during(trial, load).filter_map(|status| status.web.as_ref()?.ready()).collect())
+}
+
 /// Workers of Apache that only kept a connection open, the same way; `None` of an Apache whose kept connections hold none.
 pub(super) fn kept(trial: &Trial, load: &LoadResult) -> Option<f64> {
     let holds = trial.settings.values.get("MPM").is_some_and(|mpm| mpm == "prefork" || mpm == "worker");

@@ -54,6 +54,7 @@ impl Workers {
             limit: there.filter(|_| full && queue.is_some_and(|queue| queue >= 1.0)),
             most: window.most(Column::TreeWorkers),
             busy,
+            ready: None,
             queue,
             queue_most: window.most(Column::AcceptQueue),
             queue_limit: limit,

@@ -11,7 +11,7 @@ use super::memory::{
 use super::work::{cpu_bound, one_core_busy, stolen, throttled};
 use super::workers::{
     accept_queue_overflow, backend_serialised, keep_alive_held, lock_serialised, worker_limit_reached,
-    worker_limit_right, worker_limit_too_low,
+    worker_limit_right, worker_limit_too_low, workers_starting,
 };
 use crate::cause::Cause;
 use crate::number::Limit::{Above, AtLeast, Below};
@@ -45,6 +45,7 @@ pub const RULES: &[Rule] = &[
             Cause::DiskBound,
             Cause::LockSerialised,
             Cause::WorkerLimitTooLow,
+            Cause::WorkersStarting,
             Cause::WorkerLimitReached,
             Cause::WorkerLimitRight,
             Cause::OfferedConcurrency,
@@ -130,7 +131,12 @@ pub const RULES: &[Rule] = &[
             (Quantity::DiskBusy, AtLeast(DISK_BUSY)),
         ],
         concluded: false,
-        excludes: &[Cause::BackendSerialised, Cause::WorkerLimitTooLow, Cause::OfferedConcurrency],
+        excludes: &[
+            Cause::BackendSerialised,
+            Cause::WorkerLimitTooLow,
+            Cause::WorkersStarting,
+            Cause::OfferedConcurrency,
+        ],
         leads_to: &[],
         source: "PSI; USE",
     },
@@ -160,6 +166,7 @@ pub const RULES: &[Rule] = &[
         excludes: &[
             Cause::BackendSerialised,
             Cause::WorkerLimitTooLow,
+            Cause::WorkersStarting,
             Cause::WorkerLimitReached,
             Cause::WorkerLimitRight,
             Cause::OfferedConcurrency,
@@ -172,7 +179,12 @@ pub const RULES: &[Rule] = &[
         when: backend_serialised,
         limits: &[(Quantity::PageAlone, AtLeast(ALONE)), (Quantity::CpuUsed, Below(CPU_ROOM))],
         concluded: true,
-        excludes: &[Cause::WorkerLimitTooLow, Cause::WorkerLimitRight, Cause::OfferedConcurrency],
+        excludes: &[
+            Cause::WorkerLimitTooLow,
+            Cause::WorkersStarting,
+            Cause::WorkerLimitRight,
+            Cause::OfferedConcurrency,
+        ],
         leads_to: &[],
         source: "Little's law",
     },
@@ -217,6 +229,15 @@ pub const RULES: &[Rule] = &[
         excludes: &[Cause::OfferedConcurrency],
         leads_to: &[],
         source: "Apache's performance tuning; measured with a private Apache",
+    },
+    Rule {
+        cause: Cause::WorkersStarting,
+        when: workers_starting,
+        limits: &[(Quantity::CpuUsed, Below(CPU_ROOM))],
+        concluded: false,
+        excludes: &[Cause::OfferedConcurrency, Cause::OneCoreBusy],
+        leads_to: &[Cause::AcceptQueueOverflow],
+        source: "Apache's scoreboard; Apache's performance tuning",
     },
     Rule {
         cause: Cause::OutOfPorts,

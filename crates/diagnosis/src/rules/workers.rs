@@ -76,6 +76,14 @@ pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
     (limit_reached(e) && (cpu_is_full(e) || memory_is_full(e))).then(|| worker_limit_numbers(e))
 }
 
+/// Nobody at the door finds a worker, and the limit is not why: those that there may be are not there yet.
+pub(super) fn workers_starting(e: &Evidence) -> Option<Numbers> {
+    let more = e.workers.limit.zip(e.workers.busy).is_some_and(|(limit, busy)| busy < limit) && !limit_reached(e);
+    let waits = e.workers.ready.is_some_and(|ready| ready < 1.0) && e.workers.queue.is_some_and(|queue| queue >= 1.0);
+    let room = cpu_used(e)? < CPU_ROOM && !memory_is_full(e);
+    (more && waits && room && mostly_answers(e)).then(|| worker_limit_numbers(e))
+}
+
 /// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of
 /// either, more requests in flight than workers is the same thing.
 fn limit_reached(e: &Evidence) -> bool {

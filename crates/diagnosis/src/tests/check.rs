@@ -2,7 +2,7 @@
 
 use super::scene::Scene;
 use crate::cause::Cause;
-use crate::check::check as judge;
+use crate::check::{Checked, check as judge};
 use model::SECOND;
 use model::check::{
     Check, Door, Kind, Measure, MemoryGroup, Page, Pool, PoolQueue, PoolWork, Running, Setting, Summit, WorkerMemory,
@@ -26,6 +26,8 @@ struct Server {
     cores: f64,
     /// Bytes of a worker at work.
     worker: u64,
+    /// Bytes of it that may be its parent's, too.
+    inherited: u64,
     group: Option<u64>,
     /// Connections that wait at the door, and how many can.
     queue: (u64, u64),
@@ -58,6 +60,7 @@ impl Default for Server {
             at_once: 16,
             cores: 0.2,
             worker: 10 << 20,
+            inherited: 0,
             group: None,
             queue: (0, 511),
             overflows: 0.0,
@@ -90,11 +93,12 @@ impl Server {
         for (name, connections) in steps {
             let working = connections.min(self.at_once);
             let ticks = self.cores * f64::from(working) / f64::from(self.at_once) * 100.0;
+            let of_others = self.others_ticks.map_or(0.0, |(calm, loaded)| (calm as f64).min(loaded as f64 / 10.0));
             let (of_scene, mut trial) = Scene::new(2)
                 .load(connections, f64::from(working) * 50.0)
                 .counters(&[
-                    (Column::CpuUser, ticks),
-                    (Column::CpuIdle, 200.0 - ticks),
+                    (Column::CpuUser, (ticks + of_others).min(200.0)),
+                    (Column::CpuIdle, (200.0 - ticks - of_others).max(0.0)),
                     (Column::TreeCpuTicks, ticks),
                     (Column::TcpListenOverflows, if connections > self.at_once { self.overflows } else { 0.0 }),
                 ])
@@ -140,8 +144,13 @@ impl Server {
     }
 
     fn seen(&self, climb: Vec<(String, u32)>) -> Check {
-        let held =
-            WorkerMemory { measure: Measure::Unshared, workers: 10, largest: self.worker, total: 10 * self.worker };
+        let held = WorkerMemory {
+            measure: if self.inherited == 0 { Measure::Unshared } else { Measure::Anonymous },
+            workers: 10,
+            largest: self.worker,
+            total: 10 * self.worker,
+            inherited: self.inherited,
+        };
         let pools = self.children.map(|children| Pool {
             name: "www".into(),
             listen: "/run/x".into(),
@@ -197,24 +206,30 @@ fn check(server: &Server, id: &str, name: Option<&str>, to: Option<&str>) {
 /// Whoever had the CPUs before anything was sent comes before all that the CPUs have to do with.
 #[test]
 fn where_others_have_the_cpus_it_cannot_be_told() {
-    let busy = || Server { others_ticks: Some((100, 700)), ..Server::default() };
+    let busy = || Server { others_ticks: Some((150, 1300)), ..Server::default() };
     let few = vec![("MaxRequestWorkers", "MaxClients", "16")];
     for server in [
         busy(),
         Server { cores: 1.9, ..busy() },
         Server { at_once: 64, summit: Summit::Ceiling, ..busy() },
         Server { summit: Summit::Time, ..busy() },
-        Server { settings: few, queue: (20, 511), processes: 16, ..busy() },
+        Server { settings: few.clone(), queue: (20, 511), processes: 16, ..busy() },
     ] {
         check(&server, "step-others", None, None);
         // A database has nothing to do before the server has; a little is in nobody's way.
         for ticks in [(0, 1500), (10, 1500), (100, 290)] {
             let quiet = judge(&Server { others_ticks: Some(ticks), ..server.clone() }.run()).unwrap();
             let without = judge(&Server { others_ticks: None, ..server.clone() }.run()).unwrap();
-            assert_eq!(quiet.step, without.step);
+            let said = |checked: &Checked| (checked.step.id, checked.step.change.to.clone());
+            assert_eq!(said(&quiet), said(&without));
             assert_ne!(quiet.step.id, "step-others");
         }
     }
+    // They have a third of the CPUs, and the rest lies idle: a limit is a limit.
+    let room = || Server { others_ticks: Some((70, 700)), ..Server::default() };
+    let low = Server { settings: few, queue: (48, 511), processes: 16, ..room() };
+    check(&low, "step-raise", Some("MaxClients (= MaxRequestWorkers)"), Some("64"));
+    check(&room(), "step-not-found", None, None);
     // Memory is as small whoever has the CPUs.
     let large = Server { worker: 100 << 20, ..busy() };
     assert_eq!(judge(&large.run()).unwrap().step.id, "step-memory");
@@ -290,6 +305,10 @@ fn a_limit_that_memory_does_not_hold() {
     check(&pool, "step-pool-memory", Some("pm.max_children"), Some("27"));
     // 8 GiB, of which 6 are free.
     check(&Server { worker: 60 << 20, ..Server::default() }, "step-memory", Some("MaxRequestWorkers"), Some("98"));
+    // Who may not see what is shared accuses nobody of what may be counted twice, and names the number that fits in any case.
+    let unseen = Server { inherited: 9 << 20, settings: vec![], ..high.clone() };
+    check(&unseen, "step-not-found", None, None);
+    check(&Server { inherited: 4 << 20, ..unseen }, "step-memory", Some("MaxRequestWorkers"), Some("27"));
     // What its own workers take while they work is nobody else's: 80 fit into 8 GiB, also where half of it was in use then.
     let working = Server {
         settings: vec![("MaxRequestWorkers", "MaxRequestWorkers", "80")],

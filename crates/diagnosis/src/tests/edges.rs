@@ -137,6 +137,11 @@ fn serialised() -> Scene {
     calm().load(10, 50.0).fastest(20_000)
 }
 
+/// Three of the sixteen workers that there may be, all busy, and a queue at the door.
+fn begun() -> Scene {
+    calm().load(12, 40.0).limit(16).kept(3, 0).levels(&[(AcceptQueue, 9)])
+}
+
 /// Scenes in which a line and one it silences are both true.
 fn overlaps() -> Vec<Scene> {
     let refaulting = |scene: Scene, per_second: f64| {
@@ -205,6 +210,11 @@ fn overlaps() -> Vec<Scene> {
             .counters(&[(GroupPsiMemSome, 0.02e6), (GroupPsiMemFull, 0.02e6)]),
         calm().counters(&LOSING),
         calm().unsent(50.0),
+        begun(),
+        begun().counters(&one_core),
+        begun().counters(&slow_disk),
+        begun().levels(&locked),
+        begun().fastest(20_000),
     ]
 }
 
@@ -261,6 +271,11 @@ fn what_remains_of_an_overlap() {
         backend-serialised |  | 
         network |  | 
         out-of-ports |  | 
+        workers-starting |  | 
+        workers-starting |  | 
+        disk-bound |  | 
+        lock-serialised |  | 
+        backend-serialised |  | 
     "#]]
     .assert_eq(&remains);
 }

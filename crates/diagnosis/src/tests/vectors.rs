@@ -127,6 +127,19 @@ fn a_scoreboard_full_of_kept_connections() {
     assert!(!causes(&prefork(2, 18).generator(0.95)).contains(&Cause::KeepAliveHeld));
 }
 
+/// prefork begins with a few processes and starts more while some are asked for: the client did ask for more.
+#[test]
+fn workers_that_are_not_there_yet() {
+    let begun = |writing: u64| calm().load(12, 40.0).limit(16).kept(writing, 0).levels(&[(AcceptQueue, 9)]);
+    check(&begun(3), &expect!["workers-starting |  | "]);
+    // All are there, or nobody waits, or the CPU has no room for more, or the limit itself is in the way.
+    check(&begun(3).levels(&[(AcceptQueue, 0)]), &expect!["offered-concurrency |  | "]);
+    assert!(!causes(&begun(16)).contains(&Cause::WorkersStarting));
+    let full = [(CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0), (GroupCpuNs, 1.96e9)];
+    assert!(!causes(&begun(3).counters(&full)).contains(&Cause::WorkersStarting));
+    check(&begun(3).limit(8), &expect!["worker-limit-too-low |  | "]);
+}
+
 // ---- around it ------------------------------------------------------------------------------------------------------
 
 #[test]

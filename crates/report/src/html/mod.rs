@@ -30,6 +30,7 @@ pub fn render(view: &View) -> String {
         page.section("section-budget", &page.further(&view.budget)),
         page.section("section-budget-slowest", &page.further(&view.budget_of_slowest)),
         page.section("section-diagnosis", &page.diagnoses()),
+        page.section("section-recommendation", &page.recommendation()),
         page.section("section-latency", &page.latency()),
         page.section("section-trials", &page.trials()),
         page.section("section-settings", &page.settings()),
@@ -239,6 +240,14 @@ impl Page<'_> {
     fn diagnoses(&self) -> String {
         let cards: String = self.view.cells.iter().map(|cell| self.card(cell)).collect();
         format!("<div class=\"cards\">{cards}</div>")
+    }
+
+    fn recommendation(&self) -> String {
+        let paragraph = |(is_detail, sentence): (bool, &Sentence)| {
+            let class = if is_detail { " class=\"detail\"" } else { "" };
+            format!("<p{class}>{}</p>", Html(&sentence.text))
+        };
+        self.view.recommendation.told().map(paragraph).collect()
     }
 
     fn card(&self, cell: &CellView) -> String {

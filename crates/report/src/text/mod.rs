@@ -48,6 +48,7 @@ pub fn render(view: &View, look: Look) -> String {
     page.diagnoses(view);
     page.settings(view);
     page.trouble(&view.trouble);
+    page.recommendation(view);
     page.footer(view);
     page.out
 }
@@ -201,6 +202,18 @@ impl Page {
             for (value, cells) in by_value {
                 self.paragraph("  ", Tone::Plain, &format!("{} {value}: {}", setting.name, cells.join("; ")));
             }
+        }
+    }
+
+    /// What follows, where the reader of a terminal looks first: at the end.
+    fn recommendation(&mut self, view: &View) {
+        let mut told = view.recommendation.told().peekable();
+        if told.peek().is_none() {
+            return;
+        }
+        self.section("section-recommendation");
+        for (is_detail, sentence) in told {
+            self.paragraph(if is_detail { "    " } else { "  " }, Tone::Plain, &sentence.text);
         }
     }
 

@@ -2,7 +2,8 @@
 
 use crate::language::{Catalogue, Sentence};
 use crate::load::held;
-use model::plan::Cell;
+use crate::view::CellView;
+use model::plan::{Cell, Plan, Role, Variant};
 use model::run::Run;
 use model::threshold::Threshold;
 use serde::Serialize;
@@ -48,4 +49,33 @@ fn view(run: &Run, cell: &Cell, threshold: &Threshold, words: &Catalogue) -> Exp
         }
     };
     ExpectedView { threshold: threshold.text.clone(), trials_met: trials - missed.len(), trials, sentence }
+}
+
+/// Which settings do all that is expected, in each of their cells, and which do not; nothing of a plan that has one of them.
+pub(crate) fn by_setting(plan: &Plan, cells: &[CellView], words: &Catalogue) -> Vec<Sentence> {
+    let list = |items: Vec<String>| items.join(&words.word("list-separator"));
+    let quoted = |name: &str| words.say("quoted", &[("text", name.into())]).text;
+    let asked = |variant: &Variant| {
+        let of_variant = |cell: &&CellView| cell.variant == variant.name && cell.role != Role::Again;
+        cells.iter().filter(of_variant).filter(|cell| !cell.expected.is_empty()).collect::<Vec<_>>()
+    };
+    let (mut met, mut missed) = (Vec::new(), Vec::new());
+    for variant in &plan.variants {
+        let cells = asked(variant);
+        let misses = cells.iter().filter(|cell| cell.missed().next().is_some());
+        let misses: Vec<String> =
+            misses.map(|cell| format!("{}: {}", cell.name, list(cell.missed().collect()))).collect();
+        if !misses.is_empty() {
+            let arguments = [("text", quoted(&variant.name).into()), ("detail", list(misses).into())];
+            missed.push(words.say("with-detail", &arguments).text);
+        } else if !cells.is_empty() {
+            met.push(quoted(&variant.name));
+        }
+    }
+    if met.len() + missed.len() < 2 {
+        return Vec::new();
+    }
+    let lists = [("recommend-expected-met", met), ("recommend-expected-missed", missed)];
+    let said = lists.into_iter().filter(|(_, names)| !names.is_empty());
+    said.map(|(id, names)| words.say(id, &[("list", list(names).into())])).collect()
 }

@@ -31,6 +31,11 @@ impl Judged {
         Judged { verdicts: Verdicts::of(run, Metric::Goodput), trials: Vec::new() }
     }
 
+    /// All verdicts on throughput.
+    pub(crate) fn verdicts(&self) -> &Verdicts {
+        &self.verdicts
+    }
+
     /// A cell against the baseline.
     pub(crate) fn compared(&self, cell: &Cell) -> Option<&Compared> {
         self.verdicts.compared(cell)

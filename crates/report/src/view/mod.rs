@@ -13,7 +13,9 @@ mod latency_budget;
 mod logged;
 mod metrics;
 mod noise;
+mod recommendation;
 pub(crate) mod run;
+mod scope;
 pub(crate) mod sent;
 pub(crate) mod series;
 mod sweep;
@@ -27,6 +29,8 @@ pub use contrasts::{ContrastView, DesignView, RatioView};
 pub use expected::ExpectedView;
 pub use latency_budget::{LatencyBudgetView, PartView, SplitView};
 pub use noise::NoiseView;
+pub use recommendation::{ChoiceView, RecommendationView, TakeView};
+pub use scope::ScopeView;
 pub use sweep::{CliffView, LawView, SweepPointView, SweepView};
 pub use table::{Row, RowKind, Table};
 pub use workers::{FitView, SpreadView, WorkersView};
@@ -62,6 +66,8 @@ pub struct View {
     pub judging: Vec<Sentence>,
     /// What the reader must know before believing the numbers.
     pub warnings: Vec<Sentence>,
+    /// What follows: which setting to take, and for what that holds.
+    pub recommendation: RecommendationView,
     /// Effective settings that differ between cells.
     pub settings: Vec<SettingView>,
     /// What did not go as planned, and what webdyno noted: each once, the failures first.
@@ -261,6 +267,11 @@ impl CellView {
     pub fn beside_limit(&self) -> impl Iterator<Item = &Sentence> {
         let expected = self.expected.iter().map(|expected| &expected.sentence);
         expected.chain(&self.told).chain(self.workers.iter().flat_map(|workers| &workers.sentences))
+    }
+
+    /// What was expected of its load and did not come true in every trial, as it was written.
+    pub fn missed(&self) -> impl Iterator<Item = String> {
+        self.expected.iter().filter(|expected| !expected.is_met()).map(|expected| expected.threshold.clone())
     }
 }
 
@@ -518,6 +529,7 @@ impl View {
             noise_floor: judged.noise_floor(run, &words),
             judging: judged.judging(run, &words),
             warnings: run::warnings(run, &judged, &words),
+            recommendation: recommendation::view(run, &judged, &others, &cells, &words),
             settings: run::settings(run),
             trouble: trouble::trouble(run, &judged, &cells, &words),
             trials: series::trials(run, &judged, &words),

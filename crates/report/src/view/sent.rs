@@ -19,7 +19,14 @@ pub(crate) fn sentence(load: &LoadSpec, words: &Catalogue) -> Sentence {
     )
 }
 
-fn requests(load: &LoadSpec, words: &Catalogue) -> String {
+/// Who sends it, and over what connections.
+pub(crate) fn clients(load: &LoadSpec, words: &Catalogue) -> String {
+    let id = if load.keep_alive { "clients-keep-alive" } else { "clients-close" };
+    words.say(id, &[("pace", pace(load, words).into())]).text
+}
+
+/// What is asked for.
+pub(crate) fn requests(load: &LoadSpec, words: &Catalogue) -> String {
     let what = match &load.log {
         None => written(load, words),
         Some(log) => {

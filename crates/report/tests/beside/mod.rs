@@ -13,7 +13,7 @@ use report::{Language, View, json, markdown};
 use serde_json::Value;
 
 /// Static files at 50 a second while the CGI works: slow where memory thrashes, slower where four workers are all there are.
-fn with_static() -> Run {
+pub(crate) fn with_static() -> Run {
     let mut run = run();
     let pace = Pace::Timetable(Timetable::constant(50.0, Arrivals::Even));
     run.head.plan.beside = vec![LoadSpec { pace, connections: 16, ..LoadSpec::of("static", "/index.html") }];

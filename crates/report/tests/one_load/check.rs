@@ -42,7 +42,8 @@ fn run() -> Run {
             trial
         })
         .collect();
-    let held = WorkerMemory { measure: Measure::Unshared, workers: 8, largest: 12 << 20, total: 90 << 20 };
+    let held =
+        WorkerMemory { measure: Measure::Unshared, workers: 8, largest: 12 << 20, total: 90 << 20, inherited: 0 };
     let running = Running {
         kind: Kind::ApachePrefork,
         server: Some("Apache/2.4.62 (Debian)".into()),

@@ -27,7 +27,7 @@ impl Muster<'_> {
     pub(crate) fn wait(
         &self,
         told: &Told,
-        still_alive: &mut dyn FnMut() -> Result<(), ServerError>,
+        still_awaited: &mut dyn FnMut() -> Result<(), ServerError>,
         notes: &mut Vec<String>,
     ) -> Result<u64, ServerError> {
         let crew = told.crew(self.mpm);
@@ -50,7 +50,7 @@ impl Muster<'_> {
             if running >= crew.started || (running >= crew.kept && self.since.elapsed() >= SPARE_LOOP) {
                 return Ok(running);
             }
-            still_alive()?;
+            still_awaited()?;
             if self.since.elapsed() >= self.timeout {
                 return Err(ServerError::Children {
                     server: SERVER,
@@ -60,7 +60,8 @@ impl Muster<'_> {
                 });
             }
             std::thread::sleep(POLL);
-            status = self.pages.ask_status(self.timeout).map_err(no_settings)?;
+            let told = self.pages.ask_status(self.timeout, &mut || still_awaited().is_ok());
+            status = told.map_err(no_settings)?;
         }
     }
 }

@@ -142,29 +142,29 @@ impl Prepared<'_> {
             .wait_until_ready(&self.control.spec.ready, Some(&self.control.key("ready")))
             .map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
         let pages = Pages::usual(starting.address);
-        let told = pages.ask(starting.timeout).map_err(no_settings)?;
+        let timeout = starting.timeout;
+        let told = pages.ask(timeout, &mut || starting.still_awaited().is_ok()).map_err(no_settings)?;
         if !told.is_of(&file) {
             return Err(ServerError::PortInUse(starting.address));
         }
         let mut notes = Vec::new();
         self.compare(&told, &file, &rendered, &mut notes)?;
-        let (timeout, mpm) = (starting.timeout, self.control.spec.mpm);
-        let since = starting.since;
-        let logs = starting.logs.clone();
+        let (since, logs, mpm) = (starting.since, starting.logs.clone(), self.control.spec.mpm);
         let processes = Muster { pages: &pages, mpm, since, timeout, logs: &logs }.wait(
             &told,
-            &mut || starting.still_alive(),
+            &mut || starting.still_awaited(),
             &mut notes,
         )?;
         notes.extend(complaints(&starting.logs.tail())?);
         let mut settings = told.settings(processes);
         if let Some(php) = &self.php {
-            settings.values.extend(php.in_force(starting.address, timeout)?);
+            let address = starting.address;
+            settings.values.extend(php.in_force(address, timeout, &mut || starting.still_awaited().is_ok())?);
         }
         Ok(starting.running(settings, notes).with_scoreboard())
     }
 
-    fn launch(&self, place: &Place<'_>, port: u16, file: &Path) -> Result<Starting, ServerError> {
+    fn launch<'a>(&self, place: &Place<'a>, port: u16, file: &Path) -> Result<Starting<'a>, ServerError> {
         let (stderr, log) = (self.dir.join("logs/stderr"), self.dir.join("logs/error.log"));
         for old in [&stderr, &log] {
             // Left by a try with another port.
@@ -202,6 +202,7 @@ impl Prepared<'_> {
             server: SERVER,
             since,
             timeout: place.ready_timeout,
+            interrupted: place.interrupted,
         })
     }
 

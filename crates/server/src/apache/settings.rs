@@ -84,11 +84,11 @@ impl Pages {
         Pages { address, status: STATUS.to_owned(), info: INFO.to_owned() }
     }
 
-    /// Asks a running instance; four requests, each with `patience`.
-    pub(crate) fn ask(&self, patience: Duration) -> Result<Told, String> {
-        let page = |path: &str, ask| {
+    /// Asks a running instance; four requests, each with `patience`, and as long as somebody waits for it.
+    pub(crate) fn ask(&self, patience: Duration, is_awaited: &mut dyn FnMut() -> bool) -> Result<Told, String> {
+        let mut page = |path: &str, ask| {
             let failed = |error: ProbeError| format!("GET {path}: {error}");
-            let reply = get(self.address, path, ask, patience).map_err(failed)?;
+            let reply = get(self.address, None, path, ask, patience, is_awaited).map_err(failed)?;
             if reply.status == 200 { Ok(reply) } else { Err(format!("GET {path}: status {}", reply.status)) }
         };
         let (status, info) = (format!("{}?auto", self.status), &self.info);
@@ -102,8 +102,12 @@ impl Pages {
     }
 
     /// Asks only how many workers there are.
-    pub(crate) fn ask_status(&self, patience: Duration) -> Result<Status, String> {
-        let reply = get(self.address, &format!("{}?auto", self.status), Ask::Once, patience);
+    pub(crate) fn ask_status(
+        &self,
+        patience: Duration,
+        is_awaited: &mut dyn FnMut() -> bool,
+    ) -> Result<Status, String> {
+        let reply = get(self.address, None, &format!("{}?auto", self.status), Ask::Once, patience, is_awaited);
         Status::parse(&reply.map_err(|error| error.to_string())?.body)
     }
 }

@@ -77,8 +77,8 @@ impl CommandControl {
         let since = Instant::now();
         let child = place.host.spawn(&launch, place.group)?;
         let logs = Logs(vec![stdout, stderr]);
-        let mut starting =
-            Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout };
+        let (timeout, interrupted) = (place.ready_timeout, place.interrupted);
+        let mut starting = Starting { child, address, host: None, logs, server: SERVER, since, timeout, interrupted };
         let at = self.key("ready");
         let ready = match ready {
             Ready::Command(words) => {

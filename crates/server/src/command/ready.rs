@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Between the end of one try and the next.
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl Starting {
+impl Starting<'_> {
     /// Waits until the command ends with 0. Each try is in the host's journal, so that a run that is killed leaves none.
     pub(super) fn wait_until_told(&mut self, host: &Host, ask: &Launch, at: &PlanKey) -> Result<(), ServerError> {
         let words: Vec<_> = std::iter::once(ask.program.to_string_lossy())
@@ -16,7 +16,7 @@ impl Starting {
             .collect();
         let asked = words.join(" ");
         loop {
-            self.still_alive()?;
+            self.still_awaited()?;
             let mut tried = host.spawn(ask, None).map_err(|error| match error {
                 HostError::Launch { why, .. } => {
                     ServerError::Command { at: at.clone(), why: format!("`{asked}` cannot be run: {why}") }
@@ -26,7 +26,7 @@ impl Starting {
             let code = loop {
                 match tried.exit_code() {
                     Some(code) => break Some(code),
-                    None if self.left().is_zero() || !self.child.is_alive() => break None,
+                    None if self.left().is_zero() || self.still_awaited().is_err() => break None,
                     None => std::thread::sleep(POLL),
                 }
             };
@@ -34,7 +34,7 @@ impl Starting {
             if code == Some(0) {
                 return Ok(());
             }
-            self.still_alive()?;
+            self.still_awaited()?;
             if self.left().is_zero() {
                 let why = code.map_or_else(|| "did not end".to_owned(), |code| format!("ended with exit code {code}"));
                 let said = Logs(vec![ask.stdout.clone()]).brief();

@@ -47,11 +47,11 @@ impl Control for EmbeddedControl {
         let since = Instant::now();
         let child = place.host.spawn(&launch, place.group)?;
         let (address, logs) = (options.listen, Logs(vec![stderr]));
-        let mut starting =
-            Starting { child, address, host: None, logs, server: SERVER, since, timeout: place.ready_timeout };
+        let (timeout, interrupted) = (place.ready_timeout, place.interrupted);
+        let mut starting = Starting { child, address, host: None, logs, server: SERVER, since, timeout, interrupted };
         starting.address = address_told(&mut starting, &stdout)?;
         starting.wait_until_ready(SETTINGS, None)?;
-        let settings = settings(&starting)?;
+        let settings = settings(&mut starting)?;
         let asked = [("Workers", options.workers.to_string()), ("KeepAlive", options.keep_alive.name().to_owned())];
         for (name, value) in asked {
             if settings.values.get(name) != Some(&value) {
@@ -76,14 +76,14 @@ impl EmbeddedControl {
 }
 
 /// Waits for the line that tells the port.
-fn address_told(starting: &mut Starting, stdout: &Path) -> Result<SocketAddr, ServerError> {
+fn address_told(starting: &mut Starting<'_>, stdout: &Path) -> Result<SocketAddr, ServerError> {
     loop {
         let text = fs::read_to_string(stdout).map_err(ServerError::io("read", stdout))?;
         let told = text.split_inclusive('\n').next().filter(|line| line.ends_with('\n'));
         if let Some(address) = told.and_then(|line| line.trim().strip_prefix("listening on ")?.parse().ok()) {
             return Ok(address);
         }
-        starting.still_alive()?;
+        starting.still_awaited()?;
         if starting.left().is_zero() {
             return Err(no_settings(format!("no port after {:.1} s", starting.timeout.as_secs_f64())));
         }
@@ -92,9 +92,10 @@ fn address_told(starting: &mut Starting, stdout: &Path) -> Result<SocketAddr, Se
 }
 
 /// What it says is in force.
-fn settings(starting: &Starting) -> Result<EffectiveSettings, ServerError> {
-    let reply =
-        get(starting.address, SETTINGS, Ask::Once, starting.timeout).map_err(|error| no_settings(error.to_string()))?;
+fn settings(starting: &mut Starting<'_>) -> Result<EffectiveSettings, ServerError> {
+    let (address, timeout) = (starting.address, starting.timeout);
+    let reply = get(address, None, SETTINGS, Ask::Once, timeout, &mut || starting.still_awaited().is_ok())
+        .map_err(|error| no_settings(error.to_string()))?;
     let mut settings = EffectiveSettings::default();
     for (name, value) in reply.body.lines().filter_map(|line| line.split_once(": ")) {
         if name == "Server" {

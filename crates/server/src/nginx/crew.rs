@@ -21,7 +21,7 @@ pub(super) struct Crew {
 pub(super) struct Muster<'a> {
     /// Processes of the server that may be some of them.
     pub(super) workers: &'a dyn Fn() -> Vec<u32>,
-    pub(super) still_alive: &'a mut dyn FnMut() -> Result<(), ServerError>,
+    pub(super) still_awaited: &'a mut dyn FnMut() -> Result<(), ServerError>,
     /// When it was started, or told to begin anew.
     pub(super) since: Instant,
     /// How long it may take from then on.
@@ -43,7 +43,7 @@ impl Crew {
             if running == asked {
                 return Ok(Crew { workers });
             }
-            (muster.still_alive)()?;
+            (muster.still_awaited)()?;
             if muster.since.elapsed() >= muster.timeout {
                 return Err(ServerError::Children { server: super::SERVER, running, asked, log: muster.logs.brief() });
             }

@@ -137,7 +137,8 @@ impl Prepared<'_> {
         let notes = complaints(&starting.logs.tail());
         let mut settings = self.settings(&rendered);
         if let Some(php) = &self.php {
-            settings.values.extend(php.in_force(starting.address, starting.timeout)?);
+            let (address, timeout) = (starting.address, starting.timeout);
+            settings.values.extend(php.in_force(address, timeout, &mut || starting.still_awaited().is_ok())?);
         }
         let status = self.status.clone().map(|socket| WebSource::Nginx(StubStatus::Socket(socket)));
         Ok(starting.running(settings, notes).with_status(status))

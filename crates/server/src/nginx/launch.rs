@@ -11,12 +11,12 @@ use std::time::Instant;
 
 /// Starts `program` with the main file, which stands in `dir` and listens at `address`; relative names of documents and modules are below
 /// `prefix`.
-pub(super) fn launch(
-    place: &Place<'_>,
+pub(super) fn launch<'a>(
+    place: &Place<'a>,
     (program, prefix, file): (&Path, &Path, &Path),
     dir: &Path,
     address: SocketAddr,
-) -> Result<Starting, ServerError> {
+) -> Result<Starting<'a>, ServerError> {
     let (stderr, log) = (dir.join("logs/stderr"), dir.join("logs/error.log"));
     for old in [&stderr, &log] {
         // Left by a test, or by a try with another port.
@@ -33,8 +33,8 @@ pub(super) fn launch(
     };
     let since = Instant::now();
     let child = place.host.spawn(&launch, place.group)?;
-    let (logs, timeout) = (Logs(vec![stderr, log]), place.ready_timeout);
-    Ok(Starting { child, address, host: None, logs, server: SERVER, since, timeout })
+    let (logs, timeout, interrupted) = (Logs(vec![stderr, log]), place.ready_timeout, place.interrupted);
+    Ok(Starting { child, address, host: None, logs, server: SERVER, since, timeout, interrupted })
 }
 
 /// Whether it could not listen. nginx tries for two and a half seconds before it gives up.

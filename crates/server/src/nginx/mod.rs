@@ -19,10 +19,10 @@ mod render;
 mod status;
 mod tokens;
 
-pub(crate) use derived::{DerivedControl, left_out};
+pub(crate) use derived::{DerivedControl, left_out, own};
 pub(crate) use in_place::InPlaceControl;
 pub(crate) use instance::NginxControl;
-pub(crate) use machine::{main_file, own};
+pub(crate) use machine::main_file;
 pub(crate) use program::{Built, find};
 pub(crate) use status::StubStatus;
 pub(crate) use tokens::{What, tokens};

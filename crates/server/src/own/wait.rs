@@ -1,12 +1,13 @@
 //! Waiting until a server of the machine's has begun anew.
 
 use crate::control::{Logs, POLL, Refusal};
-use crate::probe::{Ask, get_while};
+use crate::probe::{Ask, get};
 use crate::selinux::hint;
 use crate::{PlanKey, ServerError};
 use host::Service;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a try to reach the server may take while it begins anew.
@@ -21,6 +22,8 @@ pub(crate) struct Wait<'a> {
     /// How long it may take from then on.
     pub(crate) timeout: Duration,
     pub(crate) logs: Logs,
+    /// Set when nobody waits for it any more.
+    pub(crate) interrupted: &'a AtomicBool,
 }
 
 impl Wait<'_> {
@@ -34,7 +37,7 @@ impl Wait<'_> {
     ) -> Result<(), ServerError> {
         let mut refusal = Refusal::default();
         loop {
-            let why = match get_while(address, host, path, Ask::Once, TRY, &mut || self.service.pid().is_some()) {
+            let why = match get(address, host, path, Ask::Once, TRY, &mut || self.still_awaited().is_ok()) {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
                 Ok(reply) => {
                     refusal.came(reply.status);
@@ -45,7 +48,7 @@ impl Wait<'_> {
                     error.to_string()
                 }
             };
-            self.still_alive()?;
+            self.still_awaited()?;
             if let (Some(key), Some(status)) = (key, refusal.steady()) {
                 let (path, log) = (path.to_owned(), self.logs.brief());
                 return Err(ServerError::WrongReady { at: key.clone(), path, status, log });
@@ -65,7 +68,7 @@ impl Wait<'_> {
         loop {
             let now = self.service.workers();
             let left = before.iter().filter(|pid| now.contains(pid)).count();
-            if left == 0 {
+            if left == 0 || self.interrupted.load(Ordering::Relaxed) {
                 return;
             }
             if Instant::now() > end {
@@ -76,8 +79,11 @@ impl Wait<'_> {
         }
     }
 
-    /// An error once it has ended.
-    pub(crate) fn still_alive(&self) -> Result<(), ServerError> {
+    /// An error once it has ended, or nobody waits for it any more.
+    pub(crate) fn still_awaited(&self) -> Result<(), ServerError> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(ServerError::Interrupted);
+        }
         if self.service.pid().is_some() { Ok(()) } else { Err(self.died()) }
     }
 

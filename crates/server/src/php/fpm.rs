@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A socket's path may have 107 bytes.
@@ -122,6 +123,7 @@ impl Pool {
             }
             match source.pool() {
                 Ok(_) => break,
+                Err(_) if place.interrupted.load(Ordering::Relaxed) => return Err(ServerError::Interrupted),
                 Err(error) if since.elapsed() >= place.ready_timeout => {
                     let (asked, why) = (format!("GET {STATUS}"), error.to_string());
                     let seconds = since.elapsed().as_secs_f64();

@@ -87,9 +87,11 @@ impl Prepared {
         &self,
         address: SocketAddr,
         patience: Duration,
+        is_awaited: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<(String, String)>, ServerError> {
         let no_settings = |why: String| ServerError::NoSettings { server: PHP, why: format!("GET {PAGE}: {why}") };
-        let reply = get(address, PAGE, Ask::Once, patience).map_err(|error| no_settings(error.to_string()))?;
+        let reply = get(address, None, PAGE, Ask::Once, patience, is_awaited)
+            .map_err(|error| no_settings(error.to_string()))?;
         if reply.status != 200 {
             return Err(no_settings(format!("status {}", reply.status)));
         }

@@ -96,7 +96,15 @@ pub(crate) fn memory(proc_root: &Path, workers: &[u32]) -> Option<WorkerMemory> 
     };
     let measured = of(unshared).map(|bytes| (Measure::Unshared, bytes));
     let (measure, bytes) = measured.or_else(|| Some((Measure::Anonymous, of(anonymous)?)))?;
-    WorkerMemory::of(measure, &bytes)
+    let inherited = if measure == Measure::Anonymous { inherited(proc_root, workers) } else { 0 };
+    Some(WorkerMemory { inherited, ..WorkerMemory::of(measure, &bytes)? })
+}
+
+/// What the parent of these workers holds; nothing if it runs another program, as memory is shared by fork alone.
+fn inherited(proc_root: &Path, workers: &[u32]) -> u64 {
+    let Some(worker) = workers.iter().find_map(|&worker| read(proc_root, worker)) else { return 0 };
+    let parent = read(proc_root, worker.parent).filter(|parent| parent.name == worker.name);
+    parent.and_then(|parent| anonymous(proc_root, parent.pid)).unwrap_or(0)
 }
 
 fn unshared(proc_root: &Path, pid: u32) -> Option<u64> {
@@ -152,6 +160,26 @@ mod tests {
         let held = memory(proc, &[own, child.id(), u32::MAX]).unwrap();
         child.wait().unwrap();
         assert_eq!((held.measure, held.workers), (Measure::Unshared, 1));
+    }
+
+    #[test]
+    fn what_a_fork_may_share_is_its_parents() {
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, name, parent, anon) in
+            [(7, "apache2", 1, 5000), (8, "apache2", 7, 6000), (9, "memory.cgi", 8, 20_000)]
+        {
+            let own = proc.path().join(pid.to_string());
+            fs::create_dir(&own).unwrap();
+            let stat = format!("{pid} ({name}) S {parent} 7 7 0 -1 4194624 1 2 3 4 10 20 30 40 20 0 3 0 555 1 2");
+            fs::write(own.join("stat"), stat).unwrap();
+            fs::write(own.join("status"), format!("RssAnon:\t{anon} kB\nVmSwap:\t100 kB\n")).unwrap();
+        }
+        let of =
+            |workers: &[u32]| memory(proc.path(), workers).map(|held| (held.measure, held.largest, held.inherited));
+        assert_eq!(of(&[8]), Some((Measure::Anonymous, 6100 << 10, 5100 << 10)));
+        // A program that was started shares nothing with who started it; nor is the parent of one that is gone known.
+        assert_eq!(of(&[9]), Some((Measure::Anonymous, 20_100 << 10, 0)));
+        assert_eq!(of(&[10]), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Servers that a command starts: a small one in Python, which every machine of ours has.
+//! Servers that a command starts: a small one in Python, which every machine of ours has, and one of node's.
 
 use crate::stage::{Stage, ask, eventually, processes_of};
 use std::fs;
@@ -9,6 +9,7 @@ pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("a_command_is_told_its_port_and_settings", a_command_is_told_its_port_and_settings),
     ("a_command_that_cannot_be_run_is_named", a_command_that_cannot_be_run_is_named),
     ("a_command_that_ends_says_what_it_said", a_command_that_ends_says_what_it_said),
+    ("node_with_its_workers_is_a_command", node_with_its_workers_is_a_command),
 ];
 
 /// Answers what it was told: its arguments and the variable COLOUR.
@@ -22,6 +23,16 @@ class Told(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Told).serve_forever()
+";
+
+/// Answers who does it, by so many workers as it was told.
+const CLUSTER: &str = "\
+const cluster = require('cluster'), http = require('http');
+if (cluster.isMaster) {
+    for (let n = 0; n < +process.env.WORKERS; n++) cluster.fork();
+} else {
+    http.createServer((_, answer) => answer.end(String(process.ppid))).listen(+process.env.PORT, process.env.ADDRESS);
+}
 ";
 
 fn stage() -> Option<Stage> {
@@ -84,4 +95,21 @@ fn a_command_that_ends_says_what_it_said() {
         stage.plan("command", "command = [\"/usr/bin/python3\", \"-c\", \"raise SystemExit('no luck today')\"]", "");
     let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
     assert!(told.contains("no luck today"), "{told}");
+}
+
+/// One process that starts others, which all go with it.
+fn node_with_its_workers_is_a_command() {
+    let Some(node) = ["/usr/bin/node", "/usr/bin/nodejs"].into_iter().find(|path| Path::new(path).exists()) else {
+        return skipped("there is no node");
+    };
+    let stage = Stage::new();
+    fs::write(stage.dir.path().join("cluster.js"), CLUSTER).unwrap();
+    let script = stage.dir.path().join("cluster.js");
+    let keys = format!("command = [\"{node}\", \"{}\"]\ndirectives = \"WORKERS=2\"", script.display());
+    let running = stage.start(&stage.plan("command", &keys, "directives = \"WORKERS=3\""), &[]).unwrap();
+    let answer = ask(running.address, "GET /");
+    assert!(answer.ends_with(&format!("\r\n\r\n{}", running.pid)), "{answer}");
+    eventually("all workers are there", || processes_of(stage.dir.path()).len() == 1 + 3);
+    running.stop().unwrap();
+    eventually("all are gone", || processes_of(stage.dir.path()).is_empty());
 }

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// For what takes milliseconds on a quiet machine.
@@ -58,7 +58,8 @@ impl Stage {
         let dir = self.place();
         let ready_timeout = self.ready_timeout;
         let listen = std::net::Ipv4Addr::LOCALHOST.into();
-        let place = Place { host: &self.host, group, dir: &dir, listen, cpus, exe: &self.exe, ready_timeout };
+        let (exe, interrupted) = (self.exe.as_path(), &AtomicBool::new(false));
+        let place = Place { host: &self.host, group, dir: &dir, listen, cpus, exe, ready_timeout, interrupted };
         self.control(plan).start(&place, &plan.variants[0])
     }
 

@@ -192,7 +192,7 @@ impl Prepared<'_> {
         };
         ready.map_err(|error| port_in_use(&starting.logs).unwrap_or(error))?;
         let told = pages
-            .ask(starting.timeout)
+            .ask(starting.timeout, &mut || starting.still_awaited().is_ok())
             .map_err(|why| port_in_use(&starting.logs).unwrap_or_else(|| no_settings(why)))?;
         if !told.is_of(file) {
             return Err(ServerError::PortInUse(pages.address));
@@ -201,7 +201,7 @@ impl Prepared<'_> {
         self.compare(&told, file, rendered, &mut notes)?;
         let (since, timeout, logs) = (starting.since, starting.timeout, starting.logs.clone());
         let muster = Muster { pages, mpm: self.machine.mpm, since, timeout, logs: &logs };
-        let processes = muster.wait(&told, &mut || starting.still_alive(), &mut notes)?;
+        let processes = muster.wait(&told, &mut || starting.still_awaited(), &mut notes)?;
         notes.extend(complaints(&starting.logs.tail())?);
         let mut running =
             starting.running(worth_keeping(told.settings(processes), &rendered.planned), notes).with_scoreboard();
@@ -210,7 +210,7 @@ impl Prepared<'_> {
     }
 
     /// Behind TLS nothing is asked for before it is measured; the server has begun when its pages are there.
-    fn wait_for_pages(&self, starting: &mut Starting, pages: &Pages) -> Result<(), ServerError> {
+    fn wait_for_pages(&self, starting: &mut Starting<'_>, pages: &Pages) -> Result<(), ServerError> {
         let asked = std::mem::replace(&mut starting.address, pages.address);
         let host = starting.host.take();
         let ready = starting.wait_until_ready(&format!("{}?auto", pages.status), None);
@@ -218,7 +218,7 @@ impl Prepared<'_> {
         ready
     }
 
-    fn launch(&self, place: &Place<'_>, configured: &Configured) -> Result<Starting, ServerError> {
+    fn launch<'a>(&self, place: &Place<'a>, configured: &Configured) -> Result<Starting<'a>, ServerError> {
         let (stderr, log) = (self.dir.join("logs/stderr"), self.dir.join("logs/error.log"));
         for old in [&stderr, &log] {
             // Left by a try with other ports.
@@ -240,7 +240,8 @@ impl Prepared<'_> {
         let child = place.host.spawn(&launch, place.group)?;
         let (address, logs, timeout) = (configured.address, Logs(vec![stderr, log]), place.ready_timeout);
         let host = self.control.existing.host.clone();
-        Ok(Starting { child, address, host, logs, server: SERVER, since, timeout })
+        let interrupted = place.interrupted;
+        Ok(Starting { child, address, host, logs, server: SERVER, since, timeout, interrupted })
     }
 
     /// A directive of the plan's that runs with another value is an error, or a note when the variant allows this very difference; one of

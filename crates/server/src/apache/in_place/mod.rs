@@ -101,7 +101,8 @@ impl InPlaceControl {
     }
 
     fn machine(&self) -> Result<Machine, ServerError> {
-        Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("in_place"))
+        let named = if self.existing.main.is_some() { "from" } else { "in_place" };
+        Machine::read(self.spec.program.as_deref(), &self.existing, &self.key(named))
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
@@ -178,19 +179,20 @@ impl InPlaceControl {
         let (workers, since) = (held.service.workers(), Instant::now());
         place.host.restart(&held.service, how)?;
         let (timeout, logs) = (place.ready_timeout, Logs(vec![held.machine.error_log.clone()]));
-        let wait = Wait { service: &held.service, server: SERVER, since, timeout, logs };
+        let wait =
+            Wait { service: &held.service, server: SERVER, since, timeout, logs, interrupted: place.interrupted };
         wait.until_answered(pages.address, None, &format!("{}?auto", pages.status), None)?;
         let address = held.door.here(&held.machine.main, SERVER)?;
         let host = self.existing.host.clone();
         if !held.door.tls {
             wait.until_answered(address, host.as_deref(), &self.spec.ready, Some(&self.key("ready")))?;
         }
-        let told = pages.ask(place.ready_timeout).map_err(no_settings)?;
+        let told = pages.ask(timeout, &mut || wait.still_awaited().is_ok()).map_err(no_settings)?;
         let mut notes = Vec::new();
         self.compare(held, &told, &rendered, variant, &mut notes)?;
         let mpm = held.machine.mpm;
         let muster = Muster { pages: &pages, mpm, since, timeout, logs: &wait.logs };
-        let processes = muster.wait(&told, &mut || wait.still_alive(), &mut notes)?;
+        let processes = muster.wait(&told, &mut || wait.still_awaited(), &mut notes)?;
         wait.until_gone(&workers, &mut notes);
         let pid = held.service.pid().ok_or_else(|| wait.died())?;
         let hold =

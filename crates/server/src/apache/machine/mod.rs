@@ -270,7 +270,7 @@ impl Reads for Machine {
 
 /// The main file of a configuration that a plan means, canonical.
 pub(crate) fn main_file(program: Option<&Path>, existing: &Existing) -> Result<PathBuf, ServerError> {
-    found(program, existing).map_err(ServerError::NoProgram)
+    found(program, existing).map_err(ServerError::Unread)
 }
 
 /// The machine's own, as far as it can be read; `None` where there is none.
@@ -283,7 +283,7 @@ pub(crate) fn own() -> Result<Option<OwnApache>, ServerError> {
     let at = PlanKey { plan: main.into(), service: None, line: 1, key: "from" };
     let machine = Machine::read(None, &existing, &at).map_err(|error| match error {
         // There is no plan to blame.
-        ServerError::Machine { why, .. } => ServerError::NoProgram(why),
+        ServerError::Machine { why, .. } => ServerError::Unread(why),
         other => other,
     })?;
     let mut ports: Vec<u16> = ports::doors(&machine.lines).iter().map(|door| door.port).collect();

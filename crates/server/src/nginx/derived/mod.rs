@@ -9,17 +9,17 @@ use super::check::judge;
 use super::crew::{Crew, Muster};
 use super::launch::{complaints, in_use, launch};
 use super::machine::servers::{Server, answering, doors, servers};
-use super::machine::{warnings, without_place};
+use super::machine::{MAIN_FILES, Machine, warnings, without_place};
 use super::meant::{Made, Meant, in_force};
 use super::status::{StubStatus, telling};
 use crate::control::Starting;
-use crate::own::{Door, Watch};
+use crate::own::{Door, Watch, usual};
 use crate::port::with_free_ports;
 use crate::program::{asking, if_denied};
 use crate::running::processes;
 use crate::site::{folder, write_for_us};
 use crate::status::WebSource;
-use crate::{Control, Place, PlanKey, Running, ServerError};
+use crate::{Control, OwnNginx, Place, PlanKey, Running, ServerError};
 use model::plan::{Existing, Nginx, Variant};
 use model::trial::EffectiveSettings;
 use original::Original;
@@ -231,7 +231,7 @@ impl Prepared<'_> {
     }
 
     /// Until it has begun, and answers what the plan asks for; behind TLS nothing is asked for before it is measured.
-    fn wait(&self, starting: &mut Starting, telling: &(SocketAddr, String), tls: bool) -> Result<(), ServerError> {
+    fn wait(&self, starting: &mut Starting<'_>, telling: &(SocketAddr, String), tls: bool) -> Result<(), ServerError> {
         let asked = std::mem::replace(&mut starting.address, telling.0);
         let begun = starting.wait_until_ready(&telling.1, None);
         starting.address = asked;
@@ -243,15 +243,39 @@ impl Prepared<'_> {
         starting.wait_until_ready(&self.meant.spec.ready, Some(&self.meant.key("ready")))
     }
 
-    fn muster(&self, starting: &mut Starting, worker_processes: Option<&str>) -> Result<Crew, ServerError> {
+    fn muster(&self, starting: &mut Starting<'_>, worker_processes: Option<&str>) -> Result<Crew, ServerError> {
         let (pid, since, timeout, logs) = (starting.child.pid, starting.since, starting.timeout, starting.logs.clone());
         let children = || {
             let all = processes::all(Path::new("/proc"));
             all.into_iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
         };
-        let still_alive = &mut || starting.still_alive();
-        Crew::wait(&mut Muster { workers: &children, still_alive, since, timeout, logs: &logs }, worker_processes)
+        let still_awaited = &mut || starting.still_awaited();
+        Crew::wait(&mut Muster { workers: &children, still_awaited, since, timeout, logs: &logs }, worker_processes)
     }
+}
+
+/// The machine's own, as far as it can be read; `None` where there is none. nginx tests only for root what only root may open, such as its pid
+/// file; others can have a copy of it all the same.
+pub(crate) fn own() -> Result<Option<OwnNginx>, ServerError> {
+    let Ok(main) = usual(&MAIN_FILES) else { return Ok(None) };
+    let (existing, at) = (Existing::default(), PlanKey { plan: main.into(), service: None, line: 1, key: "from" });
+    // There is no plan to blame.
+    let told = |error: ServerError| match error {
+        ServerError::Machine { why, .. } => ServerError::Unread(why),
+        other => other,
+    };
+    let (tree, is_running, main) = if rustix::process::geteuid().is_root() {
+        let machine = Machine::read(None, &existing, &at).map_err(told)?;
+        let tree = machine.configuration().map_err(|error| told(error.of_machine(&at)))?.tree;
+        (tree, machine.service().is_ok(), machine.main)
+    } else {
+        let original = Original::read(None, &existing, &at).map_err(told)?;
+        (original.own.tree, original.is_running, original.main)
+    };
+    let mut ports: Vec<u16> = doors(&servers(&tree)).iter().map(|door| door.port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    Ok(Some(OwnNginx { is_running, ports, main }))
 }
 
 /// What a copy of the plan's configuration would be without, one sentence each.

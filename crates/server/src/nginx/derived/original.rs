@@ -6,7 +6,6 @@ use crate::nginx::program::{Built, find};
 use crate::own::Reads;
 use crate::{PlanKey, ServerError};
 use model::plan::Existing;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A configuration to be copied.
@@ -19,6 +18,8 @@ pub(super) struct Original {
     /// What names of documents and modules are relative to.
     pub(super) prefix: PathBuf,
     pub(super) own: Configuration,
+    /// Whether a server of it runs.
+    pub(super) is_running: bool,
 }
 
 impl Original {
@@ -30,7 +31,9 @@ impl Original {
         let read = |before: &str| Configuration::read(&main, before).map_err(|error| error.of_machine(at));
         let own = read("")?;
         let pid_file = said(&own.tree, "pid").map_or(built.pid_file.clone(), |file| built.prefix.join(file));
-        let further = of_running(&main, &pid_file);
+        let running = of_running(&main, &pid_file);
+        let is_running = running.is_some();
+        let further = running.map(|master| master.further).unwrap_or_default();
         let prefix = prefix_of(&further).unwrap_or(&built.prefix).to_owned();
         // Such as `daemon on;`: nginx reads it before the main file.
         let before = further.iter().skip_while(|word| *word != "-g").nth(1).map(|word| word.to_string_lossy());
@@ -38,15 +41,15 @@ impl Original {
             Some(before) => read(&format!("{} ", before.replace('\n', " ")))?,
             None => own,
         };
-        Ok(Original { program, built, main, prefix, own })
+        Ok(Original { program, built, main, prefix, own, is_running })
     }
 }
 
-/// `-p`, `-g` and their values of the running server, if it is one of this main file.
-fn of_running(main: &Path, pid_file: &Path) -> Vec<OsString> {
+/// The running server, if it is one of this main file.
+fn of_running(main: &Path, pid_file: &Path) -> Option<Master> {
     let is_main = |file: &PathBuf| file.canonicalize().ok() == main.canonicalize().ok();
     let of_it = |master: &Master| master.main.as_ref().is_none_or(is_main);
-    Master::of(pid_file).filter(of_it).map(|master| master.further).unwrap_or_default()
+    Master::of(pid_file).filter(of_it)
 }
 
 impl Reads for Original {

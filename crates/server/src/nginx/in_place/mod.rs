@@ -106,7 +106,8 @@ impl InPlaceControl {
 
     fn machine(&self) -> Result<Machine, ServerError> {
         let Meant { spec, existing, .. } = &self.meant;
-        Machine::read(spec.program.as_deref(), existing, &self.meant.key("in_place"))
+        let named = if existing.main.is_some() { "from" } else { "in_place" };
+        Machine::read(spec.program.as_deref(), existing, &self.meant.key(named))
     }
 
     fn service(&self, machine: &Machine) -> Result<Service, ServerError> {
@@ -224,7 +225,8 @@ impl InPlaceControl {
         held.running = Some(made.tree.clone());
         place.host.restart(&held.service, how)?;
         let (timeout, logs) = (place.ready_timeout, Logs(vec![held.machine.error_log.clone()]));
-        let wait = Wait { service: &held.service, server: SERVER, since, timeout, logs };
+        let wait =
+            Wait { service: &held.service, server: SERVER, since, timeout, logs, interrupted: place.interrupted };
         let told = SocketAddr::from((Ipv4Addr::LOCALHOST, held.port));
         let page = format!("/webdyno-{token}");
         wait.until_answered(told, None, &page, None)?;
@@ -241,7 +243,7 @@ impl InPlaceControl {
         let (values, found) = in_force(&read.tree, server, &made.planned);
         let mut muster = Muster {
             workers: &|| held.service.workers().into_iter().filter(|pid| !before.contains(pid)).collect(),
-            still_alive: &mut || wait.still_alive(),
+            still_awaited: &mut || wait.still_awaited(),
             since,
             timeout,
             logs: &wait.logs,

@@ -8,7 +8,7 @@ use super::program::{Built, find};
 use crate::own::{Reads, usual};
 use crate::program::{asking, if_denied};
 use crate::running::expand;
-use crate::{OwnNginx, PlanKey, ServerError};
+use crate::{PlanKey, ServerError};
 use host::{Service, Style};
 use model::plan::Existing;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::process::Command;
 use tree::{Statement, everywhere, level};
 
 /// Where main files are, by distribution.
-const MAIN_FILES: [&str; 3] =
+pub(super) const MAIN_FILES: [&str; 3] =
     ["/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf", "/opt/nginx/conf/nginx.conf"];
 /// What stands before each file in what `nginx -T` prints.
 const FILE: &str = "# configuration file ";
@@ -299,28 +299,8 @@ impl Master {
 
 /// The main file of a configuration that a plan means, canonical.
 pub(crate) fn main_file(existing: &Existing) -> Result<PathBuf, ServerError> {
-    let main = found(existing).map_err(ServerError::NoNginx)?;
+    let main = found(existing).map_err(ServerError::Unread)?;
     main.canonicalize().map_err(ServerError::io("find", &main))
-}
-
-/// The machine's own, as far as it can be read; `None` where there is none.
-pub(crate) fn own() -> Result<Option<OwnNginx>, ServerError> {
-    if usual(&MAIN_FILES).is_err() {
-        return Ok(None);
-    }
-    let existing = Existing::default();
-    let at = PlanKey { plan: main_file(&existing)?.into(), service: None, line: 1, key: "in_place" };
-    // There is no plan to blame.
-    let told = |error: ServerError| match error {
-        ServerError::Machine { why, .. } => ServerError::NoNginx(why),
-        other => other,
-    };
-    let machine = Machine::read(None, &existing, &at).map_err(told)?;
-    let tree = machine.configuration().map_err(|error| told(error.of_machine(&at)))?.tree;
-    let mut ports: Vec<u16> = servers::doors(&servers::servers(&tree)).iter().map(|door| door.port).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    Ok(Some(OwnNginx { is_running: machine.service().is_ok(), ports, main: machine.main }))
 }
 
 /// Not canonical: names in it are relative to the folder that it is called by.

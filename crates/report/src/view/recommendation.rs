@@ -1,0 +1,459 @@
+//! What follows from a run: which of its settings to take, what that brings and costs, and for what it holds. It is drawn from the
+//! verdicts, the expectations and the diagnoses; where they do not suffice it says what is missing.
+
+use crate::language::{Catalogue, Sentence};
+use crate::view::judged::Judged;
+use crate::view::metrics::Others;
+use crate::view::scope::{self, ScopeView};
+use crate::view::table::{percent, ratio};
+use crate::view::{CellView, expected};
+use model::plan::{LoadSpec, Role, Variant};
+use model::run::Run;
+use serde::Serialize;
+use stats::{Comparison, Verdict};
+use verdicts::{Advice, Choice, Metric, Reason, Setting, Verdicts, choices};
+
+/// More missing blocks than this are not counted: nobody makes them.
+const MOST_MISSING: u32 = 100;
+/// Failed requests, of all that ended, that are told of a setting that is to be taken.
+const FAILED: f64 = 0.01;
+/// Findings from which nothing follows for the server.
+const SAYS_NOTHING: [&str; 3] = ["cause-monitor-unfit", "cause-unexplained", "cause-not-measured"];
+
+/// What follows from a run.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RecommendationView {
+    /// What the plan lets choose from, each with its advice.
+    pub choices: Vec<ChoiceView>,
+    /// Which settings do what the plan expects, or that there is nothing to choose from.
+    pub notes: Vec<Sentence>,
+    /// For what it holds.
+    pub scope: Option<ScopeView>,
+}
+
+/// Settings that met the same load, and what to do about them.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChoiceView {
+    /// `take`, `stay` or `open`.
+    pub advice: &'static str,
+    /// The setting that the others were compared with.
+    pub stays: String,
+    /// The others.
+    pub others: Vec<String>,
+    /// The one to take.
+    pub take: Option<TakeView>,
+    /// Those that it is open of.
+    pub open: Vec<String>,
+    /// About so many blocks more would tell; absent when nothing is open or it cannot be told.
+    pub more_blocks: Option<u32>,
+    /// The advice.
+    pub sentence: Sentence,
+    /// What it means in full, what else it changes, and what limits the server then.
+    pub details: Vec<Sentence>,
+}
+
+/// A setting to take.
+#[derive(Debug, Clone, Serialize)]
+pub struct TakeView {
+    /// Its name.
+    pub setting: String,
+    /// Its cells.
+    pub cells: Vec<String>,
+    /// What it sets that the other does not, by the names of the server's own configuration.
+    pub lines: Vec<String>,
+    /// What decided: `expected`, `answers`, or a metric.
+    pub by: &'static str,
+    /// By that metric, or by good answers: as a multiple of the one that stays.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Others that cannot be told from it.
+    pub alike: Vec<String>,
+}
+
+impl RecommendationView {
+    /// All of it in the order it is read: the notes, each advice with what belongs to it, and for what it holds. With each, whether it
+    /// belongs to an advice above it.
+    pub fn told(&self) -> impl Iterator<Item = (bool, &Sentence)> {
+        let choices = self.choices.iter().flat_map(|choice| {
+            std::iter::once((false, &choice.sentence)).chain(choice.details.iter().map(|detail| (true, detail)))
+        });
+        let notes = self.notes.iter().map(|note| (false, note));
+        notes.chain(choices).chain(self.scope.iter().map(|scope| (false, &scope.sentence)))
+    }
+}
+
+/// What follows from a run; nothing when nothing was measured.
+pub(crate) fn view(
+    run: &Run,
+    judged: &Judged,
+    others: &Others,
+    cells: &[CellView],
+    words: &Catalogue,
+) -> RecommendationView {
+    if cells.iter().all(|cell| cell.trials_used == 0) {
+        return RecommendationView::default();
+    }
+    let found = offered(run, judged, others);
+    let beside: Vec<(&str, Vec<Choice>)> =
+        run.head.plan.beside.iter().map(|load| (load.name.as_str(), seen(run, load))).collect();
+    let teller = Teller { run, cells, beside: &beside, words };
+    let mut notes = expected::by_setting(&run.head.plan, cells, words);
+    if found.is_empty() {
+        notes.insert(0, words.say("recommend-nothing", &[]));
+        notes.extend(teller.only_cell().and_then(|cell| teller.limit(cell, "recommend-limit-of")));
+    }
+    RecommendationView {
+        choices: found.iter().map(|choice| teller.choice(choice, judged)).collect(),
+        notes,
+        scope: (!found.is_empty()).then(|| scope::of(run, &found, words)),
+    }
+}
+
+fn offered(run: &Run, judged: &Judged, others: &Others) -> Vec<Choice> {
+    let others = others.each().map(|(metric, verdicts)| (*metric, verdicts));
+    let verdicts: Vec<(Metric, &Verdicts)> = [(Metric::Goodput, judged.verdicts())].into_iter().chain(others).collect();
+    choices(run, &verdicts)
+}
+
+/// The same choices as a load saw them that ran beside the cells' own.
+fn seen(run: &Run, load: &LoadSpec) -> Vec<Choice> {
+    let seen = run.beside(load);
+    offered(&seen, &Judged::undiagnosed(&seen), &Others::of(&seen))
+}
+
+/// Whoever puts it into words.
+struct Teller<'a> {
+    run: &'a Run,
+    cells: &'a [CellView],
+    /// The choices as each load beside the cells' own saw them.
+    beside: &'a [(&'a str, Vec<Choice>)],
+    words: &'a Catalogue,
+}
+
+impl Teller<'_> {
+    fn choice(&self, choice: &Choice, judged: &Judged) -> ChoiceView {
+        let stays = self.name(&choice.stays);
+        let open: Vec<String> = choice.open().map(|setting| self.name(setting)).collect();
+        let take = match choice.advice {
+            Advice::Take(place, reason) => Some((&choice.others[place], reason)),
+            Advice::Stay | Advice::Open => None,
+        };
+        let (advice, sentence, mut details) = match (choice.advice, take) {
+            (_, Some((taken, reason))) => {
+                ("take", self.take(choice, taken, reason), self.about(choice, taken, reason, judged))
+            }
+            (Advice::Open, _) => ("open", self.open(&stays, &open), Vec::new()),
+            _ => {
+                let kept = [("stays", self.quoted(&stays).into())];
+                ("stay", self.words.say("recommend-stay", &kept), Vec::new())
+            }
+        };
+        details.extend(self.rest(choice, take.is_some(), &open));
+        let (limited, id) = match take {
+            Some((taken, _)) => (taken, "recommend-limit-then"),
+            None => (&choice.stays, "recommend-limit-of"),
+        };
+        details.extend(self.single(limited).and_then(|cell| self.limit(cell, id)));
+        ChoiceView {
+            advice,
+            stays,
+            others: choice.others.iter().map(|other| self.name(other)).collect(),
+            take: take.map(|(taken, reason)| self.taken(choice, taken, reason)),
+            more_blocks: choice.more_blocks(),
+            open,
+            sentence,
+            details,
+        }
+    }
+
+    fn taken(&self, choice: &Choice, taken: &Setting, reason: Reason) -> TakeView {
+        let compared = taken.by(reason.metric());
+        let interval = compared.and_then(|compared| compared.interval);
+        TakeView {
+            setting: self.name(taken),
+            cells: taken.cells.clone(),
+            lines: self.lines(choice, taken),
+            by: match reason {
+                Reason::Expected => "expected",
+                Reason::Answers => "answers",
+                Reason::Metric(metric) => metric.name(),
+            },
+            ratio: compared.map(|compared| compared.ratio),
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            alike: choice.alike().into_iter().map(|alike| self.name(alike)).collect(),
+        }
+    }
+
+    fn take(&self, choice: &Choice, taken: &Setting, reason: Reason) -> Sentence {
+        let (setting, stays) = (self.quoted(&self.name(taken)), self.quoted(&self.name(&choice.stays)));
+        let of_metric = taken.by(reason.metric()).map(|compared| self.ratio(compared)).unwrap_or_default();
+        let why = match reason {
+            Reason::Expected => {
+                let missed = self.list(self.cells_of(&choice.stays).flat_map(CellView::missed));
+                self.words.say("recommend-why-expected", &[("stays", stays.clone().into()), ("missed", missed.into())])
+            }
+            Reason::Answers => {
+                let rate = units::si(taken.good_per_s).print(taken.good_per_s);
+                let arguments = [("rate", rate.into()), ("stays", stays.clone().into())];
+                self.words.say("recommend-why-answers", &arguments)
+            }
+            Reason::Metric(Metric::Goodput) => self.words.say("recommend-why-goodput", &[("ratio", of_metric.into())]),
+            Reason::Metric(metric) => {
+                let metric = self.words.word(&format!("ratio-{}", metric.name()));
+                self.words.say("recommend-why-metric", &[("metric", metric.into()), ("ratio", of_metric.into())])
+            }
+        };
+        let arguments = [("setting", setting.into()), ("stays", stays.into()), ("why", why.text.into())];
+        self.words.say("recommend-take", &arguments)
+    }
+
+    /// What a setting sets, brings and costs.
+    fn about(&self, choice: &Choice, taken: &Setting, reason: Reason, judged: &Judged) -> Vec<Sentence> {
+        let listed = |id: &str, items: Vec<String>| {
+            (!items.is_empty()).then(|| self.words.say(id, &[("list", self.list(items).into())]))
+        };
+        let lines = self.lines(choice, taken);
+        let lines =
+            (!lines.is_empty()).then(|| self.words.say("recommend-lines", &[("lines", lines.join("; ").into())]));
+        let alike = choice.alike().into_iter().map(|setting| self.quoted(&self.name(setting))).collect();
+        let (gains, costs) = self.changes(choice, taken, reason);
+        let sentences = [
+            lines,
+            listed("recommend-gains", gains),
+            listed("recommend-costs", costs),
+            self.depends(choice, judged),
+            listed("recommend-alike", alike),
+        ];
+        sentences.into_iter().flatten().collect()
+    }
+
+    /// What else is decided of a setting: for better and for worse.
+    fn changes(&self, choice: &Choice, taken: &Setting, reason: Reason) -> (Vec<String>, Vec<String>) {
+        let (mut gains, mut costs) = (Vec::new(), Vec::new());
+        let mut sort = |compared: &Comparison, told: String| match compared.verdict {
+            Verdict::Better => gains.push(told),
+            Verdict::Worse => costs.push(told),
+            Verdict::Equivalent | Verdict::Inconclusive { .. } => {}
+        };
+        for (metric, compared) in &taken.compared {
+            if reason != Reason::Metric(*metric) {
+                sort(compared, self.changed(*metric, None, compared));
+            }
+        }
+        for (load, seen) in self.beside {
+            let same = seen.iter().filter(|seen| seen.stays.cells == choice.stays.cells);
+            let same = same.flat_map(|seen| &seen.others).find(|other| other.cells == taken.cells);
+            for (metric, compared) in same.into_iter().flat_map(|other| &other.compared) {
+                sort(compared, self.changed(*metric, Some(load), compared));
+            }
+        }
+        costs.extend(self.single(taken).into_iter().flat_map(|cell| self.lost(cell)));
+        (gains, costs)
+    }
+
+    fn changed(&self, metric: Metric, load: Option<&str>, compared: &Comparison) -> String {
+        let id = match metric {
+            Metric::Goodput => "recommend-goodput".to_owned(),
+            _ => format!("ratio-{}", metric.name()),
+        };
+        let mut what = self.words.word(&id);
+        if let Some(load) = load {
+            let arguments = [("metric", what.into()), ("load", self.quoted(load).into())];
+            what = self.words.say("recommend-beside", &arguments).text;
+        }
+        self.words.say("recommend-changed", &[("metric", what.into()), ("ratio", self.short(compared).into())]).text
+    }
+
+    /// What a cell's clients and its log went without.
+    fn lost(&self, cell: &CellView) -> Vec<String> {
+        let failed: u64 = cell.failures.iter().map(|failure| failure.count).sum();
+        let all = cell.good + failed;
+        let failed = (failed as f64 > FAILED * all as f64)
+            .then(|| self.words.say("recommend-failed", &[("failed", failed.into()), ("all", all.into())]));
+        let log = cell.logged.as_ref().and_then(|logged| match (logged.writes, logged.lost_most) {
+            (false, _) => Some(self.words.say("recommend-no-log", &[])),
+            (true, 0) => None,
+            (true, lost) => {
+                Some(self.words.say("recommend-lost", &[("lost", lost.into()), ("answers", logged.answers.into())]))
+            }
+        });
+        failed.into_iter().chain(log).map(|sentence| sentence.text).collect()
+    }
+
+    /// The factors that decide how much a level does.
+    fn depends(&self, choice: &Choice, judged: &Judged) -> Option<Sentence> {
+        let (factor, _) = choice.stays.level.as_ref()?;
+        let together = self.run.head.plan.contrasts.iter().filter(|contrast| {
+            let shown = judged.contrast(contrast).map(|compared| compared.comparison.verdict);
+            let of_both = contrast.effect.as_ref().is_some_and(|effect| effect.factors().contains(&factor.as_str()));
+            of_both && !contrast.has_sides() && matches!(shown, Some(Verdict::Better | Verdict::Worse))
+        });
+        let effects: Vec<String> = together.map(|contrast| self.quoted(&contrast.name)).collect();
+        (!effects.is_empty()).then(|| self.words.say("recommend-depends", &[("list", self.list(effects).into())]))
+    }
+
+    fn open(&self, stays: &str, open: &[String]) -> Sentence {
+        let others = self.list(open.iter().map(|name| self.quoted(name)));
+        self.words.say("recommend-open", &[("stays", self.quoted(stays).into()), ("others", others.into())])
+    }
+
+    /// What became of the other settings, and what it takes to decide what is open.
+    fn rest(&self, choice: &Choice, is_taken: bool, open: &[String]) -> Vec<Sentence> {
+        let with = |verdict: Verdict| {
+            let of = move |setting: &&Setting| setting.by(Metric::Goodput).is_some_and(|it| it.verdict == verdict);
+            self.list(choice.others.iter().filter(of).map(|setting| self.quoted(&self.name(setting))))
+        };
+        let mut told = Vec::new();
+        if !is_taken {
+            for (id, verdict) in [("recommend-equivalent", Verdict::Equivalent), ("recommend-worse", Verdict::Worse)] {
+                let list = with(verdict);
+                if !list.is_empty() {
+                    told.push(self.words.say(id, &[("list", list.into())]));
+                }
+            }
+        } else if !open.is_empty() {
+            told.push(self.open(&self.name(&choice.stays), open));
+        }
+        if !open.is_empty() {
+            told.push(self.missing(choice.more_blocks()));
+        }
+        told
+    }
+
+    /// How much more it takes.
+    fn missing(&self, blocks: Option<u32>) -> Sentence {
+        let Some(blocks) = blocks else { return self.words.say("recommend-more-unknown", &[]) };
+        if blocks > MOST_MISSING {
+            return self.words.say("recommend-more-many", &[("blocks", MOST_MISSING.into())]);
+        }
+        let mut arguments = vec![("blocks", blocks.into())];
+        let Some(each) = self.block_ns() else { return self.words.say("recommend-more", &arguments) };
+        let seconds = each * f64::from(blocks) / 1e9;
+        let time = match seconds {
+            ..120.0 => units::short_duration(seconds * 1e9),
+            _ => self.words.say("recommend-minutes", &[("n", (seconds / 60.0).ceil().into())]).text,
+        };
+        arguments.push(("time", time.into()));
+        self.words.say("recommend-more-time", &arguments)
+    }
+
+    /// How long a block took, from the beginning of the first trial to the end of the last load.
+    fn block_ns(&self) -> Option<f64> {
+        let blocks = f64::from(self.run.whole_blocks());
+        let began = self.run.trials.iter().map(|trial| trial.began_ns).min()?;
+        let ended = self.run.trials.iter().filter_map(|trial| Some(trial.load.as_ref()?.ended_ns)).max()?;
+        (blocks > 0.0 && ended > began).then(|| (ended - began) as f64 / blocks)
+    }
+
+    /// What limits a cell, and what to do about it: about its cause, where one was found.
+    fn limit(&self, cell: &CellView, id: &str) -> Option<Sentence> {
+        let diagnosis = cell.diagnosis.as_ref()?;
+        if SAYS_NOTHING.contains(&diagnosis.primary.title.id.as_str()) {
+            return None;
+        }
+        let cause = diagnosis.contributing.iter().find(|finding| finding.told.id == "told-as-cause");
+        let advice = cause.unwrap_or(&diagnosis.primary).advice.as_ref()?;
+        let mut arguments =
+            vec![("limit", diagnosis.headline.text.as_str().into()), ("advice", advice.text.as_str().into())];
+        if id == "recommend-limit-of" {
+            arguments.push(("cell", self.quoted(&cell.name).into()));
+        }
+        Some(self.words.say(id, &arguments))
+    }
+
+    /// What a setting sets that the one that stays does not.
+    fn lines(&self, choice: &Choice, taken: &Setting) -> Vec<String> {
+        let plan = &self.run.head.plan;
+        let of = |setting: &Setting| -> Vec<String> {
+            let variant = self.single(setting).and_then(|cell| plan.cell(&cell.name)).map(|cell| plan.variant(cell));
+            variant.map(lines).unwrap_or_default()
+        };
+        let known = of(&choice.stays);
+        of(taken).into_iter().filter(|line| !known.contains(line)).collect()
+    }
+
+    fn cells_of(&self, setting: &Setting) -> impl Iterator<Item = &CellView> {
+        self.cells.iter().filter(|cell| setting.cells.contains(&cell.name))
+    }
+
+    /// The cell that a setting is, if it is one cell and no level of a factor.
+    fn single(&self, setting: &Setting) -> Option<&CellView> {
+        let [only] = setting.cells.as_slice() else { return None };
+        self.cells.iter().find(|cell| cell.name == *only)
+    }
+
+    /// The only cell of a plan that has one, its second copy aside.
+    fn only_cell(&self) -> Option<&CellView> {
+        let mut cells = self.cells.iter().filter(|cell| cell.role != Role::Again);
+        cells.next().filter(|_| cells.next().is_none())
+    }
+
+    fn name(&self, setting: &Setting) -> String {
+        match &setting.level {
+            Some((factor, level)) => format!("{factor}: {level}"),
+            None => setting.cells.join(&self.words.word("list-separator")),
+        }
+    }
+
+    fn quoted(&self, name: &str) -> String {
+        self.words.say("quoted", &[("text", name.into())]).text
+    }
+
+    fn list(&self, items: impl IntoIterator<Item = String>) -> String {
+        items.into_iter().collect::<Vec<_>>().join(&self.words.word("list-separator"))
+    }
+
+    /// A ratio with its interval.
+    fn ratio(&self, compared: &Comparison) -> String {
+        self.told_ratio(compared, "recommend-ratio-interval")
+    }
+
+    /// The same where the confidence was told before.
+    fn short(&self, compared: &Comparison) -> String {
+        self.told_ratio(compared, "recommend-ratio-short")
+    }
+
+    fn told_ratio(&self, compared: &Comparison, id: &'static str) -> String {
+        let mut arguments = vec![("ratio", ratio(compared.ratio).into())];
+        let Some(interval) = compared.interval else { return self.words.say("recommend-ratio", &arguments).text };
+        let confidence = percent(self.run.head.plan.confidence);
+        arguments.extend([("low", ratio(interval.low).into()), ("high", ratio(interval.high).into())]);
+        arguments.push(("confidence", confidence.into()));
+        self.words.say(id, &arguments).text
+    }
+}
+
+/// What a variant sets, by the names of those who read it.
+fn lines(variant: &Variant) -> Vec<String> {
+    let of_services = variant.servers.changes.iter().flat_map(|(name, change)| {
+        change.directives.iter().map(move |directive| format!("{name}: {}", directive.text.trim()))
+    });
+    let own = variant.directives.iter().map(|directive| directive.text.trim().to_owned());
+    let php =
+        variant.php.ini.iter().chain(&variant.php.pool).map(|(name, setting)| format!("{name} = {}", setting.value));
+    let kernel = variant.changes.sysctl.iter().map(|(name, setting)| format!("{name} = {}", setting.value));
+    own.chain(of_services).chain(php).chain(kernel).filter(|line| !line.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_variant_sets() {
+        let text = "[server]\nkind = \"apache\"\nmpm = \"prefork\"\nphp = \"module\"\ndocument_root = \"/srv\"\n\
+                    [variant.a]\n[variant.b]\ndirectives = \"\"\"\nMaxRequestWorkers 4\n\nStartServers 4\n\"\"\"\n\
+                    ini = { memory_limit = \"80M\" }\nsysctl = { \"net.core.somaxconn\" = \"64\" }\n\
+                    [load.l]\npath = \"/\"\nconnections = 1\nrequests = 9\n";
+        let plan =
+            model::plan::parse(text, std::path::Path::new("t.toml"), &model::plan::Options::default()).unwrap().0;
+        assert_eq!(
+            lines(&plan.variants[1]),
+            ["MaxRequestWorkers 4", "StartServers 4", "memory_limit = 80M", "net.core.somaxconn = 64"]
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! What follows from a run: taken, kept, open, and what it says of prices and of what was expected.
+
+use crate::asked::run;
+use crate::beside::with_static;
+use crate::fixture;
+use crate::terminal;
+use expect_test::{Expect, expect};
+use model::load::Failure;
+use model::plan::Cell;
+use model::run::Run;
+use model::trial::Logged;
+use report::{Language, View, html, json, markdown};
+
+/// The section, without what it holds for.
+fn check(run: &Run, language: Language, expected: &Expect) {
+    let drawn = terminal(run, language, 100);
+    let heading = if language == Language::Japanese { "\n推奨\n" } else { "\nRecommendation\n" };
+    let section = drawn.split_once(heading).map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
+    let scope = ["  For this page mix", "  適用範囲"];
+    let lines: Vec<&str> = section.lines().take_while(|line| !scope.iter().any(|it| line.starts_with(it))).collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+const VARIANTS: &str = "aa = false\n[variant.usual]\n[variant.few]\ndirectives = \"Workers 2\"\n[variant.many]\ndirectives = \"Workers 9\"\n";
+
+fn rates(usual: f64, few: f64, many: f64) -> impl Fn(&Cell) -> f64 {
+    move |cell| match cell.variant.as_str() {
+        "few" => few,
+        "many" => many,
+        _ => usual,
+    }
+}
+
+#[test]
+fn one_is_taken_or_none_or_it_is_open() {
+    check(
+        &run(VARIANTS, rates(1000.0, 900.0, 1300.0)),
+        Language::English,
+        &expect![[r#"
+              Set “many” instead of “usual”: good answers per second ×1.318 (95 % interval 1.292 to 1.343).
+                It sets: Workers 9
+                It also brings: median ×0.759 (0.745 to 0.774), p99 ×0.759 (0.745 to 0.774)."#]],
+    );
+    check(
+        &run(VARIANTS, rates(1000.0, 1300.0, 1305.0)),
+        Language::English,
+        &expect![[r#"
+              Set “many” instead of “usual”: good answers per second ×1.323 (95 % interval 1.297 to 1.348).
+                It sets: Workers 9
+                It also brings: median ×0.756 (0.742 to 0.771), p99 ×0.756 (0.742 to 0.771).
+                Cannot be told from it: “few”."#]],
+    );
+    check(
+        &run(VARIANTS, rates(1000.0, 900.0, 1000.0)),
+        Language::English,
+        &expect![[r#"
+              Not decided: “usual” or “many”.
+                Worse: “few”.
+                About 8 blocks more would probably decide it: 2.67 s, by the time that blocks took."#]],
+    );
+    check(
+        &run(VARIANTS, rates(0.0, 0.0, 50.0)),
+        Language::English,
+        &expect![[r#"
+              Set “many” instead of “usual”: it gives 50.3 good answers per second, and “usual” gave none in any
+              trial.
+                It sets: Workers 9"#]],
+    );
+    check(
+        &run("[variant.only]\n", |_| 100.0),
+        Language::English,
+        &expect!["  The plan has no two settings that met the same load: there is nothing to choose from."],
+    );
+}
+
+/// The only page that fails decides, however many answers the others give.
+#[test]
+fn what_was_expected_goes_first() {
+    let mut run = run(VARIANTS, rates(1000.0, 990.0, 1500.0));
+    run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "many" && trial.block == 1) {
+        trial.load.as_mut().unwrap().counts.failed = [(Failure::Check, 9)].into();
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+              Does all that the plan expects, in every trial: “usual”, “few”.
+              Misses some of it, in one trial or more: “many” (many: failed = 0).
+              Not decided: “usual” or “few”.
+                About 8 blocks more would probably decide it: 2.67 s, by the time that blocks took."#]],
+    );
+    check(
+        &run,
+        Language::Japanese,
+        &expect![[r#"
+              どの試行でも計画の期待をすべて満たすもの: 「usual」、「few」。
+              満たさない試行のあるもの: 「many」（many: failed = 0）。
+              未決着: 「usual」か「few」。
+                あと 8 ブロックほどで、おそらく決着します。これまでのブロックの所要時間では 2.67 s です。"#]],
+    );
+    let view = View::of(&run, Language::English);
+    assert!(
+        markdown::render(&view).contains("\n- Misses some of it, in one trial or more: “many” (many: failed = 0).\n"),
+        "{}",
+        markdown::render(&view)
+    );
+    assert!(html::render(&view).contains("<p>Misses some of it, in one trial or more: “many” (many: failed = 0).</p>"));
+}
+
+/// A limit that lets the programs breathe starves the files beside them, and loses lines of the log.
+#[test]
+fn the_price_is_told() {
+    let mut run = with_static();
+    for trial in &mut run.trials {
+        let lines = if trial.cell == "10, limit 4" { 390 } else { 400 };
+        trial.logged = Some(Logged { answered: 400, files: 1, lines, ..Logged::default() });
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+              Set “10, limit 4” instead of “10 at once”: good answers per second ×6.83 (95 % interval 6.55 to
+              7.13).
+                It sets: MaxRequestWorkers 4
+                It also brings: median ×0.151 (0.138 to 0.165), p99 ×0.148 (0.147 to 0.150), CPU per answer
+                ×0.500 (0.482 to 0.518), memory ×0.347 (0.343 to 0.351).
+                It costs: median of “static” ×3.60 (3.60 to 3.60), p99 of “static” ×3.60 (3.60 to 3.60), lines
+                of the access log (40 of 1600).
+                What limits it then: the worker limit is reached, and right: more workers would not help. Leave
+                it. To answer more, use less CPU or memory per request, or get more of it."#]],
+    );
+    let document: serde_json::Value = serde_json::from_str(&json::render(&View::of(&run, Language::English))).unwrap();
+    let choice = &document["recommendation"]["choices"][0];
+    assert_eq!((&choice["advice"], &choice["take"]["lines"][0]), (&"take".into(), &"MaxRequestWorkers 4".into()));
+}
+
+/// A run of which nothing was measured says nothing.
+#[test]
+fn nothing_follows_from_nothing() {
+    let run = Run { head: fixture::head(fixture::PLAN), trials: vec![] };
+    let view = View::of(&run, Language::English);
+    assert_eq!(view.recommendation.told().count(), 0);
+}

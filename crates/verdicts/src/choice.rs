@@ -1,0 +1,297 @@
+//! What a run says of the choices that its plan offers: settings that met the same load, of which one can be taken.
+//!
+//! A cell with another load is no such setting: one visitor at a time is served sooner than ten, and nobody can choose his visitors. So
+//! a choice is between the baseline and cells with its load, or between the sides of contrasts whose loads are the same. It is
+//! made by the first number that decides: good answers per second, and where they are as many, what they cost those who
+//! wait and the machine. What the plan expects of a load goes before all of them: a setting that misses it is no choice.
+
+use crate::{Compared, Metric, Verdicts};
+use model::load::LoadResult;
+use model::plan::{Cell, Contrast, Plan, Role};
+use model::run::Run;
+use model::trial::Trial;
+use stats::{Better, Comparison, Interval, Verdict};
+use std::collections::BTreeSet;
+
+/// By what one of several settings is chosen, one after the other.
+const ORDER: [Metric; 5] = [Metric::Goodput, Metric::P99, Metric::Median, Metric::CpuPerAnswer, Metric::MemoryPeak];
+
+/// Settings that met the same load, and which of them to take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The one that the others are compared with.
+    pub stays: Setting,
+    /// The others, in the plan's order.
+    pub others: Vec<Setting>,
+    /// Which of them to take.
+    pub advice: Advice,
+}
+
+/// One of the settings of a choice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Its cells.
+    pub cells: Vec<String>,
+    /// The factor and the level that it is, if it is one.
+    pub level: Option<(String, String)>,
+    /// Trials of it that count, those of the baseline's second copy included.
+    pub trials: usize,
+    /// Those of them that did all that the plan expects of their load.
+    pub met: usize,
+    /// Good answers per second, the mean over these.
+    pub good_per_s: f64,
+    /// How it compares with the one that stays, by each metric that says anything of the two.
+    pub compared: Vec<(Metric, Comparison)>,
+}
+
+/// Which setting to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// One of the others, by its place.
+    Take(usize, Reason),
+    /// The one that the others were compared with: none of them is better.
+    Stay,
+    /// It is not decided.
+    Open,
+}
+
+/// What speaks for a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It does what the plan expects, and most trials of the one that would stay do not.
+    Expected,
+    /// It gives good answers, and the one that would stay gave none in any trial, so that there is no ratio of the two.
+    Answers,
+    /// It is better by this metric, and as good by good answers per second.
+    Metric(Metric),
+}
+
+/// The choices of a run, each by the verdicts on all metrics; none in a plan that changes nothing but the load.
+#[must_use]
+pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
+    let plan = &run.head.plan;
+    let mut choices: Vec<Choice> = Vec::new();
+    for offer in offers(plan) {
+        let setting = |cells: &[&Cell], level: Option<(&str, &str)>, compared| {
+            let loads: Vec<&LoadResult> = cells.iter().flat_map(|cell| loads(run, cell)).collect();
+            let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
+            let expected = |load: &LoadResult| cells.iter().all(|cell| does_all(plan, cell, load));
+            Setting {
+                cells: cells.iter().map(|cell| cell.name.clone()).collect(),
+                level: level.map(|(factor, level)| (factor.to_owned(), level.to_owned())),
+                trials: loads.len(),
+                met: loads.iter().filter(|load| expected(load)).count(),
+                good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
+                compared,
+            }
+        };
+        let compared = verdicts
+            .iter()
+            .filter(|(metric, _)| offer.is_comparable(plan, *metric))
+            .filter_map(|(metric, verdicts)| Some((*metric, offer.compared(verdicts)?.comparison.clone())));
+        let other = setting(&offer.of, offer.level(|part| &part.to), compared.collect());
+        let stays = setting(&offer.against, offer.level(|part| &part.from), Vec::new());
+        match choices.iter_mut().find(|choice| choice.stays == stays) {
+            Some(choice) => choice.others.push(other),
+            None => choices.push(Choice { stays, others: vec![other], advice: Advice::Open }),
+        }
+    }
+    choices.iter_mut().for_each(|choice| choice.advice = choice.advised());
+    choices
+}
+
+/// Two settings that met the same loads, and the plan's question about them.
+struct Offer<'a> {
+    of: Vec<&'a Cell>,
+    against: Vec<&'a Cell>,
+    asked: Asked<'a>,
+}
+
+enum Asked<'a> {
+    Cell(&'a Cell),
+    Contrast(&'a Contrast),
+}
+
+fn offers(plan: &Plan) -> Vec<Offer<'_>> {
+    let of_cells = plan.cells.iter().filter(|cell| plan.contrasts.is_empty() && cell.role == Role::Candidate);
+    let of_cells =
+        of_cells.map(|cell| Offer { of: vec![cell], against: vec![plan.baseline()], asked: Asked::Cell(cell) });
+    let of_contrasts = plan.contrasts.iter().filter(|contrast| contrast.has_sides()).map(|contrast| {
+        let (of, against) = contrast.sides(&plan.cells);
+        let cells = |names: Vec<&str>| plan.cells.iter().filter(|cell| names.contains(&cell.name.as_str())).collect();
+        Offer { of: cells(of), against: cells(against), asked: Asked::Contrast(contrast) }
+    });
+    of_cells.chain(of_contrasts).filter(Offer::is_of_settings).collect()
+}
+
+impl<'a> Offer<'a> {
+    /// Whether the two differ by what is set, and by nothing that visitors do.
+    fn is_of_settings(&self) -> bool {
+        let loads = |cells: &[&'a Cell]| cells.iter().map(|cell| cell.load.as_str()).collect::<BTreeSet<_>>();
+        let variants = |cells: &[&'a Cell]| cells.iter().map(|cell| cell.variant.as_str()).collect::<BTreeSet<_>>();
+        loads(&self.of) == loads(&self.against) && variants(&self.of).is_disjoint(&variants(&self.against))
+    }
+
+    /// CPU time and memory are those of the server that clients meet: with another one in its place they are of two different things.
+    fn is_comparable(&self, plan: &Plan, metric: Metric) -> bool {
+        let server = |cell: &&Cell| plan.variant(cell).servers.server.as_deref();
+        let met: BTreeSet<_> = self.of.iter().chain(&self.against).map(server).collect();
+        met.len() <= 1 || !matches!(metric, Metric::CpuPerAnswer | Metric::MemoryPeak)
+    }
+
+    fn compared<'v>(&self, verdicts: &'v Verdicts) -> Option<&'v Compared> {
+        match self.asked {
+            Asked::Cell(cell) => verdicts.compared(cell),
+            Asked::Contrast(contrast) => verdicts.contrast(contrast),
+        }
+    }
+
+    fn level(&self, of: fn(&model::plan::Part) -> &String) -> Option<(&'a str, &'a str)> {
+        let Asked::Contrast(Contrast { effect: Some(effect), .. }) = self.asked else { return None };
+        effect.parts.first().map(|part| (part.factor.as_str(), of(part).as_str()))
+    }
+}
+
+/// The loads of a cell, those of its second copy included.
+fn loads<'a>(run: &'a Run, cell: &Cell) -> Vec<&'a LoadResult> {
+    let is_copy = |other: &&Cell| other.role == Role::Again && cell.role == Role::Baseline;
+    let copy = run.head.plan.cells.iter().find(is_copy);
+    let of_both = [Some(cell), copy].into_iter().flatten();
+    of_both
+        .flat_map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name))
+        .filter_map(Trial::measured)
+        .collect()
+}
+
+/// Whether a load came to all that is expected of a cell's.
+fn does_all(plan: &Plan, cell: &Cell, load: &LoadResult) -> bool {
+    plan.load(cell).expect.iter().all(|threshold| threshold.judge(load).is_met())
+}
+
+impl Setting {
+    /// How it compares by a metric.
+    #[must_use]
+    pub fn by(&self, metric: Metric) -> Option<&Comparison> {
+        self.compared.iter().find(|(by, _)| *by == metric).map(|(_, comparison)| comparison)
+    }
+
+    /// Whether each of its trials did all that is expected; what was not measured did not.
+    fn meets(&self) -> bool {
+        self.trials > 0 && self.met == self.trials
+    }
+
+    /// Whether most of its trials did not. A single trial may have been an accident.
+    fn misses(&self) -> bool {
+        self.trials > 1 && 2 * self.met < self.trials
+    }
+
+    fn verdict(&self, metric: Metric) -> Option<Verdict> {
+        self.by(metric).map(|comparison| comparison.verdict)
+    }
+
+    /// Whether it is better by this metric and nothing before it speaks against it: as many good answers, and no number of
+    /// those that are looked at first that is worse.
+    fn is_better(&self, metric: Metric) -> bool {
+        let mut before = ORDER.into_iter().take_while(|earlier| *earlier != metric);
+        let stands = |earlier: Metric| match earlier {
+            Metric::Goodput => self.verdict(earlier) == Some(Verdict::Equivalent),
+            _ => self.verdict(earlier) != Some(Verdict::Worse),
+        };
+        self.verdict(metric) == Some(Verdict::Better) && before.all(stands)
+    }
+
+    /// Whether it is open how many good answers it gives, against the one that stays.
+    fn is_open(&self) -> bool {
+        matches!(self.verdict(Metric::Goodput), None | Some(Verdict::Inconclusive { .. }))
+    }
+
+    /// What it gains, as a ratio on which more is better; nothing where it was not compared.
+    fn gain(&self, metric: Metric) -> f64 {
+        let ratio = self.by(metric).map_or(0.0, |comparison| comparison.ratio);
+        if ratio > 0.0 && metric.better() == Better::Lower { 1.0 / ratio } else { ratio }
+    }
+
+    fn interval(&self, metric: Metric) -> Option<Interval> {
+        self.by(metric)?.interval
+    }
+}
+
+impl Choice {
+    /// The others that are as eligible as the one that is taken and cannot be told from it: the intervals of the two have a part
+    /// in common.
+    #[must_use]
+    pub fn alike(&self) -> Vec<&Setting> {
+        let Advice::Take(taken, reason) = self.advice else { return Vec::new() };
+        let metric = reason.metric();
+        let overlaps = |other: &&Setting| {
+            let both = self.others[taken].interval(metric).zip(other.interval(metric));
+            both.is_some_and(|(one, other)| one.low <= other.high && other.low <= one.high)
+        };
+        self.eligible(reason).filter(|(place, _)| *place != taken).map(|(_, other)| other).filter(overlaps).collect()
+    }
+
+    /// Those that it is open of. Where only some give any answers, they have decided it.
+    pub fn open(&self) -> impl Iterator<Item = &Setting> {
+        let answered = self.others.iter().any(|other| self.answers_where_none_was(other));
+        self.fit().map(|(_, other)| other).filter(move |other| other.is_open() && !answered)
+    }
+
+    /// Whether it gives good answers and the one that stays never gave any. A single trial without one may have been an accident.
+    fn answers_where_none_was(&self, other: &Setting) -> bool {
+        self.stays.trials > 1 && self.stays.good_per_s == 0.0 && other.good_per_s > 0.0
+    }
+
+    /// How many more blocks would show what is open, with the usual chance; `None` when that cannot be told of any.
+    #[must_use]
+    pub fn more_blocks(&self) -> Option<u32> {
+        let more = |other: &Setting| match other.verdict(Metric::Goodput) {
+            Some(Verdict::Inconclusive { more_blocks }) => more_blocks,
+            _ => None,
+        };
+        self.open().filter_map(more).max()
+    }
+
+    /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it. Of what was not
+    /// measured nobody knows.
+    fn fit(&self) -> impl Iterator<Item = (usize, &Setting)> {
+        let some_meet = self.stays.meets() || self.others.iter().any(Setting::meets);
+        let is_fit = move |other: &Setting| other.meets() || !some_meet || other.trials == 0;
+        self.others.iter().enumerate().filter(move |(_, other)| is_fit(other))
+    }
+
+    /// Those of them that this speaks for.
+    fn eligible(&self, reason: Reason) -> impl Iterator<Item = (usize, &Setting)> {
+        self.fit().filter(move |(_, other)| match reason {
+            Reason::Expected => other.meets() && other.trials > 1 && self.stays.misses(),
+            Reason::Answers => self.answers_where_none_was(other),
+            Reason::Metric(metric) => other.is_better(metric),
+        })
+    }
+
+    fn advised(&self) -> Advice {
+        let reasons = [Reason::Expected, Reason::Answers].into_iter().chain(ORDER.map(Reason::Metric));
+        for reason in reasons {
+            let gain = |setting: &Setting| match reason {
+                Reason::Metric(metric) => setting.gain(metric),
+                Reason::Expected | Reason::Answers => setting.good_per_s,
+            };
+            // Of equals the first in the plan.
+            let best = self.eligible(reason).reduce(|best, next| if gain(next.1) > gain(best.1) { next } else { best });
+            if let Some((place, _)) = best {
+                return Advice::Take(place, reason);
+            }
+        }
+        if self.open().next().is_some() { Advice::Open } else { Advice::Stay }
+    }
+}
+
+impl Reason {
+    /// The metric that settings are held against each other by.
+    #[must_use]
+    pub fn metric(self) -> Metric {
+        match self {
+            Reason::Expected | Reason::Answers => Metric::Goodput,
+            Reason::Metric(metric) => metric,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! What follows from the numbers of a few cells.
+
+use super::*;
+
+fn all(run: &Run) -> Vec<Choice> {
+    let verdicts: Vec<(Metric, Verdicts)> =
+        Metric::ALL.into_iter().map(|metric| (metric, Verdicts::of(run, metric))).collect();
+    let verdicts: Vec<(Metric, &Verdicts)> = verdicts.iter().map(|(metric, verdicts)| (*metric, verdicts)).collect();
+    choices(run, &verdicts)
+}
+
+fn check(run: &Run, expected: &Expect) {
+    let told = |choice: Choice| {
+        let names = |settings: Vec<&Setting>| -> String {
+            settings.iter().map(|setting| format!(" {}", setting.cells.join("+"))).collect()
+        };
+        let advice = match choice.advice {
+            Advice::Take(place, reason) => format!("take {} by {reason:?}", choice.others[place].cells.join("+")),
+            other => format!("{other:?}"),
+        };
+        let (alike, open) = (names(choice.alike()), names(choice.open().collect()));
+        format!(
+            "{} or{}: {advice}; alike{alike}; open{open} ({:?} blocks)\n",
+            choice.stays.cells.join("+"),
+            names(choice.others.iter().collect()),
+            choice.more_blocks()
+        )
+    };
+    expected.assert_eq(&all(run).into_iter().map(told).collect::<String>());
+}
+
+const WILD: [u64; 6] = [1030, 980, 1020, 1003, 969, 1019];
+const LESS: [u64; 6] = [900, 909, 891, 905, 895, 899];
+
+#[test]
+fn what_answers_more_is_taken() {
+    check(
+        &run("aa = false", &[("a", &BASE), ("b", &SAME), ("c", &MORE)]),
+        &expect![[r#"
+        a or b c: take c by Metric(Goodput); alike; open (None blocks)
+    "#]],
+    );
+    // Two that are better, as far as one can see, alike: the first of them, and the other is named.
+    let nearly = MORE.map(|good| good + 1);
+    check(
+        &run("aa = false", &[("a", &BASE), ("b", &nearly), ("c", &MORE)]),
+        &expect![[r#"
+        a or b c: take b by Metric(Goodput); alike c; open (None blocks)
+    "#]],
+    );
+    check(
+        &run("aa = false", &[("a", &BASE), ("b", &SAME), ("c", &LESS)]),
+        &expect![[r#"
+        a or b c: Stay; alike; open (None blocks)
+    "#]],
+    );
+    check(
+        &run("aa = false", &[("a", &BASE), ("b", &WILD), ("c", &LESS)]),
+        &expect![[r#"
+        a or b c: Open; alike; open b (Some(25) blocks)
+    "#]],
+    );
+    check(
+        &run("aa = false", &[("a", &BASE), ("b", &WILD), ("c", &MORE)]),
+        &expect![[r#"
+        a or b c: take c by Metric(Goodput); alike; open b (Some(25) blocks)
+    "#]],
+    );
+    // Nothing measured, or once.
+    check(
+        &run("aa = false", &[]),
+        &expect![[r#"
+        a or b c: Open; alike; open b c (None blocks)
+    "#]],
+    );
+    check(
+        &run("aa = false", &[("a", &[1000]), ("b", &[1100])]),
+        &expect![[r#"
+            a or b c: Open; alike; open b c (None blocks)
+        "#]],
+    );
+}
+
+#[test]
+fn where_nobody_answers_whoever_answers_is_taken() {
+    check(
+        &run("aa = false", &[("a", &[0; 6]), ("b", &SAME), ("c", &MORE)]),
+        &expect![[r#"
+        a or b c: take c by Answers; alike; open (None blocks)
+    "#]],
+    );
+    check(
+        &run("aa = false", &[("a", &[0]), ("b", &[1000])]),
+        &expect![[r#"
+            a or b c: Open; alike; open b c (None blocks)
+        "#]],
+    );
+}
+
+/// Of settings that answer as much, the one whose visitors wait less; but not for what costs more where it is looked first.
+#[test]
+fn of_equals_the_quicker_is_taken() {
+    let mut run = run("aa = false", &[("a", &BASE), ("b", &SAME), ("c", &SAME)]);
+    for trial in &mut run.trials {
+        let load = trial.load.as_mut().unwrap();
+        let (each, slowest) = match trial.cell.as_str() {
+            "b" => (1000, 5000),
+            "c" => (500, 9000),
+            _ => (1000, 8000),
+        };
+        load.total = Latency::new();
+        for place in 0..load.counts.good {
+            let noise = u64::from(trial.block) * 3;
+            load.total.record(noise + if place % 50 == 0 { slowest } else { each });
+        }
+    }
+    check(
+        &run,
+        &expect![[r#"
+        a or b c: take b by Metric(P99); alike; open (None blocks)
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_expected_goes_before_what_is_quick() {
+    let expecting = |failing: &str, blocks: std::ops::Range<u32>| {
+        let mut run = run("aa = false", &[("a", &BASE), ("b", &LESS), ("c", &MORE)]);
+        run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+        for trial in run.trials.iter_mut().filter(|it| failing.contains(&it.cell) && blocks.contains(&it.block)) {
+            trial.load.as_mut().unwrap().counts.failed = [(model::load::Failure::Status, 1)].into();
+        }
+        run
+    };
+    check(
+        &expecting("c", 3..4),
+        &expect![[r#"
+        a or b c: Stay; alike; open (None blocks)
+    "#]],
+    );
+    check(
+        &expecting("ac", 0..4),
+        &expect![[r#"
+        a or b c: take b by Expected; alike; open (None blocks)
+    "#]],
+    );
+    // Now and then is not most of the time.
+    check(
+        &expecting("ac", 0..3),
+        &expect![[r#"
+        a or b c: Stay; alike; open (None blocks)
+    "#]],
+    );
+    check(
+        &expecting("abc", 0..6),
+        &expect![[r#"
+        a or b c: take c by Metric(Goodput); alike; open (None blocks)
+    "#]],
+    );
+    // Nor is a single trial.
+    let mut once = expecting("ac", 0..1);
+    once.trials.retain(|trial| trial.block == 0);
+    check(
+        &once,
+        &expect![[r#"
+        a or b c: Open; alike; open b (None blocks)
+    "#]],
+    );
+}
+
+/// The baseline was measured twice as often as the others.
+#[test]
+fn the_second_copy_of_the_baseline_is_heard() {
+    let mut run = run("", &[("a", &BASE), ("a (A/A)", &SAME), ("b", &LESS)]);
+    run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "a") {
+        trial.load.as_mut().unwrap().counts.failed = [(model::load::Failure::Status, 1)].into();
+    }
+    check(
+        &run,
+        &expect![[r#"
+            a or b c: Open; alike; open c (None blocks)
+        "#]],
+    );
+}
+
+/// The number of clients is nobody's to choose.
+#[test]
+fn another_load_is_no_setting() {
+    let of = |cells: &str| {
+        let text = format!(
+            "aa = false\nbaseline = \"few, a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n\
+             [load.few]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n\
+             [load.many]\npath = \"/\"\nconnections = 9\nduration = \"1s\"\n{cells}"
+        );
+        let mut run = run("aa = false", &[]);
+        run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+        for cell in run.head.plan.cells.clone() {
+            let good = |block: u32| BASE[block as usize] * if cell.variant == "b" { 2 } else { 1 };
+            run.trials.extend((0..6).map(|block| trial(&cell.name, block, good(block))));
+        }
+        run
+    };
+    let cell = |load: &str, variant: &str| {
+        format!("[[cell]]\nname = \"{load}, {variant}\"\nvariant = \"{variant}\"\nload = \"{load}\"\n")
+    };
+    let both = cell("few", "a") + &cell("many", "a");
+    check(&of(&both), &expect![[r#""#]]);
+    check(
+        &of(&(both.clone() + &cell("few", "b"))),
+        &expect![[r#"
+        few, a or few, b: take few, b by Metric(Goodput); alike; open (None blocks)
+    "#]],
+    );
+    let asked = "[[contrast]]\nname = \"b\"\nof = \"many, b\"\nagainst = \"many, a\"\n\
+                 [[contrast]]\nname = \"many\"\nof = \"many, a\"\nagainst = \"few, a\"\n";
+    check(
+        &of(&(both + &cell("many", "b") + asked)),
+        &expect![[r#"
+        many, a or many, b: take many, b by Metric(Goodput); alike; open (None blocks)
+    "#]],
+    );
+}

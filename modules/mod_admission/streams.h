@@ -1,0 +1,20 @@
+/*
+ * streams.h: how many streams of HTTP/2 wait in this process at the same time.
+ *
+ * mod_http2 has workers of its own, in each process a number of them, and serves few streams of one connection at once.
+ * A bound over the whole server (AdmissionQueueWorkers) keeps neither from being taken by those that wait, and then files
+ * on HTTP/2 wait behind them. Requests of HTTP/1 are none of its business.
+ */
+#ifndef ADMISSION_STREAMS_H
+#define ADMISSION_STREAMS_H
+
+#include <stdbool.h>
+
+/* child_init: how many workers there are. */
+void streams_begin(void);
+
+/* For adm_request, with a request_rec: whether it may wait here, and that it does no more. */
+bool streams_enter(void *request);
+void streams_leave(void *request);
+
+#endif
