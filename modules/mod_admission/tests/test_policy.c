@@ -235,6 +235,19 @@ static void leak(void) {
   policy_free(p);
 }
 
+/* One request that wants more than there is costs the others nothing of what is kept. */
+static void one_oversized_request(void) {
+  write_policy("n = 0 function admission(r) n = n + 1 if r.args then string.rep(r.args, 1 << 26) end return {limit = n} end");
+  policy *p = policy_new(path, geteuid(), 1);
+  policy_answer answer;
+  told[0] = '\0';
+  CHECK_EQUAL(limit_now(p), 1);
+  CHECK(!policy_ask(p, table, &(policy_request){.args = "x"}, &answer, log_line, NULL));
+  CHECK_TEXT(short_names(told), ": not enough memory\n");
+  CHECK_EQUAL(limit_now(p), 3);
+  policy_free(p);
+}
+
 static void *ask_often(void *world) {
   policy_answer answer;
   unsigned wrong = 0;
@@ -291,6 +304,7 @@ int main(void) {
   refused();
   changes();
   leak();
+  one_oversized_request();
   threads();
   unlink(path);
   return checked("test_policy");
