@@ -193,6 +193,17 @@ static void changes(void) {
   policy *later = policy_new(path, geteuid(), 1); /* as a child does that is born now */
   CHECK_EQUAL(limit_now(later), 2);
   policy_free(later);
+  told[0] = '\0';
+  char late[128]; /* it will compile later, but is not tried again: its text is the same */
+  time_t due = time(NULL) + 3;
+  snprintf(late, sizeof late, "assert(os.time() > %lld) function admission(r) return {limit=3} end", (long long)due);
+  write_policy(late);
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 2);
+  CHECK(strstr(told, "assertion failed!: the last good version stays in use"));
+  do pause_ms(1050);
+  while (time(NULL) <= due);
+  CHECK_EQUAL(limit_now(p), 2);
   unlink(path);
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 2);
