@@ -191,14 +191,14 @@ static const char *engine_of(const server_rec *main_server) {
 }
 
 /* The configuration, and over it what the control file said last: it may be a bad one now, and where it is good there is
- * no moment without it. */
+ * no moment without it. The controller is not there yet to see to times of day. */
 static void put_in_force(const controller_plan *plan) {
   adm_settings settings[ADM_GROUPS];
   adm_shape shape = adm_table_shape(plan->table);
   if (!plan->control_file) adm_control_keep(plan->kept, "", 0);
   adm_control_recall(plan->kept, plan->rules, plan->rule_count, &shape, settings);
   for (unsigned i = 0; i < plan->rule_count; i++)
-    adm_group_apply(adm_group_at(plan->table, plan->groups[i]), &settings[i]);
+    rounds_apply(adm_group_at(plan->table, plan->groups[i]), &settings[i], (uint64_t)apr_time_now() * 1000);
 }
 
 static void start_controller(apr_pool_t *pool, server_rec *main_server, const kept_memory *kept) {
