@@ -51,8 +51,6 @@ typedef enum { KEEP, STEP_BACK, NO_ROOM } looked;
 
 /* Looks, after the claim was written into `mine`, whether it may stay. */
 static looked look(const adm_table *table, adm_entry *entry, uint32_t mine, uint32_t cost, uint32_t limit) {
-  /* No more permits of 1 fit into an entry than it has cells: nothing to look for. */
-  if (limit >= table->shape.cells && cost == 1) return KEEP;
   for (unsigned looks = 0; looks < LOOKS; looks++) {
     weights sum = weigh(table, entry, mine);
     if (sum.held + cost > limit) return NO_ROOM;
@@ -78,6 +76,7 @@ take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64
     weights before = weigh(table, entry, UINT32_MAX);
     taken->weight = before.held;
     if (before.held + cost > limit) return FULL;
+    STEP("take: looked round");
     uint32_t mine = claim(table, entry, claimed, before.free);
     if (mine == table->shape.cells && before.free > 0) mine = claim(table, entry, claimed, 0);
     if (mine == table->shape.cells) {
