@@ -174,6 +174,7 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   v.host = host;
   v.kind = layers_kind(r);
   v.layers = 0;
+  v.answer.permits = 0; /* requests inside of this one look at it */
   v.lock = -1;
   v.rejected = v.bypass = false;
   /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */

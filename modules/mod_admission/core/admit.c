@@ -168,7 +168,7 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
   }
 }
 
-/* Takes one of the places that all waiting requests of the server share. */
+/* Takes one of the places that all waiting requests of the server share. Its token has no TOKEN_HOLD: no program is behind it. */
 static bool enter_waiting_room(attempt *a, adm_permit *room) {
   adm_group *group = &a->table->shared->group[ADM_GROUP_WAITING];
   *room = (adm_permit){0};
@@ -320,6 +320,7 @@ static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uin
   open_place place[ADM_LAYERS];
   unsigned layers = request->layers;
   uint64_t now_ns = answer->since_ns;
+  if (request->hold_file) token |= TOKEN_HOLD;
   for (unsigned k = 0; k < layers; k++)
     if (!is_open(table, &request->layer[k], &place[k])) return false;
   for (unsigned k = 0; k < layers; k++) {
@@ -349,7 +350,7 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
   answer->since_ns = adm_now_ns();
   answer->outcome = ADM_OPEN;
   if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return ADM_OPEN;
-  uint64_t token = token_make(table, owner) | (request->hold_file ? TOKEN_HOLD : 0);
+  uint64_t token = token_make(table, owner);
   if (!walk_in(table, request, token, answer)) return go(table, owner, request, token, answer);
   return answer->outcome = ADM_ADMITTED;
 }

@@ -168,6 +168,39 @@ static void a_program_keeps_the_permit_of_its_dead_process(void) {
   table_end(table);
 }
 
+/* A request that waits has no program yet: its place among all that wait must not outlive it. */
+static bool looks_into_the_waiting_room(void *world) {
+  adm_table *table = world;
+  unsigned there = 0;
+  for (uint32_t e = 0; e < table->shape.entries; e++) {
+    adm_entry *entry = entry_at(table, e);
+    if (entry->key <= KEY_LEAVING || entry->group != ADM_GROUP_WAITING) continue;
+    for (uint32_t i = 0; i < table->shape.cells; i++) {
+      CHECK(!(cells_of(entry)[i] & TOKEN_HOLD));
+      there += cells_of(entry)[i] != 0;
+    }
+  }
+  CHECK_EQUAL(there, 1);
+  return false; /* goes away */
+}
+
+static void the_waiting_have_no_program(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 1, 1, ADM_FIFO);
+  adm_group_at(table, ADM_GROUP_WAITING)->limit = 4;
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_request request = {.layer = &layer, .layers = 1, .may_wait = true, .hold_file = true, .slice_ms = 1,
+                         .wanted = looks_into_the_waiting_room, .world = table};
+  adm_answer first, second;
+  CHECK_EQUAL(adm_admit(table, owner, &request, &first), ADM_ADMITTED);
+  CHECK(first.permit[0].token & TOKEN_HOLD);
+  CHECK_EQUAL(adm_admit(table, owner, &request, &second), ADM_GONE);
+  adm_release(table, &first, NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
 static void a_full_table_lets_through_and_idle_entries_make_room(void) {
   adm_table *table = table_of((adm_shape){16, 4, 4});
   adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
@@ -378,6 +411,7 @@ int main(void) {
   limits_can_shrink_under_those_who_hold();
   the_dead_leave_nothing_and_the_living_keep_all();
   a_program_keeps_the_permit_of_its_dead_process();
+  the_waiting_have_no_program();
   a_full_table_lets_through_and_idle_entries_make_room();
   a_flood_of_names_does_not_fill_the_table();
   a_key_that_was_taken_away_is_put_back();
