@@ -62,7 +62,9 @@ struct adm_entry {
   _Alignas(64) _Atomic uint64_t key; /* of group and key together; hashes 0 and 1 stand for others */
   _Atomic uint64_t leaving_key; /* the key that is KEY_LEAVING now */
   _Atomic uint32_t group;
-  _Atomic uint32_t cells_top;   /* no cell at or above it was ever used: how far looking goes */
+  /* No cell at or above it was ever used: how far looking goes. Never lowered, not for another key either: a claim raises it first
+   * and then stands, and a top that is lowered in between hides the claim from whoever adds up the cells. */
+  _Atomic uint32_t cells_top;
   _Atomic uint32_t waiters_top; /* the same for waiters */
   _Atomic uint64_t used_ns;     /* when it last was looked up */
   _Atomic uint64_t calm_ns;     /* when its queue last was empty */
