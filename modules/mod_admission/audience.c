@@ -16,11 +16,20 @@ static bool is_one_of(const char *name, const char *const *names) {
   return false;
 }
 
+static bool stands(const char *name, const ap_directive_t *directive) {
+  for (; directive; directive = directive->next)
+    if (!strcasecmp(directive->directive, name) || stands(name, directive->first_child)) return true;
+  return false;
+}
+
 static bool loggers_are_configured(void) {
   static const char *const known[] = {"mod_log_config.c", "mod_log_debug.c", "mod_log_forensic.c", "mod_logio.c", NULL};
   const apr_array_header_t *loggers = ap_hook_get_log_transaction();
-  for (int i = 0; loggers && i < loggers->nelts; i++)
-    if (!is_one_of(APR_ARRAY_IDX(loggers, i, ap_LINK_log_transaction_t).szName, known)) return false;
+  for (int i = 0; loggers && i < loggers->nelts; i++) {
+    const char *name = APR_ARRAY_IDX(loggers, i, ap_LINK_log_transaction_t).szName;
+    bool silent = !strcmp(name, "mod_lua.c") && !stands("LuaHookLog", ap_conftree); /* it is always there to log */
+    if (!silent && !is_one_of(name, known)) return false;
+  }
   return true;
 }
 
