@@ -33,6 +33,7 @@ typedef struct group_rule {
   const char *const *handler_names; /* HANDLERS_NAMED: ends with NULL */
   const char *stands;               /* file and line, for messages */
   int index;                        /* the table's group; -1 until post_config, or when the table has no room */
+  adm_group *group;                 /* that group; NULL when there is none */
 } group_rule;
 
 /* A group's name where it is used or limited. */

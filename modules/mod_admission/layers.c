@@ -50,12 +50,12 @@ static bool is_named(const char *handler, const char *const *names) {
   return false;
 }
 
-static __attribute__((noinline)) handler_kind kind_of(const char *handler) {
+handler_kind layers_kind_of(const char *handler) {
   if (!handler || is_static(handler)) return KIND_STATIC;
   return is_own_page(handler) ? KIND_OWN_PAGE : KIND_DYNAMIC;
 }
 
-static bool concerns(const group_rule *rule, const char *handler, handler_kind kind) {
+static ADM_INLINE bool concerns(const group_rule *rule, const char *handler, handler_kind kind) {
   switch (rule->handlers) {
   case HANDLERS_DYNAMIC: return kind == KIND_DYNAMIC;
   case HANDLERS_STATIC: return kind == KIND_STATIC;
@@ -65,22 +65,10 @@ static bool concerns(const group_rule *rule, const char *handler, handler_kind k
   return is_named(handler ? handler : "default-handler", rule->handler_names);
 }
 
-bool layers_concern(const request_rec *r, const place_rules *place, handler_kind *kind) {
-  if (!place->uses && !place->policy) return false;
-  /* Where nobody has set a handler httpd takes the content type: nearly always a file, and seen without reading it. */
-  bool file = r->handler && r->handler == r->content_type && r->handler[0] != 'a';
-  if (file && running.programs_only && !place->policy) return false;
-  *kind = file ? KIND_STATIC : kind_of(r->handler);
-  if (place->policy) return true;
-  for (int i = 0; i < place->uses->nelts; i++)
-    if (concerns(APR_ARRAY_IDX(place->uses, i, group_use *)->group, r->handler, *kind)) return true;
-  return false;
-}
-
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* The resolved file, without PATH_INFO; for a proxied request its URL without the query. */
-static const char *file_of(request_rec *r) {
+static inline const char *file_of(request_rec *r) {
   const char *file = r->filename ? r->filename : r->uri ? r->uri : "";
   const char *query = r->proxyreq ? strchr(file, '?') : NULL;
   return query ? apr_pstrmemdup(r->pool, file, (apr_size_t)(query - file)) : file;
@@ -101,35 +89,43 @@ static const char *expression_of(request_rec *r, const group_rule *rule) {
   return NULL;
 }
 
-/* What the group counts this request under, as bytes for the table and as text for people. False: not at all. */
-static bool find_key(visit *v, const group_rule *rule, const group_use *use, adm_layer *layer) {
-  request_rec *r = v->r;
-  struct { apr_dev_t device; apr_ino_t inode; } identity;
-  const void *bytes = NULL;
-  size_t length = 0;
+/* What a file is known by, whatever its names are. */
+typedef struct identity {
+  apr_dev_t device;
+  apr_ino_t inode;
+} identity;
+
+static bool has_identity(const request_rec *r) {
+  return r->finfo.filetype != APR_NOFILE && (r->finfo.valid & APR_FINFO_IDENT) == APR_FINFO_IDENT;
+}
+
+static uint64_t hash_of_identity(const request_rec *r) {
+  identity file;
+  memset(&file, 0, sizeof file); /* what is between its members, too */
+  file.device = r->finfo.device;
+  file.inode = r->finfo.inode;
+  return adm_hash(running.table, &file, sizeof file);
+}
+
+static const char *label_of(visit *v, const group_rule *rule, const group_use *use) {
   switch ((adm_key)rule->settings.key) {
-  case ADM_KEY_INODE:
-    layer->label = file_of(r);
-    if (r->finfo.filetype == APR_NOFILE || (r->finfo.valid & APR_FINFO_IDENT) != APR_FINFO_IDENT) break;
-    memset(&identity, 0, sizeof identity);
-    identity.device = r->finfo.device;
-    identity.inode = r->finfo.inode;
-    bytes = &identity;
-    length = sizeof identity;
-    break;
-  case ADM_KEY_VHOST: layer->label = v->host->label; break;
-  case ADM_KEY_LOCATION: layer->label = location_of(r, use); break;
-  case ADM_KEY_CLIENT: layer->label = r->useragent_ip; break;
-  case ADM_KEY_SERVER: layer->label = "server"; break;
-  case ADM_KEY_EXPR: layer->label = expression_of(r, rule); break;
-  case ADM_KEY_FILE: layer->label = file_of(r); break;
+  case ADM_KEY_FILE:
+  case ADM_KEY_INODE: break;
+  case ADM_KEY_VHOST: return v->host->label;
+  case ADM_KEY_LOCATION: return location_of(v->r, use);
+  case ADM_KEY_CLIENT: return v->r->useragent_ip;
+  case ADM_KEY_SERVER: return "server";
+  case ADM_KEY_EXPR: return expression_of(v->r, rule);
   }
+  return file_of(v->r);
+}
+
+/* What the group counts this request under, as a key for the table and as text for people. False: not at all. */
+static ADM_INLINE bool find_key(visit *v, const group_rule *rule, const group_use *use, adm_layer *layer) {
+  layer->label = rule->settings.key == ADM_KEY_FILE ? file_of(v->r) : label_of(v, rule, use);
   if (!layer->label) return false;
-  if (!bytes) {
-    bytes = layer->label;
-    length = strlen(layer->label);
-  }
-  layer->key = adm_hash(running.table, bytes, length);
+  bool by_identity = rule->settings.key == ADM_KEY_INODE && has_identity(v->r);
+  layer->key = by_identity ? hash_of_identity(v->r) : adm_hash(running.table, layer->label, strlen(layer->label));
   return true;
 }
 
@@ -154,7 +150,7 @@ static void sort_layers(visit *v) {
 
 static uint32_t lowest_limit(const place_rules *place, const group_rule *rule) {
   uint32_t lowest = ADM_UNLIMITED;
-  for (int i = 0; place->limits && i < place->limits->nelts; i++) {
+  for (int i = 0; i < place->limits->nelts; i++) {
     const group_use *limit = APR_ARRAY_IDX(place->limits, i, group_use *);
     if (limit->group == rule && limit->at_most < lowest) lowest = limit->at_most;
   }
@@ -165,31 +161,40 @@ static uint32_t lowest_limit(const place_rules *place, const group_rule *rule) {
  * of the wider places came first. */
 static __attribute__((noinline)) void leave_out(const visit *v, const group_use *use) {
   static _Atomic bool told; /* once in each process: it would be so for each request */
-  adm_group_at(running.table, use->group->index)->counts.open++;
+  use->group->group->counts.open++;
   if (!atomic_exchange(&told, true))
     ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r, "ADM0024: %s: AdmissionUse %s: a request can be in %d groups at most: this one does "
                   "not limit it", use->stands, use->name, ADM_LAYERS - 1);
 }
 
-static void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
-  if (!rule || rule->index < 0) return;
-  if (adm_group_at(running.table, rule->index)->mode == ADM_OFF || !concerns(rule, v->r->handler, v->kind)) return;
+static ADM_INLINE void add_group(visit *v, const place_rules *place, const group_rule *rule, const group_use *use) {
+  if (!rule || !rule->group) return;
+  if (rule->group->mode == ADM_OFF || !concerns(rule, v->r->handler, v->kind)) return;
   if (v->layers >= ADM_LAYERS - 1) {
     leave_out(v, use); /* never the one that a policy names: that is the only one */
     return;
   }
   adm_layer *layer = &v->layer[v->layers];
-  *layer = (adm_layer){.group = rule->index, .cost = 1, .at_most = lowest_limit(place, rule)};
+  layer->group = rule->index;
+  layer->at_most = place->limits ? lowest_limit(place, rule) : ADM_UNLIMITED;
+  layer->cost = 1;
   if (find_key(v, rule, use, layer)) v->rule[v->layers++] = rule;
 }
+
+static ADM_INLINE void add_groups(visit *v, const place_rules *place) {
+  if (!place->uses) return;
+  group_use *const *use = (const void *)place->uses->elts, *const *end = use + place->uses->nelts;
+  for (; use < end; use++) add_group(v, place, (*use)->group, *use);
+}
+
+static bool has_budget(const visit *v) { return running.budget->limit != ADM_UNLIMITED && v->layers > 0; }
 
 /* What the request takes of the memory budget: the most that one of its groups says. Groups that only observe must not
  * be the reason that a request is turned away. */
 static void add_memory(visit *v, const policy_answer *told) {
-  if (v->layers == 0 || adm_group_at(running.table, ADM_GROUP_MEMORY)->limit == ADM_UNLIMITED) return;
   uint32_t cost = 0;
   for (unsigned i = 0; i < v->layers; i++) {
-    const adm_group *group = adm_group_at(running.table, v->layer[i].group);
+    const adm_group *group = v->rule[i]->group;
     if (group->mode == ADM_ENFORCE && group->cost > cost) cost = group->cost;
   }
   if (told && told->has_cost) cost = told->cost;
@@ -207,29 +212,35 @@ static void policy_trouble(void *world, const char *message) {
 
 static bool ask_policy(visit *v, const place_rules *place, policy_answer *answer) {
   request_rec *r = v->r;
-  if (!place->policy || !place->policy->compiled) return false;
   policy_request request = {.host = r->hostname ? r->hostname : r->server->server_hostname, .file = r->filename, .uri = r->uri,
                             .handler = r->handler, .method = r->method, .client = r->useragent_ip, .args = r->args};
   return policy_ask(place->policy->compiled, running.table, &request, answer, policy_trouble, r);
 }
 
-void layers_gather(visit *v, const place_rules *place) {
+static __attribute__((noinline)) void gather_by_policy(visit *v, const place_rules *place) {
   policy_answer answer;
   bool told = ask_policy(v, place, &answer);
-  bool chosen = told && answer.has_group;
-  if (chosen) {
+  if (told && answer.has_group) {
     const group_rule *rule = strcmp(answer.group, "none") ? directives_group(answer.group) : NULL;
     if (!rule && strcmp(answer.group, "none"))
       ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, v->r, "ADM0022: AdmissionPolicy: there is no AdmissionGroup %s", answer.group);
     add_group(v, place, rule, NULL);
-  }
-  for (int i = 0; !chosen && place->uses && i < place->uses->nelts; i++) {
-    const group_use *use = APR_ARRAY_IDX(place->uses, i, group_use *);
-    add_group(v, place, use->group, use);
+  } else {
+    add_groups(v, place);
   }
   sort_layers(v);
   if (told && answer.has_limit && v->layers > 0 && answer.limit < v->layer[0].at_most) v->layer[0].at_most = answer.limit;
-  add_memory(v, told ? &answer : NULL);
+  if (has_budget(v)) add_memory(v, told ? &answer : NULL);
+}
+
+void layers_gather(visit *v, const place_rules *place) {
+  if (place->policy && place->policy->compiled) {
+    gather_by_policy(v, place);
+    return;
+  }
+  add_groups(v, place);
+  if (v->layers > 1) sort_layers(v);
+  if (has_budget(v)) add_memory(v, NULL);
 }
 
 /* ---- requests inside requests ------------------------------------------------------------------------------------ */

@@ -6,9 +6,20 @@
 
 #include "request.h"
 
-/* Whether a group that is used at this place may be meant for a request of this handler, whose kind it finds.
- * Cheap: it is asked for all. */
-bool layers_concern(const request_rec *r, const place_rules *place, handler_kind *kind);
+/* Where nobody has set a handler httpd takes the content type: nearly always a file, and seen without reading it. */
+static inline bool layers_is_file(const request_rec *r) {
+  return r->handler && r->handler == r->content_type && r->handler[0] != 'a';
+}
+
+/* Whether it is seen at once that no group at this place can be meant for this request. It is asked for all requests of the
+ * server: cheap on purpose. */
+static inline bool layers_are_none(const request_rec *r, const place_rules *place) {
+  if (!place || (!place->uses && !place->policy)) return true;
+  return running.programs_only && !place->policy && layers_is_file(r);
+}
+
+handler_kind layers_kind_of(const char *handler);
+static inline handler_kind layers_kind(const request_rec *r) { return layers_is_file(r) ? KIND_STATIC : layers_kind_of(r->handler); }
 
 /* Fills in the layers of a visit, narrowest first, the memory budget last. None: nothing limits this request. */
 void layers_gather(visit *v, const place_rules *place);

@@ -1,8 +1,8 @@
 /*
  * mod_admission.c: the module's record and its hooks. All work is done in the files next to it:
  * directives and places (configuration), runtime (shared memory, children), layers, streams and request (one request),
- * respond and keep (what clients and logs see), pages (what people see), controller (the process beside), core/ (the
- * decisions).
+ * respond, audience and keep (what clients and logs see), pages (what people see), controller (the process beside),
+ * core/ (the decisions).
  */
 #include "directives.h"
 #include "pages.h"
@@ -28,8 +28,8 @@ static int check_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
 }
 
 static void register_hooks(apr_pool_t *pool) {
-  /* mod_cache's handler is a first one, too (CacheQuickHandler off), and must not run twice: before ours, and inside it.
-   * As it is by default, mod_cache has answered long before any handler. */
+  /* mod_cache's handler is a first one, too (CacheQuickHandler off): behind ours, whichever was loaded first. As it is by
+   * default, mod_cache has answered long before any handler. */
   static const char *const before_cache[] = {"mod_cache.c", NULL};
   ap_hook_pre_config(pre_config, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* the MPM has settled its limits */

@@ -33,7 +33,7 @@ typedef struct place {
   struct place *next; /* while nobody uses it */
   script *script;     /* NULL: there was no version that compiles yet */
   watch_stamp stamp;
-  bool refused;       /* that version: its folders may be what was wrong, of which the stamp tells nothing */
+  bool unread;        /* that version: its folders may be what was wrong, of which the stamp tells nothing */
   uint64_t looked_ns, renewed_ns;
 } place;
 
@@ -97,22 +97,25 @@ static script *last_good(const char *path) {
   return s;
 }
 
-/* An interpreter with the version that the file has now; NULL with `error`. */
-static script *from_file(const char *path, uid_t owner, char *error) {
+/* An interpreter with the version that the file has now; NULL with `error`, and whether it did not come to reading the file. */
+static script *from_file(const char *path, uid_t owner, bool *unread, char *error) {
+  *unread = true;
   char *text = malloc(SCRIPT_BYTES + 1);
   if (!text) {
     snprintf(error, ADM_ERROR, "no memory");
     return NULL;
   }
   ssize_t length = watch_read(path, owner, text, SCRIPT_BYTES + 1, error);
-  script *s = length < 0 ? NULL : script_new(path, text, (size_t)length, error);
+  *unread = length < 0;
+  script *s = *unread ? NULL : script_new(path, text, (size_t)length, error);
   if (s) remember_good(path, text, (size_t)length);
   free(text);
   return s;
 }
 
 bool policy_check(const char *path, uid_t owner, char *error) {
-  script *s = from_file(path, owner, error);
+  bool unread;
+  script *s = from_file(path, owner, &unread, error);
   script_free(s);
   return s != NULL;
 }
@@ -190,15 +193,14 @@ static void refresh(policy *p, place *mine, policy_log log, void *world) {
   bool first = mine->looked_ns == 0;
   if (!first && now_ns - mine->looked_ns < SECOND_NS) return;
   watch_stamp stamp = watch_look(p->path);
-  if (!first && !mine->refused && watch_same(&stamp, &mine->stamp)) {
+  if (!first && !mine->unread && watch_same(&stamp, &mine->stamp)) {
     mine->looked_ns = now_ns;
     return;
   }
   if (!first && watch_fresh(&stamp, (int64_t)coarse_ns(CLOCK_REALTIME))) return; /* it may still be written */
   mine->looked_ns = now_ns;
   mine->stamp = stamp;
-  script *next = from_file(p->path, p->owner, error);
-  mine->refused = next == NULL;
+  script *next = from_file(p->path, p->owner, &mine->unread, error);
   if (!next) tell(p, &stamp, &p->told_compile, error, ": the last good version stays in use", log, world);
   if (!next && !mine->script) next = last_good(p->path);
   if (!next) return;

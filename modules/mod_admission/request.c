@@ -13,6 +13,7 @@
 #include "streams.h"
 
 #include <apr_portable.h>
+#include <apr_strings.h>
 #include <errno.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -40,35 +41,42 @@ static bool client_waits(void *world) {
 
 /* ---- permits back ------------------------------------------------------------------------------------------------ */
 
-/* Called after the handler, and again by the pool's cleanup in case the handler never returned: the second call finds
- * nothing to do. A copy of this process (pcntl_fork) ends requests too, but the permits are not its own. */
+/* Called once: after the handler, or with a pool. Where neither comes, because the process ends within the handler, its permits
+ * are taken back with it. A copy of this process (pcntl_fork) ends requests too, but the permits are not its own. */
 static apr_status_t give_back(void *world) {
   visit *v = world;
   if (running.forked) return APR_SUCCESS;
   if (v->lock >= 0) close(v->lock); /* before asking who else holds the lock */
-  v->lock = -1;
   adm_release(running.table, &v->answer, running.hold_path ? hold_lingers : NULL, &running.hold_asks);
   return APR_SUCCESS;
 }
 
 /* hold=response: the pool of the request as the client knows it is destroyed by the bucket that follows the last byte of
- * the response through all filters, in the MPMs that write asynchronously too. */
+ * the response through all filters, in the MPMs that write asynchronously too. It outlives a subrequest. */
 static apr_pool_t *pool_of_response(request_rec *r) {
   while (r->main) r = r->main;
   return r->pool;
 }
 
 static bool holds_for_response(const visit *v) {
-  for (unsigned i = 0; i < v->layers; i++)
+  for (unsigned i = 0; running.holds_responses && i < v->layers; i++)
     if (v->rule[i] && v->rule[i]->settings.hold) return true;
   return false;
+}
+
+/* Most visits are over with their handler, and on the stack. This one, and its permits, are to stay as long as the pool. */
+static visit *keep(const visit *v, apr_pool_t *pool) {
+  visit *kept = apr_pmemdup(pool, v, sizeof *v);
+  ap_set_module_config(v->r->request_config, &admission_module, kept);
+  if (kept->answer.permits > 0) apr_pool_cleanup_register(pool, kept, give_back, apr_pool_cleanup_null);
+  return kept;
 }
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
 /* Turned away at once: perhaps because of permits and waiters of the dead. */
 static void try_again(visit *v, const adm_request *request) {
-  if (v->answer.outcome != ADM_REJECTED || !runtime_heal()) return;
+  if (!runtime_heal()) return;
   adm_group *group = adm_group_at(running.table, v->answer.group);
   if (group) atomic_fetch_sub(&group->counts.rejected, 1); /* was none after all */
   adm_admit(running.table, running.owner, request, &v->answer);
@@ -82,20 +90,32 @@ static void lock_for_programs(visit *v) {
                   running.hold_path);
 }
 
+/* Lets it go on without a permit of its own. */
+static void pass(visit *v) {
+  v->bypass = true;
+  v->answer = (adm_answer){.outcome = ADM_ADMITTED, .group = -1};
+}
+
 static bool decide(visit *v, const place_rules *place) {
-  bool inside = layers_ride_along(v);
+  bool inside = (v->r->prev || v->r->main) && layers_ride_along(v);
   if (v->layers == 0) {
-    v->bypass = true;
+    pass(v);
     return true;
   }
-  adm_request request = {.layer = v->layer, .layers = v->layers,
-                         .may_wait = !inside, /* nobody waits who holds: it might be for itself */
-                         .observe = v->host->engine == ENGINE_OBSERVE,
-                         .hold_file = place->hold_file == 1 && running.hold_path,
-                         .priority = place->priorities ? layers_priority(v->r, place) : 0,
-                         .wanted = client_waits, .enter = streams_enter, .leave = streams_leave, .world = v->r};
+  adm_request request;
+  request.layer = v->layer;
+  request.layers = v->layers;
+  request.may_wait = !inside; /* nobody waits who holds: it might be for itself */
+  request.observe = v->host->engine == ENGINE_OBSERVE;
+  request.hold_file = running.hold_path && place->hold_file == 1;
+  request.priority = place->priorities ? layers_priority(v->r, place) : 0;
+  request.slice_ms = 0;
+  request.wanted = client_waits;
+  request.enter = streams_enter;
+  request.leave = streams_leave;
+  request.world = v->r;
   adm_admit(running.table, running.owner, &request, &v->answer);
-  try_again(v, &request);
+  if (v->answer.outcome == ADM_REJECTED) try_again(v, &request);
   if (!adm_was_admitted(v->answer.outcome)) {
     v->rejected = true;
     return false;
@@ -107,57 +127,82 @@ static bool decide(visit *v, const place_rules *place) {
 /* A page that tells a client why it was turned away is let through: turned away itself it could not tell. */
 static void let_error_page_through(visit *v) {
   for (unsigned i = 0; i < v->layers; i++) adm_group_at(running.table, v->layer[i].group)->counts.bypass++;
-  v->bypass = true;
+  pass(v);
 }
 
-static visit *new_visit(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
-  /* In the pool of the response: with hold=response it outlives a subrequest. Large, and hardly any of it is used: not zeroed. */
-  visit *v = apr_palloc(pool_of_response(r), sizeof *v);
-  v->r = r;
-  v->host = host;
-  v->kind = kind;
-  v->layers = 0;
-  v->lock = -1;
-  v->in_handler = v->rejected = v->bypass = false;
-  v->answer.permits = 0;
-  v->answer.group = -1;
-  v->answer.outcome = ADM_ADMITTED;
-  v->answer.wait_ns = 0;
-  layers_gather(v, place);
-  return v;
+/* ---- around the handler ------------------------------------------------------------------------------------------ */
+
+/* Runs the handlers behind ours as ap_run_handler() does, which itself would begin anew: with those before ours, which have
+ * had their turn, and with ours. */
+static int run_handlers_behind(request_rec *r) {
+  const apr_array_header_t *handlers = ap_hook_get_handler();
+  const ap_LINK_handler_t *handler = (const void *)handlers->elts, *end = handler + handlers->nelts;
+  while (handler < end && handler++->pFunc != request_around) {}
+  for (; handler < end; handler++) {
+    int result = handler->pFunc(r);
+    if (result != DECLINED) return result;
+  }
+  return DECLINED;
+}
+
+static int run_with_permits(visit *v) {
+  request_rec *r = v->r;
+  bool to_last_byte = holds_for_response(v);
+  if (to_last_byte) keep(v, pool_of_response(r));
+  int result = run_handlers_behind(r);
+  if (to_last_byte) return result;
+  if (result == SUSPENDED) { /* the handler goes on later */
+    keep(v, r->pool);
+  } else {
+    give_back(v);
+    ap_set_module_config(r->request_config, &admission_module, NULL);
+  }
+  return result;
+}
+
+/* Most requests simply go on, and nobody has to be told. */
+static bool goes_on_quietly(const visit *v) {
+  return v->answer.outcome == ADM_ADMITTED && !v->bypass && v->host->log != LOG_COMPAT;
 }
 
 /* Not inlined: what it needs of the stack is not to be paid by requests that only come by. */
-static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules *host, const place_rules *place, handler_kind kind) {
+static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules *host, const place_rules *place) {
+  const visit *before = request_visit(r);
+  if (before && !before->rejected) return DECLINED; /* a handler runs the handlers: inside of ours */
+  visit v; /* large, and hardly any of it is used: not zeroed */
+  v.r = r;
+  v.host = host;
+  v.kind = layers_kind(r);
+  v.layers = 0;
+  v.answer.permits = 0; /* requests inside of this one look at it */
+  v.lock = -1;
+  v.rejected = v.bypass = false;
   /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
-  if (r->handler && !strcmp(r->handler, "redirect-handler")) return DECLINED;
-  visit *v = new_visit(r, host, place, kind);
-  if (v->layers == 0) return DECLINED;
-  ap_set_module_config(r->request_config, &admission_module, v);
-  if (layers_of_rejection(r)) let_error_page_through(v);
-  else if (!decide(v, place)) return respond_reject(v);
-
-  respond_tell(v);
-  bool to_last_byte = holds_for_response(v);
-  if (v->answer.permits > 0)
-    apr_pool_cleanup_register(to_last_byte ? pool_of_response(r) : r->pool, v, give_back, apr_pool_cleanup_null);
-  v->in_handler = true;
-  int result = ap_run_handler(r);
-  v->in_handler = false;
-  if (!to_last_byte && result != SUSPENDED) give_back(v);
-  respond_tell_log(v);
+  if (v.kind == KIND_DYNAMIC && !strcmp(r->handler, "redirect-handler")) return DECLINED;
+  layers_gather(&v, place);
+  if (v.layers == 0) return DECLINED;
+  ap_set_module_config(r->request_config, &admission_module, &v);
+  if (r->prev && layers_of_rejection(r)) let_error_page_through(&v);
+  else if (!decide(&v, place)) return respond_reject(keep(&v, r->pool)); /* its error page will ask what became of it */
+  if (!goes_on_quietly(&v)) respond_tell(&v);
+  int result = run_with_permits(&v);
+  if (running.audience) respond_tell_log(&v);
   return result;
+}
+
+static ADM_INLINE int run_around(request_rec *r, const host_rules *host) {
+  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
+  return layers_are_none(r, place) ? DECLINED : run_inside(r, host, place);
+}
+
+static __attribute__((noinline)) int run_around_redirected(request_rec *r, const host_rules *host) {
+  respond_carry(r);
+  return run_around(r, host);
 }
 
 /* All requests of the server come by here, those that concern us by the way of run_inside: it is short on purpose. */
 int request_around(request_rec *r) {
   const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
   if (host->engine <= ENGINE_OFF || !running.table) return DECLINED;
-  const visit *v = request_visit(r);
-  if (v && v->in_handler) return DECLINED; /* called by run_inside */
-  if (r->prev) respond_carry(r);
-  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
-  handler_kind kind;
-  if (!place || !layers_concern(r, place, &kind)) return DECLINED;
-  return run_inside(r, host, place, kind);
+  return r->prev ? run_around_redirected(r, host) : run_around(r, host);
 }

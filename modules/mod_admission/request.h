@@ -9,7 +9,8 @@
 /* What a handler does, as far as its name tells. */
 typedef enum { KIND_STATIC, KIND_DYNAMIC, KIND_OWN_PAGE } handler_kind;
 
-/* A request that was decided about; in its request_config. */
+/* A request that was decided about; in its request_config while its handler runs, and after that where it was turned away
+ * or still holds permits. */
 typedef struct visit {
   request_rec *r;
   const host_rules *host;
@@ -19,7 +20,6 @@ typedef struct visit {
   const group_rule *rule[ADM_LAYERS]; /* NULL: the memory budget */
   adm_answer answer;
   int lock;        /* the descriptor that programs inherit; -1: none */
-  bool in_handler; /* our hook is around the handler now */
   bool rejected;
   bool bypass;     /* let through without a permit: an error page, or inside a request that has the same permits */
 } visit;

@@ -16,6 +16,8 @@ APLOG_USE_MODULE(admission);
 
 /* ---- environment and notes --------------------------------------------------------------------------------------- */
 
+const char *const respond_variables[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT", NULL};
+
 /* The layer that the answer speaks of: the one that was full, else the first. */
 static unsigned telling_layer(const visit *v) {
   for (unsigned i = 0; i < v->layers; i++)
@@ -63,10 +65,9 @@ static void tell(const visit *v) {
 }
 
 static void copy_variables(apr_table_t *to, const request_rec *from) {
-  static const char *const names[] = {"ADMISSION_GROUP", "ADMISSION_RESULT", "ADMISSION_WAIT_US", "ADMISSION_HELD", "ADMISSION_LIMIT"};
-  for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *value = apr_table_get(from->subprocess_env, names[i]);
-    if (value) apr_table_setn(to, names[i], value);
+  for (const char *const *name = respond_variables; *name; name++) {
+    const char *value = apr_table_get(from->subprocess_env, *name);
+    if (value) apr_table_setn(to, *name, value);
   }
 }
 
@@ -80,8 +81,8 @@ void respond_carry(request_rec *r) {
   if (outer) copy_variables(r->subprocess_env, outer->r);
 }
 
-/* Most requests simply go on: of them only the access log is told, when the handler is done. Programs would have to carry, and
- * phpinfo() to print, what tells them nothing. */
+/* Most requests simply go on: of them only the access log is told, when the handler is done, if it asks (audience.h).
+ * Programs would have to carry, and phpinfo() to print, what tells them nothing. */
 static bool simply_goes_on(const visit *v) { return !v->bypass && v->answer.outcome == ADM_ADMITTED; }
 
 void respond_tell_log(visit *v) {

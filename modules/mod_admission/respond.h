@@ -7,11 +7,14 @@
 
 #include "request.h"
 
+/* The names of all variables, ending with NULL. */
+extern const char *const respond_variables[];
+
 /* Tells programs and logs about a request that goes on. */
 void respond_tell(visit *v);
 
-/* After the handler: tells the access log about a request that nobody was told of before. No hook of its own: that would
- * be called for all requests of the server. */
+/* After the handler: tells the access log about a request that nobody was told of before, if it asks (audience.h). No hook of
+ * its own: that would be called for all requests of the server. */
 void respond_tell_log(visit *v);
 
 /* Gives the page that answers a rejected request that request's variables. */

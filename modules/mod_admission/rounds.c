@@ -95,14 +95,19 @@ static unsigned minute_of_day(uint64_t wall_ns) {
   return localtime_r(&seconds, &local) ? (unsigned)(local.tm_hour * 60 + local.tm_min) : 0;
 }
 
-/* Puts a rule's settings in force. A limit of this time of day comes with them at once, not after a moment of another. */
-static void apply(rounds *r, unsigned rule, const adm_settings *settings) {
-  adm_settings *old = &r->settings[rule], now = *settings;
-  adm_group *group = group_of(r, rule);
-  if (!group) return;
-  if (!now.adaptive) now.limit = adm_limit_at(settings, minute_of_day(r->wall_ns));
+void rounds_apply(adm_group *group, const adm_settings *settings, uint64_t wall_ns) {
+  adm_settings now = *settings;
+  if (!now.adaptive) now.limit = adm_limit_at(settings, minute_of_day(wall_ns));
   adm_group_apply(group, &now);
   group->settings_limit = settings->limit;
+}
+
+/* Puts a rule's settings in force. */
+static void apply(rounds *r, unsigned rule, const adm_settings *settings) {
+  adm_settings *old = &r->settings[rule];
+  adm_group *group = group_of(r, rule);
+  if (!group) return;
+  rounds_apply(group, settings, r->wall_ns);
   if (settings->limit != old->limit) r->adapt[rule] = (adm_adapt){.limit = settings->limit};
   /* What was learned stays in the group's cost unless the settings begin anew; then that is where learning begins. */
   int index = r->plan.groups[rule];

@@ -42,6 +42,9 @@ typedef struct rounds rounds;
 /* `owner` is whose control file is believed, `server_pid` the parent. NULL without memory. */
 rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid, rounds_log log, void *log_world);
 
+/* Puts settings in force in a group. A limit of this time of day comes with them at once, not after a moment of another. */
+void rounds_apply(adm_group *group, const adm_settings *settings, uint64_t wall_ns);
+
 /* One round, at CLOCK_MONOTONIC and at the wall clock in nanoseconds since 1970. */
 void rounds_turn(rounds *rounds, uint64_t now_ns, uint64_t wall_ns);
 

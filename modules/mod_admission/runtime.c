@@ -4,6 +4,7 @@
  */
 #include "runtime.h"
 
+#include "audience.h"
 #include "controller.h"
 #include "core/control.h"
 #include "hold.h"
@@ -160,6 +161,7 @@ static void find_group(server_rec *main_server, group_rule *rule) {
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
                  "ADM0013: AdmissionGroup %s: limit=%u is above the %u requests that can be in work at once", rule->name,
                  rule->settings.limit, cells);
+  rule->group = adm_group_at(running.table, rule->index);
 }
 
 /* Groups that no configuration names any more stop limiting; requests that hold their permits give them back as ever. */
@@ -189,14 +191,14 @@ static const char *engine_of(const server_rec *main_server) {
 }
 
 /* The configuration, and over it what the control file said last: it may be a bad one now, and where it is good there is
- * no moment without it. */
+ * no moment without it. The controller is not there yet to see to times of day. */
 static void put_in_force(const controller_plan *plan) {
   adm_settings settings[ADM_GROUPS];
   adm_shape shape = adm_table_shape(plan->table);
   if (!plan->control_file) adm_control_keep(plan->kept, "", 0);
   adm_control_recall(plan->kept, plan->rules, plan->rule_count, &shape, settings);
   for (unsigned i = 0; i < plan->rule_count; i++)
-    adm_group_apply(adm_group_at(plan->table, plan->groups[i]), &settings[i]);
+    rounds_apply(adm_group_at(plan->table, plan->groups[i]), &settings[i], (uint64_t)apr_time_now() * 1000);
 }
 
 static void start_controller(apr_pool_t *pool, server_rec *main_server, const kept_memory *kept) {
@@ -312,6 +314,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   }
   running.table = find_or_make_table(pool, kept, shape_for(now), main_server);
   if (!running.table) return OK; /* fails open */
+  running.budget = adm_group_at(running.table, ADM_GROUP_MEMORY);
   running.stamps = ((shared_head *)kept->memory)->stamp;
   running.healed_ns = &((shared_head *)kept->memory)->healed_ns;
   running.programs_only = true;
@@ -319,7 +322,9 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
     group_rule *rule = APR_ARRAY_IDX(now->groups, i, group_rule *);
     find_group(main_server, rule);
     running.programs_only &= rule->handlers == HANDLERS_DYNAMIC;
+    running.holds_responses |= rule->settings.hold != 0;
   }
+  running.audience = audience_listens();
   others_off(running.table);
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */

@@ -20,6 +20,7 @@ typedef struct log_stamp {
 
 typedef struct runtime {
   adm_table *table;      /* NULL: nothing is limited */
+  const adm_group *budget; /* the table's group of memory */
   log_stamp *stamps;     /* one per group of the table */
   _Atomic uint64_t *healed_ns; /* when a process last looked for the dead because it was to turn a request away */
   adm_owner owner;       /* this process; ADM_NOBODY in the parent */
@@ -27,6 +28,8 @@ typedef struct runtime {
   int hold_asks;         /* a descriptor of it to ask about locks through, never to lock; -1: none */
   bool forked;           /* this is a copy of a child, as pcntl_fork() makes: the permits are not its own */
   bool programs_only;    /* all groups are for programs: of files nothing has to be known */
+  bool holds_responses;  /* a group has hold=response */
+  bool audience;         /* somebody can ask for the variables of requests that simply went on */
 } runtime;
 
 extern runtime running;

@@ -20,7 +20,7 @@
 struct script {
   lua_State *lua;
   size_t memory;                 /* bytes in use */
-  bool starved;                  /* the last call wanted more than there is */
+  bool starved;                  /* the last call wanted more than there is, and what is kept is why */
   int function, request_object;  /* references */
   const adm_table *table;        /* of the request that is asked about; NULL in between */
   const policy_request *request;
@@ -272,6 +272,11 @@ static int ask_protected(lua_State *lua) {
   return 0;
 }
 
+static int collect_protected(lua_State *lua) {
+  lua_gc(lua, LUA_GCCOLLECT, 0); /* runs what the script has as __gc */
+  return 0;
+}
+
 /* Calls in protected mode; false with the message, in one line. */
 static bool protect(script *s, lua_CFunction function, void *world, char *error) {
   lua_pushcfunction(s->lua, function);
@@ -305,6 +310,13 @@ script *script_new(const char *path, const char *text, size_t length, char *erro
   return NULL;
 }
 
+/* Whether what the script keeps is what memory was short of, or only what it was about to make of this one request: a client
+ * may have chosen how large that was, and must not thereby choose that the script forgets what it knows of all others. */
+static bool keeps_too_much(script *s) {
+  char unread[ADM_ERROR];
+  return !protect(s, collect_protected, NULL, unread) || s->memory > MEMORY_MOST / 2;
+}
+
 int script_ask(script *s, const adm_table *table, const policy_request *request, policy_answer *answer, char *error) {
   *answer = (policy_answer){.has_group = false};
   s->table = table;
@@ -315,6 +327,7 @@ int script_ask(script *s, const adm_table *table, const policy_request *request,
   s->request = NULL;
   if (good) return answer->has_group || answer->has_cost || answer->has_limit;
   *answer = (policy_answer){.has_group = false};
+  s->starved = s->starved && keeps_too_much(s);
   return -1;
 }
 

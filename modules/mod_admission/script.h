@@ -17,7 +17,7 @@ script *script_new(const char *path, const char *text, size_t length, char *erro
 /* Calls `admission`. 1: it answered; 0: it said nil; -1: with `error`. */
 int script_ask(script *script, const adm_table *table, const policy_request *request, policy_answer *answer, char *error);
 
-/* After an error: whether memory was short. What a script has kept then is in its way for good. */
+/* After an error: whether memory was short, and the script has kept so much (half of what it may have) that it would be again. */
 bool script_starved(const script *script);
 
 void script_free(script *script);

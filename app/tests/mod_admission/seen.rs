@@ -1,7 +1,7 @@
 //! What people and programs see of a running server: its status in each format, mod_status, the access log, `webdyno admission`.
 
 use crate::control::Control;
-use crate::server::{Gate, Mpm, Pending, Server, wait};
+use crate::server::{Gate, Mpm, Pending, Php, Server, Told, wait};
 use crate::tool::Tool;
 
 const ONE: &str = "AdmissionGroup one limit=1 queue=2 timeout=60s\nAdmissionUse one\nExtendedStatus On\n";
@@ -112,11 +112,44 @@ fn an_action_is_one_page() {
     let text = "LoadModule actions_module /usr/lib/apache2/modules/mod_actions.so\nAdmissionGroup one limit=1 key=server\nAdmissionUse one\n\
                 Action told /page.cgi\nAddHandler told .told\n";
     let files = [("www/page.told", "x")];
-    let told = crate::server::Told { mpm: Mpm::Prefork, php: crate::server::Php::None, text, files: &files };
+    let told = Told { mpm: Mpm::Prefork, php: Php::None, text, files: &files };
     let Some(server) = Server::told(&told) else { return };
     for _ in 0..3 {
         assert_eq!(server.get("/page.told?id=acted").body, "done acted\n", "{}", server.log());
         server.wait_idle();
     }
     assert_eq!(server.number("one", "/counts/admitted"), 3);
+}
+
+/// A request that is simply admitted has its variables for whoever can ask for them when it is logged, and only for those.
+#[test]
+fn whoever_asks_is_told() {
+    let host = "<VirtualHost *:PORT>\nDocumentRoot FOLDER/www\nLogFormat \"%U %{admission_result}e %{ADMISSION_LIMIT}e\" own\n\
+                CustomLog FOLDER/access.log own\n</VirtualHost>\n";
+    let condition = "LogFormat \"%U asked\" plain\nCustomLog FOLDER/access.log plain env=ADMISSION_WAIT_US\n";
+    let expression = "CustomLog FOLDER/access.log \"%U asked\" \"expr=reqenv('ADMISSION_HELD') == '0'\"\n";
+    let pipe = "CustomLog \"|$exec cat >>FOLDER/access.log\" \"%U %{ADMISSION_GROUP}e\"\n";
+    let debug = "LoadModule log_debug_module /usr/lib/apache2/modules/mod_log_debug.so\nCustomLog /dev/null %U\nLogLevel log_debug:info\n\
+                 LogMessage \"%{REQUEST_URI} %{reqenv:ADMISSION_GROUP}\"\n";
+    let script = "LoadModule lua_module /usr/lib/apache2/modules/mod_lua.so\nCustomLog /dev/null %U\nLuaHookLog FOLDER/log.lua tell\n";
+    let lua =
+        "function tell(r) r:err(r.uri .. ' ' .. (r.subprocess_env['ADMISSION_RESULT'] or '-')) return apache2.OK end\n";
+    for (text, expected) in [
+        (host, "/page.probe admit 4"),
+        (condition, "/page.probe asked"),
+        (expression, "/page.probe asked"),
+        (pipe, "/page.probe one"),
+        (debug, "/page.probe one"),
+        (script, "/page.probe admit"),
+    ] {
+        let text = format!("AdmissionGroup one limit=4\nAdmissionUse one\n{text}");
+        let told = Told { mpm: Mpm::Event, php: Php::None, text: &text, files: &[("log.lua", lua)] };
+        let Some(server) = Server::told(&told) else { return };
+        assert_eq!(server.get("/page.probe").status, 200);
+        wait(expected, || {
+            let mut lines = server.access();
+            lines.extend(server.log().lines().map(str::to_owned));
+            lines.iter().any(|line| line.contains(expected))
+        });
+    }
 }

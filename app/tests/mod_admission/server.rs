@@ -99,7 +99,7 @@ impl Drop for Running {
 /// What the server is told beside its own.
 pub(crate) struct Told<'a> {
     pub(crate) mpm: Mpm,
-    /// Directives of the main server; FOLDER and PORT are replaced.
+    /// Directives of the main server; FOLDER and PORT are replaced. Where they say what is logged they say all of it.
     pub(crate) text: &'a str,
     /// Who runs the PHP.
     pub(crate) php: Php,

@@ -18,7 +18,7 @@
  * process can die and leave a number behind that nobody can explain, so the permits of the dead are simply taken back
  * (adm_sweep) and those of the living, stopped ones included, never are.
  *
- * How a limit is kept without a lock (permit.c): publish, then look. A process writes its claim into a free cell and
+ * How a limit is kept without a lock (permit.h): publish, then look. A process writes its claim into a free cell and
  * only then adds up all cells; it keeps the cell when the sum fits. Of all permits held at one moment, the one whose
  * claim was written last has seen all the others, so the sum never passes the limit.
  */
@@ -29,6 +29,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+
+/* For what is a function for its readers only: each request goes through it. */
+#define ADM_INLINE inline __attribute__((always_inline))
 
 #define ADM_GROUPS 64        /* groups that fit into a table, the two of the module's own included */
 #define ADM_OWNERS 4096      /* processes that can be told apart: 12 bits of a token */
@@ -116,7 +120,9 @@ typedef struct adm_group {
   adm_histogram wait, service;
 } adm_group;
 
-typedef struct adm_table adm_table; /* table.h has the layout, for the core and its tests only */
+/* table.h has the layout of both, for the core and its tests only. */
+typedef struct adm_table adm_table;
+typedef struct adm_entry adm_entry;
 
 /* Bytes that a table of this shape takes. */
 size_t adm_table_bytes(adm_shape shape);
@@ -225,7 +231,8 @@ typedef enum {
 
 /* A permit, to be given back. */
 typedef struct adm_permit {
-  uint32_t entry, cell;
+  adm_entry *entry;
+  uint32_t cell;
   uint64_t token; /* 0: none */
 } adm_permit;
 
@@ -246,16 +253,20 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
 /* Gives the permits of an answer back; a second call does nothing. `lingers` as for adm_sweep, or NULL. */
 void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world);
 
-bool adm_was_admitted(adm_outcome outcome);
+static inline bool adm_was_admitted(adm_outcome outcome) { return outcome <= ADM_OPEN; }
 const char *adm_outcome_name(adm_outcome outcome); /* "admit", "queued", "would-reject", "open", "reject", "timeout", "gone" */
 
 /* The byte of the hold file that stands for a permit. */
 uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit);
 
-/* SipHash-1-3 with the table's seed. */
+/* Keyed with the table's seed: who chooses the bytes cannot choose where they land. */
 uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length);
 
-uint64_t adm_now_ns(void); /* CLOCK_MONOTONIC */
+static inline uint64_t adm_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* Wakes those waiters of all entries that find room now: after a limit was raised, and as a safety net. */
 void adm_wake_all(adm_table *table);

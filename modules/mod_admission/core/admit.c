@@ -5,7 +5,7 @@
  * requests never wait for each other, whatever layers they share. It waits in the queue of the layer that was full and
  * starts anew when its turn comes there; its age, which the order of a queue goes by, stays that of its arrival.
  */
-#include "table.h"
+#include "permit.h"
 
 #define SLICE_MS 250
 
@@ -87,17 +87,16 @@ static bool take(attempt *a, unsigned k, int turn) {
     result = permit_take(a->table, place->entry, place->key, token, ADM_UNLIMITED, a->now_ns, &taken);
   }
   if (result == TAKEN)
-    a->answer->permit[a->answer->permits++] = (adm_permit){entry_index(a->table, place->entry), taken.cell, taken.token};
+    a->answer->permit[a->answer->permits++] = (adm_permit){place->entry, taken.cell, taken.token};
   else
     a->open = true;
   return true;
 }
 
-static void give_back(attempt *a) {
-  while (a->answer->permits > 0) {
-    adm_permit *permit = &a->answer->permit[--a->answer->permits];
-    adm_entry *entry = entry_at(a->table, permit->entry);
-    if (permit_return(a->table, entry, permit->cell, permit->token, false)) queue_wake(a->table, entry, a->now_ns);
+static void give_back(adm_table *table, adm_answer *answer, uint64_t now_ns) {
+  while (answer->permits > 0) {
+    const adm_permit *permit = &answer->permit[--answer->permits];
+    if (permit_return(permit, false)) queue_wake(table, permit->entry, now_ns);
   }
 }
 
@@ -110,7 +109,7 @@ static int take_all(attempt *a, int turn) {
     if (a->place[k].group) a->place[k].mode = a->place[k].group->mode;
     if (!a->place[k].entry || a->place[k].mode == ADM_OFF || take(a, k, turn)) continue;
     STEP("admit: partly");
-    give_back(a);
+    give_back(a->table, a->answer, a->now_ns);
     return (int)k;
   }
   return -1;
@@ -169,7 +168,7 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
   }
 }
 
-/* Takes one of the places that all waiting requests of the server share. */
+/* Takes one of the places that all waiting requests of the server share. Its token has no TOKEN_HOLD: no program is behind it. */
 static bool enter_waiting_room(attempt *a, adm_permit *room) {
   adm_group *group = &a->table->shared->group[ADM_GROUP_WAITING];
   *room = (adm_permit){0};
@@ -178,7 +177,7 @@ static bool enter_waiting_room(attempt *a, adm_permit *room) {
   adm_entry *entry = entry_of(a->table, a->owner, ADM_GROUP_WAITING, key, "", a->now_ns);
   adm_taken taken;
   if (!entry || permit_take(a->table, entry, key, a->token | 1, group->limit, a->now_ns, &taken) != TAKEN) return false;
-  *room = (adm_permit){entry_index(a->table, entry), taken.cell, taken.token};
+  *room = (adm_permit){entry, taken.cell, taken.token};
   return true;
 }
 
@@ -216,8 +215,7 @@ static adm_outcome wait_in_room(attempt *a, int full) {
   adm_permit room;
   if (!enter_waiting_room(a, &room)) return ADM_REJECTED;
   adm_outcome outcome = wait_for(a, full);
-  if (room.token && permit_return(a->table, entry_at(a->table, room.entry), room.cell, room.token, false))
-    queue_wake(a->table, entry_at(a->table, room.entry), a->now_ns);
+  if (room.token && permit_return(&room, false)) queue_wake(a->table, room.entry, a->now_ns);
   return outcome;
 }
 
@@ -251,7 +249,7 @@ static void count(attempt *a, adm_outcome outcome) {
 
 static void measure(adm_histogram *histogram, uint64_t ns) {
   uint64_t us = ns / 1000;
-  unsigned bucket = us == 0 ? 0 : 64u - (unsigned)__builtin_clzll(us);
+  unsigned bucket = 63u - (unsigned)__builtin_clzll(2 * us + 1); /* 0 for 0, 1 for 1, 2 for 2 and 3 ... */
   if (bucket >= ADM_BUCKETS) bucket = ADM_BUCKETS - 1;
   atomic_fetch_add_explicit(&histogram->bucket[bucket], 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
@@ -278,23 +276,16 @@ static adm_outcome decide(attempt *a) {
   return outcome;
 }
 
-adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
-  /* Field by field: the places of layers that are not there, and permits not taken, are not worth clearing. */
-  answer->group = -1;
-  answer->limit = answer->held = 0;
-  answer->wait_ns = answer->predicted_ns = 0;
-  answer->permits = 0;
+/* The whole way: wherever anything may be in it. Not inlined, so that its large frame is not everybody's. */
+static __attribute__((noinline)) adm_outcome go(adm_table *table, adm_owner owner, const adm_request *request, uint64_t token, adm_answer *answer) {
   attempt a;
   a.table = table;
   a.owner = owner;
   a.request = request;
   a.answer = answer;
-  a.now_ns = a.arrived_ns = adm_now_ns();
+  a.token = token;
+  a.now_ns = a.arrived_ns = answer->since_ns;
   a.open = a.would_reject = false;
-  answer->outcome = ADM_OPEN;
-  answer->since_ns = a.now_ns;
-  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return ADM_OPEN;
-  a.token = token_make(table, owner);
   for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
   answer->outcome = decide(&a);
   if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
@@ -303,23 +294,81 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
   return answer->outcome;
 }
 
+/* ---- at once ---- */
+
+/* Where one layer of a request finds its permit. */
+typedef struct open_place {
+  adm_group *group;
+  adm_entry *entry;
+  uint64_t key;
+  uint32_t limit;
+} open_place;
+
+static ADM_INLINE bool is_open(const adm_table *table, const adm_layer *layer, open_place *place) {
+  if (layer->group < 0 || layer->group >= ADM_GROUPS || layer->cost != 1) return false;
+  place->group = &table->shared->group[layer->group];
+  place->key = entry_key((uint32_t)layer->group, layer->key);
+  place->entry = entry_at(table, (uint32_t)place->key);
+  uint32_t limit = place->group->limit;
+  place->limit = limit < layer->at_most ? limit : layer->at_most;
+  return place->group->mode != ADM_OFF && entry_is(place->entry, place->key) && permit_had_room(place->entry, place->limit);
+}
+
+/* The way of nearly all requests: each layer has an entry, in the first of its places, in which there had always been room.
+ * False: nothing is held, and the whole way has to be gone. */
+static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uint64_t token, adm_answer *answer) {
+  open_place place[ADM_LAYERS];
+  unsigned layers = request->layers;
+  uint64_t now_ns = answer->since_ns;
+  if (request->hold_file) token |= TOKEN_HOLD;
+  for (unsigned k = 0; k < layers; k++)
+    if (!is_open(table, &request->layer[k], &place[k])) return false;
+  for (unsigned k = 0; k < layers; k++) {
+    adm_taken taken;
+    if (!permit_take_at_once(table, place[k].entry, place[k].key, token, place[k].limit, now_ns, &taken)) {
+      give_back(table, answer, now_ns);
+      return false;
+    }
+    STEP("admit: partly at once");
+    entry_touch(place[k].entry, now_ns);
+    answer->permit[k] = (adm_permit){place[k].entry, taken.cell, taken.token};
+    answer->permits = k + 1;
+    if (k > 0) continue;
+    answer->limit = place[k].limit;
+    answer->held = (uint32_t)taken.weight;
+  }
+  for (unsigned k = 0; k < layers; k++) atomic_fetch_add_explicit(&place[k].group->counts.admitted, 1, memory_order_relaxed);
+  return true;
+}
+
+adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
+  /* Field by field: the places of layers that are not there, and permits not taken, are not worth clearing. */
+  answer->group = -1;
+  answer->limit = answer->held = 0;
+  answer->wait_ns = answer->predicted_ns = 0;
+  answer->permits = 0;
+  answer->since_ns = adm_now_ns();
+  answer->outcome = ADM_OPEN;
+  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return ADM_OPEN;
+  uint64_t token = token_make(table, owner);
+  if (!walk_in(table, request, token, answer)) return go(table, owner, request, token, answer);
+  return answer->outcome = ADM_ADMITTED;
+}
+
 void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void *world) {
   uint64_t now_ns = adm_now_ns(), held_ns = now_ns - answer->since_ns;
   while (answer->permits > 0) {
-    adm_permit permit = answer->permit[--answer->permits];
-    adm_entry *entry = entry_at(table, permit.entry);
-    bool lingering = (permit.token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, &permit));
-    if (!permit_return(table, entry, permit.cell, permit.token, lingering)) continue;
+    const adm_permit *permit = &answer->permit[--answer->permits];
+    bool lingering = (permit->token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, permit));
+    if (!permit_return(permit, lingering)) continue;
     STEP("release: returned");
-    adm_group *group = group_of(table, entry);
+    adm_group *group = group_of(table, permit->entry);
     uint64_t mean = atomic_load_explicit(&group->service_ns, memory_order_relaxed);
     atomic_store_explicit(&group->service_ns, mean == 0 ? held_ns : mean - mean / 8 + held_ns / 8, memory_order_relaxed);
     measure(&group->service, held_ns);
-    if (!lingering) queue_wake(table, entry, now_ns);
+    if (!lingering) queue_wake(table, permit->entry, now_ns);
   }
 }
-
-bool adm_was_admitted(adm_outcome outcome) { return outcome <= ADM_OPEN; }
 
 const char *adm_outcome_name(adm_outcome outcome) {
   static const char *const names[] = {"admit", "queued", "would-reject", "open", "reject", "timeout", "gone"};

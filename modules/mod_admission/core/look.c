@@ -6,7 +6,7 @@
 #include <string.h>
 
 uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit) {
-  return permit->entry * table->shape.cells + permit->cell;
+  return entry_index(table, permit->entry) * table->shape.cells + permit->cell;
 }
 
 bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen *seen) {
@@ -19,7 +19,7 @@ bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen 
   seen->label[ADM_LABEL - 1] = '\0';
   uint64_t oldest = now_ns;
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
-    uint64_t token = cells_of(table, entry)[i], since = since_of(table, entry)[i];
+    uint64_t token = cells_of(entry)[i], since = since_of(table, entry)[i];
     unsigned state = token_state(token);
     if (state != CELL_HELD && state != CELL_LINGER) continue;
     seen->held += token_cost(token);
@@ -35,7 +35,7 @@ void adm_holders(const adm_table *table, uint64_t now_ns, void (*each)(void *, c
   for (uint32_t e = 0; e < table->shape.entries; e++) {
     adm_entry *entry = entry_at(table, e);
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
-      uint64_t token = cells_of(table, entry)[i], since = since_of(table, entry)[i];
+      uint64_t token = cells_of(entry)[i], since = since_of(table, entry)[i];
       if (token_state(token) != CELL_HELD) continue;
       uint64_t process = table->shared->owner[(token_owner(token) >> 9) % ADM_OWNERS].process;
       adm_holder holder = {.process = {(uint32_t)(process >> 32), (uint32_t)process},
@@ -47,36 +47,49 @@ void adm_holders(const adm_table *table, uint64_t now_ns, void (*each)(void *, c
   }
 }
 
-/* One round. gcc would not inline it by itself, and a call costs as much as the round does. */
-__attribute__((always_inline)) static inline void sip_round(uint64_t v[4]) {
-#define ROTATE(x, by) ((x) << (by) | (x) >> (64 - (by)))
-  v[0] += v[1], v[1] = ROTATE(v[1], 13) ^ v[0], v[0] = ROTATE(v[0], 32);
-  v[2] += v[3], v[3] = ROTATE(v[3], 16) ^ v[2];
-  v[0] += v[3], v[3] = ROTATE(v[3], 21) ^ v[0];
-  v[2] += v[1], v[1] = ROTATE(v[1], 17) ^ v[2], v[2] = ROTATE(v[2], 32);
-#undef ROTATE
+/* ---- the hash ---------------------------------------------------------------------------------------------------- */
+
+/* Both halves of the product, one over the other. */
+static inline uint64_t fold(uint64_t a, uint64_t b) {
+#ifdef __SIZEOF_INT128__
+  unsigned __int128 product = (unsigned __int128)a * b;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+  uint64_t low = (uint32_t)a * (uint64_t)(uint32_t)b, cross = (a >> 32) * (uint32_t)b + (low >> 32);
+  uint64_t other = (uint32_t)a * (b >> 32) + (uint32_t)cross;
+  return ((other << 32) | (uint32_t)low) ^ ((a >> 32) * (b >> 32) + (cross >> 32) + (other >> 32));
+#endif
 }
 
-/* SipHash-1-3 (Aumasson and Bernstein, 2012; one round per word and three at the end is what hash tables of Rust, Python
- * and Ruby use): clients choose what is hashed, and must not be able to choose where it lands. */
+/* So many bytes as a number, in the order that this machine has: elsewhere it is another hash, as good. */
+static inline uint64_t eight(const unsigned char *byte) {
+  uint64_t word;
+  memcpy(&word, byte, sizeof word);
+  return word;
+}
+static inline uint64_t four(const unsigned char *byte) {
+  uint32_t word;
+  memcpy(&word, byte, sizeof word);
+  return word;
+}
+
+/* Sixteen bytes a step: words that nobody outside knows are laid over the bytes, and what that gives is multiplied (Wang Yi's
+ * wyhash, which Go's maps have where there is no AES instruction). Clients choose what is hashed; as the hash is never shown to
+ * them and is another one after each start, they cannot choose where it lands. */
 uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length) {
   const unsigned char *byte = bytes;
-  uint64_t v[4] = {table->seed[0] ^ UINT64_C(0x736f6d6570736575), table->seed[1] ^ UINT64_C(0x646f72616e646f6d),
-                   table->seed[0] ^ UINT64_C(0x6c7967656e657261), table->seed[1] ^ UINT64_C(0x7465646279746573)};
-  uint64_t word;
-  size_t whole = length / 8 * 8;
-  for (size_t i = 0; i < whole; i += 8) {
-    memcpy(&word, byte + i, 8); /* little-endian on every machine this is built for; elsewhere another hash, as good */
-    v[3] ^= word;
-    sip_round(v);
-    v[0] ^= word;
+  uint64_t over = table->seed[0], sum = table->seed[1] ^ length, first = 0, last = 0;
+  size_t left = length;
+  for (; left > 16; left -= 16, byte += 16) sum = fold(eight(byte) ^ over, eight(byte + 8) ^ sum);
+  /* What is left, in two words that may overlap. */
+  if (left >= 8) {
+    first = eight(byte);
+    last = eight(byte + left - 8);
+  } else if (left >= 4) {
+    first = four(byte);
+    last = four(byte + left - 4);
+  } else if (left > 0) {
+    first = (uint64_t)byte[0] << 16 | (uint64_t)byte[left / 2] << 8 | byte[left - 1];
   }
-  word = (uint64_t)length << 56;
-  for (size_t i = whole; i < length; i++) word |= (uint64_t)byte[i] << (8 * (i - whole));
-  v[3] ^= word;
-  sip_round(v);
-  v[0] ^= word;
-  v[2] ^= 0xff;
-  for (int i = 0; i < 3; i++) sip_round(v);
-  return v[0] ^ v[1] ^ v[2] ^ v[3];
+  return fold(fold(first ^ over, last ^ sum) ^ table->seed[1], over ^ UINT64_C(0x9e3779b97f4a7c15));
 }

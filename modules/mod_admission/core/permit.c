@@ -1,16 +1,7 @@
 /*
- * permit.c: taking a permit in one entry and giving it back, without a lock and without waiting.
- *
- * Publish, then look: a claim is written into a free cell, and only then are all cells added up. Of the permits that are
- * held at one moment, take the one whose claim was written last: when its process looked, all the others stood in their
- * cells already and have not left since, so the sum it found, which it kept its claim for, covers them all. The limit
- * therefore holds at every moment, whoever dies or is stopped where.
- *
- * What is left is fairness between claims made at the same time, which see each other: the one in the lower cell waits a
- * few rounds for the other to step back, the one in the higher cell steps back and comes again. A claimer that is
- * stopped at this point only takes up its own place.
+ * permit.c: the whole way to a permit, where others may be in the way (permit.h).
  */
-#include "table.h"
+#include "permit.h"
 
 #include <sched.h>
 
@@ -25,7 +16,7 @@ typedef struct weights {
 } weights;
 
 static weights weigh(const adm_table *table, adm_entry *entry, uint32_t mine) {
-  _Atomic uint64_t *cell = cells_of(table, entry);
+  _Atomic uint64_t *cell = cells_of(entry);
   uint32_t top = cells_in_use(table, entry);
   weights sum = {.free = top};
   for (uint32_t i = 0; i < top; i++) {
@@ -45,11 +36,6 @@ static weights weigh(const adm_table *table, adm_entry *entry, uint32_t mine) {
   return sum;
 }
 
-uint64_t permits_weight(const adm_table *table, adm_entry *entry) {
-  weights sum = weigh(table, entry, UINT32_MAX);
-  return sum.held + sum.lower;
-}
-
 /* Gives way for a moment, longer when it has to be done again and again. */
 static void pause_for(unsigned round) {
   if (round > 8) {
@@ -61,25 +47,10 @@ static void pause_for(unsigned round) {
   }
 }
 
-/* Writes the claim into the first free cell from `from` on; the number of cells when there is none. */
-static uint32_t claim(adm_table *table, adm_entry *entry, uint64_t token, uint32_t from) {
-  _Atomic uint64_t *cell = cells_of(table, entry);
-  for (uint32_t i = from; i < table->shape.cells; i++) {
-    /* The top is raised before the claim is written: who looks later must not overlook it. */
-    uint32_t top = entry->cells_top;
-    while (top <= i && !atomic_compare_exchange_weak(&entry->cells_top, &top, i + 1)) {}
-    uint64_t none = 0;
-    if (cell[i] == 0 && atomic_compare_exchange_strong(&cell[i], &none, token)) return i;
-  }
-  return table->shape.cells;
-}
-
 typedef enum { KEEP, STEP_BACK, NO_ROOM } looked;
 
 /* Looks, after the claim was written into `mine`, whether it may stay. */
 static looked look(const adm_table *table, adm_entry *entry, uint32_t mine, uint32_t cost, uint32_t limit) {
-  /* No more permits of 1 fit into an entry than it has cells: nothing to look for. */
-  if (limit >= table->shape.cells && cost == 1) return KEEP;
   for (unsigned looks = 0; looks < LOOKS; looks++) {
     weights sum = weigh(table, entry, mine);
     if (sum.held + cost > limit) return NO_ROOM;
@@ -90,13 +61,22 @@ static looked look(const adm_table *table, adm_entry *entry, uint32_t mine, uint
   return STEP_BACK;
 }
 
+void claim_withdraw(adm_table *table, adm_entry *entry, uint32_t mine, uint64_t claimed, uint64_t now_ns) {
+  uint64_t expected = claimed; /* and nobody else's: the claim of a process that is dying may have been taken back already */
+  atomic_compare_exchange_strong(&cells_of(entry)[mine], &expected, 0);
+  STEP("take: withdrawn");
+  /* While the claim stood, a release may have found no room for a waiter because of it. */
+  queue_wake(table, entry, now_ns);
+}
+
 take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64_t token, uint32_t limit, uint64_t now_ns, adm_taken *taken) {
   uint32_t cost = token_cost(token);
-  uint64_t claimed = token_in_state(token, CELL_CLAIM), held = token_in_state(token, CELL_HELD);
+  uint64_t claimed = token_claimed(token);
   for (unsigned round = 0; round < ROUNDS; round++) {
     weights before = weigh(table, entry, UINT32_MAX);
     taken->weight = before.held;
     if (before.held + cost > limit) return FULL;
+    STEP("take: looked round");
     uint32_t mine = claim(table, entry, claimed, before.free);
     if (mine == table->shape.cells && before.free > 0) mine = claim(table, entry, claimed, 0);
     if (mine == table->shape.cells) {
@@ -106,28 +86,11 @@ take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64
     STEP("take: claimed");
     bool moved = entry->key != key;
     looked seen = moved ? NO_ROOM : look(table, entry, mine, cost, limit);
-    uint64_t expected = claimed;
-    if (seen == KEEP && atomic_compare_exchange_strong(&cells_of(table, entry)[mine], &expected, held)) {
-      STEP("take: held");
-      since_of(table, entry)[mine] = now_ns;
-      taken->cell = mine;
-      taken->token = held;
-      return TAKEN;
-    }
-    expected = claimed; /* and nobody else's: the claim of a process that is dying may have been taken back already */
-    atomic_compare_exchange_strong(&cells_of(table, entry)[mine], &expected, 0);
-    STEP("take: withdrawn");
-    /* While the claim stood, a release may have found no room for a waiter because of it. */
-    queue_wake(table, entry, now_ns);
+    if (seen == KEEP && claim_stays(table, entry, mine, token, now_ns, taken)) return TAKEN;
+    claim_withdraw(table, entry, mine, claimed, now_ns);
     if (moved) return MOVED;
     if (seen == NO_ROOM) return FULL;
     pause_for(round);
   }
   return FULL;
-}
-
-bool permit_return(adm_table *table, adm_entry *entry, uint32_t cell, uint64_t token, bool lingering) {
-  if (token == 0 || cell >= table->shape.cells) return false;
-  uint64_t after = lingering ? token_in_state(token, CELL_LINGER) : 0;
-  return atomic_compare_exchange_strong(&cells_of(table, entry)[cell], &token, after);
 }

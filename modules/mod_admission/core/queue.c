@@ -1,13 +1,13 @@
 /*
  * queue.c: waiting for a permit of one entry. A waiter sleeps on a futex of its own and is woken by whoever makes room;
  * nobody polls for permits. Being woken gives no permit, it gives the turn: the waiter takes the permit itself, as
- * everybody does (permit.c), while its place in the queue keeps newcomers from going past it (admit.c).
+ * everybody does (permit.h), while its place in the queue keeps newcomers from going past it (admit.c).
  *
  * No wake-up is lost: who makes room changes the cells first and looks for waiters then (queue_wake); a waiter takes its
  * place first and then calls queue_wake itself, which wakes the next in order if there is room, itself included. A woken
  * waiter that takes its permit, gives up or dies makes one more call follow: in admit.c, in queue_leave, in adm_sweep.
  */
-#include "table.h"
+#include "permit.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -159,8 +159,7 @@ bool queue_sleep(adm_table *table, adm_entry *entry, uint32_t place, uint64_t to
   }
 }
 
-void queue_wake(adm_table *table, adm_entry *entry, uint64_t now_ns) {
-  if (waiters_in_use(table, entry) == 0) return; /* nobody ever waited here */
+void queue_wake_waiting(adm_table *table, adm_entry *entry, uint64_t now_ns) {
   const adm_group *group = group_of(table, entry);
   for (;;) {
     queue_seen seen = see(table, entry);

@@ -1,6 +1,6 @@
 /*
  * table.c: the shared memory itself: its layout, its groups, owners and entries, and what is taken back from the dead.
- * It does not know when a request may run; that is permit.c, queue.c and, for all layers together, admit.c.
+ * It does not know when a request may run; that is permit.h, queue.c and, for all layers together, admit.c.
  */
 #include "table.h"
 
@@ -9,12 +9,9 @@
 #include <time.h>
 
 #define PROBES 16                         /* places that a key may be in */
-#define IDLE_NS UINT64_C(1000000000)      /* an entry unused for this long may be given to another key */
 #define INSERT_SPINS 2000                 /* how long to try for the right to add an entry, before failing open */
 
 /* ---- layout ---- */
-
-#define HEAD_BYTES ((sizeof(adm_shared) + 63) / 64 * 64)
 
 static size_t entry_bytes(adm_shape shape) {
   size_t bytes = sizeof(adm_entry) + (size_t)shape.cells * 2 * sizeof(uint64_t) + (size_t)shape.waiters * (sizeof(uint64_t) + sizeof(adm_waiter));
@@ -79,43 +76,15 @@ void adm_table_forget(adm_table *table) { free(table); }
 
 adm_shape adm_table_shape(const adm_table *table) { return table->shape; }
 
-adm_entry *entry_at(const adm_table *table, uint32_t index) {
-  char *first = (char *)table->shared + HEAD_BYTES;
-  return (adm_entry *)(void *)(first + (index & (table->shape.entries - 1)) * table->entry_bytes);
-}
-
-uint32_t entry_index(const adm_table *table, const adm_entry *entry) {
-  size_t offset = (size_t)((const char *)entry - (const char *)entry_at(table, 0));
-  return (uint32_t)(offset / table->entry_bytes);
-}
-
-_Atomic uint64_t *cells_of(const adm_table *table, adm_entry *entry) {
-  (void)table;
-  return (_Atomic uint64_t *)(void *)(entry + 1);
-}
-_Atomic uint64_t *waiting_of(const adm_table *table, adm_entry *entry) { return cells_of(table, entry) + table->shape.cells; }
-_Atomic uint64_t *since_of(const adm_table *table, adm_entry *entry) { return waiting_of(table, entry) + table->shape.waiters; }
-adm_waiter *waiters_of(const adm_table *table, adm_entry *entry) { return (adm_waiter *)(void *)(since_of(table, entry) + table->shape.cells); }
-
-static uint32_t at_most(uint32_t value, uint32_t bound) { return value < bound ? value : bound; }
-uint32_t cells_in_use(const adm_table *table, const adm_entry *entry) { return at_most(entry->cells_top, table->shape.cells); }
-uint32_t waiters_in_use(const adm_table *table, const adm_entry *entry) { return at_most(entry->waiters_top, table->shape.waiters); }
-
 adm_troubles adm_table_troubles(const adm_table *table) {
   return (adm_troubles){table->shared->table_full, table->shared->cells_full, table->shared->owners_full, table->shared->late_wakes};
-}
-
-uint64_t adm_now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* ---- groups ---- */
 
 static bool unused(const adm_table *table, adm_entry *entry) {
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++)
-    if (cells_of(table, entry)[i] != 0) return false;
+    if (cells_of(entry)[i] != 0) return false;
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++)
     if (waiting_of(table, entry)[i] != 0) return false;
   return true;
@@ -210,14 +179,9 @@ adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
   return ADM_NOBODY;
 }
 
-uint64_t token_make(adm_table *table, adm_owner owner) {
-  uint64_t sequence = atomic_fetch_add_explicit(&table->shared->owner[owner >> 9].sequence, 1, memory_order_relaxed) & 0xffff;
-  return (uint64_t)owner << TOKEN_INCARNATION_SHIFT | sequence << TOKEN_SEQUENCE_SHIFT;
-}
-
 /* Takes back what one owner has in one entry. */
 static unsigned sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner, adm_lingers lingers, void *world) {
-  _Atomic uint64_t *cell = cells_of(table, entry), *waiting = waiting_of(table, entry);
+  _Atomic uint64_t *cell = cells_of(entry), *waiting = waiting_of(table, entry);
   unsigned permits = 0;
   bool room = false;
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
@@ -279,9 +243,9 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
     adm_entry *entry = entry_at(table, e);
     unsigned before = permits;
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
-      uint64_t token = cells_of(table, entry)[i];
+      uint64_t token = cells_of(entry)[i];
       if (token_state(token) == CELL_LINGER && !(lingers && lingers(world, entry_index(table, entry) * table->shape.cells + i)))
-        permits += atomic_compare_exchange_strong(&cells_of(table, entry)[i], &token, 0);
+        permits += atomic_compare_exchange_strong(&cells_of(entry)[i], &token, 0);
     }
     if (permits > before) queue_wake(table, entry, adm_now_ns());
   }
@@ -290,14 +254,8 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
 
 /* ---- entries ---- */
 
-uint64_t entry_key(uint32_t group, uint64_t key) {
-  uint64_t mixed = (key ^ ((uint64_t)group + 1) * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
-  mixed ^= mixed >> 32;
-  return mixed > KEY_LEAVING ? mixed : mixed + 2;
-}
-
 /* Makes the entry free for another key if nobody uses it. Who takes a permit looks at the key again after its claim was
- * written (permit.c), and the claims are looked at here after the key was written: one of the two sees the other. */
+ * written (permit.h), and the claims are looked at here after the key was written: one of the two sees the other. */
 static bool vacate(adm_table *table, adm_entry *entry, uint64_t idle_ns, uint64_t now_ns) {
   uint64_t key = entry->key;
   if (key == KEY_LEAVING) return unused(table, entry); /* left behind by one who died here; we have the right to insert */
@@ -323,7 +281,7 @@ static void put_back(adm_table *table, uint64_t key) {
 static adm_entry *find(adm_table *table, uint64_t key) {
   for (uint32_t i = 0; i < PROBES; i++) {
     adm_entry *entry = entry_at(table, (uint32_t)(key + i));
-    if (atomic_load_explicit(&entry->key, memory_order_acquire) == key) return entry;
+    if (entry_is(entry, key)) return entry;
   }
   return NULL;
 }
@@ -361,8 +319,7 @@ static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const c
 adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
   adm_entry *entry = find(table, key);
   if (entry) {
-    /* Once a second is enough to be told from the idle, and keeps the line from going back and forth. */
-    if (now_ns - atomic_load_explicit(&entry->used_ns, memory_order_relaxed) > IDLE_NS / 4) entry->used_ns = now_ns;
+    entry_touch(entry, now_ns);
     return entry;
   }
   uint64_t token = token_in_state(token_make(table, owner), CELL_HELD);

@@ -12,7 +12,7 @@
 #include "admission.h"
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
-#define ADM_VERSION 1u
+#define ADM_VERSION 2u
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
  *
@@ -54,20 +54,23 @@ typedef struct standing {
   uint32_t at_most;
 } standing;
 
+#define IDLE_NS UINT64_C(1000000000) /* an entry unused for this long may be given to another key */
 #define KEY_FREE 0u
 #define KEY_LEAVING 1u /* being given to another key: nobody may take a permit in it */
 
-typedef struct adm_entry {
+struct adm_entry {
   _Alignas(64) _Atomic uint64_t key; /* of group and key together; hashes 0 and 1 stand for others */
   _Atomic uint64_t leaving_key; /* the key that is KEY_LEAVING now */
   _Atomic uint32_t group;
-  _Atomic uint32_t cells_top;   /* no cell at or above it was ever used: how far looking goes */
+  /* No cell at or above it was ever used: how far looking goes. Never lowered, not for another key either: a claim raises it first
+   * and then stands, and a top that is lowered in between hides the claim from whoever adds up the cells. */
+  _Atomic uint32_t cells_top;
   _Atomic uint32_t waiters_top; /* the same for waiters */
   _Atomic uint64_t used_ns;     /* when it last was looked up */
   _Atomic uint64_t calm_ns;     /* when its queue last was empty */
   char label[ADM_LABEL];
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
-} adm_entry;
+};
 
 /* What stands at the beginning of the shared memory. */
 typedef struct adm_shared {
@@ -90,20 +93,47 @@ struct adm_table {
   uint64_t seed[2];
 };
 
+/* ---- steps at which tests end a process (ADM_STEPS) ---- */
+#ifdef ADM_STEPS
+void adm_step(const char *where);
+#define STEP(where) adm_step(where)
+#else
+#define STEP(where) ((void)0)
+#endif
+
 /* ---- places ---- */
 
-adm_entry *entry_at(const adm_table *table, uint32_t index);
-uint32_t entry_index(const adm_table *table, const adm_entry *entry);
+/* Here and not in table.c: every request comes by them several times, and a call costs more than what they do. */
+
+#define HEAD_BYTES ((sizeof(adm_shared) + 63) / 64 * 64)
+
+static inline adm_entry *entry_at(const adm_table *table, uint32_t index) {
+  char *first = (char *)table->shared + HEAD_BYTES;
+  return (adm_entry *)(void *)(first + (index & (table->shape.entries - 1)) * table->entry_bytes);
+}
+static inline uint32_t entry_index(const adm_table *table, const adm_entry *entry) {
+  size_t offset = (size_t)((const char *)entry - (const char *)entry_at(table, 0));
+  return (uint32_t)(offset / table->entry_bytes);
+}
 /* The group that an entry belongs to. */
 static inline adm_group *group_of(const adm_table *table, const adm_entry *entry) {
   return &table->shared->group[entry->group % ADM_GROUPS];
 }
-_Atomic uint64_t *cells_of(const adm_table *table, adm_entry *entry);
-_Atomic uint64_t *waiting_of(const adm_table *table, adm_entry *entry);
-_Atomic uint64_t *since_of(const adm_table *table, adm_entry *entry);
-adm_waiter *waiters_of(const adm_table *table, adm_entry *entry);
-uint32_t cells_in_use(const adm_table *table, const adm_entry *entry);   /* cells_top, bounded */
-uint32_t waiters_in_use(const adm_table *table, const adm_entry *entry); /* waiters_top, bounded */
+static inline _Atomic uint64_t *cells_of(adm_entry *entry) { return (_Atomic uint64_t *)(void *)(entry + 1); }
+static inline _Atomic uint64_t *waiting_of(const adm_table *table, adm_entry *entry) { return cells_of(entry) + table->shape.cells; }
+static inline _Atomic uint64_t *since_of(const adm_table *table, adm_entry *entry) { return waiting_of(table, entry) + table->shape.waiters; }
+static inline adm_waiter *waiters_of(const adm_table *table, adm_entry *entry) {
+  return (adm_waiter *)(void *)(since_of(table, entry) + table->shape.cells);
+}
+/* How many were ever used, bounded. */
+static inline uint32_t cells_in_use(const adm_table *table, const adm_entry *entry) {
+  uint32_t top = entry->cells_top;
+  return top < table->shape.cells ? top : table->shape.cells;
+}
+static inline uint32_t waiters_in_use(const adm_table *table, const adm_entry *entry) {
+  uint32_t top = entry->waiters_top;
+  return top < table->shape.waiters ? top : table->shape.waiters;
+}
 
 static inline unsigned token_state(uint64_t token) { return (unsigned)(token >> TOKEN_STATE_SHIFT); }
 static inline uint32_t token_cost(uint64_t token) { return (uint32_t)(token & ADM_COST_MAX); }
@@ -116,32 +146,27 @@ static inline adm_owner token_owner(uint64_t token) {
 }
 
 /* A token of this owner that no other request of it has (for the next 65536), in state FREE and of cost 0. */
-uint64_t token_make(adm_table *table, adm_owner owner);
+static inline uint64_t token_make(adm_table *table, adm_owner owner) {
+  uint64_t sequence = atomic_fetch_add_explicit(&table->shared->owner[owner >> 9].sequence, 1, memory_order_relaxed) & 0xffff;
+  return (uint64_t)owner << TOKEN_INCARNATION_SHIFT | sequence << TOKEN_SEQUENCE_SHIFT;
+}
 
 /* The key of an entry: that of the request with the group mixed in. */
-uint64_t entry_key(uint32_t group, uint64_t key);
+static inline uint64_t entry_key(uint32_t group, uint64_t key) {
+  uint64_t mixed = key ^ ((uint64_t)group + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  return mixed > KEY_LEAVING ? mixed : mixed + 2;
+}
+
+/* Whether this is the entry of an entry_key. */
+static inline bool entry_is(const adm_entry *entry, uint64_t key) { return atomic_load_explicit(&entry->key, memory_order_acquire) == key; }
+
+/* Called when it is looked up. Once a second is enough to be told from the idle, and keeps the line from going back and forth. */
+static inline void entry_touch(adm_entry *entry, uint64_t now_ns) {
+  if (now_ns - atomic_load_explicit(&entry->used_ns, memory_order_relaxed) > IDLE_NS / 4) entry->used_ns = now_ns;
+}
 
 /* The entry of an entry_key in its group, made if there is none; NULL when the table is full or cannot be changed now. */
-adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t entry_key, const char *label, uint64_t now_ns);
-
-/* ---- permits (permit.c) ---- */
-
-/* FULL: over the limit. NO_CELL: below the limit, and no cell free. MOVED: the entry was given to another key. */
-typedef enum { TAKEN, FULL, NO_CELL, MOVED } take_result;
-
-/* What permit_take tells beside its result. */
-typedef struct adm_taken {
-  uint32_t cell;
-  uint64_t token;  /* what the cell holds now */
-  uint64_t weight; /* what the others' permits weighed */
-} adm_taken;
-
-/* Tries to take a permit. Never waits. `token` has owner, sequence, hold and cost; `key` is the entry's as it was found. */
-take_result permit_take(adm_table *table, adm_entry *entry, uint64_t key, uint64_t token, uint32_t limit, uint64_t now_ns, adm_taken *taken);
-/* What all permits and claims of an entry weigh. */
-uint64_t permits_weight(const adm_table *table, adm_entry *entry);
-/* Gives a permit back if `token` still holds the cell; `lingering`: its program goes on. */
-bool permit_return(adm_table *table, adm_entry *entry, uint32_t cell, uint64_t token, bool lingering);
+adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t key, const char *label, uint64_t now_ns);
 
 /* ---- the queue (queue.c) ---- */
 
@@ -162,14 +187,9 @@ void queue_again(adm_table *table, adm_entry *entry, uint32_t place, uint64_t to
 /* Whether this waiter is the next by the order of its group, the woken not counted. */
 bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t now_ns);
 /* Wakes as many waiters as there is room for. Called after everything that makes room. */
-void queue_wake(adm_table *table, adm_entry *entry, uint64_t now_ns);
-
-/* ---- steps at which tests end a process (ADM_STEPS) ---- */
-#ifdef ADM_STEPS
-void adm_step(const char *where);
-#define STEP(where) adm_step(where)
-#else
-#define STEP(where) ((void)0)
-#endif
+void queue_wake_waiting(adm_table *table, adm_entry *entry, uint64_t now_ns);
+static inline void queue_wake(adm_table *table, adm_entry *entry, uint64_t now_ns) {
+  if (entry->waiters_top != 0) queue_wake_waiting(table, entry, now_ns); /* else nobody ever waited here */
+}
 
 #endif

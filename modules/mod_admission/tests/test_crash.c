@@ -12,11 +12,17 @@
 #include <unistd.h>
 
 static unsigned steps_left; /* 0: live on */
+static void (*meanwhile)(void); /* what happens once while somebody is at the step "take: looked round" */
 
 /* Where the last one died, in memory that the forks share. */
 static struct { char where[64]; } *grave;
 
 void adm_step(const char *where) {
+  if (meanwhile && strcmp(where, "take: looked round") == 0) {
+    void (*now)(void) = meanwhile;
+    meanwhile = NULL;
+    now();
+  }
   if (steps_left == 0 || --steps_left > 0) return;
   strncpy(grave->where, where, sizeof grave->where - 1);
   _exit(99);
@@ -201,6 +207,30 @@ static void the_waiting_get_it_when_others_die(bool the_woken_dies) {
   }
 }
 
+/* Costs are mixed, and there are more units than cells: 10 of 16 are held, and 6 are taken between the two looks of one who wants 1. */
+static struct { adm_table *table; int group; } mixed;
+
+static adm_outcome take_units(uint32_t cost) {
+  adm_layer layer = layer_of(mixed.table, mixed.group, "/a");
+  adm_answer answer;
+  layer.cost = cost;
+  return adm_admit(mixed.table, adm_owner_of(mixed.table, 77), &(adm_request){.layer = &layer, .layers = 1}, &answer);
+}
+
+static void take_six(void) { CHECK_EQUAL(take_units(6), ADM_ADMITTED); }
+
+static void the_limit_holds_where_costs_are_mixed(void) {
+  mixed.table = table_of((adm_shape){16, 8, 8});
+  mixed.group = group_with(mixed.table, "mixed", 16, 0, ADM_FIFO);
+  adm_owner_join(mixed.table, (adm_process){77, 1});
+  CHECK_EQUAL(take_units(10), ADM_ADMITTED);
+  for (uint32_t i = 0; i < mixed.table->shape.entries; i++) entry_at(mixed.table, i)->waiters_top = 1; /* nobody goes in at once */
+  meanwhile = take_six;
+  CHECK_EQUAL(take_units(1), ADM_REJECTED);
+  CHECK_EQUAL(weight_in(mixed.table, mixed.group), 16);
+  table_end(mixed.table);
+}
+
 int main(void) {
   grave = mmap(NULL, sizeof *grave, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   dies_at_every_step("in and out", in_and_out);
@@ -210,5 +240,6 @@ int main(void) {
   dies_at_every_step("sweeps", sweeps);
   the_waiting_get_it_when_others_die(false);
   the_waiting_get_it_when_others_die(true);
+  the_limit_holds_where_costs_are_mixed();
   return checked("crash");
 }

@@ -193,6 +193,17 @@ static void changes(void) {
   policy *later = policy_new(path, geteuid(), 1); /* as a child does that is born now */
   CHECK_EQUAL(limit_now(later), 2);
   policy_free(later);
+  told[0] = '\0';
+  char late[128]; /* it will compile later, but is not tried again: its text is the same */
+  time_t due = time(NULL) + 3;
+  snprintf(late, sizeof late, "assert(os.time() > %lld) function admission(r) return {limit=3} end", (long long)due);
+  write_policy(late);
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(p), 2);
+  CHECK(strstr(told, "assertion failed!: the last good version stays in use"));
+  do pause_ms(1050);
+  while (time(NULL) <= due);
+  CHECK_EQUAL(limit_now(p), 2);
   unlink(path);
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 2);
@@ -232,6 +243,19 @@ static void leak(void) {
   CHECK(failed > 0 && begun > 1);
   CHECK(begun <= 3 + (adm_now_ns() - began_ns) / 1000000000);
   CHECK_TEXT(short_names(told), ": not enough memory: it begins anew, without what it had kept\n");
+  policy_free(p);
+}
+
+/* One request that wants more than there is costs the others nothing of what is kept. */
+static void one_oversized_request(void) {
+  write_policy("n = 0 function admission(r) n = n + 1 if r.args then string.rep(r.args, 1 << 26) end return {limit = n} end");
+  policy *p = policy_new(path, geteuid(), 1);
+  policy_answer answer;
+  told[0] = '\0';
+  CHECK_EQUAL(limit_now(p), 1);
+  CHECK(!policy_ask(p, table, &(policy_request){.args = "x"}, &answer, log_line, NULL));
+  CHECK_TEXT(short_names(told), ": not enough memory\n");
+  CHECK_EQUAL(limit_now(p), 3);
   policy_free(p);
 }
 
@@ -291,6 +315,7 @@ int main(void) {
   refused();
   changes();
   leak();
+  one_oversized_request();
   threads();
   unlink(path);
   return checked("test_policy");

@@ -66,6 +66,50 @@ static void the_limit_holds(uint32_t limit, uint32_t cost, long turns) {
   table_end(storm.table);
 }
 
+/* An entry that is new has never been full, so that nobody looks before his claim: all come to it at the same moment, and stay
+ * until all have their answer. */
+typedef struct opening {
+  adm_table *table;
+  adm_layer layer;
+  pthread_barrier_t door;
+  _Atomic long inside;
+  long days, least, most;
+} opening;
+
+static void *comes_to_openings(void *of) {
+  opening *opening = of;
+  adm_owner owner = adm_owner_join(opening->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
+  for (long day = 0; day < opening->days; day++) {
+    if (pthread_barrier_wait(&opening->door) == PTHREAD_BARRIER_SERIAL_THREAD) opening->layer.key++;
+    pthread_barrier_wait(&opening->door);
+    adm_request request = {.layer = &opening->layer, .layers = 1};
+    adm_answer answer;
+    bool in = adm_was_admitted(adm_admit(opening->table, owner, &request, &answer));
+    opening->inside += in;
+    if (pthread_barrier_wait(&opening->door) == PTHREAD_BARRIER_SERIAL_THREAD) {
+      if (opening->inside < opening->least) opening->least = opening->inside;
+      if (opening->inside > opening->most) opening->most = opening->inside;
+      opening->inside = 0;
+    }
+    if (in) adm_release(opening->table, &answer, NULL, NULL);
+  }
+  return NULL;
+}
+
+static void the_limit_holds_from_the_first_moment(uint32_t limit, long days) {
+  opening opening = {.table = table_of(SMALL), .days = days, .least = CROWD};
+  opening.layer = layer_of(opening.table, group_with(opening.table, "g", limit, 0, ADM_FIFO), "/new");
+  pthread_t thread[CROWD];
+  pthread_barrier_init(&opening.door, NULL, CROWD);
+  for (int i = 0; i < CROWD; i++) pthread_create(&thread[i], NULL, comes_to_openings, &opening);
+  for (int i = 0; i < CROWD; i++) pthread_join(thread[i], NULL);
+  pthread_barrier_destroy(&opening.door);
+  CHECK_EQUAL(opening.most, limit);
+  CHECK(opening.least > 0);
+  CHECK(at_rest(opening.table));
+  table_end(opening.table);
+}
+
 /* Everybody waits for everybody; a wake-up that got lost would be a timeout, as the next look is a minute away. */
 static void nobody_is_forgotten(long hand_offs, adm_order order) {
   storm storm = {.table = table_of(SMALL), .layers = 1, .limit = 2, .turns = hand_offs / CROWD, .may_wait = true};
@@ -162,7 +206,7 @@ static void newcomers_do_not_go_past_the_queue(void) {
   visit visit = {.table = table, .layer = layer};
   comes_and_waits(&visit);
   /* The permit is free and the waiter not yet woken: the moment at which a newcomer could go past it. */
-  permit_return(table, entry_at(table, mine.permit[0].entry), mine.permit[0].cell, mine.permit[0].token, false);
+  permit_return(&mine.permit[0], false);
   CHECK_EQUAL(adm_admit(table, me, &request, &newcomer), ADM_REJECTED);
   adm_wake_all(table);
   pthread_join(visit.thread, NULL);
@@ -340,6 +384,7 @@ int main(int argc, char **argv) {
   the_limit_holds(7, 3, 20000);
   the_limit_holds(1, 1, 20000);
   the_limit_holds(1000, 300, 20000);
+  for (uint32_t limit = 1; limit < CROWD; limit++) the_limit_holds_from_the_first_moment(limit, 500);
   nobody_is_forgotten(hand_offs, ADM_FIFO);
   nobody_is_forgotten(hand_offs, ADM_LIFO);
   nobody_is_forgotten(hand_offs / 10, ADM_ADAPTIVE);

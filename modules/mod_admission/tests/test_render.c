@@ -37,13 +37,12 @@ static void keep(void *world, const char *text, size_t length) {
 static void fill(adm_table *table, adm_owner owner, adm_layer layer, unsigned permits, unsigned waiters, uint64_t held_ms) {
   adm_request request = {.layer = &layer, .layers = 1};
   adm_answer answer;
-  uint32_t index = 0;
+  adm_entry *entry = NULL;
   for (unsigned i = 0; i < permits; i++) {
     CHECK_EQUAL(adm_admit(table, owner, &request, &answer), ADM_ADMITTED);
-    index = answer.permit[0].entry;
-    since_of(table, entry_at(table, index))[answer.permit[0].cell] = NOW_NS - held_ms * 1000000;
+    entry = answer.permit[0].entry;
+    since_of(table, entry)[answer.permit[0].cell] = NOW_NS - held_ms * 1000000;
   }
-  adm_entry *entry = entry_at(table, index);
   for (unsigned i = 0; i < waiters; i++) waiting_of(table, entry)[i] = token_in_state(token_make(table, owner) | 1, WAITER_WAITING);
   entry->waiters_top = waiters;
 }

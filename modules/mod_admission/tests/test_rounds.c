@@ -232,6 +232,10 @@ static void times_of_day(rounds *r) {
     turn(r, 1);
     CHECK_EQUAL(group(NIGHT)->limit, cases[i].limit);
     CHECK_EQUAL(group(NIGHT)->settings_limit, 8);
+    group(NIGHT)->limit = 77;
+    rounds_apply(group(NIGHT), &rules[NIGHT].settings, wall_ns); /* as the parent does before there are rounds */
+    CHECK_EQUAL(group(NIGHT)->limit, cases[i].limit);
+    CHECK_EQUAL(group(NIGHT)->settings_limit, 8);
   }
   group(NIGHT)->limit = 77; /* a child wrote where it should not */
   turn(r, 1);

@@ -4,7 +4,7 @@
 #ifndef ADMISSION_WORLD_H
 #define ADMISSION_WORLD_H
 
-#include "../core/table.h"
+#include "../core/permit.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -49,7 +49,7 @@ static inline bool at_rest(const adm_table *table) {
   for (uint32_t e = 0; e < table->shape.entries; e++) {
     adm_entry *entry = entry_at(table, e);
     for (uint32_t i = 0; i < table->shape.cells; i++)
-      if (cells_of(table, entry)[i] != 0) return false;
+      if (cells_of(entry)[i] != 0) return false;
     for (uint32_t i = 0; i < table->shape.waiters; i++)
       if (waiting_of(table, entry)[i] != 0) return false;
   }

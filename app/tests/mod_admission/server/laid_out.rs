@@ -125,7 +125,6 @@ impl LaidOut {
         }
         text += told.mpm.sizes();
         text += "TypesConfig /etc/mime.types\nKeepAlive On\nKeepAliveTimeout 30\nMaxKeepAliveRequests 0\nSetEnv PROBE_HOME FOLDER\n\
-                 LogFormat \"%>s %U%q %{ADMISSION_GROUP}e %{ADMISSION_RESULT}e\" told\nCustomLog FOLDER/access.log told\n\
                  DocumentRoot FOLDER/www\nDirectoryIndex index.cgi index.php index.probe index.html\nAddHandler cgi-script .cgi\nAddHandler probe .probe\n\
                  AddType text/html .shtml\nAddOutputFilter INCLUDES .shtml\n\
                  <Directory />\nRequire all denied\n</Directory>\n\
@@ -134,6 +133,9 @@ impl LaidOut {
                  <Location /admission-status>\nSetHandler admission-status\n</Location>\n\
                  <Location /server-status>\nSetHandler server-status\n</Location>\n\
                  AdmissionEngine on\n";
+        if !told.text.contains("CustomLog") {
+            text += "LogFormat \"%>s %U%q %{ADMISSION_GROUP}e %{ADMISSION_RESULT}e\" told\nCustomLog FOLDER/access.log told\n";
+        }
         match told.php {
             Php::None => {}
             Php::Module => {

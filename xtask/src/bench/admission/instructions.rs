@@ -23,7 +23,7 @@ struct Setting {
     beside: Option<(usize, Option<f64>)>,
 }
 
-const SETTINGS: [Setting; 7] = [
+const SETTINGS: [Setting; 8] = [
     Setting { name: "static, without the module", path: "/index.html", directives: None, beside: None },
     Setting {
         name: "static, a group of programs in use for the whole server",
@@ -37,18 +37,26 @@ const SETTINGS: [Setting; 7] = [
         directives: Some("AdmissionEngine on\nAdmissionGroup files limit=200 handler=static\nAdmissionUse files\n"),
         beside: Some((0, Some(2.0))),
     },
+    Setting {
+        name: "static, in a group whose variables are logged",
+        path: "/index.html",
+        directives: Some(
+            "AdmissionEngine on\nAdmissionGroup files limit=200 handler=static\nAdmissionUse files\nLogFormat \"%{ADMISSION_RESULT}e\" admission\n",
+        ),
+        beside: Some((0, None)),
+    },
     Setting { name: "phpinfo, without the module", path: "/info.php", directives: None, beside: None },
     Setting {
         name: "phpinfo, in a group",
         path: "/info.php",
         directives: Some("AdmissionEngine on\nAdmissionGroup php limit=200\nAdmissionUse php\n"),
-        beside: Some((3, Some(0.5))),
+        beside: Some((4, Some(0.5))),
     },
     Setting {
         name: "phpinfo, the module loaded and off",
         path: "/info.php",
         directives: Some("AdmissionGroup php limit=200\nAdmissionUse php\n"),
-        beside: Some((3, None)),
+        beside: Some((4, None)),
     },
     Setting {
         name: "phpinfo, in three groups and a memory budget",
@@ -57,7 +65,7 @@ const SETTINGS: [Setting; 7] = [
             "AdmissionEngine on\nAdmissionBudget memory 8G\nAdmissionGroup file limit=200 cost=20M\nAdmissionGroup host limit=200 key=vhost\n\
              AdmissionGroup all limit=200 key=server\nAdmissionUse file host all\n",
         ),
-        beside: Some((3, None)),
+        beside: Some((4, None)),
     },
 ];
 
