@@ -129,6 +129,7 @@ recommend-ratio = ×{ $ratio }
 recommend-ratio-interval = ×{ $ratio } ({ $confidence } % interval { $low } to { $high })
 recommend-stay = Keep { $stays }: no other setting of the plan was found to be better.
 recommend-open = Not decided: { $stays } or { $others }.
+recommend-open-latency = The rate is given, so latency decides.
 recommend-more = About { $blocks ->
         [one] one block
        *[other] { $blocks } blocks
@@ -143,6 +144,7 @@ recommend-more-unknown = How much more would decide it cannot be told from these
 recommend-equivalent = The same, within the plan's margin: { $list }.
 recommend-worse = Worse: { $list }.
 recommend-lines = It sets: { $lines }
+recommend-lines-instead = In { $stays }, in its place: { $lines }
 recommend-gains = It also brings: { $list }.
 recommend-costs = It costs: { $list }.
 recommend-changed = { $metric } { $ratio }
@@ -151,7 +153,7 @@ recommend-beside = { $metric } of { $load }
 recommend-failed = failed requests ({ $failed } of { $all })
 recommend-lost = lines of the access log ({ $lost } of { $answers })
 recommend-no-log = the access log
-recommend-alike = Cannot be told from it: { $list }.
+recommend-alike = Their intervals overlap with its own: { $list }.
 recommend-depends = How much it does depends on other factors: { $list }.
 recommend-expected-met = Does all that the plan expects, in every trial: { $list }.
 recommend-expected-missed = Misses some of it, in one trial or more: { $list }.

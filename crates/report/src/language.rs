@@ -232,6 +232,7 @@ mod tests {
             include_str!("view/metrics.rs"),
             include_str!("view/noise.rs"),
             include_str!("view/recommendation.rs"),
+            include_str!("view/recommendation/price.rs"),
             include_str!("view/run.rs"),
             include_str!("view/scope.rs"),
             include_str!("view/sent.rs"),

@@ -3,12 +3,14 @@
 //! A cell with another load is no such setting: one visitor at a time is served sooner than ten, and nobody can choose his visitors. So
 //! a choice is between the baseline and cells with its load, or between the sides of contrasts whose loads are the same. It is
 //! made by the first number that decides: good answers per second, and where they are as many, what they cost those who
-//! wait and the machine. What the plan expects of a load goes before all of them: a setting that misses it is no choice.
+//! wait and the machine. What the plan expects goes before all of them, of whichever load that its variants met, those beside
+//! included: a setting that starves the files is no choice for the programs.
 
 use crate::{Compared, Metric, Verdicts};
 use model::load::LoadResult;
-use model::plan::{Cell, Contrast, Plan, Role};
+use model::plan::{Cell, Contrast, Pace, Plan, Role};
 use model::run::Run;
+use model::threshold::Threshold;
 use model::trial::Trial;
 use stats::{Better, Comparison, Interval, Verdict};
 use std::collections::BTreeSet;
@@ -36,12 +38,25 @@ pub struct Setting {
     pub level: Option<(String, String)>,
     /// Trials of it that count, those of the baseline's second copy included.
     pub trials: usize,
-    /// Those of them that did all that the plan expects of their load.
-    pub met: usize,
+    /// Whether every trial of its variants did all that the plan expects, of each load; what was not measured did not.
+    pub meets: bool,
+    /// What most trials of one of its variants missed. A single trial may have been an accident.
+    pub misses: Vec<Missed>,
+    /// Whether a timetable asks for so many answers: then only latency can tell settings that keep up from each other.
+    pub paced: bool,
     /// Good answers per second, the mean over these.
     pub good_per_s: f64,
     /// How it compares with the one that stays, by each metric that says anything of the two.
     pub compared: Vec<(Metric, Comparison)>,
+}
+
+/// An expectation that was missed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// The load of which it is expected.
+    pub load: String,
+    /// It, as it was written.
+    pub threshold: String,
 }
 
 /// Which setting to take.
@@ -75,12 +90,20 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
         let setting = |cells: &[&Cell], level: Option<(&str, &str)>, compared| {
             let loads: Vec<&LoadResult> = cells.iter().flat_map(|cell| loads(run, cell)).collect();
             let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
-            let expected = |load: &LoadResult| cells.iter().all(|cell| does_all(plan, cell, load));
+            let expected: Vec<Expected<'_>> = of_variants(plan, cells).flat_map(|cell| expected(run, cell)).collect();
+            let mut misses: Vec<Missed> = Vec::new();
+            for missed in expected.iter().filter_map(Expected::missed) {
+                if !misses.contains(&missed) {
+                    misses.push(missed);
+                }
+            }
             Setting {
                 cells: cells.iter().map(|cell| cell.name.clone()).collect(),
                 level: level.map(|(factor, level)| (factor.to_owned(), level.to_owned())),
                 trials: loads.len(),
-                met: loads.iter().filter(|load| expected(load)).count(),
+                meets: !loads.is_empty() && expected.iter().all(Expected::is_met),
+                misses,
+                paced: cells.iter().any(|cell| !matches!(plan.load(cell).pace, Pace::WhenFree)),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
                 compared,
             }
@@ -125,11 +148,14 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
 }
 
 impl<'a> Offer<'a> {
-    /// Whether the two differ by what is set, and by nothing that visitors do.
+    /// Whether the two differ by what is set, and by nothing that visitors do. Several variants can be set at once only where they are
+    /// the level of a factor that they have in common.
     fn is_of_settings(&self) -> bool {
         let loads = |cells: &[&'a Cell]| cells.iter().map(|cell| cell.load.as_str()).collect::<BTreeSet<_>>();
         let variants = |cells: &[&'a Cell]| cells.iter().map(|cell| cell.variant.as_str()).collect::<BTreeSet<_>>();
-        loads(&self.of) == loads(&self.against) && variants(&self.of).is_disjoint(&variants(&self.against))
+        let (of, against) = (variants(&self.of), variants(&self.against));
+        let can_be_set = self.level(|part| &part.to).is_some() || of.len() == 1 && against.len() == 1;
+        can_be_set && loads(&self.of) == loads(&self.against) && of.is_disjoint(&against)
     }
 
     /// CPU time and memory are those of the server that clients meet: with another one in its place they are of two different things.
@@ -153,19 +179,61 @@ impl<'a> Offer<'a> {
 }
 
 /// The loads of a cell, those of its second copy included.
-fn loads<'a>(run: &'a Run, cell: &Cell) -> Vec<&'a LoadResult> {
+fn loads<'a>(run: &'a Run, cell: &'a Cell) -> Vec<&'a LoadResult> {
+    measured(run, cell).filter_map(Trial::measured).collect()
+}
+
+/// The trials of a cell that count, those of its second copy included.
+fn measured<'a>(run: &'a Run, cell: &'a Cell) -> impl Iterator<Item = &'a Trial> {
     let is_copy = |other: &&Cell| other.role == Role::Again && cell.role == Role::Baseline;
     let copy = run.head.plan.cells.iter().find(is_copy);
     let of_both = [Some(cell), copy].into_iter().flatten();
-    of_both
-        .flat_map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name))
-        .filter_map(Trial::measured)
-        .collect()
+    let trials = of_both.flat_map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name));
+    trials.filter(|trial| trial.measured().is_some())
 }
 
-/// Whether a load came to all that is expected of a cell's.
-fn does_all(plan: &Plan, cell: &Cell, load: &LoadResult) -> bool {
-    plan.load(cell).expect.iter().all(|threshold| threshold.judge(load).is_met())
+/// Every cell that has a variant of these, whatever its load; no second copy, which is heard with the first.
+fn of_variants<'a>(plan: &'a Plan, cells: &[&Cell]) -> impl Iterator<Item = &'a Cell> {
+    let has_one = |cell: &&Cell| cell.role != Role::Again && cells.iter().any(|other| other.variant == cell.variant);
+    plan.cells.iter().filter(has_one)
+}
+
+/// Something that is expected of a load, and in how many trials it came true.
+struct Expected<'a> {
+    load: &'a str,
+    threshold: &'a Threshold,
+    trials: usize,
+    met: usize,
+}
+
+/// What is expected of a cell's own load and of those beside it.
+fn expected<'a>(run: &'a Run, cell: &'a Cell) -> Vec<Expected<'a>> {
+    let plan = &run.head.plan;
+    let (own, trials) = (plan.load(cell), measured(run, cell).collect::<Vec<_>>());
+    let specs = [own].into_iter().chain(&plan.beside);
+    let each = specs.flat_map(|spec| spec.expect.iter().map(move |threshold| (spec, threshold)));
+    each.map(|(spec, threshold)| {
+        let is_met = |trial: &&&Trial| {
+            let beside = trial.beside.iter().find(|beside| beside.name == spec.name).map(|beside| &beside.load);
+            let load = if std::ptr::eq(spec, own) { trial.measured() } else { beside };
+            load.is_some_and(|load| threshold.judge(load).is_met())
+        };
+        let met = trials.iter().filter(is_met).count();
+        Expected { load: &spec.name, threshold, trials: trials.len(), met }
+    })
+    .collect()
+}
+
+impl Expected<'_> {
+    fn is_met(&self) -> bool {
+        self.trials > 0 && self.met == self.trials
+    }
+
+    /// It, if most trials missed it, and more than one was made.
+    fn missed(&self) -> Option<Missed> {
+        let misses = self.trials > 1 && 2 * self.met < self.trials;
+        misses.then(|| Missed { load: self.load.to_owned(), threshold: self.threshold.text.clone() })
+    }
 }
 
 impl Setting {
@@ -173,16 +241,6 @@ impl Setting {
     #[must_use]
     pub fn by(&self, metric: Metric) -> Option<&Comparison> {
         self.compared.iter().find(|(by, _)| *by == metric).map(|(_, comparison)| comparison)
-    }
-
-    /// Whether each of its trials did all that is expected; what was not measured did not.
-    fn meets(&self) -> bool {
-        self.trials > 0 && self.met == self.trials
-    }
-
-    /// Whether most of its trials did not. A single trial may have been an accident.
-    fn misses(&self) -> bool {
-        self.trials > 1 && 2 * self.met < self.trials
     }
 
     fn verdict(&self, metric: Metric) -> Option<Verdict> {
@@ -195,14 +253,30 @@ impl Setting {
         let mut before = ORDER.into_iter().take_while(|earlier| *earlier != metric);
         let stands = |earlier: Metric| match earlier {
             Metric::Goodput => self.verdict(earlier) == Some(Verdict::Equivalent),
+            _ if self.is_asked(earlier) => {
+                !matches!(self.verdict(earlier), Some(Verdict::Worse | Verdict::Inconclusive { .. }))
+            }
             _ => self.verdict(earlier) != Some(Verdict::Worse),
         };
         self.verdict(metric) == Some(Verdict::Better) && before.all(stands)
     }
 
-    /// Whether it is open how many good answers it gives, against the one that stays.
-    fn is_open(&self) -> bool {
-        matches!(self.verdict(Metric::Goodput), None | Some(Verdict::Inconclusive { .. }))
+    /// Whether it must be known before anything that comes later can speak for it.
+    fn is_asked(&self, metric: Metric) -> bool {
+        metric == Metric::Goodput || self.paced && matches!(metric, Metric::P99 | Metric::Median)
+    }
+
+    /// By what it is open whether it is better than the one that stays: the first that must be known and is not.
+    #[must_use]
+    pub fn open_by(&self) -> Option<Metric> {
+        let mut asked = ORDER.into_iter().filter(|metric| self.is_asked(*metric));
+        let is_passed = |metric: &Metric| match self.verdict(*metric) {
+            Some(verdict) => verdict == Verdict::Equivalent,
+            // Latencies that nobody knows are no question that more blocks answer.
+            None => *metric != Metric::Goodput,
+        };
+        let first = asked.find(|metric| !is_passed(metric))?;
+        matches!(self.verdict(first), None | Some(Verdict::Inconclusive { .. })).then_some(first)
     }
 
     /// What it gains, as a ratio on which more is better; nothing where it was not compared.
@@ -217,8 +291,8 @@ impl Setting {
 }
 
 impl Choice {
-    /// The others that are as eligible as the one that is taken and cannot be told from it: the intervals of the two have a part
-    /// in common.
+    /// The others that are as eligible as the one that is taken and whose intervals have a part in common with its own. That does not
+    /// show that they are alike: both intervals have the noise of the one that stays.
     #[must_use]
     pub fn alike(&self) -> Vec<&Setting> {
         let Advice::Take(taken, reason) = self.advice else { return Vec::new() };
@@ -230,10 +304,11 @@ impl Choice {
         self.eligible(reason).filter(|(place, _)| *place != taken).map(|(_, other)| other).filter(overlaps).collect()
     }
 
-    /// Those that it is open of. Where only some give any answers, they have decided it.
+    /// Those that it is open of. Where only some give any answers, or do what is expected, they have decided it.
     pub fn open(&self) -> impl Iterator<Item = &Setting> {
         let answered = self.others.iter().any(|other| self.answers_where_none_was(other));
-        self.fit().map(|(_, other)| other).filter(move |other| other.is_open() && !answered)
+        let decided = answered || matches!(self.advice, Advice::Take(_, Reason::Expected));
+        self.fit().map(|(_, other)| other).filter(move |other| other.open_by().is_some() && !decided)
     }
 
     /// Whether it gives good answers and the one that stays never gave any. A single trial without one may have been an accident.
@@ -244,7 +319,7 @@ impl Choice {
     /// How many more blocks would show what is open, with the usual chance; `None` when that cannot be told of any.
     #[must_use]
     pub fn more_blocks(&self) -> Option<u32> {
-        let more = |other: &Setting| match other.verdict(Metric::Goodput) {
+        let more = |other: &Setting| match other.open_by().and_then(|metric| other.verdict(metric)) {
             Some(Verdict::Inconclusive { more_blocks }) => more_blocks,
             _ => None,
         };
@@ -254,15 +329,15 @@ impl Choice {
     /// Those that can be taken, with their places: where any setting meets what is expected, none that misses it. Of what was not
     /// measured nobody knows.
     fn fit(&self) -> impl Iterator<Item = (usize, &Setting)> {
-        let some_meet = self.stays.meets() || self.others.iter().any(Setting::meets);
-        let is_fit = move |other: &Setting| other.meets() || !some_meet || other.trials == 0;
+        let some_meet = self.stays.meets || self.others.iter().any(|other| other.meets);
+        let is_fit = move |other: &Setting| other.meets || !some_meet || other.trials == 0;
         self.others.iter().enumerate().filter(move |(_, other)| is_fit(other))
     }
 
     /// Those of them that this speaks for.
     fn eligible(&self, reason: Reason) -> impl Iterator<Item = (usize, &Setting)> {
         self.fit().filter(move |(_, other)| match reason {
-            Reason::Expected => other.meets() && other.trials > 1 && self.stays.misses(),
+            Reason::Expected => other.meets && other.trials > 1 && !self.stays.misses.is_empty(),
             Reason::Answers => self.answers_where_none_was(other),
             Reason::Metric(metric) => other.is_better(metric),
         })

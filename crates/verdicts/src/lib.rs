@@ -12,7 +12,7 @@ mod steady;
 mod sweep;
 
 pub use between::{Apart, Between, Difference, Differs, Shared, Side, between};
-pub use choice::{Advice, Choice, Reason, Setting, choices};
+pub use choice::{Advice, Choice, Missed, Reason, Setting, choices};
 pub use metric::Metric;
 pub use spread::{Spread, spread};
 pub use steady::{Unsteady, unsteady};

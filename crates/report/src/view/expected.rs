@@ -3,7 +3,7 @@
 use crate::language::{Catalogue, Sentence};
 use crate::load::held;
 use crate::view::CellView;
-use model::plan::{Cell, Plan, Role, Variant};
+use model::plan::Cell;
 use model::run::Run;
 use model::threshold::Threshold;
 use serde::Serialize;
@@ -51,24 +51,45 @@ fn view(run: &Run, cell: &Cell, threshold: &Threshold, words: &Catalogue) -> Exp
     ExpectedView { threshold: threshold.text.clone(), trials_met: trials - missed.len(), trials, sentence }
 }
 
-/// Which settings do all that is expected, in each of their cells, and which do not; nothing of a plan that has one of them.
-pub(crate) fn by_setting(plan: &Plan, cells: &[CellView], words: &Catalogue) -> Vec<Sentence> {
+/// An expectation of a load that is not the one in question.
+pub(crate) fn of_load(threshold: &str, load: &str, words: &Catalogue) -> String {
+    let load = words.say("quoted", &[("text", load.into())]).text;
+    words.say("recommend-beside", &[("metric", threshold.into()), ("load", load.into())]).text
+}
+
+/// Which settings do all that is expected, in each of their cells and of each load beside, and which do not; nothing of a plan that has
+/// one of them.
+pub(crate) fn by_setting(run: &Run, cells: &[CellView], words: &Catalogue) -> Vec<Sentence> {
+    let plan = &run.head.plan;
     let list = |items: Vec<String>| items.join(&words.word("list-separator"));
     let quoted = |name: &str| words.say("quoted", &[("text", name.into())]).text;
-    let asked = |variant: &Variant| {
-        let of_variant = |cell: &&CellView| cell.variant == variant.name && cell.role != Role::Again;
-        cells.iter().filter(of_variant).filter(|cell| !cell.expected.is_empty()).collect::<Vec<_>>()
+    let beside: Vec<(&str, Run)> = plan.beside.iter().map(|load| (load.name.as_str(), run.beside(load))).collect();
+    let of_cell = |cell: &CellView| -> Vec<(bool, String)> {
+        let own = cell.expected.iter().map(|it| (it.is_met(), it.threshold.clone()));
+        let beside = beside.iter().flat_map(|(load, seen)| {
+            let expected = seen.head.plan.cell(&cell.name).map(|cell| of_cell(seen, cell, words)).unwrap_or_default();
+            expected.into_iter().map(|it| (it.is_met(), of_load(&it.threshold, load, words)))
+        });
+        own.chain(beside).collect()
     };
     let (mut met, mut missed) = (Vec::new(), Vec::new());
     for variant in &plan.variants {
-        let cells = asked(variant);
-        let misses = cells.iter().filter(|cell| cell.missed().next().is_some());
-        let misses: Vec<String> =
-            misses.map(|cell| format!("{}: {}", cell.name, list(cell.missed().collect()))).collect();
+        let cells = cells.iter().filter(|cell| cell.variant == variant.name);
+        let asked: Vec<(&str, Vec<(bool, String)>)> = cells
+            .map(|cell| (cell.name.as_str(), of_cell(cell)))
+            .filter(|(_, expected)| !expected.is_empty())
+            .collect();
+        let is_any = !asked.is_empty();
+        let misses = asked.into_iter().filter_map(|(cell, expected)| {
+            let missed: Vec<String> =
+                expected.into_iter().filter(|(is_met, _)| !is_met).map(|(_, text)| text).collect();
+            (!missed.is_empty()).then(|| format!("{cell}: {}", list(missed)))
+        });
+        let misses: Vec<String> = misses.collect();
         if !misses.is_empty() {
             let arguments = [("text", quoted(&variant.name).into()), ("detail", list(misses).into())];
             missed.push(words.say("with-detail", &arguments).text);
-        } else if !cells.is_empty() {
+        } else if is_any {
             met.push(quoted(&variant.name));
         }
     }

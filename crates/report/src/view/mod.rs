@@ -10,6 +10,7 @@ pub(crate) mod doubts;
 mod expected;
 mod judged;
 mod latency_budget;
+mod lines;
 mod logged;
 mod metrics;
 mod noise;
@@ -267,11 +268,6 @@ impl CellView {
     pub fn beside_limit(&self) -> impl Iterator<Item = &Sentence> {
         let expected = self.expected.iter().map(|expected| &expected.sentence);
         expected.chain(&self.told).chain(self.workers.iter().flat_map(|workers| &workers.sentences))
-    }
-
-    /// What was expected of its load and did not come true in every trial, as it was written.
-    pub fn missed(&self) -> impl Iterator<Item = String> {
-        self.expected.iter().filter(|expected| !expected.is_met()).map(|expected| expected.threshold.clone())
     }
 }
 

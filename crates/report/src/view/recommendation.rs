@@ -1,22 +1,22 @@
 //! What follows from a run: which of its settings to take, what that brings and costs, and for what it holds. It is drawn from the
 //! verdicts, the expectations and the diagnoses; where they do not suffice it says what is missing.
 
+mod price;
+
 use crate::language::{Catalogue, Sentence};
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::scope::{self, ScopeView};
 use crate::view::table::{percent, ratio};
-use crate::view::{CellView, expected};
+use crate::view::{CellView, expected, lines};
 use model::plan::{LoadSpec, Role, Variant};
 use model::run::Run;
 use serde::Serialize;
 use stats::{Comparison, Verdict};
-use verdicts::{Advice, Choice, Metric, Reason, Setting, Verdicts, choices};
+use verdicts::{Advice, Choice, Metric, Missed, Reason, Setting, Verdicts, choices};
 
 /// More missing blocks than this are not counted: nobody makes them.
 const MOST_MISSING: u32 = 100;
-/// Failed requests, of all that ended, that are told of a setting that is to be taken.
-const FAILED: f64 = 0.01;
 /// Findings from which nothing follows for the server.
 const SAYS_NOTHING: [&str; 3] = ["cause-monitor-unfit", "cause-unexplained", "cause-not-measured"];
 
@@ -59,8 +59,10 @@ pub struct TakeView {
     pub setting: String,
     /// Its cells.
     pub cells: Vec<String>,
-    /// What it sets that the other does not, by the names of the server's own configuration.
+    /// What it sets otherwise than the one that stays, by the names of the server's own configuration.
     pub lines: Vec<String>,
+    /// What the one that stays sets there.
+    pub instead_of: Vec<String>,
     /// What decided: `expected`, `answers`, or a metric.
     pub by: &'static str,
     /// By that metric, or by good answers: as a multiple of the one that stays.
@@ -69,7 +71,7 @@ pub struct TakeView {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Others that cannot be told from it.
+    /// Others that this speaks for as well and whose intervals overlap with its own.
     pub alike: Vec<String>,
 }
 
@@ -100,7 +102,7 @@ pub(crate) fn view(
     let beside: Vec<(&str, Vec<Choice>)> =
         run.head.plan.beside.iter().map(|load| (load.name.as_str(), seen(run, load))).collect();
     let teller = Teller { run, cells, beside: &beside, words };
-    let mut notes = expected::by_setting(&run.head.plan, cells, words);
+    let mut notes = expected::by_setting(run, cells, words);
     if found.is_empty() {
         notes.insert(0, words.say("recommend-nothing", &[]));
         notes.extend(teller.only_cell().and_then(|cell| teller.limit(cell, "recommend-limit-of")));
@@ -175,7 +177,8 @@ impl Teller<'_> {
         TakeView {
             setting: self.name(taken),
             cells: taken.cells.clone(),
-            lines: self.lines(choice, taken),
+            lines: self.lines(taken, &choice.stays),
+            instead_of: self.lines(&choice.stays, taken),
             by: match reason {
                 Reason::Expected => "expected",
                 Reason::Answers => "answers",
@@ -193,7 +196,7 @@ impl Teller<'_> {
         let of_metric = taken.by(reason.metric()).map(|compared| self.ratio(compared)).unwrap_or_default();
         let why = match reason {
             Reason::Expected => {
-                let missed = self.list(self.cells_of(&choice.stays).flat_map(CellView::missed));
+                let missed = self.list(choice.stays.misses.iter().map(|missed| self.missed(&choice.stays, missed)));
                 self.words.say("recommend-why-expected", &[("stays", stays.clone().into()), ("missed", missed.into())])
             }
             Reason::Answers => {
@@ -216,72 +219,22 @@ impl Teller<'_> {
         let listed = |id: &str, items: Vec<String>| {
             (!items.is_empty()).then(|| self.words.say(id, &[("list", self.list(items).into())]))
         };
-        let lines = self.lines(choice, taken);
-        let lines =
-            (!lines.is_empty()).then(|| self.words.say("recommend-lines", &[("lines", lines.join("; ").into())]));
+        let stays = self.quoted(&self.name(&choice.stays));
+        let lines = |id: &str, lines: Vec<String>| {
+            let arguments = [("stays", stays.as_str().into()), ("lines", lines.join("; ").into())];
+            (!lines.is_empty()).then(|| self.words.say(id, &arguments))
+        };
         let alike = choice.alike().into_iter().map(|setting| self.quoted(&self.name(setting))).collect();
         let (gains, costs) = self.changes(choice, taken, reason);
         let sentences = [
-            lines,
+            lines("recommend-lines", self.lines(taken, &choice.stays)),
+            lines("recommend-lines-instead", self.lines(&choice.stays, taken)),
             listed("recommend-gains", gains),
             listed("recommend-costs", costs),
             self.depends(choice, judged),
             listed("recommend-alike", alike),
         ];
         sentences.into_iter().flatten().collect()
-    }
-
-    /// What else is decided of a setting: for better and for worse.
-    fn changes(&self, choice: &Choice, taken: &Setting, reason: Reason) -> (Vec<String>, Vec<String>) {
-        let (mut gains, mut costs) = (Vec::new(), Vec::new());
-        let mut sort = |compared: &Comparison, told: String| match compared.verdict {
-            Verdict::Better => gains.push(told),
-            Verdict::Worse => costs.push(told),
-            Verdict::Equivalent | Verdict::Inconclusive { .. } => {}
-        };
-        for (metric, compared) in &taken.compared {
-            if reason != Reason::Metric(*metric) {
-                sort(compared, self.changed(*metric, None, compared));
-            }
-        }
-        for (load, seen) in self.beside {
-            let same = seen.iter().filter(|seen| seen.stays.cells == choice.stays.cells);
-            let same = same.flat_map(|seen| &seen.others).find(|other| other.cells == taken.cells);
-            for (metric, compared) in same.into_iter().flat_map(|other| &other.compared) {
-                sort(compared, self.changed(*metric, Some(load), compared));
-            }
-        }
-        costs.extend(self.single(taken).into_iter().flat_map(|cell| self.lost(cell)));
-        (gains, costs)
-    }
-
-    fn changed(&self, metric: Metric, load: Option<&str>, compared: &Comparison) -> String {
-        let id = match metric {
-            Metric::Goodput => "recommend-goodput".to_owned(),
-            _ => format!("ratio-{}", metric.name()),
-        };
-        let mut what = self.words.word(&id);
-        if let Some(load) = load {
-            let arguments = [("metric", what.into()), ("load", self.quoted(load).into())];
-            what = self.words.say("recommend-beside", &arguments).text;
-        }
-        self.words.say("recommend-changed", &[("metric", what.into()), ("ratio", self.short(compared).into())]).text
-    }
-
-    /// What a cell's clients and its log went without.
-    fn lost(&self, cell: &CellView) -> Vec<String> {
-        let failed: u64 = cell.failures.iter().map(|failure| failure.count).sum();
-        let all = cell.good + failed;
-        let failed = (failed as f64 > FAILED * all as f64)
-            .then(|| self.words.say("recommend-failed", &[("failed", failed.into()), ("all", all.into())]));
-        let log = cell.logged.as_ref().and_then(|logged| match (logged.writes, logged.lost_most) {
-            (false, _) => Some(self.words.say("recommend-no-log", &[])),
-            (true, 0) => None,
-            (true, lost) => {
-                Some(self.words.say("recommend-lost", &[("lost", lost.into()), ("answers", logged.answers.into())]))
-            }
-        });
-        failed.into_iter().chain(log).map(|sentence| sentence.text).collect()
     }
 
     /// The factors that decide how much a level does.
@@ -304,7 +257,8 @@ impl Teller<'_> {
     /// What became of the other settings, and what it takes to decide what is open.
     fn rest(&self, choice: &Choice, is_taken: bool, open: &[String]) -> Vec<Sentence> {
         let with = |verdict: Verdict| {
-            let of = move |setting: &&Setting| setting.by(Metric::Goodput).is_some_and(|it| it.verdict == verdict);
+            let is_it = move |setting: &Setting| setting.by(Metric::Goodput).is_some_and(|it| it.verdict == verdict);
+            let of = |setting: &&Setting| setting.open_by().is_none() && is_it(setting);
             self.list(choice.others.iter().filter(of).map(|setting| self.quoted(&self.name(setting))))
         };
         let mut told = Vec::new();
@@ -317,6 +271,9 @@ impl Teller<'_> {
             }
         } else if !open.is_empty() {
             told.push(self.open(&self.name(&choice.stays), open));
+        }
+        if choice.open().any(|setting| setting.open_by().is_some_and(|metric| metric != Metric::Goodput)) {
+            told.push(self.words.say("recommend-open-latency", &[]));
         }
         if !open.is_empty() {
             told.push(self.missing(choice.more_blocks()));
@@ -365,19 +322,26 @@ impl Teller<'_> {
         Some(self.words.say(id, &arguments))
     }
 
-    /// What a setting sets that the one that stays does not.
-    fn lines(&self, choice: &Choice, taken: &Setting) -> Vec<String> {
-        let plan = &self.run.head.plan;
-        let of = |setting: &Setting| -> Vec<String> {
-            let variant = self.single(setting).and_then(|cell| plan.cell(&cell.name)).map(|cell| plan.variant(cell));
-            variant.map(lines).unwrap_or_default()
-        };
-        let known = of(&choice.stays);
-        of(taken).into_iter().filter(|line| !known.contains(line)).collect()
+    /// What a setting sets otherwise than another.
+    fn lines(&self, setting: &Setting, than: &Setting) -> Vec<String> {
+        let both = self.variant(setting).zip(self.variant(than));
+        both.map(|(variant, than)| lines::otherwise(variant, than)).unwrap_or_default()
     }
 
-    fn cells_of(&self, setting: &Setting) -> impl Iterator<Item = &CellView> {
-        self.cells.iter().filter(|cell| setting.cells.contains(&cell.name))
+    /// The variant that a setting is, if it is one cell.
+    fn variant(&self, setting: &Setting) -> Option<&Variant> {
+        let plan = &self.run.head.plan;
+        Some(plan.variant(plan.cell(&self.single(setting)?.name)?))
+    }
+
+    /// What a setting missed, with its load where that is another one than its own.
+    fn missed(&self, setting: &Setting, missed: &Missed) -> String {
+        let plan = &self.run.head.plan;
+        let cells = setting.cells.iter().filter_map(|name| plan.cell(name));
+        if cells.map(|cell| &cell.load).any(|load| *load == missed.load) {
+            return missed.threshold.clone();
+        }
+        expected::of_load(&missed.threshold, &missed.load, self.words)
     }
 
     /// The cell that a setting is, if it is one cell and no level of a factor.
@@ -424,36 +388,5 @@ impl Teller<'_> {
         arguments.extend([("low", ratio(interval.low).into()), ("high", ratio(interval.high).into())]);
         arguments.push(("confidence", confidence.into()));
         self.words.say(id, &arguments).text
-    }
-}
-
-/// What a variant sets, by the names of those who read it.
-fn lines(variant: &Variant) -> Vec<String> {
-    let of_services = variant.servers.changes.iter().flat_map(|(name, change)| {
-        change.directives.iter().map(move |directive| format!("{name}: {}", directive.text.trim()))
-    });
-    let own = variant.directives.iter().map(|directive| directive.text.trim().to_owned());
-    let php =
-        variant.php.ini.iter().chain(&variant.php.pool).map(|(name, setting)| format!("{name} = {}", setting.value));
-    let kernel = variant.changes.sysctl.iter().map(|(name, setting)| format!("{name} = {}", setting.value));
-    own.chain(of_services).chain(php).chain(kernel).filter(|line| !line.is_empty()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_variant_sets() {
-        let text = "[server]\nkind = \"apache\"\nmpm = \"prefork\"\nphp = \"module\"\ndocument_root = \"/srv\"\n\
-                    [variant.a]\n[variant.b]\ndirectives = \"\"\"\nMaxRequestWorkers 4\n\nStartServers 4\n\"\"\"\n\
-                    ini = { memory_limit = \"80M\" }\nsysctl = { \"net.core.somaxconn\" = \"64\" }\n\
-                    [load.l]\npath = \"/\"\nconnections = 1\nrequests = 9\n";
-        let plan =
-            model::plan::parse(text, std::path::Path::new("t.toml"), &model::plan::Options::default()).unwrap().0;
-        assert_eq!(
-            lines(&plan.variants[1]),
-            ["MaxRequestWorkers 4", "StartServers 4", "memory_limit = 80M", "net.core.somaxconn = 64"]
-        );
     }
 }

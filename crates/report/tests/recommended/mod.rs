@@ -46,10 +46,10 @@ fn one_is_taken_or_none_or_it_is_open() {
         &run(VARIANTS, rates(1000.0, 1300.0, 1305.0)),
         Language::English,
         &expect![[r#"
-              Set “many” instead of “usual”: good answers per second ×1.323 (95 % interval 1.297 to 1.348).
-                It sets: Workers 9
-                It also brings: median ×0.756 (0.742 to 0.771), p99 ×0.756 (0.742 to 0.771).
-                Cannot be told from it: “few”."#]],
+            Set “many” instead of “usual”: good answers per second ×1.323 (95 % interval 1.297 to 1.348).
+              It sets: Workers 9
+              It also brings: median ×0.756 (0.742 to 0.771), p99 ×0.756 (0.742 to 0.771).
+              Their intervals overlap with its own: “few”."#]],
     );
     check(
         &run(VARIANTS, rates(1000.0, 900.0, 1000.0)),
@@ -134,6 +134,37 @@ fn the_price_is_told() {
     let document: serde_json::Value = serde_json::from_str(&json::render(&View::of(&run, Language::English))).unwrap();
     let choice = &document["recommendation"]["choices"][0];
     assert_eq!((&choice["advice"], &choice["take"]["lines"][0]), (&"take".into(), &"MaxRequestWorkers 4".into()));
+}
+
+/// What the one that stays goes without as well, or more of it, is no price.
+#[test]
+fn what_both_lack_is_no_price() {
+    let mut run = run(VARIANTS, rates(1000.0, 900.0, 1300.0));
+    run.head.plan.variants[0].directives = run.head.plan.variants[1].directives.clone();
+    for trial in &mut run.trials {
+        let failed = if trial.cell == "usual" { 500 } else { 20 };
+        trial.load.as_mut().unwrap().counts.failed = [(Failure::Status, failed)].into();
+        trial.logged = Some(Logged { answered: 400, ..Logged::default() });
+    }
+    check(
+        &run,
+        Language::English,
+        &expect![[r#"
+        Set “many” instead of “usual”: good answers per second ×1.318 (95 % interval 1.292 to 1.343).
+          It sets: Workers 9
+          In “usual”, in its place: Workers 2
+          It also brings: median ×0.759 (0.745 to 0.774), p99 ×0.759 (0.745 to 0.774)."#]],
+    );
+    check(
+        &run,
+        Language::Japanese,
+        &expect![[r#"
+        「usual」の代わりに「many」を使う: 1 秒あたりの正常な応答が1.318 倍（95 % 信頼区間 1.292〜
+        1.343）。
+          設定: Workers 9
+          「usual」での設定: Workers 2
+          ほかの利点: 中央値 0.759 倍（0.745〜0.774）、p99 0.759 倍（0.745〜0.774）。"#]],
+    );
 }
 
 /// A run of which nothing was measured says nothing.

@@ -157,6 +157,18 @@ fn what_is_expected_goes_before_what_is_quick() {
         a or b c: take c by Metric(Goodput); alike; open (None blocks)
     "#]],
     );
+    // It decides: nothing is left open of the one that is taken.
+    let mut wild = run("aa = false", &[("a", &BASE), ("b", &WILD), ("c", &LESS)]);
+    wild.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    for trial in wild.trials.iter_mut().filter(|trial| trial.cell == "a") {
+        trial.load.as_mut().unwrap().counts.failed = [(model::load::Failure::Status, 1)].into();
+    }
+    check(
+        &wild,
+        &expect![[r#"
+        a or b c: take b by Expected; alike; open (None blocks)
+    "#]],
+    );
     // Nor is a single trial.
     let mut once = expecting("ac", 0..1);
     once.trials.retain(|trial| trial.block == 0);
@@ -184,30 +196,33 @@ fn the_second_copy_of_the_baseline_is_heard() {
     );
 }
 
+/// Variants a and b, of which b answers twice as much, under two loads.
+fn of_two_loads(cells: &str) -> Run {
+    let text = format!(
+        "aa = false\nbaseline = \"few, a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n\
+         [load.few]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n\
+         [load.many]\npath = \"/\"\nconnections = 9\nduration = \"1s\"\n{cells}"
+    );
+    let mut run = run("aa = false", &[]);
+    run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+    for cell in run.head.plan.cells.clone() {
+        let good = |block: u32| BASE[block as usize] * if cell.variant == "b" { 2 } else { 1 };
+        run.trials.extend((0..6).map(|block| trial(&cell.name, block, good(block))));
+    }
+    run
+}
+
+fn cell(load: &str, variant: &str) -> String {
+    format!("[[cell]]\nname = \"{load}, {variant}\"\nvariant = \"{variant}\"\nload = \"{load}\"\n")
+}
+
 /// The number of clients is nobody's to choose.
 #[test]
 fn another_load_is_no_setting() {
-    let of = |cells: &str| {
-        let text = format!(
-            "aa = false\nbaseline = \"few, a\"\n[server]\nkind = \"embedded\"\n[variant.a]\n[variant.b]\n\
-             [load.few]\npath = \"/\"\nconnections = 1\nduration = \"1s\"\n\
-             [load.many]\npath = \"/\"\nconnections = 9\nduration = \"1s\"\n{cells}"
-        );
-        let mut run = run("aa = false", &[]);
-        run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
-        for cell in run.head.plan.cells.clone() {
-            let good = |block: u32| BASE[block as usize] * if cell.variant == "b" { 2 } else { 1 };
-            run.trials.extend((0..6).map(|block| trial(&cell.name, block, good(block))));
-        }
-        run
-    };
-    let cell = |load: &str, variant: &str| {
-        format!("[[cell]]\nname = \"{load}, {variant}\"\nvariant = \"{variant}\"\nload = \"{load}\"\n")
-    };
     let both = cell("few", "a") + &cell("many", "a");
-    check(&of(&both), &expect![[r#""#]]);
+    check(&of_two_loads(&both), &expect![[r#""#]]);
     check(
-        &of(&(both.clone() + &cell("few", "b"))),
+        &of_two_loads(&(both.clone() + &cell("few", "b"))),
         &expect![[r#"
         few, a or few, b: take few, b by Metric(Goodput); alike; open (None blocks)
     "#]],
@@ -215,9 +230,104 @@ fn another_load_is_no_setting() {
     let asked = "[[contrast]]\nname = \"b\"\nof = \"many, b\"\nagainst = \"many, a\"\n\
                  [[contrast]]\nname = \"many\"\nof = \"many, a\"\nagainst = \"few, a\"\n";
     check(
-        &of(&(both + &cell("many", "b") + asked)),
+        &of_two_loads(&(both + &cell("many", "b") + asked)),
         &expect![[r#"
         many, a or many, b: take many, b by Metric(Goodput); alike; open (None blocks)
+    "#]],
+    );
+}
+
+const ALL_FOUR: [(&str, &str); 4] = [("few", "a"), ("many", "a"), ("few", "b"), ("many", "b")];
+
+/// A contrast of a variant under both loads: each load has its own expectations, and is not judged by those of the other.
+#[test]
+fn each_load_is_judged_by_what_is_expected_of_it() {
+    let asked = "[[contrast]]\nname = \"b\"\nof = [\"few, b\", \"many, b\"]\nagainst = [\"few, a\", \"many, a\"]\n";
+    let mut run = of_two_loads(&(ALL_FOUR.map(|(load, variant)| cell(load, variant)).concat() + asked));
+    run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    run.head.plan.loads[1].expect = vec!["failed < 5".to_owned().try_into().unwrap()];
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell != "few, a") {
+        let failed = if trial.cell == "few, b" { 0 } else { 4 };
+        trial.load.as_mut().unwrap().counts.failed = [(model::load::Failure::Status, failed)].into();
+    }
+    check(
+        &run,
+        &expect![[r#"
+        few, a+many, a or few, b+many, b: take few, b+many, b by Metric(Goodput); alike; open (None blocks)
+    "#]],
+    );
+    let choice = all(&run).remove(0);
+    assert!(choice.stays.meets && choice.others[0].meets);
+}
+
+/// A setting that misses what is expected of another load, or of one beside, is no choice for this one.
+#[test]
+fn what_is_expected_of_other_loads_is_heard() {
+    let mut run = of_two_loads(&ALL_FOUR.map(|(load, variant)| cell(load, variant)).concat());
+    run.head.plan.loads[1].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    let mut other = run.clone();
+    for trial in other.trials.iter_mut().filter(|trial| trial.cell == "many, b") {
+        trial.load.as_mut().unwrap().counts.failed = [(model::load::Failure::Status, 9)].into();
+    }
+    check(
+        &other,
+        &expect![[r#"
+        few, a or few, b: Stay; alike; open (None blocks)
+    "#]],
+    );
+    let mut beside = run.head.plan.loads.pop().unwrap();
+    run.head.plan.cells.retain(|cell| cell.load == "few");
+    run.trials.retain(|trial| trial.cell.starts_with("few"));
+    beside.name = "files".to_owned();
+    run.head.plan.beside = vec![beside];
+    for trial in &mut run.trials {
+        let mut load = LoadResult::empty();
+        if trial.cell == "few, b" {
+            load.counts.failed = [(model::load::Failure::Status, 9)].into();
+        }
+        trial.beside = vec![model::trial::Beside { name: "files".to_owned(), load }];
+    }
+    check(
+        &run,
+        &expect![[r#"
+        few, a or few, b: Stay; alike; open (None blocks)
+    "#]],
+    );
+}
+
+/// Nobody can set two variants at once.
+#[test]
+fn several_variants_are_no_setting() {
+    let asked = "[[contrast]]\nname = \"others\"\nof = [\"b\", \"c\"]\nagainst = \"a\"\n";
+    let mut run = run("aa = false", &[("a", &BASE), ("b", &MORE), ("c", &MORE)]);
+    let text = format!("aa = false\n{PLAN}{asked}");
+    run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+    assert_eq!(all(&run), []);
+}
+
+/// A timetable makes as many answers of all that keep up: then it is open until latency is known.
+#[test]
+fn at_a_given_rate_latency_is_asked() {
+    let mut run = run("aa = false", &[("a", &BASE), ("b", &SAME)]);
+    let quick = [700, 2000, 900, 1500, 800, 1300];
+    for trial in &mut run.trials {
+        let load = trial.load.as_mut().unwrap();
+        load.total = Latency::new();
+        let us = if trial.cell == "b" { quick[trial.block as usize] } else { 1000 };
+        (0..load.counts.good).for_each(|_| load.total.record(us));
+    }
+    check(
+        &run,
+        &expect![[r#"
+        a or b c: Open; alike; open c (None blocks)
+    "#]],
+    );
+    let timetable = model::plan::Timetable::constant(1000.0, model::plan::Arrivals::Even);
+    run.head.plan.loads[0].pace = model::plan::Pace::Timetable(timetable);
+    check(
+        &run,
+        &expect![[r#"
+        a or b c: Open; alike; open b c (Some(99) blocks)
     "#]],
     );
 }
