@@ -6,6 +6,7 @@
 
 #include "../core/settings.h"
 #include "check.h"
+#include "place.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -101,23 +102,20 @@ static void stamps(void) {
 }
 
 int main(void) {
-  if (!getcwd(place, sizeof place - 32)) return 1;
-  strcat(place, "/test_watch.XXXXXX");
-  if (!mkdtemp(place)) return 1;
+  if (!place_make(place, sizeof place)) {
+    printf("test_watch: no place that others cannot write to, nothing is tried\n");
+    return 0;
+  }
   snprintf(outer, sizeof outer, "%s/outer", place);
   snprintf(inner, sizeof inner, "%s/inner", outer);
   snprintf(file, sizeof file, "%s/control", inner);
   mkdir(outer, 0755);
   mkdir(inner, 0755);
-  chmod(place, 0755), chmod(outer, 0755), chmod(inner, 0755);
+  chmod(outer, 0755), chmod(inner, 0755);
   write_file(file, "heavy limit=4\n", 0644);
-  if (strcmp(trusted(file, geteuid(), 256), "heavy limit=4\n") == 0) {
-    permissions(geteuid());
-    kinds(geteuid());
-    owners();
-  } else {
-    printf("test_watch: %s: most is not tried: this directory %s\n", place, trusted(file, geteuid(), 256));
-  }
+  permissions(geteuid());
+  kinds(geteuid());
+  owners();
   stamps();
   char remove[4500];
   snprintf(remove, sizeof remove, "rm -rf '%s'", place);

@@ -1,0 +1,35 @@
+/*
+ * place.h: a folder for tests of files that are believed only where nobody else can write. The checkout need not be in such a
+ * place: it may be below /tmp.
+ */
+#ifndef ADMISSION_TESTS_PLACE_H
+#define ADMISSION_TESTS_PLACE_H
+
+#include "../core/settings.h"
+#include "../watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Makes a folder here, at home, or among what is root's; false where none of them will do. */
+static bool place_make(char *path, size_t size) {
+  const char *parents[] = {".", getenv("HOME"), "/var/lib"};
+  for (unsigned i = 0; i < sizeof parents / sizeof *parents; i++) {
+    char parent[4096], probe[4200], text[8], error[ADM_ERROR];
+    if (!parents[i] || !realpath(parents[i], parent)) continue;
+    if ((size_t)snprintf(path, size, "%s/test_admission.XXXXXX", parent) >= size || !mkdtemp(path)) continue;
+    chmod(path, 0755);
+    snprintf(probe, sizeof probe, "%.4100s/probe", path);
+    FILE *file = fopen(probe, "w");
+    if (file) fclose(file);
+    bool believed = watch_read(probe, geteuid(), text, sizeof text, error) >= 0;
+    unlink(probe);
+    if (believed) return true;
+    rmdir(path);
+  }
+  return false;
+}
+
+#endif
