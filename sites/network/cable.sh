@@ -6,6 +6,14 @@
 # that holds it is killed by the kernel, when the command has ended, however that came about.
 set -eu
 
+if [ $# = 0 ]; then
+    echo "usage: cable.sh COMMAND..." >&2
+    exit 2
+fi
+if [ "$(id -u)" != 0 ]; then
+    echo "cable.sh: only root may make networks: run it with sudo" >&2
+    exit 2
+fi
 if [ "${WEBDYNO_CABLE-}" != here ]; then
     WEBDYNO_CABLE=here exec unshare --net -- sh "$0" "$@"
 fi
