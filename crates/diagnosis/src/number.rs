@@ -161,7 +161,7 @@ quantities! {
     LocalFailures "unsent" Count "Requests that this machine could not send: no free port, no file descriptor.";
     Retransmits "retransmits" Share "Segments of TCP that were sent again, of all that were sent.";
     LinkUse "link-use" Share "Use of the fullest link, in its fuller direction, at the speed that it tells.";
-    Sending "sending" Count "Connections of the server that hold bytes which the other end has not yet received, median.";
+    Sending "sending" Count "Connections of the server that hold more bytes than the other end may have without saying so, median.";
     ForeignWeight "foreign-weight" Count "Requests or connections of others for each one of ours.";
     Unwatched "unwatched" Share "Time of the load in gaps between readings that were too long.";
     LongestGap "longest-gap" Seconds "The longest time between two readings.";

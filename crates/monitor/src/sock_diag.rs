@@ -23,7 +23,8 @@ pub(crate) struct Question {
     pub(crate) local: u16,
     /// The port at the other end; any if it is 0.
     pub(crate) remote: u16,
-    /// Whether what came and went on a connection is asked for as well.
+    /// Whether what came and went on a connection is asked for as well. The kernel waits then for whoever writes to it just now, so
+    /// the sampler does not.
     pub(crate) info: bool,
 }
 
@@ -69,6 +70,9 @@ const INODE: usize = 68;
 /// Linux tells since 4.6.
 const SENT: usize = 44;
 const RECEIVED: usize = 52;
+/// The largest segments that are in use: over loopback, and over an Ethernet with jumbo frames.
+const SEGMENT_HERE: u32 = 65_535;
+const SEGMENT: u32 = 9_000;
 const SEGMENTS_IN: usize = 152;
 const SEGMENTS_OUT: usize = 156;
 
@@ -217,9 +221,13 @@ impl<'b> Told<'b> {
         word(self.0, WQUEUE).into()
     }
 
-    /// Bytes of a connection that the other end has not yet said to have.
-    pub(crate) fn unsent(self) -> u32 {
-        word(self.0, WQUEUE)
+    /// Whether bytes of a connection wait on their way: more of them than the other end may have without saying so, which is a segment,
+    /// for up to 0.2 s (delayed acknowledgement, RFC 9293 3.8.6.3). What was not sent once is in the tcp_info alone, for which the kernel
+    /// waits while the server writes to the connection: as long as a storm lasts, if what it writes must be read from a disk first.
+    pub(crate) fn is_held_back(self) -> bool {
+        let (here, peer) = (self.ip(SOURCE), self.ip(PEER));
+        let segment = if here == peer || peer.is_loopback() { SEGMENT_HERE } else { SEGMENT };
+        word(self.0, WQUEUE) > segment
     }
 
     /// The number under which processes have it open; 0 while none has.

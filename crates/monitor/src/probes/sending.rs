@@ -1,4 +1,4 @@
-//! Connections of the server's port that hold bytes which the other end has not received: answers that wait for the network.
+//! Connections of the server's port whose bytes wait on their way: for the network, or for a client that does not take them.
 
 use super::{Probe, Probes};
 use crate::sock_diag::{Question, SockDiag, State};
@@ -33,7 +33,7 @@ impl Sending {
         let (mut sending, port) = (0, self.port);
         let question = Question { state: State::Established, local: port, remote: 0, info: false };
         self.kernel.ask(question, buffer.bytes(), &mut |told| {
-            sending += u64::from(told.local() == port && told.unsent() > 0);
+            sending += u64::from(told.local() == port && told.is_held_back());
         })?;
         Ok(sending)
     }
@@ -59,5 +59,17 @@ mod tests {
         server.set_nonblocking(true).unwrap();
         while server.write(&[0; 65_536]).is_ok() {}
         assert_eq!(sending.ask(&mut buffer).unwrap(), 1);
+    }
+
+    #[test]
+    fn an_answer_that_arrived_and_is_not_acknowledged_waits_for_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut sending = Sending { kernel: SockDiag::open().unwrap(), port: address.port() };
+        let client = TcpStream::connect(address).unwrap();
+        rustix::net::sockopt::set_tcp_quickack(&client, false).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.write_all(&[0; 1000]).unwrap();
+        assert_eq!(sending.ask(&mut Buffer::new()).unwrap(), 0);
     }
 }

@@ -1,0 +1,164 @@
+//! Each plan of the articles, run three times: a verdict of one run must not be another's opposite, and what is not decided must say how
+//! much more it takes. `cargo xtask test --long long_check_agreement_front` asks one plan.
+
+mod tool;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use testkit::skip::long_results;
+use tool::{Tool, is_root, shipped};
+
+const RUNS: usize = 3;
+
+/// What one run found of one question.
+struct Finding {
+    verdict: String,
+    shown: String,
+    /// Undecided, with no word on how much more would decide it.
+    is_silent: bool,
+}
+
+/// A question of a report, named by its cells, load and metric, and what each run found.
+type Answers = BTreeMap<String, Vec<Finding>>;
+
+/// Whether a verdict claims something that another run could deny.
+fn claims(verdict: &str) -> bool {
+    matches!(verdict, "better" | "worse" | "equivalent")
+}
+
+/// One comparison, or one metric of it.
+fn finding(comparison: &Value) -> Option<Finding> {
+    let verdict = comparison["verdict"]["text"].as_str()?.to_owned();
+    let number = |name: &str| comparison[name].as_f64().unwrap_or(f64::NAN);
+    let shown = format!("{:.3} ({:.3} to {:.3}) {verdict}", number("ratio"), number("low"), number("high"));
+    // Only the comparison itself has a sentence, not each of its metrics.
+    let sentence = comparison["sentence"]["text"].as_str();
+    let is_silent = verdict == "inconclusive" && sentence.is_some_and(|text| !text.contains("still needed"));
+    Some(Finding { verdict, shown, is_silent })
+}
+
+fn collect(answers: &mut Answers, what: &str, of: &Value) {
+    for one in of.as_array().into_iter().flatten() {
+        let name = format!("{what}{}", one["name"].as_str().unwrap_or_default());
+        let mut add = |metric: &str, found: &Value| {
+            if let Some(finding) = finding(found) {
+                answers.entry(format!("{name}: {metric}")).or_default().push(finding);
+            }
+        };
+        add("throughput", &one["comparison"]);
+        for metric in one["metrics"].as_array().into_iter().flatten() {
+            add(metric["metric"].as_str().unwrap_or_default(), metric);
+        }
+    }
+}
+
+/// Everything that a report judges.
+fn read(answers: &mut Answers, report: &Value) {
+    collect(answers, "", &report["cells"]);
+    collect(answers, "", &report["contrasts"]);
+    for load in report["beside"].as_array().into_iter().flatten() {
+        let name = format!("{}, ", load["name"].as_str().unwrap_or_default());
+        collect(answers, &name, &load["cells"]);
+        collect(answers, &name, &load["contrasts"]);
+    }
+}
+
+fn check(plan: &str, more: &[&str]) {
+    let Some(results) = long_results() else { return };
+    if !more.is_empty() && !(is_root() && host::hierarchies().is_ok()) {
+        return testkit::skip::not_here("needs root and a memory control group");
+    }
+    let mut answers = Answers::new();
+    let mut advice = String::new();
+    for seed in 1..=RUNS {
+        let tool = Tool::new();
+        let (plan, seed) = (shipped(plan), seed.to_string());
+        let ran = tool.run(&[&["run", &plan, "--quick", "--json", "--seed", &seed], more].concat());
+        assert!(matches!(ran.code, 0 | 1 | 3), "{ran:?}");
+        let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+        read(&mut answers, &report);
+        let choices = report["recommendation"]["choices"].as_array().into_iter().flatten();
+        let said: Vec<_> = choices.filter_map(|choice| choice["sentence"]["text"].as_str()).collect();
+        let _ =
+            writeln!(advice, "{seed}. {}", if said.is_empty() { "no recommendation".into() } else { said.join(" ") });
+    }
+    let mut wrong = Vec::new();
+    let (mut rows, mut decided, mut open) = (String::new(), 0, 0);
+    for (question, found) in &answers {
+        let mut claimed: Vec<_> = found.iter().map(|one| &one.verdict).filter(|verdict| claims(verdict)).collect();
+        claimed.dedup();
+        decided += usize::from(!claimed.is_empty());
+        open += usize::from(claimed.is_empty());
+        let agree = claimed.len() <= 1;
+        if !agree {
+            wrong.push(format!("{question}: {claimed:?}"));
+        }
+        if found.iter().any(|one| one.is_silent) {
+            wrong.push(format!("{question}: undecided, and not how much more it takes"));
+        }
+        let shown: Vec<_> = found.iter().map(|one| one.shown.as_str()).collect();
+        let _ = writeln!(rows, "| {question} | {} | {} |", shown.join(" | "), if agree { "yes" } else { "**no**" });
+    }
+    let name = plan.trim_end_matches(".toml").replace('/', "-");
+    let page = format!(
+        "# Three runs of plans/{plan}\n\n`webdyno run plans/{plan} --quick --seed 1` to {RUNS}. Of {} questions {decided} were decided by one run or \
+         more, {open} by none; {} are disagreed about.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}",
+        answers.len(),
+        wrong.len(),
+    );
+    std::fs::write(results.join(format!("agreement-{name}.md")), page).expect("room for the result");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(!answers.is_empty(), "nothing was judged");
+}
+
+macro_rules! plans {
+    ($($test:ident $plan:literal $($more:literal)*;)*) => { $(#[test] fn $test() { check($plan, &[$($more),*]); })* };
+}
+
+plans! {
+    long_check_agreement_access_log "access-log.toml";
+    long_check_agreement_access_log_lost "access-log-lost.toml";
+    long_check_agreement_backend_files "backend-files.toml";
+    long_check_agreement_backend_limit "backend-limit.toml";
+    long_check_agreement_backend_where "backend-where.toml";
+    long_check_agreement_expires "expires.toml";
+    long_check_agreement_front "front.toml";
+    long_check_agreement_keepalive "keepalive.toml";
+    long_check_agreement_keepalive_held "keepalive-held.toml";
+    long_check_agreement_keepalive_requests "keepalive-requests.toml";
+    long_check_agreement_memory_cliff "memory-cliff.toml" "--make-swap" "2G";
+    long_check_agreement_memory_cliff_static "memory-cliff-static.toml" "--make-swap" "1G";
+    long_check_agreement_nginx_access_log "nginx/access-log.toml";
+    long_check_agreement_nginx_access_log_lost "nginx/access-log-lost.toml";
+    long_check_agreement_nginx_keepalive "nginx/keepalive.toml";
+    long_check_agreement_f5 "php/f5.toml";
+    long_check_agreement_limiter "php/limiter.toml";
+    long_check_agreement_limiter_overhead "php/limiter-overhead.toml";
+    long_check_agreement_limiter_walk "php/limiter-walk.toml";
+    long_check_agreement_memory_limit "php/memory-limit.toml";
+    long_check_agreement_opcache "php/opcache.toml";
+    long_check_agreement_pool "php/pool.toml";
+    long_check_agreement_prefork "php/prefork.toml";
+    long_check_agreement_wordpress "php/wordpress.toml";
+    long_check_agreement_wordpress_memory "php/wordpress-memory.toml";
+}
+
+#[test]
+fn opposite_verdicts_are_found() {
+    let said = |verdict: &str| {
+        let comparison = serde_json::json!({
+            "ratio": 1.1, "low": 1.0, "high": 1.2, "verdict": {"text": verdict}, "sentence": {"text": "no more is known"}
+        });
+        serde_json::json!({"cells": [{"name": "a", "comparison": comparison, "metrics": [
+            {"metric": "p99", "ratio": 1.0, "low": 0.9, "high": 1.1, "verdict": {"text": "inconclusive"}}]}]})
+    };
+    let mut answers = Answers::new();
+    for verdict in ["better", "inconclusive", "worse"] {
+        read(&mut answers, &said(verdict));
+    }
+    let found: Vec<_> = answers["a: throughput"].iter().map(|one| (one.verdict.as_str(), one.is_silent)).collect();
+    assert_eq!(found, [("better", false), ("inconclusive", true), ("worse", false)]);
+    // A metric has no sentence of its own in which it could be told.
+    assert!(answers["a: p99"].iter().all(|one| !one.is_silent));
+}
