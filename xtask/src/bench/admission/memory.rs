@@ -22,7 +22,9 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
     let mut section =
         Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
     let mut rows = Vec::new();
-    for (name, directives) in [("without the module", CHILDREN.to_owned()), ("in a group", with)] {
+    for (name, directives, has_controller) in
+        [("a worker, without the module", CHILDREN.to_owned(), false), ("a worker, in a group", with, true)]
+    {
         let apache = Apache::with_children(stand, "memory", &directives)?;
         let url = format!("http://127.0.0.1:{}/index.html", apache.port());
         let mut looks = Vec::new();
@@ -35,27 +37,29 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
             if !ran.status.success() || said.contains("Non-2xx") {
                 bail!("{count} requests were not all answered: {said}");
             }
-            looks.push(largest_own(apache.pid())?);
+            looks.push(Own::of(apache.pid())?);
         }
         apache.end(stand)?;
-        let [before, after] = [looks[0], looks[1]];
-        rows.push(vec![
-            name.to_owned(),
-            before.to_string(),
-            after.to_string(),
-            (after as i64 - before as i64).to_string(),
-        ]);
-        let raw = |(measure, value): (&'static str, u64)| Raw {
-            tool: name.to_owned(),
-            repetition: 1,
-            position: 1,
-            measure,
-            value: value as f64,
-        };
-        section.raw.extend([("KiB before", before), ("KiB after", after)].map(raw));
+        let [before, after] = [&looks[0], &looks[1]];
+        let mut kinds = vec![(name, before.worker, after.worker)];
+        if has_controller {
+            kinds.push(("the module's own process", before.controller, after.controller));
+        }
+        for (name, before, after) in kinds {
+            let more = after as i64 - before as i64;
+            rows.push(vec![name.to_owned(), before.to_string(), after.to_string(), more.to_string()]);
+            let raw = |(measure, value): (&'static str, u64)| Raw {
+                tool: name.to_owned(),
+                repetition: 1,
+                position: 1,
+                measure,
+                value: value as f64,
+            };
+            section.raw.extend([("KiB before", before), ("KiB after", after)].map(raw));
+        }
     }
     section.body.push(format!(
-        "What the largest child has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a file in a \
+        "What the largest worker has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a file in a \
          group, on 4 kept connections. The module's table is shared and not in it."
     ));
     section.body.push(table(&["", "before", "after", "more"], &rows));
@@ -63,14 +67,34 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
     Ok(section)
 }
 
-/// KiB of private memory of the largest child.
-fn largest_own(parent: Pid) -> anyhow::Result<u64> {
-    let parent = parent.as_raw_nonzero();
-    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
-        .context("cannot list Apache's children")?;
-    let own =
-        children.split_whitespace().filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok());
-    own.map(|text| private(&text)).max().context("Apache has no children")
+/// The process in which the module looks after its table, by the name that it gives itself.
+const CONTROLLER: &str = "httpd-admission";
+
+/// KiB of private memory.
+struct Own {
+    /// Of the largest worker.
+    worker: u64,
+    /// Of the module's own process; 0 without one.
+    controller: u64,
+}
+
+impl Own {
+    /// Of the children of that process.
+    fn of(parent: Pid) -> anyhow::Result<Own> {
+        let parent = parent.as_raw_nonzero();
+        let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
+            .context("cannot list Apache's children")?;
+        let mut own = Own { worker: 0, controller: 0 };
+        for pid in children.split_whitespace() {
+            let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}"));
+            // One that has just ended has nothing any more.
+            let (Ok(name), Ok(rollup)) = (read("comm"), read("smaps_rollup")) else { continue };
+            let place = if name.trim_end() == CONTROLLER { &mut own.controller } else { &mut own.worker };
+            *place = private(&rollup).max(*place);
+        }
+        anyhow::ensure!(own.worker > 0, "Apache has no children");
+        Ok(own)
+    }
 }
 
 fn private(rollup: &str) -> u64 {
