@@ -320,6 +320,12 @@ impl Plan {
         self.cells.iter().find(|cell| cell.role == Role::Baseline).expect("a plan has a baseline")
     }
 
+    /// Its second copy, the A/A cell, where the plan has one.
+    #[must_use]
+    pub fn again(&self) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.role == Role::Again)
+    }
+
     /// A cell by name.
     #[must_use]
     pub fn cell(&self, name: &str) -> Option<&Cell> {
