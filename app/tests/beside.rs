@@ -121,6 +121,6 @@ fn static_files_beside_a_cgi_on_apache() {
         assert_eq!(cell["trials_used"].as_u64(), Some(2), "{name}: {}", run.err);
         assert!(cell["good"].as_u64().is_some_and(|good| good > 0), "{name}: {cell}");
     }
-    assert_eq!(beside(&told).count(), 5);
+    assert_eq!(beside(&told).count(), 7);
     assert_eq!(remains(&tool), Vec::<String>::new());
 }

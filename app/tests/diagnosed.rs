@@ -29,6 +29,8 @@ enum Beside {
     Cable,
     /// The client has few ports.
     FewPorts,
+    /// The machine swaps for others.
+    Thrash,
 }
 
 /// A plan, what it provokes, and whether that must come first; a cause that only weakens what is found comes last.
@@ -39,12 +41,23 @@ struct Case {
     beside: Beside,
     needs: &'static [&'static str],
     is_for_root: bool,
+    /// Whether it needs swap.
+    swaps: bool,
     /// Whether it is found on a machine on which others work as well.
     every_day: bool,
 }
 
 const fn case(plan: &'static str, cause: Cause) -> Case {
-    Case { plan, cause, is_primary: true, beside: Beside::Nothing, needs: &[], is_for_root: false, every_day: true }
+    Case {
+        plan,
+        cause,
+        is_primary: true,
+        beside: Beside::Nothing,
+        needs: &[],
+        is_for_root: false,
+        swaps: false,
+        every_day: true,
+    }
 }
 
 const APACHE: &str = "/usr/sbin/apache2";
@@ -56,6 +69,7 @@ const CASES: &[Case] = &[
     Case {
         is_for_root: true,
         needs: &[APACHE, "/usr/bin/make"],
+        swaps: true,
         every_day: false,
         ..case("memory-thrash", Cause::MemoryThrash)
     },
@@ -64,6 +78,12 @@ const CASES: &[Case] = &[
     Case { is_for_root: true, needs: &[APACHE], every_day: false, ..case("file-cache-thrash", Cause::FileCacheThrash) },
     case("worker-limit-low", Cause::WorkerLimitTooLow),
     Case { every_day: false, ..case("worker-limit-right", Cause::WorkerLimitRight) },
+    Case {
+        is_for_root: true,
+        needs: &[APACHE, "/usr/bin/python3"],
+        ..case("worker-limit-memory", Cause::WorkerLimitRight)
+    },
+    Case { is_for_root: true, every_day: false, ..case("worker-limit-reached", Cause::WorkerLimitReached) },
     Case { needs: &[APACHE], ..case("accept-queue", Cause::AcceptQueueOverflow) },
     Case { needs: &[APACHE, "/usr/bin/make"], every_day: false, ..case("lock", Cause::LockSerialised) },
     Case { needs: &["/usr/bin/python3"], every_day: false, ..case("backend", Cause::BackendSerialised) },
@@ -78,6 +98,21 @@ const CASES: &[Case] = &[
         beside: Beside::FewPorts,
         needs: &["/usr/sbin/ip"],
         ..case("out-of-ports", Cause::OutOfPorts)
+    },
+    Case { every_day: false, ..case("generator-saturated", Cause::GeneratorSaturated) },
+    Case {
+        is_for_root: true,
+        needs: &["/usr/bin/python3"],
+        swaps: true,
+        every_day: false,
+        ..case("pressure-building", Cause::PressureBuilding)
+    },
+    Case {
+        is_for_root: true,
+        beside: Beside::Thrash,
+        needs: &[APACHE, "/usr/bin/make"],
+        every_day: false,
+        ..case("host-disturbed", Cause::HostDisturbed)
     },
     case("failures", Cause::FailuresDominate),
     case("client-limited", Cause::OfferedConcurrency),
@@ -106,7 +141,7 @@ impl Case {
         let tool = Tool::new();
         let plan = shipped(&format!("diagnosis/{}.toml", self.plan));
         let mut words = vec!["run", &plan, "--plain", "--seed", "1"];
-        if self.plan == "memory-thrash" {
+        if self.swaps {
             words.extend(["--make-swap", "1G"]);
         }
         let mut command = tool.command(&words);
@@ -116,8 +151,9 @@ impl Case {
                 command = inside(&[CABLE], command.env("XDG_CACHE_HOME", tool.path("cache")));
             }
             Beside::FewPorts => command = inside(&["unshare", "--net", "sh", "-c", FEW_PORTS, "sh"], &command),
-            Beside::Nothing | Beside::StoppedSampler | Beside::Visitor => {}
+            Beside::Nothing | Beside::StoppedSampler | Beside::Visitor | Beside::Thrash => {}
         }
+        let others = (self.beside == Beside::Thrash).then(Thrashing::begin);
         let over = AtomicBool::new(false);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = child.spawn().map_err(|error| error.to_string())?;
@@ -126,7 +162,7 @@ impl Case {
             match self.beside {
                 Beside::StoppedSampler => drop(scope.spawn(|| stop_the_sampler(root, &over))),
                 Beside::Visitor => drop(scope.spawn(|| visit(root, &over))),
-                Beside::Nothing | Beside::Cable | Beside::FewPorts => {}
+                Beside::Nothing | Beside::Cable | Beside::FewPorts | Beside::Thrash => {}
             }
             let output = child.wait_with_output();
             over.store(true, Ordering::Relaxed);
@@ -134,7 +170,8 @@ impl Case {
         });
         let done = Finished::of(&done.map_err(|error| error.to_string())?);
         let found = windows(&tool).map_err(|error| format!("{error}: {} {}", done.out, done.err))?;
-        let left = remains(&tool);
+        let mut left = remains(&tool);
+        left.extend(others.into_iter().flat_map(Thrashing::end));
         if left.is_empty() { Ok(found) } else { Err(format!("left behind: {left:?}")) }
     }
 
@@ -171,6 +208,41 @@ fn is_robbed(causes: &[Cause]) -> bool {
 
 fn named(causes: &[Cause]) -> String {
     causes.iter().map(|cause| cause.id().trim_start_matches("cause-")).collect::<Vec<_>>().join(", ")
+}
+
+/// Programs of somebody else's that thrash in a group that is too small for them.
+struct Thrashing {
+    run: Running,
+    tool: Tool,
+}
+
+impl Thrashing {
+    /// Returns when the machine swaps for them.
+    fn begin() -> Thrashing {
+        let tool = Tool::new();
+        let text = std::fs::read_to_string(shipped("diagnosis/memory-thrash.toml")).expect("a plan");
+        let sites = concat!("\"", env!("CARGO_MANIFEST_DIR"), "/../sites");
+        let text = text.replace("\"../../sites", sites).replace("requests = 40", "duration = \"5min\"");
+        let mut run = tool.command(&["run", &tool.plan(&text), "--plain", "--seed", "1", "--make-swap", "1G"]);
+        let run = Running(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("webdyno starts"));
+        let before = swapped_in();
+        tool::far::wait_until("the machine swaps", || swapped_in() > before + 1000);
+        Thrashing { run, tool }
+    }
+
+    /// Says what is left of them.
+    fn end(mut self) -> Vec<String> {
+        interrupt(&self.run.0);
+        self.run.0.wait().expect("our own child");
+        remains(&self.tool)
+    }
+}
+
+/// Pages that the machine has read from swap.
+fn swapped_in() -> u64 {
+    let counters = std::fs::read_to_string("/proc/vmstat").expect("counters");
+    let pages = counters.lines().find_map(|line| line.strip_prefix("pswpin "));
+    pages.expect("the kernel counts them").parse().expect("a number")
 }
 
 /// A network of its own for a command, and a cable from there to a client.

@@ -127,8 +127,11 @@ fn files_are_read_or_forgotten_before_each_window() {
     let tool = Tool::new();
     let file = tool.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).expect("a file");
-    for word in ["cold", "read"] {
-        let plan = tool.plan(&with_memory(&format!("page_cache = \"{word}\"\nfiles = [{file:?}]")));
+    let files = format!("files = [{file:?}]\n");
+    for (of_all, own) in
+        [("page_cache = \"cold\"\n", ""), ("page_cache = \"read\"\n", ""), ("", "page_cache = \"cold\"\n")]
+    {
+        let plan = tool.plan(&with_memory(&format!("{of_all}{files}[variant.a]\n{own}")));
         let run = tool.run(&["run", &plan, "--json"]);
         assert!(run.out.contains("\"trials_used\": 2"), "{}{}", run.out, run.err);
         let dry = tool.run(&["run", &plan, "--dry-run"]);

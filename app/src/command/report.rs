@@ -211,7 +211,7 @@ fn exit(view: &View) -> Exit {
     let of_cells = view.cells.iter().filter(|cell| cell.role == Role::Candidate).map(|cell| cell.comparison.as_ref());
     // Some settings may miss what is expected: they are tried to find some that do not.
     let mut of_expectations = view.cells.iter().filter(|cell| !cell.expected.is_empty()).peekable();
-    let missed = |cell: &CellView| cell.expected.iter().any(|expected| !expected.is_met());
+    let missed = |cell: &CellView| cell.expected.iter().any(|expected| !expected.is_met);
     if of_expectations.peek().is_some() && of_expectations.all(missed) {
         return Exit::Worse;
     }

@@ -286,17 +286,22 @@ fn before_trials(plan: &Plan, line: &mut impl FnMut(String)) {
     if plan.memory.reset_swap {
         line("before each trial the machine's swap is taken out of use, and into use again".to_owned());
     }
+    before_windows(plan, plan.memory.page_cache, &plan.server).into_iter().for_each(line);
+}
+
+/// What is done about files before each window.
+fn before_windows(plan: &Plan, page_cache: PageCache, server: &ServerSpec) -> Option<String> {
     let files = || {
-        let files = plan.memory.files_of(&plan.server);
+        let files = plan.memory.files_of(server);
         files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
     };
-    match plan.memory.page_cache {
-        PageCache::AsItIs => {}
-        PageCache::Cold => line(format!("before each window the kernel forgets what it has of {}", files())),
+    match page_cache {
+        PageCache::AsItIs => None,
+        PageCache::Cold => Some(format!("before each window the kernel forgets what it has of {}", files())),
         PageCache::ColdHost => {
-            line("before each window the kernel forgets what it has of all files of this host".to_owned());
+            Some("before each window the kernel forgets what it has of all files of this host".to_owned())
         }
-        PageCache::Read => line(format!("before each window all of {} is read into memory", files())),
+        PageCache::Read => Some(format!("before each window all of {} is read into memory", files())),
     }
 }
 
@@ -325,11 +330,14 @@ fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
             let (method, path) = (&request.method, &request.path);
             line(format!("cell {}: {method} {path} over {} connections", cell.name, load.connections));
         }
-        for directive in &plan.variant(cell).directives {
+        let variant = plan.variant(cell);
+        for directive in &variant.directives {
             line(format!("    {}", directive.text.trim()));
         }
-        services(plan, plan.variant(cell), line);
-        let Changes { files, sysctl } = plan.changes.and(&plan.variant(cell).changes);
+        let own = variant.page_cache.and_then(|own| before_windows(plan, own, plan.server_of(variant)));
+        own.into_iter().for_each(|text| line(format!("    {text}")));
+        services(plan, variant, line);
+        let Changes { files, sysctl } = plan.changes.and(&variant.changes);
         for file in &files {
             changed(file).into_iter().for_each(|text| line(format!("    {text}")));
         }

@@ -2,7 +2,7 @@
 
 use crate::ExperimentError;
 use host::{Host, HostError, page_cache};
-use model::plan::{PageCache, Plan, ServerSpec};
+use model::plan::{Cell, PageCache, Plan};
 
 /// What only root may do of it.
 ///
@@ -12,7 +12,8 @@ pub(crate) fn allowed(plan: &Plan) -> Result<(), HostError> {
     if plan.memory.reset_swap {
         host::may_reset_swap()?;
     }
-    if plan.memory.page_cache == PageCache::ColdHost { page_cache::may_forget_all() } else { Ok(()) }
+    let forgets_all = plan.variants.iter().any(|variant| plan.page_cache(variant) == PageCache::ColdHost);
+    if forgets_all { page_cache::may_forget_all() } else { Ok(()) }
 }
 
 /// While no server runs that would be hindered by it. Says what came of it.
@@ -25,9 +26,10 @@ pub(crate) fn before_the_server(plan: &Plan, host: &Host) -> Result<Option<Strin
 }
 
 /// After the warm-up, which reads files too.
-pub(crate) fn before_the_window(plan: &Plan, server: &ServerSpec) -> Result<(), ExperimentError> {
-    let files = || plan.memory.files_of(server);
-    match plan.memory.page_cache {
+pub(crate) fn before_the_window(plan: &Plan, cell: &Cell) -> Result<(), ExperimentError> {
+    let variant = plan.variant(cell);
+    let files = || plan.memory.files_of(plan.server_of(variant));
+    match plan.page_cache(variant) {
         PageCache::AsItIs => {}
         PageCache::Cold => drop(page_cache::forget(&files())?),
         PageCache::ColdHost => page_cache::forget_all()?,

@@ -344,7 +344,7 @@ impl Bench<'_> {
             left = load.sent().saturating_sub(load.counts.good) + u64::from(load.connections);
             warmed = answered(&load);
         }
-        memory::before_the_window(self.plan, self.plan.server_of(self.plan.variant(cell)))?;
+        memory::before_the_window(self.plan, cell)?;
         on_event(Event::Trial { slot, phase: Phase::Measure });
         on_event(Event::Sending(spec));
         let source = &stage.running.status;

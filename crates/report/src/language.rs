@@ -5,6 +5,7 @@
 
 use fluent_bundle::{FluentArgs, FluentBundle, FluentResource, FluentValue};
 use serde::Serialize;
+use std::borrow::Borrow;
 
 /// A language the catalogue is complete in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -85,6 +86,16 @@ impl Catalogue {
     pub(crate) fn say(&self, id: &str, arguments: &[(&'static str, FluentValue<'_>)]) -> Sentence {
         let arguments: FluentArgs<'_> = arguments.iter().cloned().collect();
         Sentence { id: id.to_owned(), text: self.text(id, &arguments) }
+    }
+
+    /// A name that somebody gave, in quotation marks.
+    pub(crate) fn quoted(&self, name: &str) -> String {
+        self.say("quoted", &[("text", name.into())]).text
+    }
+
+    /// One after the other.
+    pub(crate) fn list<S: Borrow<str>>(&self, items: &[S]) -> String {
+        items.join(self.word("list-separator").as_str())
     }
 
     /// Whether the catalogue has a message.
@@ -207,6 +218,7 @@ mod tests {
             include_str!("import/slips.rs"),
             include_str!("import/table.rs"),
             include_str!("import/text.rs"),
+            include_str!("language.rs"),
             include_str!("load/facts.rs"),
             include_str!("load/held.rs"),
             include_str!("load/mod.rs"),

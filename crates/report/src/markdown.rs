@@ -170,7 +170,7 @@ impl Page {
         let numbers: Vec<_> =
             finding.new_evidence().map(|number| format!("{} {}", number.label, number.text)).collect();
         if !numbers.is_empty() {
-            let numbers = numbers.join(&self.words.word("list-separator"));
+            let numbers = self.words.list(&numbers);
             self.line(&format!("{lead}{}", Markdown(&numbers)));
         }
         for sentence in finding.new_effect().into_iter().chain(&finding.advice) {

@@ -6,12 +6,10 @@
 //! wait and the machine. What the plan expects goes before all of them, of whichever load that its variants met, those beside
 //! included: a setting that starves the files is no choice for the programs.
 
+use crate::expected::{self, Expected};
 use crate::{Compared, Metric, Verdicts};
-use model::load::LoadResult;
 use model::plan::{Cell, Contrast, Pace, Plan, Role};
 use model::run::Run;
-use model::threshold::Threshold;
-use model::trial::Trial;
 use stats::{Better, Comparison, Interval, Verdict};
 use std::collections::BTreeSet;
 
@@ -88,11 +86,12 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
     let mut choices: Vec<Choice> = Vec::new();
     for offer in offers(plan) {
         let setting = |cells: &[&Cell], level: Option<(&str, &str)>, compared| {
-            let loads: Vec<&LoadResult> = cells.iter().flat_map(|cell| loads(run, cell)).collect();
-            let goodputs: Vec<f64> = loads.iter().map(|load| load.goodput()).collect();
-            let expected: Vec<Expected<'_>> = of_variants(plan, cells).flat_map(|cell| expected(run, cell)).collect();
+            let measured = cells.iter().flat_map(|cell| expected::measured(run, cell));
+            let goodputs: Vec<f64> = measured.map(|(_, load)| load.goodput()).collect();
+            let variants: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
+            let expected = Expected::of_variants(run, &variants);
             let mut misses: Vec<Missed> = Vec::new();
-            for missed in expected.iter().filter_map(Expected::missed) {
+            for missed in expected.iter().filter_map(missed) {
                 if !misses.contains(&missed) {
                     misses.push(missed);
                 }
@@ -100,8 +99,8 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
             Setting {
                 cells: cells.iter().map(|cell| cell.name.clone()).collect(),
                 level: level.map(|(factor, level)| (factor.to_owned(), level.to_owned())),
-                trials: loads.len(),
-                meets: !loads.is_empty() && expected.iter().all(Expected::is_met),
+                trials: goodputs.len(),
+                meets: !goodputs.is_empty() && expected.iter().all(Expected::is_met),
                 misses,
                 paced: cells.iter().any(|cell| !matches!(plan.load(cell).pace, Pace::WhenFree)),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
@@ -178,62 +177,11 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// The loads of a cell, those of its second copy included.
-fn loads<'a>(run: &'a Run, cell: &'a Cell) -> Vec<&'a LoadResult> {
-    measured(run, cell).filter_map(Trial::measured).collect()
-}
-
-/// The trials of a cell that count, those of its second copy included.
-fn measured<'a>(run: &'a Run, cell: &'a Cell) -> impl Iterator<Item = &'a Trial> {
-    let is_copy = |other: &&Cell| other.role == Role::Again && cell.role == Role::Baseline;
-    let copy = run.head.plan.cells.iter().find(is_copy);
-    let of_both = [Some(cell), copy].into_iter().flatten();
-    let trials = of_both.flat_map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name));
-    trials.filter(|trial| trial.measured().is_some())
-}
-
-/// Every cell that has a variant of these, whatever its load; no second copy, which is heard with the first.
-fn of_variants<'a>(plan: &'a Plan, cells: &[&Cell]) -> impl Iterator<Item = &'a Cell> {
-    let has_one = |cell: &&Cell| cell.role != Role::Again && cells.iter().any(|other| other.variant == cell.variant);
-    plan.cells.iter().filter(has_one)
-}
-
-/// Something that is expected of a load, and in how many trials it came true.
-struct Expected<'a> {
-    load: &'a str,
-    threshold: &'a Threshold,
-    trials: usize,
-    met: usize,
-}
-
-/// What is expected of a cell's own load and of those beside it.
-fn expected<'a>(run: &'a Run, cell: &'a Cell) -> Vec<Expected<'a>> {
-    let plan = &run.head.plan;
-    let (own, trials) = (plan.load(cell), measured(run, cell).collect::<Vec<_>>());
-    let specs = [own].into_iter().chain(&plan.beside);
-    let each = specs.flat_map(|spec| spec.expect.iter().map(move |threshold| (spec, threshold)));
-    each.map(|(spec, threshold)| {
-        let is_met = |trial: &&&Trial| {
-            let beside = trial.beside.iter().find(|beside| beside.name == spec.name).map(|beside| &beside.load);
-            let load = if std::ptr::eq(spec, own) { trial.measured() } else { beside };
-            load.is_some_and(|load| threshold.judge(load).is_met())
-        };
-        let met = trials.iter().filter(is_met).count();
-        Expected { load: &spec.name, threshold, trials: trials.len(), met }
-    })
-    .collect()
-}
-
-impl Expected<'_> {
-    fn is_met(&self) -> bool {
-        self.trials > 0 && self.met == self.trials
-    }
-
-    /// It, if most trials missed it, and more than one was made.
-    fn missed(&self) -> Option<Missed> {
-        let misses = self.trials > 1 && 2 * self.met < self.trials;
-        misses.then(|| Missed { load: self.load.to_owned(), threshold: self.threshold.text.clone() })
-    }
+/// An expectation, if most trials missed it, and more than one was made.
+fn missed(expected: &Expected<'_>) -> Option<Missed> {
+    let trials = expected.judged.len();
+    let misses = trials > 1 && 2 * expected.met() < trials;
+    misses.then(|| Missed { load: expected.load.name.clone(), threshold: expected.threshold.text.clone() })
 }
 
 impl Setting {

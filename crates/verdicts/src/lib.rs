@@ -5,6 +5,7 @@
 
 mod between;
 mod choice;
+mod expected;
 mod metric;
 mod question;
 mod spread;
@@ -13,6 +14,7 @@ mod sweep;
 
 pub use between::{Apart, Between, Difference, Differs, Shared, Side, between};
 pub use choice::{Advice, Choice, Missed, Reason, Setting, choices};
+pub use expected::Expected;
 pub use metric::Metric;
 pub use spread::{Spread, spread};
 pub use steady::{Unsteady, unsteady};

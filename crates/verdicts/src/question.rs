@@ -34,7 +34,7 @@ pub(crate) fn asked(plan: &Plan) -> Vec<Question<'_>> {
 
 /// What the baseline's second copy is there for.
 pub(crate) fn again(plan: &Plan) -> Option<Question<'_>> {
-    plan.cells.iter().find(|cell| cell.role == Role::Again).map(|cell| Question::of_cell(plan, cell))
+    plan.again().map(|cell| Question::of_cell(plan, cell))
 }
 
 impl<'a> Question<'a> {

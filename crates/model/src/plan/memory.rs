@@ -45,3 +45,22 @@ pub enum PageCache {
     /// All of the files meant.
     Read,
 }
+
+impl PageCache {
+    /// As plans write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PageCache::AsItIs => "as it is",
+            PageCache::Cold => "cold",
+            PageCache::ColdHost => "cold-host",
+            PageCache::Read => "read",
+        }
+    }
+
+    /// Whether it is about certain files.
+    #[must_use]
+    pub fn is_of_files(self) -> bool {
+        matches!(self, PageCache::Cold | PageCache::Read)
+    }
+}

@@ -166,6 +166,9 @@ pub struct Variant {
     /// How its server is ended, when not as all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
+    /// What the kernel has of files when its window begins, when not as for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cache: Option<PageCache>,
     /// The servers that it is measured with, where they are others than the plan's.
     #[serde(default, skip_serializing_if = "Servers::is_empty")]
     pub servers: Servers,
@@ -320,6 +323,12 @@ impl Plan {
         self.cells.iter().find(|cell| cell.role == Role::Baseline).expect("a plan has a baseline")
     }
 
+    /// Its second copy, the A/A cell, where the plan has one.
+    #[must_use]
+    pub fn again(&self) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.role == Role::Again)
+    }
+
     /// A cell by name.
     #[must_use]
     pub fn cell(&self, name: &str) -> Option<&Cell> {
@@ -339,6 +348,12 @@ impl Plan {
     #[must_use]
     pub fn end(&self, cell: &Cell) -> End {
         self.variant(cell).end.unwrap_or(self.end)
+    }
+
+    /// What the kernel has of files when the measured window of a variant begins.
+    #[must_use]
+    pub fn page_cache(&self, variant: &Variant) -> PageCache {
+        variant.page_cache.unwrap_or(self.memory.page_cache)
     }
 
     /// The configuration that the machine has, where the plan is about one.

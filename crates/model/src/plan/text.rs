@@ -37,7 +37,7 @@ use self::load::load_meant;
 pub use self::load::parse_mix;
 use self::loads::LoadsText;
 use self::measure::Duration;
-use self::memory::{MemoryText, memory_meant};
+use self::memory::{MemoryText, PageCacheWord};
 use self::php::{FpmText, variant_meant};
 use self::server::{ServerText, server_meant};
 use self::services::{ServersText, ServiceText, check_mentions, of_variant, services_meant};
@@ -214,6 +214,7 @@ struct VariantText {
     ini: BTreeMap<String, Spanned<toml::Value>>,
     ending: Option<Spanned<Ending>>,
     ending_after: Option<Spanned<Duration>>,
+    page_cache: Option<Spanned<PageCacheWord>>,
     server: Option<Spanned<String>>,
     services: Option<Spanned<Vec<String>>>,
     #[serde(default)]
@@ -257,9 +258,9 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let ending = (written.server.ending.take(), written.server.ending_after.take());
     let mut server = server_meant(source, written.server, written.confine.as_ref())?;
     let end = end_meant(source, "server", &server, ending.0.as_ref(), ending.1.as_ref())?;
-    let memory = memory_meant(source, &written.memory, &server)?;
     let services = services_meant(source, written.service)?;
-    let variants = variants(source, written.variant, (&server, &services), options.quick)?;
+    let variants = variants(source, written.variant, (&server, &services), &written.memory, options.quick)?;
+    let memory = written.memory.meant(source, &server, variants.iter().map(|(variant, _)| variant))?;
     can_all_end_so(source, end, &variants, &services)?;
     let mut changes = changes_meant(source, files, sysctl)?;
     let Loads { origin, of_cells: loads, beside } = loads_meant(source, written.load, options)?;
@@ -376,6 +377,7 @@ fn variants(
     source: &Source<'_>,
     written: BTreeMap<String, Spanned<VariantText>>,
     (server, services): (&ServerSpec, &[Service]),
+    memory: &MemoryText,
     quick: bool,
 ) -> Result<Vec<(Variant, Range<usize>)>, PlanError> {
     if written.is_empty() {
@@ -392,7 +394,9 @@ fn variants(
             let server = own.map_or(server, |own| &own.server);
             let php = variant_meant(source, server.php(), text.fpm, &text.ini)?;
             let end = end_meant(source, "variant", server, text.ending.as_ref(), text.ending_after.as_ref())?;
-            Ok((Variant { name, directives, allow_warnings: text.allow_warnings, changes, php, end, servers }, place))
+            let page_cache = memory.page_cache(source, "variant.page_cache", text.page_cache.as_ref(), server)?;
+            let allow_warnings = text.allow_warnings;
+            Ok((Variant { name, directives, allow_warnings, changes, php, end, page_cache, servers }, place))
         })
         .collect()
 }

@@ -195,7 +195,7 @@ fn warnings(first: &[Run], second: &[Run], between: &Between, words: &Catalogue)
     let mut warnings = vec![words.say("between-not-interleaved", &[("gap", apart(gap).into())])];
     warnings.extend(between.differences.iter().map(|difference| differs(difference, words)));
     if !between.alone.is_empty() {
-        let cells = between.alone.join(&words.word("list-separator"));
+        let cells = words.list(&between.alone);
         warnings.push(words.say("between-only", &[("cells", cells.into())]));
     }
     warnings

@@ -248,7 +248,7 @@ fn doubts(run: &Run, answer: Option<&Answer>, checked: &Checked, words: &Catalog
         doubts.push(words.say("check-generator", &[("percent", format!("{:.0}", most * 100.0).into())]));
     }
     if let Some(crowd) = run.head.check.as_ref().and_then(|check| check.others.as_ref()?.crowd()) {
-        let names = crowd.names.join(&words.word("list-separator"));
+        let names = words.list(&crowd.names);
         let percent = format!("{:.0}", crowd.share * 100.0);
         doubts.push(words.say("check-others-named", &[("percent", percent.into()), ("names", names.into())]));
     } else if let Some(share) = checked.other_cores.map(|cores| cores / cpus).filter(|&share| share >= OTHERS_SHARE) {

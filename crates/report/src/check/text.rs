@@ -60,7 +60,6 @@ fn step(page: &mut Page, step: &StepView) {
     page.paragraph("  ", if step.is_fault { Tone::Bad } else { Tone::Good }, &step.sentence.text);
     let numbers: Vec<String> = step.evidence.iter().map(|number| format!("{} {}", number.label, number.text)).collect();
     if !numbers.is_empty() {
-        let separator = page.words.word("list-separator");
-        page.paragraph("      ", Tone::Quiet, &numbers.join(&separator));
+        page.paragraph("      ", Tone::Quiet, &page.words.list(&numbers));
     }
 }

@@ -124,7 +124,7 @@ fn about_counts(what: &What, words: &Catalogue) -> Option<Sentence> {
         What::Missing { fields } => {
             let labels: Vec<String> =
                 fields.iter().map(|field| field.label().trim_end_matches(':').to_owned()).collect();
-            words.say("slip-missing", &[("labels", labels.join(&words.word("list-separator")).into())])
+            words.say("slip-missing", &[("labels", words.list(&labels).into())])
         }
         What::KeepAliveUnused { complete } => words.say("slip-keep-alive-unused", &[("complete", text(*complete, 0))]),
         What::BodyBytes { answers, complete, in_flight } => {
@@ -145,7 +145,6 @@ fn about_counts(what: &What, words: &Catalogue) -> Option<Sentence> {
 fn heads(slip: &Slip, views: &[&ReportView], words: &Catalogue) -> Option<SlipView> {
     let What::HeaderBytes { per_answer, in_flight } = &slip.what else { return None };
     let id = if *in_flight { "slip-header-bytes-in-flight" } else { "slip-header-bytes" };
-    let separator = words.word("list-separator");
     let mut lengths: Vec<(String, Vec<&str>)> = Vec::new();
     for (index, bytes) in per_answer {
         let (shown, name) = (format!("{bytes:.2}"), views.get(*index)?.name.as_str());
@@ -154,9 +153,8 @@ fn heads(slip: &Slip, views: &[&ReportView], words: &Catalogue) -> Option<SlipVi
             None => lengths.push((shown, vec![name])),
         }
     }
-    let list: Vec<String> =
-        lengths.iter().map(|(bytes, names)| format!("{bytes} ({})", names.join(&separator))).collect();
-    let sentence = words.say(id, &[("list", list.join(&separator).into())]);
+    let lists: Vec<String> = lengths.iter().map(|(bytes, names)| format!("{bytes} ({})", words.list(names))).collect();
+    let sentence = words.say(id, &[("list", words.list(&lists).into())]);
     let source = views.get(per_answer.first()?.0)?.source.clone();
     Some(SlipView { source, line: slip.line, weight: slip.weight(), sentence })
 }

@@ -94,7 +94,7 @@ impl Teller<'_> {
 
     fn statuses(&self) -> Option<FactView> {
         let told = self.load.counts.statuses.iter().map(|(status, n)| format!("{status}: {n}"));
-        let text = told.collect::<Vec<_>>().join(&self.words.word("list-separator"));
+        let text = self.words.list(&told.collect::<Vec<_>>());
         (!text.is_empty()).then(|| FactView { label: self.words.word("fact-statuses"), text })
     }
 

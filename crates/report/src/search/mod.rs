@@ -132,7 +132,7 @@ fn missed(miss: &Miss, words: &Catalogue) -> Sentence {
 
 fn sentences(search: &RateSearch, answer: Answer, steps: &[StepView], words: &Catalogue) -> Vec<Sentence> {
     let goals: Vec<&str> = search.goals.iter().map(|goal| goal.text.as_str()).collect();
-    let goals = goals.join(&words.word("list-separator"));
+    let goals = words.list(&goals);
     let tried = steps.len();
     let mut told = match answer {
         Answer::Found { rate, missed } => vec![
@@ -171,7 +171,7 @@ fn doubts(contradictions: &[f64], end: &RunEnd, words: &Catalogue) -> Vec<Senten
     let mut doubts = Vec::new();
     if !contradictions.is_empty() {
         let rates: Vec<String> = contradictions.iter().map(|rate| format!("{}/s", number(*rate))).collect();
-        let rates = rates.join(&words.word("list-separator"));
+        let rates = words.list(&rates);
         doubts.push(words.say("search-contradiction", &[("rates", rates.into())]));
     }
     if *end == RunEnd::Interrupted {

@@ -73,7 +73,7 @@ impl Page {
         let numbers: Vec<_> =
             finding.new_evidence().map(|number| format!("{} {}", number.label, number.text)).collect();
         if !numbers.is_empty() {
-            self.paragraph("      ", Tone::Quiet, &numbers.join(&self.words.word("list-separator")));
+            self.paragraph("      ", Tone::Quiet, &self.words.list(&numbers));
         }
         for sentence in finding.new_effect().into_iter().chain(&finding.advice) {
             self.paragraph("      ", Tone::Plain, &sentence.text);

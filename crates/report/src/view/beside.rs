@@ -9,6 +9,14 @@ use model::plan::LoadSpec;
 use model::run::Run;
 use serde::Serialize;
 
+/// A run as a load saw it that ran in every trial beside the cell's own, judged by itself.
+pub(crate) struct Seen<'a> {
+    pub(crate) load: &'a LoadSpec,
+    pub(crate) run: Run,
+    pub(crate) judged: Judged,
+    pub(crate) others: Others,
+}
+
 /// A load that ran in every trial beside the cell's own.
 #[derive(Debug, Clone, Serialize)]
 pub struct BesideView {
@@ -31,16 +39,28 @@ pub struct BesideView {
     pub answers: Table,
 }
 
-pub(crate) fn views(run: &Run, words: &Catalogue) -> Vec<BesideView> {
-    run.head.plan.beside.iter().map(|load| view(run, load, words)).collect()
+/// The run as each load beside saw it.
+pub(crate) fn seen(run: &Run) -> Vec<Seen<'_>> {
+    let of_load = |load| {
+        let run = run.beside(load);
+        Seen { load, judged: Judged::undiagnosed(&run), others: Others::of(&run), run }
+    };
+    run.head.plan.beside.iter().map(of_load).collect()
 }
 
-fn view(run: &Run, load: &LoadSpec, words: &Catalogue) -> BesideView {
-    let seen = run.beside(load);
-    let (judged, others) = (Judged::undiagnosed(&seen), Others::of(&seen));
-    let cells = cells::views(&seen, &judged, &others, words);
-    let contrasts = contrasts::views(&seen, &judged, &others, words);
-    let (compared, confidence) = (contrasts.is_empty(), seen.head.plan.confidence);
+pub(crate) fn views(seen: &[Seen<'_>], words: &Catalogue) -> Vec<BesideView> {
+    seen.iter().map(|seen| view(seen, words)).collect()
+}
+
+/// Something of a load that is not the one in question.
+pub(crate) fn of_load(what: &str, load: &str, words: &Catalogue) -> String {
+    words.say("recommend-beside", &[("metric", what.into()), ("load", words.quoted(load).into())]).text
+}
+
+fn view(Seen { load, run, judged, others }: &Seen<'_>, words: &Catalogue) -> BesideView {
+    let cells = cells::views(run, judged, others, words);
+    let contrasts = contrasts::views(run, judged, others, words);
+    let (compared, confidence) = (contrasts.is_empty(), run.head.plan.confidence);
     let sentence = sent::sentence(load, words);
     BesideView {
         name: load.name.clone(),

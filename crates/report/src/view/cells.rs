@@ -242,7 +242,7 @@ fn confidence(finding: &Finding, words: &Catalogue) -> ConfidenceView {
     let level = finding.confidence();
     let doubts: Vec<Sentence> = finding.doubts.iter().map(|doubt| words.say(doubt, &[])).collect();
     let listed: Vec<&str> = doubts.iter().map(|doubt| doubt.text.as_str()).collect();
-    let (listed, said) = (listed.join(&words.word("list-separator")), words.word(level.id()));
+    let (listed, said) = (words.list(&listed), words.word(level.id()));
     let sentence = match doubts.len() {
         0 => words.say("how-sure", &[("confidence", said.into())]),
         _ => words.say("how-sure-but", &[("confidence", said.into()), ("doubts", listed.into())]),

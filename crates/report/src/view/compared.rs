@@ -9,7 +9,7 @@ use stats::{Comparison, Verdict, Warning};
 use verdicts::Compared;
 
 /// More missing blocks than this are not counted: nobody makes them, and an estimate that far ahead is a guess.
-const MOST_MISSING: u32 = 100;
+pub(crate) const MOST_MISSING: u32 = 100;
 
 /// The sentences of one kind of question.
 struct Wording {

@@ -96,9 +96,11 @@ fn view(run: &Run, contrast: &Contrast, judged: &Judged, others: &Others, words:
 
 /// What is compared with what; what several factors do together is said by its name.
 fn sides(contrast: &Contrast, of: &[String], against: &[String], words: &Catalogue) -> Option<Sentence> {
-    let list = |names: &[String]| names.join(&words.word("list-separator"));
     match &contrast.effect {
-        None => Some(words.say("contrast-sides", &[("of", list(of).into()), ("against", list(against).into())])),
+        None => {
+            let sides = [("of", words.list(of).into()), ("against", words.list(against).into())];
+            Some(words.say("contrast-sides", &sides))
+        }
         Some(effect) => match effect.parts.as_slice() {
             [part] => {
                 let levels = [("from", part.from.as_str().into()), ("to", part.to.as_str().into())];
@@ -115,8 +117,7 @@ fn aliases(aliases: &[Alias], words: &Catalogue) -> Option<Sentence> {
         if alias.negative { words.say("alias-reversed", &[("effect", product.into())]).text } else { product }
     };
     let names: Vec<String> = aliases.iter().map(name).collect();
-    (!names.is_empty())
-        .then(|| words.say("effect-aliases", &[("effects", names.join(&words.word("list-separator")).into())]))
+    (!names.is_empty()).then(|| words.say("effect-aliases", &[("effects", words.list(&names).into())]))
 }
 
 /// What the design is, and what it cannot tell apart.
@@ -127,18 +128,17 @@ pub(crate) fn design(plan: &Plan, words: &Catalogue) -> Option<DesignView> {
 }
 
 fn sentences(design: &Design, cells: usize, words: &Catalogue) -> Vec<Sentence> {
-    let separator = words.word("list-separator");
     let factor = |factor: &model::plan::Factor| {
         words
             .say("with-detail", &[("text", factor.name.as_str().into()), ("detail", factor.levels.join(", ").into())])
             .text
     };
-    let factors = design.factors.iter().map(factor).collect::<Vec<_>>().join(&separator);
+    let factors = words.list(&design.factors.iter().map(factor).collect::<Vec<_>>());
     let all: usize = design.factors.iter().map(|factor| factor.levels.len()).product();
     let mut sentences = vec![match design.resolution {
         None => words.say("design-full", &[("factors", factors.into()), ("cells", cells.into())]),
         Some(_) => {
-            let made = design.generators.join(&separator);
+            let made = words.list(&design.generators);
             let arguments =
                 [("factors", factors.into()), ("cells", cells.into()), ("all", all.into()), ("made", made.into())];
             words.say("design-fraction", &arguments)

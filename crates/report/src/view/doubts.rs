@@ -59,7 +59,7 @@ fn foreign_in(trials: &[&Trial], words: &Catalogue) -> Vec<Sentence> {
 fn crowded(trials: &[&Trial], among: usize, words: &Catalogue) -> Option<Sentence> {
     let crowds: Vec<Crowd> = trials.iter().filter_map(|trial| trial.others.as_ref()?.crowd()).collect();
     let worst = crowds.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
-    let names = worst.names.join(&words.word("list-separator"));
+    let names = words.list(&worst.names);
     let percent = format!("{:.0}", worst.share * 100.0);
     let counted = [("n", crowds.len().into()), ("trials", among.into())];
     Some(words.say("doubt-others", &[counted, [("percent", percent.into()), ("names", names.into())]].concat()))

@@ -102,7 +102,7 @@ impl Judged {
 
     /// What the A/A cell says about noise.
     pub(crate) fn noise_floor(&self, run: &Run, words: &Catalogue) -> Option<Sentence> {
-        let cell = run.head.plan.cells.iter().find(|cell| cell.role == Role::Again)?;
+        let cell = run.head.plan.again()?;
         let again = &self.compared(cell)?.comparison;
         let (interval, floor) = (again.interval?, stats::noise_floor(again)?);
         Some(words.say(

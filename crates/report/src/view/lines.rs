@@ -17,7 +17,7 @@ pub(crate) fn otherwise(variant: &Variant, than: &Variant) -> Vec<String> {
 }
 
 fn parts(variant: &Variant) -> Vec<Part<'_>> {
-    let Variant { directives, servers, php, changes, end, .. } = variant;
+    let Variant { directives, servers, php, changes, end, page_cache, .. } = variant;
     let of = |lines: Vec<String>| Part { lines, edit: None };
     let alone = |line: String| of(vec![line]);
     let server = servers.server.iter().map(|server| alone(format!("server = {server}")));
@@ -32,7 +32,9 @@ fn parts(variant: &Variant) -> Vec<Part<'_>> {
     let files = changes.files.iter();
     let files = files.map(|file| Part { lines: vec![file.path.display().to_string()], edit: Some(&file.edit) });
     let end = end.iter().map(|end| alone(format!("ending = {}", end.how.name())));
-    server.chain(services).chain([own]).chain(of_services).chain(php).chain(kernel).chain(files).chain(end).collect()
+    let page_cache = page_cache.iter().map(|page_cache| alone(format!("page_cache = {}", page_cache.name())));
+    let of_machine = kernel.chain(files).chain(end).chain(page_cache);
+    server.chain(services).chain([own]).chain(of_services).chain(php).chain(of_machine).collect()
 }
 
 fn texts(directives: &[Directive]) -> impl Iterator<Item = &str> {
@@ -57,6 +59,8 @@ mod tests {
         let [a, b] = plan.variants.as_slice() else { panic!("two") };
         assert_eq!(otherwise(b, a), ["MaxRequestWorkers 4", "StartServers 4", "net.core.somaxconn = 64", "/etc/a"]);
         assert_eq!(otherwise(a, b), ["StartServers 4", "precision = 5", "/etc/a"]);
+        let cold = Variant { page_cache: Some(model::plan::PageCache::Cold), ..b.clone() };
+        assert_eq!(otherwise(&cold, b), ["page_cache = cold"]);
         assert_eq!(otherwise(b, b), [""; 0]);
     }
 }

@@ -269,6 +269,11 @@ impl CellView {
         let expected = self.expected.iter().map(|expected| &expected.sentence);
         expected.chain(&self.told).chain(self.workers.iter().flat_map(|workers| &workers.sentences))
     }
+
+    /// Requests that failed, for whatever cause.
+    pub(crate) fn failed(&self) -> u64 {
+        self.failures.iter().map(|failure| failure.count).sum()
+    }
 }
 
 /// Merged latencies, in microseconds.
@@ -517,6 +522,7 @@ impl View {
         let words = Catalogue::of(language);
         let judged = judged::Judged::of(run);
         let others = metrics::Others::of(run);
+        let beside = beside::seen(run);
         let cells = cells::views(run, &judged, &others, &words);
         let contrasts = contrasts::views(run, &judged, &others, &words);
         View {
@@ -525,7 +531,7 @@ impl View {
             noise_floor: judged.noise_floor(run, &words),
             judging: judged.judging(run, &words),
             warnings: run::warnings(run, &judged, &words),
-            recommendation: recommendation::view(run, &judged, &others, &cells, &words),
+            recommendation: recommendation::view(run, &judged, &others, &beside, &cells, &words),
             settings: run::settings(run),
             trouble: trouble::trouble(run, &judged, &cells, &words),
             trials: series::trials(run, &judged, &words),
@@ -537,7 +543,7 @@ impl View {
             metrics: metrics::table(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
             logged: logged::table(&cells, &words),
             phases: table::phases(&cells, &words),
-            beside: beside::views(run, &words),
+            beside: beside::views(&beside, &words),
             budget: latency_budget::means(&cells, &words),
             budget_of_slowest: latency_budget::slowest(&cells, &words),
             cells,

@@ -4,19 +4,19 @@
 mod price;
 
 use crate::language::{Catalogue, Sentence};
+use crate::view::beside::{self, Seen};
+use crate::view::compared::MOST_MISSING;
 use crate::view::judged::Judged;
 use crate::view::metrics::Others;
 use crate::view::scope::{self, ScopeView};
 use crate::view::table::{percent, ratio};
 use crate::view::{CellView, expected, lines};
-use model::plan::{LoadSpec, Role, Variant};
+use model::plan::{Role, Variant};
 use model::run::Run;
 use serde::Serialize;
 use stats::{Comparison, Verdict};
 use verdicts::{Advice, Choice, Metric, Missed, Reason, Setting, Verdicts, choices};
 
-/// More missing blocks than this are not counted: nobody makes them.
-const MOST_MISSING: u32 = 100;
 /// Findings from which nothing follows for the server.
 const SAYS_NOTHING: [&str; 3] = ["cause-monitor-unfit", "cause-unexplained", "cause-not-measured"];
 
@@ -92,6 +92,7 @@ pub(crate) fn view(
     run: &Run,
     judged: &Judged,
     others: &Others,
+    beside: &[Seen<'_>],
     cells: &[CellView],
     words: &Catalogue,
 ) -> RecommendationView {
@@ -99,10 +100,10 @@ pub(crate) fn view(
         return RecommendationView::default();
     }
     let found = offered(run, judged, others);
-    let beside: Vec<(&str, Vec<Choice>)> =
-        run.head.plan.beside.iter().map(|load| (load.name.as_str(), seen(run, load))).collect();
+    let of_load = |seen: &Seen<'_>| offered(&seen.run, &seen.judged, &seen.others);
+    let beside: Vec<(&str, Vec<Choice>)> = beside.iter().map(|seen| (seen.load.name.as_str(), of_load(seen))).collect();
     let teller = Teller { run, cells, beside: &beside, words };
-    let mut notes = expected::by_setting(run, cells, words);
+    let mut notes = expected::by_setting(run, words);
     if found.is_empty() {
         notes.insert(0, words.say("recommend-nothing", &[]));
         notes.extend(teller.only_cell().and_then(|cell| teller.limit(cell, "recommend-limit-of")));
@@ -118,12 +119,6 @@ fn offered(run: &Run, judged: &Judged, others: &Others) -> Vec<Choice> {
     let others = others.each().map(|(metric, verdicts)| (*metric, verdicts));
     let verdicts: Vec<(Metric, &Verdicts)> = [(Metric::Goodput, judged.verdicts())].into_iter().chain(others).collect();
     choices(run, &verdicts)
-}
-
-/// The same choices as a load saw them that ran beside the cells' own.
-fn seen(run: &Run, load: &LoadSpec) -> Vec<Choice> {
-    let seen = run.beside(load);
-    offered(&seen, &Judged::undiagnosed(&seen), &Others::of(&seen))
 }
 
 /// Whoever puts it into words.
@@ -149,7 +144,7 @@ impl Teller<'_> {
             }
             (Advice::Open, _) => ("open", self.open(&stays, &open), Vec::new()),
             _ => {
-                let kept = [("stays", self.quoted(&stays).into())];
+                let kept = [("stays", self.words.quoted(&stays).into())];
                 ("stay", self.words.say("recommend-stay", &kept), Vec::new())
             }
         };
@@ -192,7 +187,7 @@ impl Teller<'_> {
     }
 
     fn take(&self, choice: &Choice, taken: &Setting, reason: Reason) -> Sentence {
-        let (setting, stays) = (self.quoted(&self.name(taken)), self.quoted(&self.name(&choice.stays)));
+        let (setting, stays) = (self.words.quoted(&self.name(taken)), self.words.quoted(&self.name(&choice.stays)));
         let of_metric = taken.by(reason.metric()).map(|compared| self.ratio(compared)).unwrap_or_default();
         let why = match reason {
             Reason::Expected => {
@@ -219,12 +214,12 @@ impl Teller<'_> {
         let listed = |id: &str, items: Vec<String>| {
             (!items.is_empty()).then(|| self.words.say(id, &[("list", self.list(items).into())]))
         };
-        let stays = self.quoted(&self.name(&choice.stays));
+        let stays = self.words.quoted(&self.name(&choice.stays));
         let lines = |id: &str, lines: Vec<String>| {
             let arguments = [("stays", stays.as_str().into()), ("lines", lines.join("; ").into())];
             (!lines.is_empty()).then(|| self.words.say(id, &arguments))
         };
-        let alike = choice.alike().into_iter().map(|setting| self.quoted(&self.name(setting))).collect();
+        let alike = choice.alike().into_iter().map(|setting| self.words.quoted(&self.name(setting))).collect();
         let (gains, costs) = self.changes(choice, taken, reason);
         let sentences = [
             lines("recommend-lines", self.lines(taken, &choice.stays)),
@@ -245,13 +240,13 @@ impl Teller<'_> {
             let of_both = contrast.effect.as_ref().is_some_and(|effect| effect.factors().contains(&factor.as_str()));
             of_both && !contrast.has_sides() && matches!(shown, Some(Verdict::Better | Verdict::Worse))
         });
-        let effects: Vec<String> = together.map(|contrast| self.quoted(&contrast.name)).collect();
+        let effects: Vec<String> = together.map(|contrast| self.words.quoted(&contrast.name)).collect();
         (!effects.is_empty()).then(|| self.words.say("recommend-depends", &[("list", self.list(effects).into())]))
     }
 
     fn open(&self, stays: &str, open: &[String]) -> Sentence {
-        let others = self.list(open.iter().map(|name| self.quoted(name)));
-        self.words.say("recommend-open", &[("stays", self.quoted(stays).into()), ("others", others.into())])
+        let others = self.list(open.iter().map(|name| self.words.quoted(name)));
+        self.words.say("recommend-open", &[("stays", self.words.quoted(stays).into()), ("others", others.into())])
     }
 
     /// What became of the other settings, and what it takes to decide what is open.
@@ -259,7 +254,7 @@ impl Teller<'_> {
         let with = |verdict: Verdict| {
             let is_it = move |setting: &Setting| setting.by(Metric::Goodput).is_some_and(|it| it.verdict == verdict);
             let of = |setting: &&Setting| setting.open_by().is_none() && is_it(setting);
-            self.list(choice.others.iter().filter(of).map(|setting| self.quoted(&self.name(setting))))
+            self.list(choice.others.iter().filter(of).map(|setting| self.words.quoted(&self.name(setting))))
         };
         let mut told = Vec::new();
         if !is_taken {
@@ -317,7 +312,7 @@ impl Teller<'_> {
         let mut arguments =
             vec![("limit", diagnosis.headline.text.as_str().into()), ("advice", advice.text.as_str().into())];
         if id == "recommend-limit-of" {
-            arguments.push(("cell", self.quoted(&cell.name).into()));
+            arguments.push(("cell", self.words.quoted(&cell.name).into()));
         }
         Some(self.words.say(id, &arguments))
     }
@@ -341,7 +336,7 @@ impl Teller<'_> {
         if cells.map(|cell| &cell.load).any(|load| *load == missed.load) {
             return missed.threshold.clone();
         }
-        expected::of_load(&missed.threshold, &missed.load, self.words)
+        beside::of_load(&missed.threshold, &missed.load, self.words)
     }
 
     /// The cell that a setting is, if it is one cell and no level of a factor.
@@ -359,16 +354,12 @@ impl Teller<'_> {
     fn name(&self, setting: &Setting) -> String {
         match &setting.level {
             Some((factor, level)) => format!("{factor}: {level}"),
-            None => setting.cells.join(&self.words.word("list-separator")),
+            None => self.words.list(&setting.cells),
         }
     }
 
-    fn quoted(&self, name: &str) -> String {
-        self.words.say("quoted", &[("text", name.into())]).text
-    }
-
     fn list(&self, items: impl IntoIterator<Item = String>) -> String {
-        items.into_iter().collect::<Vec<_>>().join(&self.words.word("list-separator"))
+        self.words.list(&items.into_iter().collect::<Vec<_>>())
     }
 
     /// A ratio with its interval.

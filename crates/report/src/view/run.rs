@@ -71,7 +71,6 @@ fn confinement(confine: &Confinement, words: &Catalogue) -> Sentence {
         let id = if confine.swap > 0 { "confined-swap" } else { "confined" };
         words.say(id, &[("memory", bytes(memory).into())])
     });
-    let cpu = confine.cpus().map(|cpus| words.say("confined-cpu", &[("cpus", format!("{cpus}").into())]));
     let io = confine.io;
     let of_disks = [
         ("confined-io-read", io.read.map(bytes)),
@@ -80,8 +79,14 @@ fn confinement(confine: &Confinement, words: &Catalogue) -> Sentence {
         ("confined-io-write-ops", io.write_ops.map(|ops| ops.to_string())),
     ];
     let of_disks = of_disks.into_iter().filter_map(|(id, rate)| Some(words.say(id, &[("rate", rate?.into())])));
-    let said: Vec<String> = memory.into_iter().chain(cpu).chain(of_disks).map(|sentence| sentence.text).collect();
-    words.say("confined-to", &[("limits", said.join(&words.word("list-separator")).into())])
+    let said = memory.into_iter().chain(cpu_limit(confine, words)).chain(of_disks);
+    let said: Vec<String> = said.map(|sentence| sentence.text).collect();
+    words.say("confined-to", &[("limits", words.list(&said).into())])
+}
+
+/// The CPU time the server was confined to.
+pub(crate) fn cpu_limit(confine: &Confinement, words: &Catalogue) -> Option<Sentence> {
+    confine.cpus().map(|cpus| words.say("confined-cpu", &[("cpus", format!("{cpus}").into())]))
 }
 
 pub(crate) fn end(end: &RunEnd, words: &Catalogue) -> Sentence {
@@ -157,8 +162,7 @@ fn few_blocks(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sentence> {
     let few = |warning: &Warning| matches!(warning, Warning::FewBlocks { .. });
     let mut cells: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (name, comparison) in judged.comparisons(run).filter(|(_, comparison)| comparison.warnings.iter().any(few)) {
-        let name = words.say("quoted", &[("text", name.into())]);
-        cells.entry(comparison.blocks).or_default().push(name.text);
+        cells.entry(comparison.blocks).or_default().push(words.quoted(name));
     }
     let alike = judged.comparisons(run).map(|(_, comparison)| comparison.blocks).collect::<BTreeSet<_>>().len() == 1;
     let sentence = |(blocks, cells): (usize, Vec<String>)| match (blocks, alike) {
@@ -166,7 +170,7 @@ fn few_blocks(run: &Run, judged: &Judged, words: &Catalogue) -> Vec<Sentence> {
         (_, true) => words.say("warn-few-blocks", &[("blocks", blocks.into())]),
         (_, false) => {
             let id = if blocks == 1 { "warn-one-block-of" } else { "warn-few-blocks-of" };
-            let cells = cells.join(&words.word("list-separator"));
+            let cells = words.list(&cells);
             words.say(id, &[("blocks", blocks.into()), ("cells", cells.into())])
         }
     };

@@ -1,6 +1,7 @@
 //! For what a recommendation holds: the pages, the clients, the memory and the CPUs that it was found with.
 
 use crate::language::{Catalogue, Sentence};
+use crate::view::run::cpu_limit;
 use crate::view::sent;
 use model::plan::{Confinement, LoadSpec};
 use model::run::Run;
@@ -65,12 +66,7 @@ fn cpus(run: &Run, words: &Catalogue) -> String {
         0 => ("scope-cpus", head.host.cpus as usize),
         own => ("scope-cpus", own),
     };
-    let cpus = words.say(id, &[("n", n.into())]).text;
-    match head.plan.confine.as_ref().and_then(Confinement::cpus) {
-        None => cpus,
-        Some(limit) => {
-            let limit = words.say("confined-cpu", &[("cpus", format!("{limit}").into())]).text;
-            [cpus, limit].join(&words.word("list-separator"))
-        }
-    }
+    let limit = head.plan.confine.as_ref().and_then(|confine| cpu_limit(confine, words));
+    let said = [words.say(id, &[("n", n.into())])].into_iter().chain(limit);
+    words.list(&said.map(|sentence| sentence.text).collect::<Vec<_>>())
 }

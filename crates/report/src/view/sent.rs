@@ -79,7 +79,7 @@ fn list<T>(items: &[T], tell: impl Fn(&T) -> String, words: &Catalogue) -> Strin
     if items.len() > MOST_TOLD {
         told.push("…".to_owned());
     }
-    told.join(&words.word("list-separator"))
+    words.list(&told)
 }
 
 fn pace(load: &LoadSpec, words: &Catalogue) -> String {

@@ -84,9 +84,7 @@ pub(crate) fn of(cells: &[CellView], compared: bool, confidence: f64, words: &Ca
         figures: cells.iter().map(figure).collect(),
     };
     let counted = |cell: &CellView, n: u64| if cell.trials_used == 0 { NOTHING.to_owned() } else { n.to_string() };
-    rows.push(row(RowKind::Failed, "row-failed", &|cell| {
-        counted(cell, cell.failures.iter().map(|failure| failure.count).sum())
-    }));
+    rows.push(row(RowKind::Failed, "row-failed", &|cell| counted(cell, cell.failed())));
     let mut notes = Vec::new();
     if cells.iter().any(|cell| cell.trials_used > 0) {
         notes.push(words.say("table-note", &[]));

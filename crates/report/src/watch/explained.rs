@@ -31,10 +31,9 @@ impl Explained {
         let view = diagnosis_view(diagnosis, &words);
         let level = words.word(diagnosis.primary.confidence().id());
         let arguments = [("limit", view.headline.text.into()), ("confidence", level.into())];
-        let separator = words.word("list-separator");
         let primary = &view.primary;
         let numbers: Vec<String> = primary.evidence.iter().map(|one| format!("{} {}", one.label, one.text)).collect();
-        let numbers = Some(numbers.join(&separator)).filter(|numbers| !numbers.is_empty());
+        let numbers = Some(words.list(&numbers)).filter(|numbers| !numbers.is_empty());
         let unsure = (!diagnosis.primary.doubts.is_empty()).then(|| primary.confidence.sentence.text.clone());
         let further = [&primary.advice, &primary.confirm].into_iter().flatten().map(|sentence| sentence.text.clone());
         let others = view.contributing.iter().map(|finding| format!("+ {}", finding.told.text));

@@ -138,7 +138,7 @@ fn what_the_plan_expects_is_held_against_every_trial() {
         let drawn = text::render(&view, text::Look { width: 2000, colour: text::Colour::None });
         for cell in view.cells.iter().filter(|cell| ["10, limit 4", "10 at once"].contains(&cell.name.as_str())) {
             for expected in &cell.expected {
-                assert_eq!(expected.is_met(), expected.trials_met == 4);
+                assert_eq!(expected.is_met, expected.trials_met == 4);
                 assert!(drawn.contains(&expected.sentence.text), "{drawn}");
                 let _ = writeln!(
                     told,

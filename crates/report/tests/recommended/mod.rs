@@ -109,6 +109,30 @@ fn what_was_expected_goes_first() {
     assert!(html::render(&view).contains("<p>Misses some of it, in one trial or more: “many” (many: failed = 0).</p>"));
 }
 
+/// The second copy of the baseline is no setting of its own: what it misses the baseline does, and where it was not measured nothing is missed.
+#[test]
+fn the_second_copy_is_heard_with_the_first() {
+    let notes = |run: &Run| {
+        let notes = View::of(run, Language::English).recommendation.notes;
+        notes.into_iter().map(|note| note.text).collect::<Vec<_>>()
+    };
+    let mut run = run(&VARIANTS.replace("aa = false\n", ""), rates(1000.0, 990.0, 1500.0));
+    run.head.plan.loads[0].expect = vec!["failed = 0".to_owned().try_into().unwrap()];
+    let mut failing = run.clone();
+    for trial in failing.trials.iter_mut().filter(|trial| trial.cell == "usual (A/A)" && trial.block == 1) {
+        trial.load.as_mut().unwrap().counts.failed = [(Failure::Check, 9)].into();
+    }
+    assert_eq!(
+        notes(&failing),
+        [
+            "Does all that the plan expects, in every trial: “few”, “many”.",
+            "Misses some of it, in one trial or more: “usual” (usual: failed = 0)."
+        ]
+    );
+    run.trials.retain(|trial| trial.cell != "usual (A/A)");
+    assert_eq!(notes(&run), ["Does all that the plan expects, in every trial: “usual”, “few”, “many”."]);
+}
+
 /// A limit that lets the programs breathe starves the files beside them, and loses lines of the log.
 #[test]
 fn the_price_is_told() {

@@ -165,6 +165,7 @@ fn own(variant: &Variant) -> Vec<String> {
     lines.extend(changes(&variant.changes));
     lines.extend(flat(&variant.php));
     lines.extend(flat(&variant.servers));
+    lines.extend(variant.page_cache.map(|page_cache| format!("page_cache = {}", page_cache.name())));
     lines
 }
 

@@ -293,6 +293,22 @@ fn what_is_expected_of_other_loads_is_heard() {
         few, a or few, b: Stay; alike; open (None blocks)
     "#]],
     );
+    let of_b = run.trials.iter_mut().filter(|trial| trial.cell == "few, b");
+    of_b.for_each(|trial| trial.beside[0].load = LoadResult::empty());
+    check(
+        &run,
+        &expect![[r#"
+        few, a or few, b: take few, b by Metric(Goodput); alike; open (None blocks)
+    "#]],
+    );
+    // Of a load that is not there nobody knows whether it was well.
+    run.trials.iter_mut().find(|trial| trial.cell == "few, b").unwrap().beside.clear();
+    check(
+        &run,
+        &expect![[r#"
+        few, a or few, b: Stay; alike; open (None blocks)
+    "#]],
+    );
 }
 
 /// Nobody can set two variants at once.

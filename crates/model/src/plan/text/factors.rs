@@ -232,10 +232,13 @@ fn usual_load<'a>(
     }
 }
 
-/// What two of the levels change of a kind that is there once: how the server is ended, a file, a setting of the kernel: nobody could say which of the changes is in force.
+/// What two of the levels change of a kind that is there once: how the server is ended, what the kernel has of files, a file, a setting of the kernel: nobody could say which of the changes is in force.
 fn changed_twice(levels: &[&Level]) -> Option<String> {
     if levels.iter().filter(|level| level.change.end.is_some()).count() > 1 {
         return Some("how the server is ended".to_owned());
+    }
+    if levels.iter().filter(|level| level.change.page_cache.is_some()).count() > 1 {
+        return Some("what the kernel has of files".to_owned());
     }
     let changes = levels.iter().map(|level| &level.change.changes);
     let changed = changes.flat_map(|changes| {
@@ -356,6 +359,7 @@ fn together(first: Variant, second: &Variant) -> Variant {
     both.changes = both.changes.and(&second.changes);
     both.php = both.php.and(&second.php);
     both.end = second.end.or(both.end);
+    both.page_cache = second.page_cache.or(both.page_cache);
     both.servers = both.servers.and(&second.servers);
     both
 }

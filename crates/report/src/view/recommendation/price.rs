@@ -1,7 +1,7 @@
 //! What a setting changes beside what decided for it: what it brings, and what it costs.
 
 use super::Teller;
-use crate::view::{CellView, LoggedView};
+use crate::view::{CellView, LoggedView, beside};
 use stats::{Comparison, Verdict};
 use verdicts::{Choice, Metric, Reason, Setting};
 
@@ -39,18 +39,18 @@ impl Teller<'_> {
             Metric::Goodput => "recommend-goodput".to_owned(),
             _ => format!("ratio-{}", metric.name()),
         };
-        let mut what = self.words.word(&id);
-        if let Some(load) = load {
-            let arguments = [("metric", what.into()), ("load", self.quoted(load).into())];
-            what = self.words.say("recommend-beside", &arguments).text;
-        }
+        let what = self.words.word(&id);
+        let what = match load {
+            Some(load) => beside::of_load(&what, load, self.words),
+            None => what,
+        };
         self.words.say("recommend-changed", &[("metric", what.into()), ("ratio", self.short(compared).into())]).text
     }
 
     /// What a cell's clients and its log went without, where those of the one that stays had more.
     fn lost(&self, cell: &CellView, stays: &CellView) -> Vec<String> {
         let failed = |cell: &CellView| {
-            let failed: u64 = cell.failures.iter().map(|failure| failure.count).sum();
+            let failed = cell.failed();
             (failed, cell.good + failed)
         };
         let share = |(part, all): (u64, u64)| if all == 0 { 0.0 } else { part as f64 / all as f64 };
