@@ -4,14 +4,19 @@ mod tool;
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::sync::Mutex;
+use std::sync::{PoisonError, RwLock};
 use tool::{Finished, Tool, remains, shipped};
 
-/// These tests measure, so only one of them runs at a time.
-static MACHINE: Mutex<()> = Mutex::new(());
+static MACHINE: RwLock<()> = RwLock::new(());
 
+/// For what a run comes to: nothing of ours runs beside it.
 fn alone() -> impl Drop {
-    MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For how a run begins, ends and goes on: what it measures does not matter.
+fn beside_others() -> impl Drop {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
@@ -55,7 +60,7 @@ fn a_dry_run_does_nothing() {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_measured() {
-    let _alone = alone();
+    let _beside = beside_others();
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let tool = Tool::new();
         let mut child = tool.spawn(&["run", &shipped("first-look.toml"), "--seed", "1"]);
@@ -99,6 +104,15 @@ fn plan(tool: &Tool, head: &str) -> String {
     file.to_string_lossy().into_owned()
 }
 
+/// The same for whom it does not matter what is measured.
+fn brief() -> String {
+    PLAIN.replace("duration = \"1s\"", "duration = \"300ms\"")
+}
+
+fn brief_plan(tool: &Tool, head: &str) -> String {
+    tool.plan(&format!("{head}\n{}", brief()))
+}
+
 #[test]
 fn a_run_ends_when_it_is_decided() {
     let _alone = alone();
@@ -129,9 +143,9 @@ fn a_run_whose_time_is_spent_can_go_on() {
 
 #[test]
 fn a_run_goes_on_only_with_what_it_sent_before() {
-    let _alone = alone();
+    let _beside = beside_others();
     let tool = Tool::new();
-    let secret = PLAIN.replace("path = \"/sleep/1ms\"", "path = \"/sleep/1ms\"\nheaders = { Cookie = \"s3cret\" }");
+    let secret = brief().replace("path = \"/sleep/1ms\"", "path = \"/sleep/1ms\"\nheaders = { Cookie = \"s3cret\" }");
     let file = tool.path("secret.toml");
     std::fs::write(&file, secret).expect("a plan");
     let run = tool.run(&["run", &file.to_string_lossy(), "--budget", "1ms", "--seed", "1"]);
@@ -145,7 +159,7 @@ fn a_run_goes_on_only_with_what_it_sent_before() {
 /// A server that starts once, for the rehearsal, and then not before something is put right.
 #[test]
 fn a_run_that_failed_can_go_on_when_the_cause_is_gone() {
-    let _alone = alone();
+    let _beside = beside_others();
     let tool = Tool::new();
     let (started, right) = (tool.path("started"), tool.path("right"));
     let script = format!(
@@ -156,7 +170,7 @@ fn a_run_that_failed_can_go_on_when_the_cause_is_gone() {
     );
     let server = format!("kind = \"command\"\ncommand = [\"sh\", \"-c\", \"\"\"{script}\"\"\"]");
     let file = tool.path("failing.toml");
-    let text = format!("blocks = 4\n{}", PLAIN.replace("kind = \"embedded\"", &server));
+    let text = format!("blocks = 4\n{}", brief().replace("kind = \"embedded\"", &server));
     std::fs::write(&file, text).expect("a plan");
     let run = tool.run(&["run", &file.to_string_lossy(), "--seed", "1"]);
     assert_eq!(run.code, 4, "{}{}", run.out, run.err);
@@ -169,9 +183,9 @@ fn a_run_that_failed_can_go_on_when_the_cause_is_gone() {
 
 #[test]
 fn an_interrupted_run_can_go_on() {
-    let _alone = alone();
+    let _beside = beside_others();
     let tool = Tool::new();
-    let mut child = tool.spawn(&["run", &plan(&tool, "blocks = 3"), "--seed", "1"]);
+    let mut child = tool.spawn(&["run", &brief_plan(&tool, "blocks = 3"), "--seed", "1"]);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
     let pid = rustix::process::Pid::from_child(&child);
@@ -198,9 +212,9 @@ fn is_complete(tool: &Tool) -> bool {
 
 #[test]
 fn a_terminal_that_is_gone_does_not_end_a_run() {
-    let _alone = alone();
+    let _beside = beside_others();
     let tool = Tool::new();
-    let mut child = tool.spawn(&["run", &plan(&tool, "blocks = 2"), "--seed", "1"]);
+    let mut child = tool.spawn(&["run", &brief_plan(&tool, "blocks = 2"), "--seed", "1"]);
     // Nobody reads what it says from now on.
     drop(child.stderr.take());
     child.wait().expect("webdyno ends");
@@ -209,11 +223,11 @@ fn a_terminal_that_is_gone_does_not_end_a_run() {
 
 #[test]
 fn what_was_started_to_outlive_its_terminal_does() {
-    let _alone = alone();
+    let _beside = beside_others();
     let tool = Tool::new();
     // As nohup does: the signal is ignored before the program begins.
     let script = r#"trap '' HUP; exec "$@""#;
-    let webdyno = tool.command(&["run", &plan(&tool, "blocks = 2"), "--seed", "1"]);
+    let webdyno = tool.command(&["run", &brief_plan(&tool, "blocks = 2"), "--seed", "1"]);
     let mut command = std::process::Command::new("sh");
     command.args(["-c", script, "sh"]).arg(webdyno.get_program()).args(webdyno.get_args());
     command.envs(webdyno.get_envs().filter_map(|(key, value)| Some((key, value?)))).stdin(Stdio::null());
