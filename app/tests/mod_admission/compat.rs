@@ -36,6 +36,7 @@ fn the_third_request_is_refused() {
 #[test]
 fn a_full_group_has_one_line_in_a_second() {
     let Some(server) = Server::start(Mpm::Event, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
+    server.wait_all_begun(Mpm::Event);
     let gate = server.gate("g");
     let held = server.send("/page.probe?gate=g");
     server.wait_number("one", "/held", 1);

@@ -106,6 +106,7 @@ fn few_workers_wait_and_files_are_served() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
         let text = ONE.replace("AdmissionQueueWorkers 10", "AdmissionQueueWorkers 3");
         let Some(server) = Server::start(mpm, &text) else { return };
+        server.wait_all_begun(mpm);
         let gate = server.gate("g");
         let pending: Vec<Pending> = (0..8).map(|n| server.send(&format!("/page.probe?id={n}&gate=g"))).collect();
         wait(&format!("four are turned away: {}", server.status()), || {

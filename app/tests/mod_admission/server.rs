@@ -46,6 +46,14 @@ impl Mpm {
         }
     }
 
+    /// Workers that there are from the start.
+    fn workers(self) -> usize {
+        match self {
+            Mpm::Prefork => 12,
+            Mpm::Worker | Mpm::Event => 2 * 8,
+        }
+    }
+
     fn cgi(self) -> &'static str {
         if self == Mpm::Prefork { "cgi" } else { "cgid" }
     }
@@ -203,6 +211,17 @@ impl Server {
 
     pub(crate) fn client(&self) -> Client {
         Client::to(self.port)
+    }
+
+    /// Until all workers have begun, for a client that asks again on its connection: event closes one whose next request finds no thread
+    /// that waits for work, and on a busy machine the first thread of a process may serve it before the others have run at all.
+    pub(crate) fn wait_all_begun(&self, mpm: Mpm) {
+        let workers = || -> usize {
+            let told = self.get("/server-status?auto").body;
+            let of = |name| told.lines().find_map(|line| line.strip_prefix(name)?.parse::<usize>().ok()).unwrap_or(0);
+            of("BusyWorkers: ") + of("IdleWorkers: ")
+        };
+        wait("all workers have begun", || workers() == mpm.workers());
     }
 
     pub(crate) fn try_get(&self, path: &str) -> Option<Answer> {

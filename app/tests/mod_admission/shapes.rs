@@ -135,6 +135,7 @@ fn connection_is_kept_after_a_503() {
         let offer = if mpm == Mpm::Event { "Protocols h2c http/1.1\n" } else { "" };
         let text = format!("AdmissionGroup one limit=1\nAdmissionUse one\n{offer}");
         let Some(server) = Server::start(mpm, &text) else { return };
+        server.wait_all_begun(mpm);
         let gate = server.gate("g");
         let held = server.send("/page.cgi?gate=g");
         server.wait_number("one", "/held", 1);
