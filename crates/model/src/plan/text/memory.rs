@@ -4,14 +4,14 @@ use super::PlanError;
 use super::source::Source;
 use crate::plan::{MemoryState, PageCache, ServerSpec};
 use serde::Deserialize;
+use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemoryText {
-    #[serde(default)]
-    reset_swap: bool,
+    reset_swap: Option<Spanned<bool>>,
     page_cache: Option<Spanned<PageCacheWord>>,
     #[serde(default)]
     files: Vec<Spanned<PathBuf>>,
@@ -23,6 +23,18 @@ enum PageCacheWord {
     Cold,
     ColdHost,
     Read,
+}
+
+impl MemoryText {
+    /// Where the plan says something of it.
+    pub(super) fn place(&self) -> Option<Range<usize>> {
+        let spans = [
+            self.reset_swap.as_ref().map(Spanned::span),
+            self.page_cache.as_ref().map(Spanned::span),
+            self.files.first().map(Spanned::span),
+        ];
+        spans.into_iter().flatten().min_by_key(|span| span.start)
+    }
 }
 
 /// The state; files are those that the server is known to serve, and those that are named.
@@ -43,7 +55,8 @@ pub(super) fn memory_meant(
         let what = "says whose pages are meant by `page_cache = \"cold\"` or `\"read\"`; give one of them";
         return Err(source.at(file.span(), "memory.files", what));
     }
-    let state = MemoryState { reset_swap: text.reset_swap, page_cache, files };
+    let state =
+        MemoryState { reset_swap: text.reset_swap.as_ref().is_some_and(|wanted| *wanted.get_ref()), page_cache, files };
     if let Some(word) = text.page_cache.as_ref().filter(|_| of_files && state.files_of(server).is_empty()) {
         let what = "which files this server serves is not known; name them, or their folders, in `files`";
         return Err(source.at(word.span(), "memory.page_cache", what));
