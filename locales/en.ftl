@@ -92,7 +92,9 @@ compared-and-judged = { $compared }: { $judgement }.
 noise-floor = A/A: the baseline measured a second time came out at { $ratio } ({ $low } to { $high }). Nothing was changed, so differences up to a factor of { $floor } cannot be told from noise in this run.
 
 noise-split = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with each start of the server, { $window } % with the seconds of a window, { $request } % with single requests.
+noise-split-found = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance { $restart } % comes with what changes from trial to trial, { $window } % with the seconds of a window, { $request } % with single requests.
 noise-split-short = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance at most { $request } % comes with single requests; windows of less than five seconds do not tell what each start of the server makes of it.
+noise-split-short-found = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). Of that variance at most { $request } % comes with single requests; windows of less than five seconds do not tell what changes from trial to trial.
 noise-split-requests = From trial to trial of a cell throughput differs by { $sd } % (standard deviation, what a block shares taken out). All of that variance may come with single requests; windows of less than five seconds do not tell more.
 noise-of-requests = More requests in a window would lessen it most: longer windows.
 noise-of-windows = Longer windows would lessen it most.
@@ -396,6 +398,7 @@ note-not-locked = locked memory was refused, so readings may be late when memory
 note-no-priority = real-time priority was refused, so readings may be late when every CPU is busy
 block-n = block { $block }
 placement-shared = server and load generator share the CPUs
+placement-elsewhere = the server is another machine's, and this one has the load generator
 placement-away = load sent by { $from }
 placement-away-known = load sent by { $from } ({ $name }, { $cpus ->
         [one] { $cpus } CPU

@@ -81,8 +81,9 @@ pub(crate) struct RunFlags {
     /// Make a temporary swap file of this size and remove it afterwards (root)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) make_swap: Option<u64>,
-    /// Main configuration file of the server that a plan with `in_place` changes, and that you say is yours to change; said once
-    #[arg(long, value_name = "FILE")]
+    /// Main configuration file of the server that a plan with `in_place` changes, or host of the server that is only a `url` to it: you
+    /// say that it is yours to change, or to load; said once, and not needed for this machine's loopback
+    #[arg(long, value_name = "FILE|HOST")]
     pub(crate) i_operate: Vec<String>,
     /// Check the plan and say what would be done
     #[arg(long, conflicts_with_all = ["json", "markdown"])]

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::say::say;
 use experiment::{Event, Phase};
 use load::monotonic_ns;
-use model::plan::{Plan, ServerSpec};
+use model::plan::Plan;
 use model::{Nanos, SECOND};
 use report::Language;
 use report::screen::{Doing, Painter, Seen};
@@ -82,13 +82,8 @@ pub(crate) fn has_screen() -> bool {
 }
 
 fn seen(plan: &Plan) -> Seen {
-    let (target, here) = match &plan.server {
-        ServerSpec::Url(url) => (&url.url, url.is_here()),
-        ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => {
-            (&plan.name, true)
-        }
-    };
-    Seen::new(target, plan.load(plan.baseline()), here, monotonic_ns())
+    let target = plan.server.url().map_or(&plan.name, |url| &url.url);
+    Seen::new(target, plan.load(plan.baseline()), plan.server.is_here(), monotonic_ns())
 }
 
 /// A screen and the thread that draws it.

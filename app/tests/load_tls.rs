@@ -142,6 +142,30 @@ fn certificates_are_checked_unless_told_otherwise() {
 }
 
 #[test]
+fn a_plan_of_a_url_believes_whom_it_names() {
+    let Some(nginx) = Nginx::start() else { return };
+    let tool = Tool::new();
+    let run = |trust: &str| {
+        let load =
+            |name: &str, more: &str| format!("[load.{name}]\npath = \"/\"\nconnections = 1\nrequests = 20\n{more}\n");
+        let text = format!(
+            "blocks = 2\naa = false\n[server]\nkind = \"url\"\nurl = \"{}\"\n{trust}\n{}{}[cooldown]\nlimit = \"0s\"\n",
+            nginx.https(),
+            load("kept", ""),
+            load("new", "keep_alive = false")
+        );
+        tool.run(&["run", &tool.plan(&text), "--plain"])
+    };
+    for trust in [format!("cacert = \"{}\"", path("authority.pem")), "insecure = true".to_owned()] {
+        let ran = run(&trust);
+        assert!([0, 1, 3].contains(&ran.code) && ran.out.contains("kept"), "{ran:?}");
+    }
+    assert!(nginx.read("access.log").lines().all(|line| line.starts_with("TLSv1.")), "{}", nginx.read("access.log"));
+    let untrusted = run("");
+    assert!(untrusted.code == 4 && untrusted.err.contains("TLS failed; is the certificate trusted"), "{untrusted:?}");
+}
+
+#[test]
 fn versions_and_resumption_are_as_asked() {
     let Some(nginx) = Nginx::start() else { return };
     let https = nginx.https();

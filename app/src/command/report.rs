@@ -6,7 +6,7 @@ use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
 use crate::say::{print, say};
 use anyhow::{Context, bail, ensure};
 use model::import::Import;
-use model::plan::{Role, ServerSpec};
+use model::plan::Role;
 use model::run::Run;
 use model::trial::{Outcome, Stop};
 use report::CheckView;
@@ -73,8 +73,8 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
         let form = if flags.json { Form::Json } else { Form::Text };
         return Ok(show_check(&run, form, &flags.lang));
     }
-    // One load against a server that is not ours has a report of its own; as Markdown or a page it looks like any run.
-    if matches!(run.head.plan.server, ServerSpec::Url(_)) && !flags.markdown && flags.html.is_none() {
+    // One load that was typed has a report of its own; as Markdown or a page it looks like any run.
+    if !run.head.plan.is_written() && !flags.markdown && flags.html.is_none() {
         let form = if flags.json { Form::Json } else { Form::Text };
         return Ok(show_load(&run, form, &flags.lang));
     }

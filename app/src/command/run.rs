@@ -1,9 +1,11 @@
 //! `webdyno run`: a plan becomes a stored run, and the run a report.
 
 use super::load::operated::{self, Operated};
+use super::load::plain::{self, Plain};
 use super::report;
 use crate::exit::Exit;
 use crate::flags::RunFlags;
+use crate::flags::load::WayFlags;
 use crate::interrupt;
 use crate::plan_file;
 use crate::progress::Progress;
@@ -37,7 +39,8 @@ fn fresh(plan: &Path, flags: &RunFlags) -> anyhow::Result<Orders> {
     let text = plan_file::read(plan)?;
     let options =
         Options { scale: flags.scale.clone(), quick: flags.quick, budget_ns: flags.budget, read: plan_file::read_body };
-    let (plan, text) = model::plan::parse(&text, plan, &options)?;
+    let (mut plan, text) = model::plan::parse(&text, plan, &options)?;
+    aim(&mut plan, flags)?;
     let seed = flags.seed.or(plan.seed).unwrap_or_else(fresh_seed);
     let anchor = now();
     Ok(Orders {
@@ -52,12 +55,40 @@ fn fresh(plan: &Path, flags: &RunFlags) -> anyhow::Result<Orders> {
     })
 }
 
+/// Finds out where a server is that is only a URL, and lets loads pass to it if that is this machine or a host that the user operates.
+fn aim(plan: &mut Plan, flags: &RunFlags) -> anyhow::Result<()> {
+    let ServerSpec::Url(url) = &mut plan.server else { return Ok(()) };
+    let place = format!("{}:{}: server.url", plan.file.display(), url.line("url"));
+    let way = WayFlags { insecure: url.insecure, cacert: url.cacert.clone(), ..WayFlags::default() };
+    let Plain { target, shown, spec } =
+        plain::plain(&url.url, &way, &[], &operated(flags)).with_context(|| place.clone())?;
+    if plan.origin.is_some() {
+        plain::from_there(&target).context(place)?;
+        if url.cacert.is_some() {
+            bail!(
+                "{}:{}: server.cacert: the file stays on this machine, and [load] from sends from another; leave one of them out",
+                plan.file.display(),
+                url.line("cacert")
+            );
+        }
+    }
+    let loads = plan.loads.iter_mut().chain(&mut plan.beside);
+    loads.for_each(|load| load.tls.clone_from(&spec.tls));
+    (url.url, url.address, url.ours) = (shown, target.address.to_string(), load::is_ours(&target.address));
+    Ok(())
+}
+
+/// What the user says about whom and what they operate.
+fn operated(flags: &RunFlags) -> Operated<'_> {
+    Operated { named: &flags.i_operate, store: &flags.store, remember: !flags.dry_run }
+}
+
 /// A run that goes on where it ended.
 fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
     let store = Store::open_existing(&report::store_path(&flags.store)?)?;
     report::exactly_one(&store, id)?;
     let run = store.load(id)?;
-    if matches!(run.head.plan.server, ServerSpec::Url(_)) {
+    if !run.head.plan.is_written() {
         bail!("{} is a load, not a run of a plan: load again", run.head.id);
     }
     let loads = run.head.plan.loads.iter().chain(&run.head.plan.beside);
@@ -72,6 +103,10 @@ fn resumed(id: &str, flags: &RunFlags) -> anyhow::Result<Orders> {
     }
     let Run { head, trials } = run;
     let mut plan = head.plan;
+    if let Some(url) = plan.server.url() {
+        // It goes on with the server that it began with, wherever its name leads now.
+        operated::allowed(&operated(flags), &plain::others(&url.url, &url.address)?)?;
+    }
     plan.budget_ns = flags.budget.or(plan.budget_ns);
     Ok(Orders {
         id: head.id,
@@ -109,6 +144,9 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
 /// Keeps the server of a variant for whoever wants to look at it.
 fn start(orders: &Orders, variant: &str, flags: &RunFlags) -> anyhow::Result<Exit> {
     let plan = &orders.plan;
+    if let Some(url) = plan.server.url() {
+        bail!("--start: the server of this plan runs already, at {}; webdyno does not start it", url.url);
+    }
     let Some(cell) = plan.cells.iter().find(|cell| cell.variant == variant) else {
         let names: Vec<String> = plan.variants.iter().map(|known| format!("`{}`", known.name)).collect();
         bail!("--start: the plan has no variant `{variant}` in a cell; its variants are {}", names.join(", "));
@@ -131,7 +169,8 @@ fn whereabouts(up: &Up<'_>) -> String {
     if let Some(host) = up.host {
         out += &format!("ask for the host {host}\n");
     }
-    out += &format!("process {}", up.pid);
+    let pid = up.pid.map_or_else(|| "unknown".to_owned(), |pid| pid.to_string());
+    out += &format!("process {pid}");
     if let Some(group) = &up.group {
         out += &format!(", group {}", group.display());
     }
@@ -147,7 +186,7 @@ fn consented(plan: &Plan, flags: &RunFlags) -> anyhow::Result<()> {
     }
     let Some(main) = server::main_file(&plan.server)? else { return Ok(()) };
     let main = main.display().to_string();
-    operated::in_place(&Operated { named: &flags.i_operate, store: &flags.store, remember: true }, &main)
+    operated::in_place(&operated(flags), &main)
 }
 
 /// An ordinary user's webdyno begins anew in a scope of systemd's, for only there can it confine a server.
@@ -262,6 +301,9 @@ fn outline(orders: &Orders) -> String {
         line(format!(
             "in place: the running server of {main} {how} for every trial, and has everything back at the end"
         ));
+    }
+    if let Some(url) = plan.server.url() {
+        line(format!("to the server at {} ({}), of which nothing is started, changed or ended", url.url, url.address));
     }
     for step in &plan.build {
         line(format!("builds: {}", step.command.join(" ")));

@@ -206,7 +206,7 @@ pub(crate) struct UserFlags {
 }
 
 /// The way to the server.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct WayFlags {
     /// Connect to this socket file instead of the URL's host
     #[arg(long, value_name = "PATH", conflicts_with_all = ["connect_to", "local"], help_heading = WAY)]

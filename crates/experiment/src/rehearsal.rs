@@ -6,6 +6,7 @@
 use crate::ExperimentError;
 use crate::error::Refusal;
 use crate::post::one_at_a_time;
+use crate::single::no_answer;
 use crate::trial::{Bench, Stage};
 use load::Target;
 use model::SECOND;
@@ -49,6 +50,13 @@ impl Bench<'_> {
             known.push(&load.name);
             for first in firsts(&stage.spoken(load)) {
                 let found = self.look(&first, &target)?;
+                // Nobody here starts it anew, so that it would answer later.
+                if found.statuses.is_empty()
+                    && self.plan.server.url().is_some()
+                    && !self.interrupted.load(Ordering::Relaxed)
+                {
+                    return Err(no_answer(&target, &found));
+                }
                 if let Some(status) = refused(&first, &found) {
                     return Err(self.refusal(variant, &first, &target, status));
                 }

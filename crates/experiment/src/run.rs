@@ -192,14 +192,14 @@ impl Built {
         let folder = host.temporary_dir()?;
         let plan = orders.plan.in_folder(&folder);
         build(&plan, host, &folder, world.interrupted, on_event)?;
-        // One generator away takes no CPU of this machine's.
-        let mut placement = if plan.split && plan.origin.is_none() { Placement::split() } else { Placement::default() };
-        if plan.in_place().is_some() {
-            // Where the machine's own server runs is not ours to say.
+        // A generator, or a server, that is away takes no CPU of this machine's.
+        let both_here = plan.origin.is_none() && plan.server.is_here();
+        let mut placement = if plan.split && both_here { Placement::split() } else { Placement::default() };
+        if plan.in_place().is_some() || plan.server.url().is_some() {
+            // Where a server runs that was there before is not ours to say.
             placement.server = Vec::new();
         }
-        let control = server::control(&plan.server, &plan.file)
-            .ok_or_else(|| ExperimentError::Missing("a server that is not ours cannot be started".to_owned()))?;
+        let control = server::control(&plan.server, &plan.file);
         Ok(Built { plan, folder, placement, control })
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Brings the generator to where the plan wants it.
+    /// Brings the generator to where the plan wants it. Where a server of somebody else's listens is not ours to say.
     pub(crate) fn ready(plan: &Plan, world: &World<'_>) -> Result<Sender, ExperimentError> {
         let Some(origin) = &plan.origin else {
             return Ok(Sender { remote: None, listen: Ipv4Addr::LOCALHOST.into() });
@@ -26,6 +26,9 @@ impl Sender {
             ));
         }
         let remote = Remote::open(origin, world.ssh, world.exe, world.interrupted)?;
+        if plan.server.url().is_some() {
+            return Ok(Sender { remote: Some(remote), listen: Ipv4Addr::LOCALHOST.into() });
+        }
         let listen = remote.our_address()?;
         Ok(Sender { remote: Some(remote), listen })
     }

@@ -16,10 +16,10 @@ use crate::placement::Placement;
 use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use crate::services::{Services, Started, died, killing, of_service, pretended, told};
-use crate::single::empty;
+use crate::single::{empty, local_port};
 use crate::{status, workers};
 use host::{Group, Host};
-use load::Target;
+use load::{Address, Target};
 use model::check::Door;
 use model::load::{LoadInterval, LoadResult};
 use model::plan::{Cell, End, LoadSpec, Mention, Plan, ServerSpec, TlsSpec, Variant, Verify};
@@ -114,7 +114,7 @@ impl Bench<'_> {
         server: &ServerSpec,
         variant: &Variant,
     ) -> Result<Result<(), ServerError>, ExperimentError> {
-        let (control, variant) = told(self, server, variant, &pretended(&self.directory))?;
+        let (control, variant) = told(self, server, variant, &pretended(&self.directory));
         self.checked(name, control.as_ref(), &variant)
     }
 
@@ -138,7 +138,9 @@ impl Bench<'_> {
         let mut trial = empty(slot);
         trial.notes.extend(memory::before_the_server(self.plan, self.host)?);
         trial.notes.extend(cool_down(Path::new("/proc"), self.plan.cooldown_ns, self.interrupted));
-        on_event(Event::Trial { slot, phase: Phase::Start });
+        if self.plan.server.url().is_none() {
+            on_event(Event::Trial { slot, phase: Phase::Start });
+        }
         let name = format!("trial{}", slot.number);
         let mut stage = match self.start(&name, cell)? {
             Ok(stage) => stage,
@@ -167,7 +169,7 @@ impl Bench<'_> {
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
-        let roots = stage.roots();
+        let roots = stage.running.roots();
         let dead = self.dead(&mut stage, "during the trial");
         // Its logs among other things: without them it does less than it would.
         let room = self.with_room();
@@ -273,7 +275,7 @@ impl Bench<'_> {
             return Ok(self.control.start(place, variant));
         }
         let of = |mention: Mention<'_>| services.tell(mention).or_else(|| self.kept.borrow().tell(mention));
-        let (control, variant) = told(self, self.plan.server_of(variant), variant, &of)?;
+        let (control, variant) = told(self, self.plan.server_of(variant), variant, &of);
         Ok(control.start(place, &variant))
     }
 
@@ -294,6 +296,9 @@ impl Bench<'_> {
     /// What has died of a server and of what stands beside it, in a sentence.
     pub(crate) fn dead(&self, stage: &mut Stage, when: &str) -> Option<String> {
         if !stage.running.is_alive() {
+            if let Some(url) = self.plan.server.url() {
+                return Some(format!("the server at {} ended, or was started anew, {when}", url.url));
+            }
             return Some(died("the server", when, &stage.running.log_tail()));
         }
         stage.services.dead(when).or_else(|| self.kept.borrow_mut().dead(when))
@@ -352,7 +357,7 @@ impl Bench<'_> {
         let port = self.port_to_watch(stage, seen.as_ref());
         let lane = Lane { target: &target, cpus: &self.placement.load, interrupted: self.interrupted };
         let others: Vec<LoadSpec> = self.plan.beside.iter().map(|load| stage.spoken(load)).collect();
-        let roots = stage.roots();
+        let roots = stage.running.roots();
         let accountant = self.plan.latency_budget.then(|| accounts::open(&stage.running)).transpose()?;
         let send = |progress: &mut workers::Progress| {
             let mut on_second = |interval: &LoadInterval, reading: Option<&Reading>| {
@@ -385,7 +390,7 @@ impl Bench<'_> {
     /// machine, ours could not be told from others'.
     fn port_to_watch(&self, stage: &Stage, told: Option<&ServerStatus>) -> Option<u16> {
         let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
-        (!counts && self.remote.is_none()).then_some(stage.running.address.port())
+        if counts || self.remote.is_some() { None } else { stage.port() }
     }
 }
 
@@ -405,18 +410,18 @@ impl Stage {
             period_ns: READING_PERIOD_NS,
             capacity: ROOM,
             group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
-            root_pid: Some(self.running.pid),
+            root_pid: self.running.pid,
             beside_pids: self.running.beside(),
-            port: Some(self.running.address.port()),
+            port: self.port(),
             sending: true,
             listeners: true,
             ..Watch::default()
         }
     }
 
-    /// The first processes of everything that works for it: its own, then those beside it.
-    fn roots(&self) -> Vec<u32> {
-        std::iter::once(self.running.pid).chain(self.running.beside()).collect()
+    /// Its port, where that is one of this machine's.
+    fn port(&self) -> Option<u16> {
+        local_port(&Address::Tcp(self.running.address))
     }
 
     /// Where the load goes, and whom it asks for. From another machine nobody reaches this one's loopback: the machine's own server
@@ -429,7 +434,8 @@ impl Stage {
         Target::new(address, self.running.host.as_ref().unwrap_or(&address.to_string()))
     }
 
-    /// The load as the server wants it spoken: through TLS where it does so. Nobody's certificate is doubted on loopback.
+    /// The load as the server wants it spoken: through TLS where it does so. Nobody's certificate is doubted on loopback; a load to a URL
+    /// says itself what is doubted.
     pub(crate) fn spoken(&self, spec: &LoadSpec) -> LoadSpec {
         let server_name = || self.running.host.clone().unwrap_or_else(|| "localhost".to_owned());
         let tls = self.running.tls.then(|| TlsSpec {
@@ -440,7 +446,7 @@ impl Stage {
             client: None,
             resume: true,
         });
-        LoadSpec { tls: tls.or_else(|| spec.tls.clone()), ..spec.clone() }
+        LoadSpec { tls: spec.tls.clone().or(tls), ..spec.clone() }
     }
 
     fn end(

@@ -28,8 +28,8 @@ pub struct Up<'a> {
     pub tls: bool,
     /// The host to ask for, when it is not the address.
     pub host: Option<&'a str>,
-    /// Its first process.
-    pub pid: u32,
+    /// Its first process, where it is known.
+    pub pid: Option<u32>,
     /// The folder of its memory group, when it is confined.
     pub group: Option<PathBuf>,
     /// Its own folder, with its configuration and logs.

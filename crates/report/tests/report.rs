@@ -15,7 +15,7 @@ mod unlucky;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use fixture::{PLAN, head, run};
-use model::plan::{End, Ending};
+use model::plan::{End, Ending, ServerSpec, Url};
 use model::run::{Run, RunEnd};
 use model::status::{FpmStatus, ServerStatus, WebStatus};
 use model::trial::Logged;
@@ -43,6 +43,21 @@ fn on_a_terminal() {
     check(&terminal(&run, Language::English, 56), &expect_file!["golden/en-56.txt"]);
     check(&terminal(&run, Language::Japanese, 80), &expect_file!["golden/ja-80.txt"]);
     check(&terminal(&run, Language::Japanese, 56), &expect_file!["golden/ja-56.txt"]);
+}
+
+#[test]
+fn of_a_server_elsewhere_this_machine_tells_nothing() {
+    let at = |address: &str| {
+        let mut run = run();
+        let url = Url { url: "http://www.example.com/".into(), address: address.into(), ..Url::default() };
+        run.head.plan.server = ServerSpec::Url(url);
+        let view = View::of(&run, Language::English);
+        let diagnosed = view.cells.iter().any(|cell| cell.diagnosis.is_some());
+        (view.run.placement.id, diagnosed, view.noise.unwrap().sentences[0].id.clone())
+    };
+    let found = |placement: &str, diagnosed| (placement.to_owned(), diagnosed, "noise-split-found".to_owned());
+    assert_eq!(at("192.0.2.1:80"), found("placement-elsewhere", false));
+    assert_eq!(at("127.0.0.1:80"), found("placement-shared", true));
 }
 
 #[test]

@@ -9,8 +9,10 @@ use crate::nginx::{self, NginxControl};
 use crate::own::Watch;
 use crate::php::{self, Master};
 use crate::probe::{Ask, ProbeError, Reply, get};
+use crate::running::processes::Process;
 use crate::selinux;
 use crate::status::{StatusSource, WebSource};
+use crate::url::UrlControl;
 use crate::{PlanKey, ServerError};
 use host::{Child, Group, Host, Service};
 use model::plan::{Directive, ServerSpec, Variant};
@@ -81,8 +83,8 @@ pub struct Running {
     pub host: Option<String>,
     /// Whether it speaks TLS there.
     pub tls: bool,
-    /// Its root process.
-    pub pid: u32,
+    /// Its root process; `None` of a server that is not ours and runs elsewhere, or whose processes may not be seen.
+    pub pid: Option<u32>,
     /// What is in force, as the server tells it.
     pub settings: EffectiveSettings,
     /// What is worth knowing about how it runs, one sentence each.
@@ -110,27 +112,32 @@ pub(crate) enum Hold {
         /// What it answers with 2xx as long as it runs with what webdyno had it read, where that is not in its files.
         told: Option<(SocketAddr, String)>,
     },
+    /// It was there before, and stays as it is.
+    Found {
+        /// Its root process as it was found, if it was.
+        root: Option<Process>,
+        /// The roots of PHP-FPM's processes behind it.
+        pools: Vec<u32>,
+    },
 }
 
-/// The control of a plan's server; `None` when it is there already and not ours. `plan` is named in messages.
+/// The control of a plan's server. `plan` is named in messages.
 #[must_use]
-pub fn control(spec: &ServerSpec, plan: &Path) -> Option<Box<dyn Control>> {
+pub fn control(spec: &ServerSpec, plan: &Path) -> Box<dyn Control> {
     match spec {
-        ServerSpec::Apache(apache) => Some(match &apache.existing {
+        ServerSpec::Apache(apache) => match &apache.existing {
             None => Box::new(ApacheControl { spec: apache.clone(), plan: plan.to_owned() }),
             Some(existing) if existing.in_place => Box::new(InPlaceControl::new(apache, existing, plan)),
             Some(existing) => Box::new(DerivedControl::new(apache, existing, plan)),
-        }),
-        ServerSpec::Nginx(nginx) => Some(match &nginx.existing {
+        },
+        ServerSpec::Nginx(nginx) => match &nginx.existing {
             None => Box::new(NginxControl { spec: nginx.clone(), plan: plan.to_owned() }),
             Some(existing) if existing.in_place => Box::new(nginx::InPlaceControl::new(nginx, existing, plan)),
             Some(existing) => Box::new(nginx::DerivedControl::new(nginx, existing, plan)),
-        }),
-        ServerSpec::Command(command) => Some(Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() })),
-        ServerSpec::Embedded(embedded) => {
-            Some(Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }))
-        }
-        ServerSpec::Url(_) => None,
+        },
+        ServerSpec::Command(command) => Box::new(CommandControl { spec: command.clone(), plan: plan.to_owned() }),
+        ServerSpec::Embedded(embedded) => Box::new(EmbeddedControl { spec: embedded.clone(), plan: plan.to_owned() }),
+        ServerSpec::Url(url) => Box::new(UrlControl::new(url, plan)),
     }
 }
 
@@ -139,7 +146,9 @@ impl Running {
     pub fn is_alive(&mut self) -> bool {
         match &mut self.hold {
             Some(Hold::Child(child)) => child.is_alive() && self.beside.iter_mut().all(Child::is_alive),
-            Some(Hold::Service { service, .. }) => service.pid() == Some(self.pid),
+            Some(Hold::Service { service, .. }) => service.pid() == self.pid,
+            // Where its processes are not seen, only answers tell.
+            Some(Hold::Found { root, .. }) => root.as_ref().is_none_or(Process::still_runs),
             None => false,
         }
     }
@@ -168,7 +177,7 @@ impl Running {
                     _ => Err(ServerError::Reread { main: service.name.clone().into() }),
                 }
             }
-            None => Ok(()),
+            Some(Hold::Found { .. }) | None => Ok(()),
         }
     }
 
@@ -177,27 +186,37 @@ impl Running {
         drop(self.hold.take());
     }
 
-    /// A server of the machine's that is ready: where it listens, by what name, and whether by TLS.
+    /// A server that was there before and is ready: where it listens, by what name, and whether by TLS.
     pub(crate) fn held(
         hold: Hold,
         (address, host, tls): (SocketAddr, Option<String>, bool),
-        pid: u32,
+        pid: impl Into<Option<u32>>,
         settings: EffectiveSettings,
         notes: Vec<String>,
     ) -> Running {
         let (status, beside, logs) = (StatusSource::default(), Vec::new(), Logs(Vec::new()));
-        Running { address, host, tls, pid, settings, notes, status, beside, hold: Some(hold), logs }
+        Running { address, host, tls, pid: pid.into(), settings, notes, status, beside, hold: Some(hold), logs }
+    }
+
+    /// The first processes of everything that works for it, as far as they are known: its own, then those beside it.
+    #[must_use]
+    pub fn roots(&self) -> Vec<u32> {
+        self.pid.into_iter().chain(self.beside()).collect()
     }
 
     /// The roots of the processes that belong to it and are not its children.
     #[must_use]
     pub fn beside(&self) -> Vec<u32> {
-        self.beside.iter().map(|child| child.pid).collect()
+        let found = match &self.hold {
+            Some(Hold::Found { pools, .. }) => pools.as_slice(),
+            _ => &[],
+        };
+        self.beside.iter().map(|child| child.pid).chain(found.iter().copied()).collect()
     }
 
     /// The same, told of by Apache's scoreboard, where that can be read.
     pub(crate) fn with_scoreboard(self) -> Running {
-        let scoreboard = Scoreboard::of(self.pid).map(WebSource::Apache);
+        let scoreboard = self.pid.and_then(Scoreboard::of).map(WebSource::Apache);
         self.with_status(scoreboard)
     }
 
@@ -325,7 +344,7 @@ impl Starting<'_> {
     /// It is ready, and this is in force.
     pub(crate) fn running(self, settings: EffectiveSettings, notes: Vec<String>) -> Running {
         let Starting { child, address, host, logs, .. } = self;
-        let (pid, hold) = (child.pid, Some(Hold::Child(child)));
+        let (pid, hold) = (Some(child.pid), Some(Hold::Child(child)));
         let (status, beside) = (StatusSource::default(), Vec::new());
         Running { address, host, tls: false, pid, settings, notes, status, beside, hold, logs }
     }

@@ -173,6 +173,16 @@ pub enum ServerError {
         /// The longest that fits.
         most: usize,
     },
+    /// A server that is only a URL is not there, or not ready.
+    #[error("{at}: {asked}: {why}")]
+    NotThere {
+        /// What names it.
+        at: PlanKey,
+        /// Whom or what was asked for.
+        asked: String,
+        /// What came of it and what to do.
+        why: String,
+    },
     /// Somebody else listens there.
     #[error("{0} is in use by another program; stop it or listen elsewhere")]
     PortInUse(SocketAddr),
@@ -277,6 +287,8 @@ impl ServerError {
             // Without a journal nothing may be changed.
             ServerError::Changed { .. }
             | ServerError::Reread { .. }
+            // Nobody here starts it again.
+            | ServerError::NotThere { .. }
             | ServerError::Host(HostError::Changed(_) | HostError::Io { .. }) => true,
             ServerError::Io { source, .. } => !host::want_of_room(source).is_empty(),
             ServerError::Service { error, .. } => error.ends_the_run(),

@@ -1,7 +1,8 @@
 //! Control a real server: render its configuration, start it, wait until it is ready, ask what is in force, stop it.
 //!
 //! [`control()`] turns a plan's server into a [`Control`]; [`Control::start`] gives a [`Running`] server, which ends when dropped.
-//! A fresh instance serves each trial, in a folder of its own, so nothing of the machine's own server is touched. What runs is asked of the server
+//! A fresh instance serves each trial, in a folder of its own, so nothing of the machine's own server is touched; one that is only a URL
+//! is waited for and left as it is. What runs is asked of the server
 //! itself and never taken from what was written. The server is asked only before it is [`Running`], so watching takes no worker.
 //!
 //! Nothing here measures, and nothing here decides what a setting is good for. Processes and limits are the `host` crate's.
@@ -24,6 +25,7 @@ mod running;
 mod selinux;
 mod site;
 mod status;
+mod url;
 mod workers;
 
 pub use control::{Control, Place, Running, control};

@@ -90,7 +90,7 @@ pub(super) fn plan(flags: &AbFlags, target: &Target, seed: u64) -> Plan {
     // An address is no name to ask for by TLS, so none is asked for.
     let address = target.address.all().first().map_or_else(String::new, |address| address.ip().to_string());
     let load = LoadSpec { seed, ..spec(flags, &address) };
-    let plan = only(load, ServerSpec::Url(Url { url, address: target.address.to_string(), ours: false }));
+    let plan = only(load, ServerSpec::Url(Url { url, address: target.address.to_string(), ..Url::default() }));
     // ab goes on whatever the answers are and however this machine fares: how a server thrashes is what people look at with it.
     Plan { guards: Guards::NONE, ..plan }
 }

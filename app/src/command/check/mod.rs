@@ -30,8 +30,12 @@ pub(crate) fn run(flags: &CheckFlags) -> anyhow::Result<Exit> {
     let interrupted = interrupt::flag()?;
     let anchor = run::now();
     let exe = std::env::current_exe().context("cannot find this program's own file")?;
-    let server =
-        ServerSpec::Url(Url { url: shown, address: target.address.to_string(), ours: load::is_ours(&target.address) });
+    let server = ServerSpec::Url(Url {
+        url: shown,
+        address: target.address.to_string(),
+        ours: load::is_ours(&target.address),
+        ..Url::default()
+    });
     let head = RunHead {
         id: run::run_id(anchor, run::fresh_seed()),
         plan: model::plan::Plan { name: "check".to_owned(), ..only(spec, server) },

@@ -1,6 +1,7 @@
 //! What the flags of `webdyno load` mean: a plan of one cell, and whom it goes to. An invalid mix has no value of these types.
 
 use super::operated::{self, Operated};
+use super::plain;
 use super::way::{self, Way};
 use super::what::{self, What};
 use super::{search, users};
@@ -41,7 +42,7 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
     let what::Whither { url, shown, .. } = whither;
     load::check(&spec, &target).map_err(|error| anyhow::anyhow!(error.reason()))?;
     if flags.from.is_some() {
-        from_there(&target)?;
+        plain::from_there(&target)?;
     }
     let remember = !flags.dry_run && !flags.no_store;
     let said = Operated { named: &flags.i_operate, store: &flags.store, remember };
@@ -59,18 +60,9 @@ pub(super) fn meant(flags: &LoadFlags, seed: u64) -> anyhow::Result<Meant> {
         url: shown.clone(),
         address,
         ours: !behind && load::is_ours(&target.address),
+        ..model::plan::Url::default()
     });
     Ok(Meant { plan: plan(spec, server, flags), target, shown, way })
-}
-
-/// What is meant by a name of this machine's loopback is another one there.
-fn from_there(target: &Target) -> anyhow::Result<()> {
-    ensure!(
-        !target.address.all().iter().any(|address| address.ip().is_loopback()),
-        "{} is each machine's own: with --from the other machine would load itself; give the address by which it reaches the server",
-        target.address
-    );
-    Ok(())
 }
 
 fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<LoadSpec> {

@@ -3,9 +3,11 @@
 use super::operated::{self, Operated};
 use super::way::{self, Way};
 use super::{secret, what};
-use crate::flags::load::WayFlags;
+use crate::flags::load::{WayFlags, bare};
+use anyhow::ensure;
 use load::Target;
 use model::plan::{HttpVersion, LoadSpec, Pace, RequestSpec};
+use std::net::SocketAddr;
 
 /// A URL, read.
 pub(crate) struct Plain {
@@ -42,4 +44,22 @@ pub(crate) fn plain(
     load::check(&LoadSpec { requests: Some(1), ..spec.clone() }, &target)
         .map_err(|error| anyhow::anyhow!(error.reason()))?;
     Ok(Plain { target, shown: whither.shown, spec })
+}
+
+/// What is meant by a name of this machine's loopback is another one there.
+pub(crate) fn from_there(target: &Target) -> anyhow::Result<()> {
+    ensure!(
+        !target.address.all().iter().any(|address| address.ip().is_loopback()),
+        "{} is each machine's own: another machine that sends the load would load itself; give the address by which it reaches the \
+         server",
+        target.address
+    );
+    Ok(())
+}
+
+/// Whom a load to this URL would go to beside this machine, where its name led to this address.
+pub(crate) fn others(url: &str, address: &str) -> anyhow::Result<Vec<String>> {
+    let what::Whither { url, .. } = what::whither(url)?;
+    let is_here = address.parse().is_ok_and(|address: SocketAddr| address.ip().is_loopback());
+    Ok(url.host_str().filter(|_| !is_here).map(|host| bare(host).to_owned()).into_iter().collect())
 }

@@ -76,8 +76,7 @@ fn refused(error: &std::io::Error) -> ExperimentError {
 
 /// Begins to read the accounts of a server.
 pub(crate) fn open(running: &Running) -> Result<Accountant, ExperimentError> {
-    let roots: Vec<u32> = std::iter::once(running.pid).chain(running.beside()).collect();
-    Accountant::start(Path::new("/proc"), &roots, running.address.port()).map_err(|error| refused(&error))
+    Accountant::start(Path::new("/proc"), &running.roots(), running.address.port()).map_err(|error| refused(&error))
 }
 
 /// The log of the server in that folder; empty when there is none.

@@ -356,6 +356,13 @@ impl Plan {
         variant.page_cache.unwrap_or(self.memory.page_cache)
     }
 
+    /// Whether somebody wrote it into a file. What `load`, `ab` and `check` do is a plan as well, made of what was typed: the one load
+    /// of theirs is looked at by itself, and nothing of it is compared or taken up again.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        !self.file.as_os_str().is_empty()
+    }
+
     /// The configuration that the machine has, where the plan is about one.
     #[must_use]
     pub fn existing(&self) -> Option<&Existing> {

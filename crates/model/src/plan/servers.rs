@@ -105,16 +105,28 @@ pub enum Mpm {
 }
 
 /// A server that is there already.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Url {
     /// What the user gave, without a password.
     pub url: String,
     /// Where that led to: an address with its port, several with `, ` between them, or `unix:` and a path; behind `proxy ` it is
-    /// that of a proxy, and the server may be anywhere.
+    /// that of a proxy, and the server may be anywhere. Empty in a plan that was only read: names are resolved when it is run.
     pub address: String,
     /// Whether that is one of this machine's own addresses, though none of its loopback.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ours: bool,
+    /// Path of the GET that must answer 2xx before the server counts as ready; when absent, it is ready once it takes connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    /// https: any certificate is believed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// https: the authorities in this PEM file are believed, instead of those of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "super::as_text_if_any")]
+    pub cacert: Option<PathBuf>,
+    /// Lines in the plan of the keys that can turn out wrong later, for messages; none where no plan was written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lines: BTreeMap<String, usize>,
 }
 
 /// webdyno's own small server.
@@ -183,6 +195,12 @@ impl Nginx {
 }
 
 impl Url {
+    /// The line in the plan of a key of `[server]`; of its `kind`, which is always there, when the plan leaves the key out.
+    #[must_use]
+    pub fn line(&self, key: &str) -> usize {
+        line_of(&self.lines, key)
+    }
+
     /// Whether the server runs on this machine, so that readings of the machine say something about it.
     #[must_use]
     pub fn is_here(&self) -> bool {
@@ -192,6 +210,24 @@ impl Url {
 }
 
 impl ServerSpec {
+    /// Whether it runs on this machine, so that readings of the machine say something about it.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        match self {
+            ServerSpec::Url(url) => url.is_here(),
+            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => true,
+        }
+    }
+
+    /// Where it is, if that is all that is known of it: nobody starts, changes or ends it.
+    #[must_use]
+    pub fn url(&self) -> Option<&Url> {
+        match self {
+            ServerSpec::Url(url) => Some(url),
+            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => None,
+        }
+    }
+
     /// How it runs PHP, if webdyno has a say in that.
     #[must_use]
     pub fn php(&self) -> Option<&Php> {
@@ -237,7 +273,8 @@ impl ServerSpec {
             ServerSpec::Apache(apache) => &apache.lines,
             ServerSpec::Nginx(nginx) => &nginx.lines,
             ServerSpec::Command(server) => &server.lines,
-            ServerSpec::Embedded(_) | ServerSpec::Url(_) => return None,
+            ServerSpec::Url(url) => &url.lines,
+            ServerSpec::Embedded(_) => return None,
         };
         lines.get("command").or_else(|| lines.get("kind")).copied()
     }
@@ -249,7 +286,7 @@ mod tests {
 
     #[track_caller]
     fn check_here(address: &str, expected: bool) {
-        let url = Url { url: "http://there.example/".to_owned(), address: address.to_owned(), ours: false };
+        let url = Url { url: "http://there.example/".to_owned(), address: address.to_owned(), ..Url::default() };
         assert_eq!(url.is_here(), expected, "{address}");
     }
 

@@ -1,7 +1,7 @@
 //! What the user wrote: TOML to a [`Plan`], or one sentence with file, line and key.
 //!
 //! Here is what may be written and what it means; in `load` that of loads, in `beside` of those that are no cell's own, in `cells` what is compared, which `factors` or `sweep` may
-//! derive and `contrasts` asks about. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
+//! derive and `contrasts` asks about; in `url` what none of them may say of a server that is not ours. `source` knows the places in the text, `complaint` puts the TOML parser's messages in
 //! the user's words, `parameters` fills in `${name}` before anything else, and `measure` is text with a unit.
 
 mod beside;
@@ -23,6 +23,7 @@ mod server;
 mod services;
 mod source;
 mod sweep;
+mod url;
 mod users;
 
 use self::cells::CellText;
@@ -43,6 +44,7 @@ use self::server::{ServerText, server_meant};
 use self::services::{ServersText, ServiceText, check_mentions, of_variant, services_meant};
 use self::source::Source;
 use self::sweep::SweepText;
+use self::url::{refuse_control, refuse_settings};
 use super::{Build, Ending, Guards, LoadSpec, Origin, Plan, SECRET, ServerSpec, Service, Variant, Warmup};
 use crate::{Nanos, SECOND};
 use serde::Deserialize;
@@ -250,6 +252,7 @@ fn yes() -> bool {
 // ---- what it means --------------------------------------------------------------------------------------------------
 
 fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result<Plan, PlanError> {
+    refuse_control(source, &written)?;
     let name = written.name.unwrap_or_else(|| {
         source.file.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
     });
@@ -278,6 +281,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         setting,
     };
     let mut made = cells::made(source, wanted, variants, loads, margin)?;
+    refuse_settings(source, &server, &made)?;
     beside::refuse_as_baseline(source, &beside, &made.cells, written.baseline.as_ref())?;
     let cells = made.with_roles(source, written.baseline.as_ref(), written.aa)?;
     made.contrasts.extend(contrasts::meant(source, &written.contrast, &cells, &made.contrasts, margin)?);
@@ -317,13 +321,7 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         seed: written.seed,
         warmup: warmup_meant(source, &written.warmup)?,
         cooldown_ns: source.duration(written.cooldown.limit.as_ref(), "cooldown.limit", 10 * SECOND)?,
-        guards: Guards {
-            thrash_ns: source.longer_than_0(written.guards.thrash.as_ref(), "guards.thrash", 60 * SECOND)?,
-            time_ns: source.longer_than_0(written.guards.time.as_ref(), "guards.time", 600 * SECOND)?,
-            failures: source.share(written.guards.failures.as_ref(), "guards.failures", 0.2)?,
-            host_memory: source.share(written.guards.host_memory.as_ref(), "guards.host_memory", 0.05)?,
-            host: true,
-        },
+        guards: guards_meant(source, &written.guards)?,
         confidence: confidence_meant(source, written.confidence.as_ref())?,
         margin,
     };
@@ -436,6 +434,16 @@ fn warmup_meant(source: &Source<'_>, warmup: &WarmupText) -> Result<Warmup, Plan
         (None, Some(text)) => Ok(Warmup::Duration(source.duration_text(text, "warmup.duration")?)),
         (Some(n), Some(_)) => Err(source.at(n.span(), "warmup", "give `requests` or `duration`, not both")),
     }
+}
+
+fn guards_meant(source: &Source<'_>, guards: &GuardsText) -> Result<Guards, PlanError> {
+    Ok(Guards {
+        thrash_ns: source.longer_than_0(guards.thrash.as_ref(), "guards.thrash", 60 * SECOND)?,
+        time_ns: source.longer_than_0(guards.time.as_ref(), "guards.time", 600 * SECOND)?,
+        failures: source.share(guards.failures.as_ref(), "guards.failures", 0.2)?,
+        host_memory: source.share(guards.host_memory.as_ref(), "guards.host_memory", 0.05)?,
+        host: true,
+    })
 }
 
 #[cfg(test)]

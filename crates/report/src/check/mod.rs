@@ -14,7 +14,6 @@ use diagnosis::Cause;
 use diagnosis::check::{Advice, Checked};
 use model::check::{Check, Summit};
 use model::load::{LoadResult, Quantile};
-use model::plan::ServerSpec;
 use model::reading::{Column, Span};
 use model::run::Run;
 use model::trial::Trial;
@@ -118,7 +117,7 @@ impl CheckView {
         let checked = diagnosis::check::check(run)?;
         let answer = Answer::of(run);
         let windows: Vec<WindowView> = run.trials.iter().filter_map(window).collect();
-        let ServerSpec::Url(url) = &run.head.plan.server else { return None };
+        let url = run.head.plan.server.url()?;
         let cpus = u64::from(run.head.host.cpus.max(1));
         Some(CheckView {
             language,

@@ -24,7 +24,7 @@ use crate::view::{
 };
 use model::latency::Latency;
 use model::load::{Counts, Generator, LoadResult, Sessions, TlsFacts};
-use model::plan::{LoadSpec, ServerSpec, Warmup};
+use model::plan::{LoadSpec, Warmup};
 use model::run::Run;
 use model::statistic::{Found, Part, Statistic};
 use model::threshold::{Judged, Threshold};
@@ -258,14 +258,10 @@ impl LoadView {
         let ([cell], [trial]) = (run.head.plan.cells.as_slice(), run.trials.as_slice()) else { return None };
         let (load, spec) = (trial.load.as_ref()?, run.head.plan.load(cell));
         let words = Catalogue::of(language);
-        let (target, here) = match &run.head.plan.server {
-            ServerSpec::Url(url) => (&url.url, url.is_here()),
-            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => {
-                (&run.head.plan.name, true)
-            }
-        };
+        let plan = &run.head.plan;
+        let target = plan.server.url().map_or(&plan.name, |url| &url.url);
         // Of a server elsewhere the readings say nothing.
-        let watched = here && !trial.readings.rows.is_empty();
+        let watched = plan.server.is_here() && !trial.readings.rows.is_empty();
         let diagnosis = watched.then(|| diagnosis::diagnose(&run.head, cell, trial));
         let times = times::views(load);
         let judged = thresholds.iter().map(|threshold| threshold.judge(load));

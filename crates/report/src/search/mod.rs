@@ -11,7 +11,6 @@ use crate::load::held;
 use crate::view::table::NOTHING;
 use crate::view::{HostView, Row, RowKind, Table, run, sent};
 use model::load::{LoadDoubt, LoadResult};
-use model::plan::ServerSpec;
 use model::run::{Run, RunEnd};
 use model::search::{Answer, Held, Miss, RateSearch, Step, contradictions};
 
@@ -77,12 +76,8 @@ impl SearchView {
         let contradictions = contradictions(&steps);
         let closed = run.trials.iter().find(|trial| trial.rate.is_none());
         let views: Vec<StepView> = steps.iter().map(|step| step_view(step, &words)).collect();
-        let target = match &run.head.plan.server {
-            ServerSpec::Url(url) => &url.url,
-            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Command(_) | ServerSpec::Embedded(_) => {
-                &run.head.plan.name
-            }
-        };
+        let plan = &run.head.plan;
+        let target = plan.server.url().map_or(&plan.name, |url| &url.url);
         Some(SearchView {
             language,
             id: run.head.id.clone(),

@@ -21,7 +21,8 @@ impl Judged {
         let diagnosed = |trial: &Trial| {
             let cell = run.head.plan.cell(&trial.cell)?;
             trial.load.as_ref()?;
-            Some(diagnosis::diagnose(&run.head, cell, trial))
+            // Of a server elsewhere the readings say nothing.
+            run.head.plan.server.is_here().then(|| diagnosis::diagnose(&run.head, cell, trial))
         };
         Judged { verdicts: Verdicts::of(run, Metric::Goodput), trials: run.trials.iter().map(diagnosed).collect() }
     }

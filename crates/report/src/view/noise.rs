@@ -23,12 +23,14 @@ pub struct NoiseView {
 /// Where the noise comes from; `None` when it cannot be told.
 pub(crate) fn view(run: &Run, words: &Catalogue) -> Option<NoiseView> {
     let found = spread(run)?;
-    let sentences = vec![split(&found, words), advice(&found, words)];
+    // A server that is not ours is not started at all.
+    let starts = run.head.plan.server.url().is_none();
+    let sentences = vec![split(&found, starts, words), advice(&found, words)];
     let Spread { sd, restart, window, request } = found;
     Some(NoiseView { sd, restart, window, request, sentences })
 }
 
-fn split(found: &Spread, words: &Catalogue) -> Sentence {
+fn split(found: &Spread, starts: bool, words: &Catalogue) -> Sentence {
     let share = |share: f64| format!("{:.0}", share * 100.0);
     let mut arguments = vec![
         ("sd", format!("{:.2}", found.sd * 100.0).into()),
@@ -37,10 +39,10 @@ fn split(found: &Spread, words: &Catalogue) -> Sentence {
     ];
     match found.window {
         None if found.restart < 0.005 => words.say("noise-split-requests", &arguments),
-        None => words.say("noise-split-short", &arguments),
+        None => words.say(if starts { "noise-split-short" } else { "noise-split-short-found" }, &arguments),
         Some(window) => {
             arguments.push(("window", share(window).into()));
-            words.say("noise-split", &arguments)
+            words.say(if starts { "noise-split" } else { "noise-split-found" }, &arguments)
         }
     }
 }

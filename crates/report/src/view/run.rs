@@ -16,6 +16,8 @@ const GENERATOR_SHARE: f64 = 0.2;
 pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
     let head = &run.head;
     let server = run.trials.iter().map(|trial| &trial.settings.server).find(|server| !server.is_empty());
+    // What is known of a server that is not ours is what it says in its answers.
+    let answered = || run.trials.iter().find_map(|trial| trial.load.as_ref()?.software.clone());
     RunView {
         id: head.id.clone(),
         plan: head.plan.name.clone(),
@@ -24,7 +26,7 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         end: end(&head.end, words),
         complete: head.end == RunEnd::Complete,
         version: head.version.clone(),
-        server: server.cloned(),
+        server: server.cloned().or_else(|| head.plan.server.url().and_then(|_| answered())),
         seed: head.seed,
         blocks: if head.plan.until_decided { run.whole_blocks() } else { head.plan.blocks },
         confidence: head.plan.confidence,
@@ -57,6 +59,9 @@ fn placement(run: &Run, words: &Catalogue) -> Sentence {
                 words.say("placement-away-known", &arguments)
             }
         };
+    }
+    if !head.plan.server.is_here() {
+        return words.say("placement-elsewhere", &[]);
     }
     match (head.server_cpus.as_slice(), head.load_cpus.as_slice()) {
         ([], _) | (_, []) => words.say("placement-shared", &[]),
@@ -192,7 +197,7 @@ pub(crate) fn comparison_warning(warning: &Warning, words: &Catalogue) -> Option
 
 /// The generator's largest share of the machine, when it took it from the server.
 fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
-    if !run.head.server_cpus.is_empty() {
+    if !run.head.server_cpus.is_empty() || !run.head.plan.server.is_here() {
         return None;
     }
     let share = |trial: &Trial| {

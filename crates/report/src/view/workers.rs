@@ -119,7 +119,9 @@ fn is_one_at_a_time(run: &Run, number: usize, crew: &Crew) -> bool {
     let by_others = match &run.head.plan.server {
         ServerSpec::Nginx(_) => true,
         ServerSpec::Apache(apache) => apache.scripts.is_some(),
-        _ => false,
+        // How it works is not known.
+        ServerSpec::Url(_) => return false,
+        ServerSpec::Command(_) | ServerSpec::Embedded(_) => false,
     };
     crew.threads == 1 && !crew.others.is_empty() && !(number == 0 && by_others)
 }

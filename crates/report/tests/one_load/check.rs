@@ -22,7 +22,7 @@ fn setting(name: &str, written: &str, value: &str, line: usize) -> Setting {
 fn run() -> Run {
     let mut run = scene::closed();
     run.head.plan.server =
-        ServerSpec::Url(Url { url: "http://localhost/".into(), address: "127.0.0.1:80".into(), ours: false });
+        ServerSpec::Url(Url { url: "http://localhost/".into(), address: "127.0.0.1:80".into(), ..Url::default() });
     let (cell, load, trial) = (run.head.plan.cells[0].clone(), run.head.plan.loads[0].clone(), run.trials[0].clone());
     let steps = [("hold", 8), ("c1", 1), ("c2", 2), ("c4", 4), ("c8", 8)];
     run.head.plan.cells =

@@ -39,7 +39,7 @@ const APACHE_FILES: [(&str, &str); 3] = [
 const NGINX_FILES: [&str; 2] = ["/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf"];
 
 /// Where the kernel tells of processes and groups: /proc and /sys.
-const PROC: &str = "/proc";
+pub(crate) const PROC: &str = "/proc";
 const SYS: &str = "/sys";
 
 /// Looks who answers at an address of this machine; `says` is what it calls itself in its answers (`Server`).

@@ -1,5 +1,6 @@
 //! Processes of this machine as /proc shows them to everybody, and the memory of one as far as it may be seen.
 
+use super::PROC;
 use model::check::{Measure, WorkerMemory};
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,6 +19,13 @@ pub(crate) struct Process {
     pub(crate) ticks: u64,
     /// When it started, in clock ticks since the machine did.
     pub(crate) started: u64,
+}
+
+impl Process {
+    /// Whether it is still there, and no other that got its number.
+    pub(crate) fn still_runs(&self) -> bool {
+        read(Path::new(PROC), self.pid).is_some_and(|now| now.started == self.started)
+    }
 }
 
 /// All that are alive.

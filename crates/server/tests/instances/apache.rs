@@ -422,7 +422,7 @@ fn apache_has_all_its_children() {
         let processes = processes_of(stage.dir.path());
         processes
             .into_iter()
-            .filter(|(_, parent, _)| *parent == running.pid)
+            .filter(|(_, parent, _)| *parent == running.pid.unwrap())
             .map(|(_, _, user)| user)
             .collect::<Vec<_>>()
     };
@@ -518,7 +518,7 @@ fn apache_leaves_no_process() {
     }
     let mut running = started(&stage, "mpm = \"prefork\"", "");
     rustix::process::kill_process(
-        rustix::process::Pid::from_raw(running.pid.cast_signed()).unwrap(),
+        rustix::process::Pid::from_raw(running.pid.unwrap().cast_signed()).unwrap(),
         rustix::process::Signal::KILL,
     )
     .unwrap();

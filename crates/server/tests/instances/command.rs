@@ -57,7 +57,7 @@ fn a_command_is_told_its_port_and_settings() {
     assert!(answer.ends_with(&format!("-w4 red {}", folder.display())), "{answer}");
     assert_eq!(running.settings.server, "python3");
     assert_eq!(running.settings.values["WORKERS"], "4");
-    let pid = running.pid;
+    let pid = running.pid.unwrap();
     running.stop().unwrap();
     eventually("it is gone", || {
         !Path::new(&format!("/proc/{pid}")).exists() && processes_of(stage.dir.path()).is_empty()
@@ -108,7 +108,7 @@ fn node_with_its_workers_is_a_command() {
     let keys = format!("command = [\"{node}\", \"{}\"]\ndirectives = \"WORKERS=2\"", script.display());
     let running = stage.start(&stage.plan("command", &keys, "directives = \"WORKERS=3\""), &[]).unwrap();
     let answer = ask(running.address, "GET /");
-    assert!(answer.ends_with(&format!("\r\n\r\n{}", running.pid)), "{answer}");
+    assert!(answer.ends_with(&format!("\r\n\r\n{}", running.pid.unwrap())), "{answer}");
     eventually("all workers are there", || processes_of(stage.dir.path()).len() == 1 + 3);
     running.stop().unwrap();
     eventually("all are gone", || processes_of(stage.dir.path()).is_empty());

@@ -147,7 +147,7 @@ fn derived_nginx_has_everything_of_its_own() {
     assert_eq!(body(&answer("/same/")), "by socket\n");
     assert_eq!(body(&answer("/store/")), "by socket\n");
     assert!(answer("/auth/").contains(" 401 "), "{}", answer("/auth/"));
-    let own = folder_of(running.pid);
+    let own = folder_of(running.pid.unwrap());
     let names = |name: &str| -> Vec<String> {
         let entries = fs::read_dir(own.join(name)).unwrap().map(|entry| entry.unwrap().file_name());
         entries.map(|name| name.to_string_lossy().into_owned()).collect()
@@ -227,7 +227,7 @@ fn derived_nginx_of_this_machine() {
         // Somebody's own, which answers nothing at / or that we may not read.
         Err(error) => return not_here(&format!("this machine's nginx: {error}")),
     };
-    let files = fs::read_dir(format!("/proc/{}/fd", running.pid)).unwrap();
+    let files = fs::read_dir(format!("/proc/{}/fd", running.pid.unwrap())).unwrap();
     let open: Vec<PathBuf> = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok()).collect();
     for theirs in ["/var/log", "/var/lib/nginx", "/run", "/etc"] {
         assert!(!open.iter().any(|file| file.starts_with(theirs)), "{theirs}: {open:?}");
@@ -246,7 +246,7 @@ fn derived_nginx_variants_take_the_place_of_what_is_there() {
     .unwrap();
     let value = |name: &str| running.settings.values[name].clone();
     assert_eq!((value("worker_connections"), value("keepalive_timeout")), ("100".to_owned(), "3".to_owned()));
-    let copy = copy_of(running.pid);
+    let copy = copy_of(running.pid.unwrap());
     assert_eq!(copy.matches("worker_connections").count(), 1, "{copy}");
     assert!(copy.contains("/logs/") && !copy.contains("access_log \"/var/log"), "{copy}");
     drop(running);
@@ -256,7 +256,7 @@ fn derived_nginx_variants_take_the_place_of_what_is_there() {
     ))
     .unwrap();
     assert!(ask(running.address, "GET /more").ends_with("more"));
-    assert!(copy_of(running.pid).contains("\"backlog=77\""));
+    assert!(copy_of(running.pid.unwrap()).contains("\"backlog=77\""));
     drop(running);
     scene.nginx.site("keepalive_timeout 9;\n");
     let told = |variant: &str| scene.told(&start(variant).unwrap_err());

@@ -72,12 +72,12 @@ fn embedded_work_takes_what_it_says() {
     let stage = Stage::new();
     let running = start(&stage, "Workers 2");
     let cpu = || -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", running.pid)).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", running.pid.unwrap())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     };
     let memory = |key: &str| -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", running.pid)).unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", running.pid.unwrap())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     };

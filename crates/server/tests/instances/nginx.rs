@@ -57,7 +57,7 @@ fn nginx_serves_with_the_settings_of_the_plan() {
     let page = ask(running.address, "GET /");
     assert!(page.contains("A small page") && page.contains("X-Variant: yes"), "{page}");
     assert!(ask(running.address, "GET /made").ends_with("made"));
-    eventually("three workers", || processes_of(stage.dir.path()).len() == 1 && workers(running.pid) == 3);
+    eventually("three workers", || processes_of(stage.dir.path()).len() == 1 && workers(running.pid.unwrap()) == 3);
     running.stop().unwrap();
 }
 
@@ -115,7 +115,7 @@ fn nginx_instances_do_not_meet() {
 fn nginx_leaves_no_process() {
     let Some(stage) = stage() else { return };
     let running = started(&stage, "worker_processes 2", "");
-    let pid = running.pid;
+    let pid = running.pid.unwrap();
     assert!(workers(pid) > 0);
     drop(running);
     eventually("nothing is left", || processes_of(stage.dir.path()).is_empty() && workers(pid) == 0);
@@ -137,7 +137,7 @@ fn nginx_writes_its_own_log() {
     let running = stage.start(&plan, &[]).unwrap();
     let _ = ask(running.address, "GET /");
     // Beside the configuration, which its master names.
-    let command = fs::read_to_string(format!("/proc/{}/cmdline", running.pid)).unwrap();
+    let command = fs::read_to_string(format!("/proc/{}/cmdline", running.pid.unwrap())).unwrap();
     let (_, folder) = command.split_once("-p ").unwrap();
     let logs = Path::new(folder.split_once(" -c ").unwrap().0).join("logs");
     running.stop().unwrap();

@@ -42,7 +42,7 @@ impl Stage {
     }
 
     pub(crate) fn control(&self, plan: &Plan) -> Box<dyn Control> {
-        control(&plan.server, &plan.file).expect("a server of ours")
+        control(&plan.server, &plan.file)
     }
 
     /// An empty folder for an instance, by a path that is not the canonical one.

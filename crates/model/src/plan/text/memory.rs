@@ -4,14 +4,14 @@ use super::PlanError;
 use super::source::Source;
 use crate::plan::{MemoryState, PageCache, ServerSpec, Variant};
 use serde::Deserialize;
+use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MemoryText {
-    #[serde(default)]
-    reset_swap: bool,
+    reset_swap: Option<Spanned<bool>>,
     page_cache: Option<Spanned<PageCacheWord>>,
     #[serde(default)]
     files: Vec<Spanned<PathBuf>>,
@@ -41,7 +41,8 @@ impl MemoryText {
             let what = "says whose pages are meant by `page_cache = \"cold\"` or `\"read\"`; give one of them";
             return Err(source.at(file.span(), "memory.files", what));
         }
-        Ok(MemoryState { reset_swap: self.reset_swap, page_cache, files: self.files(source) })
+        let reset_swap = self.reset_swap.as_ref().is_some_and(|wanted| *wanted.get_ref());
+        Ok(MemoryState { reset_swap, page_cache, files: self.files(source) })
     }
 
     /// What a word, called `key`, asks for of the page cache. Files are those that the server is known to serve, and those that are named.
@@ -69,6 +70,16 @@ impl MemoryText {
 
     fn files(&self, source: &Source<'_>) -> Vec<PathBuf> {
         self.files.iter().map(|file| source.path(file.get_ref())).collect()
+    }
+
+    /// Where the plan says something of it.
+    pub(super) fn place(&self) -> Option<Range<usize>> {
+        let spans = [
+            self.reset_swap.as_ref().map(Spanned::span),
+            self.page_cache.as_ref().map(Spanned::span),
+            self.files.first().map(Spanned::span),
+        ];
+        spans.into_iter().flatten().min_by_key(|span| span.start)
     }
 }
 

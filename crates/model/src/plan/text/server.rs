@@ -6,7 +6,8 @@ use super::confine::ConfineText;
 use super::measure::Duration;
 use super::php::{FpmText, php_meant};
 use super::source::Source;
-use crate::plan::{Apache, CommandServer, Embedded, Ending, Existing, Mpm, Nginx, PhpWay, Ready, ServerSpec};
+use super::url::{Trust, url_meant};
+use crate::plan::{Apache, CommandServer, Embedded, Ending, Existing, Mpm, Nginx, PhpWay, Ready, ServerSpec, Url};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,6 +21,7 @@ enum ServerKind {
     Nginx,
     Command,
     Embedded,
+    Url,
 }
 
 /// How it is known to be ready: by a path that it answers, or by a command.
@@ -42,7 +44,10 @@ pub(super) struct ServerText {
     command: Option<Spanned<Vec<String>>>,
     directory: Option<Spanned<PathBuf>>,
     package: Option<Spanned<String>>,
-    directives: Option<Spanned<String>>,
+    url: Option<Spanned<String>>,
+    insecure: Option<Spanned<bool>>,
+    cacert: Option<Spanned<PathBuf>>,
+    pub(super) directives: Option<Spanned<String>>,
     ready: Option<Spanned<ReadyWritten>>,
     pub(super) keep: Option<Spanned<bool>>,
     from: Option<Spanned<PathBuf>>,
@@ -72,8 +77,17 @@ pub(super) fn server_meant(
         return Err(source.at(span, &format!("server.{key}"), &format!("only {kinds} has it; remove the line")));
     }
     let directives = source.directives(server.directives.as_ref());
-    if matches!(kind, ServerKind::Embedded) {
-        return Ok(ServerSpec::Embedded(Embedded { directives }));
+    match kind {
+        ServerKind::Embedded => return Ok(ServerSpec::Embedded(Embedded { directives })),
+        ServerKind::Url => {
+            let lines = server.lines(source);
+            let ready = server.ready.is_some().then(|| ready_meant(source, server.ready)).transpose()?;
+            let ready = ready.map(|ready| of_http(source, ready, &lines)).transpose()?;
+            let trust = Trust { insecure: server.insecure, cacert: server.cacert };
+            let url = url_meant(source, server.url.as_ref(), server.kind.span(), &trust)?;
+            return Ok(ServerSpec::Url(Url { ready, lines, ..url }));
+        }
+        ServerKind::Apache | ServerKind::Nginx | ServerKind::Command => {}
     }
     let existing = existing_meant(source, &server, confine)?;
     let lines = server.lines(source);
@@ -104,7 +118,7 @@ pub(super) fn server_meant(
             let ready = of_http(source, ready, &lines)?;
             ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines, existing, php })
         }
-        ServerKind::Apache | ServerKind::Embedded => ServerSpec::Apache(Apache {
+        ServerKind::Apache | ServerKind::Embedded | ServerKind::Url => ServerSpec::Apache(Apache {
             program,
             mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
             modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),
@@ -196,14 +210,22 @@ impl ServerText {
     pub(super) fn setting(&self) -> fn(&str, u64) -> String {
         match self.kind.get_ref() {
             ServerKind::Command => |name, value| format!("{name}={value}"),
-            ServerKind::Apache | ServerKind::Nginx | ServerKind::Embedded => |name, value| format!("{name} {value}"),
+            ServerKind::Apache | ServerKind::Nginx | ServerKind::Embedded | ServerKind::Url => {
+                |name, value| format!("{name} {value}")
+            }
         }
+    }
+
+    /// Whether it is there already, and not webdyno's to control.
+    pub(super) fn is_url(&self) -> bool {
+        matches!(self.kind.get_ref(), ServerKind::Url)
     }
 
     /// The first key that a server of this kind has not: where it stands, its name, and whose it is.
     fn foreign(&self, kind: &ServerKind) -> Option<(Range<usize>, &'static str, &'static str)> {
         const APACHE: &str = "`kind = \"apache\"`";
         const COMMAND: &str = "`kind = \"command\"`";
+        const URL: &str = "`kind = \"url\"`";
         const BOTH: &str = "`kind = \"apache\"` or `kind = \"nginx\"`";
         const ALL: &str = "a server that is not embedded";
         let span = |place: Option<Range<usize>>, key, kinds| Some((place?, key, kinds));
@@ -228,13 +250,20 @@ impl ServerText {
             span(self.directory.as_ref().map(Spanned::span), "directory", COMMAND),
             span(self.package.as_ref().map(Spanned::span), "package", COMMAND),
         ];
+        let of_url = [
+            span(self.url.as_ref().map(Spanned::span), "url", URL),
+            span(self.insecure.as_ref().map(Spanned::span), "insecure", URL),
+            span(self.cacert.as_ref().map(Spanned::span), "cacert", URL),
+        ];
         let of_all = [span(self.ready.as_ref().map(Spanned::span), "ready", ALL)];
         let mut foreign: Vec<_> = match kind {
-            ServerKind::Apache => of_command.into_iter().flatten().collect(),
-            ServerKind::Nginx => of_apache.into_iter().chain(of_command).flatten().collect(),
-            ServerKind::Command => of_apache.into_iter().chain(of_both).flatten().collect(),
+            ServerKind::Apache => of_command.into_iter().chain(of_url).flatten().collect(),
+            ServerKind::Nginx => of_apache.into_iter().chain(of_command).chain(of_url).flatten().collect(),
+            ServerKind::Command => of_apache.into_iter().chain(of_both).chain(of_url).flatten().collect(),
+            ServerKind::Url => of_apache.into_iter().chain(of_both).chain(of_command).flatten().collect(),
             ServerKind::Embedded => {
-                of_apache.into_iter().chain(of_both).chain(of_command).chain(of_all).flatten().collect()
+                let of_others = of_apache.into_iter().chain(of_both).chain(of_command).chain(of_url);
+                of_others.chain(of_all).flatten().collect()
             }
         };
         foreign.sort_by_key(|(span, ..)| span.start);
@@ -267,6 +296,8 @@ impl ServerText {
             (self.in_place.as_ref().map(Spanned::span), "in_place"),
             (self.port.as_ref().map(Spanned::span), "port"),
             (self.host.as_ref().map(Spanned::span), "host"),
+            (self.url.as_ref().map(Spanned::span), "url"),
+            (self.cacert.as_ref().map(Spanned::span), "cacert"),
         ];
         let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
         keys.into_iter().filter_map(line).collect()

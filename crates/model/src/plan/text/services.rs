@@ -45,6 +45,10 @@ pub(super) fn services_meant(
             let what = "only [server] has it; remove the line";
             return Err(source.at(span, &format!("{table}.{key}"), what));
         }
+        if text.is_url() {
+            let what = "a service is started by webdyno; leave a server out that runs already";
+            return Err(source.at(place, &format!("{table}.kind"), what));
+        }
         let keep = text.keep.take().is_some_and(Spanned::into_inner);
         let server = server_meant(source, text, None).map_err(|error| {
             let key = error.key.map(|key| key.replacen("server", &table, 1));
