@@ -13,7 +13,7 @@ use tool::far::wait_until;
 use tool::scene::Scene;
 use tool::{Finished, Tool, remains};
 
-/// It takes a tenth of a second where nobody else wants the CPUs; servers are waited for for 20 s, services for 60 s.
+/// It takes a tenth of a second where nobody else wants the CPUs; servers are waited for for 20 s, services and what a command starts for 60 s.
 const AT_ONCE: Duration = Duration::from_secs(8);
 
 const LOAD: &str = "[load.a]\npath = \"/\"\nconnections = 1\nrequests = 5\n[cooldown]\nlimit = \"0s\"\n";

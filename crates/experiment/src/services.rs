@@ -2,7 +2,7 @@
 //! window where the plan says so.
 
 use crate::ExperimentError;
-use crate::trial::Bench;
+use crate::trial::{Bench, PATIENT_TIMEOUT};
 use model::Nanos;
 use model::plan::{Mention, Service, ServiceChange, Variant, fill_in};
 use server::{Control, Place, Running, ServerError};
@@ -11,9 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// How long one may take until it is ready: a database reads its files first.
-const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A service that is ready.
 #[derive(Debug)]
@@ -65,7 +62,7 @@ impl Services {
         variant: &Variant,
     ) -> Result<Result<(), ServerError>, ExperimentError> {
         let folder = bench.folder(&format!("{trial}-{}", service.name))?;
-        let place = Place { dir: &folder, group: None, ready_timeout: READY_TIMEOUT, ..bench.place() };
+        let place = Place { dir: &folder, group: None, ..bench.place(PATIENT_TIMEOUT) };
         let (control, variant) = told(bench, &service.server, variant, &|mention| {
             self.tell(mention).or_else(|| bench.kept.borrow().tell(mention))
         });

@@ -42,6 +42,8 @@ use std::time::Duration;
 const UNGUARDED: &str = "the guardian was killed; if this run is killed too, `webdyno restore` puts the machine back";
 /// How long a server may take to answer its first request.
 const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// The same for a service, and for what a command starts: a database reads its files first, a JVM its classes.
+pub(crate) const PATIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What all trials of a run share.
 pub(crate) struct Bench<'a> {
@@ -247,7 +249,11 @@ impl Bench<'_> {
         if let Some(changer) = &self.changer {
             changer.apply(self.plan, variant)?;
         }
-        let place = Place { group: group.as_ref(), dir: &directory, ..self.place() };
+        let ready_timeout = match self.plan.server_of(variant) {
+            ServerSpec::Command(_) => PATIENT_TIMEOUT,
+            _ => READY_TIMEOUT,
+        };
+        let place = Place { group: group.as_ref(), dir: &directory, ..self.place(ready_timeout) };
         let started = match Services::start(self, name, variant)? {
             Err(error) => Err(error),
             Ok(services) => self.start_beside(&place, variant, &services)?.map(|running| (running, services)),
@@ -280,7 +286,7 @@ impl Bench<'_> {
     }
 
     /// Where every server of the run is started, but for its own folder and limits.
-    pub(crate) fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self, ready_timeout: Duration) -> Place<'_> {
         Place {
             host: self.host,
             group: None,
@@ -288,7 +294,7 @@ impl Bench<'_> {
             listen: self.listen,
             cpus: &self.placement.server,
             exe: self.exe,
-            ready_timeout: READY_TIMEOUT,
+            ready_timeout,
             interrupted: self.interrupted,
         }
     }
