@@ -4,7 +4,7 @@
 mod tool;
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use testkit::skip::long_results;
 use tool::{Tool, is_root, shipped};
@@ -22,19 +22,21 @@ struct Finding {
 /// A question of a report, named by its cells, load and metric, and what each run found.
 type Answers = BTreeMap<String, Vec<Finding>>;
 
-/// Whether a verdict claims something that another run could deny.
-fn claims(verdict: &str) -> bool {
-    matches!(verdict, "better" | "worse" | "equivalent")
+/// What the runs claim of a question that another run could deny.
+fn claims(found: &[Finding]) -> BTreeSet<&str> {
+    let ids = found.iter().map(|one| one.verdict.as_str());
+    ids.filter(|id| matches!(*id, "verdict-better" | "verdict-worse" | "verdict-equivalent")).collect()
 }
 
 /// One comparison, or one metric of it.
 fn finding(comparison: &Value) -> Option<Finding> {
-    let verdict = comparison["verdict"]["text"].as_str()?.to_owned();
+    let verdict = comparison["verdict"]["id"].as_str()?.to_owned();
     let number = |name: &str| comparison[name].as_f64().unwrap_or(f64::NAN);
-    let shown = format!("{:.3} ({:.3} to {:.3}) {verdict}", number("ratio"), number("low"), number("high"));
+    let said = comparison["verdict"]["text"].as_str().unwrap_or_default();
+    let shown = format!("{:.3} ({:.3} to {:.3}) {said}", number("ratio"), number("low"), number("high"));
     // Only the comparison itself has a sentence, not each of its metrics.
     let sentence = comparison["sentence"]["text"].as_str();
-    let is_silent = verdict == "inconclusive" && sentence.is_some_and(|text| !text.contains("still needed"));
+    let is_silent = verdict == "verdict-inconclusive" && sentence.is_some_and(|text| !text.contains("still needed"));
     Some(Finding { verdict, shown, is_silent })
 }
 
@@ -88,14 +90,13 @@ fn check(plan: &str, more: &[&str]) {
         let _ =
             writeln!(advice, "{seed}. {}", if said.is_empty() { "no recommendation".into() } else { said.join(" ") });
     }
-    let mut wrong = Vec::new();
-    let (mut rows, mut decided, mut open) = (String::new(), 0, 0);
+    let (mut wrong, mut rows) = (Vec::new(), String::new());
+    let (mut decided, mut opposed) = (0, 0);
     for (question, found) in &answers {
-        let mut claimed: Vec<_> = found.iter().map(|one| &one.verdict).filter(|verdict| claims(verdict)).collect();
-        claimed.dedup();
-        decided += usize::from(!claimed.is_empty());
-        open += usize::from(claimed.is_empty());
+        let claimed = claims(found);
         let agree = claimed.len() <= 1;
+        decided += usize::from(!claimed.is_empty());
+        opposed += usize::from(!agree);
         if !agree {
             wrong.push(format!("{question}: {claimed:?}"));
         }
@@ -108,9 +109,8 @@ fn check(plan: &str, more: &[&str]) {
     let name = plan.trim_end_matches(".toml").replace('/', "-");
     let page = format!(
         "# Three runs of plans/{plan}\n\n`webdyno run plans/{plan} --quick --seed 1` to {RUNS}. Of {} questions {decided} were decided by one run or \
-         more, {open} by none; {} are disagreed about.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}",
+         more; about {opposed} runs disagree.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}",
         answers.len(),
-        wrong.len(),
     );
     std::fs::write(results.join(format!("agreement-{name}.md")), page).expect("room for the result");
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -153,17 +153,20 @@ plans! {
 fn opposite_verdicts_are_found() {
     let said = |verdict: &str| {
         let comparison = serde_json::json!({
-            "ratio": 1.1, "low": 1.0, "high": 1.2, "verdict": {"text": verdict}, "sentence": {"text": "no more is known"}
+            "ratio": 1.1, "low": 1.0, "high": 1.2, "verdict": {"id": verdict}, "sentence": {"text": "no more is known"}
         });
         serde_json::json!({"cells": [{"name": "a", "comparison": comparison, "metrics": [
-            {"metric": "p99", "ratio": 1.0, "low": 0.9, "high": 1.1, "verdict": {"text": "inconclusive"}}]}]})
+            {"metric": "p99", "ratio": 1.0, "low": 0.9, "high": 1.1, "verdict": {"id": "verdict-inconclusive"}}]}]})
     };
     let mut answers = Answers::new();
-    for verdict in ["better", "inconclusive", "worse"] {
+    for verdict in ["verdict-better", "verdict-inconclusive"] {
         read(&mut answers, &said(verdict));
     }
-    let found: Vec<_> = answers["a: throughput"].iter().map(|one| (one.verdict.as_str(), one.is_silent)).collect();
-    assert_eq!(found, [("better", false), ("inconclusive", true), ("worse", false)]);
+    assert_eq!(claims(&answers["a: throughput"]).len(), 1);
+    read(&mut answers, &said("verdict-worse"));
+    assert_eq!(claims(&answers["a: throughput"]).len(), 2);
+    let silent: Vec<_> = answers["a: throughput"].iter().map(|one| one.is_silent).collect();
+    assert_eq!(silent, [false, true, false]);
     // A metric has no sentence of its own in which it could be told.
     assert!(answers["a: p99"].iter().all(|one| !one.is_silent));
 }

@@ -169,7 +169,7 @@ impl Case {
             Beside::FewPorts => command = inside(&["unshare", "--net", "sh", "-c", FEW_PORTS, "sh"], &command),
             Beside::Nothing | Beside::StoppedSampler | Beside::Visitor | Beside::Thrash => {}
         }
-        let others = (self.beside == Beside::Thrash).then(Thrashing::begin);
+        let others = (self.beside == Beside::Thrash).then(Thrashing::begin).transpose()?;
         let over = AtomicBool::new(false);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = child.spawn().map_err(|error| error.to_string())?;
@@ -239,23 +239,46 @@ struct Thrashing {
 
 impl Thrashing {
     /// Returns when the machine swaps for them.
-    fn begin() -> Thrashing {
+    fn begin() -> Result<Thrashing, String> {
         let tool = Tool::new();
         let text = std::fs::read_to_string(shipped("diagnosis/memory-thrash.toml")).expect("a plan");
+        assert!(text.contains("requests = 40") && text.contains("\"../../sites"), "{text}");
         let sites = concat!("\"", env!("CARGO_MANIFEST_DIR"), "/../sites");
         let text = text.replace("\"../../sites", sites).replace("requests = 40", "duration = \"5min\"");
         let mut run = tool.command(&["run", &tool.plan(&text), "--plain", "--seed", "1", "--make-swap", "1G"]);
         let run = Running(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("webdyno starts"));
         let before = swapped_in();
-        tool::far::wait_until("the machine swaps", || swapped_in() > before + 1000);
-        Thrashing { run, tool }
+        let mut thrashing = Thrashing { run, tool };
+        // A file for a gigabyte of swap is written first.
+        let until = Instant::now() + Duration::from_secs(120);
+        while swapped_in() <= before + 1000 {
+            let ended = thrashing.run.0.try_wait().expect("our own child");
+            if ended.is_some() || Instant::now() > until {
+                return Err(format!("the machine does not swap: {ended:?}"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(thrashing)
     }
 
     /// Says what is left of them.
     fn end(mut self) -> Vec<String> {
-        interrupt(&self.run.0);
-        self.run.0.wait().expect("our own child");
+        self.interrupt();
         remains(&self.tool)
+    }
+
+    fn interrupt(&mut self) {
+        if matches!(self.run.0.try_wait(), Ok(None)) {
+            interrupt(&self.run.0);
+            self.run.0.wait().expect("our own child");
+        }
+    }
+}
+
+impl Drop for Thrashing {
+    fn drop(&mut self) {
+        // Ended by force, it would leave its swap to a guardian whose journal goes with the folder.
+        self.interrupt();
     }
 }
 

@@ -185,7 +185,7 @@ fn a_run_that_failed_can_go_on_when_the_cause_is_gone() {
 fn an_interrupted_run_can_go_on() {
     let _beside = beside_others();
     let tool = Tool::new();
-    let mut child = tool.spawn(&["run", &brief_plan(&tool, "blocks = 3"), "--seed", "1"]);
+    let mut child = tool.spawn(&["run", &brief_plan(&tool, "blocks = 6"), "--seed", "1"]);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
     let pid = rustix::process::Pid::from_child(&child);
@@ -195,7 +195,7 @@ fn an_interrupted_run_can_go_on() {
     let run = tool.run(&["run", "--resume", "latest", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
     assert_eq!(report["run"]["complete"], true, "{}", run.err);
-    // Three whole blocks, beside the one that was interrupted.
+    // Six whole blocks, beside the one that was interrupted.
     let compared = report["cells"]
         .as_array()
         .and_then(|cells| cells.iter().find_map(|cell| cell["comparison"]["blocks"].as_u64()));

@@ -128,19 +128,25 @@ fn files_are_read_or_forgotten_before_each_window() {
     let file = tool.path("data");
     std::fs::write(&file, vec![7; 1 << 20]).expect("a file");
     let files = format!("files = [{file:?}]\n");
-    for (of_all, own) in
-        [("page_cache = \"cold\"\n", ""), ("page_cache = \"read\"\n", ""), ("", "page_cache = \"cold\"\n")]
-    {
+    for (of_all, own, when) in [
+        ("page_cache = \"cold\"\n", "", "\nbefore each window the kernel"),
+        ("page_cache = \"read\"\n", "", "\nbefore each window all"),
+        ("", "page_cache = \"cold\"\n", "\n    before its windows the kernel"),
+    ] {
         let plan = tool.plan(&with_memory(&format!("{of_all}{files}[variant.a]\n{own}")));
         let run = tool.run(&["run", &plan, "--json"]);
         assert!(run.out.contains("\"trials_used\": 2"), "{}{}", run.out, run.err);
         let dry = tool.run(&["run", &plan, "--dry-run"]);
-        assert!(dry.out.contains("before each window") && dry.out.contains("/data"), "{}", dry.out);
+        assert!(dry.out.contains(when) && dry.out.contains("/data"), "{}", dry.out);
     }
-    let run =
-        tool.run(&["run", &tool.plan(&with_memory("page_cache = \"cold\"\nfiles = [\"/nowhere/at/all\"]")), "--plain"]);
-    let last = run.err.lines().last().unwrap_or_default();
-    assert_eq!((run.code, last.contains("cannot read /nowhere/at/all")), (5, true), "{run:?}");
+    for lines in [
+        "page_cache = \"cold\"\nfiles = [\"/nowhere/at/all\"]",
+        "files = [\"/nowhere/at/all\"]\n[variant.a]\npage_cache = \"cold\"",
+    ] {
+        let run = tool.run(&["run", &tool.plan(&with_memory(lines)), "--plain"]);
+        let last = run.err.lines().last().unwrap_or_default();
+        assert_eq!((run.code, last.contains("cannot read /nowhere/at/all")), (5, true), "{run:?}");
+    }
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 

@@ -328,22 +328,22 @@ fn before_trials(plan: &Plan, line: &mut impl FnMut(String)) {
     if plan.memory.reset_swap {
         line("before each trial the machine's swap is taken out of use, and into use again".to_owned());
     }
-    before_windows(plan, plan.memory.page_cache, &plan.server).into_iter().for_each(line);
+    let is_for_all = plan.variants.iter().all(|variant| variant.page_cache.is_none());
+    let when = if is_for_all { "before each window" } else { "before each window, unless its cell says otherwise," };
+    before_windows(plan, when, plan.memory.page_cache, &plan.server).into_iter().for_each(line);
 }
 
-/// What is done about files before each window.
-fn before_windows(plan: &Plan, page_cache: PageCache, server: &ServerSpec) -> Option<String> {
+/// What is done about files before the windows that `when` names.
+fn before_windows(plan: &Plan, when: &str, page_cache: PageCache, server: &ServerSpec) -> Option<String> {
     let files = || {
         let files = plan.memory.files_of(server);
         files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
     };
     match page_cache {
         PageCache::AsItIs => None,
-        PageCache::Cold => Some(format!("before each window the kernel forgets what it has of {}", files())),
-        PageCache::ColdHost => {
-            Some("before each window the kernel forgets what it has of all files of this host".to_owned())
-        }
-        PageCache::Read => Some(format!("before each window all of {} is read into memory", files())),
+        PageCache::Cold => Some(format!("{when} the kernel forgets what it has of {}", files())),
+        PageCache::ColdHost => Some(format!("{when} the kernel forgets what it has of all files of this host")),
+        PageCache::Read => Some(format!("{when} all of {} is read into memory", files())),
     }
 }
 
@@ -376,7 +376,8 @@ fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
         for directive in &variant.directives {
             line(format!("    {}", directive.text.trim()));
         }
-        let own = variant.page_cache.and_then(|own| before_windows(plan, own, plan.server_of(variant)));
+        let own =
+            variant.page_cache.and_then(|own| before_windows(plan, "before its windows", own, plan.server_of(variant)));
         own.into_iter().for_each(|text| line(format!("    {text}")));
         services(plan, variant, line);
         let Changes { files, sysctl } = plan.changes.and(&variant.changes);

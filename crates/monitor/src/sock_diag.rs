@@ -225,9 +225,7 @@ impl<'b> Told<'b> {
     /// for up to 0.2 s (delayed acknowledgement, RFC 9293 3.8.6.3). What was not sent once is in the tcp_info alone, for which the kernel
     /// waits while the server writes to the connection: as long as a storm lasts, if what it writes must be read from a disk first.
     pub(crate) fn is_held_back(self) -> bool {
-        let (here, peer) = (self.ip(SOURCE), self.ip(PEER));
-        let segment = if here == peer || peer.is_loopback() { SEGMENT_HERE } else { SEGMENT };
-        word(self.0, WQUEUE) > segment
+        word(self.0, WQUEUE) > segment(self.ip(SOURCE), self.ip(PEER))
     }
 
     /// The number under which processes have it open; 0 while none has.
@@ -263,6 +261,11 @@ impl<'b> Told<'b> {
     }
 }
 
+/// Bytes of the largest segment between two ends.
+fn segment(here: IpAddr, peer: IpAddr) -> u32 {
+    if here == peer || peer.is_loopback() { SEGMENT_HERE } else { SEGMENT }
+}
+
 /// An attribute behind a message of so many bytes: length, type, content, and the next one at the next multiple of four.
 fn attribute(body: &[u8], message: usize, wanted: u16) -> Option<&[u8]> {
     let mut attributes = body.get(message..)?;
@@ -283,6 +286,14 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn segments_are_larger_within_a_machine() {
+        let own = IpAddr::from([192, 0, 2, 1]);
+        assert_eq!(segment(own, IpAddr::from([192, 0, 2, 2])), SEGMENT);
+        assert_eq!(segment(own, own), SEGMENT_HERE);
+        assert_eq!(segment(Ipv4Addr::LOCALHOST.into(), IpAddr::from([127, 0, 0, 2])), SEGMENT_HERE);
+    }
 
     #[test]
     fn a_datagram_cut_anywhere_does_no_harm() {

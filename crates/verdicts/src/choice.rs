@@ -143,18 +143,21 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         let cells = |names: Vec<&str>| plan.cells.iter().filter(|cell| names.contains(&cell.name.as_str())).collect();
         Offer { of: cells(of), against: cells(against), asked: Asked::Contrast(contrast) }
     });
-    of_cells.chain(of_contrasts).filter(Offer::is_of_settings).collect()
+    of_cells.chain(of_contrasts).filter(|offer| offer.is_of_settings(plan)).collect()
 }
 
 impl<'a> Offer<'a> {
     /// Whether the two differ by what is set, and by nothing that visitors do. Several variants can be set at once only where they are
-    /// the level of a factor that they have in common.
-    fn is_of_settings(&self) -> bool {
+    /// the level of a factor that they have in common. What the kernel has of files is a state in which is measured, and nothing to set.
+    fn is_of_settings(&self, plan: &Plan) -> bool {
         let loads = |cells: &[&'a Cell]| cells.iter().map(|cell| cell.load.as_str()).collect::<BTreeSet<_>>();
         let variants = |cells: &[&'a Cell]| cells.iter().map(|cell| cell.variant.as_str()).collect::<BTreeSet<_>>();
+        let states =
+            |cells: &[&'a Cell]| cells.iter().map(|cell| plan.page_cache(plan.variant(cell))).collect::<BTreeSet<_>>();
         let (of, against) = (variants(&self.of), variants(&self.against));
         let can_be_set = self.level(|part| &part.to).is_some() || of.len() == 1 && against.len() == 1;
-        can_be_set && loads(&self.of) == loads(&self.against) && of.is_disjoint(&against)
+        let met_the_same = loads(&self.of) == loads(&self.against) && states(&self.of) == states(&self.against);
+        can_be_set && met_the_same && of.is_disjoint(&against)
     }
 
     /// CPU time and memory are those of the server that clients meet: with another one in its place they are of two different things.

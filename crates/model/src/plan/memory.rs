@@ -32,7 +32,7 @@ impl MemoryState {
 }
 
 /// What the kernel has of files in memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PageCache {
     /// Whatever it happens to have.
@@ -47,7 +47,7 @@ pub enum PageCache {
 }
 
 impl PageCache {
-    /// As plans write it.
+    /// As plans write it; the first is what is so when they say nothing.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -40,6 +40,16 @@ fn what_answers_more_is_taken() {
         a or b c: take c by Metric(Goodput); alike; open (None blocks)
     "#]],
     );
+    // What the kernel has of files is nothing that anybody sets.
+    let mut of_cold_files = run("aa = false", &[("a", &BASE), ("b", &SAME), ("c", &MORE)]);
+    let cold = of_cold_files.head.plan.variants.iter_mut().find(|variant| variant.name == "c").unwrap();
+    cold.page_cache = Some(model::plan::PageCache::Cold);
+    check(
+        &of_cold_files,
+        &expect![[r#"
+        a or b: Stay; alike; open (None blocks)
+    "#]],
+    );
     // Two that are better, as far as one can see, alike: the first of them, and the other is named.
     let nearly = MORE.map(|good| good + 1);
     check(
