@@ -398,7 +398,7 @@ note-not-locked = locked memory was refused, so readings may be late when memory
 note-no-priority = real-time priority was refused, so readings may be late when every CPU is busy
 block-n = block { $block }
 placement-shared = server and load generator share the CPUs
-placement-elsewhere = the server is another machine's, and this one has the load generator
+placement-elsewhere = the server is not known to be on this machine, which has the load generator
 placement-away = load sent by { $from }
 placement-away-known = load sent by { $from } ({ $name }, { $cpus ->
         [one] { $cpus } CPU

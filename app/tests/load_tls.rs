@@ -161,6 +161,8 @@ fn a_plan_of_a_url_believes_whom_it_names() {
         assert!([0, 1, 3].contains(&ran.code) && ran.out.contains("kept"), "{ran:?}");
     }
     assert!(nginx.read("access.log").lines().all(|line| line.starts_with("TLSv1.")), "{}", nginx.read("access.log"));
+    let wrong = run("cacert = \"nowhere.pem\"");
+    assert!(wrong.code == 2 && wrong.err.contains(":6: server.cacert: TLS: no certificates in "), "{wrong:?}");
     let untrusted = run("");
     assert!(untrusted.code == 4 && untrusted.err.contains("TLS failed; is the certificate trusted"), "{untrusted:?}");
 }

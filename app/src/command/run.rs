@@ -10,7 +10,7 @@ use crate::interrupt;
 use crate::plan_file;
 use crate::progress::Progress;
 use crate::say::{print, tell};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, Up, World};
 use host::{HostError, Reach};
 use model::plan::{
@@ -58,19 +58,20 @@ fn fresh(plan: &Path, flags: &RunFlags) -> anyhow::Result<Orders> {
 /// Finds out where a server is that is only a URL, and lets loads pass to it if that is this machine or a host that the user operates.
 fn aim(plan: &mut Plan, flags: &RunFlags) -> anyhow::Result<()> {
     let ServerSpec::Url(url) = &mut plan.server else { return Ok(()) };
-    let place = format!("{}:{}: server.url", plan.file.display(), url.line("url"));
+    let place = |key: &str| format!("{}:{}: server.{key}", plan.file.display(), url.line(key));
+    if let Some(file) = &url.cacert {
+        let at = place("cacert");
+        if plan.origin.is_some() {
+            bail!("{at}: the file stays on this machine, and [load] from sends from another; leave one of them out");
+        }
+        load::check_authorities(file).map_err(|error| anyhow!(error.reason())).context(at)?;
+    }
+    let place = place("url");
     let way = WayFlags { insecure: url.insecure, cacert: url.cacert.clone(), ..WayFlags::default() };
     let Plain { target, shown, spec } =
         plain::plain(&url.url, &way, &[], &operated(flags)).with_context(|| place.clone())?;
     if plan.origin.is_some() {
         plain::from_there(&target).context(place)?;
-        if url.cacert.is_some() {
-            bail!(
-                "{}:{}: server.cacert: the file stays on this machine, and [load] from sends from another; leave one of them out",
-                plan.file.display(),
-                url.line("cacert")
-            );
-        }
     }
     let loads = plan.loads.iter_mut().chain(&mut plan.beside);
     loads.for_each(|load| load.tls.clone_from(&spec.tls));
@@ -169,12 +170,11 @@ fn whereabouts(up: &Up<'_>) -> String {
     if let Some(host) = up.host {
         out += &format!("ask for the host {host}\n");
     }
-    let pid = up.pid.map_or_else(|| "unknown".to_owned(), |pid| pid.to_string());
-    out += &format!("process {pid}");
-    if let Some(group) = &up.group {
-        out += &format!(", group {}", group.display());
+    if let Some(pid) = up.pid {
+        let group = up.group.as_ref().map(|group| format!(", group {}", group.display())).unwrap_or_default();
+        out += &format!("process {pid}{group}\n");
     }
-    out += &format!("\nfolder {}\n", up.folder.display());
+    out += &format!("folder {}\n", up.folder.display());
     up.notes.iter().for_each(|note| out.extend([note.as_str(), "\n"]));
     out + "Ctrl-C ends it\n"
 }

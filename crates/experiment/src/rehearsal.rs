@@ -1,7 +1,8 @@
 //! Before anything is measured: every variant is started, asked for the first requests of its loads, and stopped.
 //!
 //! What a server refuses steadily (a path that is not there, a redirect, a closed folder) is the plan's mistake, and is told now and not
-//! after an hour of refusals. What may pass (5xx, 408, 429, no answer at all) is left to the measurement.
+//! after an hour of refusals. What may pass (5xx, 408, 429, no answer at all) is left to the measurement. Only of a server that is a URL
+//! no answer is told now where none can come: it refuses connections, or speaks no HTTP, or no TLS that is trusted.
 
 use crate::ExperimentError;
 use crate::error::Refusal;
@@ -10,6 +11,7 @@ use crate::single::no_answer;
 use crate::trial::{Bench, Stage};
 use load::Target;
 use model::SECOND;
+use model::load::Failure;
 use model::plan::{Cell, LoadSpec, RequestSpec, accepts, decides_status};
 use model::trial::Preflight;
 use std::sync::atomic::Ordering;
@@ -50,10 +52,8 @@ impl Bench<'_> {
             known.push(&load.name);
             for first in firsts(&stage.spoken(load)) {
                 let found = self.look(&first, &target)?;
-                // Nobody here starts it anew, so that it would answer later.
-                if found.statuses.is_empty()
-                    && self.plan.server.url().is_some()
-                    && !self.interrupted.load(Ordering::Relaxed)
+                // It is not started anew for a trial, which would find it no other.
+                if self.plan.server.url().is_some() && is_hopeless(&found) && !self.interrupted.load(Ordering::Relaxed)
                 {
                     return Err(no_answer(&target, &found));
                 }
@@ -117,6 +117,12 @@ fn refused(spec: &LoadSpec, found: &Preflight) -> Option<u16> {
     if found.statuses.keys().any(fits) { None } else { found.statuses.keys().next().copied() }
 }
 
+/// Whether no answer came, for a cause that does not pass by itself: a slow page may be fast later, and a lost connection be made again.
+fn is_hopeless(found: &Preflight) -> bool {
+    let lasts = |cause: &Failure| matches!(cause, Failure::Refused | Failure::BadResponse | Failure::Tls);
+    found.statuses.is_empty() && found.failed.keys().any(lasts)
+}
+
 /// What to do about a refusal, in half a sentence.
 fn to_do(status: u16, pointed: Option<&str>, decided: bool) -> String {
     if decided {
@@ -161,6 +167,22 @@ mod tests {
         // Nobody answered, or only once what was asked before had been.
         check(&[], &[], None);
         check(&[], &[200, 302], None);
+    }
+
+    #[test]
+    fn no_answer_is_hopeless_only_where_none_can_come() {
+        let check = |cause: Failure, statuses: &[u16], expected: bool| {
+            let statuses = statuses.iter().map(|&status| (status, 1)).collect();
+            let found = Preflight { statuses, failed: [(cause, 1)].into(), ..Preflight::default() };
+            assert_eq!(is_hopeless(&found), expected, "{cause:?}");
+        };
+        for cause in [Failure::Refused, Failure::BadResponse, Failure::Tls] {
+            check(cause, &[], true);
+            check(cause, &[200], false);
+        }
+        for cause in [Failure::Timeout, Failure::Reset, Failure::ClosedEarly, Failure::Local] {
+            check(cause, &[], false);
+        }
     }
 
     #[test]

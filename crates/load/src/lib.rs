@@ -42,4 +42,4 @@ pub use fetch::{FetchError, Fetched, fetch, location};
 pub use look::{look, summary};
 pub use machine::{is_ours, monotonic_ns, thread_cpu};
 pub use sink::{Answered, Ending, KEPT_OF_HEADS, Record, Witness};
-pub use transport::{Address, Tunnel};
+pub use transport::{Address, Tunnel, check_authorities};

@@ -38,12 +38,14 @@ impl Control for UrlControl {
             let why = format!("`{}` is no address that connections can be made to", self.spec.address);
             self.not_there("url", self.spec.url.clone(), why)
         })?;
-        self.wait(address, place)?;
+        self.wait(address, place.ready_timeout, place.interrupted)?;
         self.seen.store(true, Ordering::Relaxed);
         let found = look(address, None);
         let root = found.root.and_then(|root| processes::read(Path::new(PROC), root));
         let (pid, pools) = (root.as_ref().map(|root| root.pid), found.pools.iter().map(|pool| pool.root).collect());
-        let way = (address, Some(self.authority().to_owned()), self.is_tls());
+        // How TLS is spoken to it stands in the loads. Were it missing there, the load must fail: what is spoken to servers of webdyno's
+        // own believes any certificate.
+        let way = (address, Some(self.authority().to_owned()), false);
         Ok(Running::held(Hold::Found { root, pools }, way, pid, EffectiveSettings::default(), Vec::new()))
     }
 }
@@ -59,50 +61,40 @@ impl UrlControl {
         url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).trim_end_matches('/')
     }
 
-    fn is_tls(&self) -> bool {
-        self.spec.url.starts_with("https://")
-    }
-
-    fn wait(&self, address: SocketAddr, place: &Place<'_>) -> Result<(), ServerError> {
+    fn wait(&self, address: SocketAddr, timeout: Duration, interrupted: &AtomicBool) -> Result<(), ServerError> {
         let since = Instant::now();
-        let is_awaited = || !place.interrupted.load(Ordering::Relaxed);
+        let is_awaited = || !interrupted.load(Ordering::Relaxed);
         let mut refusal = Refusal::default();
         loop {
-            let left = place.ready_timeout.saturating_sub(since.elapsed());
-            let missing = match self.knock(address, left.min(KNOCK), &mut || is_awaited()) {
+            // No look is cut short, so that the last one tells as much as those before.
+            let missing = match self.knock(address, &mut || is_awaited()) {
                 Ok(()) => return Ok(()),
                 Err(missing) => missing,
             };
             if !is_awaited() {
                 return Err(ServerError::Interrupted);
             }
+            match missing {
+                Missing::Status(status) => refusal.came(status),
+                _ => refusal = Refusal::default(),
+            }
             let patience = match missing {
                 Missing::Refused if !self.seen.load(Ordering::Relaxed) => UNSEEN,
-                Missing::Status(status) => {
-                    refusal.came(status);
-                    refusal.steady().map_or(place.ready_timeout, |_| Duration::ZERO)
-                }
-                _ => place.ready_timeout,
+                _ => timeout,
             };
-            if since.elapsed() >= patience {
-                return Err(self.told(&missing));
+            if refusal.steady().is_some() || since.elapsed() >= patience {
+                return Err(self.told(&missing, patience));
             }
             std::thread::sleep(POLL);
         }
     }
 
-    /// One look: at what the plan asks for, else only at the door. Behind TLS nothing is asked for here; the first requests of the loads are.
-    fn knock(
-        &self,
-        address: SocketAddr,
-        patience: Duration,
-        is_awaited: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Missing> {
-        let Some(path) = self.spec.ready.as_ref().filter(|_| !self.is_tls()) else {
-            let patience = patience.max(Duration::from_millis(1));
-            return TcpStream::connect_timeout(&address, patience).map(drop).map_err(|error| Missing::of(&error));
+    /// One look: at what the plan asks for, else only at the door.
+    fn knock(&self, address: SocketAddr, is_awaited: &mut dyn FnMut() -> bool) -> Result<(), Missing> {
+        let Some(path) = &self.spec.ready else {
+            return TcpStream::connect_timeout(&address, KNOCK).map(drop).map_err(|error| Missing::of(&error));
         };
-        match get(address, Some(self.authority()), path, Ask::Once, patience, is_awaited) {
+        match get(address, Some(self.authority()), path, Ask::Once, KNOCK, is_awaited) {
             Ok(reply) if (200..300).contains(&reply.status) => Ok(()),
             Ok(reply) => Err(Missing::Status(reply.status)),
             Err(ProbeError::Connect(error)) => Err(Missing::of(&error)),
@@ -110,18 +102,27 @@ impl UrlControl {
         }
     }
 
-    fn told(&self, missing: &Missing) -> ServerError {
+    fn told(&self, missing: &Missing, patience: Duration) -> ServerError {
         let url = &self.spec.url;
+        let seen = self.seen.load(Ordering::Relaxed);
         let why = match missing {
             Missing::Status(status) => {
-                let why = format!("status {status}; name a path that the server answers with 2xx");
+                let why = match status {
+                    500.. => {
+                        format!("still status {status} after {} s; look into the server's log", patience.as_secs_f64())
+                    }
+                    _ => format!("status {status}; name a path that the server answers with 2xx"),
+                };
                 let path = self.spec.ready.as_deref().unwrap_or_default();
                 return self.not_there("ready", format!("GET {path} from {url}"), why);
             }
-            Missing::Refused if self.seen.load(Ordering::Relaxed) => {
+            Missing::Refused if seen => {
                 "nobody listens there any more; when the server is back, go on with --resume".to_owned()
             }
             Missing::Refused => "nobody listens there; start the server, or correct the address".to_owned(),
+            Missing::Silent(why) if seen => {
+                format!("no answer any more ({why}); when the server is back, go on with --resume")
+            }
             Missing::Silent(why) => {
                 format!("no answer ({why}); is a firewall in between, or is the server stuck?")
             }
@@ -178,10 +179,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let there = control(&address.to_string(), None);
-        there.knock(address, KNOCK, &mut || true).unwrap();
+        there.knock(address, &mut || true).unwrap();
         drop(listener);
-        let missing = there.knock(address, KNOCK, &mut || true).unwrap_err();
-        let told = |control: &UrlControl| control.told(&missing).to_string();
+        let missing = there.knock(address, &mut || true).unwrap_err();
+        let told = |control: &UrlControl| control.told(&missing, UNSEEN).to_string();
         let nobody = format!("p.toml:3: server.url: http://{address}/: nobody listens there");
         assert_eq!(told(&there), format!("{nobody}; start the server, or correct the address"));
         there.seen.store(true, Ordering::Relaxed);
@@ -189,11 +190,31 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_busy_all_the_time_is_told_by_its_status() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                // Who has asked and is gone again is none of ours.
+                let _ = stream.read(&mut [0; 500]);
+                let _ = stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+            }
+        });
+        let there = control(&address.to_string(), Some("/up"));
+        let busy = there.wait(address, Duration::from_millis(300), &AtomicBool::new(false)).unwrap_err();
+        let wanted = format!(
+            "p.toml:4: server.ready: GET /up from http://{address}/: still status 503 after 0.3 s; look into the server's log"
+        );
+        assert_eq!(busy.to_string(), wanted);
+    }
+
+    #[test]
     fn a_page_that_is_named_must_be_good() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = std::thread::spawn(move || {
-            ["503 Busy", "200 OK"].map(|status| {
+            ["404 Not Found", "200 OK"].map(|status| {
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut request = [0; 500];
                 let length = stream.read(&mut request).unwrap();
@@ -202,12 +223,12 @@ mod tests {
             })
         });
         let there = control(&address.to_string(), Some("/up"));
-        let missing = there.knock(address, KNOCK, &mut || true).unwrap_err();
-        there.knock(address, KNOCK, &mut || true).unwrap();
+        let missing = there.knock(address, &mut || true).unwrap_err();
+        there.knock(address, &mut || true).unwrap();
         let wanted = format!(
-            "p.toml:4: server.ready: GET /up from http://{address}/: status 503; name a path that the server answers with 2xx"
+            "p.toml:4: server.ready: GET /up from http://{address}/: status 404; name a path that the server answers with 2xx"
         );
-        assert_eq!(there.told(&missing).to_string(), wanted);
+        assert_eq!(there.told(&missing, UNSEEN).to_string(), wanted);
         for request in asked.join().unwrap() {
             assert!(
                 request.starts_with("GET /up HTTP/1.0\r\n") && request.contains(&format!("Host: {address}\r\n")),

@@ -69,13 +69,18 @@ fn unknown(host: &str, error: &io::Error) -> Said {
 
 /// Refuses to load others' servers, in one line.
 pub(super) fn allowed(flags: &AbFlags, target: &Target) -> anyhow::Result<()> {
-    let behind = flags.proxy.as_ref().map(|_| flags.target.host.as_str()).filter(|host| !is_here(host));
-    let reached = flags.proxy.as_ref().map_or(flags.target.host.as_str(), |(proxy, _)| proxy);
-    let others = (!target.address.is_here()).then_some(reached).into_iter().chain(behind);
-    let others: Vec<String> = others.map(str::to_owned).collect();
+    let others = others(flags, target);
     let extras = &flags.extras;
     let said = Operated { named: &extras.i_operate, store: &extras.store, remember: !extras.no_store };
     operated::allowed(&said, &others)
+}
+
+/// Whom it goes to beside this machine, as `--i-operate` names them.
+fn others(flags: &AbFlags, target: &Target) -> Vec<String> {
+    let behind = flags.proxy.as_ref().map(|_| flags.target.host.as_str()).filter(|host| !is_here(host));
+    let reached = flags.proxy.as_ref().map_or(flags.target.host.as_str(), |(proxy, _)| proxy);
+    let others = (!target.address.is_here()).then_some(reached).into_iter().chain(behind);
+    others.map(str::to_owned).collect()
 }
 
 /// Whether a name behind a proxy means this machine; it is not looked up, because only the proxy knows what it means there.
@@ -89,8 +94,12 @@ pub(super) fn plan(flags: &AbFlags, target: &Target, seed: u64) -> Plan {
     let url = format!("{scheme}://{}{}", flags.target.host_field, flags.target.path);
     // An address is no name to ask for by TLS, so none is asked for.
     let address = target.address.all().first().map_or_else(String::new, |address| address.ip().to_string());
-    let load = LoadSpec { seed, ..spec(flags, &address) };
-    let plan = only(load, ServerSpec::Url(Url { url, address: target.address.to_string(), ..Url::default() }));
+    let spec = LoadSpec { seed, ..spec(flags, &address) };
+    // Of a server behind a proxy nobody knows where it is.
+    let behind = flags.proxy.is_some() && !others(flags, target).is_empty();
+    let address = if behind { format!("proxy {}", target.address) } else { target.address.to_string() };
+    let ours = !behind && load::is_ours(&target.address);
+    let plan = only(spec, ServerSpec::Url(Url { url, address, ours, ..Url::default() }));
     // ab goes on whatever the answers are and however this machine fares: how a server thrashes is what people look at with it.
     Plan { guards: Guards::NONE, ..plan }
 }

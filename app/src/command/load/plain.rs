@@ -3,11 +3,10 @@
 use super::operated::{self, Operated};
 use super::way::{self, Way};
 use super::{secret, what};
-use crate::flags::load::{WayFlags, bare};
-use anyhow::ensure;
+use crate::flags::load::WayFlags;
+use anyhow::{Context, ensure};
 use load::Target;
 use model::plan::{HttpVersion, LoadSpec, Pace, RequestSpec};
-use std::net::SocketAddr;
 
 /// A URL, read.
 pub(crate) struct Plain {
@@ -60,6 +59,7 @@ pub(crate) fn from_there(target: &Target) -> anyhow::Result<()> {
 /// Whom a load to this URL would go to beside this machine, where its name led to this address.
 pub(crate) fn others(url: &str, address: &str) -> anyhow::Result<Vec<String>> {
     let what::Whither { url, .. } = what::whither(url)?;
-    let is_here = address.parse().is_ok_and(|address: SocketAddr| address.ip().is_loopback());
-    Ok(url.host_str().filter(|_| !is_here).map(|host| bare(host).to_owned()).into_iter().collect())
+    let address =
+        address.parse().with_context(|| format!("`{address}` is no address that connections can be made to"))?;
+    Ok(url.host_str().and_then(|host| way::other(host, address)).into_iter().collect())
 }

@@ -110,12 +110,16 @@ fn reached(flags: &WayFlags, url: &Url) -> anyhow::Result<(Address, Vec<String>)
     Ok(match addresses[..] {
         [] => {
             let address = resolve(bare(host), port)?;
-            let others = if address.ip().is_loopback() { Vec::new() } else { vec![bare(host).to_owned()] };
-            (Address::Tcp(address), others)
+            (Address::Tcp(address), other(host, address).into_iter().collect())
         }
         [address] => (Address::Tcp(address), others(&addresses)),
         _ => (Address::InTurn(addresses.clone()), others(&addresses)),
     })
+}
+
+/// The host, if its name led to another machine.
+pub(super) fn other(host: &str, address: SocketAddr) -> Option<String> {
+    (!address.ip().is_loopback()).then(|| bare(host).to_owned())
 }
 
 /// Addresses were given, so it is addresses that somebody operates.

@@ -5,6 +5,7 @@
 mod tls;
 mod tunnel;
 
+pub use tls::check_authorities;
 pub(crate) use tls::{StreamError, TlsClient};
 pub use tunnel::Tunnel;
 pub(crate) use tunnel::TunnelError;

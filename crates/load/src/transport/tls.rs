@@ -275,6 +275,14 @@ fn system_roots() -> Result<RootCertStore, LoadError> {
     Ok(store)
 }
 
+/// Whether a load could believe the certificate authorities in that PEM file.
+///
+/// # Errors
+/// When it could not.
+pub fn check_authorities(path: &Path) -> Result<(), LoadError> {
+    roots(path).map(drop)
+}
+
 fn roots(path: &Path) -> Result<RootCertStore, LoadError> {
     let mut store = RootCertStore::empty();
     store.add_parsable_certificates(certificates(path)?);

@@ -24,6 +24,14 @@ enum ServerKind {
     Url,
 }
 
+/// The kinds of which a plan says how they are started.
+#[derive(Clone, Copy)]
+enum Started {
+    Apache,
+    Nginx,
+    Command,
+}
+
 /// How it is known to be ready: by a path that it answers, or by a command.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "must be the path of a URL, or a command as a list of texts")]
@@ -72,23 +80,25 @@ pub(super) fn server_meant(
     server: ServerText,
     confine: Option<&ConfineText>,
 ) -> Result<ServerSpec, PlanError> {
-    let kind = server.kind.get_ref();
-    if let Some((span, key, kinds)) = server.foreign(kind) {
+    if let Some((span, key, kinds)) = server.foreign(server.kind.get_ref()) {
         return Err(source.at(span, &format!("server.{key}"), &format!("only {kinds} has it; remove the line")));
     }
     let directives = source.directives(server.directives.as_ref());
-    match kind {
+    let kind = match server.kind.get_ref() {
         ServerKind::Embedded => return Ok(ServerSpec::Embedded(Embedded { directives })),
         ServerKind::Url => {
             let lines = server.lines(source);
+            let place = server.ready.as_ref().map(Spanned::span);
             let ready = server.ready.is_some().then(|| ready_meant(source, server.ready)).transpose()?;
             let ready = ready.map(|ready| of_http(source, ready, &lines)).transpose()?;
             let trust = Trust { insecure: server.insecure, cacert: server.cacert };
-            let url = url_meant(source, server.url.as_ref(), server.kind.span(), &trust)?;
+            let url = url_meant(source, server.url.as_ref(), server.kind.span(), place, &trust)?;
             return Ok(ServerSpec::Url(Url { ready, lines, ..url }));
         }
-        ServerKind::Apache | ServerKind::Nginx | ServerKind::Command => {}
-    }
+        ServerKind::Apache => Started::Apache,
+        ServerKind::Nginx => Started::Nginx,
+        ServerKind::Command => Started::Command,
+    };
     let existing = existing_meant(source, &server, confine)?;
     let lines = server.lines(source);
     let path = |path: Option<Spanned<PathBuf>>| path.map(|path| source.path(path.get_ref()));
@@ -98,13 +108,13 @@ pub(super) fn server_meant(
     let ready = ready_meant(source, server.ready)?;
     let (program, document_root) = (path(server.program), path(server.document_root));
     let prefork =
-        matches!(kind, ServerKind::Apache) && server.mpm.as_ref().is_some_and(|mpm| *mpm.get_ref() == Mpm::Prefork);
-    if let (ServerKind::Nginx, Some(way)) = (kind, server.php.as_ref().filter(|way| *way.get_ref() == PhpWay::Module)) {
+        matches!(kind, Started::Apache) && server.mpm.as_ref().is_some_and(|mpm| *mpm.get_ref() == Mpm::Prefork);
+    if let (Started::Nginx, Some(way)) = (kind, server.php.as_ref().filter(|way| *way.get_ref() == PhpWay::Module)) {
         return Err(source.at(way.span(), "server.php", "nginx has no PHP inside; use `php = \"fpm\"`"));
     }
     let php = php_meant(source, server.php, server.fpm, &server.ini, prefork)?;
     Ok(match kind {
-        ServerKind::Command => {
+        Started::Command => {
             let at = |span: Range<usize>| source.at(span, "server.command", "give the program and its arguments");
             let command = server.command.ok_or_else(|| at(server.kind.span()))?;
             if command.get_ref().is_empty() {
@@ -114,11 +124,11 @@ pub(super) fn server_meant(
             let (command, package) = (command.into_inner(), server.package.map(Spanned::into_inner));
             ServerSpec::Command(CommandServer { command, directory, directives, ready, package, lines })
         }
-        ServerKind::Nginx => {
+        Started::Nginx => {
             let ready = of_http(source, ready, &lines)?;
             ServerSpec::Nginx(Nginx { program, document_root, directives, ready, lines, existing, php })
         }
-        ServerKind::Apache | ServerKind::Embedded | ServerKind::Url => ServerSpec::Apache(Apache {
+        Started::Apache => ServerSpec::Apache(Apache {
             program,
             mpm: server.mpm.map_or(Mpm::Event, Spanned::into_inner),
             modules: server.modules.map(Spanned::into_inner).unwrap_or_default(),

@@ -5,6 +5,7 @@ use super::cells::Made;
 use super::source::Source;
 use super::{ConfineText, PlanError, Written};
 use crate::plan::{ServerSpec, Url};
+use std::num::NonZeroU16;
 use std::ops::Range;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -20,6 +21,7 @@ pub(super) fn url_meant(
     source: &Source<'_>,
     written: Option<&Spanned<String>>,
     kind: Range<usize>,
+    ready: Option<Range<usize>>,
     trust: &Trust,
 ) -> Result<Url, PlanError> {
     let at = |place: Range<usize>, what: &str| source.at(place, "server.url", what);
@@ -29,6 +31,9 @@ pub(super) fn url_meant(
     let url = written.get_ref().clone();
     let insecure = trust.insecure.as_ref().filter(|wanted| *wanted.get_ref());
     let is_https = url.starts_with("https://");
+    if let Some(ready) = ready.filter(|_| is_https) {
+        return Err(source.at(ready, "server.ready", "behind https a connection is enough; remove the line"));
+    }
     match (insecure, &trust.cacert) {
         (Some(insecure), _) if !is_https => {
             Err(source.at(insecure.span(), "server.insecure", "is for https; remove the line"))
@@ -59,9 +64,14 @@ fn objection(url: &str) -> Option<&'static str> {
     if authority.contains(['/', '?', '#']) {
         return Some("names the server only; each load has a `path` of its own");
     }
-    let bad = |c: char| c.is_whitespace() || c.is_control();
+    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     if authority.is_empty() || authority.starts_with(':') || authority.contains(bad) {
         return Some("must name a host, such as \"http://127.0.0.1:8080/\"");
+    }
+    // The colons of an IPv6 address stand in brackets.
+    let port = authority.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
+    if port.is_some_and(|port| port.parse::<NonZeroU16>().is_err()) {
+        return Some("write http://HOST[:PORT]/, with a port of 1 to 65535");
     }
     None
 }
@@ -193,6 +203,25 @@ mod tests {
                 r#"p.toml:3: server.url: must begin with http:// or https://, such as "http://127.0.0.1:8080/""#
             ]],
         );
+        url(
+            "http://127.0.0.1\\\\x/",
+            &expect![[r#"p.toml:3: server.url: must name a host, such as "http://127.0.0.1:8080/""#]],
+        );
+        for port in ["99999", "0", "x", ""] {
+            url(
+                &format!("http://127.0.0.1:{port}/"),
+                &expect!["p.toml:3: server.url: write http://HOST[:PORT]/, with a port of 1 to 65535"],
+            );
+        }
+        for good in ["http://[::1]", "http://[::1]:8080/", "https://a.example:8443"] {
+            url(
+                good,
+                &expect![[r#"
+                as-is
+                as-is (A/A)
+            "#]],
+            );
+        }
         url("http:///", &expect![[r#"p.toml:3: server.url: must name a host, such as "http://127.0.0.1:8080/""#]]);
         url(
             "http://a.example/page",
@@ -224,6 +253,11 @@ mod tests {
             &format!("{HERE}\ninsecure = true"),
             "",
             &expect!["p.toml:4: server.insecure: is for https; remove the line"],
+        );
+        check(
+            "url = \"https://a.example/\"\nready = \"/up\"",
+            "",
+            &expect!["p.toml:4: server.ready: behind https a connection is enough; remove the line"],
         );
         let both = "url = \"https://a.example/\"\ninsecure = true\ncacert = \"ca.pem\"";
         check(
