@@ -137,6 +137,7 @@ plans! {
     long_check_agreement_nginx_access_log "nginx/access-log.toml";
     long_check_agreement_nginx_access_log_lost "nginx/access-log-lost.toml";
     long_check_agreement_nginx_keepalive "nginx/keepalive.toml";
+    long_check_agreement_nginx_limiter_walk "nginx/limiter-walk.toml";
     long_check_agreement_f5 "php/f5.toml";
     long_check_agreement_limiter "php/limiter.toml";
     long_check_agreement_limiter_overhead "php/limiter-overhead.toml";
