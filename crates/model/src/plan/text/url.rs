@@ -134,15 +134,25 @@ mod tests {
     use std::path::Path;
 
     /// The cells of a plan of such a server, or what is wrong with it.
-    fn check(server: &str, more: &str, expected: &Expect) {
+    fn told(server: &str, more: &str) -> String {
         let text = format!(
             "[server]\nkind = \"url\"\n{server}\n[load.few]\npath = \"/\"\nconnections = 15\nrequests = 1\n{more}\n"
         );
-        let shown = match parse(&text, Path::new("p.toml"), &Options::default()) {
+        match parse(&text, Path::new("p.toml"), &Options::default()) {
             Err(error) => error.to_string(),
             Ok((plan, _)) => plan.cells.iter().map(|cell| format!("{}\n", cell.name)).collect(),
-        };
-        expected.assert_eq(&shown);
+        }
+    }
+
+    fn check(server: &str, more: &str, expected: &Expect) {
+        expected.assert_eq(&told(server, more));
+    }
+
+    /// What is said of a line or a table that needs control of the server.
+    fn left_alone(what: &str) -> String {
+        format!(
+            "webdyno leaves a server of `kind = \"url\"` as it is; remove the {what}, or choose a kind that it controls, such as \"apache\" with `in_place`"
+        )
     }
 
     const HERE: &str = "url = \"http://127.0.0.1:8080/\"";
@@ -271,37 +281,18 @@ mod tests {
 
     #[test]
     fn what_needs_control_is_refused() {
-        let server = |line: &str, expected: &Expect| check(&format!("{HERE}\n{line}"), "", expected);
-        server(
-            "directives = \"Workers 2\"",
-            &expect![[
-                r#"p.toml:4: server.directives: webdyno leaves a server of `kind = "url"` as it is; remove the line, or choose a kind that it controls, such as "apache" with `in_place`"#
-            ]],
-        );
-        server(
-            "files = [{ path = \"/etc/a\", append = \"x\" }]",
-            &expect![[
-                r#"p.toml:4: server.files: webdyno leaves a server of `kind = "url"` as it is; remove the line, or choose a kind that it controls, such as "apache" with `in_place`"#
-            ]],
-        );
-        server(
-            "sysctl = { \"net.core.somaxconn\" = \"1\" }",
-            &expect![[
-                r#"p.toml:4: server.sysctl: webdyno leaves a server of `kind = "url"` as it is; remove the line, or choose a kind that it controls, such as "apache" with `in_place`"#
-            ]],
-        );
-        server(
-            "ending = \"stop\"",
-            &expect![[
-                r#"p.toml:4: server.ending: webdyno leaves a server of `kind = "url"` as it is; remove the line, or choose a kind that it controls, such as "apache" with `in_place`"#
-            ]],
-        );
-        server(
-            "keep = true",
-            &expect![[
-                r#"p.toml:4: server.keep: webdyno leaves a server of `kind = "url"` as it is; remove the line, or choose a kind that it controls, such as "apache" with `in_place`"#
-            ]],
-        );
+        let refused = |line: &str| told(&format!("{HERE}\n{line}"), "");
+        for (key, value) in [
+            ("directives", "\"Workers 2\""),
+            ("files", "[{ path = \"/etc/a\", append = \"x\" }]"),
+            ("sysctl", "{ \"net.core.somaxconn\" = \"1\" }"),
+            ("ending", "\"stop\""),
+            ("keep", "true"),
+        ] {
+            let wanted = format!("p.toml:4: server.{key}: {}", left_alone("line"));
+            assert_eq!(refused(&format!("{key} = {value}")), wanted);
+        }
+        let server = |line: &str, expected: &Expect| expected.assert_eq(&refused(line));
         server(
             "mpm = \"event\"",
             &expect![[r#"p.toml:4: server.mpm: only `kind = "apache"` has it; remove the line"#]],
@@ -320,29 +311,18 @@ mod tests {
 
     #[test]
     fn tables_that_need_control_are_refused() {
+        for (key, line, text) in [
+            ("service", 8, "[service.a]\nkind = \"embedded\""),
+            ("confine", 9, "[confine]\nmemory = \"1G\""),
+            ("memory", 9, "[memory]\nreset_swap = true"),
+        ] {
+            assert_eq!(told(HERE, text), format!("p.toml:{line}: {key}: {}", left_alone("table")));
+        }
         let table = |table: &str, expected: &Expect| check(HERE, table, expected);
         table(
             "[variant.a]",
             &expect![[
                 r#"p.toml:8: variant: nothing is changed about a server of `kind = "url"`, so it has no variants; remove the table, and compare loads"#
-            ]],
-        );
-        table(
-            "[service.a]\nkind = \"embedded\"",
-            &expect![[
-                r#"p.toml:8: service: webdyno leaves a server of `kind = "url"` as it is; remove the table, or choose a kind that it controls, such as "apache" with `in_place`"#
-            ]],
-        );
-        table(
-            "[confine]\nmemory = \"1G\"",
-            &expect![[
-                r#"p.toml:9: confine: webdyno leaves a server of `kind = "url"` as it is; remove the table, or choose a kind that it controls, such as "apache" with `in_place`"#
-            ]],
-        );
-        table(
-            "[memory]\nreset_swap = true",
-            &expect![[
-                r#"p.toml:9: memory: webdyno leaves a server of `kind = "url"` as it is; remove the table, or choose a kind that it controls, such as "apache" with `in_place`"#
             ]],
         );
         table(
