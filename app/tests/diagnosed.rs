@@ -583,7 +583,9 @@ fn long_check_diagnosis() {
         let (mut disturbed, mut robbed, mut found) = (Vec::new(), Vec::new(), Vec::new());
         // In the place of windows in which the machine was not left alone, others are made, at most as many again.
         while found.len() < WINDOWS && disturbed.len() + robbed.len() < WINDOWS {
-            for causes in healthy(load, WINDOWS - found.len()) {
+            let more = healthy(load, WINDOWS - found.len());
+            assert!(!more.is_empty(), "{name}: no window was made");
+            for causes in more {
                 let place = match &causes {
                     causes if is_disturbed(causes) => &mut disturbed,
                     causes if is_robbed(causes) => &mut robbed,
