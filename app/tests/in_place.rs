@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::debian::Debian;
@@ -302,6 +302,7 @@ fn files_and_settings_are_part_of_a_variant() {
          [variant.as-is]\n[[variant.more.files]]\npath = \"{}\"\nreplace = {{ \"64M\" = \"128M\" }}\nappend = \"; more\\n\"\n\
          reload = [\"sh\", \"-c\", \"echo told >> '{}'\"]\n[[variant.more.files]]\npath = \"{}\"\ncontent = \"extra\\n\"\n\
          [variant.more.sysctl]\n\"{SETTING}\" = \"8\"\n\
+         [[variant.most.files]]\npath = \"{2}\"\ncontent = \"most\\n\"\n\
          [load.a]\npath = \"/\"\nconnections = 2\nrequests = 50\n[cooldown]\nlimit = \"0s\"\n",
         ini.display(),
         told.display(),
@@ -367,25 +368,49 @@ fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {
     scene.check_given_back();
 }
 
-/// What a variant has put into files of others outlives a crash of the machine, until somebody has them given back.
-#[test]
-fn after_a_crash_of_the_machine_files_are_given_back() {
+/// A run that died with its guardian while a variant was measured that changes one file and makes another.
+struct Cut {
+    tool: Tool,
+    ini: PathBuf,
+    new: PathBuf,
+    told: PathBuf,
+    as_it_was: (u64, u32, u32, u32, i64, i64, String),
+}
+
+/// A command as argument of another; the command itself where there is no other.
+fn run_by(other: &[&str], command: Command) -> Command {
+    let [program, args @ ..] = other else { return command };
+    let mut outer = Command::new(program);
+    outer.args(args).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
+
+/// `program` is what runs webdyno, with its arguments; nothing for webdyno itself.
+fn cut(program: &[&str]) -> Cut {
     let tool = Tool::new();
-    let (ini, told, pid) = (tool.path("php.ini"), tool.path("told"), tool.path("pid"));
+    let (ini, new, told, pid) = (tool.path("php.ini"), tool.path("extra.ini"), tool.path("told"), tool.path("pid"));
     fs::write(&ini, "memory_limit = 64M\n").expect("a file");
     let as_it_was = facts(&ini);
     let plan = tool.plan(&format!(
         "aa = false\n[server]\nkind = \"command\"\n\
          command = [\"sh\", \"-c\", \"echo $$ > '{}'; exec {} serve --listen 127.0.0.1:$PORT\"]\n\
          [[variant.more.files]]\npath = \"{}\"\nreplace = {{ \"64M\" = \"128M\" }}\n\
-         reload = [\"sh\", \"-c\", \"echo told >> '{}'\"]\n\
+         reload = [\"sh\", \"-c\", \"echo told >> '{}'\"]\n[[variant.more.files]]\npath = \"{}\"\ncontent = \"extra\\n\"\n\
          [load.a]\npath = \"/\"\nconnections = 1\nduration = \"60s\"\n[cooldown]\nlimit = \"0s\"\n",
         pid.display(),
         env!("CARGO_BIN_EXE_webdyno"),
         ini.display(),
-        told.display()
+        told.display(),
+        new.display()
     ));
-    let mut child = tool.spawn(&["run", &plan, "--plain"]);
+    let mut command = run_by(program, tool.command(&["run", &plan, "--plain"]));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("webdyno starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with("run ")), "it did not begin");
     tool.guardians().into_iter().for_each(|pid| kill_process(pid, Signal::KILL).expect("our own grandchild"));
@@ -401,15 +426,60 @@ fn after_a_crash_of_the_machine_files_are_given_back() {
         std::thread::sleep(Duration::from_millis(10));
     }
     tool.forget_boot();
-    assert_eq!(fs::read_to_string(&ini).expect("a file"), "memory_limit = 128M\n", "nobody was there to give it back");
-    let foreseen = tool.run(&["restore", "--dry-run"]);
-    assert!(foreseen.out.contains("would give back the file"), "{foreseen:?}");
-    let before = fs::read_to_string(&told).expect("told").lines().count();
-    let restored = tool.run(&["restore"]);
-    assert!(restored.code == 0 && restored.out.contains("gave back the file"), "{restored:?}");
-    assert_eq!(facts(&ini), as_it_was);
-    assert!(fs::read_to_string(&told).expect("told").lines().count() > before, "somebody may have read it since");
-    assert_eq!(remains(&tool), Vec::<String>::new());
+    assert_eq!(read(&ini), "memory_limit = 128M\n", "nobody was there to give it back");
+    assert_eq!(read(&new), "extra\n");
+    Cut { tool, ini, new, told, as_it_was }
+}
+
+impl Cut {
+    fn check_restored(&self, foreseen: &str, said: &str) {
+        let Cut { tool, ini, new, told, as_it_was } = self;
+        let before = read(told).lines().count();
+        let would = tool.run(&["restore", "--dry-run"]);
+        assert!(would.out.contains(foreseen), "{would:?}");
+        let restored = tool.run(&["restore"]);
+        assert!(restored.code == 0 && restored.out.contains(said), "{restored:?}");
+        assert_eq!((&facts(ini), new.exists()), (as_it_was, false));
+        assert!(read(told).lines().count() > before, "somebody may have read it since");
+        assert_eq!(remains(tool), Vec::<String>::new());
+        let beside = fs::read_dir(tool.path("")).expect("a folder").flatten().map(|entry| entry.file_name());
+        let own = beside.filter(|name| name.to_string_lossy().starts_with(".webdyno")).count();
+        assert_eq!(own, 0, "second names are left");
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("a file")
+}
+
+/// What lies over a file ends with the machine: a boot finds the file as it was, and of a new one an empty file.
+#[test]
+fn after_a_crash_of_the_machine_files_are_as_they_were() {
+    if !is_root() {
+        return not_here("no root");
+    }
+    let cut = cut(&[]);
+    for path in [&cut.ini, &cut.new] {
+        if let Err(error) = rustix::mount::unmount(path, rustix::mount::UnmountFlags::DETACH) {
+            return not_here(&format!("nothing can be mounted: {error}"));
+        }
+    }
+    // The second name is a link more, which changes nothing that a reader sees.
+    assert_eq!((facts(&cut.ini), read(&cut.new)), (cut.as_it_was.clone(), String::new()));
+    cut.check_restored("would delete the file", "deleted the file");
+}
+
+/// Where a mount of ours would not be seen by all, what a variant put into files stays there until somebody has them given back.
+#[test]
+fn after_a_crash_of_the_machine_files_are_given_back() {
+    if !is_root() {
+        return not_here("no root");
+    }
+    let unshared = ["unshare", "--mount", "--propagation", "private"];
+    if !Command::new("unshare").args([unshared[1], "true"]).status().is_ok_and(|status| status.success()) {
+        return not_here("no mounts of one's own");
+    }
+    cut(&unshared).check_restored("would give back the file", "gave back the file");
 }
 
 /// A master that ends its workers when it is dropped.

@@ -85,46 +85,60 @@ fn kills<O: Own>(title: &str, scene: &Scene<O>, plan: &str, count: u32) -> (Stri
     (page, bad)
 }
 
-fn plan_in_place<O: Own>(scene: &Scene<O>, variants: &str) -> String {
-    let text = format!("{variants}[variant.few.sysctl]\n\"{SETTING}\" = \"8\"\n");
-    scene.plan("in_place = true", if setting().is_some() { &text } else { variants })
+/// A server with a file beside its configuration.
+fn scene<O: Own>() -> Option<Scene<O>> {
+    Scene::with(|own: &O| fs::write(own.etc().join("php.ini"), "memory_limit = 64M\n").expect("a file"))
+}
+
+/// The last variant changes more than directives: that file, one that is not there, and a setting of the kernel where there is one.
+fn plan<O: Own>(scene: &Scene<O>, server: &str, variants: &str) -> String {
+    let etc = scene.own.etc();
+    let mut text = format!(
+        "{variants}[[variant.few.files]]\npath = \"{0}/php.ini\"\nreplace = {{ \"64M\" = \"128M\" }}\n\
+         [[variant.few.files]]\npath = \"{0}/extra.ini\"\ncontent = \"extra\"\n",
+        etc.display()
+    );
+    if setting().is_some() {
+        let _ = write!(text, "[variant.few.sysctl]\n\"{SETTING}\" = \"8\"\n");
+    }
+    scene.plan(server, &text)
 }
 
 #[test]
 fn a_killed_run_in_place_is_given_back() {
-    let Some(scene) = Scene::<Debian>::new() else { return };
+    let Some(scene) = scene::<Debian>() else { return };
     let _alone = alone();
     let before = setting();
-    let (page, bad) = kills("killed in place", &scene, &plan_in_place(&scene, variants()), 5);
+    let (page, bad) = kills("killed in place", &scene, &plan(&scene, "in_place = true", variants()), 5);
     assert_eq!((bad, setting()), (0, before), "{page}");
 }
 
 #[test]
 fn a_killed_run_on_nginx_in_place_is_given_back() {
-    let Some(scene) = Scene::<Nginx>::new() else { return };
+    let Some(scene) = scene::<Nginx>() else { return };
     let _alone = alone();
     let before = setting();
-    let (page, bad) = kills("killed in place", &scene, &plan_in_place(&scene, VARIANTS_OF_NGINX), 5);
+    let (page, bad) = kills("killed in place", &scene, &plan(&scene, "in_place = true", VARIANTS_OF_NGINX), 5);
     assert_eq!((bad, setting()), (0, before), "{page}");
 }
 
 #[test]
 fn a_killed_private_run_leaves_nothing() {
-    let Some(scene) = Scene::<Debian>::new() else { return };
-    let (page, bad) = kills("killed, private", &scene, &scene.plan("", variants()), 5);
+    let Some(scene) = scene::<Debian>() else { return };
+    let (page, bad) = kills("killed, private", &scene, &plan(&scene, "", variants()), 5);
     assert_eq!(bad, 0, "{page}");
 }
 
 #[test]
 fn long_check_kills_in_place() {
     let Some(results) = long_results() else { return };
-    let Some(scene) = Scene::<Debian>::new() else { return };
+    let Some(scene) = scene::<Debian>() else { return };
     let _alone = alone();
     let before = setting();
     let (page, bad) = kills(
         "100 runs in place, each killed with -9 at a random moment",
         &scene,
-        &plan_in_place(&scene, variants()),
+        &plan(&scene, "in_place = true", variants()),
         100,
     );
     fs::write(results.join("kills-in-place.md"), &page).expect("the results");
@@ -134,10 +148,10 @@ fn long_check_kills_in_place() {
 #[test]
 fn long_check_kills_nginx_in_place() {
     let Some(results) = long_results() else { return };
-    let Some(scene) = Scene::<Nginx>::new() else { return };
+    let Some(scene) = scene::<Nginx>() else { return };
     let _alone = alone();
     let before = setting();
-    let plan = plan_in_place(&scene, VARIANTS_OF_NGINX);
+    let plan = plan(&scene, "in_place = true", VARIANTS_OF_NGINX);
     let (page, bad) = kills("100 runs on nginx in place, each killed with -9 at a random moment", &scene, &plan, 100);
     fs::write(results.join("kills-nginx-in-place.md"), &page).expect("the results");
     assert_eq!((bad, setting()), (0, before), "{page}");
@@ -146,9 +160,9 @@ fn long_check_kills_nginx_in_place() {
 #[test]
 fn long_check_kills_private() {
     let Some(results) = long_results() else { return };
-    let Some(scene) = Scene::<Debian>::new() else { return };
+    let Some(scene) = scene::<Debian>() else { return };
     let (page, bad) =
-        kills("300 private runs, each killed with -9 at a random moment", &scene, &scene.plan("", variants()), 300);
+        kills("300 private runs, each killed with -9 at a random moment", &scene, &plan(&scene, "", variants()), 300);
     fs::write(results.join("kills-private.md"), &page).expect("the results");
     assert_eq!(bad, 0, "{page}");
 }

@@ -176,7 +176,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// What is left of this tool's runs: processes that carry its folder in their command line, environment, working directory or
-/// open files, control groups and swap files of its runs, journals, temporary folders.
+/// open files, control groups, swap files and mounts of its runs, journals, temporary folders.
 pub(crate) fn remains(tool: &Tool) -> Vec<String> {
     remains_of(tool, &tool.run_ids())
 }
@@ -193,6 +193,8 @@ pub(crate) fn remains_of(tool: &Tool, ids: &[String]) -> Vec<String> {
     found.extend(["/tmp", "/var/tmp"].iter().flat_map(|root| names_in(Path::new(root))).filter(|path| of_a_run(path)));
     found.extend(names_in(&tool.tmp()));
     found.extend(names_in(&tool.path("state")));
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    found.extend(mounts.lines().filter(|mount| of_a_run(mount)).map(|mount| format!("mount {mount}")));
     let swaps = std::fs::read_to_string("/proc/swaps").unwrap_or_default();
     found.extend(
         swaps.lines().filter(|swap| swap.contains(folder) || of_a_run(swap)).map(|swap| format!("swap {swap}")),

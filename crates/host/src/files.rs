@@ -1,17 +1,25 @@
 //! Files of others that a run puts other content in: php.ini, a pool of PHP-FPM, an Apache's drop-in.
 //!
 //! The file itself is never written to. It is linked under a second name, which keeps its bytes, owner, mode, times and attributes; then
-//! another file takes its place, by one rename. Giving back is one rename the other way. Who changes the file meanwhile keeps the change.
+//! another is laid over it, by a bind mount. Mounts end with the machine, so that a boot finds the file as it was. Where one is not allowed,
+//! or not seen by all, the other takes its place instead, by one rename, and giving back is one rename the other way. Who changes the file
+//! meanwhile keeps the change.
 
 use crate::HostError;
 use crate::claim::claim;
 use crate::handle::Host;
 use crate::journal::{Head, Undo};
+use crate::process::living;
 use crate::undo::marker;
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -21,9 +29,9 @@ pub(crate) struct Lent {
     path: PathBuf,
     /// The second name of what was there; `None` when there was nothing.
     kept: Option<PathBuf>,
-    /// What new content is written to, before it takes the file's place.
+    /// What new content is written to, before it is laid over the file or takes its place.
     fresh: PathBuf,
-    /// Marks of all contents that the run may put there; `None` for a file of the run's own name.
+    /// Marks of all contents that the run may put there; `None` for a file of the run's own name, which is not laid over anything.
     ours: Option<Vec<Mark>>,
     /// When the folder was changed last, in seconds and nanoseconds.
     folder_changed: (i64, i64),
@@ -81,7 +89,11 @@ impl Borrowed {
             // No program that reads all of a folder by an ending of names takes one of these two.
             kept: before.as_ref().map(|_| folder.join(format!(".{name}"))),
             fresh: folder.join(format!(".{name}-new")),
-            ours: contents.map(|contents| contents.iter().map(|content| mark(content)).collect()),
+            ours: contents.map(|contents| {
+                // Where there was nothing, an empty file bears the mount.
+                let empty = before.is_none().then(|| mark(b""));
+                contents.iter().map(|content| mark(content)).chain(empty).collect()
+            }),
             folder_changed: (facts.mtime(), facts.mtime_nsec()),
             path,
         };
@@ -116,13 +128,18 @@ impl Borrowed {
         let Lent { path, fresh, kept, .. } = &self.lent;
         self.check()?;
         let failed = HostError::io("write", path);
-        let done = match (content, kept) {
-            (Some(content), _) => self.write(content).and_then(|()| fs::rename(fresh, path)),
-            (None, Some(_)) if self.lent.now().is_ok_and(|now| now == Now::Before) => Ok(()),
-            (None, Some(kept)) => fs::hard_link(kept, fresh).and_then(|()| fs::rename(fresh, path)),
-            (None, None) => missing_is_fine(fs::remove_file(path)),
+        let change = || {
+            self.lent.uncover()?;
+            missing_is_fine(fs::remove_file(fresh))?;
+            match (content, kept) {
+                (Some(content), _) => self.lay(&self.write(content)?),
+                (None, Some(_)) if self.lent.now().is_ok_and(|now| now == Now::Before) => Ok(()),
+                (None, Some(kept)) => fs::hard_link(kept, fresh).and_then(|()| fs::rename(fresh, path)),
+                (None, None) => missing_is_fine(fs::remove_file(path)),
+            }?;
+            sync_folder(path)
         };
-        done.and_then(|()| sync_folder(path)).map_err(failed)
+        change().map_err(failed)
     }
 
     /// Whether nobody else has changed it.
@@ -146,17 +163,25 @@ impl Borrowed {
         self.host.put_back(self.entry)
     }
 
-    fn write(&self, content: &[u8]) -> io::Result<()> {
-        let fresh = &self.lent.fresh;
-        missing_is_fine(fs::remove_file(fresh))?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(fresh)?;
+    fn write(&self, content: &[u8]) -> io::Result<File> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.lent.fresh)?;
         file.write_all(content)?;
         if let Some((user, group)) = self.owner {
             // By the file and not by its name, which the folder's owner may have given to another meanwhile.
             fchown(&file, Some(user), Some(group))?;
         }
         file.set_permissions(fs::Permissions::from_mode(self.mode))?;
-        file.sync_all()
+        file.sync_all()?;
+        Ok(file)
+    }
+
+    /// Makes everybody find what was written under the file's name.
+    fn lay(&self, written: &File) -> io::Result<()> {
+        let Lent { path, fresh, ours, .. } = &self.lent;
+        if ours.is_some() && self.lent.cover(written).is_ok() {
+            return Ok(());
+        }
+        fs::rename(fresh, path)
     }
 }
 
@@ -166,13 +191,61 @@ impl Lent {
         self.kept.as_ref().is_none_or(|kept| kept.symlink_metadata().is_ok())
     }
 
+    /// Lays what was written over the file. By what is open and not by names, which the folder's owner may have given to others meanwhile.
+    fn cover(&self, written: &File) -> io::Result<()> {
+        if self.kept.is_none() {
+            match File::create_new(&self.path) {
+                // It has borne another.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => made?.set_permissions(fs::Permissions::from_mode(0o644))?,
+            }
+        }
+        let below = reach(&self.path)?;
+        let facts = facts(&below)?;
+        if !facts.is_file() {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        mount_bind(name_of(written), name_of(&below))?;
+        if living(|pid, _| self.is_uncovered_for(pid, &facts)).is_empty() {
+            return Ok(());
+        }
+        self.uncover()?;
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    /// Whether a process, which may have mounts of its own, still finds what lies below.
+    fn is_uncovered_for(&self, pid: u32, below: &Metadata) -> bool {
+        let mut name = format!("/proc/{pid}/root").into_bytes();
+        name.extend(self.path.as_os_str().as_encoded_bytes());
+        fs::symlink_metadata(OsStr::from_bytes(&name)).is_ok_and(|facts| is_same(&facts, below))
+    }
+
+    /// Takes off what lies over the file, if it is the run's, and says whether it was there. Who has it open keeps it.
+    fn uncover(&self) -> io::Result<bool> {
+        let top = match reach(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            top => top?,
+        };
+        let facts = facts(&top)?;
+        // Nothing but a mount leads to a file whose last name was deleted.
+        let is_ours = facts.nlink() == 0 || fs::symlink_metadata(&self.fresh).is_ok_and(|fresh| is_same(&facts, &fresh));
+        if !is_ours {
+            return Ok(false);
+        }
+        match unmount(name_of(&top), UnmountFlags::DETACH) {
+            // A second name of the same file.
+            Err(Errno::INVAL) => Ok(false),
+            done => Ok(done.map(|()| true)?),
+        }
+    }
+
     fn now(&self) -> io::Result<Now> {
         let facts = match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Now::Missing),
             facts => facts?,
         };
         let before = self.kept.as_ref().and_then(|kept| fs::symlink_metadata(kept).ok());
-        if before.is_some_and(|before| (before.dev(), before.ino()) == (facts.dev(), facts.ino())) {
+        if before.is_some_and(|before| is_same(&before, &facts)) {
             return Ok(Now::Before);
         }
         let Some(ours) = &self.ours else { return Ok(Now::Ours) };
@@ -195,11 +268,21 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
     if lent.ours.is_none() {
         bears_the_name(&lent.path, head)?;
     }
+    let now = lent.now().map_err(failed)?;
+    let was_covered = lent.uncover().map_err(failed)?;
+    if was_covered && now == Now::Others {
+        // Somebody else wrote into what lay over it.
+        fs::rename(&lent.fresh, &lent.path).map_err(failed)?;
+    }
     missing_is_fine(fs::remove_file(&lent.fresh)).map_err(failed)?;
     let name = lent.path.display();
-    let said = match (lent.now().map_err(failed)?, &lent.kept) {
+    let said = match (now, &lent.kept) {
         // Given back before, or never linked.
         _ if !lent.is_there() => None,
+        (Now::Ours, Some(kept)) if was_covered => {
+            fs::remove_file(kept).map_err(failed)?;
+            Some(format!("gave back the file {name}"))
+        }
         (Now::Before, Some(kept)) => {
             fs::remove_file(kept).map_err(failed)?;
             None
@@ -225,6 +308,24 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
     // Only the folder's owner and root may; the file itself is back.
     let _ = set_folder_time(lent);
     Ok(said)
+}
+
+/// The file of this name itself, not to be read.
+fn reach(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// A name that leads to what is open, whatever its own names mean by now.
+fn name_of(open: &impl AsFd) -> String {
+    format!("/proc/self/fd/{}", open.as_fd().as_raw_fd())
+}
+
+fn facts(open: &OwnedFd) -> io::Result<Metadata> {
+    fs::metadata(name_of(open))
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// A name beside a file for what it was before, that nothing has yet.

@@ -200,7 +200,7 @@ impl Stat {
     }
 }
 
-fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
+pub(crate) fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return vec![] };
     entries
         .flatten()

@@ -112,6 +112,97 @@ fn every_step_of_a_change_is_given_back() {
     );
 }
 
+/// Whether something can be laid over a file here; says so otherwise.
+fn can_cover() -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let lent = lent(dir.path(), true, Some(&["ours"]));
+    [&lent.path, &lent.fresh].map(|path| fs::write(path, "").unwrap());
+    match lent.cover(&File::open(&lent.fresh).unwrap()) {
+        Ok(()) => lent.uncover().unwrap(),
+        Err(error) => {
+            testkit::skip::not_here(&format!("nothing can be mounted over a file that all see: {error}"));
+            false
+        }
+    }
+}
+
+fn cover(lent: &Lent, content: &str) {
+    fs::write(&lent.fresh, content).unwrap();
+    lent.cover(&File::open(&lent.fresh).unwrap()).unwrap();
+    assert_eq!(fs::read_to_string(&lent.path).unwrap(), content);
+}
+
+#[test]
+fn every_step_of_what_lies_over_a_file_is_given_back() {
+    if !can_cover() {
+        return;
+    }
+    let link_and_cover = |lent: &Lent| {
+        fs::hard_link(&lent.path, lent.kept.as_ref().unwrap()).unwrap();
+        cover(lent, "ours");
+    };
+    let back = Some("gave back the file DIR/php.ini");
+    check(link_and_cover, back, "before");
+    check(
+        |lent| {
+            link_and_cover(lent);
+            fs::remove_file(&lent.fresh).unwrap();
+        },
+        back,
+        "before",
+    );
+    check(
+        |lent| {
+            link_and_cover(lent);
+            assert!(lent.uncover().unwrap() && !lent.uncover().unwrap());
+        },
+        None,
+        "before",
+    );
+    check(
+        |lent| {
+            link_and_cover(lent);
+            lent.uncover().unwrap();
+            cover(lent, "also ours");
+        },
+        back,
+        "before",
+    );
+    check(
+        |lent| {
+            link_and_cover(lent);
+            fs::write(&lent.path, "ours, and more").unwrap();
+        },
+        Some("DIR/php.ini was changed by somebody else and stays so; what it was before is in DIR/php.ini.before-webdyno"),
+        "ours, and more",
+    );
+}
+
+#[test]
+fn what_lies_over_no_file_goes_again() {
+    if !can_cover() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lent = lent(dir.path(), false, Some(&["ours", ""]));
+    let deleted = Some(format!("deleted the file {}", lent.path.display()));
+    for after_a_boot in [false, true] {
+        cover(&lent, "ours");
+        lent.uncover().unwrap();
+        cover(&lent, "ours");
+        if after_a_boot {
+            lent.uncover().unwrap();
+            assert_eq!(fs::read_to_string(&lent.path).unwrap(), "");
+        }
+        assert_eq!(give_back(&lent, &head()).unwrap(), deleted);
+        assert_eq!((give_back(&lent, &head()).unwrap(), fs::read_dir(dir.path()).unwrap().count()), (None, 0));
+    }
+    cover(&lent, "ours");
+    fs::write(&lent.path, "theirs").unwrap();
+    assert!(give_back(&lent, &head()).unwrap().unwrap().ends_with("was changed by somebody else and stays"));
+    assert_eq!(fs::read_to_string(&lent.path).unwrap(), "theirs");
+}
+
 #[test]
 fn the_same_written_anew_is_nobodys_change() {
     let dir = tempfile::tempdir().unwrap();

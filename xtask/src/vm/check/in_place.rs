@@ -7,6 +7,9 @@ use super::{OURS, SHORT, Seen, put_back, remains};
 use crate::vm::guest::Guest;
 use crate::vm::machine::Machine;
 
+/// A file that every variant changes.
+const CHANGED_FILE: &str = "/etc/apache2/magic";
+
 const PLAN: &str = r#"
 blocks = 2
 aa = false
@@ -14,6 +17,14 @@ aa = false
 [server]
 kind = "apache"
 in_place = true
+
+[[server.files]]
+path = "/etc/apache2/magic"
+append = "# of a variant\n"
+
+[[server.files]]
+path = "/etc/apache2/extra"
+content = "of a variant\n"
 
 [variant.as-is]
 [variant.close]
@@ -139,6 +150,10 @@ fn cut_off(machine: &mut Machine, end: &End, before: &State, seen: &mut Seen) ->
     }
     let guest = machine.guest();
     let at_once = before.differences(&guest)?;
+    let is_changed = at_once.iter().any(|line| line.contains(CHANGED_FILE));
+    // What lies over a file ends with the machine. Before that the guardian may have been faster than we looked.
+    let expected = if end.end.is_empty() { false } else { is_changed || end.restore };
+    seen.expect(is_changed == expected, || format!("{}: {CHANGED_FILE} changed: {is_changed}", end.name));
     let mut by = "the guardian".to_owned();
     if end.restore {
         let said = guest.run(&format!("{OURS}/webdyno restore"), SHORT)?;
