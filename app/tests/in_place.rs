@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use testkit::debian::Debian;
 use testkit::own::Own;
 use testkit::skip::not_here;
-use tool::scene::{SETTING, Scene, setting, variants};
-use tool::{Tool, is_root, remains};
+use tool::scene::{GRACE, SETTING, Scene, setting, variants};
+use tool::{Tool, alone, is_root, remains};
 
 #[test]
 fn a_run_in_place_gives_everything_back() {
@@ -455,31 +455,60 @@ fn read(path: &Path) -> String {
 /// What lies over a file ends with the machine: a boot finds the file as it was, and of a new one an empty file.
 #[test]
 fn after_a_crash_of_the_machine_files_are_as_they_were() {
-    if !is_root() {
-        return not_here("no root");
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
+        return;
     }
     let cut = cut(&[]);
     for path in [&cut.ini, &cut.new] {
-        if let Err(error) = rustix::mount::unmount(path, rustix::mount::UnmountFlags::DETACH) {
-            return not_here(&format!("nothing can be mounted: {error}"));
-        }
+        rustix::mount::unmount(path, rustix::mount::UnmountFlags::DETACH).expect("something lies there");
     }
     // The second name is a link more, which changes nothing that a reader sees.
     assert_eq!((facts(&cut.ini), read(&cut.new)), (cut.as_it_was.clone(), String::new()));
     cut.check_restored("would delete the file", "deleted the file");
 }
 
-/// Where a mount of ours would not be seen by all, what a variant put into files stays there until somebody has them given back.
+/// Where nothing may be laid over a file, or not everybody would find it, what a variant put there stays until somebody has it given back.
 #[test]
 fn after_a_crash_of_the_machine_files_are_given_back() {
-    if !is_root() {
-        return not_here("no root");
-    }
-    let unshared = ["unshare", "--mount", "--propagation", "private"];
-    if !Command::new("unshare").args([unshared[1], "true"]).status().is_ok_and(|status| status.success()) {
+    let _alone = alone();
+    let apart: &[&str] = if is_root() { &["unshare", "--mount", "--propagation", "private"] } else { &[] };
+    if let [program, args @ ..] = apart
+        && !Command::new(program).args(args).arg("true").status().is_ok_and(|status| status.success())
+    {
         return not_here("no mounts of one's own");
     }
-    cut(&unshared).check_restored("would give back the file", "gave back the file");
+    cut(apart).check_restored("would give back the file", "gave back the file");
+}
+
+/// Who is killed while a file is changed leaves it to the guardian.
+#[test]
+fn a_killed_run_gives_files_back() {
+    let _alone = alone();
+    let tool = Tool::new();
+    let ini = tool.path("php.ini");
+    fs::write(&ini, "before\n").expect("a file");
+    let as_it_was = facts(&ini);
+    let plan = tool.plan(&format!(
+        "aa = false\n[server]\nkind = \"command\"\ncommand = [\"{}\", \"serve\", \"--listen\", \"127.0.0.1:$PORT\"]\n\
+         [[variant.more.files]]\npath = \"{}\"\ncontent = \"after\\n\"\n\
+         [load.a]\npath = \"/\"\nconnections = 1\nduration = \"60s\"\n[cooldown]\nlimit = \"0s\"\n",
+        env!("CARGO_BIN_EXE_webdyno"),
+        ini.display(),
+    ));
+    let mut child = tool.spawn(&["run", &plan, "--plain"]);
+    let began = Instant::now();
+    while read(&ini) != "after\n" {
+        assert!(began.elapsed() < Duration::from_secs(20), "it did not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("our own child");
+    child.wait().expect("our own child");
+    let killed = Instant::now();
+    while !remains(&tool).is_empty() || facts(&ini) != as_it_was {
+        assert!(killed.elapsed() < GRACE, "{:?} {:?}", remains(&tool), facts(&ini));
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// A master that ends its workers when it is dropped.

@@ -125,8 +125,10 @@ fn a_killed_run_on_nginx_in_place_is_given_back() {
 #[test]
 fn a_killed_private_run_leaves_nothing() {
     let Some(scene) = scene::<Debian>() else { return };
+    let _alone = alone();
+    let before = setting();
     let (page, bad) = kills("killed, private", &scene, &plan(&scene, "", variants()), 5);
-    assert_eq!(bad, 0, "{page}");
+    assert_eq!((bad, setting()), (0, before), "{page}");
 }
 
 #[test]
@@ -161,8 +163,10 @@ fn long_check_kills_nginx_in_place() {
 fn long_check_kills_private() {
     let Some(results) = long_results() else { return };
     let Some(scene) = scene::<Debian>() else { return };
+    let _alone = alone();
+    let before = setting();
     let (page, bad) =
         kills("300 private runs, each killed with -9 at a random moment", &scene, &plan(&scene, "", variants()), 300);
     fs::write(results.join("kills-private.md"), &page).expect("the results");
-    assert_eq!(bad, 0, "{page}");
+    assert_eq!((bad, setting()), (0, before), "{page}");
 }

@@ -2,24 +2,20 @@
 //!
 //! The file itself is never written to. It is linked under a second name, which keeps its bytes, owner, mode, times and attributes; then
 //! another is laid over it, by a bind mount. Mounts end with the machine, so that a boot finds the file as it was. Where one is not allowed,
-//! or not seen by all, the other takes its place instead, by one rename, and giving back is one rename the other way. Who changes the file
+//! or not found by all, the other takes its place instead, by one rename, and giving back is one rename the other way. Who changes the file
 //! meanwhile keeps the change.
+
+mod over;
 
 use crate::HostError;
 use crate::claim::claim;
 use crate::handle::Host;
 use crate::journal::{Head, Undo};
-use crate::process::living;
 use crate::undo::marker;
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
-use rustix::io::Errno;
-use rustix::mount::{UnmountFlags, mount_bind, unmount};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -29,9 +25,12 @@ pub(crate) struct Lent {
     path: PathBuf,
     /// The second name of what was there; `None` when there was nothing.
     kept: Option<PathBuf>,
-    /// What new content is written to, before it is laid over the file or takes its place.
+    /// What new content is written to, before it takes the file's place.
     fresh: PathBuf,
-    /// Marks of all contents that the run may put there; `None` for a file of the run's own name, which is not laid over anything.
+    /// What lies over the file, whole from the first; `None` where nothing is to.
+    #[serde(default)]
+    over: Option<PathBuf>,
+    /// Marks of all contents that the run may put there; `None` for a file of the run's own name.
     ours: Option<Vec<Mark>>,
     /// When the folder was changed last, in seconds and nanoseconds.
     folder_changed: (i64, i64),
@@ -84,11 +83,19 @@ impl Borrowed {
         if contents.is_some() {
             // Two runs would take each other's content for the file's own.
             claim(host, &path)?;
+            // What the run itself has laid there takes the file's place, which is what this one gives back.
+            let own = format!(".{}", marker(host.run()));
+            let settle = || match over::take_off(&path, |name| name.starts_with(&own))? {
+                Some(name) => fs::rename(folder.join(name), &path),
+                None => Ok(()),
+            };
+            settle().map_err(HostError::io("replace", &path))?;
         }
         let lent = Lent {
             // No program that reads all of a folder by an ending of names takes one of these two.
             kept: before.as_ref().map(|_| folder.join(format!(".{name}"))),
             fresh: folder.join(format!(".{name}-new")),
+            over: contents.map(|_| folder.join(format!(".{name}-over"))),
             ours: contents.map(|contents| {
                 // Where there was nothing, an empty file bears the mount.
                 let empty = before.is_none().then(|| mark(b""));
@@ -130,7 +137,7 @@ impl Borrowed {
         let failed = HostError::io("write", path);
         let change = || {
             self.lent.uncover()?;
-            missing_is_fine(fs::remove_file(fresh))?;
+            self.lent.remove_own()?;
             match (content, kept) {
                 (Some(content), _) => self.lay(&self.write(content)?),
                 (None, Some(_)) if self.lent.now().is_ok_and(|now| now == Now::Before) => Ok(()),
@@ -177,11 +184,10 @@ impl Borrowed {
 
     /// Makes everybody find what was written under the file's name.
     fn lay(&self, written: &File) -> io::Result<()> {
-        let Lent { path, fresh, ours, .. } = &self.lent;
-        if ours.is_some() && self.lent.cover(written).is_ok() {
-            return Ok(());
-        }
-        fs::rename(fresh, path)
+        let Lent { path, fresh, over, .. } = &self.lent;
+        let Some(over) = over else { return fs::rename(fresh, path) };
+        fs::rename(fresh, over)?;
+        self.lent.cover(over, written).or_else(|_| fs::rename(over, path))
     }
 }
 
@@ -191,52 +197,36 @@ impl Lent {
         self.kept.as_ref().is_none_or(|kept| kept.symlink_metadata().is_ok())
     }
 
-    /// Lays what was written over the file. By what is open and not by names, which the folder's owner may have given to others meanwhile.
-    fn cover(&self, written: &File) -> io::Result<()> {
-        if self.kept.is_none() {
+    /// Lays `over`, which is open as `written`, over the file.
+    fn cover(&self, over: &Path, written: &File) -> io::Result<()> {
+        let Some(kept) = &self.kept else {
             match File::create_new(&self.path) {
                 // It has borne another.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 made => made?.set_permissions(fs::Permissions::from_mode(0o644))?,
             }
-        }
-        let below = reach(&self.path)?;
-        let facts = facts(&below)?;
-        if !facts.is_file() {
-            return Err(ErrorKind::InvalidInput.into());
-        }
-        mount_bind(name_of(written), name_of(&below))?;
-        if living(|pid, _| self.is_uncovered_for(pid, &facts)).is_empty() {
-            return Ok(());
-        }
-        self.uncover()?;
-        Err(ErrorKind::Unsupported.into())
-    }
-
-    /// Whether a process, which may have mounts of its own, still finds what lies below.
-    fn is_uncovered_for(&self, pid: u32, below: &Metadata) -> bool {
-        let mut name = format!("/proc/{pid}/root").into_bytes();
-        name.extend(self.path.as_os_str().as_encoded_bytes());
-        fs::symlink_metadata(OsStr::from_bytes(&name)).is_ok_and(|facts| is_same(&facts, below))
-    }
-
-    /// Takes off what lies over the file, if it is the run's, and says whether it was there. Who has it open keeps it.
-    fn uncover(&self) -> io::Result<bool> {
-        let top = match reach(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            top => top?,
+            return over::cover(&self.path, over, written, |below| below.is_file() && below.len() == 0);
         };
-        let facts = facts(&top)?;
-        // Nothing but a mount leads to a file whose last name was deleted.
-        let is_ours = facts.nlink() == 0 || fs::symlink_metadata(&self.fresh).is_ok_and(|fresh| is_same(&facts, &fresh));
-        if !is_ours {
-            return Ok(false);
-        }
-        match unmount(name_of(&top), UnmountFlags::DETACH) {
-            // A second name of the same file.
-            Err(Errno::INVAL) => Ok(false),
-            done => Ok(done.map(|()| true)?),
-        }
+        // What took the file's place would come back instead of the file.
+        let before = fs::symlink_metadata(kept)?;
+        over::cover(&self.path, over, written, |below| is_same(below, &before))
+    }
+
+    /// Takes off what lies over the file, and says whether something did.
+    fn uncover(&self) -> io::Result<bool> {
+        let Some(name) = self.over.as_ref().and_then(|over| over.file_name()?.to_str()) else { return Ok(false) };
+        Ok(over::take_off(&self.path, |own| own == name)?.is_some())
+    }
+
+    /// Whether somebody wrote into what lay over the file, which the machine's end took off.
+    fn is_written_into(&self) -> bool {
+        let content = self.over.as_ref().and_then(|over| fs::read(over).ok());
+        let is_ours = |content: &[u8]| self.ours.as_ref().is_some_and(|ours| ours.contains(&mark(content)));
+        content.is_some_and(|content| !is_ours(&content)) && self.now().is_ok_and(|now| now != Now::Others)
+    }
+
+    fn remove_own(&self) -> io::Result<()> {
+        [&self.fresh].into_iter().chain(&self.over).try_for_each(|own| missing_is_fine(fs::remove_file(own)))
     }
 
     fn now(&self) -> io::Result<Now> {
@@ -262,27 +252,24 @@ impl Lent {
 /// Gives a file back. `Ok(None)` when there was nothing left to do.
 pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, String> {
     let failed = |error: io::Error| format!("cannot give back {}: {error}", lent.path.display());
-    for own in lent.kept.iter().chain([&lent.fresh]) {
+    for own in lent.kept.iter().chain([&lent.fresh]).chain(&lent.over) {
         bears_the_name(own, head)?;
     }
     if lent.ours.is_none() {
         bears_the_name(&lent.path, head)?;
     }
-    let now = lent.now().map_err(failed)?;
-    let was_covered = lent.uncover().map_err(failed)?;
-    if was_covered && now == Now::Others {
-        // Somebody else wrote into what lay over it.
-        fs::rename(&lent.fresh, &lent.path).map_err(failed)?;
+    if let Some(over) = &lent.over
+        && lent.is_there()
+        && (lent.uncover().map_err(failed)? || lent.is_written_into())
+    {
+        // From here on as if it had taken the file's place, which also takes it off where others have got it by mounts of their own.
+        missing_is_fine(fs::rename(over, &lent.path)).map_err(failed)?;
     }
-    missing_is_fine(fs::remove_file(&lent.fresh)).map_err(failed)?;
+    lent.remove_own().map_err(failed)?;
     let name = lent.path.display();
-    let said = match (now, &lent.kept) {
+    let said = match (lent.now().map_err(failed)?, &lent.kept) {
         // Given back before, or never linked.
         _ if !lent.is_there() => None,
-        (Now::Ours, Some(kept)) if was_covered => {
-            fs::remove_file(kept).map_err(failed)?;
-            Some(format!("gave back the file {name}"))
-        }
         (Now::Before, Some(kept)) => {
             fs::remove_file(kept).map_err(failed)?;
             None
@@ -310,20 +297,6 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
     Ok(said)
 }
 
-/// The file of this name itself, not to be read.
-fn reach(path: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
-}
-
-/// A name that leads to what is open, whatever its own names mean by now.
-fn name_of(open: &impl AsFd) -> String {
-    format!("/proc/self/fd/{}", open.as_fd().as_raw_fd())
-}
-
-fn facts(open: &OwnedFd) -> io::Result<Metadata> {
-    fs::metadata(name_of(open))
-}
-
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
@@ -342,10 +315,14 @@ pub(crate) fn foresee(lent: &Lent) -> Option<String> {
     if !lent.is_there() {
         return None;
     }
+    let others = || Some(format!("would leave {name}, which somebody else has changed"));
+    if lent.is_written_into() {
+        return others();
+    }
     match (lent.now().ok()?, &lent.kept) {
         (Now::Ours | Now::Missing, Some(_)) => Some(format!("would give back the file {name}")),
         (Now::Ours, None) => Some(format!("would delete the file {name}")),
-        (Now::Others, _) => Some(format!("would leave {name}, which somebody else has changed")),
+        (Now::Others, _) => others(),
         _ => None,
     }
 }

@@ -1,12 +1,19 @@
 //! What is mounted where, from `/proc/self/mountinfo`.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// Its number, as `/proc/PID/fdinfo` has it, too.
+    pub(crate) id: u64,
+    /// The file system's device, `major:minor`.
+    pub(crate) device: String,
+    /// What of the file system is mounted: a folder, or a single file.
+    pub(crate) root: PathBuf,
     /// Where.
     pub(crate) point: PathBuf,
     /// Its type: `ext4`, `cgroup2`.
@@ -23,6 +30,14 @@ pub(crate) fn mounts() -> Vec<Mount> {
 /// The mounts in a text of mountinfo's form.
 pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
+}
+
+/// The mounts that a process has.
+///
+/// # Errors
+/// When they cannot be read; the process may have ended.
+pub(crate) fn mounts_of(pid: u32) -> io::Result<Vec<Mount>> {
+    Ok(parse(&std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))?))
 }
 
 /// Whether something is mounted on `path` or below.
@@ -52,11 +67,14 @@ pub(crate) fn unescape(text: &str) -> PathBuf {
 fn mount(line: &str) -> Option<Mount> {
     // "36 35 98:0 /root /point options [optional fields] - type source super-options"
     let (left, right) = line.split_once(" - ")?;
-    let point = unescape(left.split(' ').nth(4)?);
+    let mut left = left.split(' ');
+    let id = left.next()?.parse().ok()?;
+    let device = left.nth(1)?.to_owned();
+    let (root, point) = (unescape(left.next()?), unescape(left.next()?));
     let mut right = right.split(' ');
     let kind = right.next()?.to_owned();
     let options = right.nth(1)?.split(',').map(str::to_owned).collect();
-    Some(Mount { point, kind, options })
+    Some(Mount { id, device, root, point, kind, options })
 }
 
 #[cfg(test)]
@@ -80,6 +98,13 @@ mod tests {
         check(r"1 2 0:3 / /a\040b\134c rw - tmpfs none rw,size=1k", Some(("/a b\\c", "tmpfs", &["rw", "size=1k"])));
         check("1 2 0:3 / /a rw", None);
         check("", None);
+    }
+
+    #[test]
+    fn a_single_file_is_mounted() {
+        let mount = mount(r"43 27 254:0 /etc/.new//deleted /etc/php.ini rw - ext4 /dev/vda rw").unwrap();
+        assert_eq!((mount.id, mount.device.as_str()), (43, "254:0"));
+        assert_eq!((mount.root, mount.point), ("/etc/.new//deleted".into(), "/etc/php.ini".into()));
     }
 
     #[test]

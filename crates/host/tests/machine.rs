@@ -37,6 +37,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_group_limits_cpu_and_disks", a_group_limits_cpu_and_disks),
     ("two_runs_need_two_names", two_runs_need_two_names),
     ("two_runs_do_not_work_on_one_thing", two_runs_do_not_work_on_one_thing),
+    ("a_file_that_a_run_borrows_twice_comes_back", a_file_that_a_run_borrows_twice_comes_back),
     ("a_setting_that_somebody_else_sets_is_left", a_setting_that_somebody_else_sets_is_left),
     ("swap_comes_and_goes", swap_comes_and_goes),
     ("swap_is_emptied_and_comes_back", swap_is_emptied_and_comes_back),
@@ -539,6 +540,30 @@ fn two_runs_do_not_work_on_one_thing() {
     other.borrow_file(&file, Some(&two)).unwrap().put(Some(b"two")).unwrap();
     other.close().unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "the original");
+}
+
+/// A plan may change a file of the server's of which the variant's directives change another line.
+fn a_file_that_a_run_borrows_twice_comes_back() {
+    let stage = Stage::new();
+    let file = stage.dir.path().join("server.conf");
+    fs::write(&file, "the original").unwrap();
+    let host = stage.open();
+    let check = |expected: &str| assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    let outer = host.borrow_file(&file, Some(&[b"one".to_vec(), b"two".to_vec()])).unwrap();
+    outer.put(Some(b"one")).unwrap();
+    let inner = host.borrow_file(&file, Some(&[b"one, and more".to_vec()])).unwrap();
+    inner.put(Some(b"one, and more")).unwrap();
+    check("one, and more");
+    inner.give_back().unwrap();
+    check("one");
+    outer.put(Some(b"two")).unwrap();
+    check("two");
+    outer.put(None).unwrap();
+    check("the original");
+    outer.put(Some(b"one")).unwrap();
+    host.close().unwrap();
+    check("the original");
+    stage.nothing_left(Duration::ZERO, "after close");
 }
 
 fn a_setting_that_somebody_else_sets_is_left() {

@@ -43,6 +43,33 @@ pub fn long_results() -> Option<PathBuf> {
     folder
 }
 
+/// Whether a file can be laid over another here, and whoever else lives has the same mounts and will find it; says so otherwise.
+///
+/// # Panics
+/// When there is no temporary folder.
+#[must_use]
+pub fn can_mount() -> bool {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [over, below] = ["over", "below"].map(|name| folder.path().join(name));
+    [&over, &below].map(|path| std::fs::write(path, "").expect("a file"));
+    let tried = rustix::mount::mount_bind(&over, &below);
+    let tried = tried.and_then(|()| rustix::mount::unmount(&below, rustix::mount::UnmountFlags::DETACH));
+    let mut namespaces: Vec<PathBuf> = std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|process| std::fs::read_link(process.path().join("ns/mnt")).ok())
+        .collect();
+    namespaces.sort();
+    namespaces.dedup();
+    match tried {
+        Err(error) => not_here(&format!("nothing can be mounted: {error}")),
+        Ok(()) if namespaces.len() > 1 => not_here("other processes have mounts of their own"),
+        Ok(()) => return true,
+    }
+    false
+}
+
 fn tell(why: &str) {
     let package = std::env::var("CARGO_PKG_NAME").unwrap_or_default();
     let thread = std::thread::current();

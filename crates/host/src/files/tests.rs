@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::process::Identity;
+use rustix::mount::UnmountFlags;
 
 fn head() -> Head {
     Head { run: "r1".into(), owner: Identity { pid: 1, start_time: 1 }, boot: String::new() }
@@ -13,6 +14,7 @@ fn lent(folder: &Path, existed: bool, ours: Option<&[&str]>) -> Lent {
         path: folder.join(if ours.is_some() { "php.ini" } else { "zz-webdyno-r1-x.conf" }),
         kept: existed.then(|| folder.join(".webdyno-r1-x")),
         fresh: folder.join(".webdyno-r1-x-new"),
+        over: ours.map(|_| folder.join(".webdyno-r1-x-over")),
         ours: ours.map(|ours| ours.iter().map(|content| mark(content.as_bytes())).collect()),
         folder_changed: (facts.mtime(), facts.mtime_nsec()),
     }
@@ -49,7 +51,6 @@ fn check(step: impl Fn(&Lent), said: Option<&str>, stays: &str) {
 
 #[test]
 fn every_step_of_a_change_is_given_back() {
-    let link = |lent: &Lent| fs::hard_link(&lent.path, lent.kept.as_ref().unwrap()).unwrap();
     let put = |lent: &Lent, content: &str| {
         fs::write(&lent.fresh, content).unwrap();
         fs::rename(&lent.fresh, &lent.path).unwrap();
@@ -112,75 +113,110 @@ fn every_step_of_a_change_is_given_back() {
     );
 }
 
-/// Whether something can be laid over a file here; says so otherwise.
-fn can_cover() -> bool {
-    let dir = tempfile::tempdir().unwrap();
-    let lent = lent(dir.path(), true, Some(&["ours"]));
-    [&lent.path, &lent.fresh].map(|path| fs::write(path, "").unwrap());
-    match lent.cover(&File::open(&lent.fresh).unwrap()) {
-        Ok(()) => lent.uncover().unwrap(),
-        Err(error) => {
-            testkit::skip::not_here(&format!("nothing can be mounted over a file that all see: {error}"));
-            false
-        }
-    }
+/// One after another: what has mounts of its own keeps others from covering a file.
+fn alone() -> impl Drop {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn link(lent: &Lent) {
+    fs::hard_link(&lent.path, lent.kept.as_ref().unwrap()).unwrap();
+}
+
+/// Lays this over the file, if it may be laid there.
+fn try_cover(lent: &Lent, content: &str) -> io::Result<()> {
+    let over = lent.over.as_ref().unwrap();
+    fs::write(over, content).unwrap();
+    lent.cover(over, &File::open(over).unwrap())
 }
 
 fn cover(lent: &Lent, content: &str) {
-    fs::write(&lent.fresh, content).unwrap();
-    lent.cover(&File::open(&lent.fresh).unwrap()).unwrap();
+    try_cover(lent, content).unwrap();
     assert_eq!(fs::read_to_string(&lent.path).unwrap(), content);
 }
 
 #[test]
 fn every_step_of_what_lies_over_a_file_is_given_back() {
-    if !can_cover() {
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
         return;
     }
     let link_and_cover = |lent: &Lent| {
-        fs::hard_link(&lent.path, lent.kept.as_ref().unwrap()).unwrap();
+        link(lent);
         cover(lent, "ours");
     };
+    let uncover = |lent: &Lent| assert!(lent.uncover().unwrap() && !lent.uncover().unwrap());
+    let edit = |path: &Path| fs::write(path, "ours, and more").unwrap();
     let back = Some("gave back the file DIR/php.ini");
-    check(link_and_cover, back, "before");
-    check(
-        |lent| {
-            link_and_cover(lent);
-            fs::remove_file(&lent.fresh).unwrap();
-        },
-        back,
-        "before",
-    );
-    check(
-        |lent| {
-            link_and_cover(lent);
-            assert!(lent.uncover().unwrap() && !lent.uncover().unwrap());
-        },
-        None,
-        "before",
-    );
-    check(
-        |lent| {
-            link_and_cover(lent);
-            lent.uncover().unwrap();
-            cover(lent, "also ours");
-        },
-        back,
-        "before",
-    );
-    check(
-        |lent| {
-            link_and_cover(lent);
-            fs::write(&lent.path, "ours, and more").unwrap();
-        },
-        Some("DIR/php.ini was changed by somebody else and stays so; what it was before is in DIR/php.ini.before-webdyno"),
-        "ours, and more",
-    );
+    let others =
+        "DIR/php.ini was changed by somebody else and stays so; what it was before is in DIR/php.ini.before-webdyno";
+    let checks: [(&dyn Fn(&Lent), Option<&str>, &str); 7] = [
+        (&link_and_cover, back, "before"),
+        (
+            // Its name goes, and it lies there still.
+            &|lent| {
+                link_and_cover(lent);
+                fs::remove_file(lent.over.as_ref().unwrap()).unwrap();
+            },
+            back,
+            "before",
+        ),
+        (
+            &|lent| {
+                link_and_cover(lent);
+                uncover(lent);
+            },
+            None,
+            "before",
+        ),
+        (
+            &|lent| {
+                link_and_cover(lent);
+                uncover(lent);
+                cover(lent, "also ours");
+            },
+            back,
+            "before",
+        ),
+        (
+            // What took its place is not covered: it would be taken for the file itself.
+            &|lent| {
+                link(lent);
+                fs::write(&lent.fresh, "ours").unwrap();
+                fs::rename(&lent.fresh, &lent.path).unwrap();
+                assert_eq!(try_cover(lent, "also ours").unwrap_err().kind(), ErrorKind::InvalidInput);
+            },
+            back,
+            "before",
+        ),
+        (
+            &|lent| {
+                link_and_cover(lent);
+                edit(&lent.path);
+            },
+            Some(others),
+            "ours, and more",
+        ),
+        (
+            // Then the machine ended.
+            &|lent| {
+                link_and_cover(lent);
+                edit(&lent.path);
+                uncover(lent);
+            },
+            Some(others),
+            "ours, and more",
+        ),
+    ];
+    for (step, said, stays) in checks {
+        check(step, said, stays);
+    }
 }
 
 #[test]
 fn what_lies_over_no_file_goes_again() {
-    if !can_cover() {
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -201,6 +237,102 @@ fn what_lies_over_no_file_goes_again() {
     fs::write(&lent.path, "theirs").unwrap();
     assert!(give_back(&lent, &head()).unwrap().unwrap().ends_with("was changed by somebody else and stays"));
     assert_eq!(fs::read_to_string(&lent.path).unwrap(), "theirs");
+}
+
+/// A process with mounts of its own, as they are when it begins, until it is dropped.
+struct Apart(std::process::Child);
+
+impl Apart {
+    fn new() -> Apart {
+        use std::process::{Command, Stdio};
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", "echo; read line"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        Apart(child)
+    }
+
+    fn reads(&self, path: &Path) -> String {
+        fs::read_to_string(format!("/proc/{}/root{}", self.0.id(), path.display())).unwrap()
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn nothing_is_laid_over_what_others_would_still_find() {
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lent = lent(dir.path(), true, Some(&["ours"]));
+    fs::write(&lent.path, "before").unwrap();
+    link(&lent);
+    let refused = || {
+        assert_eq!(try_cover(&lent, "ours").unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(fs::read_to_string(&lent.path).unwrap(), "before");
+        assert!(!lent.uncover().unwrap(), "nothing lies there");
+    };
+    let apart = Apart::new();
+    refused();
+    drop(apart);
+    // Its folder at a second place.
+    let second = tempfile::tempdir().unwrap();
+    rustix::mount::mount_bind(dir.path(), second.path()).unwrap();
+    refused();
+    rustix::mount::unmount(second.path(), UnmountFlags::DETACH).unwrap();
+    cover(&lent, "ours");
+    assert_eq!(give_back(&lent, &head()).unwrap(), Some(format!("gave back the file {}", lent.path.display())));
+}
+
+#[test]
+fn who_got_mounts_of_his_own_meanwhile_finds_the_file_again() {
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
+        return;
+    }
+    for existed in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let lent = lent(dir.path(), existed, Some(&["ours", ""]));
+        if existed {
+            fs::write(&lent.path, "before").unwrap();
+            link(&lent);
+        }
+        cover(&lent, "ours");
+        let apart = Apart::new();
+        assert_eq!(apart.reads(&lent.path), "ours");
+        give_back(&lent, &head()).unwrap();
+        if existed {
+            assert_eq!(apart.reads(&lent.path), "before");
+        }
+        assert_eq!(lent.path.exists(), existed);
+    }
+}
+
+#[test]
+fn what_others_have_laid_there_stays() {
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lent = lent(dir.path(), true, Some(&["ours"]));
+    let theirs = dir.path().join("theirs");
+    for (path, text) in [(&lent.path, "before"), (&theirs, "theirs")] {
+        fs::write(path, text).unwrap();
+    }
+    rustix::mount::mount_bind(&theirs, &lent.path).unwrap();
+    fs::remove_file(&theirs).unwrap();
+    assert!(fs::hard_link(&lent.path, lent.kept.as_ref().unwrap()).is_err(), "no link leads out of a mount");
+    assert_eq!(give_back(&lent, &head()).unwrap(), None);
+    assert_eq!(fs::read_to_string(&lent.path).unwrap(), "theirs");
+    rustix::mount::unmount(&lent.path, UnmountFlags::DETACH).unwrap();
 }
 
 #[test]
