@@ -258,9 +258,10 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
     if lent.ours.is_none() {
         bears_the_name(&lent.path, head)?;
     }
+    // Not before it was linked: what lies there then is another's.
+    let was_covered = lent.is_there() && lent.uncover().map_err(failed)?;
     if let Some(over) = &lent.over
-        && lent.is_there()
-        && (lent.uncover().map_err(failed)? || lent.is_written_into())
+        && (was_covered || lent.is_there() && lent.is_written_into())
     {
         // From here on as if it had taken the file's place, which also takes it off where others have got it by mounts of their own.
         missing_is_fine(fs::rename(over, &lent.path)).map_err(failed)?;
@@ -272,7 +273,7 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
         _ if !lent.is_there() => None,
         (Now::Before, Some(kept)) => {
             fs::remove_file(kept).map_err(failed)?;
-            None
+            was_covered.then(|| format!("gave back the file {name}"))
         }
         (Now::Ours | Now::Missing, Some(kept)) => {
             fs::rename(kept, &lent.path).map_err(failed)?;

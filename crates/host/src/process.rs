@@ -200,7 +200,12 @@ impl Stat {
     }
 }
 
-pub(crate) fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
+/// Whether any living process is one of those.
+pub(crate) fn any(mut wanted: impl FnMut(u32) -> bool) -> bool {
+    !living(|pid, _| wanted(pid)).is_empty()
+}
+
+fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return vec![] };
     entries
         .flatten()

@@ -51,15 +51,15 @@ pub fn long_results() -> Option<PathBuf> {
 pub fn can_mount() -> bool {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let [over, below] = ["over", "below"].map(|name| folder.path().join(name));
-    [&over, &below].map(|path| std::fs::write(path, "").expect("a file"));
+    [&over, &below].iter().for_each(|path| std::fs::write(path, "").expect("a file"));
     let tried = rustix::mount::mount_bind(&over, &below);
     let tried = tried.and_then(|()| rustix::mount::unmount(&below, rustix::mount::UnmountFlags::DETACH));
-    let mut namespaces: Vec<PathBuf> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|process| std::fs::read_link(process.path().join("ns/mnt")).ok())
-        .collect();
+    // Not a thread of the kernel's, which sees none of this.
+    let sees = |process: &PathBuf| process.join("root").join(below.strip_prefix("/").unwrap_or(&below)).exists();
+    let processes =
+        std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path()).filter(sees);
+    let mut namespaces: Vec<_> =
+        processes.filter_map(|process| std::fs::read_link(process.join("ns/mnt")).ok()).collect();
     namespaces.sort();
     namespaces.dedup();
     match tried {

@@ -3,10 +3,9 @@
 //! What lies over what is told by the kernel's table of mounts: it has the name of the file that was laid there.
 
 use crate::mounts::{Mount, mounts, mounts_of};
-use crate::process::living;
+use crate::process;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -17,12 +16,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When it is not, when nothing can be mounted here, or when somebody would still find what lies below. Then nothing lies there.
-pub(super) fn cover(
-    path: &Path,
-    over: &Path,
-    written: &File,
-    expected: impl Fn(&Metadata) -> bool,
-) -> io::Result<()> {
+pub(super) fn cover(path: &Path, over: &Path, written: &File, expected: impl Fn(&Metadata) -> bool) -> io::Result<()> {
     let below = reach(path)?;
     if !expected(&fs::metadata(name_of(&below))?) {
         return Err(ErrorKind::InvalidInput.into());
@@ -67,14 +61,15 @@ fn is_found_by_all(over: &str, path: &Path) -> bool {
     };
     let mut asked: BTreeSet<_> = fs::read_link("/proc/self/ns/mnt").into_iter().collect();
     let mut finds = |pid: u32| {
-        let namespace = fs::read_link(format!("/proc/{pid}/ns/mnt"))?;
-        Ok(!asked.insert(namespace) || is_found(&mounts_of(pid)?))
+        // Whose namespace we may not know we ask each.
+        let namespace = fs::read_link(format!("/proc/{pid}/ns/mnt"));
+        if namespace.is_ok_and(|namespace| !asked.insert(namespace)) {
+            return true;
+        }
+        // One that has ended finds nothing any more.
+        mounts_of(pid).map_or_else(|error| error.kind() != ErrorKind::PermissionDenied, |mounts| is_found(&mounts))
     };
-    // One that has ended finds nothing any more.
-    let has_ended = |error: io::Error| {
-        error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
-    };
-    is_found(&own) && living(|pid, _| !finds(pid).unwrap_or_else(has_ended)).is_empty()
+    is_found(&own) && !process::any(|pid| !finds(pid))
 }
 
 fn name(path: &Path) -> String {

@@ -113,6 +113,9 @@ fn every_step_of_a_change_is_given_back() {
     );
 }
 
+/// A step, what giving back says after it, and what the file says then.
+type Check<'a> = (&'a dyn Fn(&Lent), Option<&'a str>, &'a str);
+
 /// One after another: what has mounts of its own keeps others from covering a file.
 fn alone() -> impl Drop {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -150,7 +153,7 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
     let back = Some("gave back the file DIR/php.ini");
     let others =
         "DIR/php.ini was changed by somebody else and stays so; what it was before is in DIR/php.ini.before-webdyno";
-    let checks: [(&dyn Fn(&Lent), Option<&str>, &str); 7] = [
+    let checks: [Check<'_>; 7] = [
         (&link_and_cover, back, "before"),
         (
             // Its name goes, and it lies there still.

@@ -20,7 +20,7 @@ in_place = true
 
 [[server.files]]
 path = "/etc/apache2/magic"
-append = "# of a variant\n"
+append = "\n# of a variant\n"
 
 [[server.files]]
 path = "/etc/apache2/extra"
