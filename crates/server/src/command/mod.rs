@@ -131,13 +131,9 @@ impl CommandControl {
         };
         let filled = words.iter().map(|word| filled(word, settings, known).map_err(unknown));
         let mut words: Vec<String> = filled.collect::<Result<_, _>>()?;
-        words[0] = find(&words[0], &self.directory()).ok_or_else(|| {
+        words[0] = find(&words[0], &self.directory()).map_err(|absent| {
             let what = self.spec.package.as_ref().map_or("it".to_owned(), |package| format!("the package {package}"));
-            let folder = self.spec.directory.display();
-            wrong(format!(
-                "{} is no program, neither in PATH nor in {folder}; install {what}, or name its path",
-                words[0]
-            ))
+            wrong(format!("{absent}; install {what}, or name its path"))
         })?;
         Ok(words)
     }
@@ -189,12 +185,14 @@ fn filled(word: &str, settings: &Settings, Known { address, dir }: &Known<'_>) -
     Ok(text + rest)
 }
 
-/// A program by its path, from the plan's folder, or by its name along `$PATH`.
-fn find(name: &str, directory: &Path) -> Option<String> {
+/// A program by its path, from the server's folder, or by its name along `$PATH`; an error is where there is none.
+fn find(name: &str, directory: &Path) -> Result<String, String> {
     let found = if name.contains('/') {
-        Some(directory.join(name)).filter(|path| is_program(path))
+        let path = directory.join(name);
+        if is_program(&path) { Ok(path) } else { Err(format!("{} is no program", path.display())) }
     } else {
-        program::find(&[name], &std::env::var_os("PATH").unwrap_or_default(), &[])
+        let along = std::env::var_os("PATH").unwrap_or_default();
+        program::find(&[name], &along, &[]).ok_or_else(|| format!("{name} is no program in PATH"))
     };
     found.map(|path| path.to_string_lossy().into_owned())
 }
