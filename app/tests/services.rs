@@ -105,6 +105,12 @@ fn one_that_does_not_start_says_why() {
     for how in ["--plain", "--dry-run"] {
         let ended = tool.run(&["run", &tool.plan(&with(absent)), how]);
         check(&ended, 4, &[says, "install the package nosuch-server, or name its path"]);
+        // A step that cannot be done without the package does not come first; what no package brings, a step may make.
+        let fails = "[[build]]\ncommand = [\"false\"]";
+        let ended = tool.run(&["run", &tool.plan(&with(&format!("{absent}\n{fails}"))), how]);
+        check(&ended, 4, &[says, "install the package nosuch-server"]);
+        let ended = tool.run(&["run", &tool.plan(&with(&format!("command = [\"nosuchdb\"]\n{fails}"))), how]);
+        check(&ended, 2, &["build: `false` failed"]);
     }
     check(
         &run("command = [\"sleep\", \"1000\"]\nready = [\"nosuch\"]"),
