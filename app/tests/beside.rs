@@ -71,6 +71,24 @@ fn it_is_sent_in_every_trial_and_reported_by_itself() {
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
+/// One setting, whose own load does what is expected: only what the load beside does decides how the run ends, and its report.
+#[test]
+fn the_exit_code_hears_what_is_expected_of_it() {
+    let tool = Tool::new();
+    let alone = PLAN.replace("[variant.\"16 workers\"]\ndirectives = \"Workers 16\"\n", "");
+    let own = alone.replace("duration = \"500ms\"", "duration = \"500ms\"\nexpect = [\"rate > 1/s\"]");
+    for (expected, code) in [("rate > 1/s", 0), ("rate > 1000000/s", 1)] {
+        let plan = own.replace("beside = true", &format!("beside = true\nexpect = [\"{expected}\"]"));
+        let run = tool.run(&["run", &tool.plan(&plan), "--json"]);
+        let told = report(&run.out);
+        let all = if code == 0 { 2 } else { 0 };
+        for (name, cell) in beside(&told) {
+            assert_eq!(cell["expected"][0]["trials_met"].as_u64(), Some(all), "{name}: {cell}");
+        }
+        assert_eq!((run.code, tool.run(&["report"]).code), (code, code), "{expected}: {}", run.err);
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_one_line() {
     let tool = Tool::new();

@@ -101,10 +101,16 @@ fn one_that_does_not_start_says_why() {
         &["service `db`: the server's command ended before it was ready; its log ends with: no files here"],
     );
     let absent = "command = [\"nosuchdb\"]\npackage = \"nosuch-server\"";
-    let says = "plan.toml:13: service.db.command: nosuchdb is no program, neither in PATH nor in ";
+    let says = "plan.toml:13: service.db.command: nosuchdb is no program in PATH; ";
     for how in ["--plain", "--dry-run"] {
         let ended = tool.run(&["run", &tool.plan(&with(absent)), how]);
         check(&ended, 4, &[says, "install the package nosuch-server, or name its path"]);
+        // A step that cannot be done without the package does not come first; what no package brings, a step may make.
+        let fails = "[[build]]\ncommand = [\"false\"]";
+        let ended = tool.run(&["run", &tool.plan(&with(&format!("{absent}\n{fails}"))), how]);
+        check(&ended, 4, &[says, "install the package nosuch-server"]);
+        let ended = tool.run(&["run", &tool.plan(&with(&format!("command = [\"nosuchdb\"]\n{fails}"))), how]);
+        check(&ended, 2, &["build: `false` failed"]);
     }
     check(
         &run("command = [\"sleep\", \"1000\"]\nready = [\"nosuch\"]"),

@@ -209,9 +209,9 @@ fn exit(view: &View) -> Exit {
         return Exit::Inconclusive;
     }
     let of_cells = view.cells.iter().filter(|cell| cell.role == Role::Candidate).map(|cell| cell.comparison.as_ref());
-    // Some settings may miss what is expected: they are tried to find some that do not.
-    let mut of_expectations = view.cells.iter().filter(|cell| !cell.expected.is_empty()).peekable();
-    let missed = |cell: &CellView| cell.expected.iter().any(|expected| !expected.is_met);
+    // Some settings may miss what is expected, of their own load or of one beside it: they are tried to find some that do not.
+    let mut of_expectations = view.cells.iter().filter(|cell| view.expected(cell).next().is_some()).peekable();
+    let missed = |cell: &CellView| view.expected(cell).any(|expected| !expected.is_met);
     if of_expectations.peek().is_some() && of_expectations.all(missed) {
         return Exit::Worse;
     }

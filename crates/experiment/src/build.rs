@@ -4,7 +4,8 @@
 use crate::ExperimentError;
 use crate::event::Event;
 use host::{Host, Launch};
-use model::plan::{Build, Plan};
+use model::plan::{Build, Cell, Plan};
+use server::{ServerError, check_package};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,6 +14,17 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(10);
 /// How long an interrupted step may take to end by itself.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Looks for the packages that the servers of these cells name, before a build step takes its time, or fails for want of the same.
+pub(crate) fn check_packages<'a>(plan: &Plan, mut cells: impl Iterator<Item = &'a Cell>) -> Result<(), ServerError> {
+    cells.try_for_each(|cell| {
+        let variant = plan.variant(cell);
+        for service in plan.services_of(variant) {
+            check_package(&service.server, &plan.file).map_err(|error| error.of_service(&service.name))?;
+        }
+        check_package(plan.server_of(variant), &plan.file)
+    })
+}
 
 /// Runs every build step in order; `folder` takes their output. Stops early, without an error, when interrupted.
 pub(crate) fn build(

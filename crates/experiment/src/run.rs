@@ -1,7 +1,7 @@
 //! The whole experiment: build, check the environment, rehearse, then trial after trial into the store.
 
 use crate::ExperimentError;
-use crate::build::build;
+use crate::build::{build, check_packages};
 use crate::changes::Changer;
 use crate::event::Event;
 use crate::memory;
@@ -88,6 +88,7 @@ pub fn run(
             return Err(reserved.into());
         }
         provide_swap(orders, host)?;
+        check_packages(&orders.plan, orders.plan.cells.iter())?;
         if orders.plan.latency_budget {
             crate::accounts::available()?;
         }
@@ -155,6 +156,7 @@ pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<
         if let Some(confine) = &orders.plan.confine {
             enough_swap(confine, orders.make_swap.unwrap_or(0))?;
         }
+        check_packages(&orders.plan, orders.plan.cells.iter())?;
         Built::new(orders, world, host, on_event)?.bench(world, host).check()
     })
 }

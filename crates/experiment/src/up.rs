@@ -3,6 +3,7 @@
 //! Nothing is sent to it and nothing is stored.
 
 use crate::ExperimentError;
+use crate::build::check_packages;
 use crate::changes::Changer;
 use crate::event::Event;
 use crate::run::{Built, Ended, Orders, World, or_stopped, provide_swap, reserved_for_root, with_host};
@@ -53,6 +54,7 @@ pub fn up(
             return Err(reserved.into());
         }
         provide_swap(orders, host)?;
+        check_packages(&orders.plan, orders.plan.cell(cell).into_iter())?;
         let stage = Built::new(orders, world, host, on_event)?;
         let mut bench = stage.bench(world, host);
         bench.changer = Some(Changer::take(&stage.plan, host)?);

@@ -28,6 +28,7 @@ mod status;
 mod url;
 mod workers;
 
+pub use command::check_package;
 pub use control::{Control, Place, Running, control};
 pub use embedded::serve_main;
 pub use ending::{Ended, asks_for};

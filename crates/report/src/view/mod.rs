@@ -516,6 +516,12 @@ impl View {
         self.noise_floor.iter().chain(&self.judging).chain(noise)
     }
 
+    /// What the plan expects of a cell: of its own load, then of those beside it.
+    pub fn expected(&self, cell: &CellView) -> impl Iterator<Item = &ExpectedView> {
+        let seen = self.cells.iter().chain(self.beside.iter().flat_map(|beside| &beside.cells));
+        seen.filter(move |seen| seen.name == cell.name).flat_map(|seen| &seen.expected)
+    }
+
     /// Judges a run and words it.
     #[must_use]
     pub fn of(run: &Run, language: Language) -> View {

@@ -3,6 +3,7 @@
 use super::asked::run;
 use super::check;
 use expect_test::{expect, expect_file};
+use model::plan::{End, Ending};
 use model::run::Run;
 use report::Language;
 use report::between::{BetweenView, json, text};
@@ -49,6 +50,20 @@ fn several_runs_make_a_side() {
     assert_eq!(words(&before, &after), "a verdict-better\nb verdict-better\n");
     let view = BetweenView::of(&before, &after, Language::English).unwrap();
     assert_eq!((view.drift_trials, view.cells[0].metrics[0].first_trials), (36.0, 12));
+}
+
+#[test]
+fn servers_that_were_ended_in_another_way_had_other_settings() {
+    let (first, mut second) = (measured("1", 0, 1000.0), measured("2", 1, 1000.0));
+    second.head.plan.variants[1].end = Some(End { how: Ending::Kill, after_ns: None });
+    for (language, expected) in [
+        (Language::English, "“b” had other settings: – / ending = kill."),
+        (Language::Japanese, "「b」の設定が違います: – / ending = kill。"),
+    ] {
+        let view = BetweenView::of(std::slice::from_ref(&first), std::slice::from_ref(&second), language).unwrap();
+        let told: Vec<&str> = view.warnings[1..].iter().map(|warning| warning.text.as_str()).collect();
+        assert_eq!(told, [expected]);
+    }
 }
 
 #[test]

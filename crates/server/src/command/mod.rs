@@ -11,7 +11,7 @@ use crate::program::{self, is_program};
 use crate::site::folder;
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
-use model::plan::{CommandServer, Directive, Ready, Variant};
+use model::plan::{CommandServer, Directive, Ready, ServerSpec, Variant};
 use model::trial::EffectiveSettings;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,6 +32,22 @@ const FOLDER: &str = "folder";
 pub(crate) struct CommandControl {
     pub(crate) spec: CommandServer,
     pub(crate) plan: PathBuf,
+}
+
+/// Looks for the programs of a server whose package is named, as far as they are known before anything was built: a path may lead to what
+/// a build step makes, and `${NAME}` is the variants' to say.
+///
+/// # Errors
+/// When one is missing.
+pub fn check_package(spec: &ServerSpec, plan: &Path) -> Result<(), ServerError> {
+    let ServerSpec::Command(spec @ CommandServer { package: Some(_), .. }) = spec else { return Ok(()) };
+    let control = CommandControl { spec: spec.clone(), plan: plan.to_owned() };
+    let mut named = vec![("command", &spec.command[0])];
+    if let Ready::Command(ask) = &spec.ready {
+        named.push(("ready", &ask[0]));
+    }
+    let mut known = named.into_iter().filter(|(_, name)| !name.contains(['/', '$']));
+    known.try_for_each(|(key, name)| control.program(key, name).map(drop))
 }
 
 type Settings = BTreeMap<String, String>;
@@ -131,15 +147,17 @@ impl CommandControl {
         };
         let filled = words.iter().map(|word| filled(word, settings, known).map_err(unknown));
         let mut words: Vec<String> = filled.collect::<Result<_, _>>()?;
-        words[0] = find(&words[0], &self.directory()).ok_or_else(|| {
-            let what = self.spec.package.as_ref().map_or("it".to_owned(), |package| format!("the package {package}"));
-            let folder = self.spec.directory.display();
-            wrong(format!(
-                "{} is no program, neither in PATH nor in {folder}; install {what}, or name its path",
-                words[0]
-            ))
-        })?;
+        words[0] = self.program(key, &words[0])?;
         Ok(words)
+    }
+
+    /// Where a program is that a key names.
+    fn program(&self, key: &'static str, name: &str) -> Result<String, ServerError> {
+        find(name, &self.directory()).map_err(|absent| {
+            let what = self.spec.package.as_ref().map_or("it".to_owned(), |package| format!("the package {package}"));
+            let why = format!("{absent}; install {what}, or name its path");
+            ServerError::Command { at: self.key(key), why }
+        })
     }
 
     /// The folder to run it in, from / on: who starts it stands elsewhere.
@@ -189,12 +207,14 @@ fn filled(word: &str, settings: &Settings, Known { address, dir }: &Known<'_>) -
     Ok(text + rest)
 }
 
-/// A program by its path, from the plan's folder, or by its name along `$PATH`.
-fn find(name: &str, directory: &Path) -> Option<String> {
+/// A program by its path, from the server's folder, or by its name along `$PATH`; an error is where there is none.
+fn find(name: &str, directory: &Path) -> Result<String, String> {
     let found = if name.contains('/') {
-        Some(directory.join(name)).filter(|path| is_program(path))
+        let path = directory.join(name);
+        if is_program(&path) { Ok(path) } else { Err(format!("{} is no program", path.display())) }
     } else {
-        program::find(&[name], &std::env::var_os("PATH").unwrap_or_default(), &[])
+        let along = std::env::var_os("PATH").unwrap_or_default();
+        program::find(&[name], &along, &[]).ok_or_else(|| format!("{name} is no program in PATH"))
     };
     found.map(|path| path.to_string_lossy().into_owned())
 }

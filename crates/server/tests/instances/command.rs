@@ -75,7 +75,12 @@ fn a_command_that_cannot_be_run_is_named() {
     check(
         "command = [\"nosuch\", \"${port}\"]",
         "",
-        "DIR/plan.toml:3: server.command: nosuch is no program, neither in PATH nor in DIR; install it, or name its path",
+        "DIR/plan.toml:3: server.command: nosuch is no program in PATH; install it, or name its path",
+    );
+    check(
+        "command = [\"bin/nosuch\", \"${port}\"]",
+        "",
+        "DIR/plan.toml:3: server.command: DIR/bin/nosuch is no program; install it, or name its path",
     );
     check(
         COMMAND,

@@ -1,9 +1,9 @@
 //! What is not the same on both sides beside what was measured: the machine, the loads, the server and its settings.
 
 use super::Side;
-use model::SECOND;
-use model::plan::{Cell, Changes, Confinement, IoLimits, LoadSpec, MemoryState, Pace, Plan, Variant, Warmup};
+use model::plan::{Cell, Changes, Confinement, End, IoLimits, LoadSpec, MemoryState, Pace, Plan, Variant, Warmup};
 use model::run::{HostFacts, RunHead};
+use model::{Nanos, SECOND};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -144,13 +144,14 @@ fn warmup(plan: &Plan) -> String {
     match plan.warmup {
         Warmup::None => "–".to_owned(),
         Warmup::Requests(requests) => format!("{requests} requests"),
-        Warmup::Duration(ns) => format!("{} s", ns as f64 / SECOND as f64),
+        Warmup::Duration(ns) => seconds(ns),
     }
 }
 
 /// What the plan sets for all variants, a line for each.
 fn common(plan: &Plan) -> Vec<String> {
     let mut lines = flat(&plan.server);
+    lines.extend(ending(plan.end));
     lines.extend(changes(&plan.changes));
     if plan.memory != MemoryState::default() {
         lines.extend(flat(&plan.memory));
@@ -165,8 +166,19 @@ fn own(variant: &Variant) -> Vec<String> {
     lines.extend(changes(&variant.changes));
     lines.extend(flat(&variant.php));
     lines.extend(flat(&variant.servers));
+    lines.extend(variant.end.into_iter().flat_map(ending));
     lines.extend(variant.page_cache.map(|page_cache| format!("page_cache = {}", page_cache.name())));
     lines
+}
+
+/// How servers are ended, as plans write it.
+fn ending(end: End) -> impl Iterator<Item = String> {
+    let after = end.after_ns.map(|ns| format!("ending_after = {}", seconds(ns)));
+    std::iter::once(format!("ending = {}", end.how.name())).chain(after)
+}
+
+fn seconds(ns: Nanos) -> String {
+    format!("{} s", ns as f64 / SECOND as f64)
 }
 
 fn changes(changes: &Changes) -> Vec<String> {

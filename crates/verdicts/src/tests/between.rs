@@ -77,6 +77,14 @@ fn settings_that_differ_are_said() {
             Settings("a"):  / KeepAlive Off
         "#]],
     );
+    check(
+        ("ending = \"restart\"\nending_after = \"500ms\"", "ending = \"stop\""),
+        ("", "ending = \"kill\""),
+        &expect![[r#"
+            Configuration: ending = restart; ending_after = 0.5 s / ending = stop
+            Settings("a"): ending = stop / ending = kill
+        "#]],
+    );
 }
 
 /// Each `webdyno load` throws dice of its own; the question is the same.
