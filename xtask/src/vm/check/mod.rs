@@ -141,7 +141,7 @@ true
 ";
 
 /// How sentences about what was put back begin.
-const PUT_BACK: [&str; 4] = ["deleted the ", "removed the group", "took the ", "ended "];
+const PUT_BACK: [&str; 5] = ["deleted the ", "gave back the ", "removed the group", "took the ", "ended "];
 
 /// What is left of runs.
 fn remains(guest: &Guest) -> anyhow::Result<Vec<String>> {
