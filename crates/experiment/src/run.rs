@@ -87,8 +87,8 @@ pub fn run(
         if let Some(reserved) = reserved_for_root(orders)? {
             return Err(reserved.into());
         }
-        provide_swap(orders, host)?;
         check_packages(&orders.plan, orders.plan.cells.iter())?;
+        provide_swap(orders, host)?;
         if orders.plan.latency_budget {
             crate::accounts::available()?;
         }

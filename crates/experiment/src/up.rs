@@ -53,8 +53,8 @@ pub fn up(
         if let Some(reserved) = reserved_for_root(orders)? {
             return Err(reserved.into());
         }
-        provide_swap(orders, host)?;
         check_packages(&orders.plan, orders.plan.cell(cell).into_iter())?;
+        provide_swap(orders, host)?;
         let stage = Built::new(orders, world, host, on_event)?;
         let mut bench = stage.bench(world, host);
         bench.changer = Some(Changer::take(&stage.plan, host)?);

@@ -132,21 +132,15 @@ impl Borrowed {
     /// # Errors
     /// When it cannot be written, or when somebody else has changed the file.
     pub fn put(&self, content: Option<&[u8]>) -> Result<(), HostError> {
-        let Lent { path, fresh, kept, .. } = &self.lent;
+        let path = &self.lent.path;
         self.check()?;
-        let failed = HostError::io("write", path);
         let change = || {
             self.lent.uncover()?;
-            self.lent.remove_own()?;
-            match (content, kept) {
-                (Some(content), _) => self.lay(&self.write(content)?),
-                (None, Some(_)) if self.lent.now().is_ok_and(|now| now == Now::Before) => Ok(()),
-                (None, Some(kept)) => fs::hard_link(kept, fresh).and_then(|()| fs::rename(fresh, path)),
-                (None, None) => missing_is_fine(fs::remove_file(path)),
-            }?;
+            self.lent.bring_back()?;
+            content.map_or(Ok(()), |content| self.lay(&self.write(content)?))?;
             sync_folder(path)
         };
-        change().map_err(failed)
+        change().map_err(HostError::io("write", path))
     }
 
     /// Whether nobody else has changed it.
@@ -213,20 +207,38 @@ impl Lent {
     }
 
     /// Takes off what lies over the file, and says whether something did.
-    fn uncover(&self) -> io::Result<bool> {
-        let Some(name) = self.over.as_ref().and_then(|over| over.file_name()?.to_str()) else { return Ok(false) };
-        Ok(over::take_off(&self.path, |own| own == name)?.is_some())
+    fn take_off(&self) -> io::Result<bool> {
+        let Some(over) = &self.over else { return Ok(false) };
+        Ok(over::take_off(&self.path, |name| over.ends_with(name))?.is_some())
     }
 
-    /// Whether somebody wrote into what lay over the file, which the machine's end took off.
-    fn is_written_into(&self) -> bool {
-        let content = self.over.as_ref().and_then(|over| fs::read(over).ok());
-        let is_ours = |content: &[u8]| self.ours.as_ref().is_some_and(|ours| ours.contains(&mark(content)));
-        content.is_some_and(|content| !is_ours(&content)) && self.now().is_ok_and(|now| now != Now::Others)
+    /// Has what lies over the file take its place instead. That takes it off for all others, too, who may have got it by mounts of their own.
+    fn uncover(&self) -> io::Result<()> {
+        let Some(over) = &self.over else { return Ok(()) };
+        if self.take_off()? || self.now()? != Now::Others {
+            return missing_is_fine(fs::rename(over, &self.path));
+        }
+        missing_is_fine(fs::remove_file(over))
     }
 
-    fn remove_own(&self) -> io::Result<()> {
-        [&self.fresh].into_iter().chain(&self.over).try_for_each(|own| missing_is_fine(fs::remove_file(own)))
+    /// Puts there what was there before, and keeps its second name.
+    fn bring_back(&self) -> io::Result<()> {
+        let Lent { path, kept, fresh, .. } = self;
+        missing_is_fine(fs::remove_file(fresh))?;
+        match kept {
+            Some(_) if self.now()? == Now::Before => Ok(()),
+            Some(kept) => fs::hard_link(kept, fresh).and_then(|()| fs::rename(fresh, path)),
+            None => missing_is_fine(fs::remove_file(path)),
+        }
+    }
+
+    /// What somebody else wrote into what lay over the file, when the machine's end took it off before anybody looked.
+    fn written_into(&self) -> Option<&Path> {
+        let (over, ours) = (self.over.as_ref()?, self.ours.as_ref()?);
+        let is_ours = |content: Vec<u8>| ours.contains(&mark(&content));
+        let is_on_top =
+            || fs::metadata(over).is_ok_and(|over| fs::metadata(&self.path).is_ok_and(|top| is_same(&over, &top)));
+        (!fs::read(over).map_or(true, is_ours) && !is_on_top()).then_some(over)
     }
 
     fn now(&self) -> io::Result<Now> {
@@ -258,29 +270,35 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
     if lent.ours.is_none() {
         bears_the_name(&lent.path, head)?;
     }
+    let before = lent.now().map_err(failed)?;
+    let mut kept_beside = None;
     // Not before it was linked: what lies there then is another's.
-    let was_covered = lent.is_there() && lent.uncover().map_err(failed)?;
-    if let Some(over) = &lent.over
-        && (was_covered || lent.is_there() && lent.is_written_into())
-    {
-        // From here on as if it had taken the file's place, which also takes it off where others have got it by mounts of their own.
-        missing_is_fine(fs::rename(over, &lent.path)).map_err(failed)?;
+    if lent.is_there() {
+        if let Some(edited) = lent.written_into() {
+            let beside = aside(&lent.path, "edited");
+            fs::rename(edited, &beside).map_err(failed)?;
+            let (name, beside) = (lent.path.display(), beside.display());
+            kept_beside = Some(format!("what somebody else wrote to {name} meanwhile is in {beside}"));
+        }
+        lent.uncover().map_err(failed)?;
     }
-    lent.remove_own().map_err(failed)?;
+    missing_is_fine(fs::remove_file(&lent.fresh)).map_err(failed)?;
     let name = lent.path.display();
+    // A boot may have done so.
+    let gave_back = || (before != Now::Before).then(|| format!("gave back the file {name}"));
     let said = match (lent.now().map_err(failed)?, &lent.kept) {
         // Given back before, or never linked.
         _ if !lent.is_there() => None,
         (Now::Before, Some(kept)) => {
             fs::remove_file(kept).map_err(failed)?;
-            was_covered.then(|| format!("gave back the file {name}"))
+            gave_back()
         }
         (Now::Ours | Now::Missing, Some(kept)) => {
             fs::rename(kept, &lent.path).map_err(failed)?;
-            Some(format!("gave back the file {name}"))
+            gave_back()
         }
         (Now::Others, Some(kept)) => {
-            let aside = aside(&lent.path);
+            let aside = aside(&lent.path, "before");
             fs::rename(kept, &aside).map_err(failed)?;
             let aside = aside.display();
             Some(format!("{name} was changed by somebody else and stays so; what it was before is in {aside}"))
@@ -295,16 +313,17 @@ pub(crate) fn give_back(lent: &Lent, head: &Head) -> Result<Option<String>, Stri
     sync_folder(&lent.path).map_err(failed)?;
     // Only the folder's owner and root may; the file itself is back.
     let _ = set_folder_time(lent);
-    Ok(said)
+    let said: Vec<String> = kept_beside.into_iter().chain(said).collect();
+    Ok((!said.is_empty()).then(|| said.join("; ")))
 }
 
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// A name beside a file for what it was before, that nothing has yet.
-fn aside(path: &Path) -> PathBuf {
-    let plain = format!("{}.before-webdyno", path.display());
+/// A name beside a file for another content of it, that nothing has yet.
+fn aside(path: &Path, what: &str) -> PathBuf {
+    let plain = format!("{}.{what}-webdyno", path.display());
     let numbered = (2..).map(|n| format!("{plain}-{n}"));
     let free = |name: &String| Path::new(name).symlink_metadata().is_err();
     std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain).into()
@@ -316,14 +335,13 @@ pub(crate) fn foresee(lent: &Lent) -> Option<String> {
     if !lent.is_there() {
         return None;
     }
-    let others = || Some(format!("would leave {name}, which somebody else has changed"));
-    if lent.is_written_into() {
-        return others();
+    if lent.written_into().is_some() {
+        return Some(format!("would keep beside {name} what somebody else wrote to it meanwhile"));
     }
     match (lent.now().ok()?, &lent.kept) {
         (Now::Ours | Now::Missing, Some(_)) => Some(format!("would give back the file {name}")),
         (Now::Ours, None) => Some(format!("would delete the file {name}")),
-        (Now::Others, _) => others(),
+        (Now::Others, _) => Some(format!("would leave {name}, which somebody else has changed")),
         _ => None,
     }
 }

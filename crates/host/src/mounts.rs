@@ -1,6 +1,7 @@
 //! What is mounted where, from `/proc/self/mountinfo`.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub(crate) struct Mount {
 
 /// All mounts, in the order they were made; none when the kernel does not tell.
 pub(crate) fn mounts() -> Vec<Mount> {
-    parse(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+    mounts_of("self").unwrap_or_default()
 }
 
 /// The mounts in a text of mountinfo's form.
@@ -32,12 +33,13 @@ pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
-/// The mounts that a process has.
+/// The mounts that a process has, by its number or `self`.
 ///
 /// # Errors
 /// When they cannot be read; the process may have ended.
-pub(crate) fn mounts_of(pid: u32) -> io::Result<Vec<Mount>> {
-    Ok(parse(&std::fs::read_to_string(format!("/proc/{pid}/mountinfo"))?))
+pub(crate) fn mounts_of(process: impl Display) -> io::Result<Vec<Mount>> {
+    // Names may be of any bytes.
+    Ok(parse(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{process}/mountinfo"))?)))
 }
 
 /// Whether something is mounted on `path` or below.

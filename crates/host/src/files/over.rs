@@ -6,6 +6,7 @@ use crate::mounts::{Mount, mounts, mounts_of};
 use crate::process;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -20,6 +21,10 @@ pub(super) fn cover(path: &Path, over: &Path, written: &File, expected: impl Fn(
     let below = reach(path)?;
     if !expected(&fs::metadata(name_of(&below))?) {
         return Err(ErrorKind::InvalidInput.into());
+    }
+    if mount_id(&below)?.is_none() {
+        // Nobody could tell it from others' then, to take it off.
+        return Err(ErrorKind::Unsupported.into());
     }
     // Both by what is open: a name may mean another file by now, in a folder of somebody else's.
     mount_bind(name_of(written), name_of(&below))?;
@@ -37,9 +42,8 @@ pub(super) fn take_off(path: &Path, ours: impl Fn(&str) -> bool) -> io::Result<O
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         top => top?,
     };
-    let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", top.as_raw_fd()))?;
-    let id = facts.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
-    let Some(mount) = mounts().into_iter().find(|mount| Some(mount.id) == id) else { return Ok(None) };
+    let id = mount_id(&top)?;
+    let Some(mount) = mounts_of("self")?.into_iter().find(|mount| Some(mount.id) == id) else { return Ok(None) };
     // The last part may be the kernel's remark that the name was deleted.
     let Some(name) = mount.root.iter().rev().take(2).map(|part| part.to_string_lossy()).find(|part| ours(part)) else {
         return Ok(None);
@@ -59,17 +63,24 @@ fn is_found_by_all(over: &str, path: &Path) -> bool {
         let ways = there().filter(|mount| below.starts_with(&mount.root)).count();
         there().filter(|mount| mount.root == ours.root).count() >= ways
     };
-    let mut asked: BTreeSet<_> = fs::read_link("/proc/self/ns/mnt").into_iter().collect();
+    let mut asked = BTreeSet::new();
     let mut finds = |pid: u32| {
-        // Whose namespace we may not know we ask each.
-        let namespace = fs::read_link(format!("/proc/{pid}/ns/mnt"));
-        if namespace.is_ok_and(|namespace| !asked.insert(namespace)) {
+        // Of one in a chroot the table is shorter. Whose namespace we may not know we ask each.
+        let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
+        if link("ns/mnt").and_then(|mounts| Ok(!asked.insert((mounts, link("root")?)))).unwrap_or(false) {
             return true;
         }
         // One that has ended finds nothing any more.
-        mounts_of(pid).map_or_else(|error| error.kind() != ErrorKind::PermissionDenied, |mounts| is_found(&mounts))
+        let has_ended = |error| matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH | Errno::INVAL));
+        mounts_of(pid).map_or_else(has_ended, |mounts| is_found(&mounts))
     };
     is_found(&own) && !process::any(|pid| !finds(pid))
+}
+
+/// The number of the mount that a file is open in; kernels before 3.15 do not tell.
+fn mount_id(open: &OwnedFd) -> io::Result<Option<u64>> {
+    let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", open.as_raw_fd()))?;
+    Ok(facts.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok()))
 }
 
 fn name(path: &Path) -> String {

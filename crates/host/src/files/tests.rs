@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::process::Identity;
-use rustix::mount::UnmountFlags;
+use rustix::mount::{MountPropagationFlags, UnmountFlags};
+use std::os::unix::ffi::OsStrExt;
 
 fn head() -> Head {
     Head { run: "r1".into(), owner: Identity { pid: 1, start_time: 1 }, boot: String::new() }
@@ -148,8 +149,7 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
         link(lent);
         cover(lent, "ours");
     };
-    let uncover = |lent: &Lent| assert!(lent.uncover().unwrap() && !lent.uncover().unwrap());
-    let edit = |path: &Path| fs::write(path, "ours, and more").unwrap();
+    let take_off = |lent: &Lent| assert!(lent.take_off().unwrap() && !lent.take_off().unwrap());
     let back = Some("gave back the file DIR/php.ini");
     let others =
         "DIR/php.ini was changed by somebody else and stays so; what it was before is in DIR/php.ini.before-webdyno";
@@ -166,8 +166,9 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
         ),
         (
             &|lent| {
+                // A boot, or a kill before the next step.
                 link_and_cover(lent);
-                uncover(lent);
+                take_off(lent);
             },
             None,
             "before",
@@ -175,7 +176,8 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
         (
             &|lent| {
                 link_and_cover(lent);
-                uncover(lent);
+                lent.uncover().unwrap();
+                lent.bring_back().unwrap();
                 cover(lent, "also ours");
             },
             back,
@@ -195,17 +197,15 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
         (
             &|lent| {
                 link_and_cover(lent);
-                edit(&lent.path);
+                lent.uncover().unwrap();
             },
-            Some(others),
-            "ours, and more",
+            back,
+            "before",
         ),
         (
-            // Then the machine ended.
             &|lent| {
                 link_and_cover(lent);
-                edit(&lent.path);
-                uncover(lent);
+                fs::write(&lent.path, "ours, and more").unwrap();
             },
             Some(others),
             "ours, and more",
@@ -214,6 +214,28 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
     for (step, said, stays) in checks {
         check(step, said, stays);
     }
+}
+
+#[test]
+fn what_was_written_into_what_a_boot_took_off_is_kept() {
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let lent = lent(dir.path(), true, Some(&["ours"]));
+    fs::write(&lent.path, "before").unwrap();
+    link(&lent);
+    cover(&lent, "ours");
+    fs::write(&lent.path, "ours, and more").unwrap();
+    assert!(lent.take_off().unwrap());
+    let (name, edited) = (lent.path.display(), dir.path().join("php.ini.edited-webdyno"));
+    let foreseen = format!("would keep beside {name} what somebody else wrote to it meanwhile");
+    let said = format!("what somebody else wrote to {name} meanwhile is in {}", edited.display());
+    assert_eq!(foresee(&lent), Some(foreseen));
+    assert_eq!(give_back(&lent, &head()), Ok(Some(said)));
+    assert_eq!([&lent.path, &edited].map(|path| fs::read_to_string(path).unwrap()), ["before", "ours, and more"]);
+    assert_eq!(give_back(&lent, &head()), Ok(None));
 }
 
 #[test]
@@ -228,9 +250,10 @@ fn what_lies_over_no_file_goes_again() {
     for after_a_boot in [false, true] {
         cover(&lent, "ours");
         lent.uncover().unwrap();
+        lent.bring_back().unwrap();
         cover(&lent, "ours");
         if after_a_boot {
-            lent.uncover().unwrap();
+            assert!(lent.take_off().unwrap());
             assert_eq!(fs::read_to_string(&lent.path).unwrap(), "");
         }
         assert_eq!(give_back(&lent, &head()).unwrap(), deleted);
@@ -280,7 +303,7 @@ fn nothing_is_laid_over_what_others_would_still_find() {
     let refused = || {
         assert_eq!(try_cover(&lent, "ours").unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(fs::read_to_string(&lent.path).unwrap(), "before");
-        assert!(!lent.uncover().unwrap(), "nothing lies there");
+        assert!(!lent.take_off().unwrap(), "nothing lies there");
     };
     let apart = Apart::new();
     refused();
@@ -288,6 +311,7 @@ fn nothing_is_laid_over_what_others_would_still_find() {
     // Its folder at a second place.
     let second = tempfile::tempdir().unwrap();
     rustix::mount::mount_bind(dir.path(), second.path()).unwrap();
+    rustix::mount::mount_change(second.path(), MountPropagationFlags::PRIVATE).unwrap();
     refused();
     rustix::mount::unmount(second.path(), UnmountFlags::DETACH).unwrap();
     cover(&lent, "ours");
@@ -307,15 +331,41 @@ fn who_got_mounts_of_his_own_meanwhile_finds_the_file_again() {
             fs::write(&lent.path, "before").unwrap();
             link(&lent);
         }
-        cover(&lent, "ours");
-        let apart = Apart::new();
-        assert_eq!(apart.reads(&lent.path), "ours");
-        give_back(&lent, &head()).unwrap();
-        if existed {
-            assert_eq!(apart.reads(&lent.path), "before");
+        // Between two trials, and at the end.
+        for at_the_end in [false, true] {
+            cover(&lent, "ours");
+            let apart = Apart::new();
+            assert_eq!(apart.reads(&lent.path), "ours");
+            if at_the_end {
+                give_back(&lent, &head()).unwrap();
+            } else {
+                lent.uncover().unwrap();
+                lent.bring_back().unwrap();
+            }
+            if existed {
+                assert_eq!(apart.reads(&lent.path), "before");
+            }
+            assert_eq!(lent.path.exists(), existed);
         }
-        assert_eq!(lent.path.exists(), existed);
     }
+}
+
+/// Of what bytes names are made is nobody's business.
+#[test]
+fn a_folder_whose_name_is_no_text_is_no_hindrance() {
+    let _alone = alone();
+    if !testkit::skip::can_mount() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&folder).unwrap();
+    let lent = lent(&folder, true, Some(&["ours"]));
+    fs::write(&lent.path, "before").unwrap();
+    link(&lent);
+    cover(&lent, "ours");
+    assert!(give_back(&lent, &head()).unwrap().unwrap().starts_with("gave back the file "));
+    assert_eq!(fs::read_to_string(&lent.path).unwrap(), "before");
 }
 
 #[test]
