@@ -120,6 +120,7 @@ const CASES: &[Case] = &[
     Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },
     Case { needs: &[APACHE], every_day: false, ..case("keep-alive", Cause::KeepAliveHeld) },
     Case { needs: &[APACHE], ..case("workers-starting", Cause::WorkersStarting) },
+    Case { needs: &["/usr/bin/python3"], every_day: false, ..case("too-few-threads", Cause::TooFewThreads) },
 ];
 
 impl Case {

@@ -38,6 +38,7 @@ causes! {
     WorkerLimitReached "cause-worker-limit-reached" "All workers are busy; whether more would help cannot be told, as the CPU is neither full nor free.";
     WorkerLimitRight "cause-worker-limit-right" "All workers are busy and requests queue at the door by design: the CPU is full, or memory holds no more workers.";
     WorkersStarting "cause-workers-starting" "All workers that are there are busy and requests queue at the door, though more are allowed: the server starts them one after another.";
+    TooFewThreads "cause-too-few-threads" "Requests wait that nobody has read while the CPUs have room: the server has no thread for them.";
     OutOfPorts "cause-out-of-ports" "The client's machine had no ports or file descriptors left to send with.";
     FailuresDominate "cause-failures-dominate" "So many requests failed that the rate of good answers says little.";
     ForeignTraffic "cause-foreign-traffic" "Others asked the server as well, so that the numbers are not of this load alone.";

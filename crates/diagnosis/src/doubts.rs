@@ -6,7 +6,7 @@ use crate::cause::Cause;
 use crate::evidence::Evidence;
 use crate::number::Numbers;
 use crate::rules::Rule;
-use crate::thresholds::{FEW_READINGS, LONGEST_GAP, NEAR, OTHERS_BUSY, UNWATCHED};
+use crate::thresholds::{FEW_READINGS, LONGEST_GAP, NEAR, OTHERS_BUSY, THREAD_WAIT, UNWATCHED};
 use serde::{Serialize, Serializer};
 
 /// How sure a finding is.
@@ -70,6 +70,7 @@ pub const DOUBTS: &[Doubt] = &[
     Doubt { id: "unsure-blind", when: is_blind },
     Doubt { id: "unsure-host-numbers", when: is_of_the_host },
     Doubt { id: "unsure-others", when: others_took_part },
+    Doubt { id: "unsure-longer", when: takes_longer },
 ];
 
 /// The reasons against what a rule found.
@@ -108,6 +109,12 @@ fn is_of_the_host(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
     let of_host = [Cause::MemoryThrash, Cause::FileCacheThrash, Cause::DiskBound, Cause::PressureBuilding];
     // What was sent again, and how full a link is, is counted for the whole host even of a server with a group.
     e.offered.ours && (rule.cause == Cause::Network || (!e.grouped && of_host.contains(&rule.cause)))
+}
+
+/// Whether the typical answer takes several times what the fastest did though nothing is used up: it may wait inside the server for what
+/// nobody sees from outside, such as a thread or a lock of its own.
+fn takes_longer(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
+    rule.cause == Cause::OfferedConcurrency && e.offered.longer.is_some_and(|longer| longer >= THREAD_WAIT)
 }
 
 /// Whether others were at the server, or kept CPUs busy that a verdict about CPUs rests on.

@@ -17,8 +17,9 @@ pub use memory::{Memory, Size};
 pub use pool::Pool;
 
 use crate::number::{Numbers, Quantity};
+use alone::Paces;
 use model::load::{Failure, LoadResult};
-use model::plan::Cell;
+use model::plan::{Cell, LoadSpec};
 use model::reading::{Column, CpuShares};
 use model::run::RunHead;
 use model::trial::{Stop, Trial};
@@ -116,6 +117,8 @@ pub struct Offered {
     pub local_failures: u64,
     /// Seconds that a page takes alone, where the load's first answers show it.
     pub alone: Option<f64>,
+    /// Seconds that the typical answer takes longer than the fastest of these, where that is most of what it takes.
+    pub longer: Option<f64>,
     /// The generator's CPU time over what its threads can have, 0 to 1.
     pub generator_share: f64,
 }
@@ -198,6 +201,8 @@ pub struct Workers {
     pub held: Option<f64>,
     /// Workers that only kept a connection open, median of what the server told; only where such a connection holds one.
     pub kept: Option<f64>,
+    /// Accepted connections with a request that the server has not read, median; only where a request is no more than its head.
+    pub unread: Option<f64>,
     /// Connections waiting to be accepted by another socket of the host, the fullest, median.
     pub queue_elsewhere: Option<f64>,
     /// PHP's processes behind it, when they told how they fared.
@@ -214,11 +219,13 @@ impl Evidence {
         let window = Window::of(&trial.readings, load.started_ns, load.ended_ns);
         let spec = head.plan.load(cell);
         let beside = || trial.beside.iter().map(|beside| &beside.load);
+        // Who else is there takes turns with it.
+        let paces = Paces::of(spec, load).filter(|_| trial.beside.is_empty());
         let offered = Offered {
             ours: true,
             local_failures: load.counts.failed.get(&Failure::Local).copied().unwrap_or(0),
-            // Who else is there takes turns with it.
-            alone: alone::alone(spec, load).filter(|_| trial.beside.is_empty()),
+            alone: paces.as_ref().and_then(Paces::alone),
+            longer: paces.as_ref().and_then(Paces::longer),
             connections: beside().map(|load| f64::from(load.connections)).sum::<f64>() + f64::from(spec.connections),
             own_connections: f64::from(spec.connections),
             concurrency: beside().map(LoadResult::concurrency).sum::<f64>() + load.concurrency(),
@@ -237,7 +244,7 @@ impl Evidence {
         };
         let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
-        let workers = Workers { held, ..Workers::of(&window, trial, load) };
+        let workers = Workers { held, unread: unread(&window, spec), ..Workers::of(&window, trial, load) };
         let machine = Machine::of(head);
         let memory = Memory::of(&machine, &window, &offered, &workers);
         Evidence {
@@ -422,6 +429,7 @@ impl Workers {
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             kept: pool::kept(trial, load),
+            unread: None,
             queue_elsewhere: queue_elsewhere(window),
             pool: Pool::of(trial, load),
         }
@@ -460,6 +468,13 @@ impl Workers {
             .with(Quantity::AcceptQueue, self.queue)
             .and(self.pool.map(|pool| pool.numbers()).unwrap_or_default())
     }
+}
+
+/// Connections whose request lies unread. Of one with a body, and of several sent at once, the server may work on one while it leaves the
+/// rest where it is.
+fn unread(window: &Window<'_>, spec: &LoadSpec) -> Option<f64> {
+    let heads = spec.pipeline == 1 && spec.mix.iter().all(|request| request.body.is_none());
+    window.median(Column::TcpUnread).filter(|_| heads)
 }
 
 /// Connections that wait at another door of the host than the server's: where none waits at its own, the fullest is another's.

@@ -154,6 +154,8 @@ quantities! {
     AcceptQueue "accept-queue" Count "Connections waiting to be accepted, median.";
     AcceptQueueMost "accept-queue-most" Count "Most connections seen waiting to be accepted.";
     AcceptQueueLimit "accept-queue-limit" Count "Connections that may wait there.";
+    Unread "unread" Count "Connections that the server has accepted and whose request it has not read, median.";
+    ThreadWait "thread-wait" Seconds "How long a request waits for a thread of the server's: those that do over good answers per second (Little's law).";
     FullestQueue "host-fullest-queue" Count "Connections waiting to be accepted by another listening socket of the host, the fullest, median.";
     ListenOverflows "host-listen-overflows" Count "Connections the host turned away because an accept queue was full.";
     LockWaiters "lock-waiters" Count "Processes of the server waiting for a file lock, median.";

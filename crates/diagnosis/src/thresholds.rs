@@ -109,6 +109,12 @@ pub const AT_ONCE_PART: f64 = 0.5;
 /// See [`AT_ONCE_PART`].
 pub const AT_ONCE_LEAST: f64 = 0.7;
 
+/// Part of the requests in flight that nobody has read, from which threads are what they wait for. `own`.
+pub const NO_THREAD: f64 = 0.2;
+/// Seconds for which they wait for a thread, in the mean, or for which a typical answer takes longer than the fastest, below which it may be
+/// chance. `Little`, `own`; `lab`: a reading of the sampler's takes about 1 ms, and a server on the same CPU reads nothing meanwhile.
+pub const THREAD_WAIT: f64 = 0.005;
+
 /// Others' requests or connections for each one of ours, from which the numbers are not of this load alone. `own`.
 pub const FOREIGN: f64 = 0.1;
 /// Requests that could not be sent, of all that ended, from which the client's machine is what is short of something. `own`.

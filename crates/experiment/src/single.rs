@@ -164,7 +164,7 @@ pub(crate) fn measure<W: Witness>(
         period_ns: READING_PERIOD_NS,
         capacity: ROOM,
         port: local_port(&orders.target.address),
-        sending: true,
+        waiting: true,
         ..Watch::default()
     };
     let sampler = Sampler::start(orders.exe, &watch)?;

@@ -419,7 +419,7 @@ impl Stage {
             root_pid: self.running.pid,
             beside_pids: self.running.beside(),
             port: self.port(),
-            sending: true,
+            waiting: true,
             listeners: true,
             ..Watch::default()
         }

@@ -206,6 +206,7 @@ columns! {
     TcpOutSegments "tcp.out_segments" Counter "/proc/net/snmp OutSegs: segments sent, without those that were sent again.";
     NetLinkNs "link.full_ns" Counter "/proc/net/dev and /sys/class/net/*/speed: time that the fullest direction of any interface needed at its full speed for what went over it in each interval between readings, summed, ns; absent when no interface tells a speed.";
     TcpSending "tcp.sending" Gauge "Connections of the server's port that hold more bytes than the other end may have without saying so, from sock_diag.";
+    TcpUnread "tcp.unread" Gauge "Connections of the server's port that it has accepted and on which bytes lie that it has not read, from sock_diag.";
 }
 
 /// How many columns a reading has.

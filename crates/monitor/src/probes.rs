@@ -17,11 +17,11 @@ mod memory;
 mod net;
 mod newcomers;
 mod psi;
-mod sending;
 mod shares;
 mod tables;
 mod tree;
 mod tree_thread;
+mod waiting;
 
 use crate::ring::RootOrder;
 use crate::source::{Buffer, Source};
@@ -79,7 +79,7 @@ impl Probes {
         group::open(&mut probes, &watch.group, &|_| true);
         groups::open(&mut probes, watch);
         accept::open(&mut probes, watch.port);
-        sending::open(&mut probes, watch.port.filter(|_| watch.sending));
+        waiting::open(&mut probes, watch.port.filter(|_| watch.waiting));
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);

@@ -228,6 +228,11 @@ impl<'b> Told<'b> {
         word(self.0, WQUEUE) > segment(self.ip(SOURCE), self.ip(PEER))
     }
 
+    /// Whether bytes that came lie there unread by the process that accepted it.
+    pub(crate) fn is_unread(self) -> bool {
+        self.inode() != 0 && word(self.0, RQUEUE) > 0
+    }
+
     /// The number under which processes have it open; 0 while none has.
     pub(crate) fn inode(self) -> u32 {
         word(self.0, INODE)

@@ -48,9 +48,10 @@ pub struct Watch {
     pub shares_period_ns: Option<Nanos>,
     /// The TCP port on which the server listens.
     pub port: Option<u16>,
-    /// Whether the connections of that port are counted on which bytes are under way: the kernel walks all of its connections for it.
+    /// Whether the connections of that port are counted on which bytes wait, on their way or to be read: the kernel walks all of its
+    /// connections for it.
     #[serde(default)]
-    pub sending: bool,
+    pub waiting: bool,
     /// The accept queues of all listening sockets: the fullest, and those of the ports in the roster.
     #[serde(default)]
     pub listeners: bool,
@@ -181,7 +182,7 @@ impl Default for Watch {
             lock_waiters: true,
             shares_period_ns: None,
             port: None,
-            sending: false,
+            waiting: false,
             listeners: false,
             tables: Vec::new(),
             devices: Roster::default(),

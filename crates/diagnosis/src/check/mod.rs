@@ -167,6 +167,8 @@ fn evidence(
         e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
         e.memory.limit = Some(fit.memory);
     }
+    // Answers that visitors take slowly are no matter of ours.
+    e.network.sending = None;
     // Overflows come in bursts, when a window begins: the one that is judged need not have had one itself.
     e.workers.overflows = overflows(run).max(e.workers.overflows);
     let kind = check.map_or(Kind::Other, |check| check.running.kind);

@@ -59,6 +59,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-raise", is_fault: true, when: raise },
     Step { id: "step-queue-full", is_fault: true, when: queue_full },
     Step { id: "step-processes", is_fault: true, when: processes },
+    Step { id: "step-threads", is_fault: true, when: threads },
     Step { id: "step-failures", is_fault: true, when: failures },
     Step { id: "step-lock", is_fault: true, when: lock },
     Step { id: "step-disk", is_fault: false, when: disk },
@@ -254,6 +255,12 @@ fn processes(seen: &Seen<'_>) -> Option<Change> {
         running.kind == Kind::Nginx && running.is_read() && running.worker_processes(seen.cpus) == 1 && seen.cpus > 1;
     let change = seen.shows(Cause::OneCoreBusy).filter(|_| one)?;
     Some(Change { to: Some("auto".to_owned()), ..seen.about("worker_processes", "1") }.showing(change.numbers))
+}
+
+/// Threads of a server whose settings are not known; where they are, or where it is a pool behind it that is waited for, that was said.
+fn threads(seen: &Seen<'_>) -> Option<Change> {
+    let unknown = !seen.check.running.kind.is_apache() && seen.pool.is_none() && seen.queue.is_none();
+    seen.shows(Cause::TooFewThreads).filter(|_| unknown)
 }
 
 fn failures(seen: &Seen<'_>) -> Option<Change> {

@@ -23,6 +23,7 @@ impl Evidence {
             failed: 0,
             local_failures: 0,
             alone: None,
+            longer: None,
             generator_share: 0.0,
         };
         let memory = Memory::of(machine, &window, &offered, &workers);
@@ -62,6 +63,7 @@ impl Workers {
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             kept: None,
+            unread: None,
             queue_elsewhere: None,
             pool: None,
         }

@@ -1,12 +1,11 @@
 //! What lies around the server: the network, the client, others, and the monitor itself.
 
-use super::memory::stalls;
-use super::{cpu_used, failures, offered, worker_numbers};
+use super::{cpu_used, failures, is_calm, offered, thread_wait, worker_numbers};
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
-    CPU_FULL, CPU_ROOM, FAILURES, FOREIGN, GENERATOR_FULL, IOWAIT_QUIET, LINK_FULL, LONGEST_GAP, NOBODY_BUSY, ONE_CORE,
-    OUT_OF_PORTS, RETRANSMITS, RETRANSMITS_EACH_SECOND, SENDING, SINGLE_CORE, UNWATCHED,
+    CPU_FULL, CPU_ROOM, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL, LONGEST_GAP, NOBODY_BUSY, ONE_CORE, OUT_OF_PORTS,
+    RETRANSMITS, RETRANSMITS_EACH_SECOND, SENDING, SINGLE_CORE, UNWATCHED,
 };
 
 pub(super) fn failures_dominate(e: &Evidence) -> Option<Numbers> {
@@ -19,11 +18,12 @@ pub(super) fn offered_concurrency(e: &Evidence) -> Option<Numbers> {
     // A request keeps about one CPU busy at most, so fewer requests than CPUs leave some to spare, whatever others do with them.
     let fewer_than_cpus = e.offered.connections < e.cpu.server_cpus
         && e.cpu.server_cores.is_none_or(|cores| cores <= e.offered.connections * ONE_CORE.end());
-    let calm = e.cpu.host.is_none_or(|cpu| cpu.iowait < IOWAIT_QUIET) && !stalls(e);
     // One CPU's worth of work from several requests is a server that cannot use two.
     let single = e.in_work() > 1.0 && e.cpu.server_cores.is_some_and(|cores| SINGLE_CORE.contains(&cores));
     let idle_generator = e.offered.generator_share < GENERATOR_FULL;
-    (idle_generator && calm && !single && (used < CPU_ROOM || fewer_than_cpus))
+    // Who waits for a thread was asked for.
+    let asks_no_more = thread_wait(e).is_none();
+    (idle_generator && is_calm(e) && !single && asks_no_more && (used < CPU_ROOM || fewer_than_cpus))
         .then(|| worker_numbers(e).and(offered(e)).and(e.cpu.of_server()).with(Quantity::CpuUsed, used))
 }
 

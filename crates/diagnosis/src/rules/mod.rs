@@ -15,7 +15,11 @@ use crate::cause::Cause;
 use crate::doubts;
 use crate::evidence::{Evidence, Whose};
 use crate::number::{Limit, Numbers, Quantity};
-use crate::thresholds::{CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, FIT_IN_SIGHT, MEMORY_QUIET, OWN_PART};
+use crate::thresholds::{
+    AT_ONCE_LEAST, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, FIT_IN_SIGHT, IOWAIT_QUIET, MEMORY_QUIET, NO_THREAD, OWN_PART,
+    THREAD_WAIT,
+};
+use memory::stalls;
 pub(crate) use memory::swaps_mostly;
 pub use table::RULES;
 
@@ -96,6 +100,25 @@ pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
 fn cpu_is_full(e: &Evidence) -> bool {
     let waited_for = e.cpu.pressure.is_some_and(|waited| waited >= CPU_WAITED_FOR);
     cpu_used(e).is_some_and(|used| used >= CPU_FULL || (used >= CPU_ROOM && waited_for))
+}
+
+/// Whether nothing was waited for that is slower than a CPU.
+fn is_calm(e: &Evidence) -> bool {
+    e.cpu.host.is_none_or(|cpu| cpu.iowait < IOWAIT_QUIET) && !stalls(e)
+}
+
+/// Seconds for which a request waits for a thread of the server's own before anybody reads it (Little's law), where it is long for many of
+/// them and some are worked on meanwhile. Whoever has a thread to spare accepts and reads at once. Only of a load that is alone, as what
+/// another one has sent is not told from it, and its answers are not counted here.
+fn thread_wait(e: &Evidence) -> Option<f64> {
+    // A limit that is known says itself who waits for it at the door.
+    let at_door = e.workers.queue.filter(|_| e.workers.limit.is_none()).unwrap_or(0.0);
+    let waiting = e.workers.unread.unwrap_or(0.0) + at_door;
+    let in_flight = e.offered.concurrency;
+    let many = waiting >= 1.0 && waiting >= NO_THREAD * in_flight && in_flight - waiting >= AT_ONCE_LEAST;
+    let is_alone = e.offered.connections <= e.offered.own_connections;
+    let wait = waiting / e.offered.goodput;
+    (is_alone && many && wait.is_finite() && wait >= THREAD_WAIT).then_some(wait)
 }
 
 /// Whether one more worker would be too many for memory: the server already waits for it, or as many workers as are allowed,

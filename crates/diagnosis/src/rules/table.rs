@@ -10,7 +10,7 @@ use super::memory::{
 };
 use super::work::{cpu_bound, one_core_busy, stolen, throttled};
 use super::workers::{
-    accept_queue_overflow, backend_serialised, keep_alive_held, lock_serialised, worker_limit_reached,
+    accept_queue_overflow, backend_serialised, keep_alive_held, lock_serialised, too_few_threads, worker_limit_reached,
     worker_limit_right, worker_limit_too_low, workers_starting,
 };
 use crate::cause::Cause;
@@ -18,8 +18,8 @@ use crate::number::Limit::{Above, AtLeast, Below};
 use crate::number::Quantity;
 use crate::thresholds::{
     ALONE, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL,
-    MAJOR_FAULTS, ONE_CORE, PRESSURE_BUILDS, REFAULT_PER_REQUEST, RETRANSMITS, STOLEN, THRASH_FULL, THROTTLED,
-    THROTTLED_TIME, UNWATCHED,
+    MAJOR_FAULTS, ONE_CORE, PRESSURE_BUILDS, REFAULT_PER_REQUEST, RETRANSMITS, STOLEN, THRASH_FULL, THREAD_WAIT,
+    THROTTLED, THROTTLED_TIME, UNWATCHED,
 };
 
 /// The table. The first line that fires is the primary cause, the others contribute.
@@ -27,9 +27,9 @@ use crate::thresholds::{
 /// A host that swaps for others comes before all, because what it shows is not the server's doing. Memory follows because a thrashing
 /// server looks busy, slow at its disk and short of workers, all at once. The lock comes before the CPU because its single worker
 /// fills a machine of one CPU, and a limit of CPU time before both, as whoever is held back holds what it holds for longer. The network and
-/// a backend come before the workers that wait for them. Offered concurrency comes before the CPU because fewer
-/// requests than CPUs cannot fill a server's CPUs, whoever else does. The monitor's own state comes last: it weakens what was
-/// found, and is the answer only when nothing was.
+/// a backend come before the workers that wait for them, and a limit that is known before threads that nobody has counted. Offered
+/// concurrency comes before the CPU because fewer requests than CPUs cannot fill a server's CPUs, whoever else does. The monitor's own state
+/// comes last: it weakens what was found, and is the answer only when nothing was.
 pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::HostDisturbed,
@@ -48,6 +48,7 @@ pub const RULES: &[Rule] = &[
             Cause::WorkersStarting,
             Cause::WorkerLimitReached,
             Cause::WorkerLimitRight,
+            Cause::TooFewThreads,
             Cause::OfferedConcurrency,
             Cause::CpuBound,
             Cause::OneCoreBusy,
@@ -72,6 +73,7 @@ pub const RULES: &[Rule] = &[
             Cause::WorkerLimitTooLow,
             Cause::WorkerLimitReached,
             Cause::WorkerLimitRight,
+            Cause::TooFewThreads,
             Cause::OfferedConcurrency,
             Cause::CpuBound,
             Cause::OneCoreBusy,
@@ -135,6 +137,7 @@ pub const RULES: &[Rule] = &[
             Cause::BackendSerialised,
             Cause::WorkerLimitTooLow,
             Cause::WorkersStarting,
+            Cause::TooFewThreads,
             Cause::OfferedConcurrency,
         ],
         leads_to: &[],
@@ -145,7 +148,7 @@ pub const RULES: &[Rule] = &[
         when: throttled,
         limits: &[(Quantity::ThrottledPeriods, AtLeast(THROTTLED)), (Quantity::ThrottledTime, AtLeast(THROTTLED_TIME))],
         concluded: false,
-        excludes: &[Cause::OfferedConcurrency, Cause::CpuBound, Cause::OneCoreBusy],
+        excludes: &[Cause::TooFewThreads, Cause::OfferedConcurrency, Cause::CpuBound, Cause::OneCoreBusy],
         leads_to: &[],
         source: "cpu.stat of the kernel: sched-bwc",
     },
@@ -155,7 +158,7 @@ pub const RULES: &[Rule] = &[
         limits: &[(Quantity::Retransmits, AtLeast(RETRANSMITS)), (Quantity::LinkUse, AtLeast(LINK_FULL))],
         concluded: true,
         excludes: &[Cause::BackendSerialised, Cause::OfferedConcurrency],
-        leads_to: &[Cause::WorkerLimitTooLow, Cause::FailuresDominate],
+        leads_to: &[Cause::WorkerLimitTooLow, Cause::TooFewThreads, Cause::FailuresDominate],
         source: "USE; RetransSegs of the kernel; sock_diag",
     },
     Rule {
@@ -169,6 +172,7 @@ pub const RULES: &[Rule] = &[
             Cause::WorkersStarting,
             Cause::WorkerLimitReached,
             Cause::WorkerLimitRight,
+            Cause::TooFewThreads,
             Cause::OfferedConcurrency,
         ],
         leads_to: &[Cause::OneCoreBusy],
@@ -183,6 +187,7 @@ pub const RULES: &[Rule] = &[
             Cause::WorkerLimitTooLow,
             Cause::WorkersStarting,
             Cause::WorkerLimitRight,
+            Cause::TooFewThreads,
             Cause::OfferedConcurrency,
         ],
         leads_to: &[],
@@ -197,6 +202,7 @@ pub const RULES: &[Rule] = &[
             Cause::WorkerLimitTooLow,
             Cause::WorkerLimitReached,
             Cause::WorkerLimitRight,
+            Cause::TooFewThreads,
             Cause::OfferedConcurrency,
             Cause::OneCoreBusy,
         ],
@@ -208,7 +214,7 @@ pub const RULES: &[Rule] = &[
         when: worker_limit_too_low,
         limits: &[(Quantity::CpuUsed, Below(CPU_ROOM))],
         concluded: false,
-        excludes: &[Cause::OfferedConcurrency, Cause::OneCoreBusy],
+        excludes: &[Cause::TooFewThreads, Cause::OfferedConcurrency, Cause::OneCoreBusy],
         leads_to: &[Cause::AcceptQueueOverflow],
         source: "Apache's performance tuning; USE",
     },
@@ -235,9 +241,18 @@ pub const RULES: &[Rule] = &[
         when: workers_starting,
         limits: &[(Quantity::CpuUsed, Below(CPU_ROOM))],
         concluded: false,
-        excludes: &[Cause::OfferedConcurrency, Cause::OneCoreBusy],
+        excludes: &[Cause::TooFewThreads, Cause::OfferedConcurrency, Cause::OneCoreBusy],
         leads_to: &[Cause::AcceptQueueOverflow],
         source: "Apache's scoreboard; Apache's performance tuning",
+    },
+    Rule {
+        cause: Cause::TooFewThreads,
+        when: too_few_threads,
+        limits: &[(Quantity::ThreadWait, AtLeast(THREAD_WAIT)), (Quantity::CpuUsed, Below(CPU_ROOM))],
+        concluded: true,
+        excludes: &[],
+        leads_to: &[Cause::AcceptQueueOverflow],
+        source: "sock_diag; Little's law",
     },
     Rule {
         cause: Cause::OutOfPorts,

@@ -1,10 +1,15 @@
 //! The door, the workers behind it, and what they wait for.
 
 use super::memory::stalls;
-use super::{cpu_is_full, cpu_used, memory_is_full, mostly_answers, room, worker_numbers};
+use super::{
+    cpu_is_full, cpu_used, is_calm, memory_is_full, mostly_answers, offered, room, thread_wait, worker_numbers,
+};
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
-use crate::thresholds::{ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_ROOM, GENERATOR_FULL, HELD_PART, LOCKED};
+use crate::thresholds::{
+    ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_ROOM, CPU_WAITED_FOR, GENERATOR_FULL, HELD_PART, LOCKED,
+    SINGLE_CORE,
+};
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
     // The counter is the host's. A queue longer than all our connections together is not the one that overflowed.
@@ -33,8 +38,8 @@ pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
     let (alone, cores) = e.offered.alone.zip(e.cpu.server_cores)?;
     let at_once = e.offered.goodput * alone;
     let waits = alone >= ALONE && cores <= ALONE_WORK * at_once;
-    // Who waits at the server's own door is not in work yet.
-    let inside = e.offered.concurrency - e.workers.queue.unwrap_or(0.0);
+    // Who waits at the server's own door, or for one of its threads, is not in work yet.
+    let inside = e.offered.concurrency - e.workers.queue.unwrap_or(0.0) - e.workers.unread.unwrap_or(0.0);
     let in_work = e.in_work().min(inside);
     let few = at_once >= AT_ONCE_LEAST && at_once <= AT_ONCE_PART * in_work;
     let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
@@ -82,6 +87,36 @@ pub(super) fn workers_starting(e: &Evidence) -> Option<Numbers> {
     let waits = e.workers.ready.is_some_and(|ready| ready < 1.0) && e.workers.queue.is_some_and(|queue| queue >= 1.0);
     let room = cpu_used(e)? < CPU_ROOM && !memory_is_full(e);
     (more && waits && room && mostly_answers(e)).then(|| worker_limit_numbers(e))
+}
+
+/// Nobody reads them, though there is a CPU to do it on: no thread is free. All of them may wait for something else; a backend that can be
+/// told from them comes first, and so does a limit that is known.
+pub(super) fn too_few_threads(e: &Evidence) -> Option<Numbers> {
+    let wait = thread_wait(e)?;
+    // One CPU's worth of work is a server that cannot use two, which has a name of its own.
+    let single = e.cpu.server_cores.is_some_and(|cores| SINGLE_CORE.contains(&cores));
+    let room = cpu_used(e)? < CPU_ROOM && !may_wait_for_a_cpu(e) && !memory_is_full(e) && is_calm(e);
+    (room && !single && e.offered.generator_share < GENERATOR_FULL && mostly_answers(e)).then(|| {
+        worker_numbers(e)
+            .and(offered(e))
+            .with(Quantity::Unread, e.workers.unread)
+            .with(Quantity::ThreadWait, wait)
+            .with(Quantity::CpuUsed, cpu_used(e))
+            .with(Quantity::CpuPressure, e.cpu.pressure)
+    })
+}
+
+/// Whether a thread that is free may have to wait for a CPU before it reads. Where nobody tells, whatever others do may be done on the server's
+/// CPUs.
+fn may_wait_for_a_cpu(e: &Evidence) -> bool {
+    let crowd = |(server, others): (f64, f64)| (server + others) / e.cpu.server_cpus >= CPU_ROOM;
+    match e.cpu.pressure {
+        Some(waited) => waited >= CPU_WAITED_FOR,
+        None => {
+            e.cpu.host.is_some_and(|cpu| cpu.busy() + cpu.steal >= CPU_ROOM)
+                || e.cpu.server_cores.zip(e.cpu.other_cores).is_some_and(crowd)
+        }
+    }
 }
 
 /// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of

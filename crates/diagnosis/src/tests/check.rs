@@ -31,6 +31,8 @@ struct Server {
     group: Option<u64>,
     /// Connections that wait at the door, and how many can.
     queue: (u64, u64),
+    /// Whether those that it does not work on wait inside, unread.
+    takes_in: bool,
     overflows: f64,
     held: u64,
     /// Connections of others before anything was sent, if they are more than those that are held.
@@ -63,6 +65,7 @@ impl Default for Server {
             inherited: 0,
             group: None,
             queue: (0, 511),
+            takes_in: false,
             overflows: 0.0,
             held: 0,
             others: 0,
@@ -107,6 +110,7 @@ impl Server {
                     (Column::MemAvailable, self.available.1 << 10),
                     (Column::AcceptQueue, if connections > self.at_once { self.queue.0 } else { 0 }),
                     (Column::AcceptLimit, self.queue.1),
+                    (Column::TcpUnread, if self.takes_in { u64::from(connections - working) } else { 0 }),
                     (Column::TreeWorkers, self.processes),
                     (Column::TreeBusyWorkers, 0),
                 ])
@@ -265,6 +269,23 @@ fn a_limit_that_is_too_low() {
     check(&Server { cores: 1.95, ..low() }, "step-cpu", None, None);
     let pool = Server { kind: Kind::ApacheEvent, children: Some("16"), settings: vec![], ..Server::default() };
     check(&pool, "step-raise-pool", Some("pm.max_children"), Some("64"));
+}
+
+#[test]
+fn threads_that_nobody_counts() {
+    let server = |kind| Server { kind, settings: vec![], takes_in: true, ..Server::default() };
+    check(&server(Kind::Other), "step-threads", None, None);
+    let ceiling = Server { summit: Summit::Ceiling, ..server(Kind::Other) };
+    check(&ceiling, "step-threads", None, None);
+    check(&Server { at_once: 64, ..ceiling }, "step-ceiling", None, None);
+    // Where the limit is known it has a name, and a pool behind the server has one, too.
+    let settings = vec![("MaxRequestWorkers", "MaxClients", "16")];
+    let apache = Server { settings, processes: 16, ..server(Kind::ApachePrefork) };
+    check(&apache, "step-raise", Some("MaxClients (= MaxRequestWorkers)"), Some("64"));
+    assert!(judge(&apache.run()).unwrap().others.is_empty());
+    let pool = Server { children: Some("16"), ..server(Kind::Nginx) };
+    check(&pool, "step-raise-pool", Some("pm.max_children"), Some("64"));
+    assert!(judge(&pool.run()).unwrap().others.is_empty());
 }
 
 /// The server's own limit has nothing to do with a pool that is full.

@@ -109,6 +109,22 @@ fn thresholds_of_the_cpu() {
 }
 
 #[test]
+fn thresholds_of_threads() {
+    let lying = |connections: u32, good: f64, unread: f64| {
+        calm().load(connections, good).limit(2000).levels(&[(Column::TcpUnread, unread.round() as u64)])
+    };
+    check_from(Cause::TooFewThreads, t::NO_THREAD, |x| lying(1000, 5000.0, x * 1000.0));
+    check_from(Cause::TooFewThreads, t::THREAD_WAIT, |x| lying(50, 40.0 / x, 40.0));
+    check_until(Cause::TooFewThreads, t::CPU_WAITED_FOR, |x| {
+        lying(50, 500.0, 40.0).counters(&[(GroupPsiCpuSome, x * 1e6)])
+    });
+    check_until(Cause::TooFewThreads, t::CPU_ROOM, |x| {
+        lying(50, 500.0, 40.0).counters(&cpus(x, 0.0, 0.0)).counters(&[(GroupCpuNs, x * 1.9e9)])
+    });
+    check_until(Cause::TooFewThreads, t::IOWAIT_QUIET, |x| lying(50, 500.0, 40.0).counters(&cpus(0.1, 0.1, x)));
+}
+
+#[test]
 fn other_thresholds() {
     check_from(Cause::FailuresDominate, t::FAILURES, |x| calm().load(4, 500.0 * (1.0 - x)).failed(500.0 * x));
     check_from(Cause::GeneratorSaturated, t::GENERATOR_FULL, |x| calm().generator(x));
@@ -140,6 +156,11 @@ fn serialised() -> Scene {
 /// Three of the sixteen workers that there may be, all busy, and a queue at the door.
 fn begun() -> Scene {
     calm().load(12, 40.0).limit(16).kept(3, 0).levels(&[(AcceptQueue, 9)])
+}
+
+/// So many connections have a request that nobody has read.
+fn unread(scene: Scene, connections: u64) -> Scene {
+    scene.levels(&[(Column::TcpUnread, connections)])
 }
 
 /// Scenes in which a line and one it silences are both true.
@@ -215,6 +236,15 @@ fn overlaps() -> Vec<Scene> {
         begun().counters(&slow_disk),
         begun().levels(&locked),
         begun().fastest(20_000),
+        unread(calm().load(50, 500.0), 40),
+        refaulting(unread(calm().load(50, 500.0), 40), 500.0),
+        unread(calm().load(50, 500.0), 40).counters(&slow_disk),
+        unread(calm().load(50, 500.0), 40).counters(&HELD_BACK),
+        unread(calm().load(50, 500.0), 40).levels(&[(TreeLockWaiters, 30)]),
+        unread(calm().load(50, 50.0).fastest(20_000), 40),
+        unread(calm().load(60, 50.0).limit(20).kept(2, 18).levels(&[(AcceptQueue, 7)]), 30),
+        unread(queueing(0.3), 20),
+        unread(begun(), 3),
     ]
 }
 
@@ -276,6 +306,15 @@ fn what_remains_of_an_overlap() {
         disk-bound |  | 
         lock-serialised |  | 
         backend-serialised |  | 
+        too-few-threads |  | 
+        memory-thrash |  | not-cpu-waiting
+        disk-bound |  | 
+        throttled |  | 
+        lock-serialised |  | 
+        backend-serialised |  | 
+        keep-alive-held |  | 
+        worker-limit-too-low |  | 
+        workers-starting |  | 
     "#]]
     .assert_eq(&remains);
 }

@@ -113,6 +113,78 @@ fn another_door_with_a_queue_is_named() {
     assert_eq!(check(&own, &expect!["backend-serialised |  | "]).primary.numbers.get(Quantity::FullestQueue), None);
 }
 
+// ---- threads of its own ---------------------------------------------------------------------------------------------
+
+/// Fifty kept connections, of which so many have said something that nobody has read.
+fn lying(good: f64, unread: u64) -> Scene {
+    calm().load(50, good).levels(&[(Column::TcpUnread, unread)])
+}
+
+#[test]
+fn requests_that_nobody_reads_have_no_thread() {
+    // Ten threads, and a page that waits 20 ms.
+    let diagnosis = check(&lying(500.0, 40), &expect!["too-few-threads |  | "]);
+    let numbers = &diagnosis.primary.numbers;
+    assert_eq!((numbers.get(Quantity::Unread), numbers.get(Quantity::ThreadWait)), (Some(40.0), Some(0.08)));
+    assert_eq!(diagnosis.primary.confidence(), Confidence::Likely);
+    // All ten are at work, be what a page takes alone known or hidden by those who jump the queue: it is no backend that lets in ten.
+    check(&lying(500.0, 40).fastest(20_000), &expect!["too-few-threads |  | "]);
+    check(&lying(500.0, 40).fastest(20_000).jumped(), &expect!["too-few-threads |  | "]);
+    // The ten wait for one who lets in one: more of them would, too.
+    check(&lying(50.0, 40).fastest(20_000), &expect!["backend-serialised |  | "]);
+    // A limit that is known is called by its name.
+    check(&lying(500.0, 10).limit(10).levels(&[(AcceptQueue, 30)]), &expect!["worker-limit-too-low |  | "]);
+    // Workers that accept one connection after the other leave the others at the door.
+    let idle = [(CpuUser, 20.0), (CpuSystem, 20.0), (CpuIdle, 160.0), (TreeCpuTicks, 30.0)];
+    let at_door = |queue: u64| Scene::new(2).load(50, 500.0).counters(&idle).levels(&[(AcceptQueue, queue)]);
+    check(&at_door(40), &expect!["too-few-threads |  | "]);
+    check(&at_door(3), &expect!["offered-concurrency |  | "]);
+    // Threads that cannot get rid of their answers.
+    let slow = lying(500.0, 20).levels(&[(Column::TcpSending, 30)]);
+    check(&slow, &expect!["network -> too-few-threads | too-few-threads | "]);
+}
+
+#[test]
+fn what_is_read_at_once_has_a_thread() {
+    let no_more = expect!["offered-concurrency |  | "];
+    check(&lying(2500.0, 0), &no_more);
+    check(&calm().load(50, 2500.0), &no_more);
+    // Some are caught on their way in; one alone finds nobody before it; the sampler itself was in the way for 2 ms.
+    check(&lying(500.0, 3), &no_more);
+    check(&lying(20.0, 1).load(1, 20.0), &no_more);
+    check(&lying(3200.0, 6).load(16, 3200.0), &no_more);
+    // As many as are in flight: some must be others'.
+    check(&lying(500.0, 50), &no_more);
+    // Of two loads it is not told whose they are, and of several requests on one connection the next may lie while one is worked on.
+    check(&lying(500.0, 40).beside(8), &no_more);
+    let (mut head, trial) = lying(500.0, 40).build();
+    head.plan.loads[0].pipeline = 4;
+    assert_eq!(shown(&diagnose(&head, &head.plan.cells[0], &trial)), "offered-concurrency |  | ");
+    // There is a thread, and no CPU for it: its own, or of those that others leave.
+    let full = [(CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0), (GroupCpuNs, 1.96e9)];
+    check(&lying(500.0, 40).counters(&full), &expect!["cpu-bound |  | "]);
+    check(&lying(500.0, 40).counters(&[(GroupPsiCpuSome, 0.4e6)]), &expect!["unexplained |  | "]);
+    let crowded = [(CpuUser, 160.0), (CpuSystem, 0.0), (CpuIdle, 40.0), (TreeCpuTicks, 20.0)];
+    let ungrouped = Scene::new(2).load(50, 500.0).counters(&crowded).levels(&[(Column::TcpUnread, 40)]);
+    check(&ungrouped, &expect!["unexplained |  | "]);
+    let beside = [(CpuUser, 100.0), (CpuSystem, 0.0), (CpuIdle, 100.0), (TreeCpuTicks, 30.0)];
+    let pinned = Scene::new(2).pinned(1).load(50, 500.0).counters(&beside).levels(&[(Column::TcpUnread, 40)]);
+    check(&pinned, &expect!["unexplained |  | "]);
+    // One thread that computes.
+    check(&lying(500.0, 40).counters(&[(GroupCpuNs, 0.98e9)]), &expect!["one-core-busy |  | "]);
+}
+
+/// A server that reads at once and has its queue inside shows nothing of it but the time that answers take.
+#[test]
+fn who_waits_unseen_leaves_a_doubt() {
+    let doubts = |scene: &Scene| check(scene, &expect!["offered-concurrency |  | "]).primary.doubts;
+    let pool = calm().load(50, 500.0).fastest(20_000).jumped();
+    assert_eq!(doubts(&pool), ["unsure-concluded", "unsure-longer"]);
+    assert_eq!(doubts(&pool.load(50, 2400.0)), ["unsure-concluded"]);
+    // Twice as long, but short.
+    assert_eq!(doubts(&calm().load(4, 1000.0).fastest(1000).jumped()), ["unsure-concluded"]);
+}
+
 // ---- keep-alive, in a run -------------------------------------------------------------------------------------------
 
 #[test]

@@ -331,6 +331,7 @@ impl Checker<'_, '_> {
             group,
             root_pid: self.running.root,
             port: self.port,
+            waiting: true,
             ..Watch::default()
         }
     }
