@@ -6,8 +6,8 @@ use crate::HostError;
 use crate::handle::Host;
 use crate::journal::Undo;
 use model::plan::Confinement;
+use rustix::io::Errno;
 use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -59,8 +59,12 @@ pub(crate) fn take_back(parent: &Path, controller: &str) -> Result<Option<String
     }
     match set(&control(parent), &format!("-{controller}")) {
         Ok(()) => Ok(Some(format!("took the {controller} controller back from the groups in {}", parent.display()))),
-        // A group has lent it to groups of its own.
-        Err(HostError::Io { source, .. }) if source.kind() == io::ErrorKind::ResourceBusy => Ok(None),
+        // A group has lent it to groups of its own; or this one is gone, as systemd removes a scope in which nothing runs any more.
+        Err(HostError::Io { source, .. })
+            if matches!(Errno::from_io_error(&source), Some(Errno::BUSY | Errno::NOENT | Errno::NODEV)) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error.to_string()),
     }
 }
