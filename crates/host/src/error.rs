@@ -77,9 +77,13 @@ pub enum HostError {
         /// What did not, one sentence each.
         failed: Vec<String>,
     },
-    /// Somebody else has changed a file that the run had changed.
-    #[error("{} was changed by somebody else while webdyno worked with it; that change is kept, and the run ends", .0.display())]
-    Changed(PathBuf),
+    /// Somebody else has changed a file that the run had changed; the second is where goes what it was before, if there was something.
+    #[error(
+        "{} was changed by somebody else while webdyno worked with it; that change is kept{}, and the run ends",
+        .0.display(),
+        .1.as_ref().map_or(String::new(), |before| format!(", what the file was before goes to {}", before.display()))
+    )]
+    Changed(PathBuf, Option<PathBuf>),
     /// A setting of the kernel cannot be read or written; the sentence says why.
     #[error("{name}: {why}")]
     Sysctl {

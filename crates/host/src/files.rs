@@ -92,7 +92,7 @@ impl Borrowed {
             settle().map_err(HostError::io("replace", &path))?;
         }
         let lent = Lent {
-            // No program that reads all of a folder by an ending of names takes one of these two.
+            // No program that reads all of a folder by an ending of names takes one of these.
             kept: before.as_ref().map(|_| folder.join(format!(".{name}"))),
             fresh: folder.join(format!(".{name}-new")),
             over: contents.map(|_| folder.join(format!(".{name}-over"))),
@@ -148,11 +148,13 @@ impl Borrowed {
     /// # Errors
     /// When somebody has.
     pub fn check(&self) -> Result<(), HostError> {
+        let Lent { path, kept, .. } = &self.lent;
         match self.lent.now() {
-            Ok(Now::Others) => Err(HostError::Changed(self.lent.path.clone())),
-            Ok(Now::Missing) if self.lent.kept.is_some() => Err(HostError::Changed(self.lent.path.clone())),
+            Ok(Now::Others) => Err(HostError::Changed(path.clone(), kept.as_ref().map(|_| aside(path, "before")))),
+            // It comes back to its own place.
+            Ok(Now::Missing) if kept.is_some() => Err(HostError::Changed(path.clone(), None)),
             Ok(_) => Ok(()),
-            Err(error) => Err(HostError::io("read", &self.lent.path)(error)),
+            Err(error) => Err(HostError::io("read", path)(error)),
         }
     }
 

@@ -38,6 +38,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("two_runs_need_two_names", two_runs_need_two_names),
     ("two_runs_do_not_work_on_one_thing", two_runs_do_not_work_on_one_thing),
     ("a_file_that_a_run_borrows_twice_comes_back", a_file_that_a_run_borrows_twice_comes_back),
+    ("what_somebody_else_writes_to_a_file_is_kept", what_somebody_else_writes_to_a_file_is_kept),
     ("a_setting_that_somebody_else_sets_is_left", a_setting_that_somebody_else_sets_is_left),
     ("swap_comes_and_goes", swap_comes_and_goes),
     ("swap_is_emptied_and_comes_back", swap_is_emptied_and_comes_back),
@@ -563,6 +564,27 @@ fn a_file_that_a_run_borrows_twice_comes_back() {
     outer.put(Some(b"one")).unwrap();
     host.close().unwrap();
     check("the original");
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn what_somebody_else_writes_to_a_file_is_kept() {
+    let stage = Stage::new();
+    let [file, new, aside] = ["php.ini", "new.ini", "php.ini.before-webdyno"].map(|name| stage.dir.path().join(name));
+    fs::write(&file, "the original").unwrap();
+    let host = stage.open();
+    let ours = [b"ours".to_vec()];
+    let kept = format!(", what the file was before goes to {}", aside.display());
+    for (path, kept) in [(&file, kept.as_str()), (&new, "")] {
+        let lent = host.borrow_file(path, Some(&ours)).unwrap();
+        lent.put(Some(b"ours")).unwrap();
+        fs::write(path, "theirs").unwrap();
+        let (name, why) = (path.display(), lent.put(None).unwrap_err());
+        let said = "was changed by somebody else while webdyno worked with it; that change is kept";
+        assert_eq!(why.to_string(), format!("{name} {said}{kept}, and the run ends"));
+    }
+    host.close().unwrap();
+    let found = [&file, &new, &aside].map(|path| fs::read_to_string(path).unwrap());
+    assert_eq!(found, ["theirs", "theirs", "the original"]);
     stage.nothing_left(Duration::ZERO, "after close");
 }
 

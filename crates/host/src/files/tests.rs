@@ -4,6 +4,7 @@ use super::*;
 use crate::process::Identity;
 use rustix::mount::{MountPropagationFlags, UnmountFlags};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 fn head() -> Head {
     Head { run: "r1".into(), owner: Identity { pid: 1, start_time: 1 }, boot: String::new() }
@@ -117,10 +118,30 @@ fn every_step_of_a_change_is_given_back() {
 /// A step, what giving back says after it, and what the file says then.
 type Check<'a> = (&'a dyn Fn(&Lent), Option<&'a str>, &'a str);
 
-/// One after another: what has mounts of its own keeps others from covering a file.
-fn alone() -> impl Drop {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// A folder in which files can be covered.
+struct Coverable {
+    dir: tempfile::TempDir,
+    lent: Lent,
+    /// One test after another: what has mounts of its own keeps others from covering a file.
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Coverable {
+    /// With a file in it that was linked, if one `existed`; `None`, with the reason said, where nothing can be covered.
+    fn new(existed: bool) -> Option<Coverable> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        if !testkit::skip::can_mount() {
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let lent = lent(dir.path(), existed, Some(&["ours", ""]));
+        if existed {
+            fs::write(&lent.path, "before").unwrap();
+            link(&lent);
+        }
+        Some(Coverable { dir, lent, _alone: alone })
+    }
 }
 
 fn link(lent: &Lent) {
@@ -141,10 +162,7 @@ fn cover(lent: &Lent, content: &str) {
 
 #[test]
 fn every_step_of_what_lies_over_a_file_is_given_back() {
-    let _alone = alone();
-    if !testkit::skip::can_mount() {
-        return;
-    }
+    let Some(_coverable) = Coverable::new(false) else { return };
     let link_and_cover = |lent: &Lent| {
         link(lent);
         cover(lent, "ours");
@@ -218,14 +236,7 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
 
 #[test]
 fn what_was_written_into_what_a_boot_took_off_is_kept() {
-    let _alone = alone();
-    if !testkit::skip::can_mount() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let lent = lent(dir.path(), true, Some(&["ours"]));
-    fs::write(&lent.path, "before").unwrap();
-    link(&lent);
+    let Some(Coverable { dir, lent, _alone }) = Coverable::new(true) else { return };
     cover(&lent, "ours");
     fs::write(&lent.path, "ours, and more").unwrap();
     assert!(lent.take_off().unwrap());
@@ -240,12 +251,7 @@ fn what_was_written_into_what_a_boot_took_off_is_kept() {
 
 #[test]
 fn what_lies_over_no_file_goes_again() {
-    let _alone = alone();
-    if !testkit::skip::can_mount() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let lent = lent(dir.path(), false, Some(&["ours", ""]));
+    let Some(Coverable { dir, lent, _alone }) = Coverable::new(false) else { return };
     let deleted = Some(format!("deleted the file {}", lent.path.display()));
     for after_a_boot in [false, true] {
         cover(&lent, "ours");
@@ -292,14 +298,7 @@ impl Drop for Apart {
 
 #[test]
 fn nothing_is_laid_over_what_others_would_still_find() {
-    let _alone = alone();
-    if !testkit::skip::can_mount() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let lent = lent(dir.path(), true, Some(&["ours"]));
-    fs::write(&lent.path, "before").unwrap();
-    link(&lent);
+    let Some(Coverable { dir, lent, _alone }) = Coverable::new(true) else { return };
     let refused = || {
         assert_eq!(try_cover(&lent, "ours").unwrap_err().kind(), ErrorKind::Unsupported);
         assert_eq!(fs::read_to_string(&lent.path).unwrap(), "before");
@@ -320,24 +319,16 @@ fn nothing_is_laid_over_what_others_would_still_find() {
 
 #[test]
 fn who_got_mounts_of_his_own_meanwhile_finds_the_file_again() {
-    let _alone = alone();
-    if !testkit::skip::can_mount() {
-        return;
-    }
     for existed in [true, false] {
-        let dir = tempfile::tempdir().unwrap();
-        let lent = lent(dir.path(), existed, Some(&["ours", ""]));
-        if existed {
-            fs::write(&lent.path, "before").unwrap();
-            link(&lent);
-        }
+        let Some(coverable) = Coverable::new(existed) else { return };
+        let lent = &coverable.lent;
         // Between two trials, and at the end.
         for at_the_end in [false, true] {
-            cover(&lent, "ours");
+            cover(lent, "ours");
             let apart = Apart::new();
             assert_eq!(apart.reads(&lent.path), "ours");
             if at_the_end {
-                give_back(&lent, &head()).unwrap();
+                give_back(lent, &head()).unwrap();
             } else {
                 lent.uncover().unwrap();
                 lent.bring_back().unwrap();
@@ -353,12 +344,8 @@ fn who_got_mounts_of_his_own_meanwhile_finds_the_file_again() {
 /// Of what bytes names are made is nobody's business.
 #[test]
 fn a_folder_whose_name_is_no_text_is_no_hindrance() {
-    let _alone = alone();
-    if !testkit::skip::can_mount() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let folder = dir.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    let Some(coverable) = Coverable::new(false) else { return };
+    let folder = coverable.dir.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
     fs::create_dir(&folder).unwrap();
     let lent = lent(&folder, true, Some(&["ours"]));
     fs::write(&lent.path, "before").unwrap();
@@ -370,16 +357,11 @@ fn a_folder_whose_name_is_no_text_is_no_hindrance() {
 
 #[test]
 fn what_others_have_laid_there_stays() {
-    let _alone = alone();
-    if !testkit::skip::can_mount() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let lent = lent(dir.path(), true, Some(&["ours"]));
+    let Some(Coverable { dir, lent, _alone }) = Coverable::new(true) else { return };
+    // As where it could not be linked.
+    fs::remove_file(lent.kept.as_ref().unwrap()).unwrap();
     let theirs = dir.path().join("theirs");
-    for (path, text) in [(&lent.path, "before"), (&theirs, "theirs")] {
-        fs::write(path, text).unwrap();
-    }
+    fs::write(&theirs, "theirs").unwrap();
     rustix::mount::mount_bind(&theirs, &lent.path).unwrap();
     fs::remove_file(&theirs).unwrap();
     assert!(fs::hard_link(&lent.path, lent.kept.as_ref().unwrap()).is_err(), "no link leads out of a mount");
