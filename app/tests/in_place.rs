@@ -118,6 +118,8 @@ fn what_does_not_come_into_force_ends_the_run_in_place() {
 /// What systemd does for a service with PrivateTmp: the server has another folder there, and a log in ours would end it.
 #[test]
 fn a_server_with_a_tmp_of_its_own_is_not_sent_there() {
+    // Others cannot lay anything over a file while a process has mounts of its own.
+    let _alone = alone();
     let hidden = tempfile::Builder::new().prefix("hidden-").tempdir_in("/tmp").expect("a folder");
     fs::set_permissions(hidden.path(), fs::Permissions::from_mode(0o755)).expect("our own folder");
     let mut can = true;
