@@ -18,23 +18,22 @@ const LEAST_CPU: f64 = 0.95;
 /// What part bytes must be: they come in requests of up to a megabyte, and programs begin and end in between.
 const LEAST_IO: f64 = 0.9;
 
-/// CGI programs: one takes CPU time, one writes past the page cache, one leaves the writing to the kernel.
+/// CGI programs: one takes CPU time, one writes past the page cache, one leaves the writing to the kernel. Those that write start as few
+/// processes as they can, for much: on a processor that is imitated, starting them would be what limits the rate.
 const PREPARE: &str = "\
 mkdir -p OURS/sites/limits
 cd OURS/sites/limits
-printf 'Content-Type: text/plain\\n\\nOK\\n' > answer
 cat > busy <<'END'
 #!/bin/sh
 n=0
 while [ $n -lt 4000 ]; do n=$((n + 1)); done
-cat OURS/sites/limits/answer
+printf 'Content-Type: text/plain\\n\\nOK\\n'
 END
 cat > direct <<'END'
 #!/bin/sh
-file=$(mktemp /var/tmp/limits.XXXXXX)
-dd if=/dev/zero of=$file bs=256k count=8 oflag=direct 2> /dev/null
-rm $file
-cat OURS/sites/limits/answer
+dd if=/dev/zero of=/var/tmp/limits.$$ bs=512k count=8 oflag=direct 2> /dev/null
+rm /var/tmp/limits.$$
+printf 'Content-Type: text/plain\\n\\nOK\\n'
 END
 sed 's/oflag=direct/conv=fsync/' direct > buffered
 chmod 755 busy direct buffered
@@ -61,11 +60,12 @@ keep_alive = false
 timeout = "60s"
 "#;
 
-/// Runs a plan and writes down what the groups' files say meanwhile; GROUPS is where they are.
+/// Runs a plan and writes down what the groups' files say meanwhile, in memory: the disk is what a server has been limited in. GROUPS is
+/// where they are.
 const WATCH: &str = "\
 mkdir -p WHERE
 chmod 777 WHERE
-rm -f WHERE/seen.txt
+rm -f SEEN
 WHO OURS/webdyno run --plain --json --store WHERE/store.sqlite OURS/plans/limits.toml > WHERE/run.json 2> WHERE/run.err &
 run=$!
 while kill -0 $run 2> /dev/null; do
@@ -75,7 +75,7 @@ while kill -0 $run 2> /dev/null; do
       read up rest < /proc/uptime; echo at $up
       LOOK
     }
-  done >> WHERE/seen.txt 2> /dev/null
+  done >> SEEN 2> /dev/null
   sleep 0.5
 done
 wait $run
@@ -88,14 +88,14 @@ for file in cpu.max io.max memory.max memory.peak; do sed \"s/^/$file /\" $group
 cat $group/cpu.stat
 sed 's/^/io.stat /' $group/io.stat";
 
-/// What v1 says of it, in the words of v2; the other controllers have groups of the same name.
+/// What v1 says of it, in the words of v2; the other controllers have groups of the same name, which may be gone already.
 const V1: &str = "\
 name=${group##*/}
 sed 's/^/cpu.max /' /sys/fs/cgroup/cpu/$name/cpu.cfs_quota_us
 sed 's/^/io.max /' /sys/fs/cgroup/blkio/$name/blkio.throttle.write_bps_device
 sed 's/^/memory.max /' $group/memory.limit_in_bytes
 sed 's/^/memory.peak /' $group/memory.max_usage_in_bytes
-echo usage_usec $(($(cat /sys/fs/cgroup/cpuacct/$name/cpuacct.usage) / 1000))
+usage=$(cat /sys/fs/cgroup/cpuacct/$name/cpuacct.usage) && echo usage_usec $((usage / 1000))
 sed -n 's/^\\([0-9:]*\\) Write /io.stat \\1 wbytes=/p' /sys/fs/cgroup/blkio/$name/blkio.throttle.io_service_bytes";
 
 /// Who measures, and where his groups are.
@@ -205,12 +205,17 @@ fn one(seen: &mut Seen, guest: &Guest, by: &By<'_>, case: &Case) -> anyhow::Resu
     guest.sh(&format!("cat > {OURS}/plans/limits.toml <<'END'\n{plan}END"), SHORT)?;
     let look = if by.version == Version::V1 { V1 } else { V2 };
     let script = WATCH.replace("LOOK", look).replace("WHO", by.prefix).replace("GROUPS", by.groups);
-    let out = guest.sh(&script.replace("OURS", OURS).replace("WHERE", WHERE), RUN)?;
+    let out = guest.sh(&script.replace("OURS", OURS).replace("WHERE", WHERE).replace("SEEN", SEEN), RUN)?;
     let err = guest.sh(&format!("tail -n 3 {WHERE}/run.err"), SHORT)?;
     seen.expect(out.contains("code 0") || out.contains("code 3"), || format!("{}: {out}{err}", case.name));
-    let groups = groups(&guest.sh(&format!("cat {WHERE}/seen.txt"), SHORT)?);
-    seen.expect(groups.len() == 2, || format!("{}: {} groups were seen of 2; {err}", case.name, groups.len()));
-    for group in groups.values() {
+    let groups = groups(&guest.sh(&format!("cat {SEEN}"), SHORT)?);
+    let lives: Vec<f64> = groups.values().map(Group::seconds).collect();
+    // Every variant is started once before anything is measured.
+    let trials: Vec<&Group> = groups.values().filter(|group| group.seconds() >= TRIAL).collect();
+    seen.expect(trials.len() == 2, || {
+        format!("{}: 2 groups of {TRIAL} s expected, seen: {lives:?} s; {err}", case.name)
+    });
+    for group in trials {
         let (unit, least, used) = match case.file {
             "cpu.max" => ("CPU", LEAST_CPU, group.rate(|look| look.cpu_us / 1e6)),
             _ => ("MiB/s", LEAST_IO, group.rate(|look| look.written / f64::from(1 << 20))),
@@ -235,6 +240,8 @@ fn one(seen: &mut Seen, guest: &Guest, by: &By<'_>, case: &Case) -> anyhow::Resu
 
 /// Where a check writes in the guest.
 const WHERE: &str = "/var/tmp/limits";
+/// Where it writes what it saw.
+const SEEN: &str = "/run/limits-seen.txt";
 
 /// One look at a group's counters.
 #[derive(Debug, Default, Clone, Copy)]
@@ -256,6 +263,11 @@ struct Group {
 }
 
 impl Group {
+    /// How long it was seen.
+    fn seconds(&self) -> f64 {
+        self.looks.last().map_or(0.0, |last| last.at) - self.looks.first().map_or(0.0, |first| first.at)
+    }
+
     /// Seconds and growth a second of a counter, from a third of the looks to shortly before the last: the trial's load is on then.
     fn rate(&self, counter: impl Fn(&Look) -> f64) -> Option<(f64, f64)> {
         let (first, last) = (self.looks.get(self.looks.len() / 3)?, self.looks.get(self.looks.len().checked_sub(4)?)?);
@@ -297,11 +309,6 @@ fn groups(text: &str) -> BTreeMap<String, Group> {
             group.limits = limits;
         }
     }
-    // Every variant is started once before anything is measured.
-    let seconds = |group: &Group| {
-        group.looks.last().map_or(0.0, |last| last.at) - group.looks.first().map_or(0.0, |first| first.at)
-    };
-    groups.retain(|_, group| seconds(group) >= TRIAL);
     groups
 }
 
@@ -326,7 +333,7 @@ mod tests {
         let text: String = (0..20).map(look).collect::<String>() + "group /gone\nat 3.00\n";
         let groups = groups(&text);
         let group = &groups["/g"];
-        assert_eq!(groups.len(), 1);
+        assert_eq!((groups.len(), group.seconds(), groups["/gone"].seconds()), (2, 19.0, 0.0));
         assert_eq!((group.rate(|look| look.cpu_us / 1e6), group.peak), (Some((10.0, 0.5)), 19.0));
         assert_eq!(group.rate(|look| look.written), Some((10.0, 4_194_304.0)));
         assert!(group.has("io.max", "x") && !group.has("io.max", "254:0 x") && !group.has("memory.max", ""));
