@@ -33,6 +33,19 @@ pub(crate) enum Exit {
     Code(u8),
 }
 
+impl Exit {
+    /// The same when what was to be printed did not get out: a code must not stand for an answer that nobody has.
+    pub(crate) fn unsaid(self) -> Exit {
+        match self {
+            Exit::Done | Exit::Worse | Exit::Inconclusive => Exit::Environment,
+            // The other programs' word for trouble.
+            Exit::Code(0) => Exit::Code(1),
+            // Trouble that was told already.
+            Exit::Usage | Exit::Server | Exit::Environment | Exit::Store | Exit::Interrupted | Exit::Code(_) => self,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(match exit {

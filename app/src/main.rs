@@ -26,7 +26,10 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match own_process(&args) {
         Some(code) => ExitCode::from(code),
-        None => in_the_place_of_another(&args).unwrap_or_else(|| run(&args)).into(),
+        None => {
+            let exit = in_the_place_of_another(&args).unwrap_or_else(|| run(&args));
+            ExitCode::from(if say::is_lost() { exit.unsaid() } else { exit })
+        }
     }
 }
 
@@ -65,7 +68,7 @@ fn run(args: &[OsString]) -> Exit {
         Err(error) => {
             match usage::complaint(&error, args) {
                 Some(line) => say::tell(line),
-                None => drop(error.print()),
+                None => error.print().unwrap_or_else(|error| say::not_written(&error)),
             }
             // Help and version were asked for; without a word, the help is a reminder.
             return if error.use_stderr() { Exit::Usage } else { Exit::Done };

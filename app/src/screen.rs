@@ -11,7 +11,7 @@ use crate::command::report::language;
 use crate::flags::load::LoadFlags;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::say::say;
+use crate::say::{put, say};
 use experiment::{Event, Phase};
 use load::monotonic_ns;
 use model::plan::Plan;
@@ -20,7 +20,7 @@ use report::Language;
 use report::screen::{Doing, Painter, Seen};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, clock_gettime};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -169,7 +169,7 @@ impl Screen {
         }
         if !give_back() {
             // The report would wait for the terminal, too, and all is kept by now.
-            let _ = std::io::stdout().write_all(terminal::LEAVE);
+            put(terminal::LEAVE);
         }
     }
 }

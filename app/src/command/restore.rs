@@ -2,8 +2,8 @@
 
 use crate::exit::Exit;
 use crate::flags::RestoreFlags;
+use crate::say;
 use host::HostError;
-use std::io::Write;
 
 pub(crate) fn run(flags: &RestoreFlags) -> anyhow::Result<Exit> {
     if flags.dry_run {
@@ -25,6 +25,5 @@ pub(crate) fn run(flags: &RestoreFlags) -> anyhow::Result<Exit> {
 
 fn print(sentences: &[String]) {
     let text = if sentences.is_empty() { "Nothing was left behind.".to_owned() } else { sentences.join("\n") };
-    // Whoever closed the pipe has seen enough.
-    let _ = writeln!(std::io::stdout(), "{text}");
+    say::print(&(text + "\n"));
 }

@@ -5,12 +5,12 @@ use crate::command::report::{language, look};
 use crate::exit::Exit;
 use crate::flags::admission::WatchFlags;
 use crate::interrupt;
-use crate::say::{tell, with_causes};
+use crate::say::{put, tell, with_causes};
 use jiff::Zoned;
 use model::admission::Admission;
 use report::AdmissionView;
 use report::admission::{Looked, is_stale, row, text};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -105,12 +105,6 @@ fn screen(now: &Found, before: Option<&Admission>, flags: &WatchFlags) -> String
     let text: String =
         text.lines().take(lines.saturating_sub(1).max(1)).map(|line| format!("{line}\x1b[K\n")).collect();
     format!("{HOME}{text}{REST}")
-}
-
-/// Whether anybody is there to see it.
-fn put(text: &str) -> bool {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use crate::flags::LangFlag;
 use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
-use crate::say::{print, say, say_part, tell, with_causes};
+use crate::say::{print, put, say, say_part, tell, with_causes};
 use admitted::Admitted;
 use beat::Beat;
 use beside::{Beside, Prepared};
@@ -51,7 +51,6 @@ use rows::{Machine, Rows, Seen, Wall};
 use seek::Seeker;
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -307,7 +306,7 @@ impl<'a> Follower<'a> {
             }
         };
         let explained = self.explained(moment.fixed);
-        if !is_taken(&(text + &explained)) {
+        if !put(text + &explained) {
             return ControlFlow::Break(());
         }
         if self.beat.is_done() {
@@ -384,10 +383,4 @@ fn begin_file(path: &str, rows: &Rows<'_>, meant: &Meant, words: &[String]) -> a
     let origin = csv::Origin { host: &host, user: &user, words: &words, date: &date, appended };
     file.head(csv::opening(meant.style.compat, &origin) + &rows.csv_headings());
     Ok(file)
-}
-
-/// Writes a row at once; false when the terminal or the pipe is gone.
-fn is_taken(text: &str) -> bool {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }

@@ -10,7 +10,7 @@ use super::feed::Feed;
 use crate::command::report::language;
 use crate::exit::Exit;
 use crate::flags::LangFlag;
-use crate::say::{hold, kept_back, let_go, without_numbers};
+use crate::say::{hold, kept_back, let_go, put, without_numbers};
 use crate::screen::{Heard, Key, LEAVE, Terminal, give_back, give_back_on_panic, has_screen};
 use anyhow::{Context, bail};
 use live::Live;
@@ -22,7 +22,6 @@ use recorded::Tape;
 use report::Language;
 use report::watch::full::{Painter, Scene, State, ZOOMS, first_needed};
 use rustix::event::{EventfdFlags, eventfd};
-use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -126,7 +125,7 @@ static OWED: AtomicBool = AtomicBool::new(false);
 /// Says what was kept back, when all is kept: this may wait for the terminal.
 pub(super) fn part() {
     if OWED.swap(false, Ordering::Relaxed) {
-        let _ = std::io::stdout().write_all(LEAVE);
+        put(LEAVE);
     }
     let_go();
 }
