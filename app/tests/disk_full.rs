@@ -1,4 +1,4 @@
-//! Full disks, wherever a run writes: one clear line, the right exit code, what was measured before kept, nothing left.
+//! Full disks, wherever a run writes, and a store that is damaged meanwhile: one clear line, the right exit code, what was measured before kept, nothing left.
 
 mod tool;
 
@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use testkit::debian::Debian;
 use testkit::own::Own;
 use tool::scene::Scene;
@@ -31,10 +32,15 @@ fn run_with(tool: &Tool, plan: &str, name: &str, value: &Path) -> Command {
 }
 
 /// Fills the disk as soon as a line of progress says `from`, and lets the run end.
-fn filled(mut child: Child, from: &str, disk: &SmallDisk) -> Finished {
+fn filled(child: Child, from: &str, disk: &SmallDisk) -> Finished {
+    meanwhile(child, from, || disk.fill())
+}
+
+/// Has something happen as soon as a line of progress says `from`, and lets the run end.
+fn meanwhile(mut child: Child, from: &str, what: impl FnOnce()) -> Finished {
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains(from)), "it never said `{from}`");
-    disk.fill();
+    what();
     let said: Vec<String> = lines.collect();
     let finished = Finished::of(&child.wait_with_output().expect("it ends"));
     Finished { err: said.join("\n"), ..finished }
@@ -104,6 +110,21 @@ fn the_store_fills_up_between_two_trials() {
     assert!(told.out.contains("1/1"), "{told:?}");
     let resumed = tool.run(&["run", "--resume", "latest", "--store", store, "--plain"]);
     assert!(resumed.code == 0 && resumed.out.contains("3/3"), "{resumed:?}");
+}
+
+/// All trials are made and kept, and only their report fails: that is said, and is not what an interrupt before the first one is.
+#[test]
+fn the_store_is_damaged_between_two_trials() {
+    let tool = Tool::new();
+    let store = tool.path("store.sqlite");
+    let child = run_with(&tool, EMBEDDED, "WEBDYNO_STORE", &store).spawn().expect("webdyno starts");
+    let ended = meanwhile(child, "block 1", || {
+        let connection = rusqlite::Connection::open(&store).expect("a store");
+        connection.busy_timeout(Duration::from_secs(10)).expect("a time");
+        assert_eq!(connection.execute("UPDATE run SET head = '{'", []).expect("a run"), 1);
+    });
+    check(&ended, 6, &["store.sqlite: what is stored cannot be read"]);
+    assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
 #[test]

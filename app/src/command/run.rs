@@ -127,11 +127,7 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
     let mut store = Store::open(&report::store_path(&flags.store)?)?;
     let ended = in_world(flags.plain, |world, on_event| experiment::run(orders, world, &mut store, on_event))?;
     let end = settle(ended)?;
-    // Interrupted before anything was measured, there is nothing to show.
-    let exit = match store.load(&orders.id) {
-        Ok(_) => report::show(&store, &orders.id, &flags.store, &flags.show),
-        Err(_) => Ok(Exit::Inconclusive),
-    };
+    let exit = shown(&store, &orders.id, flags);
     match end {
         RunEnd::Interrupted => Ok(complain(exit, Exit::Interrupted)),
         RunEnd::Failed(why) => {
@@ -140,6 +136,14 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
         }
         RunEnd::Complete | RunEnd::Unfinished => exit,
     }
+}
+
+/// Shows what the run came to. Interrupted before anything was measured, it is not in the store and there is nothing to show.
+fn shown(store: &Store, id: &str, flags: &RunFlags) -> anyhow::Result<Exit> {
+    if !store.runs()?.iter().any(|run| run.id == id) {
+        return Ok(Exit::Inconclusive);
+    }
+    report::show(store, id, &flags.store, &flags.show)
 }
 
 /// Keeps the server of a variant for whoever wants to look at it.
