@@ -6,6 +6,7 @@ use crate::command::watch::NoPort;
 use experiment::{ExperimentError, PageError};
 use host::HostError;
 use load::{FetchError, LoadError};
+use report::Verdict;
 use server::ServerError;
 use std::process::ExitCode;
 use store::StoreError;
@@ -62,6 +63,22 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The exit of a comparison. Whoever tries several settings wants to know whether one is better, so one is enough; after that
+/// doubt counts more than a clear "no better".
+pub(crate) fn of_verdicts(verdicts: impl IntoIterator<Item = Verdict>) -> Exit {
+    let weight = |verdict: &Verdict| match verdict {
+        Verdict::Better => 3,
+        Verdict::Inconclusive { .. } => 2,
+        Verdict::Equivalent => 1,
+        Verdict::Worse => 0,
+    };
+    match verdicts.into_iter().max_by_key(weight) {
+        None | Some(Verdict::Better | Verdict::Equivalent) => Exit::Done,
+        Some(Verdict::Inconclusive { .. }) => Exit::Inconclusive,
+        Some(Verdict::Worse) => Exit::Worse,
+    }
+}
+
 /// The exit of an error, by what is to blame.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     match error.downcast_ref::<ExperimentError>() {
@@ -108,5 +125,21 @@ fn of_server(error: &ServerError) -> Exit {
         | ServerError::Io { .. } => Exit::Environment,
         ServerError::Host(error) if !matches!(error, HostError::Service(_)) => Exit::Environment,
         _ => Exit::Server,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_better_setting_is_enough_and_doubt_comes_before_no() {
+        const OPEN: Verdict = Verdict::Inconclusive { more_blocks: Some(3) };
+        let check = |verdicts: &[Verdict], expected| assert_eq!(of_verdicts(verdicts.iter().copied()), expected);
+        check(&[], Exit::Done);
+        check(&[Verdict::Worse, OPEN, Verdict::Better, Verdict::Equivalent], Exit::Done);
+        check(&[Verdict::Equivalent, OPEN, Verdict::Worse], Exit::Inconclusive);
+        check(&[Verdict::Worse, Verdict::Equivalent], Exit::Done);
+        check(&[Verdict::Worse, Verdict::Worse], Exit::Worse);
     }
 }

@@ -1,7 +1,7 @@
 //! `webdyno compare`: two stored runs, or loads, or several of each; how the second compares with the first.
 
 use super::report::{language, look, store_path};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::flags::CompareFlags;
 use crate::say::print;
 use anyhow::{Context, bail, ensure};
@@ -20,7 +20,7 @@ pub(crate) fn run(flags: &CompareFlags) -> anyhow::Result<Exit> {
     comparable(&first, &second, flags.anyway)?;
     let view = BetweenView::of(&first, &second, language(&flags.lang))?;
     print(&if flags.json { between::json::render(&view) } else { between::text::render(&view, look()) });
-    Ok(exit(&view))
+    Ok(exit::of_verdicts(view.cells.iter().map(|cell| cell.judged)))
 }
 
 /// The runs of one side, by their identifiers or unique beginnings of them, with commas between.
@@ -62,15 +62,4 @@ fn comparable(first: &[Run], second: &[Run], anyway: bool) -> anyhow::Result<()>
         bail!("{} --anyway compares them all the same", difference.text);
     }
     Ok(())
-}
-
-/// As a run ends by its candidates: one that is better is enough, doubt counts more than a clear "no better".
-fn exit(view: &BetweenView) -> Exit {
-    let any = |id: &str| view.cells.iter().any(|cell| cell.verdict.id == id);
-    match () {
-        () if any("verdict-better") => Exit::Done,
-        () if any("verdict-inconclusive") => Exit::Inconclusive,
-        () if any("verdict-equivalent") => Exit::Done,
-        () => Exit::Worse,
-    }
 }

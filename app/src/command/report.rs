@@ -1,7 +1,7 @@
 //! `webdyno report`: a stored run as text, JSON, Markdown and an HTML page. `run` ends with the same.
 
 use super::load::search;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::flags::{Lang, LangFlag, ReportFlags, ShowFlags, StoreFlag};
 use crate::say::{print, say};
 use anyhow::{Context, bail, ensure};
@@ -15,7 +15,7 @@ use report::load::LoadView;
 use report::search::SearchView;
 use report::text::{Colour, Look};
 use report::view::CellView;
-use report::{Language, View};
+use report::{Language, Verdict, View};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use store::{Kept, Store};
@@ -97,7 +97,7 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
         write_page(&page, &report::html::render(&view))?;
         say(&format!("\nThe report as a page: {}", page.display()));
     }
-    Ok(exit(&view))
+    Ok(exit_of(&view))
 }
 
 /// How a load is shown.
@@ -201,9 +201,8 @@ pub(crate) fn language(flag: &LangFlag) -> Language {
     }
 }
 
-/// How a process ends by what the candidates came to. Whoever tries several settings wants to know whether one is better, so
-/// one is enough; after that doubt counts more than a clear "no better".
-fn exit(view: &View) -> Exit {
+/// How a process ends by what the candidates came to.
+fn exit_of(view: &View) -> Exit {
     let nothing = view.cells.iter().any(|cell| cell.role == Role::Baseline && cell.good == 0);
     if nothing {
         return Exit::Inconclusive;
@@ -219,17 +218,6 @@ fn exit(view: &View) -> Exit {
     let sides = view.contrasts.iter().filter(|contrast| !contrast.is_interaction);
     let of_contrasts = sides.map(|contrast| contrast.comparison.as_ref());
     let asked: Vec<_> = if view.contrasts.is_empty() { of_cells.collect() } else { of_contrasts.collect() };
-    let verdict = |comparison: &report::view::ComparisonView| comparison.verdict.id.clone();
-    let verdicts: Vec<String> =
-        asked.into_iter().map(|it| it.map_or("verdict-inconclusive".to_owned(), verdict)).collect();
-    let any = |id: &str| verdicts.iter().any(|verdict| verdict == id);
-    if verdicts.is_empty() || any("verdict-better") {
-        Exit::Done
-    } else if any("verdict-inconclusive") {
-        Exit::Inconclusive
-    } else if any("verdict-equivalent") {
-        Exit::Done
-    } else {
-        Exit::Worse
-    }
+    let unknown = Verdict::Inconclusive { more_blocks: None };
+    exit::of_verdicts(asked.into_iter().map(|it| it.and_then(|it| it.judged).unwrap_or(unknown)))
 }

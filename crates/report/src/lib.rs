@@ -27,4 +27,5 @@ pub use check::CheckView;
 pub use import::ImportView;
 pub use language::{Language, Sentence};
 pub use load::LoadView;
+pub use stats::Verdict;
 pub use view::View;

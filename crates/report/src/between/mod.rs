@@ -12,7 +12,7 @@ use crate::view::table::{NOTHING, percent, ratio};
 use crate::view::{Row, RowKind, Table};
 use model::run::Run;
 use serde::Serialize;
-use stats::{StatsError, TREND, WALK};
+use stats::{StatsError, TREND, Verdict, WALK};
 use verdicts::{Between, Difference, Differs, Metric, Shared, Side};
 
 /// Two sides, compared and worded.
@@ -71,7 +71,10 @@ pub struct SharedView {
     pub second: String,
     /// What came out, throughput first.
     pub metrics: Vec<ApartView>,
-    /// How throughput compares, in words.
+    /// How throughput compares.
+    #[serde(skip)]
+    pub judged: Verdict,
+    /// The same in words.
     pub sentence: Sentence,
     /// One word for it.
     pub verdict: Sentence,
@@ -154,13 +157,14 @@ fn shared(cell: &Shared, confidence: f64, margin: f64, words: &Catalogue) -> Sha
     });
     let throughput = cell.metrics.iter().find(|apart| apart.metric == Metric::Goodput);
     let Some(apart) = throughput else {
-        let (sentence, verdict) = (words.say("between-nothing", &[]), words.say("verdict-inconclusive", &[]));
+        let judged = Verdict::Inconclusive { more_blocks: None };
         return SharedView {
             first: cell.first.clone(),
             second: cell.second.clone(),
             metrics: metrics.collect(),
-            sentence,
-            verdict,
+            judged,
+            sentence: words.say("between-nothing", &[]),
+            verdict: verdict_word(judged, words),
         };
     };
     let mut arguments = vec![
@@ -185,6 +189,7 @@ fn shared(cell: &Shared, confidence: f64, margin: f64, words: &Catalogue) -> Sha
         first: cell.first.clone(),
         second: cell.second.clone(),
         metrics: metrics.collect(),
+        judged: apart.comparison.verdict,
         sentence: words.say("compared-and-judged", &sentence),
         verdict: verdict_word(apart.comparison.verdict, words),
     }

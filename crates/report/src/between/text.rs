@@ -13,7 +13,7 @@ pub fn render(view: &BetweenView, look: Look) -> String {
     page.side("between-second", &view.second);
     page.sentences("section-warnings", Tone::Warning, &view.warnings);
     page.section("section-between");
-    let tones: Vec<Tone> = view.cells.iter().map(|cell| tone(&cell.verdict.id)).collect();
+    let tones: Vec<Tone> = view.cells.iter().map(|cell| Tone::of(Some(cell.judged))).collect();
     for cell in &view.cells {
         page.paragraph("  ", Tone::Plain, &format!("{}: {}", cell.second, cell.sentence.text));
     }
@@ -33,13 +33,5 @@ impl Page {
             let facts = [run.plan.as_str(), run.id.as_str(), run.began.as_str()].join("  ");
             self.paragraph(&format!("{label} "), Tone::Strong, &facts);
         }
-    }
-}
-
-fn tone(verdict: &str) -> Tone {
-    match verdict {
-        "verdict-better" => Tone::Good,
-        "verdict-worse" => Tone::Bad,
-        _ => Tone::Quiet,
     }
 }

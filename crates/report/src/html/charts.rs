@@ -1,5 +1,6 @@
 //! The three pictures of the page: ratios with their intervals, latency distributions, and what happened over time.
 
+use super::class_of;
 use super::plot::{Axis, Line, legend, number, plot};
 use crate::escape::Html;
 use crate::language::Catalogue;
@@ -29,14 +30,14 @@ pub(super) fn forest(view: &View, compared: &[Compared<'_>], words: &Catalogue) 
     let mut out = String::from("<div class=\"forest\">");
     for (name, comparison, margin) in compared {
         let (band_low, band_high) = (at(1.0 / (1.0 + margin)), at(1.0 + margin));
-        let verdict = comparison.verdict.id.trim_start_matches("verdict-");
+        let verdict = comparison.judged.map(|verdict| format!(" {}", class_of(verdict))).unwrap_or_default();
         let range = match (comparison.low, comparison.high) {
             (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
             _ => "–".to_owned(),
         };
         let _ = write!(
             out,
-            "<div class=\"row v-{verdict}\"><div class=\"name\">{}</div><div class=\"strip\" aria-hidden=\"true\">\
+            "<div class=\"row{verdict}\"><div class=\"name\">{}</div><div class=\"strip\" aria-hidden=\"true\">\
              <i class=\"band\" style=\"left:{band_low:.2}%;width:{:.2}%\"></i><i class=\"one\" style=\"left:{:.2}%\"></i>",
             Html(name),
             band_high - band_low,

@@ -8,6 +8,7 @@ mod plot;
 use crate::escape::Html;
 use crate::language::{Catalogue, Sentence};
 use crate::view::{CellView, FindingView, RowKind, Table, TrialView, View};
+use stats::Verdict;
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("../../../../web/report.css");
@@ -418,6 +419,16 @@ fn evidence(finding: &FindingView) -> String {
 }
 
 fn verdict_class(cell: &CellView) -> String {
-    let verdict = cell.comparison.as_ref().map(|comparison| comparison.verdict.id.trim_start_matches("verdict-"));
-    verdict.map(|verdict| format!(" class=\"v-{verdict}\"")).unwrap_or_default()
+    let verdict = cell.comparison.as_ref().and_then(|comparison| comparison.judged);
+    verdict.map(|verdict| format!(" class=\"{}\"", class_of(verdict))).unwrap_or_default()
+}
+
+/// The style sheet's name for a verdict.
+fn class_of(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "v-better",
+        Verdict::Worse => "v-worse",
+        Verdict::Equivalent => "v-equivalent",
+        Verdict::Inconclusive { .. } => "v-inconclusive",
+    }
 }

@@ -67,7 +67,7 @@ impl Page {
 
     fn table(&mut self, view: &View) {
         self.line("");
-        let verdicts: Vec<Tone> = view.cells.iter().map(verdict_tone).collect();
+        let verdicts: Vec<Tone> = view.cells.iter().map(|it| tone(it.comparison.as_ref())).collect();
         let table = layout::table(&view.table, self.width, self.paint, &verdicts);
         self.out.push_str(&table);
         view.table.notes.iter().for_each(|note| self.paragraph("", Tone::Quiet, &note.text));
@@ -235,14 +235,6 @@ impl Page {
     }
 }
 
-fn verdict_tone(cell: &CellView) -> Tone {
-    tone(cell.comparison.as_ref())
-}
-
 fn tone(comparison: Option<&ComparisonView>) -> Tone {
-    match comparison.map(|comparison| comparison.verdict.id.as_str()) {
-        Some("verdict-better") => Tone::Good,
-        Some("verdict-worse") => Tone::Bad,
-        _ => Tone::Quiet,
-    }
+    Tone::of(comparison.and_then(|comparison| comparison.judged))
 }

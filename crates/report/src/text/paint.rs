@@ -1,6 +1,7 @@
 //! Colour on a terminal, only when asked for; words say the same without it.
 
 use super::Colour;
+use stats::Verdict;
 
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +12,17 @@ pub(crate) enum Tone {
     Good,
     Bad,
     Warning,
+}
+
+impl Tone {
+    /// That of a verdict, if there is one.
+    pub(crate) fn of(verdict: Option<Verdict>) -> Tone {
+        match verdict {
+            Some(Verdict::Better) => Tone::Good,
+            Some(Verdict::Worse) => Tone::Bad,
+            Some(Verdict::Equivalent | Verdict::Inconclusive { .. }) | None => Tone::Quiet,
+        }
+    }
 }
 
 /// How to show it.

@@ -149,6 +149,7 @@ fn view(
         high: comparison.interval.map(|interval| interval.high),
         blocks: comparison.blocks,
         blocks_unanswered: *unanswered,
+        judged: wording.judges.then_some(comparison.verdict),
         verdict: words.say(wording.verdicts[wording.place(comparison)], &[]),
         sentence: words
             .say("compared-and-judged", &[("compared", result.text.into()), ("judgement", judgement.text.into())]),

@@ -40,6 +40,7 @@ use crate::language::{Catalogue, Language, Sentence};
 use model::plan::Role;
 use model::run::Run;
 use serde::Serialize;
+use stats::Verdict;
 
 /// A run, judged and worded.
 #[derive(Debug, Clone, Serialize)]
@@ -330,7 +331,10 @@ pub struct ComparisonView {
     pub blocks: usize,
     /// Blocks in which one of the two gave no good answer at all; with any of them no ratio counts as better or equivalent.
     pub blocks_unanswered: usize,
-    /// One word.
+    /// What it comes to; `None` of what factors do together, of which neither side is the better one.
+    #[serde(skip)]
+    pub judged: Option<Verdict>,
+    /// One word for it.
     pub verdict: Sentence,
     /// The whole sentence.
     pub sentence: Sentence,
