@@ -3,7 +3,8 @@
 mod tool;
 
 use serde_json::Value;
-use tool::{Tool, alone, is_root, open_plans, remains, shipped};
+use std::process::Command;
+use tool::{Finished, Tool, alone, is_root, open_plans, remains, shipped};
 
 /// Eight connections that ask for something slow, and beside them somebody who wants a small file.
 const PLAN: &str = r#"
@@ -28,6 +29,24 @@ keep_alive = false
 [cooldown]
 limit = "0s"
 "#;
+
+/// Each load would have room for its connections, but not both.
+#[test]
+fn more_connections_than_open_files_are_refused_before_anything_starts() {
+    let tool = Tool::new();
+    let plan =
+        tool.plan(&PLAN.replace("connections = 8", "connections = 90").replace("connections = 16", "connections = 90"));
+    for more in ["--plain", "--dry-run"] {
+        let webdyno = tool.command(&["run", &plan, more]);
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n 160 && exec \"$@\"", "sh"]).arg(webdyno.get_program()).args(webdyno.get_args());
+        command.envs(webdyno.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        let ended = Finished::of(&command.output().expect("sh starts"));
+        assert_eq!((ended.code, ended.err.lines().count()), (5, 1), "{ended:?}");
+        assert!(ended.err.contains("180 connections take") && ended.err.contains("lower `connections`"), "{ended:?}");
+    }
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
 
 fn report(out: &str) -> Value {
     serde_json::from_str(out).expect("JSON")

@@ -1,12 +1,14 @@
 //! Whether this machine has what a load takes of it: open files and local ports. Asked before the first connection.
 //!
-//! [`judge`] decides by numbers alone; [`prepare`] reads them and raises the limit on open files as far as it goes.
+//! [`judge`] decides by numbers alone; [`prepare`] reads them and raises the limit on open files as far as it goes. For a plan only its
+//! hard end is asked for ([`enough_for`]): servers inherit the limit, so it is raised by each load and for no longer.
 
 use crate::ExperimentError;
 use load::{Address, Target};
-use model::plan::{LoadSpec, Pace};
+use model::plan::{LoadSpec, Pace, Plan};
 use model::{Nanos, SECOND};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::iter::once;
 use std::path::Path;
 
 /// Files that are opened later: the sampler's pipes, the store, and one for each thread besides.
@@ -78,6 +80,30 @@ pub fn prepare_away(spec: &LoadSpec, target: &Target) -> Result<Vec<String>, Str
     prepare(spec, None, target, Path::new("/proc")).map_err(|error| error.to_string())
 }
 
+/// Whether the loads of every trial of a plan, those beside the cell's own included, can have their files open at once.
+///
+/// # Errors
+/// When they cannot.
+pub(crate) fn enough_for(plan: &Plan, proc: &Path) -> Result<(), ExperimentError> {
+    if plan.origin.is_some() {
+        // Another machine sends.
+        return Ok(());
+    }
+    enough(plan, has(proc)).map_err(ExperimentError::Missing)
+}
+
+fn enough(plan: &Plan, has: Has) -> Result<(), String> {
+    for cell in &plan.cells {
+        let (mut connections, mut threads) = (0, 0);
+        for load in once(plan.load(cell)).chain(&plan.beside) {
+            connections += u64::from(load.connections);
+            threads += threads_of(load, load.connections.into());
+        }
+        files(connections, threads, has, "`connections`")?;
+    }
+    Ok(())
+}
+
 fn needs(spec: &LoadSpec, probe: Option<Nanos>, target: &Target) -> Needs {
     let visits = probe.map_or(0, |every| u64::from(crate::probe::spec(spec, every).connections));
     let connections = u64::from(spec.connections) + visits;
@@ -95,8 +121,12 @@ fn needs(spec: &LoadSpec, probe: Option<Nanos>, target: &Target) -> Needs {
     let addresses = (!matches!(target.address, Address::Unix(_))).then_some(pairs);
     let loopback = target.address.is_here();
     let opened = spec.requests.map_or(opened, |requests| opened.min((requests as f64).max(connections as f64)));
-    let threads = spec.threads.map_or(1 + connections / CONNECTIONS_PER_THREAD, u64::from);
+    let threads = threads_of(spec, connections);
     Needs { connections, threads, opened, per_second, addresses, loopback }
+}
+
+fn threads_of(spec: &LoadSpec, connections: u64) -> u64 {
+    spec.threads.map_or(1 + connections / CONNECTIONS_PER_THREAD, u64::from)
 }
 
 fn has(proc: &Path) -> Has {
@@ -117,14 +147,7 @@ fn has(proc: &Path) -> Has {
 
 /// What follows from the numbers; an error is one line that says what to do.
 fn judge(needs: Needs, has: Has) -> Result<Verdict, String> {
-    let files = needs.connections + needs.threads + has.files_open + SPARE_FILES;
-    if let Some(limit) = has.files_hard.filter(|limit| *limit < files) {
-        return Err(format!(
-            "{} connections take {files} open files and this process may have {limit}; lower -c, or raise the limit first: \
-             ulimit -n {files}",
-            needs.connections
-        ));
-    }
+    let files = files(needs.connections, needs.threads, has, "-c")?;
     let raise_to = has.files_soft.filter(|limit| *limit < files).map(|_| files);
     let Some(addresses) = needs.addresses else { return Ok(Verdict { raise_to, warnings: Vec::new() }) };
     let ports = has.ports * addresses;
@@ -150,6 +173,19 @@ fn judge(needs: Needs, has: Has) -> Result<Verdict, String> {
     Ok(Verdict { raise_to, warnings })
 }
 
+/// The files that so many connections take together with all else; an error, with the name of what to lower, when they are more than
+/// this process can have.
+fn files(connections: u64, threads: u64, has: Has, to_lower: &str) -> Result<u64, String> {
+    let files = connections + threads + has.files_open + SPARE_FILES;
+    match has.files_hard {
+        Some(limit) if limit < files => Err(format!(
+            "{connections} connections take {files} open files and this process may have {limit}; lower {to_lower}, or raise the limit \
+             first: ulimit -n {files}"
+        )),
+        _ => Ok(files),
+    }
+}
+
 fn few_ports(ports: u64, kept_s: f64) -> String {
     format!(
         "local ports may run out: each request opens a connection, there are {ports} ports, and a closed connection keeps its own \
@@ -161,6 +197,7 @@ fn few_ports(ports: u64, kept_s: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::plan::{Options, parse};
 
     const HAS: Has = Has { files_open: 10, files_soft: Some(1024), files_hard: Some(4096), ports: 28_000, reuse: 2 };
 
@@ -205,6 +242,19 @@ mod tests {
             Err("4076 connections take 4097 open files and this process may have 4096; lower -c, or"),
         );
         check(needs(100_000), Has { files_soft: None, files_hard: None, ports: 200_000, ..HAS }, Ok((None, &[])));
+    }
+
+    #[test]
+    fn a_plan_has_the_files_of_all_loads_of_a_trial() {
+        let text = "aa = false\n[server]\nkind = \"embedded\"\n[load.own]\npath = \"/\"\nconnections = 600\nduration = \"1s\"\n\
+                    [load.static]\nbeside = true\npath = \"/\"\nconnections = 600\nrate = \"5/s\"\n";
+        let (plan, _) = parse(text, Path::new("t.toml"), &Options::default()).unwrap();
+        let check = |hard, expected| assert_eq!(enough(&plan, Has { files_hard: hard, ..HAS }), expected);
+        check(None, Ok(()));
+        check(Some(1226), Ok(()));
+        let refused = "1200 connections take 1226 open files and this process may have 1225; lower `connections`, or raise the limit \
+                       first: ulimit -n 1226";
+        check(Some(1225), Err(refused.to_owned()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::changes::Changer;
 use crate::event::Event;
 use crate::memory;
 use crate::placement::Placement;
+use crate::resources::enough_for;
 use crate::schedule::blocks;
 use crate::sender::Sender;
 use crate::services::Services;
@@ -87,6 +88,7 @@ pub fn run(
         if let Some(reserved) = reserved_for_root(orders)? {
             return Err(reserved.into());
         }
+        enough_for(&orders.plan, Path::new("/proc"))?;
         check_packages(&orders.plan, orders.plan.cells.iter())?;
         provide_swap(orders, host)?;
         if orders.plan.latency_budget {
@@ -156,6 +158,7 @@ pub fn check(orders: &Orders, world: &World<'_>, on_event: &mut dyn FnMut(Event<
         if let Some(confine) = &orders.plan.confine {
             enough_swap(confine, orders.make_swap.unwrap_or(0))?;
         }
+        enough_for(&orders.plan, Path::new("/proc"))?;
         check_packages(&orders.plan, orders.plan.cells.iter())?;
         Built::new(orders, world, host, on_event)?.bench(world, host).check()
     })

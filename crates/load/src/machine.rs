@@ -16,6 +16,7 @@ use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The clock of every time in this crate: `CLOCK_MONOTONIC`.
 #[must_use]
@@ -68,28 +69,49 @@ impl Drop for Pinned {
     }
 }
 
-/// The soft limit on open files, raised as far as the hard one allows; it comes back when this is dropped.
+/// A load's part of the files that this process may have open: the soft limit is raised for all loads together, as far as the hard
+/// one allows, and the last of them that is dropped brings it back.
 pub(crate) struct OpenFiles {
+    sockets: u64,
+}
+
+/// What the loads that go on now take of a limit that is the whole process's.
+struct Taken {
+    sockets: u64,
+    /// The limit as it was, if it was raised for them.
     before: Option<Rlimit>,
 }
 
+static TAKEN: Mutex<Taken> = Mutex::new(Taken { sockets: 0, before: None });
+
+fn taken() -> MutexGuard<'static, Taken> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl OpenFiles {
-    /// Makes room for `sockets` and some. Where the hard limit is lower, the connections beyond it fail and say so.
+    /// Makes room for `sockets` more and some. Where the hard limit is lower, the connections beyond it fail and say so.
     pub(crate) fn room_for(sockets: u32) -> OpenFiles {
+        let (sockets, mut taken) = (u64::from(sockets), taken());
+        taken.sockets += sockets;
+        let needed = taken.sockets + OTHER_FILES;
         let limit = getrlimit(Resource::Nofile);
-        let needed = u64::from(sockets) + OTHER_FILES;
-        if limit.current.is_none_or(|current| current >= needed) {
-            return OpenFiles { before: None };
+        if limit.current.is_some_and(|current| current < needed) {
+            let raised = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
+            if setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: limit.maximum }).is_ok() {
+                taken.before.get_or_insert(limit);
+            }
         }
-        let raised = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
-        let done = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: limit.maximum });
-        OpenFiles { before: done.ok().map(|()| limit) }
+        OpenFiles { sockets }
     }
 }
 
 impl Drop for OpenFiles {
     fn drop(&mut self) {
-        if let Some(before) = self.before.take() {
+        let mut taken = taken();
+        taken.sockets -= self.sockets;
+        if taken.sockets == 0
+            && let Some(before) = taken.before.take()
+        {
             // Lowering a soft limit to what it was is always allowed.
             let _ = setrlimit(Resource::Nofile, before);
         }
