@@ -124,7 +124,8 @@ fn seconds_of(date: &[u8]) -> Option<i64> {
 
 fn clock(word: &[u8]) -> Option<i64> {
     let mut parts = std::str::from_utf8(word).ok()?.split(':').map(|part| part.parse::<i64>().ok());
-    let [hours, minutes, seconds] = [parts.next()??, parts.next()??, parts.next()??];
+    let mut part = |most| parts.next()?.filter(|part| (0..=most).contains(part));
+    let [hours, minutes, seconds] = [part(23)?, part(59)?, part(59)?];
     Some(hours * 3600 + minutes * 60 + seconds)
 }
 
@@ -198,5 +199,8 @@ mod tests {
         check("Tue, 29 Feb 2028 12:00:00 GMT", Some(1_835_438_400));
         check("Sun, 06 Nov 1994", None);
         check("8:49:37 32 Nov 1994", None);
+        for time in ["24:00:00", "23:60:00", "23:59:60", "9999999999999999:0:0", "0:9999999999999999999:0"] {
+            check(&format!("Thu, 01 Jan 2030 {time} GMT"), None);
+        }
     }
 }
