@@ -87,6 +87,20 @@ fn standard_input_and_several_files() {
 }
 
 #[test]
+fn a_store_that_refuses_costs_no_result() {
+    let tool = Tool::new();
+    let no_store = tool.path("notes.txt");
+    std::fs::write(&no_store, "not a store at all, but some notes").expect("a file");
+    let no_store = no_store.to_str().expect("UTF-8");
+    let shown = tool.run(&["import", LOGGING, "--store", no_store]);
+    assert_eq!(
+        (shown.code, shown.err),
+        (6, format!("webdyno: {no_store}: not a webdyno store; give another file with --store FILE\n"))
+    );
+    assert!(shown.out.contains("5-logging.txt:132: “12.72722” means 12.072722 s"), "{}", shown.out);
+}
+
+#[test]
 fn what_is_no_output_of_ab() {
     let tool = Tool::new();
     let path = tool.path("notes.txt");

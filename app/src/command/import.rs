@@ -1,4 +1,4 @@
-//! `webdyno import`: what ab printed in the past is read, held against itself, compared, and kept.
+//! `webdyno import`: what ab printed in the past is read, held against itself, compared, shown, and kept.
 
 use super::report::{Form, show_import, store_path};
 use super::run::{fresh_seed, now, run_id};
@@ -31,8 +31,9 @@ pub(crate) fn run(flags: &ImportFlags) -> anyhow::Result<Exit> {
     let anchor = now();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let import = Import { id: run_id(anchor, fresh_seed()), anchor, version, sources, groups };
-    Store::open(&store_path(&flags.store)?)?.save_import(&import)?;
     show_import(&import, if flags.json { Form::Json } else { Form::Text }, &flags.lang);
+    // The result is out; that it could not be kept is said after it.
+    Store::open(&store_path(&flags.store)?)?.save_import(&import)?;
     Ok(Exit::Done)
 }
 
