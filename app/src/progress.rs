@@ -1,7 +1,7 @@
 //! Live progress on standard error: one moving line on a terminal, one line per trial elsewhere.
 
 use crate::command::load::search;
-use crate::say::say;
+use crate::say::{count, say};
 use experiment::{Event, Phase, Slot};
 use indicatif::{ProgressBar, ProgressStyle};
 use model::load::LoadInterval;
@@ -38,7 +38,8 @@ impl Progress {
                 if let Some(bar) = &self.bar {
                     bar.set_length(*trials as u64);
                 }
-                self.line(&format!("run {} ({trials} trials, seed {})", head.id, head.seed));
+                let trials = count(*trials as u64, "trial");
+                self.line(&format!("run {} ({trials}, seed {})", head.id, head.seed));
             }
             Event::Searching { head } => self.line(&format!("run {} (a search, seed {})", head.id, head.seed)),
             Event::Pilot { blocks, most, resolvable } => self.line(&pilot_text(*blocks, *most, *resolvable)),

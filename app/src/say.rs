@@ -116,6 +116,12 @@ pub(crate) fn with_causes(error: &anyhow::Error) -> String {
     })
 }
 
+/// So many of what takes an s when there are several.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
+}
+
 pub(crate) fn without_numbers(text: &str) -> String {
     let mut parts = text.split(" (os error ");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -9,12 +9,13 @@ use crate::flags::load::WayFlags;
 use crate::interrupt;
 use crate::plan_file;
 use crate::progress::Progress;
-use crate::say::{print, tell};
+use crate::say::{count, print, tell};
 use anyhow::{Context, anyhow, bail};
 use experiment::{Ended, Event, ExperimentError, Orders, Up, World};
 use host::{HostError, Reach};
 use model::plan::{
-    Changes, Confinement, Edit, FileChange, Options, PageCache, Plan, RequestSpec, ServerSpec, Variant, Warmup,
+    Changes, Confinement, Edit, FileChange, LoadSpec, Options, PageCache, Plan, RequestSpec, ServerSpec, Variant,
+    Warmup,
 };
 use model::run::{Anchor, Run, RunEnd};
 use std::path::Path;
@@ -272,16 +273,17 @@ fn outline(orders: &Orders) -> String {
     let mut line = |text: String| out.extend([text.as_str(), "\n"]);
     let about = if plan.about.is_empty() { String::new() } else { format!(": {}", plan.about) };
     line(format!("{}{about}", plan.name));
-    line(format!("{} trials in {} blocks, seed {}", outline.slots.len(), plan.blocks, orders.seed));
+    let (trials, blocks) = (count(outline.slots.len() as u64, "trial"), count(plan.blocks.into(), "block"));
+    line(format!("{trials} in {blocks}, seed {}", orders.seed));
     if outline.requests > 0 {
-        line(format!("{} measured requests", outline.requests));
+        line(count(outline.requests, "measured request"));
     }
     if outline.window_ns > 0 {
         line(format!("at most {} of measured time", units::short_duration(outline.window_ns as f64)));
     }
     match outline.warmup {
         Warmup::None => {}
-        Warmup::Requests(n) => line(format!("each trial warmed up with {n} requests")),
+        Warmup::Requests(n) => line(format!("each trial warmed up with {}", count(n, "request"))),
         Warmup::Duration(ns) => line(format!("each trial warmed up for {}", units::short_duration(ns as f64))),
     }
     if let Some(confine) = &plan.confine {
@@ -315,8 +317,7 @@ fn outline(orders: &Orders) -> String {
     cells(plan, &mut line);
     for load in &plan.beside {
         for request in &load.mix {
-            let (method, path) = (&request.method, &request.path);
-            line(format!("beside every cell, {}: {method} {path} over {} connections", load.name, load.connections));
+            line(format!("beside every cell, {}: {}", load.name, asked(request, load)));
         }
     }
     questions(plan, &mut line);
@@ -373,8 +374,7 @@ fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
     for cell in &plan.cells {
         let load = plan.load(cell);
         for request in &load.mix {
-            let (method, path) = (&request.method, &request.path);
-            line(format!("cell {}: {method} {path} over {} connections", cell.name, load.connections));
+            line(format!("cell {}: {}", cell.name, asked(request, load)));
         }
         let variant = plan.variant(cell);
         for directive in &variant.directives {
@@ -394,11 +394,19 @@ fn cells(plan: &Plan, line: &mut impl FnMut(String)) {
     }
 }
 
+/// A request of a load, and over how many connections it is sent.
+fn asked(request: &RequestSpec, load: &LoadSpec) -> String {
+    let connections = count(load.connections.into(), "connection");
+    format!("{} {} over {connections}", request.method, request.path)
+}
+
 /// What becomes of a file, a line each.
 fn changed(file: &FileChange) -> Vec<String> {
     let path = file.path.display();
     let mut said = match &file.edit {
-        Edit::Content(content) => vec![format!("{path} becomes {} lines of the plan's", content.lines().count())],
+        Edit::Content(content) => {
+            vec![format!("{path} becomes {} of the plan's", count(content.lines().count() as u64, "line"))]
+        }
         Edit::Copy(from) => vec![format!("{path} becomes a copy of {}", from.display())],
         Edit::Change { replace, append } => {
             let replaced = replace.iter().flat_map(|(old, new)| [format!("- {old}"), format!("+ {new}")]);

@@ -3,7 +3,7 @@
 use super::report::{NO_RUNS, store_path};
 use crate::exit::Exit;
 use crate::flags::RunsFlags;
-use crate::say::print;
+use crate::say::{count, print};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::run::RunEnd;
@@ -69,7 +69,7 @@ fn as_json(runs: &[RunSummary]) -> String {
 fn recorded(run: &RunSummary) -> String {
     let extent = run.recorded.unwrap_or_default();
     let length = units::short_duration(extent.length_ns() as f64);
-    format!("recording, {} readings over {length}, {}", extent.looks, units::short_bytes(extent.bytes))
+    format!("recording, {} over {length}, {}", count(extent.looks, "reading"), units::short_bytes(extent.bytes))
 }
 
 fn began(run: &RunSummary) -> Timestamp {

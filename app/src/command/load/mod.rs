@@ -15,7 +15,7 @@ use super::run;
 use crate::exit::Exit;
 use crate::flags::load::LoadFlags;
 use crate::interrupt;
-use crate::say::print;
+use crate::say::{count, print};
 use crate::screen::Shown;
 use anyhow::Context;
 use experiment::{ExperimentError, LoadOrders, Loaded};
@@ -97,19 +97,20 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
 
 fn outline(meant: &Meant, flags: &LoadFlags) -> String {
     let spec = meant.plan.load(meant.plan.baseline());
-    let mut out = format!("{} over {} connections to {}\n", meant.shown, spec.connections, meant.way);
+    let connections = count(spec.connections.into(), "connection");
+    let mut out = format!("{} over {connections} to {}\n", meant.shown, meant.way);
     if let Some(session) = &spec.session {
         out.push_str(&users::outline(session, spec.connections));
     }
     if flags.preflight > 0 {
-        out.push_str(&format!("{} requests one at a time first\n", flags.preflight));
+        out.push_str(&format!("{} one at a time first\n", count(flags.preflight, "request")));
     }
     if let Some(search) = &meant.plan.search {
         out.push_str(&search::outline(search, spec));
         return out;
     }
     if let Some(n) = spec.requests {
-        out.push_str(&format!("{n} requests\n"));
+        out.push_str(&format!("{}\n", count(n, "request")));
     }
     if let Some(length) = spec.length_ns() {
         out.push_str(&format!("for {}\n", units::short_duration(length as f64)));

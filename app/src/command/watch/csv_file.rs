@@ -1,6 +1,6 @@
 //! The file of `--output`: opened as dstat opens it, whole rows at all times, and a full disk is no reason to end.
 
-use crate::say::without_numbers;
+use crate::say::{count, without_numbers};
 use std::fs::File;
 use std::io::Write;
 
@@ -44,7 +44,7 @@ impl CsvFile {
                 self.headings.clear();
                 self.whole = self.whole.map(|whole| whole + text.len() as u64);
                 let missing = std::mem::take(&mut self.missing);
-                (missing > 0).then(|| format!("{} is written again; {missing} rows are missing in it", self.path))
+                (missing > 0).then(|| format!("{} is written again, with {} missing", self.path, count(missing, "row")))
             }
             Err(error) => {
                 // Half a row would spoil the next one. If even this fails, there is nothing better to do.
@@ -72,7 +72,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let room = folder.path().join("room.csv");
         full.file = File::create(&room).unwrap();
-        let said = "/dev/full is written again; 2 rows are missing in it";
+        let said = "/dev/full is written again, with 2 rows missing";
         assert_eq!(full.append("5,6\n").as_deref(), Some(said));
         assert_eq!(full.append("7,8\n"), None);
         assert_eq!(std::fs::read_to_string(room).unwrap(), "5,6\n7,8\n");
@@ -86,7 +86,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let room = folder.path().join("room.csv");
         full.file = File::create(&room).unwrap();
-        let said = "/dev/full is written again; 1 rows are missing in it";
+        let said = "/dev/full is written again, with 1 row missing";
         assert_eq!(full.append("3,4\n").as_deref(), Some(said));
         assert_eq!(full.append("5,6\n"), None);
         assert_eq!(std::fs::read_to_string(room).unwrap(), "\"a\",\"b\"\n3,4\n5,6\n");

@@ -31,7 +31,7 @@ use crate::flags::LangFlag;
 use crate::flags::watch::extras::Extras;
 use crate::flags::watch::{Layout, Name, Refusal, WatchFlags, parse};
 use crate::interrupt;
-use crate::say::{print, put, say, say_part, tell, with_causes};
+use crate::say::{count, print, put, say, say_part, tell, with_causes};
 use admitted::Admitted;
 use beat::Beat;
 use beside::{Beside, Prepared};
@@ -173,7 +173,7 @@ fn follow(following: &mut Following, follower: &mut Follower<'_>, interrupted: &
         match following.hear(PATIENCE)? {
             Heard::Looks { looks, lost } => {
                 if lost > 0 {
-                    tell(format!("{lost} readings were overwritten before they could be shown"));
+                    tell(format!("{} overwritten before being shown", count(lost, "reading")));
                 }
                 follower.newest_ns = looks.last().map_or(0, Look::at_ns);
                 for look in &looks {

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::flags::StoreFlag;
 use crate::flags::watch::{Layout, parse, split};
 use crate::interrupt;
-use crate::say::{say, tell};
+use crate::say::{count, say, tell};
 use anyhow::Context;
 use model::device::Roster;
 use model::reading::Look;
@@ -63,7 +63,7 @@ pub(super) fn run(asked: &Asked) -> anyhow::Result<Exit> {
     for piece in &recorded.pieces {
         let mut chunk = store.chunk(&recorded, piece)?;
         if chunk.lost > 0 {
-            tell(format!("{} readings are missing here", chunk.lost));
+            tell(format!("{} missing here", count(chunk.lost, "reading")));
         }
         chunk.notes.iter().for_each(tell);
         follower.recorded = std::mem::take(&mut chunk.processes).into();
@@ -167,8 +167,11 @@ fn introduce(recorded: &Recorded) {
     let looks: u64 = recorded.pieces.iter().map(|piece| piece.extent.looks).sum();
     let after = head.continues.as_ref().map_or_else(String::new, |id| format!(", goes on from {id}"));
     tell(format!(
-        "recording {} of {} (Linux {}), {looks} readings from {began} on{after}",
-        head.id, head.host.name, head.host.kernel
+        "recording {} of {} (Linux {}), {} from {began} on{after}",
+        head.id,
+        head.host.name,
+        head.host.kernel,
+        count(looks, "reading")
     ));
 }
 

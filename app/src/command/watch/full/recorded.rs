@@ -2,6 +2,7 @@
 
 use super::super::place;
 use super::{Film, Still, with_news};
+use crate::say::count;
 use model::reading::Look;
 use model::recording::Chunk;
 use model::run::Anchor;
@@ -106,7 +107,7 @@ impl Tape {
         let mut notes: Vec<String> = self.unpacked.get(&here).map(|chunk| chunk.notes.clone()).unwrap_or_default();
         let lost = self.recorded.pieces[here].lost;
         if lost > 0 {
-            notes.insert(0, format!("{lost} readings before these are missing"));
+            notes.insert(0, format!("{} missing before these", count(lost, "reading")));
         }
         notes.extend(self.recorded.head.notes.iter().cloned());
         with_news(&notes)
@@ -224,7 +225,7 @@ mod tests {
         tape.step(12 * 1_000_000_000);
         let (looks, state, notes) = seen(&mut tape, 1);
         assert_eq!((looks, state), ((100..=112).collect(), State::Stopped));
-        assert_eq!(notes, ["1 readings before these are missing", "no PSI"]);
+        assert_eq!(notes, ["1 reading missing before these", "no PSI"]);
         tape.step(-3600 * 1_000_000_000);
         assert_eq!(seen(&mut tape, 1).0, [100]);
         tape.leap(true);

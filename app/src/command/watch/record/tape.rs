@@ -2,6 +2,7 @@
 //!
 //! No thread and no clock of its own. What must be told comes back as lines.
 
+use crate::say::count;
 use model::process::Processes;
 use model::reading::Look;
 use model::recording::{Chunk, RecordingHead, Retention};
@@ -112,10 +113,10 @@ impl Tape {
     pub(crate) fn end(mut self) -> (Vec<String>, bool) {
         self.close();
         let mut told: Vec<String> = self.write().into_iter().collect();
-        let waiting: usize = self.full.iter().map(|chunk| chunk.looks.len()).sum();
+        let waiting: u64 = self.full.iter().map(|chunk| chunk.looks.len() as u64).sum();
         let id = &self.head.id;
         if waiting > 0 {
-            told.push(format!("the last {waiting} readings of recording {id} could not be written"));
+            told.push(format!("{} at the end of recording {id} could not be written", count(waiting, "reading")));
         } else if let Err(error) = self.store.finish(id, &RunEnd::Complete) {
             told.push(format!("every reading of recording {id} is saved, but not that it is complete: {error}"));
         }
@@ -148,7 +149,7 @@ impl Tape {
         let trouble = self.trouble.take()?;
         Some(match trouble.lost {
             0 => format!("recording {} goes on, with nothing missing", self.head.id),
-            lost => format!("recording {} goes on; {lost} readings are missing in it", self.head.id),
+            lost => format!("recording {} goes on, with {} missing", self.head.id, count(lost, "reading")),
         })
     }
 
@@ -332,7 +333,7 @@ mod tests {
         assert!(told[0].starts_with("recording first waits: ") && told[0].contains(&broken.display().to_string()));
         other.execute_batch("DROP TRIGGER no").unwrap();
         let told = tape.take((2400..2461).map(look).collect(), 0);
-        assert_eq!(told, ["recording first goes on; 420 readings are missing in it"]);
+        assert_eq!(told, ["recording first goes on, with 420 readings missing"]);
         assert_eq!(tape.end(), (vec![], true));
         let (found, lost, _) = seconds(folder.path(), "first");
         assert_eq!((found.len() as u64, lost), (2461 - 420, vec![420]));
@@ -350,7 +351,7 @@ mod tests {
         let (told, has_its_end) = tape.end();
         assert_eq!(
             told.last().map(String::as_str),
-            Some("the last 3 readings of recording first could not be written")
+            Some("3 readings at the end of recording first could not be written")
         );
         assert!(!has_its_end);
     }
