@@ -31,7 +31,7 @@ pub(crate) fn run(flags: &ImportFlags) -> anyhow::Result<Exit> {
     let anchor = now();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let import = Import { id: run_id(anchor, fresh_seed()), anchor, version, sources, groups };
-    show_import(&import, if flags.json { Form::Json } else { Form::Text }, &flags.lang);
+    show_import(&import, Form::of(flags.json), &flags.lang);
     // The result is out; that it could not be kept is said after it.
     Store::open(&store_path(&flags.store)?)?.save_import(&import)?;
     Ok(Exit::Done)

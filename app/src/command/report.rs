@@ -58,25 +58,19 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
     let run = match store.kept(id)? {
         Kept::Run(run) => *run,
         Kept::Import(import) => {
-            ensure!(!flags.markdown && flags.html.is_none(), "an import is shown as text or --json only");
-            show_import(&import, if flags.json { Form::Json } else { Form::Text }, &flags.lang);
+            show_import(&import, plain_form(flags, "an import")?, &flags.lang);
             return Ok(Exit::Done);
         }
     };
     if run.head.plan.search.is_some() {
-        ensure!(!flags.markdown && flags.html.is_none(), "a search for a rate is shown as text or --json only");
-        let form = if flags.json { Form::Json } else { Form::Text };
-        return Ok(show_search(&run, form, &flags.lang));
+        return Ok(show_search(&run, plain_form(flags, "a search for a rate")?, &flags.lang));
     }
     if run.head.check.is_some() {
-        ensure!(!flags.markdown && flags.html.is_none(), "a check is shown as text or --json only");
-        let form = if flags.json { Form::Json } else { Form::Text };
-        return Ok(show_check(&run, form, &flags.lang));
+        return Ok(show_check(&run, plain_form(flags, "a check")?, &flags.lang));
     }
     // One load that was typed has a report of its own; as Markdown or a page it looks like any run.
     if !run.head.plan.is_written() && !flags.markdown && flags.html.is_none() {
-        let form = if flags.json { Form::Json } else { Form::Text };
-        return Ok(show_load(&run, form, &flags.lang));
+        return Ok(show_load(&run, LoadForm::Plain(Form::of(flags.json)), &flags.lang));
     }
     let view = View::of(&run, language(&flags.lang));
     let text = if flags.json {
@@ -100,27 +94,46 @@ pub(crate) fn show(store: &Store, id: &str, at: &StoreFlag, flags: &ShowFlags) -
     Ok(exit_of(&view))
 }
 
-/// How a load is shown.
+/// How a search, a check or an import is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
     Json,
+}
+
+/// How a load is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoadForm {
+    Plain(Form),
     Csv,
     OpenMetrics,
 }
 
+impl Form {
+    /// By whether `--json` was typed.
+    pub(super) fn of(json: bool) -> Form {
+        if json { Form::Json } else { Form::Text }
+    }
+}
+
+/// The form for what has neither Markdown nor a page.
+fn plain_form(flags: &ShowFlags, what: &str) -> anyhow::Result<Form> {
+    ensure!(!flags.markdown && flags.html.is_none(), "{what} is shown as text or --json only");
+    Ok(Form::of(flags.json))
+}
+
 /// Shows a run that is one load, and says how the process should end by it.
-pub(super) fn show_load(run: &Run, form: Form, lang: &LangFlag) -> Exit {
+pub(super) fn show_load(run: &Run, form: LoadForm, lang: &LangFlag) -> Exit {
     let expected: Vec<_> = run.head.plan.loads.iter().flat_map(|load| load.expect.iter().cloned()).collect();
     let Some(view) = LoadView::of(run, &expected, language(lang)) else {
         say(&report::load::nothing_measured(language(lang)));
         return Exit::Inconclusive;
     };
     let text = match form {
-        Form::Text => report::load::text::render(&view, look()),
-        Form::Json => report::load::json::render(&view),
-        Form::Csv => report::load::csv::render(&view),
-        Form::OpenMetrics => report::load::openmetrics::render(&view),
+        LoadForm::Plain(Form::Text) => report::load::text::render(&view, look()),
+        LoadForm::Plain(Form::Json) => report::load::json::render(&view),
+        LoadForm::Csv => report::load::csv::render(&view),
+        LoadForm::OpenMetrics => report::load::openmetrics::render(&view),
     };
     print(&text);
     let guarded =
@@ -139,7 +152,7 @@ pub(super) fn show_search(run: &Run, form: Form, lang: &LangFlag) -> Exit {
     let Some(view) = SearchView::of(run, language(lang)) else { return Exit::Inconclusive };
     let text = match form {
         Form::Json => report::search::json::render(&view),
-        Form::Text | Form::Csv | Form::OpenMetrics => report::search::text::render(&view, look()),
+        Form::Text => report::search::text::render(&view, look()),
     };
     print(&text);
     search::exit(view.answer)
@@ -150,7 +163,7 @@ pub(super) fn show_check(run: &Run, form: Form, lang: &LangFlag) -> Exit {
     let Some(view) = CheckView::of(run, language(lang)) else { return Exit::Inconclusive };
     let text = match form {
         Form::Json => report::check::json::render(&view),
-        Form::Text | Form::Csv | Form::OpenMetrics => report::check::text::render(&view, look()),
+        Form::Text => report::check::text::render(&view, look()),
     };
     print(&text);
     match () {
@@ -165,7 +178,7 @@ pub(super) fn show_import(import: &Import, form: Form, lang: &LangFlag) {
     let view = ImportView::of(import, language(lang));
     let text = match form {
         Form::Json => report::import::json::render(&view),
-        Form::Text | Form::Csv | Form::OpenMetrics => report::import::text::render(&view, look()),
+        Form::Text => report::import::text::render(&view, look()),
     };
     print(&text);
 }

@@ -3,7 +3,7 @@
 use super::kept::Kept;
 use super::seen::{Fatal, Watch};
 use super::{refusal, say};
-use crate::command::report::{self as shown, Form};
+use crate::command::report::{self as shown, Form, LoadForm};
 use crate::exit::Exit;
 use crate::flags::ab::{AbFlags, OutputFlags, SUITES, Said};
 use crate::say::{print, say_part, without_numbers};
@@ -83,7 +83,7 @@ pub(super) fn tell(flags: &AbFlags, measured: &Measured, files: &mut Files) -> a
     }
     let view = view(flags, measured)?;
     let met = if flags.extras.json {
-        Some(shown::show_load(&measured.run, Form::Json, &flags.extras.lang) != Exit::Worse)
+        Some(shown::show_load(&measured.run, LoadForm::Plain(Form::Json), &flags.extras.lang) != Exit::Worse)
     } else {
         if !interrupted {
             over(flags, measured);

@@ -57,7 +57,7 @@ pub(crate) fn run(flags: &CheckFlags) -> anyhow::Result<Exit> {
         }
     });
     let Loaded { run, kept } = result?;
-    let exit = report::show_check(&run, if flags.json { Form::Json } else { Form::Text }, &flags.lang);
+    let exit = report::show_check(&run, Form::of(flags.json), &flags.lang);
     // The result is out; that it could not be kept is said after it.
     kept?;
     Ok(if run.head.end == RunEnd::Interrupted { Exit::Interrupted } else { exit })

@@ -10,7 +10,7 @@ mod users;
 mod way;
 mod what;
 
-use super::report::{self, Form};
+use super::report::{self, Form, LoadForm};
 use super::run;
 use crate::exit::Exit;
 use crate::flags::load::LoadFlags;
@@ -78,18 +78,17 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
     let result = experiment::load(&orders, store.as_mut(), &mut |event| shown.show(&event));
     shown.finish();
     let Loaded { run, kept } = result?;
-    let form = match (flags.json, flags.csv, flags.openmetrics) {
-        (true, _, _) => Form::Json,
-        (_, true, _) => Form::Csv,
-        (_, _, true) => Form::OpenMetrics,
-        _ => Form::Text,
+    let plain = Form::of(flags.json);
+    let exit = if run.head.plan.search.is_some() {
+        report::show_search(&run, plain, &flags.lang)
+    } else {
+        let form = match (flags.csv, flags.openmetrics) {
+            (true, _) => LoadForm::Csv,
+            (_, true) => LoadForm::OpenMetrics,
+            _ => LoadForm::Plain(plain),
+        };
+        report::show_load(&run, form, &flags.lang)
     };
-    if run.head.plan.search.is_some() {
-        let exit = report::show_search(&run, form, &flags.lang);
-        kept?;
-        return Ok(if run.head.end == RunEnd::Interrupted { Exit::Interrupted } else { exit });
-    }
-    let exit = report::show_load(&run, form, &flags.lang);
     // The result is out; that it could not be kept is said after it.
     kept?;
     Ok(if run.head.end == RunEnd::Interrupted { Exit::Interrupted } else { exit })
