@@ -61,7 +61,7 @@ pub enum CheckError {
     #[error("`{0}` must be a comparison with a whole number: one of = != < <= > >=, such as '{1} = 200'")]
     Number(String, &'static str),
     /// Neither `=`, `contains` nor `matches`, or nothing behind it.
-    #[error("`{0}` says not what to find: write {1} contains TEXT, {1} matches REGEX or {1} = TEXT")]
+    #[error("`{0}` does not say what to find: write {1} contains TEXT, {1} matches REGEX or {1} = TEXT")]
     Test(String, &'static str),
     /// A name that no field has.
     #[error("`{0}` names no header field; write header NAME contains TEXT")]
@@ -256,7 +256,7 @@ mod tests {
         let number = "must be a comparison with a whole number: one of = != < <= > >=, such as";
         check("status 200", Err(&format!("`status 200` {number} 'status = 200'")));
         check("length = x", Err(&format!("`length = x` {number} 'length = 200'")));
-        let words = "says not what to find: write body contains TEXT, body matches REGEX or body = TEXT";
+        let words = "does not say what to find: write body contains TEXT, body matches REGEX or body = TEXT";
         for text in ["body", "body contains", "body has x", "body containsx"] {
             check(text, Err(&format!("`{text}` {words}")));
         }
