@@ -6,7 +6,7 @@ pub(crate) mod check;
 pub(crate) mod load;
 pub(crate) mod watch;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use model::Nanos;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     /// Stand in for ab: its options, its report, its exit codes
     #[command(disable_help_flag = true)]
     Ab(Words),
-    /// Watch this machine in dstat's columns, and lose no second
+    /// Watch this machine and its web server in dstat's columns, and lose no second
     #[command(disable_help_flag = true)]
     Watch(Words),
     /// See and change what mod_admission does in the Apache that runs here
@@ -58,48 +58,70 @@ pub(crate) enum Command {
 
 /// `webdyno run`.
 #[derive(Debug, Args)]
+#[command(after_help = RUNS, disable_help_flag = true)]
 pub(crate) struct RunFlags {
     /// The plan, a TOML file (docs/plan-reference.md)
     #[arg(required_unless_present = "resume")]
     pub(crate) plan: Option<PathBuf>,
-    /// Go on with a run that was interrupted, or whose time was spent: its identifier, a unique beginning of one, or `latest`. Not
-    /// one that sends cookies, passwords or long bodies: these are not stored
-    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "scale", "quick", "seed"])]
-    pub(crate) resume: Option<String>,
+
     /// Use the parameters of the plan's [scale.NAME]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = WHAT)]
     pub(crate) scale: Option<String>,
     /// Few blocks and half the load: to see that a plan works, not to decide by it
-    #[arg(long)]
+    #[arg(long, help_heading = WHAT)]
     pub(crate) quick: bool,
-    /// Seed of the order of trials; printed with every run
-    #[arg(long, value_name = "N", value_parser = whole_number)]
-    pub(crate) seed: Option<u64>,
     /// Run until everything is decided, or until this much time is spent
-    #[arg(long, value_name = "TIME", value_parser = load::time)]
+    #[arg(long, value_name = "TIME", value_parser = load::time, help_heading = WHAT)]
     pub(crate) budget: Option<Nanos>,
-    /// Make a temporary swap file of this size and remove it afterwards (root)
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) make_swap: Option<u64>,
-    /// Main configuration file of the server that a plan with `in_place` changes, or host of the server that is only a `url` to it: you
-    /// say that it is yours to change, or to load; said once, and not needed for this machine's loopback
-    #[arg(long, value_name = "FILE|HOST")]
-    pub(crate) i_operate: Vec<String>,
+    /// Seed of the order of trials; printed with every run
+    #[arg(long, value_name = "N", value_parser = whole_number, help_heading = WHAT)]
+    pub(crate) seed: Option<u64>,
+    /// Go on with a run that was interrupted, or whose time was spent: its identifier, a unique beginning of one, or `latest`. Not
+    /// one that sends cookies, passwords or long bodies: these are not stored
+    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "scale", "quick", "seed"], help_heading = WHAT)]
+    pub(crate) resume: Option<String>,
+
     /// Check the plan and say what would be done
-    #[arg(long, conflicts_with_all = ["json", "markdown"])]
+    #[arg(long, conflicts_with_all = ["json", "markdown"], help_heading = INSTEAD)]
     pub(crate) dry_run: bool,
     /// Only start the server of this variant, say where it listens, and keep it until Ctrl-C: for curl, ab and the like. Nothing is
     /// measured
-    #[arg(long, value_name = "VARIANT", conflicts_with_all = ["resume", "dry_run", "budget", "seed", "quick", "json", "markdown", "html"])]
+    #[arg(long, value_name = "VARIANT", help_heading = INSTEAD,
+          conflicts_with_all = ["resume", "dry_run", "budget", "seed", "quick", "json", "markdown", "html"])]
     pub(crate) start: Option<String>,
+
+    /// Make a temporary swap file of this size and remove it afterwards (root)
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = MAY)]
+    pub(crate) make_swap: Option<u64>,
+    /// Main configuration file of the server that a plan with `in_place` changes, or host of the server that is only a `url` to it: you
+    /// say that it is yours to change, or to load; said once, and not needed for this machine's loopback
+    #[arg(long, value_name = "FILE|HOST", help_heading = MAY)]
+    pub(crate) i_operate: Vec<String>,
+
     /// No live progress on the terminal
-    #[arg(long)]
+    #[arg(long, help_heading = SHOW)]
     pub(crate) plain: bool,
-    #[command(flatten)]
-    pub(crate) store: StoreFlag,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = SHOW)]
     pub(crate) show: ShowFlags,
+
+    #[command(flatten, next_help_heading = GENERAL)]
+    pub(crate) store: StoreFlag,
+    /// Print help
+    #[arg(short, long, action = ArgAction::Help, help_heading = GENERAL)]
+    help: (),
 }
+
+const WHAT: &str = "What to run";
+const INSTEAD: &str = "Instead of running it";
+const MAY: &str = "What it may change";
+const SHOW: &str = "Output";
+/// What other commands take, too, below what a command with many flags has of its own.
+const GENERAL: &str = "General";
+
+const RUNS: &str = "Examples:
+  webdyno run plans/first-look.toml            a first comparison, in under a minute
+  webdyno run --dry-run plans/first-look.toml  what it would send and change
+  webdyno run --resume latest --budget 10m     ten minutes more for the last run";
 
 /// `webdyno report`.
 #[derive(Debug, Args)]
@@ -255,4 +277,22 @@ fn size(text: &str) -> Result<u64, String> {
 
 fn whole_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 to {}", u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn what_other_commands_take_too_comes_last() {
+        for name in ["run", "load"] {
+            let mut all = Flags::command();
+            let help = all.find_subcommand_mut(name).unwrap().render_help().to_string();
+            let (own, rest) = help.split_once("\nGeneral:\n").unwrap();
+            let (general, _) = rest.split_once("\n\nExamples:\n").unwrap();
+            assert!(general.contains("--store <FILE>") && general.ends_with("Print help"), "{help}");
+            assert!(!own.contains("Options:") && !general.contains(":\n"), "{help}");
+        }
+    }
 }

@@ -4,8 +4,8 @@ mod resolve;
 
 pub(crate) use resolve::{Resolve, bare};
 
-use super::{LangFlag, StoreFlag};
-use clap::{Args, ValueEnum};
+use super::{GENERAL, LangFlag, SHOW, StoreFlag};
+use clap::{ArgAction, Args, ValueEnum};
 use model::Nanos;
 use model::plan::Origin;
 use model::threshold::Threshold;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// `webdyno load`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, disable_help_flag = true)]
 pub(crate) struct LoadFlags {
     /// What to load: `http[s]://HOST[:PORT]/PATH`; the scheme may be left out
     pub(crate) url: String,
@@ -155,13 +155,17 @@ pub(crate) struct LoadFlags {
     /// No live screen or progress on the terminal
     #[arg(long, help_heading = SHOW)]
     pub(crate) plain: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = SHOW)]
     pub(crate) lang: LangFlag,
-    #[command(flatten)]
+
+    #[command(flatten, next_help_heading = GENERAL)]
     pub(crate) store: StoreFlag,
     /// Keep nothing in the store
-    #[arg(long, conflicts_with = "path", help_heading = SHOW)]
+    #[arg(long, conflicts_with = "path", help_heading = GENERAL)]
     pub(crate) no_store: bool,
+    /// Print help
+    #[arg(short, long, action = ArgAction::Help, help_heading = GENERAL)]
+    help: (),
 }
 
 /// A search for the highest rate instead of one load.
@@ -263,7 +267,6 @@ const WAY: &str = "The way there";
 const WHEN: &str = "How much and when";
 const WHAT: &str = "What";
 const HOW: &str = "How";
-const SHOW: &str = "Output";
 
 const EXAMPLES: &str = "Examples:
   webdyno load http://localhost/                          10 connections, 10 s, each as fast as it is answered
