@@ -197,7 +197,7 @@ static void look_at_control(rounds *r) {
 static void survey(const rounds *r, adm_demand demand[ADM_GROUPS]) {
   uint32_t entries = adm_table_shape(r->plan.table).entries;
   adm_seen seen;
-  for (uint32_t i = 0; i < entries; i++) {
+  for (uint32_t i = adm_entry_next(r->plan.table, 0); i < entries; i = adm_entry_next(r->plan.table, i + 1)) {
     if (!adm_look(r->plan.table, i, r->now_ns, &seen) || seen.group < 0 || seen.group >= ADM_GROUPS) continue;
     adm_demand *d = &demand[seen.group];
     if (seen.waiting < d->waiting || (seen.waiting == d->waiting && seen.held <= d->held)) continue;

@@ -95,7 +95,7 @@ static void sum(const adm_table *table, int group, uint64_t *held, uint64_t *wai
   uint64_t now_ns = adm_now_ns();
   adm_seen seen;
   *held = *waiting = 0;
-  for (uint32_t i = 0; i < entries; i++) {
+  for (uint32_t i = adm_entry_next(table, 0); i < entries; i = adm_entry_next(table, i + 1)) {
     if (!adm_look(table, i, now_ns, &seen) || seen.group != group) continue;
     *held += seen.held;
     *waiting += seen.waiting;

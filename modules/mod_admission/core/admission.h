@@ -285,6 +285,8 @@ typedef struct adm_seen {
 
 /* Fills in the entry `index` (0 to shape.entries - 1); false when it is free. */
 bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen *seen);
+/* The first entry from `from` on that ever had a key; the number of entries when there is none. */
+uint32_t adm_entry_next(const adm_table *table, uint32_t from);
 
 /* A permit as it was at one moment: whose it is. For learning costs. */
 typedef struct adm_holder {

@@ -179,5 +179,6 @@ void queue_wake_waiting(adm_table *table, adm_entry *entry, uint64_t now_ns) {
 }
 
 void adm_wake_all(adm_table *table) {
-  for (uint32_t i = 0; i < table->shape.entries; i++) queue_wake(table, entry_at(table, i), adm_now_ns());
+  for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1))
+    queue_wake(table, entry_at(table, i), adm_now_ns());
 }

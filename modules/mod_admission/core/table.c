@@ -33,7 +33,8 @@ static bool shape_fits(adm_shape shape) {
 }
 
 size_t adm_table_bytes(adm_shape shape) {
-  return shape_fits(shape) ? HEAD_BYTES + shape.entries * entry_bytes(shape) : 0;
+  size_t used = (shape.entries / 8 + 63) / 64 * 64;
+  return shape_fits(shape) ? HEAD_BYTES + shape.entries * entry_bytes(shape) + used : 0;
 }
 
 /* What this process keeps of a table of this shape in `shared`. */
@@ -91,7 +92,7 @@ static bool unused(const adm_table *table, adm_entry *entry) {
 }
 
 static bool group_is_used(const adm_table *table, uint32_t group) {
-  for (uint32_t i = 0; i < table->shape.entries; i++) {
+  for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1)) {
     adm_entry *entry = entry_at(table, i);
     if (entry->key != KEY_FREE && entry->group == group && !unused(table, entry)) return true;
   }
@@ -214,7 +215,7 @@ unsigned adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void 
   uint64_t inserting = table->shared->inserting;
   if (inserting != 0 && token_owner(inserting) == owner) atomic_compare_exchange_strong(&table->shared->inserting, &inserting, 0);
   unsigned permits = 0;
-  for (uint32_t i = 0; i < table->shape.entries; i++) {
+  for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1)) {
     adm_entry *entry = entry_at(table, i);
     if (entry->cells_top != 0 || entry->waiters_top != 0) permits += sweep_entry(table, entry, owner, lingers, world);
     STEP("sweep: entry");
@@ -239,7 +240,7 @@ unsigned adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, vo
 
 unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
   unsigned permits = 0;
-  for (uint32_t e = 0; e < table->shape.entries; e++) {
+  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1)) {
     adm_entry *entry = entry_at(table, e);
     unsigned before = permits;
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
@@ -296,6 +297,11 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
   entry->used_ns = entry->calm_ns = now_ns;
 }
 
+static void mark_used(adm_table *table, const adm_entry *entry) {
+  uint32_t index = entry_index(table, entry);
+  atomic_fetch_or(&used_of(table)[index / 64], UINT64_C(1) << index % 64);
+}
+
 /* Adds an entry. Only the one whose token is in `inserting` does, so that a key never has two. */
 static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
   put_back(table, key);
@@ -309,6 +315,7 @@ static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const c
       if (pass == 0 ? entry->key != KEY_FREE : !vacate(table, entry, pass == 1 ? IDLE_NS : 0, now_ns)) continue;
       describe(entry, group, label, now_ns);
       STEP("insert: described");
+      mark_used(table, entry); /* before anybody can have something in it that has to be found again */
       entry->key = key;
       return entry;
     }

@@ -12,7 +12,7 @@
 #include "admission.h"
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
-#define ADM_VERSION 2u
+#define ADM_VERSION 3u
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
  *
@@ -82,7 +82,7 @@ typedef struct adm_shared {
   _Atomic uint64_t table_full, cells_full, owners_full, late_wakes;
   adm_group group[ADM_GROUPS];
   owner_place owner[ADM_OWNERS];
-  /* then the entries */
+  /* then the entries; then _Atomic uint64_t used[], a bit for each entry that ever had a key */
 } adm_shared;
 
 /* A table as a process has it, in memory of its own: how large things are is not read from memory that others write. */
@@ -114,6 +114,11 @@ static inline adm_entry *entry_at(const adm_table *table, uint32_t index) {
 static inline uint32_t entry_index(const adm_table *table, const adm_entry *entry) {
   size_t offset = (size_t)((const char *)entry - (const char *)entry_at(table, 0));
   return (uint32_t)(offset / table->entry_bytes);
+}
+/* Behind the entries, so that those are found as quickly. Whoever looks at all of them goes by it: to read an entry that was never used
+ * would take its memory into use. */
+static inline _Atomic uint64_t *used_of(const adm_table *table) {
+  return (_Atomic uint64_t *)(void *)((char *)table->shared + HEAD_BYTES + table->shape.entries * table->entry_bytes);
 }
 /* The group that an entry belongs to. */
 static inline adm_group *group_of(const adm_table *table, const adm_entry *entry) {

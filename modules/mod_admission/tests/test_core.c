@@ -4,6 +4,8 @@
 #include "check.h"
 #include "world.h"
 
+#include <unistd.h>
+
 static adm_outcome ask(adm_table *table, adm_owner owner, const adm_layer *layer, unsigned layers, adm_answer *answer) {
   adm_request request = {.layer = layer, .layers = layers, .may_wait = true};
   return adm_admit(table, owner, &request, answer);
@@ -343,6 +345,50 @@ static void labels_keep_their_end(void) {
   table_end(table);
 }
 
+static bool is_dead(void *world, adm_process process) {
+  (void)world;
+  return process.pid == 10;
+}
+
+static size_t resident_bytes(const adm_table *table) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (table->bytes + page - 1) / page, resident = 0;
+  unsigned char *in_use = malloc(pages);
+  if (!in_use || mincore(table->shared, table->bytes, in_use) != 0) abort();
+  for (size_t i = 0; i < pages; i++) resident += in_use[i] & 1u ? page : 0;
+  free(in_use);
+  return resident;
+}
+
+/* A large table takes the memory of what is used of it, whoever looks at all of it. */
+static void only_entries_that_were_used_are_looked_at(void) {
+  adm_table *table = table_of((adm_shape){.entries = 65536, .cells = 32, .waiters = 32});
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "client", 1, 0, ADM_FIFO);
+  adm_answer answer;
+  for (unsigned i = 0; i < 20; i++) {
+    char client[16];
+    snprintf(client, sizeof client, "192.0.2.%u", i);
+    adm_layer layer = layer_of(table, group, client);
+    CHECK_EQUAL(ask(table, owner, &layer, 1, &answer), ADM_ADMITTED);
+  }
+  unsigned seen = 0;
+  uint64_t held = 0;
+  for (uint32_t i = adm_entry_next(table, 0); i < 65536; i = adm_entry_next(table, i + 1)) {
+    adm_seen at;
+    CHECK(adm_look(table, i, adm_now_ns(), &at) && at.group == group);
+    seen++;
+    held += at.held;
+  }
+  CHECK_EQUAL(seen, 20);
+  CHECK_EQUAL(held, 20);
+  CHECK_EQUAL(adm_entry_next(table, 65536), 65536);
+  adm_wake_all(table);
+  adm_settle(table, NULL, NULL);
+  CHECK_EQUAL(adm_sweep_dead(table, is_dead, NULL, NULL), 20);
+  CHECK(resident_bytes(table) < table->bytes / 20);
+  table_end(table);
+}
+
 /* Whatever differs, a byte anywhere or the length, gives another hash, and each seed another one; the places in a table that
  * it leads to are used evenly. */
 static void the_hash_tells_names_apart(void) {
@@ -420,6 +466,7 @@ int main(void) {
   a_table_of_another_version_is_not_read();
   times_of_day();
   labels_keep_their_end();
+  only_entries_that_were_used_are_looked_at();
   the_hash_tells_names_apart();
   rubbish_stays_inside();
   return checked("core");
