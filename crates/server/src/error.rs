@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A key of the plan's `[server]`, or of a service's, that turned out wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,6 +257,21 @@ pub enum ServerError {
         name: String,
         /// Why.
         error: Box<ServerError>,
+    },
+    /// A program that was asked something did not end.
+    #[error(
+        "`{call}` had not ended after {} s and was killed{}; run it yourself to see what it waits for, such as a password, a name server \
+         or a file on a network",
+        patience.as_secs_f64(),
+        if said.is_empty() { String::new() } else { format!(" (it said: {said})") }
+    )]
+    Hangs {
+        /// The program and its arguments.
+        call: String,
+        /// How long it was waited for.
+        patience: Duration,
+        /// The last line of its complaints; empty when there was none.
+        said: String,
     },
     /// A file of the instance cannot be made or read.
     #[error("cannot {what} {}: {source}{}", path.display(), host::want_of_room(source))]
