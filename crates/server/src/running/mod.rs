@@ -25,7 +25,7 @@ use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Clock ticks per second in /proc, the same on every Linux.
@@ -49,7 +49,7 @@ const SYS: &str = "/sys";
 pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     let (proc_root, sys_root) = (Path::new(PROC), Path::new(SYS));
     let mut running = Running { server: says.map(str::to_owned), ..Running::default() };
-    if !is_here(address) {
+    if !is_here(address.ip()) {
         running.unseen.push(Unseen::Elsewhere);
         return running;
     }
@@ -120,9 +120,9 @@ pub fn pool_ticks(running: &Running) -> Vec<(String, u64)> {
     running.pools.iter().map(of_pool).collect()
 }
 
-fn is_here(address: SocketAddr) -> bool {
+fn is_here(ip: IpAddr) -> bool {
     // A socket can be bound to the addresses of this machine only.
-    address.ip().is_loopback() || std::net::UdpSocket::bind((address.ip(), 0)).is_ok()
+    ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The one master of the server that the answers name whose configuration listens on that port; of a single one whose
