@@ -14,6 +14,7 @@ pub(crate) mod processes;
 mod program;
 mod socket;
 
+use crate::lossy::read_lossy;
 pub(crate) use apache::flags;
 pub use census::{Between, Census, others};
 pub(crate) use cpus::online;
@@ -24,7 +25,6 @@ use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
 /// CPUs that it may use, if not all. Nothing is said where server and pools live in different groups: quotas of their own would add up, that of
 /// a group around both would not.
 fn cpus_of(proc_root: &Path, sys_root: &Path, running: &Running, root: u32) -> Option<f64> {
-    let group = |pid: u32| fs::read_to_string(proc_root.join(pid.to_string()).join("cgroup")).ok();
+    let group = |pid: u32| read_lossy(proc_root.join(pid.to_string()).join("cgroup")).ok();
     let of_root = group(root);
     let together = running.pools.iter().all(|pool| group(pool.root) == of_root);
     if together { cpus::of(proc_root, sys_root, root) } else { None }
@@ -219,7 +219,7 @@ fn environment(proc_root: &Path, pid: u32, server_root: &Path) -> BTreeMap<Strin
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         return variables(&bytes).into_iter().filter_map(text).collect();
     }
-    apache::variables(&std::fs::read_to_string(server_root.join("envvars")).unwrap_or_default())
+    apache::variables(&read_lossy(server_root.join("envvars")).unwrap_or_default())
 }
 
 fn read_nginx(running: &mut Running, root: u32, proc_root: &Path, files: &mut Files) -> Vec<String> {

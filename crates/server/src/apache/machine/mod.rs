@@ -6,6 +6,7 @@ pub(crate) mod tree;
 
 use super::check::warnings;
 use super::install::{Install, Module, compiled_in};
+use crate::lossy::read_lossy;
 use crate::own::{Reads, usual};
 use crate::program::{ask, asking, if_denied};
 use crate::running::{flags, processes};
@@ -210,8 +211,8 @@ impl Machine {
     fn loaded(&mut self, told: &str, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
         let (mut known, mut load_files): (Vec<Module>, Vec<PathBuf>) = (Vec::new(), Vec::new());
         for file in &self.files {
-            let text = std::fs::read(file).map_err(ServerError::io("read", file))?;
-            for line in String::from_utf8_lossy(&text).lines().map(words) {
+            let text = read_lossy(file).map_err(ServerError::io("read", file))?;
+            for line in text.lines().map(words) {
                 let path = |word: &String| self.server_root.join(self.filled(word));
                 match line.as_slice() {
                     [name, symbol, file] if name.eq_ignore_ascii_case("LoadModule") => {
