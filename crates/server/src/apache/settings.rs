@@ -5,7 +5,7 @@
 
 use super::check::canonical;
 use super::render::{INFO, STATUS};
-use crate::probe::{Ask, ProbeError, get};
+use crate::probe::{Ask, ProbeError, Reply, get};
 use model::plan::Mpm;
 use model::trial::EffectiveSettings;
 use std::collections::BTreeMap;
@@ -93,12 +93,9 @@ impl Pages {
         };
         let (status, info) = (format!("{}?auto", self.status), &self.info);
         let stays_open = page(&status, Ask::ToStay)?.stays_open;
-        Told::parse(
-            &page(&status, Ask::Once)?.body,
-            &page(&format!("{info}?server"), Ask::Once)?.body,
-            &page(&format!("{info}?config"), Ask::Once)?.body,
-            stays_open,
-        )
+        let mut text = |path: &str| page(path, Ask::Once)?.text().map_err(|error| format!("GET {path}: {error}"));
+        let (server, config) = (format!("{info}?server"), format!("{info}?config"));
+        Told::parse(&text(&status)?, &text(&server)?, &text(&config)?, stays_open)
     }
 
     /// Asks only how many workers there are.
@@ -108,7 +105,7 @@ impl Pages {
         is_awaited: &mut dyn FnMut() -> bool,
     ) -> Result<Status, String> {
         let reply = get(self.address, None, &format!("{}?auto", self.status), Ask::Once, patience, is_awaited);
-        Status::parse(&reply.map_err(|error| error.to_string())?.body)
+        Status::parse(&reply.and_then(Reply::text).map_err(|error| error.to_string())?)
     }
 }
 
