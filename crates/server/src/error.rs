@@ -1,5 +1,6 @@
 //! Why a server could not be run, each as one sentence for whoever wrote the plan.
 
+use crate::control::Logs;
 use host::HostError;
 use std::fmt::{self, Display, Formatter};
 use std::io;
@@ -235,7 +236,7 @@ pub enum ServerError {
     NoSettings {
         /// Which server.
         server: &'static str,
-        /// What is missing.
+        /// What is missing, and what to do.
         why: String,
     },
     /// Fewer processes run than the settings ask for.
@@ -292,6 +293,16 @@ impl ServerError {
     /// For `map_err`: an I/O error with what was tried on which path.
     pub(crate) fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> ServerError + 'a {
         move |source| ServerError::Io { what, path: path.to_owned(), source }
+    }
+
+    /// With the end of the log of a server that does not tell its settings: that is where it says why.
+    pub(crate) fn with_log(self, logs: &Logs) -> ServerError {
+        match self {
+            ServerError::NoSettings { server, why } => {
+                ServerError::NoSettings { server, why: format!("{why}; its log ends with: {}", logs.brief()) }
+            }
+            other => other,
+        }
     }
 }
 

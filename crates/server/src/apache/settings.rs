@@ -89,7 +89,12 @@ impl Pages {
         let mut page = |path: &str, ask| {
             let failed = |error: ProbeError| format!("GET {path}: {error}");
             let reply = get(self.address, None, path, ask, patience, is_awaited).map_err(failed)?;
-            if reply.status == 200 { Ok(reply) } else { Err(format!("GET {path}: status {}", reply.status)) }
+            if reply.status == 200 {
+                return Ok(reply);
+            }
+            // Most likely one that is meant for visitors.
+            let todo = "limit the directive that answers so (Require, RewriteRule or Redirect, perhaps) to some paths";
+            Err(format!("GET {path}: status {}; {todo}", reply.status))
         };
         let (status, info) = (format!("{}?auto", self.status), &self.info);
         let stays_open = page(&status, Ask::ToStay)?.stays_open;

@@ -85,7 +85,8 @@ fn address_told(starting: &mut Starting<'_>, stdout: &Path) -> Result<SocketAddr
         }
         starting.still_awaited()?;
         if starting.left().is_zero() {
-            return Err(no_settings(format!("no port after {:.1} s", starting.timeout.as_secs_f64())));
+            let why = format!("no port after {:.1} s", starting.timeout.as_secs_f64());
+            return Err(starting.or_ended(no_settings(why)));
         }
         std::thread::sleep(POLL);
     }
