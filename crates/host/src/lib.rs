@@ -32,6 +32,7 @@ mod swap;
 mod sysctl;
 mod undo;
 
+pub use call::{Said, ask, call};
 pub use confine::{Group, GroupPaths, Hierarchies, Reach, Scope, Version, hierarchies, reach};
 pub use error::{HostError, want_of_room};
 pub use facts::facts;
