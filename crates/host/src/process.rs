@@ -3,6 +3,7 @@
 //! A set of processes is either a session or a group; both keep together whatever a server forks. Nothing outside
 //! the set is ever signalled.
 
+use crate::kernel;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -180,7 +181,7 @@ struct Stat {
 
 impl Stat {
     fn of(pid: u32) -> Option<Stat> {
-        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        Stat::parse(&kernel::text(format!("/proc/{pid}/stat")).ok()?)
     }
 
     fn parse(text: &str) -> Option<Stat> {
@@ -220,7 +221,7 @@ fn describe(pid: u32) -> String {
 
 /// The name of a process's program; empty when it has ended.
 pub(crate) fn name_of(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+    kernel::text(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
 
 /// Processes and threads made since boot, from `/proc/stat`; 0 when it does not tell.

@@ -31,6 +31,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("an_orderly_run_leaves_nothing", an_orderly_run_leaves_nothing),
     ("a_dropped_run_leaves_nothing", a_dropped_run_leaves_nothing),
     ("a_server_starts_as_asked", a_server_starts_as_asked),
+    ("a_name_cut_within_a_letter_hides_nobody", a_name_cut_within_a_letter_hides_nobody),
     ("a_refused_start_is_explained", a_refused_start_is_explained),
     ("sigterm_comes_first_and_grace_ends", sigterm_comes_first_and_grace_ends),
     ("a_group_confines", a_group_confines),
@@ -389,6 +390,19 @@ fn a_server_starts_as_asked() {
         }
     }
     child.terminate(Duration::from_secs(1)).unwrap();
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn a_name_cut_within_a_letter_hides_nobody() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let program = host.temporary_dir().unwrap().join("aサーバー起動");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let launch = Launch { program, args: vec!["1000".into()], ..stage.script(&host, "") };
+    let child = host.spawn(&launch, None).unwrap();
+    let name = || fs::read(format!("/proc/{}/comm", child.pid)).unwrap();
+    wait_until("it bears its name, or what the kernel keeps of it", || String::from_utf8(name()).is_err());
     host.close().unwrap();
     stage.nothing_left(Duration::ZERO, "after close");
 }
