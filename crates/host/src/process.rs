@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -42,14 +43,19 @@ pub(crate) enum Members<'a> {
 }
 
 impl Identity {
-    /// The living process `pid`.
+    /// The living process `pid`; `None`, too, when it cannot be looked at.
     pub(crate) fn of(pid: u32) -> Option<Identity> {
-        Stat::of(pid).map(|stat| Identity { pid, start_time: stat.start_time })
+        let stat = Stat::of(pid).ok()??;
+        Some(Identity { pid, start_time: stat.start_time })
     }
 
     /// Whether it still lives. Nobody but a container's first process may be slow to collect it when it is dead.
     pub(crate) fn lives(self) -> bool {
-        Stat::of(self.pid).is_some_and(|stat| stat.start_time == self.start_time && stat.is_alive())
+        match Stat::of(self.pid) {
+            Ok(stat) => stat.is_some_and(|stat| stat.start_time == self.start_time && stat.is_alive()),
+            // It may.
+            Err(_) => true,
+        }
     }
 }
 
@@ -67,12 +73,12 @@ impl Session {
 
     fn members(&self) -> Result<Vec<u32>, String> {
         let Identity { pid: leader, start_time } = self.leader;
-        match Stat::of(leader) {
+        match Stat::of(leader)? {
             // A number is not given away as long as a session bears it, so this session has ended.
             Some(stat) if stat.start_time != start_time => return Ok(vec![]),
             Some(_) => {}
             None if self.may_be_anothers() => {
-                let others = living(|_, stat| stat.session == leader);
+                let others = living(|_, stat| stat.session == leader)?;
                 if let Some(first) = others.first() {
                     return Err(format!(
                         "process {first} may be left over from a server with the process id {leader}, or be somebody \
@@ -82,7 +88,7 @@ impl Session {
             }
             None => {}
         }
-        Ok(living(|pid, stat| stat.session == leader || pid == leader))
+        living(|pid, stat| stat.session == leader || pid == leader)
     }
 }
 
@@ -137,7 +143,7 @@ impl Members<'_> {
             // Whose session it is was settled by the listing, and no number comes round within milliseconds.
             Members::Session(session) => {
                 let leader = session.leader.pid;
-                Stat::of(number).is_some_and(|stat| stat.session == leader || number == leader)
+                Stat::of(number).is_ok_and(|stat| stat.is_some_and(|stat| stat.session == leader || number == leader))
             }
             Members::Group(_) => self.list().is_ok_and(|members| members.contains(&number)),
         }
@@ -180,8 +186,17 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Stat> {
-        Stat::parse(&kernel::text(format!("/proc/{pid}/stat")).ok()?)
+    /// `Ok(None)` when there is no such process, or when it is hidden from this user. What fails otherwise, such as for want of memory or
+    /// of open files, proves nothing.
+    fn of(pid: u32) -> Result<Option<Stat>, String> {
+        let file = format!("/proc/{pid}/stat");
+        match kernel::text(&file) {
+            Ok(text) => Ok(Stat::parse(&text)),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::NOENT | Errno::SRCH | Errno::ACCESS | Errno::PERM) => Ok(None),
+                _ => Err(format!("cannot read {file}: {error}")),
+            },
+        }
     }
 
     fn parse(text: &str) -> Option<Stat> {
@@ -202,17 +217,22 @@ impl Stat {
 }
 
 /// Whether any living process is one of those.
-pub(crate) fn any(mut wanted: impl FnMut(u32) -> bool) -> bool {
-    !living(|pid, _| wanted(pid)).is_empty()
+pub(crate) fn any(mut wanted: impl FnMut(u32) -> bool) -> Result<bool, String> {
+    Ok(!living(|pid, _| wanted(pid))?.is_empty())
 }
 
-fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return vec![] };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|&pid| Stat::of(pid).is_some_and(|stat| stat.is_alive() && wanted(pid, &stat)))
-        .collect()
+/// All of them or an error: whoever is missing here would be taken for dead.
+fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Result<Vec<u32>, String> {
+    let unread = |error: io::Error| format!("cannot read /proc: {error}");
+    let mut found = vec![];
+    for entry in fs::read_dir("/proc").map_err(unread)? {
+        let name = entry.map_err(unread)?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        if Stat::of(pid)?.is_some_and(|stat| stat.is_alive() && wanted(pid, &stat)) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
 }
 
 fn describe(pid: u32) -> String {

@@ -1,13 +1,13 @@
 //! The promise on the real machine: whatever is killed, and whenever, nothing stays behind.
 //!
-//! This program is its own guardian, launcher and victim (a run that gets killed), so it brings its own `main`; a first argument that is
-//! none of these begins what cargo's own harness would be told. The tests run one after another, since they watch the whole machine.
+//! This program is its own guardian, launcher, victim (a run that gets killed) and `restore`, so it brings its own `main`; a first argument
+//! that is none of these begins what cargo's own harness would be told. The tests run one after another, since they watch the whole machine.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
 use host::{Host, HostError, Launch, hierarchies, restore};
 use model::plan::{Confinement, IoLimits};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, kill_process_group, setrlimit};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
@@ -48,6 +48,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("killed_while_it_swaps", killed_while_it_swaps),
     ("killed_without_root", killed_without_root),
     ("killed_with_its_guardian", killed_with_its_guardian),
+    ("what_cannot_be_read_is_not_taken_for_gone", what_cannot_be_read_is_not_taken_for_gone),
     ("signals_to_all_spare_the_guardian", signals_to_all_spare_the_guardian),
     ("a_run_goes_on_without_its_guardian", a_run_goes_on_without_its_guardian),
 ];
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Some("@guardian") => ExitCode::from(host::guardian_main(&args[1..])),
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("@victim") => victim(&args[1..]),
+        Some("@restore") => restore_with_few_files(&args[1..]),
         _ => testkit::suite::run(TESTS, &args),
     }
 }
@@ -182,6 +184,12 @@ impl Victim {
         found[0]
     }
 
+    /// Nobody is left then who would give anything back.
+    fn kill_with_guardian(self) {
+        kill_process(Pid::from_raw(self.guardian().cast_signed()).unwrap(), Signal::KILL).unwrap();
+        self.kill();
+    }
+
     fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -295,8 +303,9 @@ fn victim(args: &[OsString]) -> ExitCode {
         "reset" => loop {
             host.reset_swap().unwrap();
         },
-        "idle" => {
-            let group = hierarchies().is_ok().then(|| host.group("server", &LIMIT).unwrap());
+        what @ ("idle" | "ungrouped") => {
+            let grouped = what == "idle" && hierarchies().is_ok();
+            let group = grouped.then(|| host.group("server", &LIMIT).unwrap());
             let child = host.spawn(&stage.script(&host, TREE), group.as_ref()).unwrap();
             tell(&format!("started {}", child.pid));
             loop {
@@ -304,6 +313,20 @@ fn victim(args: &[OsString]) -> ExitCode {
             }
         }
         _ => ExitCode::from(2),
+    }
+}
+
+/// `@restore STATE_DIR FILES`: [`restore`] in a process that may have only so many files open; prints why it fails.
+fn restore_with_few_files(args: &[OsString]) -> ExitCode {
+    let [state, files] = args else { return ExitCode::from(2) };
+    let current = files.to_str().unwrap().parse().ok();
+    setrlimit(Resource::Nofile, Rlimit { current, ..getrlimit(Resource::Nofile) }).unwrap();
+    match restore(Path::new(state)) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(why) => {
+            tell(&why.to_string());
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -812,8 +835,7 @@ fn killed_with_its_guardian() {
     let stage = Stage::new();
     let mut victim = stage.victim("idle", |_| {});
     let server: u32 = victim.wait_for("started").parse().unwrap();
-    kill_process(Pid::from_raw(victim.guardian().cast_signed()).unwrap(), Signal::KILL).unwrap();
-    victim.kill();
+    victim.kill_with_guardian();
     assert!(Path::new(&format!("/proc/{server}")).exists(), "who ended the server?");
     // What one run has left is not in the way of another, not even when it cannot be put back.
     let broken = stage.state().join("a.journal");
@@ -824,6 +846,29 @@ fn killed_with_its_guardian() {
     stage.nothing_left(Duration::ZERO, "after restore");
     assert!(put_back.iter().any(|sentence| sentence.starts_with("ended ")), "{put_back:?}");
     assert!(put_back.iter().any(|sentence| sentence.starts_with("deleted the folder /tmp/webdyno-")), "{put_back:?}");
+}
+
+fn what_cannot_be_read_is_not_taken_for_gone() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("ungrouped", |_| {});
+    let server: u32 = victim.wait_for("started").parse().unwrap();
+    victim.kill_with_guardian();
+    let journal = stage.state().join(format!("{}.journal", stage.run));
+    let mut said = String::new();
+    // With each file more it gets further; the last has enough.
+    for files in 3..64 {
+        let mut command = Command::new(&stage.exe);
+        let tried = command.arg("@restore").arg(stage.state()).arg(files.to_string()).output().unwrap();
+        if tried.status.success() {
+            break;
+        }
+        said.push_str(&String::from_utf8_lossy(&tried.stdout));
+        assert!(journal.exists() && !command_line(server).is_empty(), "with {files} files: {said}");
+    }
+    for unread in ["boot_id", "/stat", "whether something is mounted in it"] {
+        assert!(said.contains(&format!("{unread}: Too many open files")), "{said}");
+    }
+    stage.nothing_left(Duration::ZERO, "after restore");
 }
 
 fn signals_to_all_spare_the_guardian() {
