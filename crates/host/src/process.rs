@@ -57,6 +57,11 @@ impl Identity {
             Err(_) => true,
         }
     }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(self, signal: Signal) -> Result<(), Errno> {
+        signal_if(|| Identity::of(self.pid) == Some(self), self.pid, signal)
+    }
 }
 
 impl Session {
@@ -159,20 +164,24 @@ impl Members<'_> {
         }
     }
 
-    /// Ends one process. Between the listing and the signal its number may have been given away; a pidfd holds on to one process,
-    /// so asking again after taking it settles which one that is. Before Linux 5.3 there are none, and the gap stays.
     fn kill(&self, number: u32) {
-        let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { return };
-        let held = pidfd_open(pid, PidfdFlags::empty());
-        if !self.has(number) {
-            return;
-        }
         // A failure (gone already, not permitted) shows in the next listing.
-        let _ = match held {
-            Ok(held) => pidfd_send_signal(held, Signal::KILL),
-            Err(Errno::NOSYS) => kill_process(pid, Signal::KILL),
-            Err(error) => Err(error),
-        };
+        let _ = signal_if(|| self.has(number), number, Signal::KILL);
+    }
+}
+
+/// Sends a signal to one process. Since it was found its number may have been given away; a pidfd holds on to one process, so asking after
+/// taking it whether it is the one that is meant settles that. Before Linux 5.3 there are none, some containers forbid them, and the gap stays.
+fn signal_if(is_meant: impl FnOnce() -> bool, number: u32, signal: Signal) -> Result<(), Errno> {
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let held = pidfd_open(pid, PidfdFlags::empty());
+    if !is_meant() {
+        return Err(Errno::SRCH);
+    }
+    match held {
+        Ok(held) => pidfd_send_signal(held, signal),
+        Err(Errno::NOSYS | Errno::PERM) => kill_process(pid, signal),
+        Err(error) => Err(error),
     }
 }
 
