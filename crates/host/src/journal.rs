@@ -6,7 +6,7 @@
 
 use crate::HostError;
 use crate::files::Lent;
-use crate::process::{Identity, Session};
+use crate::process::{Identity, Namespace, Session};
 use crate::service::{Restart, Service};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -122,6 +122,9 @@ pub(crate) struct Head {
     pub(crate) owner: Identity,
     /// The kernel's own id of this boot: processes, groups and swap do not survive it.
     pub(crate) boot: String,
+    /// Where the numbers of processes in it mean these. Journals of before do not know it.
+    #[serde(default)]
+    pub(crate) namespace: Namespace,
 }
 
 /// An open and locked journal.
@@ -172,6 +175,14 @@ impl Head {
     pub(crate) fn is_of_another_boot(&self) -> Result<bool, String> {
         Ok(self.boot != boot_id().map_err(|error| error.to_string())?)
     }
+
+    /// Whether numbers of processes mean others here than there: a container was started anew, or shares the journal's folder.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub(crate) fn is_of_another_namespace(&self) -> Result<bool, String> {
+        Ok(Namespace::own()?.differs_from(self.namespace))
+    }
 }
 
 impl Journal {
@@ -188,7 +199,9 @@ impl Journal {
             path: "/proc/self/stat".into(),
             source: io::ErrorKind::NotFound.into(),
         })?;
-        let head = Head { run: run.to_owned(), owner, boot: boot_id()? };
+        // Without it the journal is as those of before.
+        let namespace = Namespace::own().unwrap_or_default();
+        let head = Head { run: run.to_owned(), owner, boot: boot_id()?, namespace };
         loop {
             let file = match OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

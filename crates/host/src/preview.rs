@@ -51,12 +51,17 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         Undo::GiveBack(lent) => files::foresee(lent),
         Undo::Tell { command, .. } => Some(format!("would run `{}`", command.join(" "))),
         Undo::Restart { service, .. } => {
-            let alive = !head.is_of_another_boot()? || service.pid().is_some();
-            alive.then(|| format!("would have the server of {} run with its own configuration", service.name))
+            let was_here = !head.is_of_another_boot()? && !head.is_of_another_namespace()?;
+            (was_here || service.pid().is_some())
+                .then(|| format!("would have the server of {} run with its own configuration", service.name))
         }
         Undo::Unclaim { .. } => None,
         // Everything below went with the boot it was made in.
         _ if head.is_of_another_boot()? => None,
+        Undo::KillSession(session) if head.is_of_another_namespace()? => Some(format!(
+            "would look for no process of session {}, which belongs to another pid namespace, as a container has",
+            session.leader.pid
+        )),
         Undo::KillSession(session) => match Members::Session(*session).count()? {
             0 => None,
             n => Some(format!("would end {n} of a server's processes (session {})", session.leader.pid)),

@@ -9,11 +9,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Between two looks at processes that are about to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Where the kernel tells the pid namespace of this process.
+const NAMESPACE: &str = "/proc/self/ns/pid";
+
+/// A pid namespace: among whom a number means one process. A container has its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Namespace {
+    /// Its number; 0 when that is hidden. The next namespace gets it as soon as this one has ended.
+    pub(crate) number: u64,
+    /// When its first process began, which tells it from that next one; 0 when that is hidden.
+    pub(crate) start_time: u64,
+}
 
 /// One process: its number, and when it began, which no later process with that number shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +52,23 @@ pub(crate) enum Members<'a> {
     Session(Session),
     /// Everything in one cgroup directory.
     Group(&'a Path),
+}
+
+impl Namespace {
+    /// That of this process.
+    pub(crate) fn own() -> Result<Namespace, String> {
+        let number = match fs::metadata(NAMESPACE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            found => found.map_err(|error| format!("cannot read {NAMESPACE}: {error}"))?.ino(),
+        };
+        Ok(Namespace { number, start_time: Stat::of(1)?.map_or(0, |first| first.start_time) })
+    }
+
+    /// Whether a number means another process there. What is hidden tells nothing apart.
+    pub(crate) fn differs_from(self, other: Namespace) -> bool {
+        let differs = |one: u64, other: u64| one != 0 && other != 0 && one != other;
+        differs(self.number, other.number) || differs(self.start_time, other.start_time)
+    }
 }
 
 impl Identity {
@@ -299,6 +328,22 @@ mod tests {
         assert!(!came_round(1_000, 1_000 + 16_383, 32_768));
         assert!(came_round(1_000, 1_000 + 16_384, 32_768));
         assert!(!came_round(1_000, 500, 32_768));
+    }
+
+    #[test]
+    fn a_container_that_was_started_anew_is_another() {
+        let check = |now: (u64, u64), then: (u64, u64), expected: bool| {
+            let namespace = |(number, start_time)| Namespace { number, start_time };
+            assert_eq!(namespace(now).differs_from(namespace(then)), expected, "{now:?} {then:?}");
+        };
+        check((7, 900), (7, 900), false);
+        check((8, 900), (7, 900), true);
+        check((7, 1900), (7, 900), true);
+        // Journals of before know neither, and not everybody may see the first process.
+        check((7, 900), (0, 0), false);
+        check((7, 0), (7, 900), false);
+        let own = Namespace::own().unwrap();
+        assert!(!own.differs_from(own));
     }
 
     #[test]

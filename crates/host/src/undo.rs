@@ -90,10 +90,17 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
             true => Ok(Some(format!("{why}, as in the run"))),
             false => Err(why),
         }),
-        Undo::Restart { service, how } => service::give_back(service, *how, head.is_of_another_boot()?),
+        Undo::Restart { service, how } => {
+            service::give_back(service, *how, head.is_of_another_boot()? || head.is_of_another_namespace()?)
+        }
         Undo::Unclaim { path } => claim::unclaim(path, head),
         // Everything below went with the boot it was made in.
         _ if head.is_of_another_boot()? => Ok(None),
+        // It may live where nothing is seen of it from here, and nobody here is one of it.
+        Undo::KillSession(session) if head.is_of_another_namespace()? => Ok(Some(format!(
+            "session {} belongs to another pid namespace, as a container has, and ends with it: no process was looked for",
+            session.leader.pid
+        ))),
         Undo::KillSession(session) => match Members::Session(*session).end(patience)? {
             0 => Ok(None),
             n => Ok(Some(format!("ended {n} of a server's processes (session {})", session.leader.pid))),

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -48,6 +48,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("killed_while_it_swaps", killed_while_it_swaps),
     ("killed_without_root", killed_without_root),
     ("killed_with_its_guardian", killed_with_its_guardian),
+    ("a_session_of_another_container_is_left_alone", a_session_of_another_container_is_left_alone),
     ("what_cannot_be_read_is_not_taken_for_gone", what_cannot_be_read_is_not_taken_for_gone),
     ("signals_to_all_spare_the_guardian", signals_to_all_spare_the_guardian),
     ("a_run_goes_on_without_its_guardian", a_run_goes_on_without_its_guardian),
@@ -846,6 +847,29 @@ fn killed_with_its_guardian() {
     stage.nothing_left(Duration::ZERO, "after restore");
     assert!(put_back.iter().any(|sentence| sentence.starts_with("ended ")), "{put_back:?}");
     assert!(put_back.iter().any(|sentence| sentence.starts_with("deleted the folder /tmp/webdyno-")), "{put_back:?}");
+}
+
+fn a_session_of_another_container_is_left_alone() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("ungrouped", |_| {});
+    let server: u32 = victim.wait_for("started").parse().unwrap();
+    victim.kill_with_guardian();
+    let journal = stage.state().join(format!("{}.journal", stage.run));
+    let written = fs::read_to_string(&journal).unwrap();
+    let own = format!("\"number\":{}", fs::metadata("/proc/self/ns/pid").unwrap().ino());
+    assert!(written.contains(&own), "{written}");
+    fs::write(&journal, written.replace(&own, "\"number\":1")).unwrap();
+    let said = restore(&stage.state()).unwrap();
+    let left = format!("session {server} belongs to another pid namespace");
+    assert!(said.iter().any(|sentence| sentence.starts_with(&left)), "{said:?}");
+    assert!(!command_line(server).is_empty() && !journal.exists());
+    // A journal of before knows nothing of it, and its session is ended.
+    let (begin, rest) = written.split_once(",\"namespace\":").unwrap();
+    let (_, end) = rest.split_once('}').unwrap();
+    fs::write(&journal, format!("{begin}{end}")).unwrap();
+    let said = restore(&stage.state()).unwrap();
+    assert!(said.iter().any(|sentence| sentence.starts_with("ended ")), "{said:?}");
+    stage.nothing_left(Duration::ZERO, "after restore");
 }
 
 fn what_cannot_be_read_is_not_taken_for_gone() {

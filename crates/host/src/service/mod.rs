@@ -250,13 +250,13 @@ impl Service {
     }
 }
 
-/// Has it run again with what its configuration says now.
-pub(crate) fn give_back(service: &Service, how: Restart, rebooted: bool) -> Result<Option<String>, String> {
-    if rebooted && service.pid().is_none() {
+/// Has it run again with what its configuration says now. `has_ended` says that the one that the run told has, with its boot or container.
+pub(crate) fn give_back(service: &Service, how: Restart, has_ended: bool) -> Result<Option<String>, String> {
+    if has_ended && service.pid().is_none() {
         // Whether it starts is the machine's affair.
         return Ok(None);
     }
-    let how = if rebooted { Restart::Graceful } else { how };
+    let how = if has_ended { Restart::Graceful } else { how };
     // A server that runs is better than one that would end over a mistake that somebody made meanwhile.
     service.test().map_err(|why| {
         format!("the server of {} was left as it is, since its configuration is refused now: {why}", service.name)
