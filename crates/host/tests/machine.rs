@@ -7,7 +7,7 @@
 
 use host::{Host, HostError, Launch, hierarchies, restore};
 use model::plan::{Confinement, IoLimits};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, kill_process_group, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, kill_process_group, prlimit, setrlimit};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
@@ -51,6 +51,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_session_of_another_container_is_left_alone", a_session_of_another_container_is_left_alone),
     ("what_cannot_be_read_is_not_taken_for_gone", what_cannot_be_read_is_not_taken_for_gone),
     ("signals_to_all_spare_the_guardian", signals_to_all_spare_the_guardian),
+    ("a_guardian_that_cannot_open_the_journal_tries_again", a_guardian_that_cannot_open_the_journal_tries_again),
     ("a_run_goes_on_without_its_guardian", a_run_goes_on_without_its_guardian),
 ];
 
@@ -922,6 +923,25 @@ fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
+}
+
+fn a_guardian_that_cannot_open_the_journal_tries_again() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("idle", |_| {});
+    victim.wait_for("started");
+    let guardian = victim.guardian();
+    let may_open = |files| prlimit(Pid::from_raw(guardian.cast_signed()), Resource::Nofile, files).unwrap();
+    // None but the three that it has.
+    let usual = may_open(Rlimit { current: Some(3), ..getrlimit(Resource::Nofile) });
+    let sleeps = || status(guardian, "State").starts_with('S');
+    let slept = || status(guardian, "voluntary_ctxt_switches").parse::<u64>().unwrap_or(0);
+    wait_until("the guardian waits for its run's end", sleeps);
+    let before = slept();
+    victim.kill();
+    wait_until("the guardian waits for its next attempt", || sleeps() && slept() > before);
+    assert!(!stage.left().is_empty());
+    may_open(usual);
+    stage.nothing_left(2 * PROMISE, "by a guardian that may open files again");
 }
 
 fn a_run_goes_on_without_its_guardian() {
