@@ -70,7 +70,7 @@ pub enum HostError {
         why: String,
     },
     /// Something could not be given back; its journal stays, so that `webdyno restore` can try again.
-    #[error("not everything could be put back: {}; try `webdyno restore` again later", failed.join("; "))]
+    #[error("not everything could be put back: {}; try `webdyno restore` later", failed.join("; "))]
     NotPutBack {
         /// What went well nevertheless, one sentence each.
         put_back: Vec<String>,
@@ -110,7 +110,7 @@ pub enum HostError {
         place: PathBuf,
     },
     /// A guardian has not given back everything yet.
-    #[error("the guardian of the run {0} is still at it; ask again in a minute")]
+    #[error("the guardian of the run {0} is still at it")]
     StillAtIt(String),
     /// A server of the machine's would not begin anew; the sentence says why.
     #[error("{0}")]
