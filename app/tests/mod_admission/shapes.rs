@@ -214,6 +214,25 @@ fn a_file_without_a_content_type_is_no_program() {
     assert_eq!(server.number("one", "/counts/admitted"), 1);
 }
 
+/// A program that is named as a content type is one, also where a file of its folder's owner names it so.
+#[test]
+fn a_program_by_its_content_type_is_a_program() {
+    let text = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\n";
+    let files = [("www/dir/.htaccess", "RemoveHandler .cgi\nAddType cgi-script .cgi\n")];
+    let told = Told { mpm: Mpm::Event, php: Php::None, text, files: &files };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/dir/cgi/index.cgi?gate=g");
+    server.wait_started(1);
+    assert_eq!(server.number("one", "/held"), 1, "{}", server.log());
+    for path in ["/dir/cgi/index.cgi", "/page.probe"] {
+        assert_eq!(server.get(path).status, 503, "{path}");
+    }
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
+
 /// What decides about who comes first, and what is counted under what, does not change the answer: caches need not know of it.
 #[test]
 fn what_is_looked_at_is_no_variant() {
