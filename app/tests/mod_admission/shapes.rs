@@ -84,14 +84,11 @@ fn error_page_that_is_a_program() {
 #[test]
 fn included_pages() {
     let group = "AdmissionGroup one limit=1 queue=5 timeout=30s key=server\nAdmissionUse one\n";
-    let told = |mpm, php| Told {
-        mpm,
-        php,
-        text: group,
-        files: &[("www/outer.php", "<?php virtual('/page.php?id=inner'); echo 'outer';")],
-    };
-    for mpm in [Mpm::Prefork, Mpm::Event] {
-        let Some(server) = Server::told(&told(mpm, Php::None)) else { return };
+    // What is held for the response is so for the page, whose end comes after all that it includes.
+    let for_response = group.replace("limit=1", "limit=1 hold=response");
+    let both = [Mpm::Prefork, Mpm::Event].map(|mpm| [(mpm, group), (mpm, for_response.as_str())]);
+    for (mpm, text) in both.into_iter().flatten() {
+        let Some(server) = Server::start(mpm, text) else { return };
         for _ in 0..3 {
             let body = server.get("/nested.shtml").body;
             assert!(body.contains("done one\n") && body.contains("done two\n"), "{body}: {}", server.log());
@@ -99,7 +96,9 @@ fn included_pages() {
         }
         assert_eq!(server.number("one", "/counts/admitted"), 6);
     }
-    let Some(server) = Server::told(&told(Mpm::Prefork, Php::Module)) else { return };
+    let files = [("www/outer.php", "<?php virtual('/page.php?id=inner'); echo 'outer';")];
+    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text: group, files: &files };
+    let Some(server) = Server::told(&told) else { return };
     for _ in 0..3 {
         let answer = server.get("/outer.php");
         assert!(answer.body.contains("done -") && answer.body.contains("outer"), "{answer:?}");
