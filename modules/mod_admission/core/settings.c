@@ -157,7 +157,7 @@ static const key keys[] = {
   {"key", "file, inode, vhost, location, client, server or expr:EXPRESSION", GROUP, false, read_key, write_key},
   {"handler", "dynamic, static, any or names of handlers with commas", GROUP, false, read_handler, write_handler},
   {"order", "fifo, lifo or adaptive", GROUP | MEMORY, true, read_order, write_order},
-  {"status", "a number from 400 to 599 that httpd knows", GROUP | MEMORY, true, read_status, write_status},
+  {"status", "a number from 400 to 599 that httpd knows", GROUP, true, read_status, write_status},
   {"cost", "a size such as 200M, `none`, `learn` or learn:SIZE", GROUP, true, read_cost, write_cost},
   {"mode", "off, observe or enforce", GROUP | MEMORY, true, read_mode, write_mode},
   {"adaptive", "`memory` or `none`", GROUP, false, read_adaptive, write_adaptive},

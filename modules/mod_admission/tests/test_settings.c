@@ -65,8 +65,8 @@ static void understood(void) {
         "adaptive=none hold=handler at=00:00-24:00:1");
   live("limit=4 cost=none mode=off", "limit=4 queue=0 timeout=3s key=file order=fifo status=503 cost=0 mode=off "
        "adaptive=none hold=handler");
-  check(ADM_FOR_MEMORY, ADM_CONFIGURED, "limit=800M", "limit=800M order=fifo status=503 mode=enforce");
-  check(ADM_FOR_MEMORY, ADM_LIVE, "limit=none mode=observe", "limit=none order=fifo status=503 mode=observe");
+  check(ADM_FOR_MEMORY, ADM_CONFIGURED, "limit=800M", "limit=800M order=fifo mode=enforce");
+  check(ADM_FOR_MEMORY, ADM_LIVE, "limit=none mode=observe", "limit=none order=fifo mode=observe");
   check(ADM_FOR_WAITING, ADM_LIVE, "limit=20", "limit=20");
 }
 
@@ -111,7 +111,8 @@ static void refused(void) {
        "mode, min, max");
   live("kez=file", "kez=file: not a key here; keys are limit, queue, timeout, order, status, cost, mode, min, max");
   check(ADM_FOR_MEMORY, ADM_LIVE, "limit=0", "limit=0: a size such as 800M, or `none`");
-  check(ADM_FOR_MEMORY, ADM_LIVE, "cost=1M", "cost=1M: not a key here; keys are limit, order, status, mode");
+  check(ADM_FOR_MEMORY, ADM_LIVE, "cost=1M", "cost=1M: not a key here; keys are limit, order, mode");
+  check(ADM_FOR_MEMORY, ADM_LIVE, "status=429", "status=429: not a key here; keys are limit, order, mode");
   check(ADM_FOR_WAITING, ADM_LIVE, "mode=off", "mode=off: not a key here; keys are limit");
 }
 
