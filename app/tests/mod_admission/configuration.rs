@@ -29,6 +29,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionGroup a adaptive=memory", "adaptive=memory: needs max=NUMBER or limit=NUMBER"),
     ("AdmissionGroup a min=4 limit=8", "min=4: only with adaptive=memory"),
     ("AdmissionGroup a limit=2 adaptive=memory min=4 max=8", "limit=2: is not between min=4 and max=8"),
+    ("AdmissionGroup a handler=static,cgi-script", "handler=static,cgi-script: dynamic, static or any, or names"),
     ("AdmissionGroup a hold=forever", "hold=forever: `handler` or `response`"),
     ("AdmissionGroup a at=25:00-26:00:4", "at=25:00-26:00:4: FROM-UNTIL:LIMIT"),
     ("AdmissionGroup a limit=1\nAdmissionGroup a limit=2", "AdmissionGroup a: there is such a group already, at "),
