@@ -83,6 +83,7 @@ static const char *set_group(cmd_parms *cmd, void *unused, int count, char *cons
   group->name = apr_pstrdup(cmd->pool, name);
   group->settings = adm_settings_default(ADM_FOR_GROUP);
   group->stands = stands_at(cmd);
+  group->place = (unsigned)directives_now()->groups->nelts;
   group->index = -1;
   adm_texts texts = {0};
   for (int i = 1; i < count; i++) {

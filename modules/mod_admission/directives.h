@@ -32,6 +32,7 @@ typedef struct group_rule {
   handler_choice handlers;
   const char *const *handler_names; /* HANDLERS_NAMED: ends with NULL */
   const char *stands;               /* file and line, for messages */
+  unsigned place;                   /* among the groups of the configuration, as they stand in it */
   int index;                        /* the table's group; -1 until post_config, or when the table has no room */
   adm_group *group;                 /* that group; NULL when there is none */
 } group_rule;
