@@ -100,8 +100,8 @@ const configuration *directives_now(void);
 /* Starts a new one, from pre_config. */
 void directives_begin(apr_pool_t *pool);
 
-/* Finds the groups that are named, and judges what depends on several directives. Logs what is wrong. */
-bool directives_check(server_rec *main_server, const adm_shape *shape);
+/* Finds the groups that are named, and judges what depends on several directives, and on the room that there is. Logs what is wrong. */
+bool directives_check(server_rec *main_server, const adm_shape *room);
 
 /* The group of this name, or NULL. */
 group_rule *directives_group(const char *name);

@@ -32,6 +32,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionGroup a handler=static,cgi-script", "handler=static,cgi-script: dynamic, static or any, or names"),
     ("AdmissionGroup a hold=forever", "hold=forever: `handler` or `response`"),
     ("AdmissionGroup a at=25:00-26:00:4", "at=25:00-26:00:4: FROM-UNTIL:LIMIT"),
+    (
+        "ServerLimit 600\nAdmissionGroup a limit=5000",
+        "limit=5000: the running table has room for 4096 permits per entry",
+    ),
     ("AdmissionGroup a limit=1\nAdmissionGroup a limit=2", "AdmissionGroup a: there is such a group already, at "),
     ("<VirtualHost *:1>\nAdmissionGroup a limit=1\n</VirtualHost>", "AdmissionGroup cannot occur within <VirtualHost>"),
     ("AdmissionUse nobody", "AdmissionUse nobody: there is no AdmissionGroup of this name"),
@@ -77,7 +81,7 @@ fn what_can_be_is_taken() {
     let all = "AdmissionGroup a limit=4 queue=20 timeout=500ms key=inode handler=cgi-script,proxy order=adaptive status=429 cost=200M mode=observe\n\
                AdmissionGroup b limit=none cost=learn:100M key=location at=09:00-18:00:4 at=22:00-06:00:2\n\
                AdmissionGroup c limit=8 adaptive=memory min=1 max=16 key=client hold=response handler=any\n\
-               AdmissionGroup d limit=3 \"key=expr:%{HTTP_HOST}\"\n\
+               AdmissionGroup d limit=3 \"key=expr:%{HTTP_HOST}\"\nAdmissionGroup above-all-workers limit=5000\n\
                AdmissionBudget memory 800M\nAdmissionQueueWorkers 25%\nAdmissionTableSize 2048\nAdmissionMaxHold 5m\nAdmissionLog off\n\
                AdmissionControlFile /etc/apache2/admission.control\nAdmissionRuntimeDir admission\nAdmissionHoldFd off\n\
                AdmissionPriority -10 \"%{REQUEST_URI} =~ m#^/shop#\"\nAdmissionPriority 3\nAdmissionUse a b c d\n\
