@@ -90,8 +90,11 @@ static uint32_t queue_workers(const configuration *now) {
 
 bool runtime_check(apr_pool_t *pool, server_rec *main_server) {
   (void)pool;
-  adm_shape shape = shape_for(directives_now());
-  return directives_check(main_server, &shape);
+  adm_shape room = shape_for(directives_now());
+  /* A limit above what the server can have in work is harmless, and noted when it is put in force (find_group). Where it can have more
+   * in work than an entry has cells, those that find no cell are let through: no limit above the cells is kept. */
+  if (workers_at_most() <= room.cells) room.cells = ADM_UNLIMITED;
+  return directives_check(main_server, &room);
 }
 
 /* ---- the memory -------------------------------------------------------------------------------------------------- */

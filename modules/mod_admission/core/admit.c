@@ -341,6 +341,15 @@ static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uin
   return true;
 }
 
+/* A process without a place in the table has nothing to write into a cell: each group says that it limits nothing here. */
+static __attribute__((noinline)) adm_outcome let_through(adm_table *table, const adm_request *request) {
+  for (unsigned k = 0; k < request->layers; k++) {
+    adm_group *group = adm_group_at(table, request->layer[k].group);
+    if (group && group->mode != ADM_OFF) group->counts.open++;
+  }
+  return ADM_OPEN;
+}
+
 adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
   /* Field by field: the places of layers that are not there, and permits not taken, are not worth clearing. */
   answer->group = -1;
@@ -349,7 +358,7 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
   answer->permits = 0;
   answer->since_ns = adm_now_ns();
   answer->outcome = ADM_OPEN;
-  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return ADM_OPEN;
+  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return let_through(table, request);
   uint64_t token = token_make(table, owner);
   if (!walk_in(table, request, token, answer)) return go(table, owner, request, token, answer);
   return answer->outcome = ADM_ADMITTED;

@@ -290,6 +290,7 @@ static void without_a_place_in_the_table_everything_is_open(void) {
   adm_answer one;
   CHECK_EQUAL(ask(table, ADM_NOBODY, &layer, 1, &one), ADM_OPEN);
   CHECK_EQUAL(one.permits, 0);
+  CHECK_EQUAL(adm_group_at(table, group)->counts.open, 1);
   for (uint32_t i = 0; i < ADM_OWNERS; i++) adm_owner_join(table, (adm_process){i + 1, 1});
   CHECK_EQUAL(adm_owner_join(table, (adm_process){1, 2}), ADM_NOBODY);
   CHECK_EQUAL(adm_table_troubles(table).owners_full, 1);
