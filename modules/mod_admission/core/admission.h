@@ -180,14 +180,20 @@ typedef uint32_t adm_owner;
 
 adm_owner adm_owner_join(adm_table *table, adm_process process);
 
-/* Takes back all that the owner had and frees its place. Any process may call it for any owner that is *dead*, several
- * at once too. Returns the permits taken back. `lingers` is asked for permits with a program behind them (hold files). */
-typedef bool (*adm_lingers)(void *world, uint32_t hold);
-unsigned adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world);
+/* What was taken back. */
+typedef struct adm_swept {
+  unsigned permits; /* those that a program keeps included */
+  bool room;        /* whether there is room now for others: a permit's, or in a queue */
+} adm_swept;
 
-/* Calls `dead` for each owner and sweeps those for which it says true. Returns the permits taken back. */
+/* Takes back all that the owner had and frees its place. Any process may call it for any owner that is *dead*, several
+ * at once too. `lingers` is asked for permits with a program behind them (hold files). */
+typedef bool (*adm_lingers)(void *world, uint32_t hold);
+adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world);
+
+/* Calls `dead` for each owner and sweeps those for which it says true. */
 typedef bool (*adm_dead)(void *world, adm_process process);
-unsigned adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world);
+adm_swept adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world);
 
 /* Frees the permits whose process is gone and whose program has ended since. */
 unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world);
