@@ -115,20 +115,20 @@ static int take_all(attempt *a, int turn) {
   return -1;
 }
 
-/* The group that says how long and with how many others a request may wait for layer k: its own, or, where that is the
- * memory budget, that of the request's first layer, which is what the budget's cost belongs to. */
-static const adm_group *manners(const attempt *a, unsigned k) {
-  const adm_group *group = a->place[k].group;
-  return group == &a->table->shared->group[ADM_GROUP_MEMORY] && a->place[0].group ? a->place[0].group : group;
+/* The layer that says how long and with how many others a request may wait for layer k: itself, or, where that is the
+ * memory budget, the request's first one, which is what the budget's cost belongs to. */
+static const layer_place *manners(const attempt *a, unsigned k) {
+  bool memory = a->request->layer[k].group == ADM_GROUP_MEMORY;
+  return memory && a->place[0].group ? &a->place[0] : &a->place[k];
 }
 
 /* When a request at this place in the queue of layer k may find its permit, by the means so far; 0: unknown. */
 static uint64_t predict(const attempt *a, unsigned k, uint32_t ahead) {
-  const adm_group *group = manners(a, k);
+  const adm_entry *entry = manners(a, k)->entry;
   uint64_t limit = limit_of(a, k), cost = a->request->layer[k].cost;
-  if (limit == 0 || cost == 0) return 0;
+  if (!entry || limit == 0 || cost == 0) return 0;
   uint64_t at_once = limit / cost > 0 ? limit / cost : 1;
-  return group->service_ns / at_once * (ahead + 1);
+  return entry->service_ns / at_once * (ahead + 1);
 }
 
 static bool wanted(const attempt *a) { return !a->request->wanted || a->request->wanted(a->request->world); }
@@ -136,9 +136,9 @@ static bool wanted(const attempt *a) { return !a->request->wanted || a->request-
 /* How much longer this waiter may wait. Under overload an adaptive queue lets nobody wait longer than its patience: who
  * is served then is served soon, and the others hear so soon. */
 static uint64_t rest(const attempt *a, unsigned k, uint64_t arrived_ns, uint64_t now_ns) {
-  uint64_t may = (uint64_t)manners(a, k)->timeout_ms * 1000000u;
+  uint64_t may = (uint64_t)manners(a, k)->group->timeout_ms * 1000000u;
   if (queue_overloaded(a->table, a->place[k].entry, now_ns)) {
-    uint64_t patience = queue_patience_ns(a->place[k].group);
+    uint64_t patience = queue_patience_ns(a->place[k].entry);
     if (patience < may) may = patience;
   }
   uint64_t waited = now_ns - arrived_ns;
@@ -187,7 +187,7 @@ static adm_outcome wait_for(attempt *a, int full) {
   adm_outcome outcome = ADM_REJECTED;
   for (int moves = 0; outcome == ADM_REJECTED && full >= 0 && moves < 64; moves++) {
     int k = full;
-    const adm_group *group = manners(a, (unsigned)k);
+    const adm_group *group = manners(a, (unsigned)k)->group;
     adm_entry *entry = a->place[k].entry;
     uint64_t token = token_for(a, a->request->layer[k].cost);
     standing mine = {a->request->priority, arrived_ns, a->request->layer[k].at_most};
@@ -221,7 +221,7 @@ static adm_outcome wait_in_room(attempt *a, int full) {
 
 static bool may_wait(const attempt *a, unsigned full) {
   const adm_request *request = a->request;
-  return request->may_wait && manners(a, full)->queue > 0 && (!request->enter || request->enter(request->world));
+  return request->may_wait && manners(a, full)->group->queue > 0 && (!request->enter || request->enter(request->world));
 }
 
 static void count(attempt *a, adm_outcome outcome) {
@@ -249,10 +249,16 @@ static void count(attempt *a, adm_outcome outcome) {
 
 static void measure(adm_histogram *histogram, uint64_t ns) {
   uint64_t us = ns / 1000;
-  unsigned bucket = 63u - (unsigned)__builtin_clzll(2 * us + 1); /* 0 for 0, 1 for 1, 2 for 2 and 3 ... */
+  unsigned bucket = 63u ^ (unsigned)__builtin_clzll(2 * us + 1); /* 63 - n, in fewer steps: 0 for 0, 1 for 1, 2 for 2 and 3 ... */
   if (bucket >= ADM_BUCKETS) bucket = ADM_BUCKETS - 1;
   atomic_fetch_add_explicit(&histogram->bucket[bucket], 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
+}
+
+/* A moving mean of how long permits are held. */
+static inline void learn(_Atomic uint64_t *mean_ns, uint64_t held_ns) {
+  uint64_t mean = atomic_load_explicit(mean_ns, memory_order_relaxed);
+  atomic_store_explicit(mean_ns, mean == 0 ? held_ns : (7 * mean + held_ns) / 8, memory_order_relaxed);
 }
 
 /* Decides: in at once, by waiting, or not. */
@@ -359,14 +365,15 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
   uint64_t now_ns = adm_now_ns(), held_ns = now_ns - answer->since_ns;
   while (answer->permits > 0) {
     const adm_permit *permit = &answer->permit[--answer->permits];
+    adm_entry *entry = permit->entry;
     bool lingering = (permit->token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, permit));
     if (!permit_return(permit, lingering)) continue;
     STEP("release: returned");
-    adm_group *group = group_of(table, permit->entry);
-    uint64_t mean = atomic_load_explicit(&group->service_ns, memory_order_relaxed);
-    atomic_store_explicit(&group->service_ns, mean == 0 ? held_ns : mean - mean / 8 + held_ns / 8, memory_order_relaxed);
+    adm_group *group = group_of(table, entry);
     measure(&group->service, held_ns);
-    if (!lingering) queue_wake(table, permit->entry, now_ns);
+    learn(&entry->service_ns, held_ns);
+    learn(&group->service_ns, held_ns);
+    if (!lingering) queue_wake(table, entry, now_ns);
   }
 }
 

@@ -18,15 +18,14 @@
 #define NOBODY UINT32_MAX
 #define PATIENCE_NS UINT64_C(100000000)
 
-uint64_t queue_patience_ns(const adm_group *group) {
-  uint64_t twice = 2 * group->service_ns;
+uint64_t queue_patience_ns(const adm_entry *entry) {
+  uint64_t twice = 2 * entry->service_ns;
   return twice > PATIENCE_NS ? twice : PATIENCE_NS;
 }
 
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
-  const adm_group *group = group_of(table, entry);
   uint64_t calm = entry->calm_ns;
-  return group->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(group);
+  return group_of(table, entry)->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(entry);
 }
 
 uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead) {

@@ -21,7 +21,8 @@ static size_t entry_bytes(adm_shape shape) {
 static uint32_t layout_digest(void) {
   const size_t parts[] = {sizeof(adm_shared), sizeof(adm_group), sizeof(owner_place), sizeof(adm_waiter), sizeof(adm_entry),
                           offsetof(adm_shared, group), offsetof(adm_shared, owner), offsetof(adm_group, counts),
-                          offsetof(adm_group, wait), offsetof(adm_entry, label), ADM_GROUPS, ADM_OWNERS, ADM_BUCKETS};
+                          offsetof(adm_group, wait), offsetof(adm_entry, label), offsetof(adm_entry, service_ns),
+                          ADM_GROUPS, ADM_OWNERS, ADM_BUCKETS};
   uint32_t digest = 2166136261u;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) digest = (digest ^ (uint32_t)parts[i]) * 16777619u;
   return digest;
@@ -295,6 +296,7 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
   strncpy(entry->label, from, ADM_LABEL - 1);
   entry->group = group;
   entry->used_ns = entry->calm_ns = now_ns;
+  entry->service_ns = 0;
 }
 
 /* Adds an entry. Only the one whose token is in `inserting` does, so that a key never has two. */

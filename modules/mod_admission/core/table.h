@@ -12,7 +12,7 @@
 #include "admission.h"
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
-#define ADM_VERSION 2u
+#define ADM_VERSION 3u
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
  *
@@ -69,6 +69,8 @@ struct adm_entry {
   _Atomic uint64_t used_ns;     /* when it last was looked up */
   _Atomic uint64_t calm_ns;     /* when its queue last was empty */
   char label[ADM_LABEL];
+  /* How long a permit is held here, a moving mean; 0: unknown. Written by each release, so not in the line that all look at. */
+  _Atomic uint64_t service_ns;
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
 };
 
@@ -171,7 +173,7 @@ adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t 
 /* ---- the queue (queue.c) ---- */
 
 /* How long a queue may stand before it counts as overloaded: 100 ms, or twice the time a permit is held if that is more. */
-uint64_t queue_patience_ns(const adm_group *group);
+uint64_t queue_patience_ns(const adm_entry *entry);
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns);
 /* Waiters of an entry in any state; `ahead` of them go before a new one of this priority. */
 uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead);

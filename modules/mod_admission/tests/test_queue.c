@@ -244,7 +244,7 @@ static void the_bounds_of_waiting(void) {
   CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED); /* no worker may wait */
   adm_group_at(table, ADM_GROUP_WAITING)->limit = ADM_UNLIMITED;
 
-  group_now->service_ns = UINT64_C(61000000000); /* no use in waiting */
+  mine.permit[0].entry->service_ns = UINT64_C(61000000000); /* no use in waiting */
   uint64_t before = adm_now_ns();
   CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
   CHECK(adm_now_ns() - before < UINT64_C(30000000000));
@@ -256,6 +256,39 @@ static void the_bounds_of_waiting(void) {
   CHECK_EQUAL(group_now->counts.timeout, 1);
   CHECK_EQUAL(group_now->counts.gone, 1);
   CHECK_EQUAL(group_now->counts.rejected, 3);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* What is known of one file says nothing about another of its group: who waits for a quick one is not turned away because of
+ * a slow one, and who would wait for the slow one is, however many quick ones there are. */
+static void a_wait_is_predicted_by_the_entry(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  adm_layer slow = layer_of(table, group, "/slow"), quick = layer_of(table, group, "/quick");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request of_slow = {.layer = &slow, .layers = 1, .may_wait = true}, of_quick = {.layer = &quick, .layers = 1, .may_wait = true};
+  adm_answer mine, one;
+  adm_admit(table, me, &of_slow, &mine);
+  mine.since_ns -= UINT64_C(61000000000);
+  adm_release(table, &mine, NULL, NULL);
+
+  adm_group_at(table, group)->timeout_ms = 5;
+  adm_admit(table, me, &of_quick, &mine);
+  CHECK_EQUAL(adm_admit(table, me, &of_quick, &one), ADM_TIMEOUT);
+  mine.since_ns = adm_now_ns() - 1000;
+  adm_release(table, &mine, NULL, NULL);
+  for (int i = 0; i < 99; i++) {
+    adm_admit(table, me, &of_quick, &mine);
+    adm_release(table, &mine, NULL, NULL);
+  }
+  CHECK(adm_group_at(table, group)->service_ns < 5000000); /* for people: over all of them */
+
+  adm_admit(table, me, &of_slow, &mine);
+  CHECK_EQUAL(adm_admit(table, me, &of_slow, &one), ADM_REJECTED);
+  CHECK(one.predicted_ns >= UINT64_C(61000000000));
+  CHECK(queue_patience_ns(mine.permit[0].entry) >= UINT64_C(122000000000));
+  adm_release(table, &mine, NULL, NULL);
   CHECK(at_rest(table));
   table_end(table);
 }
@@ -393,6 +426,7 @@ int main(int argc, char **argv) {
   the_order_of_a_queue(ADM_FIFO, (int32_t[]){5, 0, 5, -1}, "dbac");
   newcomers_do_not_go_past_the_queue();
   the_bounds_of_waiting();
+  a_wait_is_predicted_by_the_entry();
   an_adaptive_queue_under_overload();
   changes_reach_the_waiting();
   from_one_queue_to_the_next();
