@@ -47,7 +47,7 @@ typedef struct adm_waiter {
   _Atomic uint32_t at_most; /* its own limit, if that is below its group's */
 } adm_waiter;
 
-/* Where a request stands in the order of a queue. */
+/* Where a request stands, or would, in a queue. */
 typedef struct standing {
   int32_t priority;
   uint64_t since_ns;
@@ -175,11 +175,17 @@ adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t 
 /* How long a queue may stand before it counts as overloaded: 100 ms, or twice the time a permit is held if that is more. */
 uint64_t queue_patience_ns(const adm_entry *entry);
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns);
-/* Waiters of an entry in any state; `ahead` of them go before a new one of this priority. */
-uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead);
-/* Whether somebody waits whose turn comes before that of one who stands there. */
-bool queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
-/* Takes a place in the queue; false when all are taken. */
+/* Waiters of an entry in any state. */
+uint32_t queue_length(const adm_table *table, adm_entry *entry);
+/* Whether anybody waits whom a newcomer that is let in up to `at_most` may not go past. */
+bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most);
+static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uint32_t at_most) {
+  return entry->waiters_top != 0 && queue_holds_up(table, entry, at_most);
+}
+/* How many wait whose turn comes before that of one who stands there. */
+uint32_t queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
+/* Takes one of the `length` places in the queue; false when all are taken. Those of waiters whom this one may go past do not
+ * count, as long as the row has more. */
 bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place);
 void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
 /* Sleeps until woken or `nanoseconds` passed; true when woken. Afterwards the waiter is WOKEN or still WAITING. */

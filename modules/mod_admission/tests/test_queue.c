@@ -20,14 +20,18 @@ typedef struct storm {
   unsigned layers;
   uint32_t limit;
   bool may_wait;
+  uint32_t tight; /* a lower limit that half of the threads have; 0: none */
   long turns;
+  _Atomic long came;
   _Atomic long inside, most, admitted, refused, queued;
 } storm;
 
 static void *runs_in_a_storm(void *of) {
   storm *storm = of;
   adm_owner owner = adm_owner_join(storm->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
-  adm_request request = {.layer = storm->layer, .layers = storm->layers, .may_wait = storm->may_wait, .slice_ms = 60000};
+  adm_layer layer[2] = {storm->layer[0], storm->layer[1]};
+  if (storm->tight && storm->came++ % 2) layer[0].at_most = storm->tight;
+  adm_request request = {.layer = layer, .layers = storm->layers, .may_wait = storm->may_wait, .slice_ms = 60000};
   for (long i = 0; i < storm->turns; i++) {
     adm_answer answer;
     adm_outcome outcome = adm_admit(storm->table, owner, &request, &answer);
@@ -111,8 +115,8 @@ static void the_limit_holds_from_the_first_moment(uint32_t limit, long days) {
 }
 
 /* Everybody waits for everybody; a wake-up that got lost would be a timeout, as the next look is a minute away. */
-static void nobody_is_forgotten(long hand_offs, adm_order order) {
-  storm storm = {.table = table_of(SMALL), .layers = 1, .limit = 2, .turns = hand_offs / CROWD, .may_wait = true};
+static void nobody_is_forgotten(long hand_offs, adm_order order, uint32_t tight) {
+  storm storm = {.table = table_of(SMALL), .layers = 1, .limit = 2, .turns = hand_offs / CROWD, .may_wait = true, .tight = tight};
   int group = group_with(storm.table, "g", storm.limit, CROWD, order);
   adm_group_at(storm.table, group)->timeout_ms = 30000;
   storm.layer[0] = layer_of(storm.table, group, "/a");
@@ -395,6 +399,53 @@ static void a_limit_of_its_own_holds_up_nobody_else(void) {
   table_end(table);
 }
 
+/* Puts one into the queue of an entry that never asks for its turn. */
+static bool stand(adm_table *table, adm_entry *entry, adm_owner owner, uint32_t length, uint32_t at_most) {
+  standing here = {.since_ns = adm_now_ns(), .at_most = at_most};
+  uint32_t place;
+  return queue_join(table, entry, token_make(table, owner) | 1, length, &here, &place);
+}
+
+/* However many wait for a lower limit of their own: permits that are left are for whoever comes, without a place in the queue,
+ * and where none are, the places that they have in it are not the others'. Among each other they are a queue as any. */
+static void many_with_a_limit_of_their_own_close_nothing(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 4, 2, ADM_FIFO);
+  adm_group_at(table, group)->timeout_ms = 5;
+  adm_layer layer = layer_of(table, group, "/a"), tight = layer;
+  tight.at_most = 1;
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1}, waits = {.layer = &layer, .layers = 1, .may_wait = true};
+  adm_request tightened = {.layer = &tight, .layers = 1, .may_wait = true};
+  adm_answer held[4], one;
+  adm_admit(table, me, &request, &held[0]);
+  adm_entry *entry = held[0].permit[0].entry;
+  for (int i = 0; i < 2; i++) CHECK(stand(table, entry, me, 2, tight.at_most));
+  CHECK(!stand(table, entry, me, 2, tight.at_most));
+  CHECK_EQUAL(adm_admit(table, me, &tightened, &one), ADM_REJECTED);
+  for (int i = 1; i < 4; i++) CHECK_EQUAL(adm_admit(table, me, &request, &held[i]), ADM_ADMITTED);
+
+  entry->service_ns = 1000;
+  CHECK_EQUAL(adm_admit(table, me, &waits, &one), ADM_TIMEOUT); /* had a place */
+  CHECK_EQUAL(one.predicted_ns, 1000 / 4);                      /* and nobody before it */
+  for (int i = 0; i < 2; i++) CHECK(stand(table, entry, me, 2, ADM_UNLIMITED));
+  CHECK_EQUAL(adm_admit(table, me, &waits, &one), ADM_REJECTED);
+  CHECK_EQUAL(one.predicted_ns, 3 * (1000 / 4));
+
+  /* A limit that all have is the entry's: nobody goes past those who wait for it. */
+  adm_sweep(table, me, NULL, NULL);
+  me = adm_owner_join(table, (adm_process){1, 1});
+  entry->service_ns = 1000;
+  CHECK_EQUAL(adm_admit(table, me, &tightened, &held[0]), ADM_ADMITTED);
+  CHECK(stand(table, entry, me, 2, tight.at_most));
+  CHECK_EQUAL(adm_admit(table, me, &tightened, &one), ADM_TIMEOUT);
+  CHECK_EQUAL(one.predicted_ns, 2 * 1000);
+  permit_return(&held[0].permit[0], false); /* not woken yet */
+  CHECK_EQUAL(adm_admit(table, me, &(adm_request){.layer = &tight, .layers = 1}, &one), ADM_REJECTED);
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED); /* there is room for the one that waits */
+  table_end(table);
+}
+
 /* Two layers that are both full and waited for: whose turn has come in one does not give it up for those who came later
  * to the other, and is not sent to and fro between them until it is turned away. */
 static void two_full_layers(void) {
@@ -418,9 +469,10 @@ int main(int argc, char **argv) {
   the_limit_holds(1, 1, 20000);
   the_limit_holds(1000, 300, 20000);
   for (uint32_t limit = 1; limit < CROWD; limit++) the_limit_holds_from_the_first_moment(limit, 500);
-  nobody_is_forgotten(hand_offs, ADM_FIFO);
-  nobody_is_forgotten(hand_offs, ADM_LIFO);
-  nobody_is_forgotten(hand_offs / 10, ADM_ADAPTIVE);
+  nobody_is_forgotten(hand_offs, ADM_FIFO, 0);
+  nobody_is_forgotten(hand_offs, ADM_LIFO, 0);
+  nobody_is_forgotten(hand_offs / 10, ADM_ADAPTIVE, 0);
+  nobody_is_forgotten(hand_offs / 2, ADM_FIFO, 1);
   the_order_of_a_queue(ADM_FIFO, (int32_t[]){0, 0, 0, 0}, "abcd");
   the_order_of_a_queue(ADM_LIFO, (int32_t[]){0, 0, 0, 0}, "dcba");
   the_order_of_a_queue(ADM_FIFO, (int32_t[]){5, 0, 5, -1}, "dbac");
@@ -431,6 +483,7 @@ int main(int argc, char **argv) {
   changes_reach_the_waiting();
   from_one_queue_to_the_next();
   a_limit_of_its_own_holds_up_nobody_else();
+  many_with_a_limit_of_their_own_close_nothing();
   two_full_layers();
   return checked("queue");
 }
