@@ -152,6 +152,14 @@ static uint64_t rest(const attempt *a, unsigned k) {
   return waited < may ? may - waited : 0;
 }
 
+/* Whether there is no use in waiting for layer k: there is no room for the request even when it is empty, or, by the means so
+ * far, not in time. */
+static bool in_vain(attempt *a, unsigned k) {
+  a->answer->predicted_ns = predict(a, k);
+  bool first_in_first_out = a->place[k].group->order == ADM_FIFO;
+  return a->request->layer[k].cost > limit_of(a, k) || (first_in_first_out && a->answer->predicted_ns > rest(a, k));
+}
+
 /* Waits in the queue of layer k, whose place it has. Returns how it ended, or ADM_REJECTED with `*full` at another layer
  * in whose queue it has to wait next. */
 static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, int *full) {
@@ -198,9 +206,7 @@ static adm_outcome wait_for(attempt *a, int full) {
     uint64_t token = token_for(a, a->request->layer[k].cost);
     standing mine = standing_in(a, (unsigned)k);
     uint32_t place;
-    a->answer->predicted_ns = predict(a, (unsigned)k);
-    bool first_in_first_out = a->place[k].group->order == ADM_FIFO;
-    if (first_in_first_out && a->answer->predicted_ns > rest(a, (unsigned)k)) break;
+    if (in_vain(a, (unsigned)k)) break;
     if (!queue_join(a->table, entry, token, group->queue, &mine, &place)) break;
     /* The entry may have been given to another key before we stood in its queue; it is not while we do. */
     if (entry->key == a->place[k].key) {
@@ -272,8 +278,7 @@ static adm_outcome decide(attempt *a) {
   if (full < 0) return a->would_reject ? ADM_WOULD_REJECT : ADM_ADMITTED;
   int blocked = a->request->layer[full].group;
   uint32_t limit = a->answer->limit, held = a->answer->held;
-  a->answer->predicted_ns = predict(a, (unsigned)full);
-  if (!may_wait(a, (unsigned)full)) return ADM_REJECTED;
+  if (in_vain(a, (unsigned)full) || !may_wait(a, (unsigned)full)) return ADM_REJECTED;
   adm_outcome outcome = wait_in_room(a, full);
   if (a->request->leave) a->request->leave(a->request->world);
   if (a->answer->group < 0) { /* let in: what it waited for */

@@ -63,13 +63,13 @@ static queue_seen see(const adm_table *table, adm_entry *entry) {
 }
 
 /* Whether a waiter, who is still to be woken, lets those go first who are let in up to `at_most`: a lower limit of its own is in
- * its way. One with the same limit does not, since there is room for both or for none; nor one that the group has no room for now,
- * or what is large would never have its turn. */
+ * its way, or the group's has become less than it costs. One with the same limit does not, since there is room for both or for
+ * none; nor one that the group has no room for now, or what is large would never have its turn. */
 static bool stands_aside(const adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, const queue_seen *seen, uint32_t at_most) {
   const adm_group *group = group_of(table, entry);
   if (token_state(token) != WAITER_WAITING || group->mode != ADM_ENFORCE) return false;
-  uint32_t own = waiters_of(table, entry)[place].at_most;
-  return own < at_most && own < group->limit && seen->weight + token_cost(token) > own;
+  uint32_t limit = group->limit, cost = token_cost(token), own = waiters_of(table, entry)[place].at_most;
+  return cost > limit || (own < at_most && own < limit && seen->weight + cost > own);
 }
 
 bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most) {

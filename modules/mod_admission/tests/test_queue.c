@@ -446,6 +446,42 @@ static void many_with_a_limit_of_their_own_close_nothing(void) {
   table_end(table);
 }
 
+/* One request that wants more than there is at all waits for nothing, and holds up nobody; nor does one that wants more than is
+ * left of a budget that was lowered while it waited. */
+static void what_never_fits_holds_up_nobody(void) {
+  adm_table *table = table_of(SMALL);
+  adm_settings budget = {.limit = 800, .queue = 8, .timeout_ms = 3000, .mode = ADM_ENFORCE};
+  adm_group_apply(adm_group_at(table, ADM_GROUP_MEMORY), &budget);
+  adm_layer big = {.group = ADM_GROUP_MEMORY, .label = "", .at_most = ADM_UNLIMITED, .cost = 900}, large = big, small = big;
+  large.cost = 700;
+  small.cost = 200;
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request of_big = {.layer = &big, .layers = 1, .may_wait = true}, of_small = {.layer = &small, .layers = 1};
+  adm_answer mine, one;
+  CHECK_EQUAL(adm_admit(table, me, &of_big, &one), ADM_REJECTED);
+  CHECK_EQUAL(one.wait_ns, 0);
+  CHECK_EQUAL(adm_admit(table, me, &of_small, &mine), ADM_ADMITTED);
+  CHECK_EQUAL(adm_admit(table, me, &of_big, &one), ADM_REJECTED);
+
+  visit first = {.table = table, .layer = large}, next = {.table = table, .layer = small};
+  comes_and_waits(&first);
+  comes_and_waits(&next); /* there is room for this one, but what is large has its turn, too */
+  adm_group_at(table, ADM_GROUP_MEMORY)->limit = 600;
+  adm_wake_all(table);
+  pthread_join(next.thread, NULL);
+  CHECK_EQUAL(next.outcome, ADM_QUEUED);
+  CHECK_EQUAL(waiting_in(table), 1);
+  CHECK_EQUAL(adm_admit(table, me, &of_small, &one), ADM_ADMITTED);
+  adm_release(table, &one, NULL, NULL);
+  adm_release(table, &mine, NULL, NULL);
+  adm_group_at(table, ADM_GROUP_MEMORY)->limit = 800;
+  adm_wake_all(table);
+  pthread_join(first.thread, NULL);
+  CHECK_EQUAL(first.outcome, ADM_QUEUED);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
 /* Two layers that are both full and waited for: whose turn has come in one does not give it up for those who came later
  * to the other, and is not sent to and fro between them until it is turned away. */
 static void two_full_layers(void) {
@@ -484,6 +520,7 @@ int main(int argc, char **argv) {
   from_one_queue_to_the_next();
   a_limit_of_its_own_holds_up_nobody_else();
   many_with_a_limit_of_their_own_close_nothing();
+  what_never_fits_holds_up_nobody();
   two_full_layers();
   return checked("queue");
 }
