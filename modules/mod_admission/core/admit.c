@@ -156,8 +156,7 @@ static uint64_t rest(const attempt *a, unsigned k) {
  * far, not in time. */
 static bool in_vain(attempt *a, unsigned k) {
   a->answer->predicted_ns = predict(a, k);
-  bool first_in_first_out = a->place[k].group->order == ADM_FIFO;
-  return a->request->layer[k].cost > limit_of(a, k) || (first_in_first_out && a->answer->predicted_ns > rest(a, k));
+  return a->request->layer[k].cost > limit_of(a, k) || a->answer->predicted_ns > rest(a, k);
 }
 
 /* Waits in the queue of layer k, whose place it has. Returns how it ended, or ADM_REJECTED with `*full` at another layer

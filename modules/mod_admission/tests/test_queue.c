@@ -297,6 +297,31 @@ static void a_wait_is_predicted_by_the_entry(void) {
   table_end(table);
 }
 
+/* Of those who wait only they count who go first by the order of the queue; where even so the turn comes too late, the wait is
+ * not begun, whatever the order. */
+static void a_wait_is_predicted_by_the_order(adm_order order, unsigned ahead) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, order);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1, .may_wait = true};
+  adm_answer mine, one;
+  adm_admit(table, me, &request, &mine);
+  adm_entry *entry = mine.permit[0].entry;
+  for (int32_t priority = -1; priority <= 1; priority++) {
+    standing here = {.priority = priority, .since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED};
+    uint32_t place;
+    CHECK(queue_join(table, entry, token_make(table, me) | 1, 8, &here, &place));
+  }
+  entry->service_ns = UINT64_C(3001000000) / (ahead + 1);
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
+  CHECK_EQUAL(one.predicted_ns, entry->service_ns * (ahead + 1));
+  adm_group_at(table, group)->timeout_ms = 5;
+  entry->service_ns = 1000;
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
+  table_end(table);
+}
+
 /* A queue that has stood for longer than its patience turns round, and gives up on those who waited that long. */
 static void an_adaptive_queue_under_overload(void) {
   adm_table *table = table_of(SMALL);
@@ -515,6 +540,9 @@ int main(int argc, char **argv) {
   newcomers_do_not_go_past_the_queue();
   the_bounds_of_waiting();
   a_wait_is_predicted_by_the_entry();
+  a_wait_is_predicted_by_the_order(ADM_FIFO, 2);
+  a_wait_is_predicted_by_the_order(ADM_ADAPTIVE, 2); /* it is calm */
+  a_wait_is_predicted_by_the_order(ADM_LIFO, 1);
   an_adaptive_queue_under_overload();
   changes_reach_the_waiting();
   from_one_queue_to_the_next();
