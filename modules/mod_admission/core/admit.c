@@ -50,9 +50,16 @@ static uint64_t token_for(const attempt *a, uint32_t cost) {
   return a->token | (a->request->hold_file ? TOKEN_HOLD : 0) | (cost < ADM_COST_MAX ? cost : ADM_COST_MAX);
 }
 
+/* The layer that says how long and with how many others a request may wait for layer k: itself, or, where that is the
+ * memory budget, the request's first one, which is what the budget's cost belongs to. */
+static unsigned manners(const attempt *a, unsigned k) {
+  return a->request->layer[k].group == ADM_GROUP_MEMORY && a->place[0].group ? 0 : k;
+}
+
 /* Where the request stands, or would, in the queue of layer k. */
 static standing standing_in(const attempt *a, unsigned k) {
-  return (standing){a->request->priority, a->arrived_ns, a->request->layer[k].at_most};
+  const adm_layer *layer = a->request->layer;
+  return (standing){a->request->priority, a->arrived_ns, layer[k].at_most, (uint32_t)layer[manners(a, k)].group};
 }
 
 /* Whether others have to go first. Newcomers go past nobody who waits, but those that wait for a lower limit of their own; one
@@ -120,16 +127,9 @@ static int take_all(attempt *a, int turn) {
   return -1;
 }
 
-/* The layer that says how long and with how many others a request may wait for layer k: itself, or, where that is the
- * memory budget, the request's first one, which is what the budget's cost belongs to. */
-static const layer_place *manners(const attempt *a, unsigned k) {
-  bool memory = a->request->layer[k].group == ADM_GROUP_MEMORY;
-  return memory && a->place[0].group ? &a->place[0] : &a->place[k];
-}
-
 /* When the request may find its permit in the queue of layer k, by the means so far; 0: unknown. */
 static uint64_t predict(const attempt *a, unsigned k) {
-  const adm_entry *entry = manners(a, k)->entry;
+  const adm_entry *entry = a->place[manners(a, k)].entry;
   uint64_t limit = limit_of(a, k), cost = a->request->layer[k].cost;
   if (!entry || limit == 0 || cost == 0) return 0;
   uint64_t at_once = limit / cost > 0 ? limit / cost : 1;
@@ -143,7 +143,7 @@ static bool wanted(const attempt *a) { return !a->request->wanted || a->request-
 /* How much longer this waiter may wait. Under overload an adaptive queue lets nobody wait longer than its patience: who
  * is served then is served soon, and the others hear so soon. */
 static uint64_t rest(const attempt *a, unsigned k) {
-  uint64_t may = (uint64_t)manners(a, k)->group->timeout_ms * 1000000u;
+  uint64_t may = (uint64_t)a->place[manners(a, k)].group->timeout_ms * 1000000u;
   if (queue_overloaded(a->table, a->place[k].entry, a->now_ns)) {
     uint64_t patience = queue_patience_ns(a->place[k].entry);
     if (patience < may) may = patience;
@@ -200,7 +200,7 @@ static adm_outcome wait_for(attempt *a, int full) {
   adm_outcome outcome = ADM_REJECTED;
   for (int moves = 0; outcome == ADM_REJECTED && full >= 0 && moves < 64; moves++) {
     int k = full;
-    const adm_group *group = manners(a, (unsigned)k)->group;
+    const adm_group *group = a->place[manners(a, (unsigned)k)].group;
     adm_entry *entry = a->place[k].entry;
     uint64_t token = token_for(a, a->request->layer[k].cost);
     standing mine = standing_in(a, (unsigned)k);
@@ -231,7 +231,7 @@ static adm_outcome wait_in_room(attempt *a, int full) {
 
 static bool may_wait(const attempt *a, unsigned full) {
   const adm_request *request = a->request;
-  return request->may_wait && manners(a, full)->group->queue > 0 && (!request->enter || request->enter(request->world));
+  return request->may_wait && a->place[manners(a, full)].group->queue > 0 && (!request->enter || request->enter(request->world));
 }
 
 static void count(attempt *a, adm_outcome outcome) {

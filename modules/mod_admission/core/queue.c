@@ -40,7 +40,7 @@ static bool goes_before(const standing *a, const standing *b, bool newest_first)
   return newest_first ? a->since_ns > b->since_ns : a->since_ns < b->since_ns;
 }
 
-static standing standing_of(const adm_waiter *waiter) { return (standing){waiter->priority, waiter->since_ns, waiter->at_most}; }
+static standing standing_of(const adm_waiter *waiter) { return (standing){waiter->priority, waiter->since_ns, waiter->at_most, waiter->group}; }
 
 static bool newest_first(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
   return group_of(table, entry)->order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
@@ -116,13 +116,15 @@ bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t 
   return next_in_order(table, entry, &seen, now_ns) == place;
 }
 
-/* How far the row of waiters reaches for one who may have `length` of them: past those that do not count for it. 0: all are taken. */
+/* How far the row of places reaches for one whose group has `length` of them: past those that do not count for it. 0: all are taken. */
 static uint32_t row_for(const adm_table *table, adm_entry *entry, const queue_seen *seen, uint32_t length, const standing *mine) {
   uint32_t counted = 0, others = 0;
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
     if (token_state(token) == WAITER_FREE) continue;
-    if (stands_aside(table, entry, i, token, seen, mine->at_most)) others++;
+    bool known = token_state(token) != WAITER_CLAIM; /* else it has not said yet who it is */
+    bool other = known && waiters_of(table, entry)[i].group != mine->group;
+    if (other || stands_aside(table, entry, i, token, seen, mine->at_most)) others++;
     else counted++;
   }
   if (counted >= length) return 0;
@@ -144,6 +146,7 @@ bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t len
     waiter->priority = mine->priority;
     waiter->since_ns = mine->since_ns;
     waiter->at_most = mine->at_most;
+    waiter->group = mine->group;
     waiting[i] = token_in_state(token, WAITER_WAITING);
     STEP("join: waiting");
     queue_wake(table, entry, adm_now_ns());

@@ -45,6 +45,7 @@ typedef struct adm_waiter {
   _Atomic int32_t priority;
   _Atomic uint64_t since_ns;
   _Atomic uint32_t at_most; /* its own limit, if that is below its group's */
+  _Atomic uint32_t group;   /* whose places in the queue it is one of: in that of the memory budget those of many groups wait */
 } adm_waiter;
 
 /* Where a request stands, or would, in a queue. */
@@ -52,6 +53,7 @@ typedef struct standing {
   int32_t priority;
   uint64_t since_ns;
   uint32_t at_most;
+  uint32_t group;
 } standing;
 
 #define IDLE_NS UINT64_C(1000000000) /* an entry unused for this long may be given to another key */
@@ -184,8 +186,8 @@ static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uin
 }
 /* How many wait whose turn comes before that of one who stands there. */
 uint32_t queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
-/* Takes one of the `length` places in the queue; false when all are taken. Those of waiters whom this one may go past do not
- * count, as long as the row has more. */
+/* Takes one of the `length` places that its group has in the queue; false when all are taken. Those of waiters whom this one may
+ * go past do not count. The row of all places may be full before. */
 bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place);
 void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
 /* Sleeps until woken or `nanoseconds` passed; true when woken. Afterwards the waiter is WOKEN or still WAITING. */

@@ -151,7 +151,7 @@ static void the_waiting_dead_make_room(void) {
   adm_answer held, one;
   uint32_t place;
   ask(table, alive, &layer, 1, &held);
-  CHECK(queue_join(table, held.permit[0].entry, token_make(table, dead) | 1, 1, &(standing){0, adm_now_ns(), ADM_UNLIMITED}, &place));
+  CHECK(queue_join(table, held.permit[0].entry, token_make(table, dead) | 1, 1, &(standing){.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group}, &place));
   CHECK_EQUAL(ask(table, alive, &layer, 1, &one), ADM_REJECTED);
   adm_swept swept = adm_sweep(table, dead, NULL, NULL);
   CHECK_EQUAL(swept.permits, 0);

@@ -309,7 +309,7 @@ static void a_wait_is_predicted_by_the_order(adm_order order, unsigned ahead) {
   adm_admit(table, me, &request, &mine);
   adm_entry *entry = mine.permit[0].entry;
   for (int32_t priority = -1; priority <= 1; priority++) {
-    standing here = {.priority = priority, .since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED};
+    standing here = {.priority = priority, .since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
     uint32_t place;
     CHECK(queue_join(table, entry, token_make(table, me) | 1, 8, &here, &place));
   }
@@ -426,7 +426,7 @@ static void a_limit_of_its_own_holds_up_nobody_else(void) {
 
 /* Puts one into the queue of an entry that never asks for its turn. */
 static bool stand(adm_table *table, adm_entry *entry, adm_owner owner, uint32_t length, uint32_t at_most) {
-  standing here = {.since_ns = adm_now_ns(), .at_most = at_most};
+  standing here = {.since_ns = adm_now_ns(), .at_most = at_most, .group = entry->group};
   uint32_t place;
   return queue_join(table, entry, token_make(table, owner) | 1, length, &here, &place);
 }
@@ -507,6 +507,30 @@ static void what_never_fits_holds_up_nobody(void) {
   table_end(table);
 }
 
+/* All wait for memory in one queue, and each group has the places there that its own `queue` says. */
+static void each_group_has_its_own_places_in_the_queue_for_memory(void) {
+  adm_table *table = table_of(SMALL);
+  adm_group_apply(adm_group_at(table, ADM_GROUP_MEMORY), &(adm_settings){.limit = 800, .mode = ADM_ENFORCE});
+  int heavy = group_with(table, "heavy", ADM_UNLIMITED, 20, ADM_FIFO), light = group_with(table, "light", ADM_UNLIMITED, 2, ADM_FIFO);
+  adm_group_at(table, light)->timeout_ms = 5;
+  adm_layer memory = {.group = ADM_GROUP_MEMORY, .label = "", .at_most = ADM_UNLIMITED, .cost = 800};
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_answer all, one;
+  adm_admit(table, me, &(adm_request){.layer = &memory, .layers = 1}, &all);
+  standing of_heavy = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)heavy}, of_light = of_heavy;
+  of_light.group = (uint32_t)light;
+  uint32_t place;
+  for (int i = 0; i < 5; i++) CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 20, &of_heavy, &place));
+  adm_layer layers[] = {layer_of(table, light, "/a"), memory};
+  adm_request request = {.layer = layers, .layers = 2, .may_wait = true};
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
+  for (int i = 0; i < 2; i++) CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 2, &of_light, &place));
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
+  CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 6, &of_heavy, &place));
+  CHECK(!queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 6, &of_heavy, &place));
+  table_end(table);
+}
+
 /* Two layers that are both full and waited for: whose turn has come in one does not give it up for those who came later
  * to the other, and is not sent to and fro between them until it is turned away. */
 static void two_full_layers(void) {
@@ -549,6 +573,7 @@ int main(int argc, char **argv) {
   a_limit_of_its_own_holds_up_nobody_else();
   many_with_a_limit_of_their_own_close_nothing();
   what_never_fits_holds_up_nobody();
+  each_group_has_its_own_places_in_the_queue_for_memory();
   two_full_layers();
   return checked("queue");
 }
