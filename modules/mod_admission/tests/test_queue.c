@@ -2,7 +2,7 @@
  * test_queue.c: the core with several threads at once: the limit holds, nobody is forgotten in the queue, and the queue
  * keeps its order, its time and its length. Clean under the thread sanitizer.
  *
- *   test_queue [HAND-OFFS]   how many permits are passed on in the storm; `make long` asks for ten million
+ *   test_queue [HAND-OFFS]   how many permits are passed on in the storm; 100000 unless said
  */
 #include "check.h"
 #include "world.h"
