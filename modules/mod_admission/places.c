@@ -117,7 +117,7 @@ static bool fit_groups(server_rec *main_server, const adm_shape *room) {
   for (int i = 0; i < current->groups->nelts; i++) {
     group_rule *group = APR_ARRAY_IDX(current->groups, i, group_rule *);
     char wrong[ADM_ERROR];
-    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, room, wrong)) continue;
+    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, room, wrong) && adm_cost_check(&group->settings, current->budget, wrong)) continue;
     right = false;
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, main_server, "ADM0002: %s: AdmissionGroup %s: %s",
                  group->stands, group->name, wrong);
@@ -164,10 +164,6 @@ static void warn(server_rec *main_server) {
   for (int i = 0; i < current->groups->nelts; i++) {
     const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;
     costs |= settings->cost > 0 || settings->learn;
-    if (current->budget != ADM_UNLIMITED && settings->cost > current->budget)
-      ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
-                   "ADM0005: AdmissionGroup %s: one request costs more than the whole AdmissionBudget: all will be turned away",
-                   APR_ARRAY_IDX(current->groups, i, group_rule *)->name);
   }
   if (current->budget != ADM_UNLIMITED && !costs)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,

@@ -81,10 +81,10 @@ static bool lingers(void *world, uint32_t hold) {
 }
 
 static void take_back(rounds *r) {
-  unsigned permits = adm_sweep_dead(r->plan.table, dead, lingers, r);
-  if (permits > 0) say(r, ROUNDS_NOTICE, "ADM0040: %u permits of processes that are gone were taken back", permits);
-  permits += adm_settle(r->plan.table, lingers, r);
-  if (permits > 0) r->changed = true;
+  adm_swept swept = adm_sweep_dead(r->plan.table, dead, lingers, r);
+  if (swept.permits > 0) say(r, ROUNDS_NOTICE, "ADM0040: %u permits of processes that are gone were taken back", swept.permits);
+  unsigned settled = adm_settle(r->plan.table, lingers, r);
+  if (swept.permits > 0 || swept.room || settled > 0) r->changed = true;
 }
 
 /* ---- settings --------------------------------------------------------------------------------------------------- */

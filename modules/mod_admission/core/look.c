@@ -40,7 +40,7 @@ bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen 
     if (since != 0 && since < oldest) oldest = since;
   }
   seen->oldest_ns = now_ns - oldest;
-  seen->waiting = queue_length(table, entry, 0, NULL);
+  seen->waiting = queue_length(table, entry);
   return true;
 }
 

@@ -45,13 +45,15 @@ typedef struct adm_waiter {
   _Atomic int32_t priority;
   _Atomic uint64_t since_ns;
   _Atomic uint32_t at_most; /* its own limit, if that is below its group's */
+  _Atomic uint32_t group;   /* whose places in the queue it is one of: in that of the memory budget those of many groups wait */
 } adm_waiter;
 
-/* Where a request stands in the order of a queue. */
+/* Where a request stands, or would, in a queue. */
 typedef struct standing {
   int32_t priority;
   uint64_t since_ns;
   uint32_t at_most;
+  uint32_t group;
 } standing;
 
 #define IDLE_NS UINT64_C(1000000000) /* an entry unused for this long may be given to another key */
@@ -69,6 +71,8 @@ struct adm_entry {
   _Atomic uint64_t used_ns;     /* when it last was looked up */
   _Atomic uint64_t calm_ns;     /* when its queue last was empty */
   char label[ADM_LABEL];
+  /* How long a permit is held here, a moving mean; 0: unknown. Written by each release, so not in the line that all look at. */
+  _Atomic uint64_t service_ns;
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
 };
 
@@ -176,13 +180,19 @@ adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t 
 /* ---- the queue (queue.c) ---- */
 
 /* How long a queue may stand before it counts as overloaded: 100 ms, or twice the time a permit is held if that is more. */
-uint64_t queue_patience_ns(const adm_group *group);
+uint64_t queue_patience_ns(const adm_entry *entry);
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns);
-/* Waiters of an entry in any state; `ahead` of them go before a new one of this priority. */
-uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead);
-/* Whether somebody waits whose turn comes before that of one who stands there. */
-bool queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
-/* Takes a place in the queue; false when all are taken. */
+/* Waiters of an entry in any state. */
+uint32_t queue_length(const adm_table *table, adm_entry *entry);
+/* Whether anybody waits whom a newcomer that is let in up to `at_most` may not go past. */
+bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most);
+static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uint32_t at_most) {
+  return entry->waiters_top != 0 && queue_holds_up(table, entry, at_most);
+}
+/* How many wait whose turn comes before that of one who stands there. */
+uint32_t queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
+/* Takes one of the `length` places that its group has in the queue; false when all are taken. Those of waiters whom this one may
+ * go past do not count. The row of all places may be full before. */
 bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place);
 void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
 /* Sleeps until woken or `nanoseconds` passed; true when woken. Afterwards the waiter is WOKEN or still WAITING. */

@@ -129,17 +129,37 @@ static void the_dead_leave_nothing_and_the_living_keep_all(void) {
   ask(table, dead, &layer, 1, &of_dead);
   ask(table, alive, &layer, 1, &of_alive);
   CHECK_EQUAL(adm_owner_of(table, 10), dead);
-  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 1);
-  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 0);
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL).permits, 1);
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL).permits, 0);
   CHECK_EQUAL(weight_in(table, group), 1);
   CHECK_EQUAL(adm_group_at(table, group)->counts.reaped, 1);
   adm_owner next = adm_owner_join(table, (adm_process){10, 2}); /* the same place, another incarnation */
   CHECK_EQUAL(next >> 9, dead >> 9);
   CHECK(next != dead);
   CHECK_EQUAL(ask(table, next, &layer, 1, &one), ADM_ADMITTED);
-  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 0); /* a late sweeper */
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL).permits, 0); /* a late sweeper */
   adm_release(table, &of_dead, NULL, NULL);           /* a late release */
   CHECK_EQUAL(weight_in(table, group), 2);
+  table_end(table);
+}
+
+/* A queue that is full of the dead turns nobody away once they are found: they are room, though they hold no permit. */
+static void the_waiting_dead_make_room(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner dead = adm_owner_join(table, (adm_process){10, 1}), alive = adm_owner_join(table, (adm_process){11, 1});
+  int group = group_with(table, "g", 1, 1, ADM_FIFO);
+  adm_group_at(table, group)->timeout_ms = 1;
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer held, one;
+  uint32_t place;
+  ask(table, alive, &layer, 1, &held);
+  CHECK(queue_join(table, held.permit[0].entry, token_make(table, dead) | 1, 1, &(standing){.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group}, &place));
+  CHECK_EQUAL(ask(table, alive, &layer, 1, &one), ADM_REJECTED);
+  adm_swept swept = adm_sweep(table, dead, NULL, NULL);
+  CHECK_EQUAL(swept.permits, 0);
+  CHECK(swept.room);
+  CHECK(!adm_sweep(table, dead, NULL, NULL).room);
+  CHECK_EQUAL(ask(table, alive, &layer, 1, &one), ADM_TIMEOUT); /* it has a place in the queue */
   table_end(table);
 }
 
@@ -385,7 +405,7 @@ static void only_entries_that_were_used_are_looked_at(void) {
   CHECK_EQUAL(adm_entry_next(table, 65536), 65536);
   adm_wake_all(table);
   adm_settle(table, NULL, NULL);
-  CHECK_EQUAL(adm_sweep_dead(table, is_dead, NULL, NULL), 20);
+  CHECK_EQUAL(adm_sweep_dead(table, is_dead, NULL, NULL).permits, 20);
   CHECK(resident_bytes(table) < table->bytes / 20);
   table_end(table);
 }
@@ -457,6 +477,7 @@ int main(void) {
   observing_counts_and_lets_through();
   limits_can_shrink_under_those_who_hold();
   the_dead_leave_nothing_and_the_living_keep_all();
+  the_waiting_dead_make_room();
   a_program_keeps_the_permit_of_its_dead_process();
   the_waiting_have_no_program();
   a_full_table_lets_through_and_idle_entries_make_room();
