@@ -83,6 +83,7 @@ static const char *set_group(cmd_parms *cmd, void *unused, int count, char *cons
   group->name = apr_pstrdup(cmd->pool, name);
   group->settings = adm_settings_default(ADM_FOR_GROUP);
   group->stands = stands_at(cmd);
+  group->place = (unsigned)directives_now()->groups->nelts;
   group->index = -1;
   adm_texts texts = {0};
   for (int i = 1; i < count; i++) {
@@ -117,8 +118,8 @@ static const char *set_queue_workers(cmd_parms *cmd, void *unused, const char *w
   char *end;
   apr_int64_t number = apr_strtoi64(word, &end, 10);
   bool percent = *end == '%' && end[1] == '\0';
-  if (end == word || (*end && !percent) || number < 0 || number > (percent ? 90 : ADM_OWNERS))
-    return complain(cmd, word, "must be a number of workers, or a share of MaxRequestWorkers up to 90%");
+  if (end == word || (*end && !percent) || number < (percent ? 1 : 0) || number > (percent ? 90 : ADM_OWNERS))
+    return complain(cmd, word, "must be a number of workers, or a share of MaxRequestWorkers from 1% to 90%");
   configuring()->queue_percent = percent ? (unsigned)number : 0;
   configuring()->queue_workers = (uint32_t)number;
   return NULL;

@@ -32,6 +32,7 @@ typedef struct group_rule {
   handler_choice handlers;
   const char *const *handler_names; /* HANDLERS_NAMED: ends with NULL */
   const char *stands;               /* file and line, for messages */
+  unsigned place;                   /* among the groups of the configuration, as they stand in it */
   int index;                        /* the table's group; -1 until post_config, or when the table has no room */
   adm_group *group;                 /* that group; NULL when there is none */
 } group_rule;
@@ -99,8 +100,8 @@ const configuration *directives_now(void);
 /* Starts a new one, from pre_config. */
 void directives_begin(apr_pool_t *pool);
 
-/* Finds the groups that are named, and judges what depends on several directives. Logs what is wrong. */
-bool directives_check(server_rec *main_server, const adm_shape *shape);
+/* Finds the groups that are named, and judges what depends on several directives, and on the room that there is. Logs what is wrong. */
+bool directives_check(server_rec *main_server, const adm_shape *room);
 
 /* The group of this name, or NULL. */
 group_rule *directives_group(const char *name);

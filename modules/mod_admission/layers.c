@@ -131,11 +131,11 @@ static ADM_INLINE bool find_key(visit *v, const group_rule *rule, const group_us
 
 /* ---- layers in their fixed order --------------------------------------------------------------------------------- */
 
-/* Narrow before wide, the same for all requests; the memory budget comes last. */
+/* Narrow before wide, and as they stand in the configuration, the same for all requests; the memory budget comes last. */
 static unsigned rank(const visit *v, unsigned i) {
   static const uint8_t ranks[] = {[ADM_KEY_FILE] = 0,   [ADM_KEY_INODE] = 1, [ADM_KEY_LOCATION] = 2, [ADM_KEY_CLIENT] = 3,
                                   [ADM_KEY_EXPR] = 4,   [ADM_KEY_VHOST] = 5, [ADM_KEY_SERVER] = 6};
-  return v->rule[i] ? ranks[v->rule[i]->settings.key] * ADM_GROUPS + (unsigned)v->layer[i].group : UINT32_MAX;
+  return v->rule[i] ? ranks[v->rule[i]->settings.key] * ADM_GROUPS + v->rule[i]->place : UINT32_MAX;
 }
 
 static void sort_layers(visit *v) {

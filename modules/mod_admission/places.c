@@ -112,14 +112,12 @@ static bool find_names(server_rec *main_server) {
   return right;
 }
 
-static bool fit_groups(server_rec *main_server, const adm_shape *shape) {
+static bool fit_groups(server_rec *main_server, const adm_shape *room) {
   bool right = true;
   for (int i = 0; i < current->groups->nelts; i++) {
     group_rule *group = APR_ARRAY_IDX(current->groups, i, group_rule *);
     char wrong[ADM_ERROR];
-    /* A limit above what the server can run is harmless and noted when it is put in force (runtime.c). */
-    const adm_shape room = {shape->entries, ADM_UNLIMITED, shape->waiters};
-    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, &room, wrong)) continue;
+    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, room, wrong) && adm_cost_check(&group->settings, current->budget, wrong)) continue;
     right = false;
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, main_server, "ADM0002: %s: AdmissionGroup %s: %s",
                  group->stands, group->name, wrong);
@@ -166,10 +164,6 @@ static void warn(server_rec *main_server) {
   for (int i = 0; i < current->groups->nelts; i++) {
     const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;
     costs |= settings->cost > 0 || settings->learn;
-    if (current->budget != ADM_UNLIMITED && settings->cost > current->budget)
-      ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
-                   "ADM0005: AdmissionGroup %s: one request costs more than the whole AdmissionBudget: all will be turned away",
-                   APR_ARRAY_IDX(current->groups, i, group_rule *)->name);
   }
   if (current->budget != ADM_UNLIMITED && !costs)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
@@ -177,8 +171,8 @@ static void warn(server_rec *main_server) {
   warn_of_waiting(main_server);
 }
 
-bool directives_check(server_rec *main_server, const adm_shape *shape) {
-  bool found = find_names(main_server), fit = fit_groups(main_server, shape);
+bool directives_check(server_rec *main_server, const adm_shape *room) {
+  bool found = find_names(main_server), fit = fit_groups(main_server, room);
   if (found && fit) warn(main_server);
   return found && fit;
 }

@@ -20,6 +20,7 @@
 #include <http_protocol.h>
 #include <poll.h>
 #include <unistd.h>
+#include <util_filter.h>
 
 APLOG_USE_MODULE(admission);
 
@@ -39,6 +40,22 @@ static bool client_waits(void *world) {
   return poll(&client, 1, 0) <= 0 || !(client.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
+/* A request that comes while the one before it on its connection is answered has httpd keep the end of that answer back, with the permit
+ * that is held for it (hold=response): nobody sends it while this one waits for just that permit. */
+static void send_what_is_kept_back(const request_rec *r) {
+  conn_rec *connection = r->connection;
+  apr_bucket_brigade *brigade = apr_brigade_create(r->pool, connection->bucket_alloc);
+  APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_flush_create(connection->bucket_alloc));
+  ap_pass_brigade(connection->output_filters, brigade); /* who cannot be written to is seen to be gone */
+  apr_brigade_destroy(brigade);
+}
+
+static bool enter_wait(void *world) {
+  const request_rec *r = world;
+  if (running.holds_responses && !r->connection->master) send_what_is_kept_back(r);
+  return streams_enter(world);
+}
+
 /* ---- permits back ------------------------------------------------------------------------------------------------ */
 
 /* Called once: after the handler, or with a pool. Where neither comes, because the process ends within the handler, its permits
@@ -51,15 +68,12 @@ static apr_status_t give_back(void *world) {
   return APR_SUCCESS;
 }
 
-/* hold=response: the pool of the request as the client knows it is destroyed by the bucket that follows the last byte of
- * the response through all filters, in the MPMs that write asynchronously too. It outlives a subrequest. */
-static apr_pool_t *pool_of_response(request_rec *r) {
-  while (r->main) r = r->main;
-  return r->pool;
-}
-
+/* hold=response: the pool of a request is destroyed by the bucket that follows the last byte of its response through all filters, in
+ * the MPMs that write asynchronously too. What a page includes is held for its handler: to the last byte of the page, the next one that
+ * it includes would wait for a permit that comes back when that one is done. */
 static bool holds_for_response(const visit *v) {
-  for (unsigned i = 0; running.holds_responses && i < v->layers; i++)
+  if (!running.holds_responses || v->r->main) return false;
+  for (unsigned i = 0; i < v->layers; i++)
     if (v->rule[i] && v->rule[i]->settings.hold) return true;
   return false;
 }
@@ -111,7 +125,7 @@ static bool decide(visit *v, const place_rules *place) {
   request.priority = place->priorities ? layers_priority(v->r, place) : 0;
   request.slice_ms = 0;
   request.wanted = client_waits;
-  request.enter = streams_enter;
+  request.enter = enter_wait;
   request.leave = streams_leave;
   request.world = v->r;
   adm_admit(running.table, running.owner, &request, &v->answer);
@@ -148,7 +162,7 @@ static int run_handlers_behind(request_rec *r) {
 static int run_with_permits(visit *v) {
   request_rec *r = v->r;
   bool to_last_byte = holds_for_response(v);
-  if (to_last_byte) keep(v, pool_of_response(r));
+  if (to_last_byte) keep(v, r->pool);
   int result = run_handlers_behind(r);
   if (to_last_byte) return result;
   if (result == SUSPENDED) { /* the handler goes on later */

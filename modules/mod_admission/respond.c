@@ -25,6 +25,9 @@ static unsigned telling_layer(const visit *v) {
   return 0;
 }
 
+/* What the request was for, also where the budget that its groups share was full. */
+static const char *label_told(const visit *v) { return v->layer[v->answer.group == ADM_GROUP_MEMORY ? 0 : telling_layer(v)].label; }
+
 static const char *group_name(const visit *v) {
   return v->layers > 0 ? adm_group_at(running.table, v->layer[telling_layer(v)].group)->name : "";
 }
@@ -92,13 +95,14 @@ void respond_tell_log(visit *v) {
 /* ---- the error log ----------------------------------------------------------------------------------------------- */
 
 /* http-access-limiter's own lines, one for each request, for those who have programs that read them. */
-static void log_compat(const visit *v) {
+static void log_compat(const visit *v, int status) {
   if (v->layers == 0 || v->bypass) return;
-  const char *label = v->layer[telling_layer(v)].label;
-  ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, v->r->server, "access_limiter: file:%s counter:%u", label, v->answer.held + 1);
+  const char *label = label_told(v);
+  uint32_t with_this_one = v->answer.held + v->layer[telling_layer(v)].cost;
+  ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, v->r->server, "access_limiter: file:%s counter:%s", label, amount(v, with_this_one));
   if (v->rejected)
-    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, v->r->server, "access_limiter: file:%s reached threshold: %u: return %u", label,
-                 v->answer.limit, adm_group_at(running.table, v->answer.group)->status);
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, v->r->server, "access_limiter: file:%s reached threshold: %s: return %d", label,
+                 amount(v, v->answer.limit), status);
 }
 
 /* Whether this process may write for the group in this second, and how many lines were not written since the last. */
@@ -129,13 +133,12 @@ static void log_full(const visit *v, int status, const char *retry) {
   if (suppressed)
     others = apr_psprintf(v->r->pool, " (and %" APR_UINT64_T_FMT " more since the last line)", suppressed);
   ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, v->r, "ADM0030: %s%s %s: %s: %s of %s%s held, waited %" APR_UINT64_T_FMT " ms%s%s",
-                memory ? "the budget of " : "group ", group_name(v), why(v), v->layer[memory ? 0 : telling_layer(v)].label,
-                amount(v, v->answer.held), amount(v, v->answer.limit), memory ? " bytes" : "", v->answer.wait_ns / 1000000, answered,
-                others);
+                memory ? "the budget of " : "group ", group_name(v), why(v), label_told(v), amount(v, v->answer.held),
+                amount(v, v->answer.limit), memory ? " bytes" : "", v->answer.wait_ns / 1000000, answered, others);
 }
 
 static void write_log(const visit *v, int status, const char *retry) {
-  if (v->host->log == LOG_COMPAT) log_compat(v);
+  if (v->host->log == LOG_COMPAT) log_compat(v, status);
   else if (v->host->log != LOG_OFF && v->answer.group >= 0 && (v->rejected || v->answer.outcome == ADM_WOULD_REJECT))
     log_full(v, status, retry);
 }

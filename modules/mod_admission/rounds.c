@@ -81,10 +81,10 @@ static bool lingers(void *world, uint32_t hold) {
 }
 
 static void take_back(rounds *r) {
-  unsigned permits = adm_sweep_dead(r->plan.table, dead, lingers, r);
-  if (permits > 0) say(r, ROUNDS_NOTICE, "ADM0040: %u permits of processes that are gone were taken back", permits);
-  permits += adm_settle(r->plan.table, lingers, r);
-  if (permits > 0) r->changed = true;
+  adm_swept swept = adm_sweep_dead(r->plan.table, dead, lingers, r);
+  if (swept.permits > 0) say(r, ROUNDS_NOTICE, "ADM0040: %u permits of processes that are gone were taken back", swept.permits);
+  unsigned settled = adm_settle(r->plan.table, lingers, r);
+  if (swept.permits > 0 || swept.room || settled > 0) r->changed = true;
 }
 
 /* ---- settings --------------------------------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ static void look_at_control(rounds *r) {
 static void survey(const rounds *r, adm_demand demand[ADM_GROUPS]) {
   uint32_t entries = adm_table_shape(r->plan.table).entries;
   adm_seen seen;
-  for (uint32_t i = 0; i < entries; i++) {
+  for (uint32_t i = adm_entry_next(r->plan.table, 0); i < entries; i = adm_entry_next(r->plan.table, i + 1)) {
     if (!adm_look(r->plan.table, i, r->now_ns, &seen) || seen.group < 0 || seen.group >= ADM_GROUPS) continue;
     adm_demand *d = &demand[seen.group];
     if (seen.waiting < d->waiting || (seen.waiting == d->waiting && seen.held <= d->held)) continue;

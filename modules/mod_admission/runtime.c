@@ -90,8 +90,11 @@ static uint32_t queue_workers(const configuration *now) {
 
 bool runtime_check(apr_pool_t *pool, server_rec *main_server) {
   (void)pool;
-  adm_shape shape = shape_for(directives_now());
-  return directives_check(main_server, &shape);
+  adm_shape room = shape_for(directives_now());
+  /* A limit above what the server can have in work is harmless, and noted when it is put in force (find_group). Where it can have more
+   * in work than an entry has cells, those that find no cell are let through: no limit above the cells is kept. */
+  if (workers_at_most() <= room.cells) room.cells = ADM_UNLIMITED;
+  return directives_check(main_server, &room);
 }
 
 /* ---- the memory -------------------------------------------------------------------------------------------------- */
@@ -357,7 +360,7 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
   if (state != MPM_CHILD_EXITED || !running.table) return;
   adm_owner owner = adm_owner_of(running.table, (uint32_t)pid);
   if (owner == ADM_NOBODY) return;
-  unsigned back = adm_sweep(running.table, owner, hold_lingers, &running.hold_asks);
+  unsigned back = adm_sweep(running.table, owner, hold_lingers, &running.hold_asks).permits;
   if (back > 0)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
 }
@@ -367,5 +370,5 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
 bool runtime_heal(void) {
   uint64_t now = adm_now_ns(), last = *running.healed_ns;
   if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
-  return adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks) > 0;
+  return adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks).room;
 }

@@ -55,6 +55,20 @@ static void too_long(lua_State *lua, lua_Debug *debug) {
   lua_error(lua);
 }
 
+/* Finalizers run when Lua collects garbage and when the interpreter ends, and no hook is called in them: one without an end would
+ * have none. An object has one when it stands in its metatable as that is set, not later. */
+static int set_metatable(lua_State *lua) {
+  if (lua_istable(lua, 2)) {
+    lua_pushliteral(lua, "__gc");
+    if (lua_rawget(lua, 2) != LUA_TNIL) return luaL_error(lua, "a policy has no finalizers (__gc)");
+    lua_pop(lua, 1);
+  }
+  lua_pushvalue(lua, lua_upvalueindex(1));
+  lua_insert(lua, 1);
+  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
+  return lua_gettop(lua);
+}
+
 static void open_libraries(lua_State *lua) {
   static const luaL_Reg libraries[] = {
     {"_G", luaopen_base}, {LUA_STRLIBNAME, luaopen_string}, {LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math}};
@@ -68,6 +82,9 @@ static void open_libraries(lua_State *lua) {
     lua_pushnil(lua);
     lua_setglobal(lua, removed[i]);
   }
+  lua_getglobal(lua, "setmetatable");
+  lua_pushcclosure(lua, set_metatable, 1);
+  lua_setglobal(lua, "setmetatable");
   lua_getglobal(lua, "string");
   lua_pushnil(lua);
   lua_setfield(lua, -2, "dump");
@@ -95,7 +112,7 @@ static void sum(const adm_table *table, int group, uint64_t *held, uint64_t *wai
   uint64_t now_ns = adm_now_ns();
   adm_seen seen;
   *held = *waiting = 0;
-  for (uint32_t i = 0; i < entries; i++) {
+  for (uint32_t i = adm_entry_next(table, 0); i < entries; i = adm_entry_next(table, i + 1)) {
     if (!adm_look(table, i, now_ns, &seen) || seen.group != group) continue;
     *held += seen.held;
     *waiting += seen.waiting;
@@ -273,7 +290,7 @@ static int ask_protected(lua_State *lua) {
 }
 
 static int collect_protected(lua_State *lua) {
-  lua_gc(lua, LUA_GCCOLLECT, 0); /* runs what the script has as __gc */
+  lua_gc(lua, LUA_GCCOLLECT, 0);
   return 0;
 }
 

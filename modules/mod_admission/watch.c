@@ -73,15 +73,8 @@ static bool directory_trusted(const char *path, uid_t owner, char *error) {
   return false;
 }
 
-/* All directories from the one that the file is in up to `/`. */
-static bool directories_trusted(const char *path, uid_t owner, char *error) {
-  char directory[PATH_MAX], real[PATH_MAX];
-  const char *slash = strrchr(path, '/');
-  size_t length = slash ? (size_t)(slash - path) : 0;
-  if (path[0] != '/' || length >= sizeof directory) return refuse(error, "is not an absolute path"), false;
-  memcpy(directory, path, length);
-  directory[length] = '\0';
-  if (!realpath(length ? directory : "/", real)) return refuse(error, "its directory: %s", strerror(errno)), false;
+/* All directories from this one, which has no links in it, up to `/`. */
+static bool directories_trusted(char *real, uid_t owner, char *error) {
   while (strcmp(real, "/") != 0) {
     if (!directory_trusted(real, owner, error)) return false;
     char *last = strrchr(real, '/');
@@ -90,9 +83,27 @@ static bool directories_trusted(const char *path, uid_t owner, char *error) {
   return directory_trusted("/", owner, error);
 }
 
+/* The file's path without links in its directories, and the directories judged. As it is written it may lead by way of a link that others
+ * can turn, to another file than the one whose directories were looked at. */
+static bool path_trusted(const char *path, uid_t owner, char real[PATH_MAX], char *error) {
+  char directory[PATH_MAX];
+  const char *slash = strrchr(path, '/');
+  size_t length = slash ? (size_t)(slash - path) : 0;
+  if (path[0] != '/' || length >= sizeof directory) return refuse(error, "is not an absolute path"), false;
+  memcpy(directory, path, length);
+  directory[length] = '\0';
+  if (!realpath(length ? directory : "/", real)) return refuse(error, "its directory: %s", strerror(errno)), false;
+  strcpy(directory, real);
+  size_t end = strlen(real), name = strlen(slash);
+  if (end + name >= PATH_MAX) return refuse(error, "its path is too long"), false;
+  memcpy(real + end, slash, name + 1);
+  return directories_trusted(directory, owner, error);
+}
+
 ssize_t watch_read(const char *path, uid_t owner, char *text, size_t size, char *error) {
-  if (!directories_trusted(path, owner, error)) return -1;
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  char real[PATH_MAX];
+  if (!path_trusted(path, owner, real, error)) return -1;
+  int file = open(real, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0 && errno == ELOOP) return refuse(error, "is a symbolic link");
   if (file < 0 && errno == EACCES) return refuse(error, "cannot be read by the server's user: chmod 644");
   if (file < 0) return refuse(error, "cannot be opened: %s", strerror(errno));

@@ -14,9 +14,7 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod watch;
 
-use crate::say::tell;
 use anyhow::Context;
-use host::HostError;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -29,9 +27,4 @@ fn state_dir() -> anyhow::Result<PathBuf> {
 /// The command that goes to other machines: `$WEBDYNO_SSH`, else `ssh`.
 fn ssh() -> OsString {
     std::env::var_os("WEBDYNO_SSH").filter(|ssh| !ssh.is_empty()).unwrap_or_else(|| "ssh".into())
-}
-
-/// Says what could not be put back and what to do about it.
-fn say_left(error: &HostError) {
-    tell(format!("{error}; `webdyno restore` tries again"));
 }

@@ -240,7 +240,7 @@ fn clean_up(state_dir: &Path) -> anyhow::Result<()> {
         Ok(put_back) => put_back.iter().for_each(tell),
         Err(HostError::NotPutBack { put_back, failed }) => {
             put_back.iter().for_each(tell);
-            super::say_left(&HostError::NotPutBack { put_back: vec![], failed });
+            tell(HostError::NotPutBack { put_back: vec![], failed });
         }
         Err(error) => return Err(error.into()),
     }
@@ -250,7 +250,7 @@ fn clean_up(state_dir: &Path) -> anyhow::Result<()> {
 /// The result, with a word about what could not be put back; without a result that is the error.
 fn settle<T>(ended: Ended<T>) -> Result<T, ExperimentError> {
     if let Some(left) = &ended.left {
-        super::say_left(left);
+        tell(left);
     }
     ended.result
 }

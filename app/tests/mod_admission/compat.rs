@@ -32,6 +32,26 @@ fn the_third_request_is_refused() {
     server.wait_idle();
 }
 
+/// Where it is the budget that is full the lines speak of bytes, of the file, and of the answer that was given.
+#[test]
+fn a_full_budget_is_told_in_bytes() {
+    let text = "AdmissionBudget memory 100M\nAdmissionGroup heavy limit=none cost=80M status=429\nAdmissionUse heavy\nAdmissionLog compat\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let held = server.send_in_turn("/page.probe?gate=g", 1);
+    assert_eq!(server.get("/page.probe").status, 429);
+    gate.open();
+    assert!(held.into_iter().all(|one| one.answer().status == 200));
+    wait("it is written", || lines(&server).len() == 3);
+    let file = server.path("www/page.probe").display().to_string();
+    let expected = [
+        format!("access_limiter: file:{file} counter:1"),
+        format!("access_limiter: file:{file} counter:{}", 160 << 20),
+        format!("access_limiter: file:{file} reached threshold: {}: return 429", 100 << 20),
+    ];
+    assert_eq!(lines(&server), expected);
+}
+
 /// By default a full group has one line in a second, however many are turned away.
 #[test]
 fn a_full_group_has_one_line_in_a_second() {

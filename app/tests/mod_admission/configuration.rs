@@ -29,8 +29,13 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionGroup a adaptive=memory", "adaptive=memory: needs max=NUMBER or limit=NUMBER"),
     ("AdmissionGroup a min=4 limit=8", "min=4: only with adaptive=memory"),
     ("AdmissionGroup a limit=2 adaptive=memory min=4 max=8", "limit=2: is not between min=4 and max=8"),
+    ("AdmissionGroup a handler=static,cgi-script", "handler=static,cgi-script: dynamic, static or any, or names"),
     ("AdmissionGroup a hold=forever", "hold=forever: `handler` or `response`"),
     ("AdmissionGroup a at=25:00-26:00:4", "at=25:00-26:00:4: FROM-UNTIL:LIMIT"),
+    (
+        "ServerLimit 600\nAdmissionGroup a limit=5000",
+        "limit=5000: the running table has room for 4096 permits per entry",
+    ),
     ("AdmissionGroup a limit=1\nAdmissionGroup a limit=2", "AdmissionGroup a: there is such a group already, at "),
     ("<VirtualHost *:1>\nAdmissionGroup a limit=1\n</VirtualHost>", "AdmissionGroup cannot occur within <VirtualHost>"),
     ("AdmissionUse nobody", "AdmissionUse nobody: there is no AdmissionGroup of this name"),
@@ -42,7 +47,9 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionPriority 1 \"%{NOTHING\"", "AdmissionPriority"),
     ("AdmissionBudget disk 8G", "the only budget is of memory"),
     ("AdmissionBudget memory lots", "AdmissionBudget lots: must be a size"),
-    ("AdmissionQueueWorkers 95%", "must be a number of workers, or a share"),
+    ("AdmissionGroup a cost=900M\nAdmissionBudget memory 800M", "AdmissionGroup a: cost=900M: is above the memory budget of 800M"),
+    ("AdmissionQueueWorkers 95%", "must be a number of workers, or a share of MaxRequestWorkers from 1% to 90%"),
+    ("AdmissionQueueWorkers 0%", "must be a number of workers, or a share of MaxRequestWorkers from 1% to 90%"),
     ("AdmissionTableSize 3", "AdmissionTableSize 3: must be the number of files"),
     ("AdmissionMaxHold long", "AdmissionMaxHold long: must be a time"),
     ("AdmissionLog loud", "AdmissionLog loud: must be default, compat or off"),
@@ -76,7 +83,7 @@ fn what_can_be_is_taken() {
     let all = "AdmissionGroup a limit=4 queue=20 timeout=500ms key=inode handler=cgi-script,proxy order=adaptive status=429 cost=200M mode=observe\n\
                AdmissionGroup b limit=none cost=learn:100M key=location at=09:00-18:00:4 at=22:00-06:00:2\n\
                AdmissionGroup c limit=8 adaptive=memory min=1 max=16 key=client hold=response handler=any\n\
-               AdmissionGroup d limit=3 \"key=expr:%{HTTP_HOST}\"\n\
+               AdmissionGroup d limit=3 \"key=expr:%{HTTP_HOST}\"\nAdmissionGroup above-all-workers limit=5000\n\
                AdmissionBudget memory 800M\nAdmissionQueueWorkers 25%\nAdmissionTableSize 2048\nAdmissionMaxHold 5m\nAdmissionLog off\n\
                AdmissionControlFile /etc/apache2/admission.control\nAdmissionRuntimeDir admission\nAdmissionHoldFd off\n\
                AdmissionPriority -10 \"%{REQUEST_URI} =~ m#^/shop#\"\nAdmissionPriority 3\nAdmissionUse a b c d\n\

@@ -207,6 +207,24 @@ fn a_graceful_restart_changes_groups() {
     server.wait_idle();
 }
 
+/// Which group is a request's first goes by the configuration as it is now, not by which one the table has had for longer.
+#[test]
+fn a_group_that_a_restart_puts_first_is_the_first() {
+    let one = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Event, one) else { return };
+    let configuration = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
+    let before = "AdmissionGroup before limit=1 key=server status=429\n";
+    server.put("httpd.conf", &configuration.replace(one, &format!("{before}{one}AdmissionUse before\n")));
+    server.graceful();
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("before", "/held", 1);
+    assert_eq!(server.get("/page.probe").status, 429);
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
+
 /// The process beside the workers may die like any other: another takes its place, and requests notice nothing.
 #[test]
 fn the_controller_is_replaced() {

@@ -52,8 +52,12 @@ fn curl_asks_for_streams() {
 /// Many streams at once, in programs and in threads: some are turned away, all are answered, nothing is left held.
 #[test]
 fn h2load_opens_many_streams() {
-    for (mpm, page) in [(Mpm::Event, "page.probe"), (Mpm::Worker, "page.cgi"), (Mpm::Event, "page.cgi")] {
-        let text = TWO.replace("queue=8", "queue=2");
+    for (mpm, page, hold) in [
+        (Mpm::Event, "page.probe", "response"),
+        (Mpm::Worker, "page.cgi", "handler"),
+        (Mpm::Event, "page.cgi", "handler"),
+    ] {
+        let text = TWO.replace("queue=8", &format!("queue=2 hold={hold}"));
         let Some(server) = Server::start(mpm, &text) else { return };
         let folder = server.path("urls");
         let urls: String =

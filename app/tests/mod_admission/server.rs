@@ -53,10 +53,6 @@ impl Mpm {
             Mpm::Worker | Mpm::Event => 2 * 8,
         }
     }
-
-    fn cgi(self) -> &'static str {
-        if self == Mpm::Prefork { "cgi" } else { "cgid" }
-    }
 }
 
 /// A running server, ended when dropped.
@@ -107,7 +103,8 @@ impl Drop for Running {
 /// What the server is told beside its own.
 pub(crate) struct Told<'a> {
     pub(crate) mpm: Mpm,
-    /// Directives of the main server; FOLDER and PORT are replaced. Where they say what is logged they say all of it.
+    /// Directives of the main server; FOLDER and PORT are replaced. Where they say what is logged they say all of it, and where they load
+    /// mod_cgi it is what starts programs under threads, too.
     pub(crate) text: &'a str,
     /// Who runs the PHP.
     pub(crate) php: Php,

@@ -84,14 +84,11 @@ fn error_page_that_is_a_program() {
 #[test]
 fn included_pages() {
     let group = "AdmissionGroup one limit=1 queue=5 timeout=30s key=server\nAdmissionUse one\n";
-    let told = |mpm, php| Told {
-        mpm,
-        php,
-        text: group,
-        files: &[("www/outer.php", "<?php virtual('/page.php?id=inner'); echo 'outer';")],
-    };
-    for mpm in [Mpm::Prefork, Mpm::Event] {
-        let Some(server) = Server::told(&told(mpm, Php::None)) else { return };
+    // What is held for the response is so for the page, whose end comes after all that it includes.
+    let for_response = group.replace("limit=1", "limit=1 hold=response");
+    let both = [Mpm::Prefork, Mpm::Event].map(|mpm| [(mpm, group), (mpm, for_response.as_str())]);
+    for (mpm, text) in both.into_iter().flatten() {
+        let Some(server) = Server::start(mpm, text) else { return };
         for _ in 0..3 {
             let body = server.get("/nested.shtml").body;
             assert!(body.contains("done one\n") && body.contains("done two\n"), "{body}: {}", server.log());
@@ -99,7 +96,9 @@ fn included_pages() {
         }
         assert_eq!(server.number("one", "/counts/admitted"), 6);
     }
-    let Some(server) = Server::told(&told(Mpm::Prefork, Php::Module)) else { return };
+    let files = [("www/outer.php", "<?php virtual('/page.php?id=inner'); echo 'outer';")];
+    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text: group, files: &files };
+    let Some(server) = Server::told(&told) else { return };
     for _ in 0..3 {
         let answer = server.get("/outer.php");
         assert!(answer.body.contains("done -") && answer.body.contains("outer"), "{answer:?}");
@@ -212,6 +211,25 @@ fn a_file_without_a_content_type_is_no_program() {
     assert_eq!(held.answer().status, 200);
     server.wait_idle();
     assert_eq!(server.number("one", "/counts/admitted"), 1);
+}
+
+/// A program that is named as a content type is one, also where a file of its folder's owner names it so.
+#[test]
+fn a_program_by_its_content_type_is_a_program() {
+    let text = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\n";
+    let files = [("www/dir/.htaccess", "RemoveHandler .cgi\nAddType cgi-script .cgi\n")];
+    let told = Told { mpm: Mpm::Event, php: Php::None, text, files: &files };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/dir/cgi/index.cgi?gate=g");
+    server.wait_started(1);
+    assert_eq!(server.number("one", "/held"), 1, "{}", server.log());
+    for path in ["/dir/cgi/index.cgi", "/page.probe"] {
+        assert_eq!(server.get(path).status, 503, "{path}");
+    }
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
 }
 
 /// What decides about who comes first, and what is counted under what, does not change the answer: caches need not know of it.

@@ -377,13 +377,15 @@ impl Bench<'_> {
                 Some(_) => post.witnessed(spec, &Keeper::default, &mut on_second),
             }
         };
-        let send = || {
-            ending::meanwhile(self.plan, cell, &stage.running, || {
-                lane.beside(&others, || workers::beside(&roots, spec, send))
-            })
-        };
-        let ((((((sent, workers), beside), before), door), notes), window) =
-            Sent::around(|| killing(doomed, || door::beside(port, door::Pace::SPARING, &mut || {}, send)));
+        let (mut workers, mut door, mut notes) = (None, None, Vec::new());
+        let (mut beside, mut before) = (Ok(Vec::new()), Ok(None));
+        // What watches, or acts, while the load is sent: each around the one before.
+        let send = || put(&mut workers, workers::beside(&roots, spec, send));
+        let send = || put(&mut beside, lane.beside(&others, send));
+        let send = || put(&mut before, ending::meanwhile(self.plan, cell, &stage.running, send));
+        let send = || put(&mut door, door::beside(port, door::Pace::SPARING, &mut || {}, send));
+        let send = || put(&mut notes, killing(doomed, send));
+        let (sent, window) = Sent::around(send);
         let books = accountant.map(Accountant::finish);
         let around = seen.map(|before| Around { before, after: source.look(), left });
         let (load, stop, kept) = sent?;
@@ -398,6 +400,12 @@ impl Bench<'_> {
         let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
         if counts || self.remote.is_some() { None } else { stage.port() }
     }
+}
+
+/// Puts down what was seen while something was done, and goes on with what came of that.
+fn put<T, S>(place: &mut S, (done, seen): (T, S)) -> T {
+    *place = seen;
+    done
 }
 
 impl Measured {

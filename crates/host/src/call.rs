@@ -1,7 +1,7 @@
 //! Calls of other programs: tests of a configuration, control programs, commands of the plan. Each has a deadline and no terminal.
 
 use crate::launch::reset_signals;
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -19,7 +19,10 @@ pub(crate) struct Ear(File);
 impl Ear {
     /// Empty memory.
     pub(crate) fn new() -> io::Result<Ear> {
-        Ok(Ear(memfd_create("said", MemfdFlags::CLOEXEC).map(File::from)?))
+        let memory = memfd_create("said", MemfdFlags::CLOEXEC)?;
+        // A log at /dev/stderr is this memory opened once more, with a place of its own to write at.
+        fcntl_setfl(&memory, OFlags::APPEND)?;
+        Ok(Ear(memory.into()))
     }
 
     /// The end that is written to.
@@ -28,11 +31,16 @@ impl Ear {
     }
 
     /// What was written.
-    pub(crate) fn text(mut self) -> String {
-        let mut text = Vec::new();
+    fn bytes(mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
         // What cannot be read is not said.
-        let _ = self.0.seek(SeekFrom::Start(0)).and_then(|_| self.0.read_to_end(&mut text));
-        String::from_utf8_lossy(&text).into_owned()
+        let _ = self.0.seek(SeekFrom::Start(0)).and_then(|_| self.0.read_to_end(&mut bytes));
+        bytes
+    }
+
+    /// The same as text.
+    pub(crate) fn text(self) -> String {
+        String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
     /// The same in one line.
@@ -41,9 +49,21 @@ impl Ear {
     }
 }
 
+/// What a program says when it is called.
+#[derive(Debug)]
+pub struct Said {
+    /// What it ended with; `None` when it had not ended in time.
+    pub status: Option<ExitStatus>,
+    /// What it wrote to its standard output until then.
+    pub stdout: Vec<u8>,
+    /// And to its standard error.
+    pub stderr: Vec<u8>,
+}
+
 /// A call that reads and prints nothing yet, in a session of its own: Ctrl-C at the terminal is for us, and what would ask there for a
 /// password, such as sudo, says so at once instead of being stopped for it.
-pub(crate) fn call(program: &Path) -> Command {
+#[must_use]
+pub fn call(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: between fork and exec only calls are made that are safe there: setsid, signal and sigprocmask.
@@ -59,24 +79,41 @@ pub(crate) fn call(program: &Path) -> Command {
     command
 }
 
+/// Runs what [`call`] made for what it says. What has not ended within `patience` is ended, with all of its session that has not left its
+/// group.
+///
+/// # Errors
+/// When it cannot be run.
+pub fn ask(command: &mut Command, patience: Duration) -> io::Result<Said> {
+    let (stdout, stderr) = (Ear::new()?, Ear::new()?);
+    let status = end_of(command.stdout(stdout.end()?).stderr(stderr.end()?), patience)?;
+    Ok(Said { status, stdout: stdout.bytes(), stderr: stderr.bytes() })
+}
+
 /// Runs what [`call`] made until it ends.
 ///
 /// # Errors
-/// When it cannot be run, or has not ended within `patience`; then it is ended with all of its session that has not left its group.
+/// When it cannot be run, or has not ended within `patience`; then it is ended as by [`ask`].
 pub(crate) fn run(command: &mut Command, patience: Duration) -> Result<ExitStatus, String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let failed = |error: io::Error| format!("cannot run {program}: {error}");
-    let mut process = command.spawn().map_err(failed)?;
+    let ended = end_of(command, patience);
+    let program = command.get_program().to_string_lossy();
+    let ended = ended.map_err(|error| format!("cannot run {program}: {error}"))?;
+    ended.ok_or_else(|| format!("{program} has not ended within {} s", patience.as_secs()))
+}
+
+/// What it ends with; `None` when it had to be ended.
+fn end_of(command: &mut Command, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let mut process = command.spawn()?;
     let deadline = Instant::now() + patience;
     loop {
-        if let Some(status) = process.try_wait().map_err(failed)? {
-            return Ok(status);
+        if let Some(status) = process.try_wait()? {
+            return Ok(Some(status));
         }
         if Instant::now() > deadline {
             // It leads a group of its number; until it is waited for, nobody else has that.
             let _ = kill_process_group(Pid::from_child(&process), Signal::KILL);
             let _ = process.wait();
-            return Err(format!("{program} has not ended within {} s", patience.as_secs()));
+            return Ok(None);
         }
         std::thread::sleep(LOOK_AGAIN);
     }
@@ -108,5 +145,13 @@ mod tests {
         assert!(
             run(&mut call(Path::new("/none")), Duration::ZERO).is_err_and(|why| why.starts_with("cannot run /none: "))
         );
+    }
+
+    #[test]
+    fn what_is_said_is_kept_in_order() {
+        let script = "echo a; echo b >>/proc/self/fd/1; echo c; echo d >&2";
+        let said = ask(call(Path::new("/bin/sh")).args(["-c", script]), Duration::from_secs(60)).unwrap();
+        assert!(said.status.is_some_and(|status| status.success()));
+        assert_eq!((said.stdout.as_slice(), said.stderr.as_slice()), (&b"a\nb\nc\n"[..], &b"d\n"[..]));
     }
 }

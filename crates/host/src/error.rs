@@ -34,7 +34,9 @@ pub enum HostError {
         pid: u32,
     },
     /// The guardian did not come up.
-    #[error("the guardian process did not start: {0}")]
+    #[error(
+        "the guardian process did not start: {0}; nothing was changed, so try again when memory and CPU time are free (`webdyno watch` shows them)"
+    )]
     Guardian(String),
     /// Root could do it, and this user cannot; the sentence says what.
     #[error("{0}: run webdyno as root")]
@@ -44,7 +46,7 @@ pub enum HostError {
     NoConfinement(String),
     /// systemd leaves a controller to root.
     #[error(
-        "a server's {what} cannot be limited by this user: systemd does not delegate the {controller} controller to him; as root, `systemctl edit \
+        "a server's {what} cannot be limited by this user: systemd does not delegate the {controller} controller to them; as root, `systemctl edit \
          user@.service`, write [Service] and {DELEGATE} into it, and `systemctl restart user@{uid}` (which ends what runs there), or run webdyno as root"
     )]
     NotDelegated {
@@ -70,7 +72,7 @@ pub enum HostError {
         why: String,
     },
     /// Something could not be given back; its journal stays, so that `webdyno restore` can try again.
-    #[error("not everything could be put back: {}; try `webdyno restore` again later", failed.join("; "))]
+    #[error("not everything could be put back: {}; try `webdyno restore` later", failed.join("; "))]
     NotPutBack {
         /// What went well nevertheless, one sentence each.
         put_back: Vec<String>,
@@ -110,7 +112,7 @@ pub enum HostError {
         place: PathBuf,
     },
     /// A guardian has not given back everything yet.
-    #[error("the guardian of the run {0} is still at it; ask again in a minute")]
+    #[error("the guardian of the run {0} is still at it")]
     StillAtIt(String),
     /// A server of the machine's would not begin anew; the sentence says why.
     #[error("{0}")]

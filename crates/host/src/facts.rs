@@ -1,9 +1,9 @@
 //! What is to be said of the machine in the head of a run.
 
+use crate::kernel;
 use crate::mounts::{Mount, parse};
 use crate::swap::meminfo_value;
 use model::run::HostFacts;
-use std::fs;
 use std::path::Path;
 
 /// This machine. What the kernel does not tell is 0 or empty.
@@ -14,7 +14,7 @@ pub fn facts() -> HostFacts {
 
 /// The machine whose `/proc` and `/sys` lie below `root`.
 fn read(root: &Path) -> HostFacts {
-    let text = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default().trim().to_owned();
+    let text = |file: &str| kernel::text(root.join(file)).unwrap_or_default().trim().to_owned();
     let (meminfo, cpuinfo) = (text("proc/meminfo"), text("proc/cpuinfo"));
     // ARM names no model; what it is built for is better than nothing.
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -53,6 +53,7 @@ fn cgroups(mounts: &[Mount]) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn lists_of_cpus() {
@@ -66,17 +67,21 @@ mod tests {
     #[test]
     fn a_machine_is_read_from_its_files() {
         let root = tempfile::tempdir().unwrap();
-        let put = |file: &str, text: &str| {
+        let put = |file: &str, text: &[u8]| {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        put("proc/sys/kernel/hostname", "web1\n");
-        put("proc/sys/kernel/osrelease", "6.1.0\n");
-        put("sys/devices/system/cpu/online", "0-1\n");
-        put("proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nprocessor\t: 1\n");
-        put("proc/meminfo", "MemTotal: 1024 kB\nSwapTotal: 512 kB\n");
-        put("proc/self/mountinfo", "26 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        put("proc/sys/kernel/hostname", b"web1\n");
+        put("proc/sys/kernel/osrelease", b"6.1.0\n");
+        put("sys/devices/system/cpu/online", b"0-1\n");
+        put("proc/cpuinfo", b"processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nprocessor\t: 1\n");
+        put("proc/meminfo", b"MemTotal: 1024 kB\nSwapTotal: 512 kB\n");
+        // The first in Latin-1.
+        put(
+            "proc/self/mountinfo",
+            b"25 23 0:21 / /caf\xe9 rw - ext4 a rw\n26 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+        );
         let facts = read(root.path());
         assert_eq!((facts.name.as_str(), facts.kernel.as_str(), facts.cpus), ("web1", "6.1.0", 2));
         assert_eq!(facts.cpu_model, "Some CPU @ 2.0GHz");

@@ -7,7 +7,7 @@
 use crate::HostError;
 use crate::journal::{Journal, Locked};
 use crate::pipe;
-use crate::undo::undo_all;
+use crate::undo::{Outcome, undo_all};
 use rustix::process::setsid;
 use std::ffi::OsString;
 use std::fs;
@@ -23,7 +23,7 @@ const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(5);
 /// For each server that takes its time to die: the promise is 5 s for everything.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// What could not be undone is tried again so often before it is left to `webdyno restore`.
+/// What fails is tried so often before it is left to `webdyno restore`.
 const ATTEMPTS: u32 = 15;
 const READY: &[u8] = b"ready\n";
 
@@ -126,15 +126,23 @@ fn watch(journal: &Path) -> Result<(), HostError> {
 }
 
 fn put_back(path: &Path) -> Result<(), HostError> {
-    let Some(mut journal) = Journal::take_over(path, Locked::Wait)? else { return Ok(()) };
-    for _ in 0..ATTEMPTS {
+    let mut attempts = 0;
+    loop {
         let began = Instant::now();
-        if undo_all(&mut journal, PATIENCE).failed.is_empty() {
-            return journal.remove();
+        let done = attempt(path);
+        attempts += 1;
+        if done.is_ok() || attempts == ATTEMPTS {
+            return done;
         }
         std::thread::sleep(PATIENCE.saturating_sub(began.elapsed()));
     }
-    Ok(())
+}
+
+/// From the journal on: what keeps it from being opened or deleted may pass as well. In between `webdyno restore` may have it.
+fn attempt(path: &Path) -> Result<(), HostError> {
+    let Some(mut journal) = Journal::take_over(path, Locked::Wait)? else { return Ok(()) };
+    let Outcome { put_back, failed } = undo_all(&mut journal, PATIENCE);
+    if failed.is_empty() { journal.remove() } else { Err(HostError::NotPutBack { put_back, failed }) }
 }
 
 /// Keyboard signals and a hang-up are meant for the run; a polite SIGTERM to everything would defeat the guardian's only purpose.

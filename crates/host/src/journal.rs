@@ -6,7 +6,7 @@
 
 use crate::HostError;
 use crate::files::Lent;
-use crate::process::{Identity, Session};
+use crate::process::{Identity, Namespace, Session};
 use crate::service::{Restart, Service};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// How the name of a journal ends.
 pub(crate) const ENDING: &str = "journal";
+/// Where the kernel tells which boot this is.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// How to undo a change. Each can be carried out twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +122,9 @@ pub(crate) struct Head {
     pub(crate) owner: Identity,
     /// The kernel's own id of this boot: processes, groups and swap do not survive it.
     pub(crate) boot: String,
+    /// Where the numbers of processes in it mean these. Journals of before do not know it.
+    #[serde(default)]
+    pub(crate) namespace: Namespace,
 }
 
 /// An open and locked journal.
@@ -162,6 +167,24 @@ enum Line {
     Done(u64),
 }
 
+impl Head {
+    /// Whether the machine was booted since.
+    ///
+    /// # Errors
+    /// When it does not tell, which is no sign of another boot.
+    pub(crate) fn is_of_another_boot(&self) -> Result<bool, String> {
+        Ok(self.boot != boot_id().map_err(|error| error.to_string())?)
+    }
+
+    /// Whether numbers of processes mean others here than there: a container was started anew, or shares the journal's folder.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub(crate) fn is_of_another_namespace(&self) -> Result<bool, String> {
+        Ok(Namespace::own()?.differs_from(self.namespace))
+    }
+}
+
 impl Journal {
     /// Where the journal of `run` lies.
     pub(crate) fn place(dir: &Path, run: &str) -> PathBuf {
@@ -176,6 +199,9 @@ impl Journal {
             path: "/proc/self/stat".into(),
             source: io::ErrorKind::NotFound.into(),
         })?;
+        // Without it the journal is as those of before.
+        let namespace = Namespace::own().unwrap_or_default();
+        let head = Head { run: run.to_owned(), owner, boot: boot_id()?, namespace };
         loop {
             let file = match OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -191,12 +217,12 @@ impl Journal {
                 continue;
             }
             let mut journal = Journal { path, file, replay: Replay::default() };
-            let head = journal.append(&Line::Head(Head { run: run.to_owned(), owner, boot: boot_id() }));
-            if head.is_err() {
+            let begun = journal.append(&Line::Head(head));
+            if begun.is_err() {
                 // Nothing stands in it, and nobody will need it.
                 let _ = fs::remove_file(&journal.path);
             }
-            return head.map(|()| journal);
+            return begun.map(|()| journal);
         }
     }
 
@@ -300,8 +326,13 @@ impl Replay {
 }
 
 /// The kernel's id of this boot; empty when hidden, and then all boots are one.
-pub(crate) fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+fn boot_id() -> Result<String, HostError> {
+    match fs::read_to_string(BOOT_ID) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
+            Ok(String::new())
+        }
+        text => Ok(text.map_err(HostError::io("read", Path::new(BOOT_ID)))?.trim().to_owned()),
+    }
 }
 
 /// What a journal's bytes amount to. A torn last line is as if it had never been begun.

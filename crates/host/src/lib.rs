@@ -7,7 +7,7 @@
 //!
 //! Layout: `journal` is what was changed, `undo` is how it is put back and `preview` says what that would be, `guardian` and `restore` are when;
 //! `launch` starts a server so that it can be ended, `confine`, `swap`, `files` and `sysctl` are the changes themselves, `service` is a server of the machine's own
-//! that reads its configuration again, `call` runs the programs that this needs, and `claim` keeps two runs from one server, file or setting.
+//! that reads its configuration again, `call` runs the programs that this needs, `kernel` reads what the kernel tells, and `claim` keeps two runs from one server, file or setting.
 
 mod call;
 mod claim;
@@ -19,6 +19,7 @@ mod folder;
 mod guardian;
 mod handle;
 mod journal;
+mod kernel;
 mod launch;
 mod mounts;
 mod owner;
@@ -32,6 +33,7 @@ mod swap;
 mod sysctl;
 mod undo;
 
+pub use call::{Said, ask, call};
 pub use confine::{Group, GroupPaths, Hierarchies, Reach, Scope, Version, hierarchies, reach};
 pub use error::{HostError, want_of_room};
 pub use facts::facts;

@@ -1,5 +1,6 @@
 //! What is mounted where, from `/proc/self/mountinfo`.
 
+use crate::kernel;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
@@ -38,8 +39,7 @@ pub(crate) fn parse(text: &str) -> Vec<Mount> {
 /// # Errors
 /// When they cannot be read; the process may have ended.
 pub(crate) fn mounts_of(process: impl Display) -> io::Result<Vec<Mount>> {
-    // Names may be of any bytes.
-    Ok(parse(&String::from_utf8_lossy(&std::fs::read(format!("/proc/{process}/mountinfo"))?)))
+    Ok(parse(&kernel::text(format!("/proc/{process}/mountinfo"))?))
 }
 
 /// Whether something is mounted on `path` or below.

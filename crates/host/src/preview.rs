@@ -3,7 +3,7 @@
 use crate::HostError;
 use crate::confine::is_lent;
 use crate::files;
-use crate::journal::{Head, Journal, Undo, boot_id};
+use crate::journal::{Head, Journal, Undo};
 use crate::process::Members;
 use crate::restore::journals;
 use crate::swap::is_swapped_to;
@@ -41,7 +41,6 @@ pub fn left_behind(state_dir: &Path) -> Result<Vec<String>, HostError> {
 /// What undoing one change would do. `Ok(None)` when there is nothing left to undo.
 fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
     let exists = |path: &Path| path.symlink_metadata().is_ok();
-    let rebooted = head.boot != boot_id();
     Ok(match undo {
         Undo::RemoveFile { path } => {
             exists(ours(path, head)?).then(|| format!("would delete the file {}", path.display()))
@@ -52,12 +51,17 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         Undo::GiveBack(lent) => files::foresee(lent),
         Undo::Tell { command, .. } => Some(format!("would run `{}`", command.join(" "))),
         Undo::Restart { service, .. } => {
-            let alive = !rebooted || service.pid().is_some();
-            alive.then(|| format!("would have the server of {} run with its own configuration", service.name))
+            let was_here = !head.is_of_another_boot()? && !head.is_of_another_namespace()?;
+            (was_here || service.pid().is_some())
+                .then(|| format!("would have the server of {} run with its own configuration", service.name))
         }
         Undo::Unclaim { .. } => None,
         // Everything below went with the boot it was made in.
-        _ if rebooted => None,
+        _ if head.is_of_another_boot()? => None,
+        Undo::KillSession(session) if head.is_of_another_namespace()? => Some(format!(
+            "would look for no process of session {}, which belongs to another pid namespace, as a container has",
+            session.leader.pid
+        )),
         Undo::KillSession(session) => match Members::Session(*session).count()? {
             0 => None,
             n => Some(format!("would end {n} of a server's processes (session {})", session.leader.pid)),
@@ -72,9 +76,9 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         Undo::DisableController { parent, controller } => is_lent(parent, controller)
             .then(|| format!("would take the {controller} controller back from the groups in {}", parent.display())),
         Undo::SwapOff { file } => {
-            is_swapped_to(ours(file, head)?).then(|| format!("would take the swap file {} out of use", file.display()))
+            is_swapped_to(ours(file, head)?)?.then(|| format!("would take the swap file {} out of use", file.display()))
         }
-        Undo::SwapOn { file, .. } => (exists(file) && !is_swapped_to(file))
+        Undo::SwapOn { file, .. } => (exists(file) && !is_swapped_to(file)?)
             .then(|| format!("would take the swap area {} into use again", file.display())),
         Undo::Sysctl { name, value, ours } => sysctl::foresee(name, value, ours),
     })

@@ -3,15 +3,29 @@
 //! A set of processes is either a session or a group; both keep together whatever a server forks. Nothing outside
 //! the set is ever signalled.
 
+use crate::kernel;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Between two looks at processes that are about to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// Where the kernel tells the pid namespace of this process.
+const NAMESPACE: &str = "/proc/self/ns/pid";
+
+/// A pid namespace: among whom a number means one process. A container has its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Namespace {
+    /// Its number; 0 when that is hidden. The next namespace gets it as soon as this one has ended.
+    pub(crate) number: u64,
+    /// When its first process began, which tells it from that next one; 0 when that is hidden.
+    pub(crate) start_time: u64,
+}
 
 /// One process: its number, and when it began, which no later process with that number shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,15 +54,42 @@ pub(crate) enum Members<'a> {
     Group(&'a Path),
 }
 
+impl Namespace {
+    /// That of this process.
+    pub(crate) fn own() -> Result<Namespace, String> {
+        let number = match fs::metadata(NAMESPACE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            found => found.map_err(|error| format!("cannot read {NAMESPACE}: {error}"))?.ino(),
+        };
+        Ok(Namespace { number, start_time: Stat::of(1)?.map_or(0, |first| first.start_time) })
+    }
+
+    /// Whether a number means another process there. What is hidden tells nothing apart.
+    pub(crate) fn differs_from(self, other: Namespace) -> bool {
+        let differs = |one: u64, other: u64| one != 0 && other != 0 && one != other;
+        differs(self.number, other.number) || differs(self.start_time, other.start_time)
+    }
+}
+
 impl Identity {
-    /// The living process `pid`.
+    /// The living process `pid`; `None`, too, when it cannot be looked at.
     pub(crate) fn of(pid: u32) -> Option<Identity> {
-        Stat::of(pid).map(|stat| Identity { pid, start_time: stat.start_time })
+        let stat = Stat::of(pid).ok()??;
+        Some(Identity { pid, start_time: stat.start_time })
     }
 
     /// Whether it still lives. Nobody but a container's first process may be slow to collect it when it is dead.
     pub(crate) fn lives(self) -> bool {
-        Stat::of(self.pid).is_some_and(|stat| stat.start_time == self.start_time && stat.is_alive())
+        match Stat::of(self.pid) {
+            Ok(stat) => stat.is_some_and(|stat| stat.start_time == self.start_time && stat.is_alive()),
+            // It may.
+            Err(_) => true,
+        }
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(self, signal: Signal) -> Result<(), Errno> {
+        signal_if(|| Identity::of(self.pid) == Some(self), self.pid, signal)
     }
 }
 
@@ -66,12 +107,12 @@ impl Session {
 
     fn members(&self) -> Result<Vec<u32>, String> {
         let Identity { pid: leader, start_time } = self.leader;
-        match Stat::of(leader) {
+        match Stat::of(leader)? {
             // A number is not given away as long as a session bears it, so this session has ended.
             Some(stat) if stat.start_time != start_time => return Ok(vec![]),
             Some(_) => {}
             None if self.may_be_anothers() => {
-                let others = living(|_, stat| stat.session == leader);
+                let others = living(|_, stat| stat.session == leader)?;
                 if let Some(first) = others.first() {
                     return Err(format!(
                         "process {first} may be left over from a server with the process id {leader}, or be somebody \
@@ -81,7 +122,7 @@ impl Session {
             }
             None => {}
         }
-        Ok(living(|pid, stat| stat.session == leader || pid == leader))
+        living(|pid, stat| stat.session == leader || pid == leader)
     }
 }
 
@@ -136,7 +177,7 @@ impl Members<'_> {
             // Whose session it is was settled by the listing, and no number comes round within milliseconds.
             Members::Session(session) => {
                 let leader = session.leader.pid;
-                Stat::of(number).is_some_and(|stat| stat.session == leader || number == leader)
+                Stat::of(number).is_ok_and(|stat| stat.is_some_and(|stat| stat.session == leader || number == leader))
             }
             Members::Group(_) => self.list().is_ok_and(|members| members.contains(&number)),
         }
@@ -152,20 +193,24 @@ impl Members<'_> {
         }
     }
 
-    /// Ends one process. Between the listing and the signal its number may have been given away; a pidfd holds on to one process,
-    /// so asking again after taking it settles which one that is. Before Linux 5.3 there are none, and the gap stays.
     fn kill(&self, number: u32) {
-        let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else { return };
-        let held = pidfd_open(pid, PidfdFlags::empty());
-        if !self.has(number) {
-            return;
-        }
         // A failure (gone already, not permitted) shows in the next listing.
-        let _ = match held {
-            Ok(held) => pidfd_send_signal(held, Signal::KILL),
-            Err(Errno::NOSYS) => kill_process(pid, Signal::KILL),
-            Err(error) => Err(error),
-        };
+        let _ = signal_if(|| self.has(number), number, Signal::KILL);
+    }
+}
+
+/// Sends a signal to one process. Since it was found its number may have been given away; a pidfd holds on to one process, so asking after
+/// taking it whether it is the one that is meant settles that. Before Linux 5.3 there are none, some containers forbid them, and the gap stays.
+fn signal_if(is_meant: impl FnOnce() -> bool, number: u32, signal: Signal) -> Result<(), Errno> {
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let held = pidfd_open(pid, PidfdFlags::empty());
+    if !is_meant() {
+        return Err(Errno::SRCH);
+    }
+    match held {
+        Ok(held) => pidfd_send_signal(held, signal),
+        Err(Errno::NOSYS | Errno::PERM) => kill_process(pid, signal),
+        Err(error) => Err(error),
     }
 }
 
@@ -179,8 +224,17 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Stat> {
-        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    /// `Ok(None)` when there is no such process, or when it is hidden from this user. What fails otherwise, such as for want of memory or
+    /// of open files, proves nothing.
+    fn of(pid: u32) -> Result<Option<Stat>, String> {
+        let file = format!("/proc/{pid}/stat");
+        match kernel::text(&file) {
+            Ok(text) => Ok(Stat::parse(&text)),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::NOENT | Errno::SRCH | Errno::ACCESS | Errno::PERM) => Ok(None),
+                _ => Err(format!("cannot read {file}: {error}")),
+            },
+        }
     }
 
     fn parse(text: &str) -> Option<Stat> {
@@ -201,17 +255,22 @@ impl Stat {
 }
 
 /// Whether any living process is one of those.
-pub(crate) fn any(mut wanted: impl FnMut(u32) -> bool) -> bool {
-    !living(|pid, _| wanted(pid)).is_empty()
+pub(crate) fn any(mut wanted: impl FnMut(u32) -> bool) -> Result<bool, String> {
+    Ok(!living(|pid, _| wanted(pid))?.is_empty())
 }
 
-fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return vec![] };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|&pid| Stat::of(pid).is_some_and(|stat| stat.is_alive() && wanted(pid, &stat)))
-        .collect()
+/// All of them or an error: whoever is missing here would be taken for dead.
+fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Result<Vec<u32>, String> {
+    let unread = |error: io::Error| format!("cannot read /proc: {error}");
+    let mut found = vec![];
+    for entry in fs::read_dir("/proc").map_err(unread)? {
+        let name = entry.map_err(unread)?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        if Stat::of(pid)?.is_some_and(|stat| stat.is_alive() && wanted(pid, &stat)) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
 }
 
 fn describe(pid: u32) -> String {
@@ -220,7 +279,7 @@ fn describe(pid: u32) -> String {
 
 /// The name of a process's program; empty when it has ended.
 pub(crate) fn name_of(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+    kernel::text(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
 
 /// Processes and threads made since boot, from `/proc/stat`; 0 when it does not tell.
@@ -269,6 +328,22 @@ mod tests {
         assert!(!came_round(1_000, 1_000 + 16_383, 32_768));
         assert!(came_round(1_000, 1_000 + 16_384, 32_768));
         assert!(!came_round(1_000, 500, 32_768));
+    }
+
+    #[test]
+    fn a_container_that_was_started_anew_is_another() {
+        let check = |now: (u64, u64), then: (u64, u64), expected: bool| {
+            let namespace = |(number, start_time)| Namespace { number, start_time };
+            assert_eq!(namespace(now).differs_from(namespace(then)), expected, "{now:?} {then:?}");
+        };
+        check((7, 900), (7, 900), false);
+        check((8, 900), (7, 900), true);
+        check((7, 1900), (7, 900), true);
+        // Journals of before know neither, and not everybody may see the first process.
+        check((7, 900), (0, 0), false);
+        check((7, 0), (7, 900), false);
+        let own = Namespace::own().unwrap();
+        assert!(!own.differs_from(own));
     }
 
     #[test]

@@ -155,7 +155,7 @@ mod tests {
         let held = fs::File::open(&path).unwrap();
         rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
         let impatient = take_over(&path, Duration::ZERO).unwrap_err().to_string();
-        assert_eq!(impatient, "the guardian of the run dead is still at it; ask again in a minute");
+        assert_eq!(impatient, "the guardian of the run dead is still at it");
         let restoring = std::thread::spawn({
             let dir = dir.path().to_owned();
             move || restore(&dir).unwrap()

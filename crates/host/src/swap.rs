@@ -11,6 +11,7 @@ use crate::HostError;
 use crate::folder::{fresh_name, temporary_place};
 use crate::handle::Host;
 use crate::journal::Undo;
+use crate::kernel;
 use crate::mounts::{Mount, mounts, unescape};
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
@@ -27,6 +28,8 @@ use std::path::{Path, PathBuf};
 const SUITABLE: [&str; 5] = ["ext4", "xfs", "ext3", "ext2", "f2fs"];
 /// What must stay free on the disk.
 const RESERVE: u64 = 512 << 20;
+/// Where the kernel tells its areas.
+const SWAPS: &str = "/proc/swaps";
 
 /// Bytes of swap on this machine.
 #[must_use]
@@ -75,8 +78,7 @@ pub(crate) fn make(host: &Host, bytes: u64) -> Result<(), HostError> {
 
 /// Takes a swap file out of use, if memory can take what is in it. `Ok(None)` when it is not in use.
 pub(crate) fn off(file: &Path) -> Result<Option<String>, String> {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let Some(used) = used_bytes(&swaps, file) else { return Ok(None) };
+    let Some(used) = used_bytes(&swaps()?, file) else { return Ok(None) };
     let available = meminfo("MemAvailable").unwrap_or(u64::MAX);
     if used > available {
         return Err(format!(
@@ -92,8 +94,16 @@ pub(crate) fn off(file: &Path) -> Result<Option<String>, String> {
 }
 
 /// Whether the kernel swaps to that file.
-pub(crate) fn is_swapped_to(file: &Path) -> bool {
-    used_bytes(&fs::read_to_string("/proc/swaps").unwrap_or_default(), file).is_some()
+pub(crate) fn is_swapped_to(file: &Path) -> Result<bool, String> {
+    Ok(used_bytes(&swaps()?, file).is_some())
+}
+
+/// The text of `/proc/swaps`; none of a kernel that cannot swap at all.
+fn swaps() -> Result<String, String> {
+    match kernel::text(SWAPS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        text => text.map_err(|error| format!("cannot read {SWAPS}: {error}")),
+    }
 }
 
 /// A value of `/proc/meminfo` in bytes.

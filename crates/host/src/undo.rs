@@ -7,7 +7,7 @@ use crate::call;
 use crate::claim;
 use crate::confine;
 use crate::files;
-use crate::journal::{Head, Journal, Undo, boot_id};
+use crate::journal::{Head, Journal, Undo};
 use crate::mounts;
 use crate::process::Members;
 use crate::service;
@@ -81,7 +81,6 @@ pub(crate) fn in_order(pending: &BTreeMap<u64, Undo>) -> Vec<(u64, Undo)> {
 
 /// Undoes one change. `Ok(None)` when there was nothing left to undo.
 pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<Option<String>, String> {
-    let rebooted = head.boot != boot_id();
     match undo {
         Undo::RemoveFile { path } => remove_file(ours(path, head)?),
         Undo::RemoveTree { path } => remove_tree(ours(path, head)?),
@@ -91,10 +90,17 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
             true => Ok(Some(format!("{why}, as in the run"))),
             false => Err(why),
         }),
-        Undo::Restart { service, how } => service::give_back(service, *how, rebooted),
+        Undo::Restart { service, how } => {
+            service::give_back(service, *how, head.is_of_another_boot()? || head.is_of_another_namespace()?)
+        }
         Undo::Unclaim { path } => claim::unclaim(path, head),
         // Everything below went with the boot it was made in.
-        _ if rebooted => Ok(None),
+        _ if head.is_of_another_boot()? => Ok(None),
+        // It may live where nothing is seen of it from here, and nobody here is one of it.
+        Undo::KillSession(session) if head.is_of_another_namespace()? => Ok(Some(format!(
+            "session {} belongs to another pid namespace, as a container has, and ends with it: no process was looked for",
+            session.leader.pid
+        ))),
         Undo::KillSession(session) => match Members::Session(*session).end(patience)? {
             0 => Ok(None),
             n => Ok(Some(format!("ended {n} of a server's processes (session {})", session.leader.pid))),
@@ -149,7 +155,10 @@ fn remove_tree(path: &Path) -> Result<Option<String>, String> {
         return Err(format!("{} is not a folder made by this user and was left alone", path.display()));
     }
     let real: PathBuf = path.canonicalize().map_err(failed)?;
-    if mounts::any_below(&mounts::mounts(), &real) {
+    let mounts = mounts::mounts_of("self").map_err(|error| {
+        format!("the folder {} stays, as it cannot be seen whether something is mounted in it: {error}", path.display())
+    })?;
+    if mounts::any_below(&mounts, &real) {
         return Err(format!("something is mounted in {}: unmount it first", path.display()));
     }
     // Does not follow links.
@@ -160,13 +169,13 @@ fn remove_tree(path: &Path) -> Result<Option<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::Identity;
     use std::os::unix::fs::symlink;
 
     const SOON: Duration = Duration::from_secs(1);
 
     fn head() -> Head {
-        Head { run: "r1".into(), owner: Identity { pid: 1, start_time: 0 }, boot: boot_id() }
+        let dir = tempfile::tempdir().unwrap();
+        Journal::create(dir.path(), "r1").unwrap().replay().head.clone().unwrap()
     }
 
     /// Undoes twice: the first time as `expected`, the second time either nothing is left or the refusal is the same.

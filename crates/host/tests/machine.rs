@@ -1,18 +1,18 @@
 //! The promise on the real machine: whatever is killed, and whenever, nothing stays behind.
 //!
-//! This program is its own guardian, launcher and victim (a run that gets killed), so it brings its own `main`; a first argument that is
-//! none of these begins what cargo's own harness would be told. The tests run one after another, since they watch the whole machine.
+//! This program is its own guardian, launcher, victim (a run that gets killed) and `restore`, so it brings its own `main`; a first argument
+//! that is none of these begins what cargo's own harness would be told. The tests run one after another, since they watch the whole machine.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
 use host::{Host, HostError, Launch, hierarchies, restore};
 use model::plan::{Confinement, IoLimits};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, kill_process_group, prlimit, setrlimit};
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -31,6 +31,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("an_orderly_run_leaves_nothing", an_orderly_run_leaves_nothing),
     ("a_dropped_run_leaves_nothing", a_dropped_run_leaves_nothing),
     ("a_server_starts_as_asked", a_server_starts_as_asked),
+    ("a_name_cut_within_a_letter_hides_nobody", a_name_cut_within_a_letter_hides_nobody),
     ("a_refused_start_is_explained", a_refused_start_is_explained),
     ("sigterm_comes_first_and_grace_ends", sigterm_comes_first_and_grace_ends),
     ("a_group_confines", a_group_confines),
@@ -47,7 +48,10 @@ const TESTS: &[testkit::suite::Test] = &[
     ("killed_while_it_swaps", killed_while_it_swaps),
     ("killed_without_root", killed_without_root),
     ("killed_with_its_guardian", killed_with_its_guardian),
+    ("a_session_of_another_container_is_left_alone", a_session_of_another_container_is_left_alone),
+    ("what_cannot_be_read_is_not_taken_for_gone", what_cannot_be_read_is_not_taken_for_gone),
     ("signals_to_all_spare_the_guardian", signals_to_all_spare_the_guardian),
+    ("a_guardian_that_cannot_open_the_journal_tries_again", a_guardian_that_cannot_open_the_journal_tries_again),
     ("a_run_goes_on_without_its_guardian", a_run_goes_on_without_its_guardian),
 ];
 
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Some("@guardian") => ExitCode::from(host::guardian_main(&args[1..])),
         Some("@launch") => ExitCode::from(host::launcher_main(&args[1..])),
         Some("@victim") => victim(&args[1..]),
+        Some("@restore") => restore_with_few_files(&args[1..]),
         _ => testkit::suite::run(TESTS, &args),
     }
 }
@@ -181,6 +186,12 @@ impl Victim {
         found[0]
     }
 
+    /// Nobody is left then who would give anything back.
+    fn kill_with_guardian(self) {
+        kill_process(Pid::from_raw(self.guardian().cast_signed()).unwrap(), Signal::KILL).unwrap();
+        self.kill();
+    }
+
     fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -294,8 +305,9 @@ fn victim(args: &[OsString]) -> ExitCode {
         "reset" => loop {
             host.reset_swap().unwrap();
         },
-        "idle" => {
-            let group = hierarchies().is_ok().then(|| host.group("server", &LIMIT).unwrap());
+        what @ ("idle" | "ungrouped") => {
+            let grouped = what == "idle" && hierarchies().is_ok();
+            let group = grouped.then(|| host.group("server", &LIMIT).unwrap());
             let child = host.spawn(&stage.script(&host, TREE), group.as_ref()).unwrap();
             tell(&format!("started {}", child.pid));
             loop {
@@ -303,6 +315,20 @@ fn victim(args: &[OsString]) -> ExitCode {
             }
         }
         _ => ExitCode::from(2),
+    }
+}
+
+/// `@restore STATE_DIR FILES`: [`restore`] in a process that may have only so many files open; prints why it fails.
+fn restore_with_few_files(args: &[OsString]) -> ExitCode {
+    let [state, files] = args else { return ExitCode::from(2) };
+    let current = files.to_str().unwrap().parse().ok();
+    setrlimit(Resource::Nofile, Rlimit { current, ..getrlimit(Resource::Nofile) }).unwrap();
+    match restore(Path::new(state)) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(why) => {
+            tell(&why.to_string());
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -389,6 +415,19 @@ fn a_server_starts_as_asked() {
         }
     }
     child.terminate(Duration::from_secs(1)).unwrap();
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
+}
+
+fn a_name_cut_within_a_letter_hides_nobody() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let program = host.temporary_dir().unwrap().join("aサーバー起動");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let launch = Launch { program, args: vec!["1000".into()], ..stage.script(&host, "") };
+    let child = host.spawn(&launch, None).unwrap();
+    let name = || fs::read(format!("/proc/{}/comm", child.pid)).unwrap();
+    wait_until("it bears its name, or what the kernel keeps of it", || String::from_utf8(name()).is_err());
     host.close().unwrap();
     stage.nothing_left(Duration::ZERO, "after close");
 }
@@ -798,8 +837,7 @@ fn killed_with_its_guardian() {
     let stage = Stage::new();
     let mut victim = stage.victim("idle", |_| {});
     let server: u32 = victim.wait_for("started").parse().unwrap();
-    kill_process(Pid::from_raw(victim.guardian().cast_signed()).unwrap(), Signal::KILL).unwrap();
-    victim.kill();
+    victim.kill_with_guardian();
     assert!(Path::new(&format!("/proc/{server}")).exists(), "who ended the server?");
     // What one run has left is not in the way of another, not even when it cannot be put back.
     let broken = stage.state().join("a.journal");
@@ -810,6 +848,52 @@ fn killed_with_its_guardian() {
     stage.nothing_left(Duration::ZERO, "after restore");
     assert!(put_back.iter().any(|sentence| sentence.starts_with("ended ")), "{put_back:?}");
     assert!(put_back.iter().any(|sentence| sentence.starts_with("deleted the folder /tmp/webdyno-")), "{put_back:?}");
+}
+
+fn a_session_of_another_container_is_left_alone() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("ungrouped", |_| {});
+    let server: u32 = victim.wait_for("started").parse().unwrap();
+    victim.kill_with_guardian();
+    let journal = stage.state().join(format!("{}.journal", stage.run));
+    let written = fs::read_to_string(&journal).unwrap();
+    let own = format!("\"number\":{}", fs::metadata("/proc/self/ns/pid").unwrap().ino());
+    assert!(written.contains(&own), "{written}");
+    fs::write(&journal, written.replace(&own, "\"number\":1")).unwrap();
+    let said = restore(&stage.state()).unwrap();
+    let left = format!("session {server} belongs to another pid namespace");
+    assert!(said.iter().any(|sentence| sentence.starts_with(&left)), "{said:?}");
+    assert!(!command_line(server).is_empty() && !journal.exists());
+    // A journal of before knows nothing of it, and its session is ended.
+    let (begin, rest) = written.split_once(",\"namespace\":").unwrap();
+    let (_, end) = rest.split_once('}').unwrap();
+    fs::write(&journal, format!("{begin}{end}")).unwrap();
+    let said = restore(&stage.state()).unwrap();
+    assert!(said.iter().any(|sentence| sentence.starts_with("ended ")), "{said:?}");
+    stage.nothing_left(Duration::ZERO, "after restore");
+}
+
+fn what_cannot_be_read_is_not_taken_for_gone() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("ungrouped", |_| {});
+    let server: u32 = victim.wait_for("started").parse().unwrap();
+    victim.kill_with_guardian();
+    let journal = stage.state().join(format!("{}.journal", stage.run));
+    let mut said = String::new();
+    // With each file more it gets further; the last has enough.
+    for files in 3..64 {
+        let mut command = Command::new(&stage.exe);
+        let tried = command.arg("@restore").arg(stage.state()).arg(files.to_string()).output().unwrap();
+        if tried.status.success() {
+            break;
+        }
+        said.push_str(&String::from_utf8_lossy(&tried.stdout));
+        assert!(journal.exists() && !command_line(server).is_empty(), "with {files} files: {said}");
+    }
+    for unread in ["boot_id", "/stat", "whether something is mounted in it"] {
+        assert!(said.contains(&format!("{unread}: Too many open files")), "{said}");
+    }
+    stage.nothing_left(Duration::ZERO, "after restore");
 }
 
 fn signals_to_all_spare_the_guardian() {
@@ -839,6 +923,25 @@ fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
+}
+
+fn a_guardian_that_cannot_open_the_journal_tries_again() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("idle", |_| {});
+    victim.wait_for("started");
+    let guardian = victim.guardian();
+    let may_open = |files| prlimit(Pid::from_raw(guardian.cast_signed()), Resource::Nofile, files).unwrap();
+    // None but the three that it has.
+    let usual = may_open(Rlimit { current: Some(3), ..getrlimit(Resource::Nofile) });
+    let sleeps = || status(guardian, "State").starts_with('S');
+    let slept = || status(guardian, "voluntary_ctxt_switches").parse::<u64>().unwrap_or(0);
+    wait_until("the guardian waits for its run's end", sleeps);
+    let before = slept();
+    victim.kill();
+    wait_until("the guardian waits for its next attempt", || sleeps() && slept() > before);
+    assert!(!stage.left().is_empty());
+    may_open(usual);
+    stage.nothing_left(2 * PROMISE, "by a guardian that may open files again");
 }
 
 fn a_run_goes_on_without_its_guardian() {

@@ -13,7 +13,7 @@ use crate::requests::Requests;
 use crate::sink::{Histograms, Record, Records, Sink, Whole, Witness};
 use crate::stop::{Allowance, Budget, Gate, Halt, StopRule};
 use crate::transport::{Address, Dialer, TlsClient, Tunnel, Writes};
-use crate::worker::{Expectation, Finished, Habits, Worker};
+use crate::worker::{Expectation, Finished, Habits, Share, Worker};
 use model::latency::Latency;
 use model::load::{Generator, LoadEnd, LoadInterval, LoadResult, OpenLoop, Sessions};
 use model::plan::{CheckError, LoadSpec, Pace, TemplateError};
@@ -376,7 +376,9 @@ impl<'a> Engine<'a> {
             let seed = spec.seed.wrapping_add(u64::from(i));
             Crowd::new(session, self.requests.len(), connections, closes_ns, seed)
         });
-        Worker::new(line, connections, expectation, pacer, crowd, habits, &self.halt, gate, deadline, sink)
+        let halt = &self.halt;
+        let share = Share { connections, expectation, pacer, crowd, habits, halt, gate, deadline };
+        Worker::new(line, share, sink)
     }
 
     /// How many connections a worker has.

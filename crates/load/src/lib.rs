@@ -25,6 +25,7 @@ mod collect;
 mod connection;
 mod crowd;
 mod engine;
+mod exchange;
 mod fetch;
 mod in_flight;
 mod jar;
@@ -35,6 +36,7 @@ mod requests;
 mod sink;
 mod stop;
 mod transport;
+mod why;
 mod worker;
 
 pub use engine::{Control, LoadError, Target, check, records, run, run_until, run_until_closed, run_witnessed};

@@ -5,14 +5,18 @@
 //! come, and the crowd what each of them does on connections of their own. The loop sleeps in one place, until the
 //! kernel has something or the next thing is due: an arrival, a timeout, the end of a rest, a new second, the end of the load.
 
+mod users;
+
 use crate::checks::Checks;
-use crate::connection::{Connection, Exchange, Heads, Inbox, Line, Progress, Why};
-use crate::crowd::{Act, Crowd, Then};
+use crate::connection::{Connection, Heads, Inbox, Line, Progress};
+use crate::crowd::Crowd;
+use crate::exchange::Exchange;
 use crate::in_flight::InFlight;
 use crate::machine::{monotonic_ns, thread_cpu, wait_for_events, wake_on_time};
 use crate::pacer::{Due, Pacer};
 use crate::sink::{Ending, Record, Sink};
 use crate::stop::{Gate, Halt, LOOK_FOR_HALT};
+use crate::why::Why;
 use http1::Answer;
 use model::load::{Failure, LoadEnd, Sessions, TlsFacts};
 use model::{Nanos, SECOND};
@@ -47,6 +51,26 @@ pub(crate) struct Habits {
     pub(crate) rests: bool,
 }
 
+/// What of the load is one worker's, and how it goes about it.
+pub(crate) struct Share<'a> {
+    /// How many connections it has.
+    pub(crate) connections: u32,
+    /// What it holds answers to.
+    pub(crate) expectation: Expectation<'a>,
+    /// When its requests begin.
+    pub(crate) pacer: Pacer<'a>,
+    /// Its users, in a load of users.
+    pub(crate) crowd: Option<Crowd>,
+    /// How it waits and numbers.
+    pub(crate) habits: Habits,
+    /// What ends it before its time.
+    pub(crate) halt: &'a Halt<'a>,
+    /// What the load's first request waits behind or opens, if it goes alone.
+    pub(crate) gate: Option<&'a Gate>,
+    /// Nothing counts that happens later: the end of a closed loop. An open one waits for its last answers.
+    pub(crate) deadline: Nanos,
+}
+
 /// One thread's share of the load.
 pub(crate) struct Worker<'a, S> {
     line: Line<'a>,
@@ -55,7 +79,6 @@ pub(crate) struct Worker<'a, S> {
     crowd: Option<Crowd>,
     habits: Habits,
     halt: &'a Halt<'a>,
-    // Nothing counts that happens later: the end of a closed loop. An open one waits for its last answers.
     deadline: Nanos,
     sink: S,
     connections: Vec<Connection>,
@@ -70,7 +93,6 @@ pub(crate) struct Worker<'a, S> {
     // Connections whose users go on, and since when; and whether that is being seen to.
     onward: VecDeque<(usize, Nanos)>,
     goes_on: bool,
-    // What the load's first request waits behind or opens, if it goes alone.
     gate: Option<&'a Gate>,
     // Connections that have not begun because the first request goes alone.
     withheld: Range<usize>,
@@ -113,20 +135,9 @@ pub(crate) struct Finished<T> {
 }
 
 impl<'a, S: Sink> Worker<'a, S> {
-    /// A worker with so many connections, none of them open yet. Nothing counts for it after `deadline`.
-    #[allow(clippy::too_many_arguments, reason = "each is one thing that the engine decides for all its workers")]
-    pub(crate) fn new(
-        line: Line<'a>,
-        connections: u32,
-        expectation: Expectation<'a>,
-        pacer: Pacer<'a>,
-        crowd: Option<Crowd>,
-        habits: Habits,
-        halt: &'a Halt<'a>,
-        gate: Option<&'a Gate>,
-        deadline: Nanos,
-        sink: S,
-    ) -> Worker<'a, S> {
+    /// A worker whose connections are not open yet, and what its records go to.
+    pub(crate) fn new(line: Line<'a>, share: Share<'a>, sink: S) -> Worker<'a, S> {
+        let Share { connections, expectation, pacer, crowd, habits, halt, gate, deadline } = share;
         let count = connections as usize;
         let depth = line.depth;
         Worker {
@@ -624,103 +635,11 @@ impl<'a, S: Sink> Worker<'a, S> {
         }
     }
 
-    /// What users do of their own accord.
-    fn act(&mut self, now: Nanos) {
-        while let Some((seat, act, due_ns)) = self.crowd.as_mut().and_then(|crowd| crowd.act(now)) {
-            if act != Act::Click {
-                self.abandon(seat, now);
-            }
-            let Some(crowd) = &mut self.crowd else { return };
-            match act {
-                Act::Click => crowd.click(seat, due_ns, now),
-                Act::Reload => crowd.reload(seat, now),
-                Act::GiveUp => {
-                    self.leave(seat, now);
-                    continue;
-                }
-            }
-            // That the user had to wait for us is our lateness, and part of what the user waited.
-            crowd.begun_late(now.saturating_sub(due_ns));
-            self.ask_for_page(seat, now);
-        }
-    }
-
-    /// The page counts from when the user meant to have it; the request, as all of a user's, from when it is sent.
-    fn ask_for_page(&mut self, seat: usize, start_ns: Nanos) {
-        let Some(crowd) = &mut self.crowd else { return };
-        crowd.began(seat);
-        let i = crowd.connections_of(seat).start;
-        let progress = self.begin_kind(i, 0, None, start_ns);
-        self.set_out(i, progress);
-    }
-
-    /// Goes on with the user of a connection. What fails at once leads here again, and waits its turn: a page may need more
-    /// things than the stack is deep.
-    fn go_on(&mut self, i: usize, at: Nanos) {
-        self.onward.push_back((i, at));
-        if self.goes_on {
-            return;
-        }
-        self.goes_on = true;
-        while let Some((i, at)) = self.onward.pop_front() {
-            self.fetch_more(i, at);
-        }
-        self.goes_on = false;
-    }
-
-    /// Fetches what the page needs on those of a user's connections that are free, or does what comes after the page.
-    fn fetch_more(&mut self, i: usize, at: Nanos) {
-        let Some(crowd) = &mut self.crowd else { return };
-        let seat = crowd.seat_of(i);
-        match crowd.then(seat) {
-            Then::Leave => return self.leave(seat, at),
-            Then::Think => return,
-            Then::Wait => {}
-        }
-        for i in crowd.connections_of(seat) {
-            if !self.connections[i].is_idle() {
-                continue;
-            }
-            let Some(kind) = self.crowd.as_mut().and_then(|crowd| crowd.next_kind(seat, at)) else { return };
-            let progress = self.begin_kind(i, kind, None, at);
-            self.set_out(i, progress);
-        }
-    }
-
     fn set_out(&mut self, i: usize, mut progress: Progress) {
         if matches!(progress, Progress::Pending) {
             progress = self.connections[i].flush(&self.line);
         }
         self.follow(i, progress);
-    }
-
-    /// Ends a user's requests on their way, and with them the connections.
-    fn abandon(&mut self, seat: usize, at: Nanos) {
-        let Some(crowd) = &mut self.crowd else { return };
-        for i in crowd.connections_of(seat) {
-            let connection = &mut self.connections[i];
-            while !connection.is_idle() {
-                self.in_flight.remove(i * self.line.depth + connection.oldest_place());
-                self.sink.record(&connection.record(Ending::Abandoned, None, at));
-                connection.forget_oldest();
-                crowd.abandoned(1);
-            }
-            connection.close();
-        }
-        self.last_end = at;
-    }
-
-    /// A user's place is free for the next one.
-    fn leave(&mut self, seat: usize, at: Nanos) {
-        let Some(crowd) = &self.crowd else { return };
-        let connections = crowd.connections_of(seat);
-        let first = connections.start;
-        connections.for_each(|i| self.connections[i].close());
-        if self.connections[first].failures > 0 {
-            self.rest(first, at);
-        } else {
-            self.enqueue(first, at);
-        }
     }
 
     /// Notes an example of a failure unless there is one.

@@ -54,7 +54,7 @@ pub struct Group {
     pub configured_limit: Option<u64>,
     /// Requests that may wait, per entry.
     pub queue: u64,
-    /// How long one may.
+    /// How long a request may wait, in milliseconds.
     pub timeout_ms: u64,
     /// `fifo`, `lifo` or `adaptive`.
     pub order: String,
@@ -62,19 +62,19 @@ pub struct Group {
     pub status: u64,
     /// Bytes of the budget that a permit takes now.
     pub cost: u64,
-    /// The same, as configured.
+    /// Bytes of the budget that a permit takes as configured.
     pub configured_cost: u64,
     /// The cost is learned.
     pub learn: bool,
     /// The limit moves with the pressure on memory.
     pub adaptive: bool,
-    /// Bounds of an adaptive limit.
+    /// The lowest that an adaptive limit goes.
     pub min: Option<u64>,
-    /// The upper one.
+    /// The highest that an adaptive limit goes.
     pub max: Option<u64>,
     /// Permits held, over all entries.
     pub held: u64,
-    /// Of these, whose request is over and whose program still runs.
+    /// Permits held whose request is over and whose program still runs.
     pub lingering: u64,
     /// Requests that wait, over all entries.
     pub waiting: u64,

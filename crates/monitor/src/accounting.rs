@@ -7,7 +7,7 @@
 use crate::appointments::now;
 use crate::probes::AcceptLook;
 use crate::taskstats::{Ended, TaskStats};
-use crate::text::{fields, number};
+use crate::text::{fields, number, stat};
 use model::Nanos;
 use model::accounts::Delays;
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,9 +194,11 @@ impl Clerk {
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let workers = self.tree.below_roots().into_iter().filter(|(_, depth)| *depth == 1);
         let told = |(pid, _)| {
-            let stat = self.tree.read(pid, "stat")?;
-            let field = |at| after_name(&stat).nth(at).and_then(number);
-            Some((pid, field(13)?.saturating_add(field(14)?).saturating_mul(tick)))
+            let text = self.tree.read(pid, "stat")?;
+            let (_, fields) = stat(&text)?;
+            // Of the children that were waited for: in user mode and in the kernel.
+            let mut ticks = fields.skip(13).map(number);
+            Some((pid, ticks.next()??.saturating_add(ticks.next()??).saturating_mul(tick)))
         };
         workers.filter_map(told).collect()
     }
@@ -283,7 +285,9 @@ impl Tree {
 
     /// What a process does; `None` when it is none any more.
     fn doing(&self, pid: u32) -> Option<Doing> {
-        match after_name(&self.read(pid, "stat")?).next()? {
+        let text = self.read(pid, "stat")?;
+        let (_, mut fields) = stat(&text)?;
+        match fields.next()? {
             b"R" => Some(Doing::Runnable),
             b"S" => Some(Doing::Other),
             b"D" => {
@@ -293,12 +297,6 @@ impl Tree {
             _ => None,
         }
     }
-}
-
-/// The fields of a `stat` behind the name, which may hold blanks and parentheses: the state first.
-fn after_name(stat: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let after = stat.iter().rposition(|&byte| byte == b')').map_or(stat.len(), |at| at + 1);
-    fields(&stat[after..])
 }
 
 impl Doing {

@@ -4,7 +4,7 @@
 //! they tell of: nothing for the sampler, which must not be late. Whoever asks for it here pays for it.
 
 use crate::appointments::now;
-use crate::text::{fields, lines, number};
+use crate::text::{fields, lines, number, stat};
 use model::process::{ProcessNumbers, Processes};
 use std::path::Path;
 
@@ -45,12 +45,10 @@ fn process(folder: &Path, pid: u32, files: &[ProcessFile]) -> Option<ProcessNumb
     Some(numbers)
 }
 
-/// `pid (name) state parent ...`; the name may hold blanks and parentheses, so fields count from the last `)`.
 fn of_stat(text: &[u8], pid: u32) -> Option<ProcessNumbers> {
-    let begin = text.iter().position(|&byte| byte == b'(')? + 1;
-    let end = text.iter().rposition(|&byte| byte == b')')?;
-    let name = String::from_utf8_lossy(text.get(begin..end)?).into_owned();
-    let after: Vec<&[u8]> = fields(&text[end + 1..]).collect();
+    let (name, fields) = stat(text)?;
+    let name = String::from_utf8_lossy(name).into_owned();
+    let after: Vec<&[u8]> = fields.collect();
     let at = |position: usize| after.get(position).copied().and_then(number);
     Some(ProcessNumbers {
         pid,

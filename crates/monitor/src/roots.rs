@@ -1,6 +1,6 @@
 //! Which process is the root of a server's tree: the master of Apache, nginx or PHP-FPM, found by its name.
 
-use crate::text::{fields, number};
+use crate::text::{number, stat};
 use std::path::Path;
 
 /// A server whose processes are known by name.
@@ -103,10 +103,9 @@ pub fn root_of(proc_root: &Path, server: Known) -> Result<u32, RootError> {
 /// Together with its number, no other process has it.
 #[must_use]
 pub fn started(proc_root: &Path, pid: u32) -> Option<u64> {
-    let stat = std::fs::read(proc_root.join(pid.to_string()).join("stat")).ok()?;
-    name_and_parent(&stat)?;
-    let after = stat.iter().rposition(|&byte| byte == b')')? + 1;
-    fields(&stat[after..]).nth(19).and_then(number)
+    let text = std::fs::read(proc_root.join(pid.to_string()).join("stat")).ok()?;
+    name_and_parent(&text)?;
+    stat(&text)?.1.nth(19).and_then(number)
 }
 
 /// Clock ticks since the machine's start, a hundred in a second, as they are counted in [`started`].
@@ -117,15 +116,12 @@ pub fn ticks_since_boot(proc_root: &Path) -> Option<u64> {
     Some((seconds * 100.0) as u64)
 }
 
-/// `pid (name) state parent ...`, where the name of a process that ended and waits to be reaped does not count.
-fn name_and_parent(stat: &[u8]) -> Option<(String, u32)> {
-    let text = String::from_utf8_lossy(stat);
-    let (start, rest) = text.rsplit_once(')')?;
-    let (_, name) = start.split_once('(')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let alive = !matches!(fields.next()?, "Z" | "X");
-    let parent = fields.next()?.parse().ok()?;
-    alive.then(|| (name.to_owned(), parent))
+/// The name and the parent of a process that has not ended; one that waits to be reaped has.
+fn name_and_parent(text: &[u8]) -> Option<(String, u32)> {
+    let (name, mut fields) = stat(text)?;
+    let alive = !matches!(fields.next()?, b"Z" | b"X");
+    let parent = number(fields.next()?).and_then(|parent| u32::try_from(parent).ok())?;
+    alive.then(|| (String::from_utf8_lossy(name).into_owned(), parent))
 }
 
 fn words(proc_root: &Path, pid: u32) -> String {

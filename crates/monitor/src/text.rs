@@ -43,6 +43,14 @@ pub(crate) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty())
 }
 
+/// The name in a process's `stat`, which is `pid (name) state parent ...`, and the fields behind it: the state first. The name may hold
+/// blanks, parentheses, and a letter cut in two.
+pub(crate) fn stat(text: &[u8]) -> Option<(&[u8], impl Iterator<Item = &[u8]>)> {
+    let begin = text.iter().position(|&byte| byte == b'(')? + 1;
+    let end = text.iter().rposition(|&byte| byte == b')')?;
+    Some((text.get(begin..end)?, fields(&text[end + 1..])))
+}
+
 /// An unsigned decimal number with nothing around it.
 pub(crate) fn number(field: &[u8]) -> Option<u64> {
     if field.is_empty() {
@@ -71,6 +79,15 @@ mod tests {
         check("-1", None);
         check("max", None);
         check("12kB", None);
+    }
+
+    #[test]
+    fn a_name_does_not_end_at_its_own_parentheses() {
+        let (name, fields) = stat(b"7 (a) b\xe3\x82) S 1 2\n").unwrap();
+        assert_eq!((name, fields.collect::<Vec<_>>()), (&b"a) b\xe3\x82"[..], vec![&b"S"[..], b"1", b"2"]));
+        for broken in ["", "7 (a", "7 a) S", ") ("] {
+            assert!(stat(broken.as_bytes()).is_none(), "{broken:?}");
+        }
     }
 
     #[test]

@@ -4,9 +4,9 @@
 //! group differs by distribution.
 
 use crate::Closed;
+use crate::lossy::read_lossy;
 use rustix::fs::{getxattr, stat};
 use rustix::process::{getegid, geteuid, getgroups};
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(crate) struct Account {
 impl Account {
     /// The first account of these names, from `passwd` and `group` in `etc`.
     pub(crate) fn first_of(names: &[&str], etc: &Path) -> io::Result<Option<Account>> {
-        let (passwd, group) = (fs::read_to_string(etc.join("passwd"))?, fs::read_to_string(etc.join("group"))?);
+        let (passwd, group) = (read_lossy(etc.join("passwd"))?, read_lossy(etc.join("group"))?);
         Ok(names.iter().find_map(|name| Account::parse(name, &passwd, &group)))
     }
 
@@ -87,6 +87,7 @@ fn has_acl(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\napache:x:48:48::/:/sbin/nologin\nbroken\n";
@@ -113,6 +114,18 @@ mod tests {
         assert_eq!((account.group.as_str(), account.uid, account.gids), ("web", 48, vec![48, 700]));
         assert_eq!(Account::parse("www-data", PASSWD, GROUP), None);
         assert_eq!(Account::parse("broken", PASSWD, GROUP), None);
+    }
+
+    #[test]
+    fn names_of_others_may_be_in_any_code() {
+        let etc = tempfile::tempdir().unwrap();
+        let put = |name: &str, odd: &[u8], rest: &str| {
+            fs::write(etc.path().join(name), [odd, rest.as_bytes()].concat()).unwrap();
+        };
+        put("passwd", b"jose:x:1000:1000:Jos\xe9:/home/jose:/bin/sh\n", PASSWD);
+        put("group", b"caf\xe9:x:1000:\n", GROUP);
+        let account = Account::first_of(&OF_APACHE, etc.path()).unwrap();
+        assert_eq!(account, Account::parse("apache", PASSWD, GROUP));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Why a server could not be run, each as one sentence for whoever wrote the plan.
 
+use crate::control::Logs;
 use host::HostError;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A key of the plan's `[server]`, or of a service's, that turned out wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,7 +236,7 @@ pub enum ServerError {
     NoSettings {
         /// Which server.
         server: &'static str,
-        /// What is missing.
+        /// What is missing, and what to do.
         why: String,
     },
     /// Fewer processes run than the settings ask for.
@@ -257,6 +259,21 @@ pub enum ServerError {
         /// Why.
         error: Box<ServerError>,
     },
+    /// A program that was asked something did not end.
+    #[error(
+        "`{call}` had not ended after {} s and was killed{}; run it yourself to see what it waits for, such as a password, a name server \
+         or a file on a network",
+        patience.as_secs_f64(),
+        if said.is_empty() { String::new() } else { format!(" (it said: {said})") }
+    )]
+    Hangs {
+        /// The program and its arguments.
+        call: String,
+        /// How long it was waited for.
+        patience: Duration,
+        /// The last line of its complaints; empty when there was none.
+        said: String,
+    },
     /// A file of the instance cannot be made or read.
     #[error("cannot {what} {}: {source}{}", path.display(), host::want_of_room(source))]
     Io {
@@ -276,6 +293,16 @@ impl ServerError {
     /// For `map_err`: an I/O error with what was tried on which path.
     pub(crate) fn io<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> ServerError + 'a {
         move |source| ServerError::Io { what, path: path.to_owned(), source }
+    }
+
+    /// With the end of the log of a server that does not tell its settings: that is where it says why.
+    pub(crate) fn with_log(self, logs: &Logs) -> ServerError {
+        match self {
+            ServerError::NoSettings { server, why } => {
+                ServerError::NoSettings { server, why: format!("{why}; its log ends with: {}", logs.brief()) }
+            }
+            other => other,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::ServerError;
 use crate::apache::Install;
 use crate::nginx;
-use crate::program::asking;
+use crate::program::{ask, asking};
 use model::plan::{Plan, ServerSpec};
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub struct Installed {
 /// When there is none, and what to install.
 pub fn installed_apache() -> Result<Installed, ServerError> {
     let install = Install::find(None, &std::env::var_os("PATH").unwrap_or_default())?;
-    let said = asking(&install.program).arg("-v").output().map_err(ServerError::io("run", &install.program))?;
+    let said = ask(asking(&install.program).arg("-v"))?;
     let said = String::from_utf8_lossy(&said.stdout);
     let version = said.lines().find_map(|line| line.strip_prefix("Server version: ")).unwrap_or("unknown version");
     Ok(Installed { version: version.trim().to_owned(), mpms: install.mpms(), program: install.program })

@@ -15,6 +15,7 @@ mod embedded;
 mod ending;
 mod error;
 mod installed;
+mod lossy;
 mod nginx;
 mod own;
 mod php;

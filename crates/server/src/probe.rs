@@ -1,6 +1,6 @@
 //! One blocking GET with a deadline for all of it: for readiness and settings, never for load.
 
-use http1::{After, Asked, Memo, Method, Parser, Request, RequestError, ResponseError, Version};
+use http1::{After, Asked, Memo, Method, Observe, Parser, Request, RequestError, ResponseError, Version};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -9,16 +9,40 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(50);
 /// How often while a connection is made: each look begins it anew, and a queue that is full drops what is sent to it.
 const LOOK_CONNECTING: Duration = Duration::from_millis(500);
+/// The most content that is kept of an answer: no page of settings has more, and of what only has to answer the status is enough.
+const MOST: usize = 16 << 20;
 
 /// What a server answered.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// Its status.
     pub(crate) status: u16,
-    /// The body, as it came over the wire.
-    pub(crate) body: String,
     /// Whether the server would take another request on the connection.
     pub(crate) stays_open: bool,
+    content: Content,
+}
+
+impl Reply {
+    /// Its content.
+    pub(crate) fn text(self) -> Result<String, ProbeError> {
+        let bytes = self.content.0.ok_or(ProbeError::Long)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// What an answer contains; nothing once that is more than is kept.
+#[derive(Debug)]
+struct Content(Option<Vec<u8>>);
+
+impl Observe for Content {
+    const FIELDS: bool = false;
+
+    fn body(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            Some(kept) if kept.len() + bytes.len() <= MOST => kept.extend_from_slice(bytes),
+            content => *content = None,
+        }
+    }
 }
 
 /// How the connection is meant to be used.
@@ -41,6 +65,8 @@ pub(crate) enum ProbeError {
     Broken(io::Error),
     #[error("the connection was closed before the answer was complete")]
     Closed,
+    #[error("the answer has more than {} MiB", MOST >> 20)]
+    Long,
     #[error("nobody waits for it any more")]
     Unawaited,
     #[error(transparent)]
@@ -74,7 +100,7 @@ pub(crate) fn get(
     let mut stream = connect(address, end, is_awaited)?;
     stream.set_write_timeout(Some(left(end, patience)?)).map_err(failed)?;
     stream.write_all(&request).map_err(failed)?;
-    let (mut parser, mut received, mut piece) = (Parser::new(Asked::Content), Vec::new(), [0; 8192]);
+    let (mut parser, mut content, mut piece) = (Parser::new(Asked::Content), Content(Some(Vec::new())), [0; 8192]);
     let answer = loop {
         stream.set_read_timeout(Some(left(end, patience)?.min(LOOK))).map_err(failed)?;
         let read = match stream.read(&mut piece) {
@@ -88,14 +114,11 @@ pub(crate) fn get(
             }
             Err(error) => return Err(failed(error)),
         };
-        received.extend_from_slice(&piece[..read]);
-        if let Some(answer) = parser.feed(&piece[..read], &mut Memo::default())?.answer {
+        if let Some(answer) = parser.feed_to(&piece[..read], &mut Memo::default(), &mut content)?.answer {
             break answer;
         }
     };
-    let head_end = received.windows(4).position(|w| w == b"\r\n\r\n").map_or(received.len(), |at| at + 4);
-    let body = String::from_utf8_lossy(&received[head_end..]).into_owned();
-    Ok(Reply { status: answer.status, body, stays_open: answer.reusable })
+    Ok(Reply { status: answer.status, stays_open: answer.reusable, content })
 }
 
 fn connect(address: SocketAddr, end: Instant, is_awaited: &mut dyn FnMut() -> bool) -> Result<TcpStream, ProbeError> {
@@ -145,8 +168,8 @@ mod tests {
         let patience = if late { Duration::from_millis(300) } else { Duration::from_secs(10) };
         let got = get(address, None, "/", Ask::ToStay, patience, &mut || true);
         server.join().unwrap();
-        let got = got.map(|r| (r.status, r.body, r.stays_open)).map_err(|error| error.to_string());
-        assert_eq!(got, expected.map(|(s, b, k)| (s, b.to_owned(), k)).map_err(str::to_owned));
+        let got = got.and_then(|r| Ok((r.status, r.stays_open, r.text()?))).map_err(|error| error.to_string());
+        assert_eq!(got, expected.map(|(s, b, k)| (s, k, b.to_owned())).map_err(str::to_owned));
     }
 
     #[test]
@@ -157,5 +180,29 @@ mod tests {
         check(&["HTTP/1.1 200 OK\r\nContent-Le"], Err("the connection was closed before the answer was complete"));
         check(&["HTTP/1.1 200 OK\r\n", ""], Err(LATE));
         check(&["SSH-2.0\r\n"], Err("the answer does not begin with HTTP/"));
+    }
+
+    #[test]
+    fn only_content_is_content() {
+        const HINT: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+        const CHUNKS: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nO\r\n1\r\nK\r\n0\r\n\r\n";
+        check(&[HINT, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK", ""], Ok((200, "OK", true)));
+        check(&[CHUNKS, ""], Ok((200, "OK", true)));
+    }
+
+    #[test]
+    fn what_is_too_long_is_answered_and_not_kept() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            stream.write_all(&vec![b'x'; MOST + 1]).unwrap();
+        });
+        let reply = get(address, None, "/", Ask::Once, Duration::from_secs(10), &mut || true).unwrap();
+        server.join().unwrap();
+        assert_eq!((reply.status, reply.content.0.is_none()), (200, true));
+        assert_eq!(reply.text().unwrap_err().to_string(), "the answer has more than 16 MiB");
     }
 }

@@ -1,10 +1,14 @@
 //! Programs of this machine: finding one, and asking it something.
 
+use crate::ServerError;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+/// How long an answer may take: a server that reads its configuration may ask for names of hosts.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether a path leads to a program.
 pub(crate) fn is_program(path: &Path) -> bool {
@@ -17,12 +21,39 @@ pub(crate) fn find(names: &[&str], path: &OsStr, further: &[&str]) -> Option<Pat
     folders.flat_map(|folder| names.iter().map(move |name| folder.join(name))).find(|program| is_program(program))
 }
 
-/// A short call of a server's program, to ask it something. In a process group of its own: Ctrl-C at the terminal is for us, and would
-/// make a half answer of it.
+/// A call of a server's program to [`ask`] it something, in English, where Ctrl-C at the terminal and questions to it do not reach.
 pub(crate) fn asking(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LC_ALL", "C").process_group(0);
+    let mut command = host::call(program);
+    command.env("LC_ALL", "C");
     command
+}
+
+/// What a program answers when it is called.
+///
+/// # Errors
+/// When it cannot be run, or does not end.
+pub(crate) fn ask(command: &mut Command) -> Result<Output, ServerError> {
+    ask_within(command, PATIENCE)
+}
+
+fn ask_within(command: &mut Command, patience: Duration) -> Result<Output, ServerError> {
+    let program = PathBuf::from(command.get_program());
+    let host::Said { status, stdout, stderr } =
+        host::ask(command, patience).map_err(ServerError::io("run", &program))?;
+    match status {
+        Some(status) => Ok(Output { status, stdout, stderr }),
+        None => Err(ServerError::Hangs {
+            call: words(command),
+            patience,
+            said: String::from_utf8_lossy(&stderr).trim_end().lines().next_back().unwrap_or_default().to_owned(),
+        }),
+    }
+}
+
+/// A call as it would be typed, but for quotes and the environment.
+fn words(command: &Command) -> String {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
 /// What to do about what was said, where a file may not be read; nothing where it is something else.
@@ -34,13 +65,48 @@ pub(crate) fn if_denied(said: &str) -> &'static str {
 mod tests {
     use super::*;
 
+    fn shell(script: &str) -> Command {
+        let mut command = asking(Path::new("/bin/sh"));
+        command.args(["-c", script]);
+        command
+    }
+
     #[test]
     fn the_terminal_reaches_no_question() {
-        let script = "read -r pid name state parent group rest < /proc/$$/stat; echo $pid $group";
-        let output = asking(Path::new("/bin/sh")).args(["-c", script]).output().unwrap();
-        let told = String::from_utf8(output.stdout).unwrap();
-        let (pid, group) = told.trim().split_once(' ').unwrap();
-        assert_eq!(pid, group);
+        let script = "read -r pid name state parent group session rest </proc/$$/stat; echo $pid $group $session";
+        let told = ask(&mut shell(script)).unwrap().stdout;
+        let told = String::from_utf8(told).unwrap();
+        let numbers: Vec<&str> = told.split_whitespace().collect();
+        assert!(numbers.len() == 3 && numbers.iter().all(|number| *number == numbers[0]), "{told}");
+        // As for the password of a key.
+        let asked = ask(&mut shell("read -r password </dev/tty && echo \"$password\"")).unwrap();
+        assert!(!asked.status.success() && asked.stdout.is_empty() && !asked.stderr.is_empty(), "{asked:?}");
+    }
+
+    #[test]
+    fn what_never_ends_is_ended_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("nobody writes");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let late = ask_within(shell("cat \"$1\"").arg("sh").arg(&pipe), Duration::ZERO).unwrap_err().to_string();
+        let call = format!("`/bin/sh -c cat \"$1\" sh {}`", pipe.display());
+        assert!(late.starts_with(&format!("{call} had not ended after 0 s and was killed")), "{late}");
+        let hangs = ServerError::Hangs {
+            call: "nginx -T".to_owned(),
+            patience: PATIENCE,
+            said: "Enter PEM pass phrase:".to_owned(),
+        };
+        assert_eq!(
+            hangs.to_string(),
+            "`nginx -T` had not ended after 60 s and was killed (it said: Enter PEM pass phrase:); run it yourself to see what it \
+             waits for, such as a password, a name server or a file on a network"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_named() {
+        let why = ask(&mut asking(Path::new("/none"))).unwrap_err().to_string();
+        assert!(why.starts_with("cannot run /none: "), "{why}");
     }
 
     #[test]

@@ -115,7 +115,7 @@ typedef struct adm_group {
   _Atomic uint32_t limit, settings_limit, queue, timeout_ms, status, cost, settings_cost, min, max;
   _Atomic uint32_t mode, order, adaptive, learn, hold;
   _Atomic uint32_t retired;    /* no configuration names it any more: its place may be given to another */
-  _Atomic uint64_t service_ns; /* how long a permit is held, a moving mean */
+  _Atomic uint64_t service_ns; /* how long a permit is held, a moving mean over all entries, for people */
   adm_counts counts;
   adm_histogram wait, service;
 } adm_group;
@@ -180,14 +180,20 @@ typedef uint32_t adm_owner;
 
 adm_owner adm_owner_join(adm_table *table, adm_process process);
 
-/* Takes back all that the owner had and frees its place. Any process may call it for any owner that is *dead*, several
- * at once too. Returns the permits taken back. `lingers` is asked for permits with a program behind them (hold files). */
-typedef bool (*adm_lingers)(void *world, uint32_t hold);
-unsigned adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world);
+/* What was taken back. */
+typedef struct adm_swept {
+  unsigned permits; /* those that a program keeps included */
+  bool room;        /* whether there is room now for others: a permit's, or in a queue */
+} adm_swept;
 
-/* Calls `dead` for each owner and sweeps those for which it says true. Returns the permits taken back. */
+/* Takes back all that the owner had and frees its place. Any process may call it for any owner that is *dead*, several
+ * at once too. `lingers` is asked for permits with a program behind them (hold files). */
+typedef bool (*adm_lingers)(void *world, uint32_t hold);
+adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world);
+
+/* Calls `dead` for each owner and sweeps those for which it says true. */
 typedef bool (*adm_dead)(void *world, adm_process process);
-unsigned adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world);
+adm_swept adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world);
 
 /* Frees the permits whose process is gone and whose program has ended since. */
 unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world);
@@ -285,6 +291,8 @@ typedef struct adm_seen {
 
 /* Fills in the entry `index` (0 to shape.entries - 1); false when it is free. */
 bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen *seen);
+/* The first entry from `from` on that ever had a key; the number of entries when there is none. */
+uint32_t adm_entry_next(const adm_table *table, uint32_t from);
 
 /* A permit as it was at one moment: whose it is. For learning costs. */
 typedef struct adm_holder {

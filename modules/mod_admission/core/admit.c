@@ -50,13 +50,25 @@ static uint64_t token_for(const attempt *a, uint32_t cost) {
   return a->token | (a->request->hold_file ? TOKEN_HOLD : 0) | (cost < ADM_COST_MAX ? cost : ADM_COST_MAX);
 }
 
-/* Whether others have to go first. Newcomers go past nobody who waits; one whose turn it is in another layer's queue goes
- * by its age here, too, or it would give its turn up for people who came after it. */
+/* The layer that says how long and with how many others a request may wait for layer k: itself, or, where that is the
+ * memory budget, the request's first one, which is what the budget's cost belongs to. */
+static unsigned manners(const attempt *a, unsigned k) {
+  return a->request->layer[k].group == ADM_GROUP_MEMORY && a->place[0].group ? 0 : k;
+}
+
+/* Where the request stands, or would, in the queue of layer k. */
+static standing standing_in(const attempt *a, unsigned k) {
+  const adm_layer *layer = a->request->layer;
+  return (standing){a->request->priority, a->arrived_ns, layer[k].at_most, (uint32_t)layer[manners(a, k)].group};
+}
+
+/* Whether others have to go first. Newcomers go past nobody who waits, but those that wait for a lower limit of their own; one
+ * whose turn it is in another layer's queue goes by its age here, too, or it would give its turn up for people who came after it. */
 static bool others_first(const attempt *a, unsigned k, int turn) {
   if (turn == (int)k) return false;
-  if (turn < 0) return queue_length(a->table, a->place[k].entry, 0, NULL) > 0;
-  standing mine = {a->request->priority, a->arrived_ns, ADM_UNLIMITED};
-  return queue_before(a->table, a->place[k].entry, &mine, a->now_ns);
+  if (turn < 0) return queue_is_closed(a->table, a->place[k].entry, a->request->layer[k].at_most);
+  standing mine = standing_in(a, k);
+  return queue_before(a->table, a->place[k].entry, &mine, a->now_ns) > 0;
 }
 
 /* Takes a permit of one layer; false when it is full and that counts. */
@@ -115,43 +127,45 @@ static int take_all(attempt *a, int turn) {
   return -1;
 }
 
-/* The group that says how long and with how many others a request may wait for layer k: its own, or, where that is the
- * memory budget, that of the request's first layer, which is what the budget's cost belongs to. */
-static const adm_group *manners(const attempt *a, unsigned k) {
-  const adm_group *group = a->place[k].group;
-  return group == &a->table->shared->group[ADM_GROUP_MEMORY] && a->place[0].group ? a->place[0].group : group;
-}
-
-/* When a request at this place in the queue of layer k may find its permit, by the means so far; 0: unknown. */
-static uint64_t predict(const attempt *a, unsigned k, uint32_t ahead) {
-  const adm_group *group = manners(a, k);
+/* When the request may find its permit in the queue of layer k, by the means so far; 0: unknown. */
+static uint64_t predict(const attempt *a, unsigned k) {
+  const adm_entry *entry = a->place[manners(a, k)].entry;
   uint64_t limit = limit_of(a, k), cost = a->request->layer[k].cost;
-  if (limit == 0 || cost == 0) return 0;
+  if (!entry || limit == 0 || cost == 0) return 0;
   uint64_t at_once = limit / cost > 0 ? limit / cost : 1;
-  return group->service_ns / at_once * (ahead + 1);
+  standing mine = standing_in(a, k);
+  uint64_t before = queue_before(a->table, a->place[k].entry, &mine, a->now_ns);
+  return entry->service_ns / at_once * (before + 1);
 }
 
 static bool wanted(const attempt *a) { return !a->request->wanted || a->request->wanted(a->request->world); }
 
 /* How much longer this waiter may wait. Under overload an adaptive queue lets nobody wait longer than its patience: who
  * is served then is served soon, and the others hear so soon. */
-static uint64_t rest(const attempt *a, unsigned k, uint64_t arrived_ns, uint64_t now_ns) {
-  uint64_t may = (uint64_t)manners(a, k)->timeout_ms * 1000000u;
-  if (queue_overloaded(a->table, a->place[k].entry, now_ns)) {
-    uint64_t patience = queue_patience_ns(a->place[k].group);
+static uint64_t rest(const attempt *a, unsigned k) {
+  uint64_t may = (uint64_t)a->place[manners(a, k)].group->timeout_ms * 1000000u;
+  if (queue_overloaded(a->table, a->place[k].entry, a->now_ns)) {
+    uint64_t patience = queue_patience_ns(a->place[k].entry);
     if (patience < may) may = patience;
   }
-  uint64_t waited = now_ns - arrived_ns;
+  uint64_t waited = a->now_ns - a->arrived_ns;
   return waited < may ? may - waited : 0;
+}
+
+/* Whether there is no use in waiting for layer k: there is no room for the request even when it is empty, or, by the means so
+ * far, not in time. */
+static bool in_vain(attempt *a, unsigned k) {
+  a->answer->predicted_ns = predict(a, k);
+  return a->request->layer[k].cost > limit_of(a, k) || a->answer->predicted_ns > rest(a, k);
 }
 
 /* Waits in the queue of layer k, whose place it has. Returns how it ended, or ADM_REJECTED with `*full` at another layer
  * in whose queue it has to wait next. */
-static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, uint64_t arrived_ns, int *full) {
+static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, int *full) {
   adm_entry *entry = a->place[k].entry;
   uint64_t slice = (uint64_t)(a->request->slice_ms ? a->request->slice_ms : SLICE_MS) * 1000000u;
   for (;;) {
-    uint64_t left = rest(a, (unsigned)k, arrived_ns, a->now_ns);
+    uint64_t left = rest(a, (unsigned)k);
     bool woken = queue_sleep(a->table, entry, place, token, left < slice ? left : slice);
     a->now_ns = adm_now_ns();
     if (!wanted(a)) return ADM_GONE;
@@ -163,7 +177,7 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
       return ADM_QUEUED;
     }
     if (*full != k) return ADM_REJECTED;
-    if (rest(a, (unsigned)k, arrived_ns, a->now_ns) == 0) return ADM_TIMEOUT;
+    if (rest(a, (unsigned)k) == 0) return ADM_TIMEOUT;
     if (woken) queue_again(a->table, entry, place, token);
   }
 }
@@ -183,23 +197,19 @@ static bool enter_waiting_room(attempt *a, adm_permit *room) {
 
 /* Stands in one queue after the other until all permits are taken or it makes no sense any more. */
 static adm_outcome wait_for(attempt *a, int full) {
-  uint64_t arrived_ns = a->arrived_ns;
   adm_outcome outcome = ADM_REJECTED;
   for (int moves = 0; outcome == ADM_REJECTED && full >= 0 && moves < 64; moves++) {
     int k = full;
-    const adm_group *group = manners(a, (unsigned)k);
+    const adm_group *group = a->place[manners(a, (unsigned)k)].group;
     adm_entry *entry = a->place[k].entry;
     uint64_t token = token_for(a, a->request->layer[k].cost);
-    standing mine = {a->request->priority, arrived_ns, a->request->layer[k].at_most};
-    uint32_t place, ahead;
-    queue_length(a->table, entry, a->request->priority, &ahead);
-    a->answer->predicted_ns = predict(a, (unsigned)k, ahead);
-    bool first_in_first_out = a->place[k].group->order == ADM_FIFO;
-    if (first_in_first_out && a->answer->predicted_ns > rest(a, (unsigned)k, arrived_ns, a->now_ns)) break;
+    standing mine = standing_in(a, (unsigned)k);
+    uint32_t place;
+    if (in_vain(a, (unsigned)k)) break;
     if (!queue_join(a->table, entry, token, group->queue, &mine, &place)) break;
     /* The entry may have been given to another key before we stood in its queue; it is not while we do. */
     if (entry->key == a->place[k].key) {
-      outcome = wait_turn(a, k, place, token, arrived_ns, &full);
+      outcome = wait_turn(a, k, place, token, &full);
     } else {
       find_place(a, (unsigned)k);
       full = take_all(a, -1);
@@ -207,7 +217,7 @@ static adm_outcome wait_for(attempt *a, int full) {
     }
     queue_leave(a->table, entry, place, token);
   }
-  a->answer->wait_ns = a->now_ns - arrived_ns;
+  a->answer->wait_ns = a->now_ns - a->arrived_ns;
   return outcome;
 }
 
@@ -221,7 +231,7 @@ static adm_outcome wait_in_room(attempt *a, int full) {
 
 static bool may_wait(const attempt *a, unsigned full) {
   const adm_request *request = a->request;
-  return request->may_wait && manners(a, full)->queue > 0 && (!request->enter || request->enter(request->world));
+  return request->may_wait && a->place[manners(a, full)].group->queue > 0 && (!request->enter || request->enter(request->world));
 }
 
 static void count(attempt *a, adm_outcome outcome) {
@@ -249,10 +259,16 @@ static void count(attempt *a, adm_outcome outcome) {
 
 static void measure(adm_histogram *histogram, uint64_t ns) {
   uint64_t us = ns / 1000;
-  unsigned bucket = 63u - (unsigned)__builtin_clzll(2 * us + 1); /* 0 for 0, 1 for 1, 2 for 2 and 3 ... */
+  unsigned bucket = 63u ^ (unsigned)__builtin_clzll(2 * us + 1); /* 63 - n, in fewer steps: 0 for 0, 1 for 1, 2 for 2 and 3 ... */
   if (bucket >= ADM_BUCKETS) bucket = ADM_BUCKETS - 1;
   atomic_fetch_add_explicit(&histogram->bucket[bucket], 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&histogram->sum_us, us, memory_order_relaxed);
+}
+
+/* A moving mean of how long permits are held. */
+static inline void learn(_Atomic uint64_t *mean_ns, uint64_t held_ns) {
+  uint64_t mean = atomic_load_explicit(mean_ns, memory_order_relaxed);
+  atomic_store_explicit(mean_ns, mean == 0 ? held_ns : (7 * mean + held_ns) / 8, memory_order_relaxed);
 }
 
 /* Decides: in at once, by waiting, or not. */
@@ -261,10 +277,7 @@ static adm_outcome decide(attempt *a) {
   if (full < 0) return a->would_reject ? ADM_WOULD_REJECT : ADM_ADMITTED;
   int blocked = a->request->layer[full].group;
   uint32_t limit = a->answer->limit, held = a->answer->held;
-  uint32_t ahead;
-  queue_length(a->table, a->place[full].entry, a->request->priority, &ahead);
-  a->answer->predicted_ns = predict(a, (unsigned)full, ahead);
-  if (!may_wait(a, (unsigned)full)) return ADM_REJECTED;
+  if (in_vain(a, (unsigned)full) || !may_wait(a, (unsigned)full)) return ADM_REJECTED;
   adm_outcome outcome = wait_in_room(a, full);
   if (a->request->leave) a->request->leave(a->request->world);
   if (a->answer->group < 0) { /* let in: what it waited for */
@@ -341,6 +354,15 @@ static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uin
   return true;
 }
 
+/* A process without a place in the table has nothing to write into a cell: each group says that it limits nothing here. */
+static __attribute__((noinline)) adm_outcome let_through(adm_table *table, const adm_request *request) {
+  for (unsigned k = 0; k < request->layers; k++) {
+    adm_group *group = adm_group_at(table, request->layer[k].group);
+    if (group && group->mode != ADM_OFF) group->counts.open++;
+  }
+  return ADM_OPEN;
+}
+
 adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *request, adm_answer *answer) {
   /* Field by field: the places of layers that are not there, and permits not taken, are not worth clearing. */
   answer->group = -1;
@@ -349,7 +371,7 @@ adm_outcome adm_admit(adm_table *table, adm_owner owner, const adm_request *requ
   answer->permits = 0;
   answer->since_ns = adm_now_ns();
   answer->outcome = ADM_OPEN;
-  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return ADM_OPEN;
+  if (owner == ADM_NOBODY || request->layers > ADM_LAYERS) return let_through(table, request);
   uint64_t token = token_make(table, owner);
   if (!walk_in(table, request, token, answer)) return go(table, owner, request, token, answer);
   return answer->outcome = ADM_ADMITTED;
@@ -359,14 +381,15 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
   uint64_t now_ns = adm_now_ns(), held_ns = now_ns - answer->since_ns;
   while (answer->permits > 0) {
     const adm_permit *permit = &answer->permit[--answer->permits];
+    adm_entry *entry = permit->entry;
     bool lingering = (permit->token & TOKEN_HOLD) && lingers && lingers(world, adm_hold_byte(table, permit));
     if (!permit_return(permit, lingering)) continue;
     STEP("release: returned");
-    adm_group *group = group_of(table, permit->entry);
-    uint64_t mean = atomic_load_explicit(&group->service_ns, memory_order_relaxed);
-    atomic_store_explicit(&group->service_ns, mean == 0 ? held_ns : mean - mean / 8 + held_ns / 8, memory_order_relaxed);
+    adm_group *group = group_of(table, entry);
     measure(&group->service, held_ns);
-    if (!lingering) queue_wake(table, permit->entry, now_ns);
+    learn(&entry->service_ns, held_ns);
+    learn(&group->service_ns, held_ns);
+    if (!lingering) queue_wake(table, entry, now_ns);
   }
 }
 

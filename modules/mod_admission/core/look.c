@@ -9,6 +9,19 @@ uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit) {
   return entry_index(table, permit->entry) * table->shape.cells + permit->cell;
 }
 
+uint32_t adm_entry_next(const adm_table *table, uint32_t from) {
+  uint32_t entries = table->shape.entries;
+  while (from < entries) {
+    uint64_t word = atomic_load_explicit(&used_of(table)[from / 64], memory_order_relaxed) >> from % 64;
+    if (word != 0) {
+      from += (uint32_t)__builtin_ctzll(word);
+      return from < entries ? from : entries; /* rubbish behind the end is no entry */
+    }
+    from = (from / 64 + 1) * 64;
+  }
+  return entries;
+}
+
 bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen *seen) {
   if (index >= table->shape.entries) return false;
   adm_entry *entry = entry_at(table, index);
@@ -27,12 +40,12 @@ bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen 
     if (since != 0 && since < oldest) oldest = since;
   }
   seen->oldest_ns = now_ns - oldest;
-  seen->waiting = queue_length(table, entry, 0, NULL);
+  seen->waiting = queue_length(table, entry);
   return true;
 }
 
 void adm_holders(const adm_table *table, uint64_t now_ns, void (*each)(void *, const adm_holder *), void *world) {
-  for (uint32_t e = 0; e < table->shape.entries; e++) {
+  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1)) {
     adm_entry *entry = entry_at(table, e);
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
       uint64_t token = cells_of(entry)[i], since = since_of(table, entry)[i];

@@ -18,25 +18,19 @@
 #define NOBODY UINT32_MAX
 #define PATIENCE_NS UINT64_C(100000000)
 
-uint64_t queue_patience_ns(const adm_group *group) {
-  uint64_t twice = 2 * group->service_ns;
+uint64_t queue_patience_ns(const adm_entry *entry) {
+  uint64_t twice = 2 * entry->service_ns;
   return twice > PATIENCE_NS ? twice : PATIENCE_NS;
 }
 
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
-  const adm_group *group = group_of(table, entry);
   uint64_t calm = entry->calm_ns;
-  return group->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(group);
+  return group_of(table, entry)->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(entry);
 }
 
-uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead) {
-  uint32_t length = 0, before = 0;
-  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
-    if (token_state(waiting_of(table, entry)[i]) == WAITER_FREE) continue;
-    length++;
-    before += waiters_of(table, entry)[i].priority <= priority;
-  }
-  if (ahead) *ahead = before;
+uint32_t queue_length(const adm_table *table, adm_entry *entry) {
+  uint32_t length = 0;
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) length += token_state(waiting_of(table, entry)[i]) != WAITER_FREE;
   return length;
 }
 
@@ -46,20 +40,10 @@ static bool goes_before(const standing *a, const standing *b, bool newest_first)
   return newest_first ? a->since_ns > b->since_ns : a->since_ns < b->since_ns;
 }
 
-static standing standing_of(const adm_waiter *waiter) { return (standing){waiter->priority, waiter->since_ns, waiter->at_most}; }
+static standing standing_of(const adm_waiter *waiter) { return (standing){waiter->priority, waiter->since_ns, waiter->at_most, waiter->group}; }
 
 static bool newest_first(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
   return group_of(table, entry)->order == ADM_LIFO || queue_overloaded(table, entry, now_ns);
-}
-
-bool queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns) {
-  bool newest = newest_first(table, entry, now_ns);
-  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
-    if (token_state(waiting_of(table, entry)[i]) < WAITER_WAITING) continue;
-    standing other = standing_of(&waiters_of(table, entry)[i]);
-    if (goes_before(&other, mine, newest)) return true;
-  }
-  return false;
 }
 
 /* A queue at one moment. */
@@ -78,17 +62,48 @@ static queue_seen see(const adm_table *table, adm_entry *entry) {
   return seen;
 }
 
-/* The waiter whose turn is next, NOBODY when none waits. One whose own limit is in its way lets the others go first; one
- * that the group has no room for does not, or what is large would never have its turn. */
+/* Whether a waiter, who is still to be woken, lets those go first who are let in up to `at_most`: a lower limit of its own is in
+ * its way, or the group's has become less than it costs. One with the same limit does not, since there is room for both or for
+ * none; nor one that the group has no room for now, or what is large would never have its turn. */
+static bool stands_aside(const adm_table *table, adm_entry *entry, uint32_t place, uint64_t token, const queue_seen *seen, uint32_t at_most) {
+  const adm_group *group = group_of(table, entry);
+  if (token_state(token) != WAITER_WAITING || group->mode != ADM_ENFORCE) return false;
+  uint32_t limit = group->limit, cost = token_cost(token), own = waiters_of(table, entry)[place].at_most;
+  return cost > limit || (own < at_most && own < limit && seen->weight + cost > own);
+}
+
+bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most) {
+  if (queue_length(table, entry) == 0) return false;
+  queue_seen seen = see(table, entry);
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    uint64_t token = waiting_of(table, entry)[i];
+    if (token_state(token) != WAITER_FREE && !stands_aside(table, entry, i, token, &seen, at_most)) return true;
+  }
+  return false;
+}
+
+uint32_t queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns) {
+  queue_seen seen = see(table, entry);
+  bool newest = newest_first(table, entry, now_ns);
+  uint32_t before = 0;
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    uint64_t token = waiting_of(table, entry)[i];
+    if (token_state(token) < WAITER_WAITING || stands_aside(table, entry, i, token, &seen, mine->at_most)) continue;
+    standing other = standing_of(&waiters_of(table, entry)[i]);
+    before += goes_before(&other, mine, newest);
+  }
+  return before;
+}
+
+/* The waiter whose turn is next, NOBODY when none waits that does not stand aside. */
 static uint32_t next_in_order(const adm_table *table, adm_entry *entry, const queue_seen *seen, uint64_t now_ns) {
   bool newest = newest_first(table, entry, now_ns);
   uint32_t best = NOBODY;
   standing of_best = {0};
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
-    if (token_state(token) != WAITER_WAITING) continue;
+    if (token_state(token) != WAITER_WAITING || stands_aside(table, entry, i, token, seen, ADM_UNLIMITED)) continue;
     standing here = standing_of(&waiters_of(table, entry)[i]);
-    if (here.at_most != ADM_UNLIMITED && seen->weight + token_cost(token) > here.at_most) continue;
     if (best != NOBODY && !goes_before(&here, &of_best, newest)) continue;
     best = i;
     of_best = here;
@@ -101,11 +116,27 @@ bool queue_next_is(adm_table *table, adm_entry *entry, uint32_t place, uint64_t 
   return next_in_order(table, entry, &seen, now_ns) == place;
 }
 
+/* How far the row of places reaches for one whose group has `length` of them: past those that do not count for it. 0: all are taken. */
+static uint32_t row_for(const adm_table *table, adm_entry *entry, const queue_seen *seen, uint32_t length, const standing *mine) {
+  uint32_t counted = 0, others = 0;
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    uint64_t token = waiting_of(table, entry)[i];
+    if (token_state(token) == WAITER_FREE) continue;
+    bool known = token_state(token) != WAITER_CLAIM; /* else it has not said yet who it is */
+    bool other = known && waiters_of(table, entry)[i].group != mine->group;
+    if (other || stands_aside(table, entry, i, token, seen, mine->at_most)) others++;
+    else counted++;
+  }
+  if (counted >= length) return 0;
+  return length + others < table->shape.waiters ? length + others : table->shape.waiters;
+}
+
 bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place) {
   _Atomic uint64_t *waiting = waiting_of(table, entry);
-  if (queue_length(table, entry, 0, NULL) == 0) entry->calm_ns = mine->since_ns;
-  if (length > table->shape.waiters) length = table->shape.waiters;
-  for (uint32_t i = 0; i < length; i++) {
+  queue_seen seen = see(table, entry);
+  if (!seen.any) entry->calm_ns = mine->since_ns;
+  uint32_t row = row_for(table, entry, &seen, length, mine);
+  for (uint32_t i = 0; i < row; i++) {
     uint32_t top = entry->waiters_top;
     while (top <= i && !atomic_compare_exchange_weak(&entry->waiters_top, &top, i + 1)) {}
     uint64_t none = 0;
@@ -115,6 +146,7 @@ bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t len
     waiter->priority = mine->priority;
     waiter->since_ns = mine->since_ns;
     waiter->at_most = mine->at_most;
+    waiter->group = mine->group;
     waiting[i] = token_in_state(token, WAITER_WAITING);
     STEP("join: waiting");
     queue_wake(table, entry, adm_now_ns());
@@ -179,5 +211,6 @@ void queue_wake_waiting(adm_table *table, adm_entry *entry, uint64_t now_ns) {
 }
 
 void adm_wake_all(adm_table *table) {
-  for (uint32_t i = 0; i < table->shape.entries; i++) queue_wake(table, entry_at(table, i), adm_now_ns());
+  for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1))
+    queue_wake(table, entry_at(table, i), adm_now_ns());
 }

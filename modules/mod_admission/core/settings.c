@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define TIMEOUT_MAX_MS (60u * 60 * 1000)
 
@@ -97,8 +98,17 @@ static bool read_key(about *a, const char *v) {
   return true;
 }
 
+/* Names with commas, or one of the three words that stand for many: that among names would be taken for a name that no handler has. */
 static bool read_handler(about *a, const char *v) {
-  if (!*v || !a->texts) return false;
+  static const char *const kinds[] = {"dynamic", "static", "any"};
+  if (!a->texts) return false;
+  bool is_list = strchr(v, ',') != NULL;
+  for (const char *name = v, *end; name; name = *end ? end + 1 : NULL) {
+    end = name + strcspn(name, ",");
+    if (end == name) return false;
+    for (size_t i = 0; is_list && i < sizeof kinds / sizeof *kinds; i++)
+      if ((size_t)(end - name) == strlen(kinds[i]) && strncasecmp(name, kinds[i], strlen(kinds[i])) == 0) return false;
+  }
   a->texts->handlers = v;
   return true;
 }
@@ -155,9 +165,9 @@ static const key keys[] = {
   {"queue", "how many may wait, from 0", GROUP, true, read_queue, write_queue},
   {"timeout", "a time from 1ms to 1h, such as 3s or 500ms", GROUP, true, read_timeout, write_timeout},
   {"key", "file, inode, vhost, location, client, server or expr:EXPRESSION", GROUP, false, read_key, write_key},
-  {"handler", "dynamic, static, any or names of handlers with commas", GROUP, false, read_handler, write_handler},
+  {"handler", "dynamic, static or any, or names of handlers with commas", GROUP, false, read_handler, write_handler},
   {"order", "fifo, lifo or adaptive", GROUP | MEMORY, true, read_order, write_order},
-  {"status", "a number from 400 to 599 that httpd knows", GROUP | MEMORY, true, read_status, write_status},
+  {"status", "a number from 400 to 599 that httpd knows", GROUP, true, read_status, write_status},
   {"cost", "a size such as 200M, `none`, `learn` or learn:SIZE", GROUP, true, read_cost, write_cost},
   {"mode", "off, observe or enforce", GROUP | MEMORY, true, read_mode, write_mode},
   {"adaptive", "`memory` or `none`", GROUP, false, read_adaptive, write_adaptive},

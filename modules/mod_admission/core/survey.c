@@ -28,7 +28,7 @@ void adm_survey_take(adm_survey *survey, const adm_table *table, uint64_t now_ns
   uint32_t room = adm_table_shape(table).entries;
   memset(survey, 0, sizeof *survey);
   survey->seen = calloc(room, sizeof *survey->seen);
-  for (uint32_t i = 0; i < room; i++) {
+  for (uint32_t i = adm_entry_next(table, 0); i < room; i = adm_entry_next(table, i + 1)) {
     adm_seen seen;
     if (!adm_look(table, i, now_ns, &seen) || seen.group < 0 || seen.group >= ADM_GROUPS) continue;
     survey->known++;

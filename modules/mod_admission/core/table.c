@@ -21,7 +21,8 @@ static size_t entry_bytes(adm_shape shape) {
 static uint32_t layout_digest(void) {
   const size_t parts[] = {sizeof(adm_shared), sizeof(adm_group), sizeof(owner_place), sizeof(adm_waiter), sizeof(adm_entry),
                           offsetof(adm_shared, group), offsetof(adm_shared, owner), offsetof(adm_group, counts),
-                          offsetof(adm_group, wait), offsetof(adm_entry, label), ADM_GROUPS, ADM_OWNERS, ADM_BUCKETS};
+                          offsetof(adm_group, wait), offsetof(adm_entry, label), offsetof(adm_entry, service_ns),
+                          ADM_GROUPS, ADM_OWNERS, ADM_BUCKETS};
   uint32_t digest = 2166136261u;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) digest = (digest ^ (uint32_t)parts[i]) * 16777619u;
   return digest;
@@ -33,7 +34,8 @@ static bool shape_fits(adm_shape shape) {
 }
 
 size_t adm_table_bytes(adm_shape shape) {
-  return shape_fits(shape) ? HEAD_BYTES + shape.entries * entry_bytes(shape) : 0;
+  size_t used = (shape.entries / 8 + 63) / 64 * 64;
+  return shape_fits(shape) ? HEAD_BYTES + shape.entries * entry_bytes(shape) + used : 0;
 }
 
 /* What this process keeps of a table of this shape in `shared`. */
@@ -91,7 +93,7 @@ static bool unused(const adm_table *table, adm_entry *entry) {
 }
 
 static bool group_is_used(const adm_table *table, uint32_t group) {
-  for (uint32_t i = 0; i < table->shape.entries; i++) {
+  for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1)) {
     adm_entry *entry = entry_at(table, i);
     if (entry->key != KEY_FREE && entry->group == group && !unused(table, entry)) return true;
   }
@@ -180,10 +182,9 @@ adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
 }
 
 /* Takes back what one owner has in one entry. */
-static unsigned sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner, adm_lingers lingers, void *world) {
+static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner, adm_lingers lingers, void *world) {
   _Atomic uint64_t *cell = cells_of(entry), *waiting = waiting_of(table, entry);
-  unsigned permits = 0;
-  bool room = false;
+  adm_swept swept = {0};
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
     uint64_t token = cell[i];
     unsigned state = token_state(token);
@@ -191,55 +192,57 @@ static unsigned sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner,
     uint32_t byte = entry_index(table, entry) * table->shape.cells + i;
     bool stays = state == CELL_HELD && (token & TOKEN_HOLD) && lingers && lingers(world, byte);
     if (!atomic_compare_exchange_strong(&cell[i], &token, stays ? token_in_state(token, CELL_LINGER) : 0)) continue;
-    room |= !stays;
-    permits += state == CELL_HELD;
+    swept.room |= !stays;
+    swept.permits += state == CELL_HELD;
   }
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting[i];
     if (token_state(token) != WAITER_FREE && token_owner(token) == owner)
-      room |= atomic_compare_exchange_strong(&waiting[i], &token, 0);
+      swept.room |= atomic_compare_exchange_strong(&waiting[i], &token, 0);
   }
-  if (permits > 0) group_of(table, entry)->counts.reaped += permits;
-  if (room) queue_wake(table, entry, adm_now_ns());
-  return permits;
+  if (swept.permits > 0) group_of(table, entry)->counts.reaped += swept.permits;
+  if (swept.room) queue_wake(table, entry, adm_now_ns());
+  return swept;
 }
 
-unsigned adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world) {
-  if (owner == ADM_NOBODY) return 0;
+static adm_swept both(adm_swept a, adm_swept b) { return (adm_swept){a.permits + b.permits, a.room || b.room}; }
+
+adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world) {
+  adm_swept swept = {0};
+  if (owner == ADM_NOBODY) return swept;
   owner_place *place = &table->shared->owner[(owner >> 9) % ADM_OWNERS];
   uint64_t process = place->process;
   uint32_t incarnation = place->incarnation;
   /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
-  if (process == 0 || (incarnation & TOKEN_INCARNATION_MASK) != (owner & TOKEN_INCARNATION_MASK)) return 0;
+  if (process == 0 || (incarnation & TOKEN_INCARNATION_MASK) != (owner & TOKEN_INCARNATION_MASK)) return swept;
   uint64_t inserting = table->shared->inserting;
   if (inserting != 0 && token_owner(inserting) == owner) atomic_compare_exchange_strong(&table->shared->inserting, &inserting, 0);
-  unsigned permits = 0;
-  for (uint32_t i = 0; i < table->shape.entries; i++) {
+  for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1)) {
     adm_entry *entry = entry_at(table, i);
-    if (entry->cells_top != 0 || entry->waiters_top != 0) permits += sweep_entry(table, entry, owner, lingers, world);
+    if (entry->cells_top != 0 || entry->waiters_top != 0) swept = both(swept, sweep_entry(table, entry, owner, lingers, world));
     STEP("sweep: entry");
   }
   /* The incarnation first: a token of the dead one must not be the next one's. */
   atomic_compare_exchange_strong(&place->incarnation, &incarnation, incarnation + 1);
   STEP("sweep: incarnation");
   atomic_compare_exchange_strong(&place->process, &process, 0);
-  return permits;
+  return swept;
 }
 
-unsigned adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world) {
-  unsigned permits = 0;
+adm_swept adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world) {
+  adm_swept swept = {0};
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
     uint32_t incarnation = table->shared->owner[i].incarnation;
     uint64_t process = table->shared->owner[i].process;
     if (process != 0 && dead(world, (adm_process){(uint32_t)(process >> 32), (uint32_t)process}))
-      permits += adm_sweep(table, i << 9 | (incarnation & TOKEN_INCARNATION_MASK), lingers, world);
+      swept = both(swept, adm_sweep(table, i << 9 | (incarnation & TOKEN_INCARNATION_MASK), lingers, world));
   }
-  return permits;
+  return swept;
 }
 
 unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
   unsigned permits = 0;
-  for (uint32_t e = 0; e < table->shape.entries; e++) {
+  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1)) {
     adm_entry *entry = entry_at(table, e);
     unsigned before = permits;
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
@@ -294,6 +297,12 @@ static void describe(adm_entry *entry, uint32_t group, const char *label, uint64
   strncpy(entry->label, from, ADM_LABEL - 1);
   entry->group = group;
   entry->used_ns = entry->calm_ns = now_ns;
+  entry->service_ns = 0;
+}
+
+static void mark_used(adm_table *table, const adm_entry *entry) {
+  uint32_t index = entry_index(table, entry);
+  atomic_fetch_or(&used_of(table)[index / 64], UINT64_C(1) << index % 64);
 }
 
 /* Adds an entry. Only the one whose token is in `inserting` does, so that a key never has two. */
@@ -309,6 +318,7 @@ static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const c
       if (pass == 0 ? entry->key != KEY_FREE : !vacate(table, entry, pass == 1 ? IDLE_NS : 0, now_ns)) continue;
       describe(entry, group, label, now_ns);
       STEP("insert: described");
+      mark_used(table, entry); /* before anybody can have something in it that has to be found again */
       entry->key = key;
       return entry;
     }

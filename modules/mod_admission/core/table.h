@@ -12,7 +12,7 @@
 #include "admission.h"
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
-#define ADM_VERSION 2u
+#define ADM_VERSION 3u
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
  *
@@ -45,13 +45,15 @@ typedef struct adm_waiter {
   _Atomic int32_t priority;
   _Atomic uint64_t since_ns;
   _Atomic uint32_t at_most; /* its own limit, if that is below its group's */
+  _Atomic uint32_t group;   /* whose places in the queue it is one of: in that of the memory budget those of many groups wait */
 } adm_waiter;
 
-/* Where a request stands in the order of a queue. */
+/* Where a request stands, or would, in a queue. */
 typedef struct standing {
   int32_t priority;
   uint64_t since_ns;
   uint32_t at_most;
+  uint32_t group;
 } standing;
 
 #define IDLE_NS UINT64_C(1000000000) /* an entry unused for this long may be given to another key */
@@ -69,6 +71,8 @@ struct adm_entry {
   _Atomic uint64_t used_ns;     /* when it last was looked up */
   _Atomic uint64_t calm_ns;     /* when its queue last was empty */
   char label[ADM_LABEL];
+  /* How long a permit is held here, a moving mean; 0: unknown. Written by each release, so not in the line that all look at. */
+  _Atomic uint64_t service_ns;
   /* then: _Atomic uint64_t cell[cells], waiting[waiters], since_ns[cells]; waiter waiter[waiters] */
 };
 
@@ -82,7 +86,7 @@ typedef struct adm_shared {
   _Atomic uint64_t table_full, cells_full, owners_full, late_wakes;
   adm_group group[ADM_GROUPS];
   owner_place owner[ADM_OWNERS];
-  /* then the entries */
+  /* then the entries; then _Atomic uint64_t used[], a bit for each entry that ever had a key */
 } adm_shared;
 
 /* A table as a process has it, in memory of its own: how large things are is not read from memory that others write. */
@@ -114,6 +118,11 @@ static inline adm_entry *entry_at(const adm_table *table, uint32_t index) {
 static inline uint32_t entry_index(const adm_table *table, const adm_entry *entry) {
   size_t offset = (size_t)((const char *)entry - (const char *)entry_at(table, 0));
   return (uint32_t)(offset / table->entry_bytes);
+}
+/* Behind the entries, so that those are found as quickly. Whoever looks at all of them goes by it: to read an entry that was never used
+ * would take its memory into use. */
+static inline _Atomic uint64_t *used_of(const adm_table *table) {
+  return (_Atomic uint64_t *)(void *)((char *)table->shared + HEAD_BYTES + table->shape.entries * table->entry_bytes);
 }
 /* The group that an entry belongs to. */
 static inline adm_group *group_of(const adm_table *table, const adm_entry *entry) {
@@ -171,13 +180,19 @@ adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t 
 /* ---- the queue (queue.c) ---- */
 
 /* How long a queue may stand before it counts as overloaded: 100 ms, or twice the time a permit is held if that is more. */
-uint64_t queue_patience_ns(const adm_group *group);
+uint64_t queue_patience_ns(const adm_entry *entry);
 bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns);
-/* Waiters of an entry in any state; `ahead` of them go before a new one of this priority. */
-uint32_t queue_length(const adm_table *table, adm_entry *entry, int32_t priority, uint32_t *ahead);
-/* Whether somebody waits whose turn comes before that of one who stands there. */
-bool queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
-/* Takes a place in the queue; false when all are taken. */
+/* Waiters of an entry in any state. */
+uint32_t queue_length(const adm_table *table, adm_entry *entry);
+/* Whether anybody waits whom a newcomer that is let in up to `at_most` may not go past. */
+bool queue_holds_up(const adm_table *table, adm_entry *entry, uint32_t at_most);
+static inline bool queue_is_closed(const adm_table *table, adm_entry *entry, uint32_t at_most) {
+  return entry->waiters_top != 0 && queue_holds_up(table, entry, at_most);
+}
+/* How many wait whose turn comes before that of one who stands there. */
+uint32_t queue_before(const adm_table *table, adm_entry *entry, const standing *mine, uint64_t now_ns);
+/* Takes one of the `length` places that its group has in the queue; false when all are taken. Those of waiters whom this one may
+ * go past do not count. The row of all places may be full before. */
 bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place);
 void queue_leave(adm_table *table, adm_entry *entry, uint32_t place, uint64_t token);
 /* Sleeps until woken or `nanoseconds` passed; true when woken. Afterwards the waiter is WOKEN or still WAITING. */

@@ -4,6 +4,8 @@
 #include "check.h"
 #include "world.h"
 
+#include <unistd.h>
+
 static adm_outcome ask(adm_table *table, adm_owner owner, const adm_layer *layer, unsigned layers, adm_answer *answer) {
   adm_request request = {.layer = layer, .layers = layers, .may_wait = true};
   return adm_admit(table, owner, &request, answer);
@@ -127,17 +129,37 @@ static void the_dead_leave_nothing_and_the_living_keep_all(void) {
   ask(table, dead, &layer, 1, &of_dead);
   ask(table, alive, &layer, 1, &of_alive);
   CHECK_EQUAL(adm_owner_of(table, 10), dead);
-  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 1);
-  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 0);
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL).permits, 1);
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL).permits, 0);
   CHECK_EQUAL(weight_in(table, group), 1);
   CHECK_EQUAL(adm_group_at(table, group)->counts.reaped, 1);
   adm_owner next = adm_owner_join(table, (adm_process){10, 2}); /* the same place, another incarnation */
   CHECK_EQUAL(next >> 9, dead >> 9);
   CHECK(next != dead);
   CHECK_EQUAL(ask(table, next, &layer, 1, &one), ADM_ADMITTED);
-  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL), 0); /* a late sweeper */
+  CHECK_EQUAL(adm_sweep(table, dead, NULL, NULL).permits, 0); /* a late sweeper */
   adm_release(table, &of_dead, NULL, NULL);           /* a late release */
   CHECK_EQUAL(weight_in(table, group), 2);
+  table_end(table);
+}
+
+/* A queue that is full of the dead turns nobody away once they are found: they are room, though they hold no permit. */
+static void the_waiting_dead_make_room(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner dead = adm_owner_join(table, (adm_process){10, 1}), alive = adm_owner_join(table, (adm_process){11, 1});
+  int group = group_with(table, "g", 1, 1, ADM_FIFO);
+  adm_group_at(table, group)->timeout_ms = 1;
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_answer held, one;
+  uint32_t place;
+  ask(table, alive, &layer, 1, &held);
+  CHECK(queue_join(table, held.permit[0].entry, token_make(table, dead) | 1, 1, &(standing){.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group}, &place));
+  CHECK_EQUAL(ask(table, alive, &layer, 1, &one), ADM_REJECTED);
+  adm_swept swept = adm_sweep(table, dead, NULL, NULL);
+  CHECK_EQUAL(swept.permits, 0);
+  CHECK(swept.room);
+  CHECK(!adm_sweep(table, dead, NULL, NULL).room);
+  CHECK_EQUAL(ask(table, alive, &layer, 1, &one), ADM_TIMEOUT); /* it has a place in the queue */
   table_end(table);
 }
 
@@ -288,6 +310,7 @@ static void without_a_place_in_the_table_everything_is_open(void) {
   adm_answer one;
   CHECK_EQUAL(ask(table, ADM_NOBODY, &layer, 1, &one), ADM_OPEN);
   CHECK_EQUAL(one.permits, 0);
+  CHECK_EQUAL(adm_group_at(table, group)->counts.open, 1);
   for (uint32_t i = 0; i < ADM_OWNERS; i++) adm_owner_join(table, (adm_process){i + 1, 1});
   CHECK_EQUAL(adm_owner_join(table, (adm_process){1, 2}), ADM_NOBODY);
   CHECK_EQUAL(adm_table_troubles(table).owners_full, 1);
@@ -340,6 +363,50 @@ static void labels_keep_their_end(void) {
   adm_seen seen;
   for (uint32_t i = 0; i < SMALL.entries; i++)
     if (adm_look(table, i, adm_now_ns(), &seen)) CHECK_TEXT(seen.label + strlen(seen.label) - 8, "/end.php");
+  table_end(table);
+}
+
+static bool is_dead(void *world, adm_process process) {
+  (void)world;
+  return process.pid == 10;
+}
+
+static size_t resident_bytes(const adm_table *table) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (table->bytes + page - 1) / page, resident = 0;
+  unsigned char *in_use = malloc(pages);
+  if (!in_use || mincore(table->shared, table->bytes, in_use) != 0) abort();
+  for (size_t i = 0; i < pages; i++) resident += in_use[i] & 1u ? page : 0;
+  free(in_use);
+  return resident;
+}
+
+/* A large table takes the memory of what is used of it, whoever looks at all of it. */
+static void only_entries_that_were_used_are_looked_at(void) {
+  adm_table *table = table_of((adm_shape){.entries = 65536, .cells = 32, .waiters = 32});
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "client", 1, 0, ADM_FIFO);
+  adm_answer answer;
+  for (unsigned i = 0; i < 20; i++) {
+    char client[16];
+    snprintf(client, sizeof client, "192.0.2.%u", i);
+    adm_layer layer = layer_of(table, group, client);
+    CHECK_EQUAL(ask(table, owner, &layer, 1, &answer), ADM_ADMITTED);
+  }
+  unsigned seen = 0;
+  uint64_t held = 0;
+  for (uint32_t i = adm_entry_next(table, 0); i < 65536; i = adm_entry_next(table, i + 1)) {
+    adm_seen at;
+    CHECK(adm_look(table, i, adm_now_ns(), &at) && at.group == group);
+    seen++;
+    held += at.held;
+  }
+  CHECK_EQUAL(seen, 20);
+  CHECK_EQUAL(held, 20);
+  CHECK_EQUAL(adm_entry_next(table, 65536), 65536);
+  adm_wake_all(table);
+  adm_settle(table, NULL, NULL);
+  CHECK_EQUAL(adm_sweep_dead(table, is_dead, NULL, NULL).permits, 20);
+  CHECK(resident_bytes(table) < table->bytes / 20);
   table_end(table);
 }
 
@@ -410,6 +477,7 @@ int main(void) {
   observing_counts_and_lets_through();
   limits_can_shrink_under_those_who_hold();
   the_dead_leave_nothing_and_the_living_keep_all();
+  the_waiting_dead_make_room();
   a_program_keeps_the_permit_of_its_dead_process();
   the_waiting_have_no_program();
   a_full_table_lets_through_and_idle_entries_make_room();
@@ -420,6 +488,7 @@ int main(void) {
   a_table_of_another_version_is_not_read();
   times_of_day();
   labels_keep_their_end();
+  only_entries_that_were_used_are_looked_at();
   the_hash_tells_names_apart();
   rubbish_stays_inside();
   return checked("core");

@@ -129,6 +129,10 @@ static void bounds(void) {
         "assert(load == nil and loadfile == nil and dofile == nil and require == nil and print == nil) "
         "assert(os.execute == nil and os.remove == nil and os.getenv == nil and os.exit == nil and string.dump == nil) "
         "return {limit=1}", "limit=1");
+  check("setmetatable({}, {__gc = function() while true do end end})", ": :1: a policy has no finalizers (__gc)\n");
+  check("local meta = {__index = {limit=3}} local t = setmetatable({}, meta) meta.__gc = function() while true do end end "
+        "return {limit = t.limit}", "limit=3");
+  check("return {limit = pcall(setmetatable, {}, 4) and 1 or 2}", "limit=2");
   check("assert(getmetatable(r) == false) return {limit = pcall(setmetatable, r, {}) and 1 or 2}", "limit=2");
   /* What is kept of a request is empty after it. */
   policy_answer answer;

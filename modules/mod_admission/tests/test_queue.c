@@ -2,7 +2,7 @@
  * test_queue.c: the core with several threads at once: the limit holds, nobody is forgotten in the queue, and the queue
  * keeps its order, its time and its length. Clean under the thread sanitizer.
  *
- *   test_queue [HAND-OFFS]   how many permits are passed on in the storm; `make long` asks for ten million
+ *   test_queue [HAND-OFFS]   how many permits are passed on in the storm; 100000 unless said
  */
 #include "check.h"
 #include "world.h"
@@ -20,14 +20,18 @@ typedef struct storm {
   unsigned layers;
   uint32_t limit;
   bool may_wait;
+  uint32_t tight; /* a lower limit that half of the threads have; 0: none */
   long turns;
+  _Atomic long came;
   _Atomic long inside, most, admitted, refused, queued;
 } storm;
 
 static void *runs_in_a_storm(void *of) {
   storm *storm = of;
   adm_owner owner = adm_owner_join(storm->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
-  adm_request request = {.layer = storm->layer, .layers = storm->layers, .may_wait = storm->may_wait, .slice_ms = 60000};
+  adm_layer layer[2] = {storm->layer[0], storm->layer[1]};
+  if (storm->tight && storm->came++ % 2) layer[0].at_most = storm->tight;
+  adm_request request = {.layer = layer, .layers = storm->layers, .may_wait = storm->may_wait, .slice_ms = 60000};
   for (long i = 0; i < storm->turns; i++) {
     adm_answer answer;
     adm_outcome outcome = adm_admit(storm->table, owner, &request, &answer);
@@ -111,8 +115,8 @@ static void the_limit_holds_from_the_first_moment(uint32_t limit, long days) {
 }
 
 /* Everybody waits for everybody; a wake-up that got lost would be a timeout, as the next look is a minute away. */
-static void nobody_is_forgotten(long hand_offs, adm_order order) {
-  storm storm = {.table = table_of(SMALL), .layers = 1, .limit = 2, .turns = hand_offs / CROWD, .may_wait = true};
+static void nobody_is_forgotten(long hand_offs, adm_order order, uint32_t tight) {
+  storm storm = {.table = table_of(SMALL), .layers = 1, .limit = 2, .turns = hand_offs / CROWD, .may_wait = true, .tight = tight};
   int group = group_with(storm.table, "g", storm.limit, CROWD, order);
   adm_group_at(storm.table, group)->timeout_ms = 30000;
   storm.layer[0] = layer_of(storm.table, group, "/a");
@@ -244,7 +248,7 @@ static void the_bounds_of_waiting(void) {
   CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED); /* no worker may wait */
   adm_group_at(table, ADM_GROUP_WAITING)->limit = ADM_UNLIMITED;
 
-  group_now->service_ns = UINT64_C(61000000000); /* no use in waiting */
+  mine.permit[0].entry->service_ns = UINT64_C(61000000000); /* no use in waiting */
   uint64_t before = adm_now_ns();
   CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
   CHECK(adm_now_ns() - before < UINT64_C(30000000000));
@@ -257,6 +261,64 @@ static void the_bounds_of_waiting(void) {
   CHECK_EQUAL(group_now->counts.gone, 1);
   CHECK_EQUAL(group_now->counts.rejected, 3);
   CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* What is known of one file says nothing about another of its group: who waits for a quick one is not turned away because of
+ * a slow one, and who would wait for the slow one is, however many quick ones there are. */
+static void a_wait_is_predicted_by_the_entry(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_FIFO);
+  adm_layer slow = layer_of(table, group, "/slow"), quick = layer_of(table, group, "/quick");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request of_slow = {.layer = &slow, .layers = 1, .may_wait = true}, of_quick = {.layer = &quick, .layers = 1, .may_wait = true};
+  adm_answer mine, one;
+  adm_admit(table, me, &of_slow, &mine);
+  mine.since_ns -= UINT64_C(61000000000);
+  adm_release(table, &mine, NULL, NULL);
+
+  adm_group_at(table, group)->timeout_ms = 5;
+  adm_admit(table, me, &of_quick, &mine);
+  CHECK_EQUAL(adm_admit(table, me, &of_quick, &one), ADM_TIMEOUT);
+  mine.since_ns = adm_now_ns() - 1000;
+  adm_release(table, &mine, NULL, NULL);
+  for (int i = 0; i < 99; i++) {
+    adm_admit(table, me, &of_quick, &mine);
+    adm_release(table, &mine, NULL, NULL);
+  }
+  CHECK(adm_group_at(table, group)->service_ns < 5000000); /* for people: over all of them */
+
+  adm_admit(table, me, &of_slow, &mine);
+  CHECK_EQUAL(adm_admit(table, me, &of_slow, &one), ADM_REJECTED);
+  CHECK(one.predicted_ns >= UINT64_C(61000000000));
+  CHECK(queue_patience_ns(mine.permit[0].entry) >= UINT64_C(122000000000));
+  adm_release(table, &mine, NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* Of those who wait only they count who go first by the order of the queue; where even so the turn comes too late, the wait is
+ * not begun, whatever the order. */
+static void a_wait_is_predicted_by_the_order(adm_order order, unsigned ahead) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, order);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1, .may_wait = true};
+  adm_answer mine, one;
+  adm_admit(table, me, &request, &mine);
+  adm_entry *entry = mine.permit[0].entry;
+  for (int32_t priority = -1; priority <= 1; priority++) {
+    standing here = {.priority = priority, .since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+    uint32_t place;
+    CHECK(queue_join(table, entry, token_make(table, me) | 1, 8, &here, &place));
+  }
+  entry->service_ns = UINT64_C(3001000000) / (ahead + 1);
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
+  CHECK_EQUAL(one.predicted_ns, entry->service_ns * (ahead + 1));
+  adm_group_at(table, group)->timeout_ms = 5;
+  entry->service_ns = 1000;
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
   table_end(table);
 }
 
@@ -362,6 +424,113 @@ static void a_limit_of_its_own_holds_up_nobody_else(void) {
   table_end(table);
 }
 
+/* Puts one into the queue of an entry that never asks for its turn. */
+static bool stand(adm_table *table, adm_entry *entry, adm_owner owner, uint32_t length, uint32_t at_most) {
+  standing here = {.since_ns = adm_now_ns(), .at_most = at_most, .group = entry->group};
+  uint32_t place;
+  return queue_join(table, entry, token_make(table, owner) | 1, length, &here, &place);
+}
+
+/* However many wait for a lower limit of their own: permits that are left are for whoever comes, without a place in the queue,
+ * and where none are, the places that they have in it are not the others'. Among each other they are a queue as any. */
+static void many_with_a_limit_of_their_own_close_nothing(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 4, 2, ADM_FIFO);
+  adm_group_at(table, group)->timeout_ms = 5;
+  adm_layer layer = layer_of(table, group, "/a"), tight = layer;
+  tight.at_most = 1;
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = &layer, .layers = 1}, waits = {.layer = &layer, .layers = 1, .may_wait = true};
+  adm_request tightened = {.layer = &tight, .layers = 1, .may_wait = true};
+  adm_answer held[4], one;
+  adm_admit(table, me, &request, &held[0]);
+  adm_entry *entry = held[0].permit[0].entry;
+  for (int i = 0; i < 2; i++) CHECK(stand(table, entry, me, 2, tight.at_most));
+  CHECK(!stand(table, entry, me, 2, tight.at_most));
+  CHECK_EQUAL(adm_admit(table, me, &tightened, &one), ADM_REJECTED);
+  for (int i = 1; i < 4; i++) CHECK_EQUAL(adm_admit(table, me, &request, &held[i]), ADM_ADMITTED);
+
+  entry->service_ns = 1000;
+  CHECK_EQUAL(adm_admit(table, me, &waits, &one), ADM_TIMEOUT); /* had a place */
+  CHECK_EQUAL(one.predicted_ns, 1000 / 4);                      /* and nobody before it */
+  for (int i = 0; i < 2; i++) CHECK(stand(table, entry, me, 2, ADM_UNLIMITED));
+  CHECK_EQUAL(adm_admit(table, me, &waits, &one), ADM_REJECTED);
+  CHECK_EQUAL(one.predicted_ns, 3 * (1000 / 4));
+
+  /* A limit that all have is the entry's: nobody goes past those who wait for it. */
+  adm_sweep(table, me, NULL, NULL);
+  me = adm_owner_join(table, (adm_process){1, 1});
+  entry->service_ns = 1000;
+  CHECK_EQUAL(adm_admit(table, me, &tightened, &held[0]), ADM_ADMITTED);
+  CHECK(stand(table, entry, me, 2, tight.at_most));
+  CHECK_EQUAL(adm_admit(table, me, &tightened, &one), ADM_TIMEOUT);
+  CHECK_EQUAL(one.predicted_ns, 2 * 1000);
+  permit_return(&held[0].permit[0], false); /* not woken yet */
+  CHECK_EQUAL(adm_admit(table, me, &(adm_request){.layer = &tight, .layers = 1}, &one), ADM_REJECTED);
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED); /* there is room for the one that waits */
+  table_end(table);
+}
+
+/* One request that wants more than there is at all waits for nothing, and holds up nobody; nor does one that wants more than is
+ * left of a budget that was lowered while it waited. */
+static void what_never_fits_holds_up_nobody(void) {
+  adm_table *table = table_of(SMALL);
+  adm_settings budget = {.limit = 800, .queue = 8, .timeout_ms = 3000, .mode = ADM_ENFORCE};
+  adm_group_apply(adm_group_at(table, ADM_GROUP_MEMORY), &budget);
+  adm_layer big = {.group = ADM_GROUP_MEMORY, .label = "", .at_most = ADM_UNLIMITED, .cost = 900}, large = big, small = big;
+  large.cost = 700;
+  small.cost = 200;
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request of_big = {.layer = &big, .layers = 1, .may_wait = true}, of_small = {.layer = &small, .layers = 1};
+  adm_answer mine, one;
+  CHECK_EQUAL(adm_admit(table, me, &of_big, &one), ADM_REJECTED);
+  CHECK_EQUAL(one.wait_ns, 0);
+  CHECK_EQUAL(adm_admit(table, me, &of_small, &mine), ADM_ADMITTED);
+  CHECK_EQUAL(adm_admit(table, me, &of_big, &one), ADM_REJECTED);
+
+  visit first = {.table = table, .layer = large}, next = {.table = table, .layer = small};
+  comes_and_waits(&first);
+  comes_and_waits(&next); /* there is room for this one, but what is large has its turn, too */
+  adm_group_at(table, ADM_GROUP_MEMORY)->limit = 600;
+  adm_wake_all(table);
+  pthread_join(next.thread, NULL);
+  CHECK_EQUAL(next.outcome, ADM_QUEUED);
+  CHECK_EQUAL(waiting_in(table), 1);
+  CHECK_EQUAL(adm_admit(table, me, &of_small, &one), ADM_ADMITTED);
+  adm_release(table, &one, NULL, NULL);
+  adm_release(table, &mine, NULL, NULL);
+  adm_group_at(table, ADM_GROUP_MEMORY)->limit = 800;
+  adm_wake_all(table);
+  pthread_join(first.thread, NULL);
+  CHECK_EQUAL(first.outcome, ADM_QUEUED);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* All wait for memory in one queue, and each group has the places there that its own `queue` says. */
+static void each_group_has_its_own_places_in_the_queue_for_memory(void) {
+  adm_table *table = table_of(SMALL);
+  adm_group_apply(adm_group_at(table, ADM_GROUP_MEMORY), &(adm_settings){.limit = 800, .mode = ADM_ENFORCE});
+  int heavy = group_with(table, "heavy", ADM_UNLIMITED, 20, ADM_FIFO), light = group_with(table, "light", ADM_UNLIMITED, 2, ADM_FIFO);
+  adm_group_at(table, light)->timeout_ms = 5;
+  adm_layer memory = {.group = ADM_GROUP_MEMORY, .label = "", .at_most = ADM_UNLIMITED, .cost = 800};
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_answer all, one;
+  adm_admit(table, me, &(adm_request){.layer = &memory, .layers = 1}, &all);
+  standing of_heavy = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)heavy}, of_light = of_heavy;
+  of_light.group = (uint32_t)light;
+  uint32_t place;
+  for (int i = 0; i < 5; i++) CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 20, &of_heavy, &place));
+  adm_layer layers[] = {layer_of(table, light, "/a"), memory};
+  adm_request request = {.layer = layers, .layers = 2, .may_wait = true};
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
+  for (int i = 0; i < 2; i++) CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 2, &of_light, &place));
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
+  CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 6, &of_heavy, &place));
+  CHECK(!queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 6, &of_heavy, &place));
+  table_end(table);
+}
+
 /* Two layers that are both full and waited for: whose turn has come in one does not give it up for those who came later
  * to the other, and is not sent to and fro between them until it is turned away. */
 static void two_full_layers(void) {
@@ -385,18 +554,26 @@ int main(int argc, char **argv) {
   the_limit_holds(1, 1, 20000);
   the_limit_holds(1000, 300, 20000);
   for (uint32_t limit = 1; limit < CROWD; limit++) the_limit_holds_from_the_first_moment(limit, 500);
-  nobody_is_forgotten(hand_offs, ADM_FIFO);
-  nobody_is_forgotten(hand_offs, ADM_LIFO);
-  nobody_is_forgotten(hand_offs / 10, ADM_ADAPTIVE);
+  nobody_is_forgotten(hand_offs, ADM_FIFO, 0);
+  nobody_is_forgotten(hand_offs, ADM_LIFO, 0);
+  nobody_is_forgotten(hand_offs / 10, ADM_ADAPTIVE, 0);
+  nobody_is_forgotten(hand_offs / 2, ADM_FIFO, 1);
   the_order_of_a_queue(ADM_FIFO, (int32_t[]){0, 0, 0, 0}, "abcd");
   the_order_of_a_queue(ADM_LIFO, (int32_t[]){0, 0, 0, 0}, "dcba");
   the_order_of_a_queue(ADM_FIFO, (int32_t[]){5, 0, 5, -1}, "dbac");
   newcomers_do_not_go_past_the_queue();
   the_bounds_of_waiting();
+  a_wait_is_predicted_by_the_entry();
+  a_wait_is_predicted_by_the_order(ADM_FIFO, 2);
+  a_wait_is_predicted_by_the_order(ADM_ADAPTIVE, 2); /* it is calm */
+  a_wait_is_predicted_by_the_order(ADM_LIFO, 1);
   an_adaptive_queue_under_overload();
   changes_reach_the_waiting();
   from_one_queue_to_the_next();
   a_limit_of_its_own_holds_up_nobody_else();
+  many_with_a_limit_of_their_own_close_nothing();
+  what_never_fits_holds_up_nobody();
+  each_group_has_its_own_places_in_the_queue_for_memory();
   two_full_layers();
   return checked("queue");
 }

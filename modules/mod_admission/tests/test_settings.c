@@ -63,10 +63,14 @@ static void understood(void) {
         "mode=enforce adaptive=none hold=handler");
   group("cost=1 at=0:00-24:00:1", "limit=none queue=0 timeout=3s key=file order=fifo status=503 cost=64K mode=enforce "
         "adaptive=none hold=handler at=00:00-24:00:1");
+  group("handler=any", "limit=none queue=0 timeout=3s key=file handler=any order=fifo status=503 cost=0 mode=enforce adaptive=none "
+        "hold=handler");
+  group("handler=static-of-mine,anyway", "limit=none queue=0 timeout=3s key=file handler=static-of-mine,anyway order=fifo status=503 "
+        "cost=0 mode=enforce adaptive=none hold=handler");
   live("limit=4 cost=none mode=off", "limit=4 queue=0 timeout=3s key=file order=fifo status=503 cost=0 mode=off "
        "adaptive=none hold=handler");
-  check(ADM_FOR_MEMORY, ADM_CONFIGURED, "limit=800M", "limit=800M order=fifo status=503 mode=enforce");
-  check(ADM_FOR_MEMORY, ADM_LIVE, "limit=none mode=observe", "limit=none order=fifo status=503 mode=observe");
+  check(ADM_FOR_MEMORY, ADM_CONFIGURED, "limit=800M", "limit=800M order=fifo mode=enforce");
+  check(ADM_FOR_MEMORY, ADM_LIVE, "limit=none mode=observe", "limit=none order=fifo mode=observe");
   check(ADM_FOR_WAITING, ADM_LIVE, "limit=20", "limit=20");
 }
 
@@ -96,7 +100,11 @@ static void refused(void) {
   group("at=9:0-18:00:4", "at=9:0-18:00:4: FROM-UNTIL:LIMIT such as 09:00-18:00:4, up to 8 times");
   group("at=1:00-2:00:1 at=2:00-3:00:1 at=3:00-4:00:1 at=4:00-5:00:1 at=5:00-6:00:1 at=6:00-7:00:1 at=7:00-8:00:1 "
         "at=8:00-9:00:1 at=9:00-10:00:1", "at=9:00-10:00:1: FROM-UNTIL:LIMIT such as 09:00-18:00:4, up to 8 times");
-  group("handler=", "handler=: dynamic, static, any or names of handlers with commas");
+  group("handler=", "handler=: dynamic, static or any, or names of handlers with commas");
+  group("handler=,", "handler=,: dynamic, static or any, or names of handlers with commas");
+  group("handler=cgi-script,", "handler=cgi-script,: dynamic, static or any, or names of handlers with commas");
+  group("handler=static,cgi-script", "handler=static,cgi-script: dynamic, static or any, or names of handlers with commas");
+  group("handler=proxy,Any", "handler=proxy,Any: dynamic, static or any, or names of handlers with commas");
   group("limit=\x1b[31m\n", "limit=?[31m?: a number from 1, or `none`");
   group("limit=0123456789012345678901234567890123456789012345678901234567890123456789",
         "limit=012345678901234567890123456789012345678901234567890...: a number from 1, or `none`");
@@ -111,7 +119,8 @@ static void refused(void) {
        "mode, min, max");
   live("kez=file", "kez=file: not a key here; keys are limit, queue, timeout, order, status, cost, mode, min, max");
   check(ADM_FOR_MEMORY, ADM_LIVE, "limit=0", "limit=0: a size such as 800M, or `none`");
-  check(ADM_FOR_MEMORY, ADM_LIVE, "cost=1M", "cost=1M: not a key here; keys are limit, order, status, mode");
+  check(ADM_FOR_MEMORY, ADM_LIVE, "cost=1M", "cost=1M: not a key here; keys are limit, order, mode");
+  check(ADM_FOR_MEMORY, ADM_LIVE, "status=429", "status=429: not a key here; keys are limit, order, mode");
   check(ADM_FOR_WAITING, ADM_LIVE, "mode=off", "mode=off: not a key here; keys are limit");
 }
 

@@ -100,7 +100,7 @@ const MEMORY_LIMIT: Rule = ("limit", "a size such as 800M, or `none`", |value| v
 fn rules(subject: Subject) -> impl Iterator<Item = Rule> {
     let keys: &[&str] = match subject {
         Subject::Group => &["limit", "queue", "timeout", "order", "status", "cost", "mode", "min", "max"],
-        Subject::Memory => &["limit", "order", "status", "mode"],
+        Subject::Memory => &["limit", "order", "mode"],
         Subject::Workers => &["limit"],
     };
     let rules = GROUP.into_iter().filter(|(key, ..)| keys.contains(key));
@@ -188,6 +188,7 @@ mod tests {
             Err("`key` cannot be changed here; what can is limit, queue, timeout, order, status, cost, mode, min, max"),
         );
         check(Memory, "limit=8x", Err("limit takes a size such as 800M, or `none`, not `8x`"));
+        check(Memory, "status=429", Err("`status` cannot be changed here; what can is limit, order, mode"));
         check(Workers, "queue=2", Err("`queue` cannot be changed here; what can is limit"));
     }
 }

@@ -115,12 +115,14 @@ impl LaidOut {
         let mpm = format!("mpm_{}", told.mpm.name());
         // Prefork and HTTP/2 do not go together.
         let http2 = (told.mpm != Mpm::Prefork).then_some("http2");
-        for module in [mpm.as_str(), told.mpm.cgi()].into_iter().chain(http2).chain(shared) {
+        let cgi = if told.mpm == Mpm::Prefork { "cgi" } else { "cgid" };
+        let cgi = (!told.text.contains("mod_cgi.so")).then_some(cgi);
+        for module in [mpm.as_str()].into_iter().chain(cgi).chain(http2).chain(shared) {
             text += &format!("LoadModule {module}_module {MODULES}/mod_{module}.so\n");
         }
         text += &format!("LoadModule probe_module {}/mod_probe.so\n", self.built.probe.display());
         text += &format!("LoadModule admission_module {}\n", self.built.module.display());
-        if told.mpm != Mpm::Prefork {
+        if cgi == Some("cgid") {
             text += &format!("ScriptSock {folder}/run/cgisock\n");
         }
         text += told.mpm.sizes();

@@ -70,8 +70,8 @@ impl Scope {
         let manager = unified.join(format!("user.slice/user-{uid}.slice/user@{uid}.service"));
         if !manager.is_dir() || !runtime.join("systemd/private").exists() {
             return Err(refused(&format!(
-                "no systemd of this user's runs, which would make a scope for him (log in by ssh or at a console, or start it as root: \
-                 `loginctl enable-linger {uid}`)"
+                "this user has no systemd of their own running, which would make a scope for them (log in by ssh or at a console, or start it \
+                 as root: `loginctl enable-linger {uid}`)"
             )));
         }
         let controllers = fs::read_to_string(manager.join("cgroup.controllers")).unwrap_or_default();

@@ -74,7 +74,7 @@ fn is_found_by_all(over: &str, path: &Path) -> bool {
         let has_ended = |error| matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::SRCH | Errno::INVAL));
         mounts_of(pid).map_or_else(has_ended, |mounts| is_found(&mounts))
     };
-    is_found(&own) && !process::any(|pid| !finds(pid))
+    is_found(&own) && process::any(|pid| !finds(pid)).is_ok_and(|misses| !misses)
 }
 
 /// The number of the mount that a file is open in; kernels before 3.15 do not tell.

@@ -1,13 +1,14 @@
 //! Every step of a change to a file of others, given back.
 
 use super::*;
-use crate::process::Identity;
+use crate::process::{Identity, Namespace};
 use rustix::mount::{MountPropagationFlags, UnmountFlags};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 fn head() -> Head {
-    Head { run: "r1".into(), owner: Identity { pid: 1, start_time: 1 }, boot: String::new() }
+    let owner = Identity { pid: 1, start_time: 1 };
+    Head { run: "r1".into(), owner, boot: String::new(), namespace: Namespace::default() }
 }
 
 fn lent(folder: &Path, existed: bool, ours: Option<&[&str]>) -> Lent {

@@ -8,7 +8,7 @@ mod start;
 
 use crate::call::{Ear, call, run};
 use crate::process::Identity;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use start::Start;
 pub use start::{variables, words_of_nginx};
@@ -116,14 +116,18 @@ impl Service {
     /// Its main process, if it lives.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
+        self.process().map(|process| process.pid)
+    }
+
+    fn process(&self) -> Option<Identity> {
         let pid: u32 = fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok()?;
-        Identity::of(pid)?;
+        let process = Identity::of(pid)?;
         // The file may be left over, and the number somebody else's by now.
         let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
         let exe = exe.to_string_lossy();
         let program = self.program.canonicalize().unwrap_or_else(|_| self.program.clone());
         // An updated program's old file is gone.
-        (exe.strip_suffix(" (deleted)").unwrap_or(&exe) == program.to_string_lossy()).then_some(pid)
+        (exe.strip_suffix(" (deleted)").unwrap_or(&exe) == program.to_string_lossy()).then_some(process)
     }
 
     /// Its processes but the main one; none where the kernel does not list them.
@@ -161,12 +165,12 @@ impl Service {
     /// # Errors
     /// When it does not run afterwards.
     pub fn restart(&self, how: Restart) -> Result<(), String> {
-        match (self.pid(), how) {
-            (Some(pid), Restart::Graceful) => self.begin_workers(pid),
+        match (self.process(), how) {
+            (Some(process), Restart::Graceful) => self.begin_workers(process),
             (Some(_), Restart::Full) if matches!(self.start, Some(Start::Unit(_))) => self.begin(),
-            (Some(pid), Restart::Full) => {
+            (Some(process), Restart::Full) => {
                 self.can_start()?;
-                self.end(pid)?;
+                self.end(process)?;
                 self.begin()
             }
             (None, _) => {
@@ -176,13 +180,12 @@ impl Service {
         }
     }
 
-    fn end(&self, pid: u32) -> Result<(), String> {
-        let was = Identity::of(pid);
-        signal(pid, Signal::TERM)?;
+    fn end(&self, process: Identity) -> Result<(), String> {
+        self.tell(process, Signal::TERM, "to end")?;
         let deadline = Instant::now() + END;
-        while was.is_some_and(Identity::lives) {
+        while process.lives() {
             if Instant::now() > deadline {
-                return Err(format!("process {pid}, the server of {}, would not end", self.name));
+                return Err(format!("process {}, the server of {}, would not end", process.pid, self.name));
             }
             std::thread::sleep(LOOK_AGAIN);
         }
@@ -191,12 +194,12 @@ impl Service {
 
     /// Tells it to read its configuration, and waits until it has: until it has workers that it had not. That none come is no failure; it
     /// may have none. One that ends of it, over a log that it cannot open or because it had only just begun, is started again.
-    fn begin_workers(&self, pid: u32) -> Result<(), String> {
-        let (was, before) = (Identity::of(pid), workers(pid));
-        signal(pid, self.style.again())?;
+    fn begin_workers(&self, process: Identity) -> Result<(), String> {
+        let before = workers(process.pid);
+        self.tell(process, self.style.again(), "to read its configuration")?;
         let deadline = Instant::now() + NEW_WORKERS;
-        while was.is_some_and(Identity::lives) {
-            if workers(pid).iter().any(|worker| !before.contains(worker)) || Instant::now() > deadline {
+        while process.lives() {
+            if workers(process.pid).iter().any(|worker| !before.contains(worker)) || Instant::now() > deadline {
                 return Ok(());
             }
             std::thread::sleep(LOOK_AGAIN);
@@ -206,6 +209,12 @@ impl Service {
             Ok(()) => self.begin().map_err(|why| format!("{ended}; {why}")),
             Err(why) => Err(format!("{ended} (its log says why); {why}")),
         }
+    }
+
+    fn tell(&self, process: Identity, signal: Signal, what: &str) -> Result<(), String> {
+        process.signal(signal).map_err(|why| {
+            format!("process {}, the server of {}, cannot be told {what}: {why}", process.pid, self.name)
+        })
     }
 
     fn begin(&self) -> Result<(), String> {
@@ -241,24 +250,19 @@ impl Service {
     }
 }
 
-/// Has it run again with what its configuration says now.
-pub(crate) fn give_back(service: &Service, how: Restart, rebooted: bool) -> Result<Option<String>, String> {
-    if rebooted && service.pid().is_none() {
+/// Has it run again with what its configuration says now. `has_ended` says that the one that the run told has, with its boot or container.
+pub(crate) fn give_back(service: &Service, how: Restart, has_ended: bool) -> Result<Option<String>, String> {
+    if has_ended && service.pid().is_none() {
         // Whether it starts is the machine's affair.
         return Ok(None);
     }
-    let how = if rebooted { Restart::Graceful } else { how };
+    let how = if has_ended { Restart::Graceful } else { how };
     // A server that runs is better than one that would end over a mistake that somebody made meanwhile.
     service.test().map_err(|why| {
         format!("the server of {} was left as it is, since its configuration is refused now: {why}", service.name)
     })?;
     service.restart(how)?;
     Ok(Some(format!("the server of {} runs with its own configuration again", service.name)))
-}
-
-fn signal(pid: u32, signal: Signal) -> Result<(), String> {
-    let target = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| format!("{pid} is no process"))?;
-    kill_process(target, signal).map_err(|error| format!("process {pid} cannot be told to begin anew: {error}"))
 }
 
 /// Its processes but the main one; none where the kernel does not list them.

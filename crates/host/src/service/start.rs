@@ -6,7 +6,7 @@ use crate::mounts::{Mount, mounts};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -171,27 +171,31 @@ pub fn variables(bytes: &[u8]) -> Vec<(OsString, OsString)> {
 /// `None` when it is none. Where its values have blanks is known only of the directives behind `-g`, which end with `;`.
 #[must_use]
 pub fn words_of_nginx(pid: u32) -> Option<Vec<OsString>> {
-    let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    let title = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    words_in_title(title.trim_end_matches('\0'), &exe)
+    words_in_title(&title, &exe)
 }
 
-fn words_in_title(title: &str, exe: &Path) -> Option<Vec<OsString>> {
-    let mut said = title.strip_prefix("nginx: master process ")?.split_ascii_whitespace().skip(1).peekable();
+/// All of it as bytes: it is started by them again, whatever a name in them is written in.
+fn words_in_title(title: &[u8], exe: &Path) -> Option<Vec<OsString>> {
+    // What is left of the room for it is zeros.
+    let is_between = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let said = title.strip_prefix(b"nginx: master process ")?.split(is_between).filter(|word| !word.is_empty());
+    let mut said = said.skip(1).peekable();
     // An updated program's old file is gone.
-    let exe = exe.to_string_lossy();
-    let mut words: Vec<OsString> = vec![exe.strip_suffix(" (deleted)").unwrap_or(&exe).into()];
+    let exe = exe.as_os_str().as_bytes();
+    let mut words = vec![exe.strip_suffix(b" (deleted)").unwrap_or(exe).to_vec()];
     while let Some(word) = said.next() {
-        words.push(word.into());
-        if word == "-g" {
+        words.push(word.to_vec());
+        if word == b"-g" {
             let mut lines = Vec::new();
-            while let Some(word) = said.next_if(|word| !word.starts_with('-')) {
+            while let Some(word) = said.next_if(|word| !word.starts_with(b"-")) {
                 lines.push(word);
             }
-            words.push(lines.join(" ").into());
+            words.push(lines.join(&b' '));
         }
     }
-    Some(words)
+    Some(words.into_iter().map(OsString::from_vec).collect())
 }
 
 /// The service that a process is directly in, as in `0::/system.slice/apache2.service`. One above it is the service of somebody who has
@@ -254,19 +258,21 @@ mod tests {
 
     #[test]
     fn the_words_of_nginx_stand_in_its_title() {
-        let check = |title: &str, expected: Option<&[&str]>| {
+        let check = |title: &[u8], expected: Option<&[&[u8]]>| {
             let words = words_in_title(title, Path::new("/usr/sbin/nginx"));
-            let words: Option<Vec<String>> =
-                words.map(|words| words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
-            assert_eq!(words, expected.map(|words| words.iter().map(ToString::to_string).collect()), "{title}");
+            let expected = expected.map(|words| words.iter().map(|word| OsString::from_vec(word.to_vec())).collect());
+            assert_eq!(words, expected, "{}", title.escape_ascii());
         };
-        check("nginx: master process nginx", Some(&["/usr/sbin/nginx"]));
+        check(b"nginx: master process nginx\0\0\0", Some(&[b"/usr/sbin/nginx"]));
         check(
-            "nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /a/b.conf",
-            Some(&["/usr/sbin/nginx", "-g", "daemon on; master_process on;", "-c", "/a/b.conf"]),
+            b"nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /a/b.conf",
+            Some(&[b"/usr/sbin/nginx", b"-g", b"daemon on; master_process on;", b"-c", b"/a/b.conf"]),
         );
-        check("nginx: worker process", None);
+        // In Latin-1.
+        check(b"nginx: master process nginx -c /caf\xe9.conf", Some(&[b"/usr/sbin/nginx", b"-c", b"/caf\xe9.conf"]));
+        check(b"nginx: worker process", None);
     }
+
     #[test]
     fn a_service_that_only_started_the_server_is_left_alone() {
         let check = |said: &str, expected: Owner| assert_eq!(owner(said, 42), expected, "{said}");

@@ -3,19 +3,16 @@
 //! The kernel does so when an area is taken out of use; it is taken into use again as it was. Areas without a priority of their own get
 //! theirs by the order in which they come, so they all go and come back together.
 
-use super::{Turn, meminfo, turn};
+use super::{Turn, is_swapped_to, meminfo, swaps, turn};
 use crate::HostError;
 use crate::handle::Host;
 use crate::journal::Undo;
 use crate::mounts::unescape;
 use crate::undo::marker;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How the name of everything begins that some run made.
 const OF_A_RUN: &str = "webdyno-";
-/// Where the kernel tells its areas.
-const SWAPS: &str = "/proc/swaps";
 
 /// Whether this user may do that at all.
 ///
@@ -37,8 +34,7 @@ struct Area {
 /// Empties the areas that hold something. Says how many bytes they held.
 pub(crate) fn reset(host: &Host) -> Result<u64, HostError> {
     may_reset_swap()?;
-    let swaps = fs::read_to_string(SWAPS).map_err(HostError::io("read", Path::new(SWAPS)))?;
-    let areas = to_reset(areas(&swaps), &marker(host.run()));
+    let areas = to_reset(areas(&swaps().map_err(HostError::NoSwap)?), &marker(host.run()));
     let used = areas.iter().map(|area| area.used).sum();
     enough_memory(used, meminfo("MemAvailable").unwrap_or(0))?;
     // The last recorded is undone first, by whomever: the one with the highest priority comes back first.
@@ -46,8 +42,8 @@ pub(crate) fn reset(host: &Host) -> Result<u64, HostError> {
         areas.iter().rev().map(|area| host.record(Undo::SwapOn { file: area.path.clone(), priority: area.priority }));
     let recorded = recorded.collect::<Result<Vec<u64>, HostError>>()?;
     let taken = areas.iter().try_for_each(|area| match turn(&area.path, Turn::Off) {
-        // Somebody else was faster.
-        Err(error) if super::is_swapped_to(&area.path) => Err((area, error)),
+        Err(error) if is_swapped_to(&area.path).unwrap_or(true) => Err((area, error)),
+        // Or somebody else was faster.
         _ => Ok(()),
     });
     recorded.into_iter().rev().try_for_each(|id| host.put_back(id))?;
@@ -73,7 +69,7 @@ fn enough_memory(used: u64, available: u64) -> Result<(), HostError> {
 
 /// Takes an area into use as it was. `Ok(None)` when it is, or is no more.
 pub(crate) fn on(file: &Path, priority: i32) -> Result<Option<String>, String> {
-    if super::is_swapped_to(file) || !file.exists() {
+    if is_swapped_to(file)? || !file.exists() {
         return Ok(None);
     }
     turn(file, Turn::On { priority: u16::try_from(priority).ok() })

@@ -149,7 +149,7 @@ pub struct RateView {
 /// A distribution of times.
 #[derive(Debug, Clone)]
 pub struct TimesView {
-    /// Which.
+    /// What of a request was timed.
     pub part: Part,
     /// Values that are known.
     pub count: u64,

@@ -41,9 +41,9 @@ pub struct SplitView {
 /// One part.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct PartView {
-    /// Which.
+    /// Its name, as in the latency budget's own list of parts.
     pub part: &'static str,
-    /// So much of it on average.
+    /// Microseconds of an answer's latency, on average.
     pub us: f64,
 }
 

@@ -7,6 +7,7 @@ use super::refuse::refused;
 use super::render::Rendered;
 use crate::ServerError;
 use crate::control::blame;
+use crate::program::ask;
 use model::plan::Directive;
 use std::path::Path;
 use std::process::Command;
@@ -59,7 +60,7 @@ pub(crate) fn check(test: Test<'_>, variant: &str, allow_warnings: &[String], pl
     if let Some((directive, why)) = refused(&rendered.planned, dir, in_place) {
         return Err(blamed(Some(directive), why));
     }
-    let output = command.output().map_err(ServerError::io("run", Path::new(command.get_program())))?;
+    let output = ask(&mut command)?;
     let said = String::from_utf8_lossy(&output.stderr);
     if let Some(complaint) = complaint(&said, output.status.success(), allow_warnings) {
         let directive = match complaint.line_in(file) {

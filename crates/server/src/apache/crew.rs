@@ -61,7 +61,8 @@ impl Muster<'_> {
             }
             std::thread::sleep(POLL);
             let told = self.pages.ask_status(self.timeout, &mut || still_awaited().is_ok());
-            status = told.map_err(|why| still_awaited().err().unwrap_or_else(|| no_settings(why)))?;
+            status =
+                told.map_err(|why| still_awaited().err().unwrap_or_else(|| no_settings(why).with_log(self.logs)))?;
         }
     }
 }

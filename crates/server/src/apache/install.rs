@@ -1,7 +1,7 @@
 //! What the machine has of Apache: the program, its folder of modules, and the modules that are built in.
 
 use crate::ServerError;
-use crate::program::{asking, find, is_program};
+use crate::program::{ask, asking, find, is_program};
 use model::plan::{Apache, Mpm, PhpWay};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -61,7 +61,7 @@ impl Install {
             .chain(MODULES.map(PathBuf::from))
             .find(|folder| folder.join("mod_mime.so").exists())
             .ok_or_else(|| ServerError::NoProgram(format!("{} has no folder of modules", program.display())))?;
-        let listed = asking(&program).arg("-l").output().map_err(ServerError::io("run", &program))?;
+        let listed = ask(asking(&program).arg("-l"))?;
         let built_in = built_in(&String::from_utf8_lossy(&listed.stdout));
         if !built_in.contains("core") {
             return Err(ServerError::NoProgram(format!("{} -l does not list Apache's modules", program.display())));
@@ -122,7 +122,7 @@ pub(crate) struct CompiledIn {
 
 /// The paths that `httpd -V` tells; `None` when it does not.
 pub(crate) fn compiled_in(program: &Path) -> Option<CompiledIn> {
-    let output = asking(program).arg("-V").output().ok()?;
+    let output = ask(asking(program).arg("-V")).ok()?;
     paths_in(&String::from_utf8_lossy(&output.stdout))
 }
 

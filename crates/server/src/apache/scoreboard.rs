@@ -4,10 +4,11 @@
 //! The layout is that of httpd 2.4's scoreboard.h on 64-bit machines. Nothing is believed that does not fit: the memory must have exactly
 //! the size that its own first numbers ask for, its processes must be the parent's children, and its letters must exist.
 
+use crate::lossy::read_lossy;
 use crate::running::processes;
 use model::status::WebStatus;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -50,7 +51,7 @@ impl Scoreboard {
     /// Finds it in the memory of a parent; `None` where that may not be read or does not look like one.
     pub(crate) fn of(parent: u32) -> Option<Scoreboard> {
         let memory = File::open(format!("/proc/{parent}/mem")).ok()?;
-        let maps = fs::read_to_string(format!("/proc/{parent}/maps")).ok()?;
+        let maps = read_lossy(format!("/proc/{parent}/maps")).ok()?;
         maps.lines().filter_map(shared).find_map(|(from, length)| {
             let mut limits = [0; 8];
             let at = from + BEFORE as u64;

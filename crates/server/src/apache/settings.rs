@@ -5,7 +5,7 @@
 
 use super::check::canonical;
 use super::render::{INFO, STATUS};
-use crate::probe::{Ask, ProbeError, get};
+use crate::probe::{Ask, ProbeError, Reply, get};
 use model::plan::Mpm;
 use model::trial::EffectiveSettings;
 use std::collections::BTreeMap;
@@ -89,16 +89,18 @@ impl Pages {
         let mut page = |path: &str, ask| {
             let failed = |error: ProbeError| format!("GET {path}: {error}");
             let reply = get(self.address, None, path, ask, patience, is_awaited).map_err(failed)?;
-            if reply.status == 200 { Ok(reply) } else { Err(format!("GET {path}: status {}", reply.status)) }
+            if reply.status == 200 {
+                return Ok(reply);
+            }
+            // Most likely one that is meant for visitors.
+            let todo = "limit the directive that answers so (Require, RewriteRule or Redirect, perhaps) to some paths";
+            Err(format!("GET {path}: status {}; {todo}", reply.status))
         };
         let (status, info) = (format!("{}?auto", self.status), &self.info);
         let stays_open = page(&status, Ask::ToStay)?.stays_open;
-        Told::parse(
-            &page(&status, Ask::Once)?.body,
-            &page(&format!("{info}?server"), Ask::Once)?.body,
-            &page(&format!("{info}?config"), Ask::Once)?.body,
-            stays_open,
-        )
+        let mut text = |path: &str| page(path, Ask::Once)?.text().map_err(|error| format!("GET {path}: {error}"));
+        let (server, config) = (format!("{info}?server"), format!("{info}?config"));
+        Told::parse(&text(&status)?, &text(&server)?, &text(&config)?, stays_open)
     }
 
     /// Asks only how many workers there are.
@@ -108,7 +110,7 @@ impl Pages {
         is_awaited: &mut dyn FnMut() -> bool,
     ) -> Result<Status, String> {
         let reply = get(self.address, None, &format!("{}?auto", self.status), Ask::Once, patience, is_awaited);
-        Status::parse(&reply.map_err(|error| error.to_string())?.body)
+        Status::parse(&reply.and_then(Reply::text).map_err(|error| error.to_string())?)
     }
 }
 

@@ -155,7 +155,12 @@ impl CommandControl {
     fn program(&self, key: &'static str, name: &str) -> Result<String, ServerError> {
         find(name, &self.directory()).map_err(|absent| {
             let what = self.spec.package.as_ref().map_or("it".to_owned(), |package| format!("the package {package}"));
-            let why = format!("{absent}; install {what}, or name its path");
+            let install = |or: &str| format!("{absent}; install {what}, or {or}");
+            let why = match absent {
+                Absent::Name(_) => install("name its path"),
+                Absent::Path(_) => install("correct the path"),
+                Absent::Closed(_) => format!("{absent}; allow it with chmod +x"),
+            };
             ServerError::Command { at: self.key(key), why }
         })
     }
@@ -207,14 +212,30 @@ fn filled(word: &str, settings: &Settings, Known { address, dir }: &Known<'_>) -
     Ok(text + rest)
 }
 
-/// A program by its path, from the server's folder, or by its name along `$PATH`; an error is where there is none.
-fn find(name: &str, directory: &Path) -> Result<String, String> {
+/// Where there is no program.
+#[derive(Debug, thiserror::Error)]
+enum Absent {
+    #[error("{0} is no program in PATH")]
+    Name(String),
+    #[error("{} is no program", .0.display())]
+    Path(PathBuf),
+    /// A file that nobody may run.
+    #[error("{} may not be run", .0.display())]
+    Closed(PathBuf),
+}
+
+/// A program by its path, from the server's folder, or by its name along `$PATH`.
+fn find(name: &str, directory: &Path) -> Result<String, Absent> {
     let found = if name.contains('/') {
         let path = directory.join(name);
-        if is_program(&path) { Ok(path) } else { Err(format!("{} is no program", path.display())) }
+        match () {
+            () if is_program(&path) => Ok(path),
+            () if path.is_file() => Err(Absent::Closed(path)),
+            () => Err(Absent::Path(path)),
+        }
     } else {
         let along = std::env::var_os("PATH").unwrap_or_default();
-        program::find(&[name], &along, &[]).ok_or_else(|| format!("{name} is no program in PATH"))
+        program::find(&[name], &along, &[]).ok_or_else(|| Absent::Name(name.to_owned()))
     };
     found.map(|path| path.to_string_lossy().into_owned())
 }

@@ -3,7 +3,7 @@
 use super::count::Count;
 use super::options::Options;
 use crate::control::{Logs, POLL, Starting, blame};
-use crate::probe::{Ask, get};
+use crate::probe::{Ask, Reply, get};
 use crate::status::WebSource;
 use crate::{Control, Place, Running, ServerError};
 use host::Launch;
@@ -85,7 +85,8 @@ fn address_told(starting: &mut Starting<'_>, stdout: &Path) -> Result<SocketAddr
         }
         starting.still_awaited()?;
         if starting.left().is_zero() {
-            return Err(no_settings(format!("no port after {:.1} s", starting.timeout.as_secs_f64())));
+            let why = format!("no port after {:.1} s", starting.timeout.as_secs_f64());
+            return Err(starting.or_ended(no_settings(why)));
         }
         std::thread::sleep(POLL);
     }
@@ -94,10 +95,11 @@ fn address_told(starting: &mut Starting<'_>, stdout: &Path) -> Result<SocketAddr
 /// What it says is in force.
 fn settings(starting: &mut Starting<'_>) -> Result<EffectiveSettings, ServerError> {
     let (address, timeout) = (starting.address, starting.timeout);
-    let reply = get(address, None, SETTINGS, Ask::Once, timeout, &mut || starting.still_awaited().is_ok())
+    let told = get(address, None, SETTINGS, Ask::Once, timeout, &mut || starting.still_awaited().is_ok())
+        .and_then(Reply::text)
         .map_err(|error| starting.or_ended(no_settings(error.to_string())))?;
     let mut settings = EffectiveSettings::default();
-    for (name, value) in reply.body.lines().filter_map(|line| line.split_once(": ")) {
+    for (name, value) in told.lines().filter_map(|line| line.split_once(": ")) {
         if name == "Server" {
             value.clone_into(&mut settings.server);
         } else {

@@ -5,7 +5,7 @@ use super::launch::in_use;
 use super::render::Rendered;
 use crate::ServerError;
 use crate::control::blame;
-use crate::program::asking;
+use crate::program::{ask, asking};
 use model::plan::{Directive, Variant};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -18,15 +18,9 @@ pub(super) fn check(
     variant: &Variant,
     plan: &Path,
 ) -> Result<(), ServerError> {
-    let output = asking(program)
-        .arg("-t")
-        .arg("-q")
-        .arg("-p")
-        .arg(file.parent().unwrap_or(file))
-        .arg("-c")
-        .arg(file)
-        .output()
-        .map_err(ServerError::io("run", program))?;
+    let mut test = asking(program);
+    test.args(["-t", "-q", "-p"]).arg(file.parent().unwrap_or(file)).arg("-c").arg(file);
+    let output = ask(&mut test)?;
     let said = String::from_utf8_lossy(&output.stderr);
     if in_use(&said) {
         return Err(ServerError::PortInUse(SocketAddr::from((Ipv4Addr::LOCALHOST, port))));

@@ -3,6 +3,7 @@
 use super::lines::Planned;
 use crate::ServerError;
 use crate::control::{Logs, POLL};
+use crate::lossy::read_lossy;
 use crate::running::online;
 use model::plan::Directive;
 use model::trial::EffectiveSettings;
@@ -73,7 +74,7 @@ impl Crew {
 
 /// Whether a process is a worker that takes connections; caches have processes, too, and one that ends says so.
 fn is_worker(pid: u32) -> bool {
-    let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let title = read_lossy(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     title.trim_end_matches('\0') == "nginx: worker process"
 }
 

@@ -1,7 +1,7 @@
 //! The machine's nginx: where its program is, and what was built into it.
 
 use crate::ServerError;
-use crate::program::{self, asking, is_program};
+use crate::program::{self, ask, asking, is_program};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub(crate) struct Built {
 impl Built {
     /// Asks it.
     pub(crate) fn of(program: &Path) -> Result<Built, ServerError> {
-        let output = asking(program).arg("-V").output().map_err(ServerError::io("run", program))?;
+        let output = ask(asking(program).arg("-V"))?;
         Ok(Built::parse(&String::from_utf8_lossy(&output.stderr)))
     }
 

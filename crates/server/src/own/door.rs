@@ -23,7 +23,10 @@ impl Door {
         let ip: IpAddr = match self.address.as_deref() {
             None | Some("localhost") => Ipv4Addr::LOCALHOST.into(),
             Some(address) => address.parse().map_err(|_| {
-                let why = format!("{} listens on {address}, which is no address", main.display());
+                let why = format!(
+                    "{} listens on {address}, which is no address; choose another port of it by `port`",
+                    main.display()
+                );
                 ServerError::NoSettings { server, why }
             })?,
         };

@@ -89,7 +89,7 @@ impl Wait<'_> {
 
     /// Why an answer did not come: that it has ended, or that nobody waits any more, says more than what is seen of that from here.
     pub(crate) fn or_ended(&self, error: ServerError) -> ServerError {
-        self.still_awaited().err().unwrap_or(error)
+        self.still_awaited().err().unwrap_or_else(|| error.with_log(&self.logs))
     }
 
     /// What is said of one that has ended.

@@ -5,7 +5,7 @@ use super::queue::Queue;
 use super::{FPM, Prepared, fastcgi};
 use crate::account::Account;
 use crate::control::{Logs, POLL};
-use crate::program::asking;
+use crate::program::{ask, asking};
 use crate::{Place, ServerError};
 use host::{Child, Launch};
 use model::plan::PhpSettings;
@@ -77,13 +77,9 @@ impl Pool {
 
     /// Lets FPM read it; its warnings are failures.
     pub(super) fn test(&self, prepared: &Prepared) -> Result<(), ServerError> {
-        let output = asking(&self.program)
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .arg("-t")
-            .arg("-y")
-            .arg(&self.file)
-            .output()
-            .map_err(ServerError::io("run", &self.program))?;
+        let mut test = asking(&self.program);
+        test.envs(self.env.iter().map(|(name, value)| (name, value))).args(["-t", "-y"]).arg(&self.file);
+        let output = ask(&mut test)?;
         let said = String::from_utf8_lossy(&output.stderr);
         let Some(message) = complaint(&said, output.status.success(), &prepared.allowed) else { return Ok(()) };
         let settings = prepared.settings.pool.iter().chain(&prepared.settings.ini);

@@ -95,7 +95,8 @@ impl Prepared {
         if reply.status != 200 {
             return Err(no_settings(format!("status {}", reply.status)));
         }
-        let mut values = ini::in_force(self, &reply.body)?;
+        let told = reply.text().map_err(|error| no_settings(error.to_string()))?;
+        let mut values = ini::in_force(self, &told)?;
         let of_pool = self.pool.iter().flat_map(|pool| &pool.values);
         values
             .extend(of_pool.filter(|(name, _)| !name.contains('[')).map(|(name, value)| (name.clone(), value.clone())));

@@ -1,9 +1,9 @@
 //! How many connections wait to be accepted on a unix socket, asked of the kernel over netlink (sock_diag). FPM itself knows that of TCP
 //! sockets only.
 
+use crate::lossy::read_lossy;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -38,7 +38,7 @@ pub(super) struct Waiting {
 impl Queue {
     /// The socket that listens at `path`; `None` when there is none, or the kernel does not tell of it.
     pub(super) fn of(path: &Path) -> Option<Queue> {
-        let inode = inode(&fs::read_to_string("/proc/net/unix").ok()?, path.to_str()?)?;
+        let inode = inode(&read_lossy("/proc/net/unix").ok()?, path.to_str()?)?;
         let flags = SocketFlags::CLOEXEC;
         let kernel =
             rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG)).ok()?;
@@ -99,13 +99,18 @@ fn inode(table: &str, path: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
     #[test]
     fn waiting_connections_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("with a blank");
         assert!(Queue::of(&path).is_none());
+        // Somebody else's, whose name is no text.
+        let odd = [path.as_os_str().as_bytes(), b"\xff"].concat();
+        let _odd = UnixListener::bind_addr(&SocketAddr::from_abstract_name(odd).unwrap()).unwrap();
         let listener = UnixListener::bind(&path).unwrap();
         let Some(queue) = Queue::of(&path) else { return testkit::skip::not_here("the kernel has no unix_diag") };
         assert_eq!(queue.ask().unwrap().now, 0);

@@ -1,6 +1,7 @@
 //! How many CPUs a process may use: those it is bound to, and the quotas of the groups around it.
 
 use super::group;
+use crate::lossy::read_lossy;
 use std::fs;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub(crate) fn online(sys_root: &Path) -> Option<u32> {
 
 /// `Cpus_allowed_list: 0-3,8` of /proc/PID/status.
 fn bound(proc_root: &Path, pid: u32) -> Option<f64> {
-    let text = fs::read_to_string(proc_root.join(pid.to_string()).join("status")).ok()?;
+    let text = read_lossy(proc_root.join(pid.to_string()).join("status")).ok()?;
     count(text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?).map(f64::from)
 }
 
@@ -55,15 +56,17 @@ mod tests {
     #[track_caller]
     fn check(cgroup: &str, allowed: &str, files: &[(&str, &str)], expected: Option<f64>) {
         let folder = tempfile::tempdir().unwrap();
-        let put = |name: String, text: &str| {
+        let put = |name: String, text: &[u8]| {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        put("proc/7/cgroup".to_owned(), cgroup);
-        put("proc/7/status".to_owned(), &format!("Name:\tx\nCpus_allowed_list:\t{allowed}\n"));
-        put("sys/devices/system/cpu/online".to_owned(), "0-7\n");
-        files.iter().for_each(|(name, text)| put(format!("sys/fs/cgroup/{name}"), text));
+        put("proc/7/cgroup".to_owned(), cgroup.as_bytes());
+        // A name that the kernel cut inside a letter.
+        let status = [&b"Name:\t\xe3\x82\nCpus_allowed_list:\t"[..], allowed.as_bytes(), b"\n"].concat();
+        put("proc/7/status".to_owned(), &status);
+        put("sys/devices/system/cpu/online".to_owned(), b"0-7\n");
+        files.iter().for_each(|(name, text)| put(format!("sys/fs/cgroup/{name}"), text.as_bytes()));
         assert_eq!(of(&folder.path().join("proc"), &folder.path().join("sys"), 7), expected);
     }
 

@@ -1,5 +1,6 @@
 //! Files of a configuration: names with wildcards, and text that is read once and said to be missing when it is.
 
+use crate::lossy::read_lossy;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,13 +35,13 @@ impl Files {
                 Err(std::io::Error::other("not a file of a configuration"))
             }
         });
-        match facts.and_then(|facts| Ok((facts, fs::read(path)?))) {
-            Ok((facts, bytes)) => {
+        match facts.and_then(|facts| Ok((facts, read_lossy(path)?))) {
+            Ok((facts, text)) => {
                 let changed = u64::try_from(facts.mtime()).unwrap_or(0);
                 if self.youngest.as_ref().is_none_or(|(at, _)| *at < changed) {
                     self.youngest = Some((changed, path.to_owned()));
                 }
-                Some(String::from_utf8_lossy(&bytes).into_owned())
+                Some(text)
             }
             Err(error) => {
                 self.unread.push(format!("{}: {error}", path.display()));

@@ -1,8 +1,10 @@
 //! PHP-FPM: its pools, their directives, and the processes of each.
 
 use super::files::{Files, expand};
+use super::is_here;
 use super::processes::{Process, memory, words};
 use model::check::{Pool, Setting};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -37,10 +39,27 @@ pub(super) fn members(proc_root: &Path, all: &[Process], root: u32, pool: &str) 
     all.iter().filter(is_ours).map(|process| process.pid).collect()
 }
 
-/// `9000` and `127.0.0.1:9000` are the same place.
+/// Whether what is passed to one place comes to who listens at the other: `9000` is that port of every address of this machine.
 fn is_same(to: &str, listen: &str) -> bool {
-    let port = |text: &str| text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
-    to == listen || (port(to).is_some() && port(to) == port(listen))
+    let (Some((to_host, to_port)), Some((host, port))) = (place(to), place(listen)) else { return to == listen };
+    let (reached, listening) = (addresses(to_host), addresses(host));
+    let is_reached = |at: &IpAddr| reached.iter().any(|to| to == at || at.is_unspecified() && is_here(*to));
+    to_port == port && (to_host.eq_ignore_ascii_case(host) || listening.iter().any(is_reached))
+}
+
+/// Host and port of `9000`, `localhost:9000` or `[::1]:9000`; `None` of a socket file.
+fn place(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    Some((host.trim_start_matches('[').trim_end_matches(']'), port.parse().ok()?))
+}
+
+/// The addresses of a host; none of a name, which would have to be asked for.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    match host {
+        "" | "*" => vec![Ipv4Addr::UNSPECIFIED.into()],
+        "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        host => host.parse::<IpAddr>().into_iter().collect(),
+    }
 }
 
 /// What a process has as its root, where it may be looked into: two masters in containers have other files by the same name.
@@ -163,7 +182,21 @@ mod tests {
 
     #[test]
     fn places() {
-        assert!(is_same("127.0.0.1:9000", "9000") && is_same("/run/a.sock", "/run/a.sock"));
-        assert!(!is_same("/run/a.sock", "/run/b.sock") && !is_same("127.0.0.1:9000", "9001"));
+        let check = |to: &str, listen: &str, expected: bool| assert_eq!(is_same(to, listen), expected, "{to} {listen}");
+        check("/run/a.sock", "/run/a.sock", true);
+        check("/run/a.sock", "/run/b.sock", false);
+        for listen in ["9000", "*:9000", "0.0.0.0:9000", "[::]:9000", "127.0.0.1:9000", "localhost:9000"] {
+            check("127.0.0.1:9000", listen, true);
+            check("localhost:9000", listen, true);
+            check("127.0.0.1:9001", listen, false);
+            // An address for documents: no machine has it.
+            check("192.0.2.1:9000", listen, false);
+        }
+        check("[::1]:9000", "[::1]:9000", true);
+        check("[::1]:9000", "127.0.0.1:9000", false);
+        check("127.0.0.2:9000", "127.0.0.1:9000", false);
+        check("192.0.2.1:9000", "192.0.2.1:9000", true);
+        check("php:9000", "php:9000", true);
+        check("php:9000", "127.0.0.1:9000", false);
     }
 }

@@ -1,5 +1,6 @@
 //! The memory group a process lives in, if that, or one around it, has a limit.
 
+use crate::lossy::read_lossy;
 use model::check::MemoryGroup;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub(super) fn of(proc_root: &Path, sys_root: &Path, pid: u32) -> Option<MemoryGr
 
 /// The groups of a controller that a process lives in, from the inside out and without the outermost, and whether they are of cgroup v2.
 pub(super) fn around(proc_root: &Path, sys_root: &Path, pid: u32, controller: &str) -> Option<(Vec<PathBuf>, bool)> {
-    let text = fs::read_to_string(proc_root.join(pid.to_string()).join("cgroup")).ok()?;
+    let text = read_lossy(proc_root.join(pid.to_string()).join("cgroup")).ok()?;
     let path_of = |controller: &str| {
         text.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;

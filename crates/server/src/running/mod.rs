@@ -14,6 +14,7 @@ pub(crate) mod processes;
 mod program;
 mod socket;
 
+use crate::lossy::read_lossy;
 pub(crate) use apache::flags;
 pub use census::{Between, Census, others};
 pub(crate) use cpus::online;
@@ -24,8 +25,7 @@ use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Clock ticks per second in /proc, the same on every Linux.
@@ -49,7 +49,7 @@ const SYS: &str = "/sys";
 pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     let (proc_root, sys_root) = (Path::new(PROC), Path::new(SYS));
     let mut running = Running { server: says.map(str::to_owned), ..Running::default() };
-    if !is_here(address) {
+    if !is_here(address.ip()) {
         running.unseen.push(Unseen::Elsewhere);
         return running;
     }
@@ -78,7 +78,7 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
 /// CPUs that it may use, if not all. Nothing is said where server and pools live in different groups: quotas of their own would add up, that of
 /// a group around both would not.
 fn cpus_of(proc_root: &Path, sys_root: &Path, running: &Running, root: u32) -> Option<f64> {
-    let group = |pid: u32| fs::read_to_string(proc_root.join(pid.to_string()).join("cgroup")).ok();
+    let group = |pid: u32| read_lossy(proc_root.join(pid.to_string()).join("cgroup")).ok();
     let of_root = group(root);
     let together = running.pools.iter().all(|pool| group(pool.root) == of_root);
     if together { cpus::of(proc_root, sys_root, root) } else { None }
@@ -120,9 +120,9 @@ pub fn pool_ticks(running: &Running) -> Vec<(String, u64)> {
     running.pools.iter().map(of_pool).collect()
 }
 
-fn is_here(address: SocketAddr) -> bool {
+fn is_here(ip: IpAddr) -> bool {
     // A socket can be bound to the addresses of this machine only.
-    address.ip().is_loopback() || std::net::UdpSocket::bind((address.ip(), 0)).is_ok()
+    ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// The one master of the server that the answers name whose configuration listens on that port; of a single one whose
@@ -219,7 +219,7 @@ fn environment(proc_root: &Path, pid: u32, server_root: &Path) -> BTreeMap<Strin
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         return variables(&bytes).into_iter().filter_map(text).collect();
     }
-    apache::variables(&std::fs::read_to_string(server_root.join("envvars")).unwrap_or_default())
+    apache::variables(&read_lossy(server_root.join("envvars")).unwrap_or_default())
 }
 
 fn read_nginx(running: &mut Running, root: u32, proc_root: &Path, files: &mut Files) -> Vec<String> {

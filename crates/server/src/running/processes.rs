@@ -1,6 +1,7 @@
 //! Processes of this machine as /proc shows them to everybody, and the memory of one as far as it may be seen.
 
 use super::PROC;
+use crate::lossy::read_lossy;
 use model::check::{Measure, WorkerMemory};
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,8 +40,7 @@ pub(crate) fn all(proc_root: &Path) -> Vec<Process> {
 
 /// One of them; `None` when it has gone or waits to be reaped.
 pub(crate) fn read(proc_root: &Path, pid: u32) -> Option<Process> {
-    let stat = fs::read(proc_root.join(pid.to_string()).join("stat")).ok()?;
-    parse(pid, &String::from_utf8_lossy(&stat))
+    parse(pid, &read_lossy(proc_root.join(pid.to_string()).join("stat")).ok()?)
 }
 
 /// `pid (name) state parent ...`: proc(5).
@@ -125,7 +125,7 @@ fn unshared(proc_root: &Path, pid: u32) -> Option<u64> {
 }
 
 fn anonymous(proc_root: &Path, pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(proc_root.join(pid.to_string()).join("status")).ok()?;
+    let text = read_lossy(proc_root.join(pid.to_string()).join("status")).ok()?;
     Some(kib(&text, "RssAnon:")? + kib(&text, "VmSwap:").unwrap_or(0))
 }
 
@@ -184,7 +184,9 @@ mod tests {
             fs::create_dir(&own).unwrap();
             let stat = format!("{pid} ({name}) S {parent} 7 7 0 -1 4194624 1 2 3 4 10 20 30 40 20 0 3 0 555 1 2");
             fs::write(own.join("stat"), stat).unwrap();
-            fs::write(own.join("status"), format!("RssAnon:\t{anon} kB\nVmSwap:\t100 kB\n")).unwrap();
+            // The kernel cuts long names, if need be inside a letter.
+            let (cut, held) = (&b"Name:\t\xe3\x82\n"[..], format!("RssAnon:\t{anon} kB\nVmSwap:\t100 kB\n"));
+            fs::write(own.join("status"), [cut, held.as_bytes()].concat()).unwrap();
         }
         let of =
             |workers: &[u32]| memory(proc.path(), workers).map(|held| (held.measure, held.largest, held.inherited));

@@ -6,7 +6,7 @@ use rustix::fs::{FlockOperation, flock};
 use server::{Running, ServerError};
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
@@ -21,6 +21,7 @@ pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("apache_folders_must_be_open", apache_folders_must_be_open),
     ("apache_that_is_never_ready", apache_that_is_never_ready),
     ("apache_that_refuses_the_ready_path", apache_that_refuses_the_ready_path),
+    ("apache_that_does_not_tell_its_settings", apache_that_does_not_tell_its_settings),
     ("apache_that_hangs", apache_that_hangs),
     ("apache_that_dies_early", apache_that_dies_early),
     ("apache_port_in_use", apache_port_in_use),
@@ -248,6 +249,15 @@ fn apache_that_refuses_the_ready_path() {
     let told = stage.told(&stage.start(&plan, &[]).unwrap_err());
     assert!(told.starts_with("DIR/plan.toml:2: server.ready: GET / is answered with status 40"), "{told}");
     assert_eq!(processes_of(stage.dir.path()), []);
+}
+
+fn apache_that_does_not_tell_its_settings() {
+    let Some(stage) = stage() else { return };
+    let closed = "directives = \"\"\"\n<Location /server-status>\nRequire all denied\n</Location>\n\"\"\"";
+    let told = stage.told(&stage.start(&stage.plan("apache", "", closed), &[]).unwrap_err());
+    let expected = "Apache does not tell its settings: GET /server-status?auto: status 403; limit the directive that answers so \
+                    (Require, RewriteRule or Redirect, perhaps) to some paths; its log ends with: ";
+    assert!(told.starts_with(expected) && told.contains("client denied by server configuration"), "{told}");
 }
 
 /// A server that takes the connection and never answers must not be waited for longer than agreed.
@@ -596,7 +606,10 @@ fn memhog_locks() {
         flock(&held, FlockOperation::LockExclusive).unwrap();
         let (done, answer) = mpsc::channel();
         std::thread::spawn(move || done.send(ask(address, "GET /cgi-bin/memhog/lock")));
-        assert!(answer.recv_timeout(Duration::from_millis(300)).is_err(), "it waits for {}", locked.display());
+        let inode = format!(":{} ", held.metadata().unwrap().ino());
+        let waits = |line: &str| line.contains("->") && line.contains(&inode);
+        eventually("somebody waits for the lock", || fs::read_to_string("/proc/locks").unwrap().lines().any(waits));
+        assert!(answer.try_recv().is_err(), "it waits for {}", locked.display());
         assert!(ask(address, "GET /cgi-bin/memhog").ends_with("\r\n\r\nOK\n"), "without /lock it does not");
         drop(held);
         assert!(answer.recv_timeout(PATIENCE).unwrap().ends_with("\r\n\r\nOK\n"));

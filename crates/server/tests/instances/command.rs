@@ -80,7 +80,12 @@ fn a_command_that_cannot_be_run_is_named() {
     check(
         "command = [\"bin/nosuch\", \"${port}\"]",
         "",
-        "DIR/plan.toml:3: server.command: DIR/bin/nosuch is no program; install it, or name its path",
+        "DIR/plan.toml:3: server.command: DIR/bin/nosuch is no program; install it, or correct the path",
+    );
+    check(
+        "command = [\"./told.py\", \"${port}\"]",
+        "",
+        "DIR/plan.toml:3: server.command: DIR/./told.py may not be run; allow it with chmod +x",
     );
     check(
         COMMAND,

@@ -19,6 +19,7 @@ pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("derived_nginx_of_this_machine", derived_nginx_of_this_machine),
     ("derived_nginx_variants_take_the_place_of_what_is_there", derived_nginx_variants_take_the_place_of_what_is_there),
     ("derived_nginx_keeps_tls", derived_nginx_keeps_tls),
+    ("derived_nginx_asks_nobody_for_a_password", derived_nginx_asks_nobody_for_a_password),
     ("derived_nginx_names_what_is_wrong", derived_nginx_names_what_is_wrong),
 ];
 
@@ -301,6 +302,25 @@ fn derived_nginx_keeps_tls() {
     let Ok(output) = output else { return skipped("there is no openssl") };
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("the first site"), "{said} {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Not at the terminal of these tests either, if they have one.
+fn derived_nginx_asks_nobody_for_a_password() {
+    let Some(scene) = scene() else { return };
+    let certificates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../app/tests/certificates");
+    fs::copy(certificates.join("server.pem"), scene.nginx.etc().join("server.pem")).unwrap();
+    let locked = std::process::Command::new("openssl")
+        .args(["pkcs8", "-topk8", "-passout", "pass:secret", "-in"])
+        .arg(certificates.join("server.key"))
+        .arg("-out")
+        .arg(scene.nginx.etc().join("locked.key"))
+        .output();
+    let Ok(locked) = locked else { return skipped("there is no openssl") };
+    assert!(locked.status.success(), "{}", String::from_utf8_lossy(&locked.stderr));
+    let port = free_port();
+    scene.nginx.site(&format!("listen {port} ssl;\nssl_certificate server.pem;\nssl_certificate_key locked.key;\n"));
+    let told = scene.told(&scene.start("", "").unwrap_err());
+    assert!(told.starts_with("DIR/plan.toml:3: server.from: ") && told.contains("locked.key"), "{told}");
 }
 
 fn derived_nginx_names_what_is_wrong() {

@@ -1,7 +1,7 @@
 //! The files of one process, and the table of locks: what of their texts is used.
 
 use crate::source::Buffer;
-use crate::text::{fields, lines, number};
+use crate::text::{fields, lines, number, stat};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -35,10 +35,9 @@ pub(super) fn is_process(proc: &OwnedFd, pid: u32, buffer: &mut Buffer) -> bool 
     group.and_then(|number_of| number(number_of.trim_ascii())) == Some(pid.into())
 }
 
-/// `pid (name) state parent ...`; the name may hold blanks and parentheses, so fields count from the last `)`.
+/// Whose child a process is, what it does, the CPU time and memory it has.
 pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
-    let after = text.iter().rposition(|&byte| byte == b')')? + 1;
-    let mut fields = fields(&text[after..]);
+    let (_, mut fields) = stat(text)?;
     let state = *fields.next()?.first()?;
     let parent = u32::try_from(number(fields.next()?)?).ok()?;
     // From here on the field after `skip` others: utime, stime, cutime, cstime, then rss.

@@ -17,7 +17,7 @@ use super::settings::{Pages, Told};
 use crate::control::{Logs, Starting};
 use crate::own::{Door, Watch, pick};
 use crate::port::with_free_ports;
-use crate::program::{asking, if_denied};
+use crate::program::{ask, asking, if_denied};
 use crate::site::{folder, write_for_us};
 use crate::{Control, Place, PlanKey, Running, ServerError};
 use host::Launch;
@@ -158,8 +158,7 @@ impl Prepared<'_> {
     }
 
     fn warnings_of_the_machine(&self, file: &Path, made: &Rewritten) -> Result<Vec<String>, ServerError> {
-        let program = &self.machine.install.program;
-        let output = self.test(file).output().map_err(ServerError::io("run", program))?;
+        let output = ask(&mut self.test(file))?;
         let said = String::from_utf8_lossy(&output.stderr);
         let Some((line, message)) = complaint_of(&said, output.status.success()) else {
             return Ok(super::check::warnings(&said));

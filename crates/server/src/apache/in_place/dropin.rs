@@ -8,6 +8,7 @@ use crate::apache::render::Rendered;
 use host::{Borrowed, Host, Service};
 use model::plan::Directive;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -49,15 +50,14 @@ impl DropIn {
     /// Chooses the place and journals it. A main file without a folder for drop-ins gets a line.
     pub(super) fn place(machine: &Machine, service: &Service, host: &Host) -> Result<DropIn, ServerError> {
         let name = host.own_name();
-        let text = fs::read_to_string(&machine.main).map_err(ServerError::io("read", &machine.main))?;
-        let folder = folder_in(&text, &machine.server_root);
+        let text = fs::read(&machine.main).map_err(ServerError::io("read", &machine.main))?;
+        let folder = folder_in(&String::from_utf8_lossy(&text), &machine.server_root);
         // Behind all others in the order of names, so that it has the last word among them.
         let file = format!("zz-{name}.conf");
         let Some(folder) = folder else {
             let path = machine.main.with_file_name(file);
             let own = private(host.borrow_file(&path, None)?, service);
-            let with =
-                format!("{}\nIncludeOptional \"{}\"\n", text.trim_end_matches('\n'), path.display()).into_bytes();
+            let with = including(&text, &path);
             let main = host.borrow_file(&machine.main, Some(std::slice::from_ref(&with)))?;
             own.put(Some(b""))?;
             main.put(Some(&with))?;
@@ -107,6 +107,12 @@ fn folder_in(main: &str, root: &Path) -> Option<PathBuf> {
     found
 }
 
+/// A main file with a line that includes another file. Its comments may be in any code, and stay as they are.
+fn including(main: &[u8], file: &Path) -> Vec<u8> {
+    let end = main.iter().rposition(|&byte| byte != b'\n').map_or(0, |last| last + 1);
+    [&main[..end], b"\nIncludeOptional \"", file.as_os_str().as_bytes(), b"\"\n"].concat()
+}
+
 /// What is in it. Without the marker it counts for nothing: after a crash of the machine the server starts as if it were not there.
 pub(super) fn text(control: &str, marker: &Path, common: &[Directive], variant: &[Directive]) -> Rendered {
     let head =
@@ -150,6 +156,20 @@ mod tests {
         check("Include conf.d/*.conf\n", Some("conf.d"));
         check("IncludeOptional none.d/*.conf\n#Include conf.d/*.conf\nInclude conf.d/one.conf\n", None);
         check("", None);
+    }
+
+    #[test]
+    fn the_main_file_keeps_its_bytes() {
+        let check = |main: &[u8], expected: &[u8]| {
+            assert_eq!(
+                including(main, Path::new("/etc/z.conf")),
+                [expected, b"\nIncludeOptional \"/etc/z.conf\"\n"].concat()
+            );
+        };
+        // A comment in EUC-JP.
+        check(b"# \xc0\xdf\xc4\xea\nTimeout 5\n\n", b"# \xc0\xdf\xc4\xea\nTimeout 5");
+        check(b"Timeout 5", b"Timeout 5");
+        check(b"\n", b"");
     }
 
     #[test]

@@ -249,7 +249,11 @@ impl Held {
         if self.machine.includes()?.iter().any(|file| file == own) {
             return Ok(());
         }
-        let why = format!("{} does not include {}", self.machine.main.display(), own.display());
+        let why = format!(
+            "{} does not include {}; is the line that includes its folder in a condition that does not hold (<IfDefine>, <IfModule>)?",
+            self.machine.main.display(),
+            own.display()
+        );
         Err(ServerError::NoSettings { server: SERVER, why })
     }
 }

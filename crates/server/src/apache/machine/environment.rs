@@ -1,7 +1,7 @@
 //! What the machine's start of Apache puts into its environment: Debian's `envvars`, which its control script reads as a shell does.
 
 use crate::ServerError;
-use crate::program::asking;
+use crate::program::{ask, asking};
 use crate::running::flags;
 use host::variables;
 use std::ffi::OsString;
@@ -20,15 +20,9 @@ pub(crate) fn environment(folder: &Path) -> Result<Vec<(OsString, OsString)>, Se
     if !file.exists() {
         return Ok(vec![("PATH".into(), PATH.into())]);
     }
-    let shell = Path::new("/bin/sh");
-    let output = asking(shell)
-        .args(["-c", ". \"$1\" >&2; exec /usr/bin/env -0", "sh"])
-        .arg(&file)
-        .env_clear()
-        .env("PATH", PATH)
-        .env("APACHE_CONFDIR", folder)
-        .output()
-        .map_err(ServerError::io("run", shell))?;
+    let mut shell = asking(Path::new("/bin/sh"));
+    shell.args(["-c", ". \"$1\" >&2; exec /usr/bin/env -0", "sh"]).arg(&file);
+    let output = ask(shell.env_clear().env("PATH", PATH).env("APACHE_CONFDIR", folder))?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
         let why = std::io::Error::other(why.lines().next().unwrap_or("the shell refuses it").to_owned());

@@ -6,8 +6,9 @@ pub(crate) mod tree;
 
 use super::check::warnings;
 use super::install::{Install, Module, compiled_in};
+use crate::lossy::read_lossy;
 use crate::own::{Reads, usual};
-use crate::program::{asking, if_denied};
+use crate::program::{ask, asking, if_denied};
 use crate::running::{flags, processes};
 use crate::{OwnApache, PlanKey, ServerError};
 use environment::{deciding, environment, pairs};
@@ -169,16 +170,12 @@ impl Machine {
         if !self.has.contains("info_module") {
             dump.arg("-C").arg(format!("LoadModule info_module \"{}\"", info.file.display()));
         }
-        let output = dump.args(["-t", "-D", "DUMP_CONFIG"]).output();
-        let output = output.map_err(ServerError::io("run", &self.install.program))?;
+        let output = ask(dump.args(["-t", "-D", "DUMP_CONFIG"]))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     fn ask(&mut self, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
-        let program = self.install.program.clone();
-        let output = |command: &mut Command| command.output().map_err(ServerError::io("run", &program));
-        let run =
-            output(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
+        let run = ask(self.command().args(["-t", "-D", "DUMP_RUN_CFG", "-D", "DUMP_MODULES", "-D", "DUMP_INCLUDES"]))?;
         let said = String::from_utf8_lossy(&run.stderr).into_owned();
         if !run.status.success() {
             let hint = if_denied(&said);
@@ -214,8 +211,8 @@ impl Machine {
     fn loaded(&mut self, told: &str, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
         let (mut known, mut load_files): (Vec<Module>, Vec<PathBuf>) = (Vec::new(), Vec::new());
         for file in &self.files {
-            let text = std::fs::read(file).map_err(ServerError::io("read", file))?;
-            for line in String::from_utf8_lossy(&text).lines().map(words) {
+            let text = read_lossy(file).map_err(ServerError::io("read", file))?;
+            for line in text.lines().map(words) {
                 let path = |word: &String| self.server_root.join(self.filled(word));
                 match line.as_slice() {
                     [name, symbol, file] if name.eq_ignore_ascii_case("LoadModule") => {
@@ -261,8 +258,7 @@ impl Machine {
 
 impl Reads for Machine {
     fn includes(&self) -> Result<Vec<PathBuf>, ServerError> {
-        let output = self.command().args(["-t", "-D", "DUMP_INCLUDES"]).output();
-        let output = output.map_err(ServerError::io("run", &self.install.program))?;
+        let output = ask(self.command().args(["-t", "-D", "DUMP_INCLUDES"]))?;
         let files = included(&String::from_utf8_lossy(&output.stdout));
         Ok(if files.is_empty() { vec![self.main.clone()] } else { files })
     }

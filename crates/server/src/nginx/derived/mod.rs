@@ -15,7 +15,7 @@ use super::status::{StubStatus, telling};
 use crate::control::Starting;
 use crate::own::{Door, Watch, usual};
 use crate::port::with_free_ports;
-use crate::program::{asking, if_denied};
+use crate::program::{ask, asking, if_denied};
 use crate::running::processes;
 use crate::site::{folder, write_for_us};
 use crate::status::WebSource;
@@ -161,18 +161,10 @@ impl Prepared<'_> {
 
     /// Whether nginx accepts the copy, and what it says, with the places in the machine's own files.
     fn test(&self, file: &Path, copy: &Rewritten, ports: &[u16]) -> Result<(bool, String), ServerError> {
-        let program = &self.original.program;
         self.without_sockets()?;
-        let output = asking(program)
-            .args(["-t", "-q", "-p"])
-            .arg(&self.original.prefix)
-            .arg("-c")
-            .arg(file)
-            .arg("-e")
-            .arg(self.dir.join("logs/error.log"))
-            .current_dir(&self.dir)
-            .output()
-            .map_err(ServerError::io("run", program))?;
+        let mut test = asking(&self.original.program);
+        test.args(["-t", "-q", "-p"]).arg(&self.original.prefix).arg("-c").arg(file);
+        let output = ask(test.arg("-e").arg(self.dir.join("logs/error.log")).current_dir(&self.dir))?;
         let said = String::from_utf8_lossy(&output.stderr);
         if in_use(&said) {
             return Err(ServerError::PortInUse((Ipv4Addr::LOCALHOST, ports[self.door]).into()));

@@ -6,7 +6,7 @@ pub(crate) mod tree;
 use super::SERVER;
 use super::program::{Built, find};
 use crate::own::{Reads, usual};
-use crate::program::{asking, if_denied};
+use crate::program::{ask, asking, if_denied};
 use crate::running::expand;
 use crate::{PlanKey, ServerError};
 use host::{Service, Style};
@@ -99,7 +99,7 @@ impl Machine {
 
     /// Has nginx test a main file, with the running server's arguments and limits.
     pub(crate) fn ask(&self, main: &Path) -> Result<Answer, ServerError> {
-        let output = self.command(main).output().map_err(ServerError::io("run", &self.program))?;
+        let output = ask(&mut self.command(main))?;
         let told = String::from_utf8_lossy(&output.stdout);
         let named = told.lines().filter_map(|line| Some(line.strip_prefix(FILE)?.strip_suffix(':')?.into()));
         let mut files: Vec<PathBuf> = Vec::new();
