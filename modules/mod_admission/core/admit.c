@@ -7,7 +7,11 @@
  */
 #include "permit.h"
 
+#include <time.h>
+
 #define SLICE_MS 250
+#define MOVES_AT_ONCE 8 /* from one queue to another before it pauses */
+#define MOVES 1000      /* in all */
 
 /* A layer that was looked up. */
 typedef struct layer_place {
@@ -129,9 +133,9 @@ static int take_all(attempt *a, int turn) {
 
 /* When the request may find its permit in the queue of layer k, by the means so far; 0: unknown. */
 static uint64_t predict(const attempt *a, unsigned k) {
-  const adm_entry *entry = a->place[manners(a, k)].entry;
+  const adm_entry *entry = a->place[k].entry; /* whose holders make room */
   uint64_t limit = limit_of(a, k), cost = a->request->layer[k].cost;
-  if (!entry || limit == 0 || cost == 0) return 0;
+  if (limit == 0 || cost == 0) return 0;
   uint64_t at_once = limit / cost > 0 ? limit / cost : 1;
   standing mine = standing_in(a, k);
   uint64_t before = queue_before(a->table, a->place[k].entry, &mine, a->now_ns);
@@ -198,7 +202,11 @@ static bool enter_waiting_room(attempt *a, adm_permit *room) {
 /* Stands in one queue after the other until all permits are taken or it makes no sense any more. */
 static adm_outcome wait_for(attempt *a, int full) {
   adm_outcome outcome = ADM_REJECTED;
-  for (int moves = 0; outcome == ADM_REJECTED && full >= 0 && moves < 64; moves++) {
+  for (int moves = 0; outcome == ADM_REJECTED && full >= 0 && moves < MOVES; moves++) {
+    if (moves >= MOVES_AT_ONCE) { /* those whom it lets go first, now here, now there, are woken and need a CPU to come in */
+      nanosleep(&(struct timespec){0, 1000000}, NULL);
+      a->now_ns = adm_now_ns();
+    }
     int k = full;
     const adm_group *group = a->place[manners(a, (unsigned)k)].group;
     adm_entry *entry = a->place[k].entry;

@@ -57,6 +57,7 @@ typedef struct standing {
 } standing;
 
 #define IDLE_NS UINT64_C(1000000000) /* an entry unused for this long may be given to another key */
+#define FORGET_NS (60 * IDLE_NS)      /* and after this one it is not known any more how long its requests take */
 #define KEY_FREE 0u
 #define KEY_LEAVING 1u /* being given to another key: nobody may take a permit in it */
 
@@ -169,9 +170,13 @@ static inline uint64_t entry_key(uint32_t group, uint64_t key) {
 /* Whether this is the entry of an entry_key. */
 static inline bool entry_is(const adm_entry *entry, uint64_t key) { return atomic_load_explicit(&entry->key, memory_order_acquire) == key; }
 
-/* Called when it is looked up. Once a second is enough to be told from the idle, and keeps the line from going back and forth. */
+/* Called when it is looked up. Once a second is enough to be told from the idle, and keeps the line from going back and forth. What is
+ * known from long ago says nothing any more: one slow request would turn others away for as long as few come. */
 static inline void entry_touch(adm_entry *entry, uint64_t now_ns) {
-  if (now_ns - atomic_load_explicit(&entry->used_ns, memory_order_relaxed) > IDLE_NS / 4) entry->used_ns = now_ns;
+  uint64_t used_ns = atomic_load_explicit(&entry->used_ns, memory_order_relaxed);
+  if (now_ns - used_ns <= IDLE_NS / 4) return;
+  if (now_ns > used_ns && now_ns - used_ns > FORGET_NS) entry->service_ns = 0;
+  entry->used_ns = now_ns;
 }
 
 /* The entry of an entry_key in its group, made if there is none; NULL when the table is full or cannot be changed now. */

@@ -292,8 +292,39 @@ static void a_wait_is_predicted_by_the_entry(void) {
   CHECK_EQUAL(adm_admit(table, me, &of_slow, &one), ADM_REJECTED);
   CHECK(one.predicted_ns >= UINT64_C(61000000000));
   CHECK(queue_patience_ns(mine.permit[0].entry) >= UINT64_C(122000000000));
+  adm_entry *entry = mine.permit[0].entry;
+  adm_release(table, &mine, NULL, NULL);
+
+  /* Of what nobody asked for in the last minute nothing is known. */
+  entry->used_ns = adm_now_ns() - FORGET_NS - 1;
+  adm_admit(table, me, &of_slow, &mine);
+  CHECK_EQUAL(adm_admit(table, me, &of_slow, &one), ADM_TIMEOUT);
+  CHECK_EQUAL(one.predicted_ns, 0);
   adm_release(table, &mine, NULL, NULL);
   CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* Memory comes back when those are done who hold it, however long the one takes who waits for it. */
+static void a_wait_for_memory_is_predicted_by_its_holders(adm_order order) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 8, 8, order);
+  adm_settings budget = {.limit = 10, .mode = ADM_ENFORCE, .order = (uint8_t)order};
+  adm_group_apply(adm_group_at(table, ADM_GROUP_MEMORY), &budget);
+  adm_group_at(table, group)->timeout_ms = 5;
+  adm_layer layers[2] = {layer_of(table, group, "/slow"), layer_of(table, ADM_GROUP_MEMORY, "memory")};
+  layers[1].cost = 6;
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = layers, .layers = 2, .may_wait = true};
+  adm_answer mine, one;
+  adm_admit(table, me, &request, &mine);
+  CHECK_EQUAL(mine.permits, 2);
+  for (unsigned i = 0; i < 2; i++) {
+    adm_entry *entry = mine.permit[i].entry;
+    entry->service_ns = entry->group == ADM_GROUP_MEMORY ? 1000 : UINT64_C(61000000000);
+  }
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
+  CHECK_EQUAL(one.predicted_ns, 1000);
   table_end(table);
 }
 
@@ -567,6 +598,7 @@ int main(int argc, char **argv) {
   a_wait_is_predicted_by_the_order(ADM_FIFO, 2);
   a_wait_is_predicted_by_the_order(ADM_ADAPTIVE, 2); /* it is calm */
   a_wait_is_predicted_by_the_order(ADM_LIFO, 1);
+  for (int order = ADM_FIFO; order <= ADM_ADAPTIVE; order++) a_wait_for_memory_is_predicted_by_its_holders((adm_order)order);
   an_adaptive_queue_under_overload();
   changes_reach_the_waiting();
   from_one_queue_to_the_next();
