@@ -68,6 +68,8 @@ fn run(args: &[OsString]) -> Exit {
         Err(error) => {
             match usage::complaint(&error, args) {
                 Some(line) => say::tell(line),
+                // What cannot be told on standard error cannot be told.
+                None if error.use_stderr() => error.print().unwrap_or_default(),
                 None => error.print().unwrap_or_else(|error| say::not_written(&error)),
             }
             // Help and version were asked for; without a word, the help is a reminder.

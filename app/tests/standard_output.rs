@@ -50,6 +50,12 @@ fn the_rows_of_a_watch() {
     // Not a hundred seconds: it ends with the first row.
     check(|| tool.command(&["watch", "-l", "1", "100"]), 5);
     check(|| tool.command(&["watch", "-l", "--json", "1", "100"]), 5);
+    let dstat = || {
+        let mut command = tool.command(&["-l", "1", "100"]);
+        command.arg0("dstat").env_remove("DSTAT_OPTS");
+        command
+    };
+    check(dstat, 1);
 }
 
 #[test]

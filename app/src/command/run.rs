@@ -141,7 +141,7 @@ fn real_run(orders: &Orders, flags: &RunFlags) -> anyhow::Result<Exit> {
 
 /// Shows what the run came to. Interrupted before anything was measured, it is not in the store and there is nothing to show.
 fn shown(store: &Store, id: &str, flags: &RunFlags) -> anyhow::Result<Exit> {
-    if !store.runs()?.iter().any(|run| run.id == id) {
+    if !store.has(id)? {
         return Ok(Exit::Inconclusive);
     }
     report::show(store, id, &flags.store, &flags.show)

@@ -261,10 +261,13 @@ impl Journal {
         Ok(Some(replay(&bytes)))
     }
 
-    /// Whether the process whose journal lies there lives; a journal that nobody has begun to write has none.
+    /// Whether the process whose journal lies there, and is locked, lives; a journal that nobody has begun to write has none. One of
+    /// another pid namespace cannot be looked for: who holds the lock there is taken for it.
     pub(crate) fn owner_lives(path: &Path) -> bool {
         let head = fs::read(path).ok().and_then(|bytes| replay(&bytes).head);
-        head.is_some_and(|head| Identity::of(head.owner.pid) == Some(head.owner))
+        head.is_some_and(|head| {
+            head.is_of_another_namespace().unwrap_or(false) || Identity::of(head.owner.pid) == Some(head.owner)
+        })
     }
 
     /// Where it lies.

@@ -58,7 +58,7 @@ impl Namespace {
     /// That of this process.
     pub(crate) fn own() -> Result<Namespace, String> {
         let number = match fs::metadata(NAMESPACE) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => 0,
             found => found.map_err(|error| format!("cannot read {NAMESPACE}: {error}"))?.ino(),
         };
         Ok(Namespace { number, start_time: Stat::of(1)?.map_or(0, |first| first.start_time) })

@@ -98,7 +98,7 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         _ if head.is_of_another_boot()? => Ok(None),
         // It may live where nothing is seen of it from here, and nobody here is one of it.
         Undo::KillSession(session) if head.is_of_another_namespace()? => Ok(Some(format!(
-            "session {} belongs to another pid namespace, as a container has, and ends with it: no process was looked for",
+            "session {} belongs to another pid namespace, as a container has: no process was looked for; where that still runs, end them there",
             session.leader.pid
         ))),
         Undo::KillSession(session) => match Members::Session(*session).end(patience)? {

@@ -33,7 +33,7 @@ impl Sending {
             let mut control = Control { stop: &AtomicBool::new(false), on_interval: &mut |_| () };
             run(&spec, &target, &[], &mut control).expect("the load starts")
         });
-        while server.requests() == 0 {
+        while server.requests() == 0 && !load.is_finished() {
             thread::yield_now();
         }
         Sending { load, end, _server: server }

@@ -50,10 +50,18 @@ fn ask_within(command: &mut Command, patience: Duration) -> Result<Output, Serve
     }
 }
 
-/// A call as it would be typed, but for quotes and the environment.
+/// A call as it would be typed into a shell, but for its environment.
 fn words(command: &Command) -> String {
     let words = [command.get_program()].into_iter().chain(command.get_args());
-    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+    words.map(|word| for_a_shell(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
+fn for_a_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,@%+-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What to do about what was said, where a file may not be read; nothing where it is something else.
@@ -89,7 +97,7 @@ mod tests {
         let pipe = folder.path().join("nobody writes");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         let late = ask_within(shell("cat \"$1\"").arg("sh").arg(&pipe), Duration::ZERO).unwrap_err().to_string();
-        let call = format!("`/bin/sh -c cat \"$1\" sh {}`", pipe.display());
+        let call = format!("`/bin/sh -c 'cat \"$1\"' sh '{}'`", pipe.display());
         assert!(late.starts_with(&format!("{call} had not ended after 0 s and was killed")), "{late}");
         let hangs = ServerError::Hangs {
             call: "nginx -T".to_owned(),
@@ -101,6 +109,16 @@ mod tests {
             "`nginx -T` had not ended after 60 s and was killed (it said: Enter PEM pass phrase:); run it yourself to see what it \
              waits for, such as a password, a name server or a file on a network"
         );
+    }
+
+    #[test]
+    fn a_call_can_be_pasted() {
+        let check = |word: &str, expected: &str| assert_eq!(for_a_shell(word), expected);
+        check("/usr/sbin/nginx", "/usr/sbin/nginx");
+        check("a b", "'a b'");
+        check("", "''");
+        check("exec \"$@\"", "'exec \"$@\"'");
+        check("it's", r"'it'\''s'");
     }
 
     #[test]

@@ -157,6 +157,15 @@ impl Store {
         self.runs_within().map_err(|problem| self.fail(problem))
     }
 
+    /// Whether there is a run, an import or a recording of just that id.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn has(&self, id: &str) -> Result<bool, StoreError> {
+        let found = self.connection.query_row("SELECT 1 FROM run WHERE id = ?1", [id], |_| Ok(())).optional();
+        found.map(|row| row.is_some()).map_err(|error| self.fail(error.into()))
+    }
+
     /// A run with its trials, by its id, a prefix that only one run has, or `latest`, which is never a recording.
     ///
     /// # Errors

@@ -73,10 +73,15 @@ pub(crate) fn run(name: Name, words: &[OsString]) -> Exit {
         |refusal| said::say(name, &refusal),
         |asked| {
             let done = if asked.extras.replay.is_some() { replay::run(&asked) } else { watch(&asked) };
-            done.unwrap_or_else(|error| {
-                tell(with_causes(&error));
-                if name == Name::Dstat { Exit::Code(1) } else { exit::of(&error) }
-            })
+            match (name, done) {
+                // Its contract knows 1 for all trouble, that of a standard output that takes nothing included.
+                (Name::Dstat, Ok(Exit::Done)) => Exit::Code(0),
+                (_, Ok(done)) => done,
+                (name, Err(error)) => {
+                    tell(with_causes(&error));
+                    if name == Name::Dstat { Exit::Code(1) } else { exit::of(&error) }
+                }
+            }
         },
     )
 }

@@ -92,9 +92,14 @@ impl Pages {
             if reply.status == 200 {
                 return Ok(reply);
             }
-            // Most likely one that is meant for visitors.
-            let todo = "limit the directive that answers so (Require, RewriteRule or Redirect, perhaps) to some paths";
-            Err(format!("GET {path}: status {}; {todo}", reply.status))
+            let todo = match reply.status {
+                // Most likely a directive that is meant for visitors.
+                300..=499 => {
+                    "; limit the directive that answers so (Require, RewriteRule or Redirect, perhaps) to some paths"
+                }
+                _ => "",
+            };
+            Err(format!("GET {path}: status {}{todo}", reply.status))
         };
         let (status, info) = (format!("{}?auto", self.status), &self.info);
         let stays_open = page(&status, Ask::ToStay)?.stays_open;
