@@ -47,7 +47,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionPriority 1 \"%{NOTHING\"", "AdmissionPriority"),
     ("AdmissionBudget disk 8G", "the only budget is of memory"),
     ("AdmissionBudget memory lots", "AdmissionBudget lots: must be a size"),
-    ("AdmissionGroup a cost=900M\nAdmissionBudget memory 800M", "AdmissionGroup a: cost=900M: is above the memory budget of 800M"),
+    (
+        "AdmissionGroup a cost=900M\nAdmissionBudget memory 800M",
+        "AdmissionGroup a: cost=900M: is above the memory budget of 800M",
+    ),
     ("AdmissionQueueWorkers 95%", "must be a number of workers, or a share of MaxRequestWorkers from 1% to 90%"),
     ("AdmissionQueueWorkers 0%", "must be a number of workers, or a share of MaxRequestWorkers from 1% to 90%"),
     ("AdmissionTableSize 3", "AdmissionTableSize 3: must be the number of files"),
