@@ -4,15 +4,21 @@
 //! capture, and as a line of the file that `cargo xtask test` names and lists at its end.
 //! Nothing here decides whether something is present: the test looks and tells.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Names the file that collects what was skipped.
 const COLLECTED: &str = "WEBDYNO_SKIPS";
 
 /// Names the folder for the results of long checks; set only by `cargo xtask test --long`.
 const LONG: &str = "WEBDYNO_LONG";
+
+/// How long the processes of a server that was ended may take to be gone for good, and how often that is looked at.
+const MOUNTS_GO: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Says that the calling test gives up because of something `cargo xtask setup` could have installed. Return after it.
 ///
@@ -54,20 +60,27 @@ pub fn can_mount() -> bool {
     [&over, &below].iter().for_each(|path| std::fs::write(path, "").expect("a file"));
     let tried = rustix::mount::mount_bind(&over, &below);
     let tried = tried.and_then(|()| rustix::mount::unmount(&below, rustix::mount::UnmountFlags::DETACH));
-    // Not a thread of the kernel's, which sees none of this.
-    let sees = |process: &PathBuf| process.join("root").join(below.strip_prefix("/").unwrap_or(&below)).exists();
-    let processes =
-        std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path()).filter(sees);
-    let mut namespaces: Vec<_> =
-        processes.filter_map(|process| std::fs::read_link(process.join("ns/mnt")).ok()).collect();
-    namespaces.sort();
-    namespaces.dedup();
+    let below = below.strip_prefix("/").unwrap_or(&below);
+    // Those of a server that the test before this one ended are there until the kernel is done with its processes.
+    let deadline = Instant::now() + MOUNTS_GO;
+    while tried.is_ok() && namespaces_that_see(below) > 1 && Instant::now() < deadline {
+        std::thread::sleep(LOOK_AGAIN);
+    }
     match tried {
         Err(error) => not_here(&format!("nothing can be mounted: {error}")),
-        Ok(()) if namespaces.len() > 1 => not_here("other processes have mounts of their own"),
+        Ok(()) if namespaces_that_see(below) > 1 => not_here("other processes have mounts of their own"),
         Ok(()) => return true,
     }
     false
+}
+
+/// How many different mounts processes have that see a path of ours; a thread of the kernel's does not.
+fn namespaces_that_see(path: &Path) -> usize {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|process| process.path());
+    let seeing = processes.filter(|process| process.join("root").join(path).exists());
+    let namespaces: BTreeSet<PathBuf> =
+        seeing.filter_map(|process| std::fs::read_link(process.join("ns/mnt")).ok()).collect();
+    namespaces.len()
 }
 
 fn tell(why: &str) {

@@ -16,6 +16,7 @@ use host::{Service, Style};
 use model::plan::{Existing, Mpm};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tree::{Line, words};
@@ -211,7 +212,11 @@ impl Machine {
     fn loaded(&mut self, told: &str, unfit: &dyn Fn(String) -> ServerError) -> Result<(), ServerError> {
         let (mut known, mut load_files): (Vec<Module>, Vec<PathBuf>) = (Vec::new(), Vec::new());
         for file in &self.files {
-            let text = read_lossy(file).map_err(ServerError::io("read", file))?;
+            let text = match read_lossy(file) {
+                // Since Apache named it: another run's is taken away again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                text => text.map_err(ServerError::io("read", file))?,
+            };
             for line in text.lines().map(words) {
                 let path = |word: &String| self.server_root.join(self.filled(word));
                 match line.as_slice() {
