@@ -3,6 +3,7 @@
 use crate::ServerError;
 use std::fmt::Debug;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Who can say which files a configuration consists of.
@@ -22,10 +23,14 @@ pub(crate) struct Watch {
 impl Watch {
     /// Remembers the files as they are now, all but the one of ours.
     pub(crate) fn begin(reads: impl Reads + 'static, own: Option<&Path>) -> Result<Watch, ServerError> {
-        let content =
-            |file: PathBuf| fs::read(&file).map(|bytes| (file.clone(), bytes)).map_err(ServerError::io("read", &file));
+        let content = |file: PathBuf| match fs::read(&file) {
+            // Since the server named it: another run's is taken away again.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(Err(ServerError::io("read", &file)(error))),
+            Ok(bytes) => Some(Ok((file, bytes))),
+        };
         let theirs = reads.includes()?.into_iter().filter(|file| Some(file.as_path()) != own);
-        let files = theirs.map(content).collect::<Result<_, _>>()?;
+        let files = theirs.filter_map(content).collect::<Result<_, _>>()?;
         Ok(Watch { reads: Box::new(reads), own: own.map(Path::to_owned), files })
     }
 
