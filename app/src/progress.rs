@@ -4,7 +4,7 @@ use crate::command::load::search;
 use crate::say::{count, say};
 use experiment::{Event, Phase, Slot};
 use indicatif::{ProgressBar, ProgressStyle};
-use model::load::LoadInterval;
+use model::load::{Failure, LoadInterval, LoadResult};
 use model::trial::{Outcome, Preflight, Stop, Trial};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -170,7 +170,7 @@ fn ended(slot: &Slot, trial: &Trial, trials: usize) -> String {
             .percentile_us(50.0)
             .map_or_else(|| "no answer".to_owned(), |us| format!("median {}", units::short_duration(us as f64 * 1e3)));
         let rate = load.goodput();
-        format!("{} requests/s, {median}, {} failed", units::si(rate).print(rate), load.counts.failures())
+        format!("{} requests/s, {median}, {}", units::si(rate).print(rate), failed(load))
     });
     match &trial.outcome {
         Outcome::Complete => format!("{head}: {result}"),
@@ -178,6 +178,18 @@ fn ended(slot: &Slot, trial: &Trial, trials: usize) -> String {
         Outcome::EndedEarly(stop) => format!("{head}: {result}; ended early: {}", stop_name(*stop)),
         Outcome::Invalid(why) => format!("{head}: invalid: {why}"),
     }
+}
+
+/// How many failed, and an example of what most of them failed by, where they are many: of a plan's own mistake one trial is enough.
+fn failed(load: &LoadResult) -> String {
+    let failures = load.counts.failures();
+    let commonest = load.counts.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
+    let example = commonest.filter(|_| failures > load.counts.good).and_then(|cause| load.examples.get(&cause));
+    let way_out = match commonest {
+        Some(Failure::LengthDiffers) => "; where the page may change, write same_length = false",
+        _ => "",
+    };
+    example.map_or_else(|| format!("{failures} failed"), |example| format!("{failures} failed ({example}{way_out})"))
 }
 
 fn stop_name(stop: Stop) -> &'static str {
@@ -189,5 +201,26 @@ fn stop_name(stop: Stop) -> &'static str {
         Stop::TimeLimit => "its time limit",
         Stop::Unwatched => "the sampler fell silent",
         Stop::Interrupted => "interrupted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_failed_says_by_what() {
+        let check = |good: u64, causes: &[(Failure, u64)], expected: &str| {
+            let mut load = LoadResult::empty();
+            load.counts.good = good;
+            load.counts.failed = causes.iter().copied().collect();
+            load.examples = causes.iter().map(|(cause, _)| (*cause, "an example".to_owned())).collect();
+            assert_eq!(failed(&load), expected);
+        };
+        check(9, &[], "0 failed");
+        check(9, &[(Failure::Timeout, 9)], "9 failed");
+        check(9, &[(Failure::Timeout, 9), (Failure::Status, 1)], "10 failed (an example)");
+        let way_out = "; where the page may change, write same_length = false";
+        check(9, &[(Failure::Timeout, 1), (Failure::LengthDiffers, 30)], &format!("31 failed (an example{way_out})"));
     }
 }
