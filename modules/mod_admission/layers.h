@@ -9,11 +9,10 @@
 handler_kind layers_kind_of(const char *handler);
 
 /* Where nobody has set a handler httpd takes the content type, which names a program, too, where `AddType cgi-script .cgi` does. Files
- * are mostly of text/ and image/, and no program that httpd knows begins as these do: seen by one letter, which a look for the slash
- * would make 25 instructions of. */
+ * are mostly of text/ and image/, and no program that httpd knows begins as these do: seen by one letter. To look for the slash takes 25
+ * instructions, and a call, for which those would pay who are in no group. */
 static inline bool layers_is_file(const request_rec *r) {
-  if (!r->handler || r->handler != r->content_type) return false;
-  return r->handler[0] == 't' || r->handler[0] == 'i' || layers_kind_of(r->handler) == KIND_STATIC;
+  return r->handler && r->handler == r->content_type && (r->handler[0] == 't' || r->handler[0] == 'i');
 }
 
 /* Whether it is seen at once that no group at this place can be meant for this request. It is asked for all requests of the
