@@ -35,7 +35,7 @@ pub enum HostError {
     },
     /// The guardian did not come up.
     #[error(
-        "the guardian process did not start: {0}; nothing was changed; try again, where the machine was short of memory or CPU time, when it is not"
+        "the guardian process did not start: {0}; nothing was changed; if the machine is short of memory or CPU time, try again when it no longer is"
     )]
     Guardian(String),
     /// Root could do it, and this user cannot; the sentence says what.
