@@ -332,6 +332,38 @@ fn files_and_settings_are_part_of_a_variant() {
     wrong(SETTING, "net.ipv4.no_such", "net.ipv4.no_such: this kernel has no such setting");
 }
 
+/// Who may not mount hears that a crash of the machine would leave a variant's file behind.
+#[test]
+fn a_file_that_cannot_be_covered_is_replaced_and_that_is_said() {
+    if !is_root() {
+        return not_here("no root");
+    }
+    let tool = Tool::new();
+    let folder = tool.path("own");
+    let ini = folder.join("php.ini");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(&ini, "memory_limit = 64M\n").expect("a file");
+    for path in [&folder, &ini] {
+        std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("root may");
+    }
+    let plan = tool.plan(&format!(
+        "blocks = 2\naa = false\n[server]\nkind = \"embedded\"\n[variant.as-is]\n[[variant.more.files]]\npath = \"{}\"\n\
+         append = \"; more\\n\"\n[load.a]\npath = \"/\"\nconnections = 2\nrequests = 50\n[cooldown]\nlimit = \"0s\"\n",
+        ini.display()
+    ));
+    for path in [tool.path(""), plan.clone().into()] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own");
+    }
+    let ended = tool.run_as_nobody(&["run", &plan, "--plain"]);
+    assert!([0, 1, 3].contains(&ended.code), "{ended:?}");
+    let said = format!("in 2 of 4 trials: {} was replaced and not covered", ini.display());
+    assert!(ended.out.contains(&said), "{}", ended.out);
+    assert_eq!(fs::read_to_string(&ini).expect("a file"), "memory_limit = 64M\n");
+    let told = tool.run_as_nobody(&["doctor"]).out;
+    let line = told.lines().find(|line| line.contains("[[files]]")).unwrap_or_default();
+    assert!(line.starts_with("limited"), "{told}");
+}
+
 /// A boot empties /run: what the drop-in says then counts for nothing, and the next start gives back the rest.
 #[test]
 fn after_a_crash_of_the_machine_the_server_starts_as_if_nothing_were() {

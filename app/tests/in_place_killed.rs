@@ -15,6 +15,9 @@ use testkit::skip::long_results;
 use tool::remains;
 use tool::scene::{GRACE, SETTING, Scene, VARIANTS_OF_NGINX, setting, variants};
 
+/// Exit codes of a run that measured everything, whatever its verdicts are.
+const MEASURED: [i32; 3] = [0, 1, 3];
+
 /// Tests that change the kernel's setting do so one after another.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
@@ -26,16 +29,24 @@ struct Killed {
     after: Duration,
     /// The guardian, too.
     both: bool,
+    /// What was to be given back then, in lines of its journal.
+    journalled: usize,
     gone: Duration,
     left: Vec<String>,
 }
 
-/// Runs the plan and kills webdyno at a random moment, and its guardian, too, if `both`; then `webdyno restore` does its work.
-fn kill<O: Own>(scene: &Scene<O>, plan: &str, below_ms: u64, both: bool) -> Killed {
-    let after = random_moment(below_ms);
+/// Runs the plan and kills webdyno after a while, and its guardian, too, if `both`; then `webdyno restore` does its work. `None` when the
+/// run was over before, as it should be.
+fn kill<O: Own>(scene: &Scene<O>, plan: &str, after: Duration, both: bool) -> Option<Killed> {
     let mut child = scene.spawn(plan);
     // The moment itself is what is tested, so here time is waited for and not an event.
     std::thread::sleep(after);
+    if let Some(ended) = child.try_wait().expect("our own child") {
+        assert!(ended.code().is_some_and(|code| MEASURED.contains(&code)), "the run ended by itself: {ended}");
+        scene.check_given_back();
+        return None;
+    }
+    let journalled = scene.tool.journalled();
     if both {
         for pid in scene.tool.guardians() {
             // One that has ended is dead, too.
@@ -58,30 +69,58 @@ fn kill<O: Own>(scene: &Scene<O>, plan: &str, below_ms: u64, both: bool) -> Kill
         std::thread::sleep(Duration::from_millis(20));
         left = found();
     }
-    Killed { after, both, gone: killed.elapsed(), left }
+    Some(Killed { after, both, journalled, gone: killed.elapsed(), left })
 }
 
-fn random_moment(below_ms: u64) -> Duration {
+fn random_moment(below: Duration) -> Duration {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty()).expect("randomness");
-    Duration::from_millis(u64::from_ne_bytes(bytes) % below_ms)
+    Duration::from_micros(u64::from_ne_bytes(bytes) % below.as_micros() as u64)
+}
+
+/// How long a run takes that nobody kills.
+fn whole<O: Own>(scene: &Scene<O>, plan: &str) -> Duration {
+    let began = Instant::now();
+    let ran = scene.run(plan);
+    assert!(MEASURED.contains(&ran.code), "{ran:?}");
+    scene.check_given_back();
+    began.elapsed()
 }
 
 /// So many kills, as a table, and how many of them left something.
 fn kills<O: Own>(title: &str, scene: &Scene<O>, plan: &str, count: u32) -> (String, usize) {
+    let whole = whole(scene, plan);
     let mut page = format!(
-        "# {title}\n\n| # | after | guardian | all given back within | left 5 s later |\n|---|---|---|---|---|\n"
+        "# {title}\n\nA run that nobody kills takes {:.2} s here.\n\n\
+         | # | after | guardian | journalled by then | all given back within | left 5 s later |\n|---|---|---|---|---|---|\n",
+        whole.as_secs_f64()
     );
-    let mut bad = 0;
-    for number in 1..=count {
-        // Most of what can go wrong goes wrong while the server begins anew.
-        let killed = kill(scene, plan, if number % 2 == 0 { 800 } else { 2500 }, number % 5 == 0);
+    let (mut bad, mut number, mut begun, mut over) = (0, 0, 0, 0);
+    while number < count {
+        // Most of what can go wrong goes wrong while the server begins anew, for the first time and at the end.
+        let below = if number % 2 == 0 { whole } else { whole / 4 };
+        let Some(killed) = kill(scene, plan, random_moment(below), number % 5 == 4) else {
+            over += 1;
+            assert!(over <= count, "runs are over before the moment comes");
+            continue;
+        };
+        number += 1;
         bad += usize::from(!killed.left.is_empty());
+        begun += u32::from(killed.journalled > 0);
         let guardian = if killed.both { "killed, too; `webdyno restore`" } else { "" };
         let (after, gone) = (killed.after.as_secs_f64(), killed.gone.as_secs_f64());
-        let _ = writeln!(page, "| {number} | {after:.2} s | {guardian} | {gone:.2} s | {} |", killed.left.join("; "));
+        let Killed { journalled, left, .. } = killed;
+        let _ = writeln!(
+            page,
+            "| {number} | {after:.2} s | {guardian} | {journalled} | {gone:.2} s | {} |",
+            left.join("; ")
+        );
     }
-    let _ = writeln!(page, "\n{bad} of {count} left something.");
+    let _ = writeln!(
+        page,
+        "\n{bad} of {count} left something. In {begun} of them something was to be given back; {over} more runs were over before their moment came."
+    );
+    assert!(2 * begun > count, "hardly any run had begun when it was killed: {page}");
     (page, bad)
 }
 

@@ -131,6 +131,8 @@ fn long_check_kill_storm() {
         let mut child = tool.spawn(&["run", &shipped("memory-cliff.toml"), "--make-swap", "2G", "--plain"]);
         // The moment itself is what is tested, so here time is waited for and not an event.
         std::thread::sleep(after);
+        let ended = child.try_wait().expect("our own child");
+        assert_eq!(ended, None, "after {after:?} the run had ended by itself");
         child.kill().expect("our own child");
         child.wait().expect("our own child");
         let killed = Instant::now();

@@ -42,7 +42,7 @@ const ROOM: u64 = 3 << 30;
 
 pub(crate) fn run(flags: &DoctorFlags) -> anyhow::Result<Exit> {
     let mut findings = machine(&host::facts());
-    findings.extend([groups(), swap(), files(), ports()]);
+    findings.extend([groups(), swap(), covering(), files(), ports()]);
     findings.extend(sampler());
     findings.push(found("Apache", server::installed_apache()));
     findings.extend(own_apache(server::own_apache()));
@@ -162,6 +162,20 @@ fn swap() -> Finding {
             format!("{there}: plans about thrashing need some"),
             "add swap, or run them as root with --make-swap 2G",
         ),
+    }
+}
+
+fn covering() -> Finding {
+    const TOPIC: &str = "[[files]]";
+    let says = "php.ini and other files can be part of a variant";
+    if host::may_mount() {
+        Finding::ok(TOPIC, format!("{says}; after a crash of the machine they are as they were"))
+    } else {
+        Finding::limited(
+            TOPIC,
+            format!("{says}; after a crash of the machine they stay changed"),
+            "run as root (in a container with CAP_SYS_ADMIN), or have each boot run `webdyno restore`",
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! `webdyno import`: what ab printed in the past is read, held against itself, compared, shown, and kept.
 
+use super::id::{fresh_seed, now, run_id};
 use super::report::{Form, show_import, store_path};
-use super::run::{fresh_seed, now, run_id};
 use crate::exit::Exit;
 use crate::flags::ImportFlags;
 use crate::plan_file::unreadable;

@@ -6,6 +6,7 @@ pub(crate) mod away;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod id;
 pub(crate) mod import;
 pub(crate) mod load;
 pub(crate) mod report;

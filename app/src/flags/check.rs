@@ -45,7 +45,8 @@ const EXAMPLES: &str = "Examples:
   sudo webdyno check http://localhost/app.php     the same, with its settings and memory in full
   webdyno check --budget 10s localhost:8080       in a hurry
 
-Exit codes: 0 nothing holds it back but the machine, 1 there is something to mend, 3 it cannot be told, 4 nobody answers.";
+Exit codes: 0 nothing holds it back but the machine, 1 there is something to mend, 3 it cannot be told, 4 nobody answers,
+5 this machine refuses.";
 
 /// Less tells nothing, and more is no check.
 fn budget(text: &str) -> Result<Nanos, String> {

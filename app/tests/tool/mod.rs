@@ -98,6 +98,14 @@ impl Tool {
         numbers.filter(ours).filter_map(Pid::from_raw).collect()
     }
 
+    /// How many changes its journals have that are not undone.
+    pub(crate) fn journalled(&self) -> usize {
+        let state = self.path("state");
+        let texts = names_in(&state).filter_map(|journal| std::fs::read_to_string(journal).ok());
+        let of = |text: &str, kind: &str| text.lines().filter(|line| line.starts_with(kind)).count();
+        texts.map(|text| of(&text, "{\"change\"").saturating_sub(of(&text, "{\"done\""))).sum()
+    }
+
     /// Has its only journal be of another boot, as after a crash of the machine.
     pub(crate) fn forget_boot(&self) {
         let journal = names_in(&self.path("state")).next().expect("a journal");

@@ -74,6 +74,19 @@ impl<'a> Changer<'a> {
     }
 }
 
+impl Changer<'_> {
+    /// A sentence for each file whose change a crash of the machine would leave behind.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let replaced = self.files.iter().map(|(file, _)| file).filter(|file| file.outlives_the_machine());
+        replaced.map(|file| {
+            format!(
+                "{} was replaced and not covered, which takes the right to mount: after a crash of the machine it comes back by `webdyno restore`",
+                file.path().display()
+            )
+        })
+    }
+}
+
 /// What is changed for a variant.
 fn of(plan: &Plan, variant: &Variant) -> Changes {
     plan.changes.and(&variant.changes)

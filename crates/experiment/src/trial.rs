@@ -162,6 +162,7 @@ impl Bench<'_> {
         trial.settings.values.extend(limits.map(|(file, held)| (format!("group {file}"), held.clone())));
         trial.settings.values.extend(stage.services.settings());
         trial.notes.extend(stage.running.notes.iter().cloned().chain(stage.services.notes()));
+        trial.notes.extend(self.changer.iter().flat_map(Changer::notes));
         let doomed = stage.services.take_doomed();
         let calm = Calm::since(began);
         let watch = stage.watch();

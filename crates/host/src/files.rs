@@ -143,6 +143,12 @@ impl Borrowed {
         change().map_err(HostError::io("write", path))
     }
 
+    /// Whether what was put there would outlive the machine: it took the file's place, because nothing could be laid over that.
+    #[must_use]
+    pub fn outlives_the_machine(&self) -> bool {
+        self.lent.is_replaced()
+    }
+
     /// Whether nobody else has changed it.
     ///
     /// # Errors
@@ -188,6 +194,12 @@ impl Borrowed {
 }
 
 impl Lent {
+    /// Whether the run's content has the file's own place, and does not lie over it.
+    fn is_replaced(&self) -> bool {
+        let is_laid = self.over.as_ref().is_some_and(|over| over.symlink_metadata().is_ok());
+        !is_laid && matches!(self.now(), Ok(Now::Ours))
+    }
+
     /// Whether there is anything to give back yet, or still.
     fn is_there(&self) -> bool {
         self.kept.as_ref().is_none_or(|kept| kept.symlink_metadata().is_ok())

@@ -43,6 +43,7 @@ pub use folder::secret;
 pub use guardian::guardian_main;
 pub use handle::{Due, Host};
 pub use launch::{Child, Launch, launcher_main};
+pub use mounts::may_mount;
 pub use owner::may_change;
 pub use preview::left_behind;
 pub use restore::{restore, state_dir};

@@ -1,6 +1,7 @@
 //! What is mounted where, from `/proc/self/mountinfo`.
 
 use crate::kernel;
+use rustix::thread::{CapabilitySet, capabilities};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
@@ -22,6 +23,12 @@ pub(crate) struct Mount {
     pub(crate) kind: String,
     /// Options of the file system itself; for cgroup v1 they name the controllers.
     pub(crate) options: Vec<String>,
+}
+
+/// Whether this process may mount anything, by what the kernel asks for (capabilities(7)); where more is in the way, a mount fails.
+#[must_use]
+pub fn may_mount() -> bool {
+    capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 /// All mounts, in the order they were made; none when the kernel does not tell.

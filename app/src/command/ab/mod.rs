@@ -8,8 +8,8 @@ mod meant;
 mod seen;
 mod told;
 
+use super::id;
 use super::report::store_path;
-use super::run;
 use crate::exit::Exit;
 use crate::flags::ab::{self, AbFlags, Said};
 use crate::interrupt;
@@ -78,7 +78,7 @@ fn verbose(json: bool, text: &str) {
 /// Sends what is to be sent.
 fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
     let interrupted = interrupt::flag_as_ab()?;
-    let (anchor, seed) = (run::now(), run::fresh_seed());
+    let (anchor, seed) = (id::now(), id::fresh_seed());
     let keeper = Keeper::start().context("cannot start a thread")?;
     let watch = Watch {
         origin_ns: monotonic_ns(),
@@ -100,7 +100,7 @@ fn load(flags: &AbFlags, target: &Target) -> anyhow::Result<Measured> {
     let exe = std::env::current_exe().context("cannot find this program's own file")?;
     let orders = LoadOrders {
         head: RunHead {
-            id: run::run_id(anchor, seed),
+            id: id::run_id(anchor, seed),
             plan: meant::plan(flags, target, seed),
             plan_text: flags.shown.clone(),
             seed,

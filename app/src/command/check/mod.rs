@@ -1,11 +1,11 @@
 //! `webdyno check`: a server that runs already, within a minute: what it is, what it takes, what limits it, what to do next.
 
+use super::id;
 use super::load::meant::only;
 use super::load::operated::Operated;
 use super::load::plain::{Plain, plain};
 use super::load::secret;
 use super::report::{self, Form};
-use super::run;
 use crate::exit::Exit;
 use crate::flags::check::CheckFlags;
 use crate::interrupt;
@@ -28,7 +28,7 @@ pub(crate) fn run(flags: &CheckFlags) -> anyhow::Result<Exit> {
     }
     let mut store = if flags.no_store { None } else { Some(Store::open(&report::store_path(&flags.store)?)?) };
     let interrupted = interrupt::flag()?;
-    let anchor = run::now();
+    let anchor = id::now();
     let exe = std::env::current_exe().context("cannot find this program's own file")?;
     let server = ServerSpec::Url(Url {
         url: shown,
@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &CheckFlags) -> anyhow::Result<Exit> {
         ..Url::default()
     });
     let head = RunHead {
-        id: run::run_id(anchor, run::fresh_seed()),
+        id: id::run_id(anchor, id::fresh_seed()),
         plan: model::plan::Plan { name: "check".to_owned(), ..only(spec, server) },
         plan_text: secret::command_line(std::env::args_os()),
         seed: 0,

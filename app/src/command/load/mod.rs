@@ -10,8 +10,8 @@ mod users;
 mod way;
 mod what;
 
+use super::id;
 use super::report::{self, Form, LoadForm};
-use super::run;
 use crate::exit::Exit;
 use crate::flags::load::LoadFlags;
 use crate::interrupt;
@@ -33,7 +33,7 @@ pub(crate) struct NoSuchHost {
 }
 
 pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<Exit> {
-    let seed = flags.seed.unwrap_or_else(run::fresh_seed);
+    let seed = flags.seed.unwrap_or_else(id::fresh_seed);
     let meant = meant::meant(flags, seed)?;
     if flags.dry_run {
         print(&outline(&meant, flags));
@@ -45,7 +45,7 @@ pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<Exit> {
 fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> {
     let mut store = if flags.no_store { None } else { Some(Store::open(&report::store_path(&flags.store)?)?) };
     let interrupted = interrupt::flag()?;
-    let anchor = run::now();
+    let anchor = id::now();
     let exe = std::env::current_exe().context("cannot find this program's own file")?;
     let remote = meant
         .plan
@@ -55,7 +55,7 @@ fn measure(flags: &LoadFlags, meant: &Meant, seed: u64) -> anyhow::Result<Exit> 
         .transpose()?;
     let orders = LoadOrders {
         head: RunHead {
-            id: run::run_id(anchor, run::fresh_seed()),
+            id: id::run_id(anchor, id::fresh_seed()),
             plan: meant.plan.clone(),
             plan_text: secret::command_line(std::env::args_os()),
             seed,

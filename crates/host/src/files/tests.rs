@@ -236,6 +236,18 @@ fn every_step_of_what_lies_over_a_file_is_given_back() {
 }
 
 #[test]
+fn what_took_the_place_of_a_file_is_told_from_what_lies_over_it() {
+    let Some(Coverable { dir: _dir, lent, _alone }) = Coverable::new(true) else { return };
+    assert!(!lent.is_replaced(), "nothing was put there");
+    cover(&lent, "ours");
+    assert!(!lent.is_replaced(), "it lies over the file");
+    lent.uncover().unwrap();
+    assert!(lent.is_replaced());
+    lent.bring_back().unwrap();
+    assert!(!lent.is_replaced(), "the file itself is back");
+}
+
+#[test]
 fn what_was_written_into_what_a_boot_took_off_is_kept() {
     let Some(Coverable { dir, lent, _alone }) = Coverable::new(true) else { return };
     cover(&lent, "ours");

@@ -87,13 +87,15 @@ fn what_is_never_answered_is_more_than() {
 #[test]
 fn answers_after_the_window_are_no_throughput_of_it() {
     // Whatever comes takes longer than the window.
-    let slow = Scripted::always(vec![Step::Wait(Duration::from_millis(300)), Step::Send(answer(200, "abc"))]);
-    let result = check(slow.address(), &LoadSpec { connections: 30, ..rate(200.0, 100 * MS) });
+    let slow = |ms| Scripted::always(vec![Step::Wait(Duration::from_millis(ms)), Step::Send(answer(200, "abc"))]);
+    let server = slow(300);
+    let result = check(server.address(), &LoadSpec { connections: 30, ..rate(200.0, 100 * MS) });
     assert!(result.counts.good > 0);
     assert_eq!((result.late.clone(), result.goodput()), (result.counts.clone(), 0.0));
     assert_eq!(result.ended_ns - result.started_ns, 100 * MS);
-    // In a closed loop nothing does: it waits for nobody.
-    let result = check(slow.address(), &LoadSpec { pace: Pace::WhenFree, ..rate(200.0, 400 * MS) });
+    // In a closed loop nothing does: it waits for nobody. Two answers can never come within the window; one has half a second to spare.
+    let server = slow(600);
+    let result = check(server.address(), &LoadSpec { pace: Pace::WhenFree, ..rate(200.0, 1100 * MS) });
     assert_eq!((result.late, result.counts.good), (Default::default(), 1));
 }
 

@@ -38,7 +38,7 @@ pub(super) fn start(
     keeping: Keeping,
 ) -> anyhow::Result<Recording> {
     let id = head.id.clone();
-    let mut tape = Tape::start(store, head, keeping, crate::command::run::now)?;
+    let mut tape = Tape::start(store, head, keeping, crate::command::id::now)?;
     let over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&over);
     let (seen, shown) = channel();
