@@ -36,6 +36,7 @@ struct Case {
 const PREFORK: &[&str] = &["apache2", "mod_php"];
 const EVENT: &[&str] = &["apache2", "php-fpm"];
 const NGINX: &[&str] = &["nginx"];
+const NGINX_FPM: &[&str] = &["nginx", "php-fpm"];
 const CGI: &str = "StartServers 20\nLoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\n\
                    <Location /memory.cgi>\n Options +ExecCGI\n SetHandler cgi-script\n</Location>\n";
 const MAX: Option<&str> = Some("MaxRequestWorkers");
@@ -226,6 +227,16 @@ const CASES: &[Case] = &[
         directive: Some("listen ... backlog"),
         for_users: true,
     },
+    Case {
+        name: "nginx + FPM through an upstream, pool too small",
+        needs: NGINX_FPM,
+        start: || Some(Running::nginx_fpm(3)),
+        page: "wait.php",
+        held: 0,
+        fault: Some("step-raise-pool"),
+        directive: Some("pm.max_children"),
+        for_users: true,
+    },
 ];
 
 fn case(name: &str) -> &'static Case {
@@ -342,6 +353,8 @@ cases! {
     nginx_that_is_well Nobody "nginx, healthy";
     nginx_with_too_few_connections Root "nginx, too few connections";
     nginx_with_a_full_queue Root "nginx, full accept queue";
+    nginx_with_a_pool_too_small Root "nginx + FPM through an upstream, pool too small";
+    nginx_with_a_pool_too_small_seen_by_a_user Nobody "nginx + FPM through an upstream, pool too small";
 }
 
 /// Every case with all the time a check takes, as root and as an ordinary user.

@@ -137,38 +137,64 @@ impl Running {
     /// The same, with these lines in the pool's file.
     pub(crate) fn event_with(directives: &str, pool: &str, group: Option<Group>) -> Running {
         let mut running = Running::new(group);
-        let folder = running.folder.path().display().to_string();
-        let pool = format!(
-            "[www]\nuser = www-data\ngroup = www-data\nlisten = {folder}/php.sock\nlisten.mode = 0666\npm = dynamic\n\
-             {pool}\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
-        );
-        running.put("fpm/pool.d/www.conf", &pool);
-        running.put(
-            "fpm/php-fpm.conf",
-            &format!("[global]\nerror_log = {folder}/fpm.log\ninclude={folder}/fpm/pool.d/*.conf\n"),
-        );
-        let fpm = program_of("php-fpm").expect("php-fpm");
-        let file = running.path("fpm/php-fpm.conf");
-        running.start(&fpm, &["--nodaemonize", "--fpm-config", &file]);
-        let socket = running.folder.path().join("php.sock");
-        wait("PHP-FPM listens", || socket.exists());
+        running.fpm(pool);
         for module in ["proxy", "proxy_fcgi"] {
             let load = format!("LoadModule {module}_module {MODULES}/mod_{module}.so\n");
             running.put(&format!("mods-enabled/{module}.load"), &load);
         }
+        let socket = running.path("php.sock");
         let handler = format!(
-            "<FilesMatch \".+\\.php$\">\n SetHandler \"proxy:unix:{folder}/php.sock|fcgi://localhost\"\n</FilesMatch>\n"
+            "<FilesMatch \".+\\.php$\">\n SetHandler \"proxy:unix:{socket}|fcgi://localhost\"\n</FilesMatch>\n"
         );
         running.put("conf-enabled/php-fpm.conf", &handler);
         running.apache("event", directives);
         running
     }
 
+    /// PHP-FPM with these lines in its pool's file; it listens at `php.sock`.
+    fn fpm(&mut self, pool: &str) {
+        let folder = self.folder.path().display().to_string();
+        let pool = format!(
+            "[www]\nuser = www-data\ngroup = www-data\nlisten = {folder}/php.sock\nlisten.mode = 0666\npm = dynamic\n\
+             {pool}\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
+        );
+        self.put("fpm/pool.d/www.conf", &pool);
+        self.put(
+            "fpm/php-fpm.conf",
+            &format!("[global]\nerror_log = {folder}/fpm.log\ninclude={folder}/fpm/pool.d/*.conf\n"),
+        );
+        let fpm = program_of("php-fpm").expect("php-fpm");
+        let file = self.path("fpm/php-fpm.conf");
+        self.start(&fpm, &["--nodaemonize", "--fpm-config", &file]);
+        let socket = self.folder.path().join("php.sock");
+        wait("PHP-FPM listens", || socket.exists());
+    }
+
     /// nginx with files; `listen` are words behind the port.
     pub(crate) fn nginx(top: &str, events: &str, listen: &str) -> Running {
         let mut running = Running::new(None);
-        let folder = running.folder.path().display().to_string();
-        let port = running.port;
+        running.start_nginx((top, events, listen), "");
+        running
+    }
+
+    /// nginx with PHP-FPM behind it, of so many workers, by the name of an upstream and a link that names no version, as distributions have
+    /// them.
+    pub(crate) fn nginx_fpm(children: u32) -> Running {
+        let mut running = Running::new(None);
+        running.fpm(&format!("pm.max_children = {children}"));
+        let link = running.folder.path().join("php-fpm.sock");
+        std::os::unix::fs::symlink(running.path("php.sock"), &link).expect("a link");
+        let upstream = format!("upstream php-fpm {{\n\tserver unix:{} weight=5;\n}}\n", link.display());
+        running.put("sites-enabled/php-fpm", &upstream);
+        let location = "\tlocation ~ \\.php$ {\n\t\tinclude /etc/nginx/fastcgi_params;\n\
+                        \t\tfastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;\n\t\tfastcgi_pass php-fpm;\n\t}\n";
+        running.start_nginx(("worker_processes auto;", "worker_connections 768;", ""), location);
+        running
+    }
+
+    fn start_nginx(&mut self, (top, events, listen): (&str, &str, &str), locations: &str) {
+        let folder = self.folder.path().display().to_string();
+        let port = self.port;
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .iter()
             .map(|name| format!("\t{name}_temp_path {folder}/{name};\n"))
@@ -177,15 +203,14 @@ impl Running {
             "user www-data;\ndaemon off;\n{top}\npid {folder}/nginx.pid;\nerror_log {folder}/error.log;\nevents {{\n\t{events}\n}}\n\
              http {{\n\tkeepalive_timeout 65;\n\taccess_log {folder}/access.log;\n{temporary}{COMPRESSING}\tinclude {folder}/sites-enabled/*;\n}}\n"
         );
-        running.put("nginx.conf", &main);
+        self.put("nginx.conf", &main);
         let lines: String = (0..5_000_u64).map(|n| format!("{} line\n", n * 2_654_435_761 % 4_294_967_296)).collect();
-        running.put("www/long.txt", &lines);
-        let site = format!("server {{\n\tlisten 127.0.0.1:{port} {listen};\n\troot {folder}/www;\n}}\n");
-        running.put("sites-enabled/default", &site);
-        let file = running.path("nginx.conf");
-        running.start(Path::new("/usr/sbin/nginx"), &["-c", &file]);
-        running.ready();
-        running
+        self.put("www/long.txt", &lines);
+        let site = format!("server {{\n\tlisten 127.0.0.1:{port} {listen};\n\troot {folder}/www;\n{locations}}}\n");
+        self.put("sites-enabled/default", &site);
+        let file = self.path("nginx.conf");
+        self.start(Path::new("/usr/sbin/nginx"), &["-c", &file]);
+        self.ready();
     }
 
     fn new(group: Option<Group>) -> Running {

@@ -158,6 +158,8 @@ pub enum Unseen {
     Changed(String),
     /// What a worker shares with nobody: only root sees it.
     Shares,
+    /// Who works on requests that are passed on by FastCGI: no pool was found at these places.
+    Pool(String),
 }
 
 /// A directive as it was read.

@@ -129,6 +129,7 @@ pub(super) fn unseen(running: &Running, words: &Catalogue) -> Vec<Sentence> {
             Unseen::Owner => words.say("check-unseen-named", &[]),
             Unseen::Elsewhere => words.say("check-unseen-elsewhere", &[]),
             Unseen::Shares => words.say("check-unseen-shares", &[]),
+            Unseen::Pool(places) => words.say("check-unseen-pool", &[("places", places.as_str().into())]),
             Unseen::Changed(file) => words.say("check-unseen-changed", &[("file", file.as_str().into())]),
             Unseen::File(why) => {
                 shown += 1;

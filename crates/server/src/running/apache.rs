@@ -118,6 +118,7 @@ pub(super) fn read(
         modules: BUILT_IN.iter().map(|&name| name.to_owned()).collect(),
         settings: Vec::new(),
         fcgi: Vec::new(),
+        sockets: Vec::new(),
         sections: Vec::new(),
         program,
     };
@@ -133,7 +134,9 @@ pub(super) fn read(
         () if has("mpm_worker_module") => Kind::ApacheWorker,
         () => Kind::Apache,
     };
-    Read { settings: reader.settings, kind, fcgi: reader.fcgi }
+    // <Proxy> may stand behind whoever names it.
+    let fcgi = reader.fcgi.iter().map(|to| reader.reached(to)).collect();
+    Read { settings: reader.settings, kind, fcgi }
 }
 
 struct Reader<'a> {
@@ -144,6 +147,8 @@ struct Reader<'a> {
     modules: BTreeSet<String>,
     settings: Vec<Setting>,
     fcgi: Vec<String>,
+    /// Names of <Proxy "unix:PATH|fcgi://NAME"> with their socket files.
+    sockets: Vec<(String, String)>,
     sections: Vec<Section>,
     program: &'a Program,
 }
@@ -210,6 +215,9 @@ impl Reader<'_> {
             "ifdirective" | "ifsection" => Some(wanted),
             _ => None,
         };
+        if name.eq_ignore_ascii_case("proxy") && self.sections.iter().all(|section| section.counts) {
+            self.sockets.extend(socket_of(value));
+        }
         let head = holds.is_none().then(|| format!("<{head}>"));
         self.sections.push(Section { name: name.to_owned(), counts: holds.is_none_or(|holds| holds == wanted), head });
     }
@@ -238,6 +246,12 @@ impl Reader<'_> {
                 self.setting(name, plain, path, number);
             }
         }
+    }
+
+    /// The socket file behind a name, where a <Proxy> says one.
+    fn reached(&self, to: &str) -> String {
+        let socket = self.sockets.iter().find(|(name, _)| name.eq_ignore_ascii_case(to));
+        socket.map_or(to, |(_, socket)| socket).to_owned()
     }
 
     /// `cgi_module modules/mod_cgi.so` is asked for as `cgi_module`, `mod_cgi.c`; a processing module's file as `prefork.c`.
@@ -283,8 +297,18 @@ fn fcgi_of(value: &str) -> Option<String> {
     if let Some((_, path)) = value[..at].rsplit_once("unix:") {
         return Some(path.trim_end_matches('|').to_owned());
     }
-    let address = value[at + "fcgi://".len()..].split(['/', '"', '$', ' ']).next()?;
-    Some(address.to_owned())
+    Some(address_of(&value[at..]).to_owned())
+}
+
+/// Name and socket file of `unix:/run/php.sock|fcgi://name/`.
+fn socket_of(value: &str) -> Option<(String, String)> {
+    let (path, url) = value.strip_prefix("unix:")?.split_once('|')?;
+    url.starts_with("fcgi://").then(|| (address_of(url).to_owned(), path.to_owned()))
+}
+
+/// `name` of `fcgi://name/$1`.
+fn address_of(url: &str) -> &str {
+    url.trim_start_matches("fcgi://").split(['/', '"', '$', ' ']).next().unwrap_or_default()
 }
 
 /// Variables as a shell file sets them that only assigns: `export NAME=value`, Debian's envvars.
@@ -350,6 +374,15 @@ mod tests {
         let read = check(&files, &["apache2"], &expected);
         assert_eq!(read.kind, Kind::ApachePrefork);
         assert_eq!(read.fcgi, ["/run/php/x.sock", "127.0.0.1:9000"]);
+    }
+
+    #[test]
+    fn a_proxy_says_the_socket_behind_a_name() {
+        let main = "<FilesMatch \\.php$>\nSetHandler \"proxy:fcgi://php-fpm\"\n</FilesMatch>\nProxyPassMatch ^/(x)$ fcgi://other/$1\n\
+            <Proxy \"unix:/run/php/x.sock|fcgi://PHP-fpm/\">\nProxySet timeout=9\n</Proxy>\n\
+            <IfModule none.c>\n<Proxy \"unix:/run/y.sock|fcgi://other\">\n</Proxy>\n</IfModule>\n";
+        let read = check(&[("apache2.conf", main)], &[], &[]);
+        assert_eq!(read.fcgi, ["/run/php/x.sock", "other"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::files::{Files, expand};
 use super::is_here;
 use super::processes::{Process, memory, words};
 use model::check::{Pool, Setting};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,27 +12,70 @@ use std::path::{Path, PathBuf};
 const MASTER: &str = "php-fpm: master process (";
 const OF_POOL: &str = "php-fpm: pool ";
 
-/// The pools that listen where `fcgi` says requests are passed to.
-pub(super) fn pools(proc_root: &Path, all: &[Process], fcgi: &[String], files: &mut Files) -> Vec<Pool> {
+/// The places that a server passes requests to by FastCGI.
+#[derive(Debug)]
+pub(super) struct Passed<'a> {
+    /// The first process of the server: it sees socket files below its own root.
+    pub(super) by: u32,
+    pub(super) to: &'a [String],
+}
+
+/// The pools that listen where requests are passed to, and the places at which none was found.
+pub(super) fn pools(
+    proc_root: &Path,
+    all: &[Process],
+    passed: &Passed<'_>,
+    files: &mut Files,
+) -> (Vec<Pool>, Vec<String>) {
+    let server = root_of(proc_root, passed.by);
+    let mut missing: Vec<String> = passed.to.to_vec();
+    missing.sort_unstable();
+    missing.dedup();
     let named = all.iter().filter(|process| process.name.starts_with("php-fpm"));
     let mut found = Vec::new();
     for master in named {
         let title = words(proc_root, master.pid).concat();
         let Some((_, rest)) = title.split_once(MASTER) else { continue };
         let Some((file, _)) = rest.rsplit_once(')') else { continue };
-        for (name, settings) in read(&root_of(proc_root, master.pid), Path::new(file), files) {
+        let root = root_of(proc_root, master.pid);
+        for (name, settings) in read(&root, Path::new(file), files) {
             let listen = settings.iter().rfind(|setting| setting.name == "listen").map(|setting| setting.value.clone());
-            let Some(listen) = listen.filter(|listen| fcgi.iter().any(|to| is_same(to, listen))) else { continue };
+            let Some(listen) = listen else { continue };
+            let comes_here = |to: &String| is_same((&server, to), (&root, &listen));
+            if !passed.to.iter().any(comes_here) {
+                continue;
+            }
+            missing.retain(|to| !comes_here(to));
             let workers = members(proc_root, all, master.pid, &name);
             let workers = memory(proc_root, &workers);
             found.push(Pool { name, listen, settings, root: master.pid, workers });
         }
     }
-    found
+    tell_apart(&mut found);
+    (found, missing)
 }
 
-/// The workers of a pool.
-pub(super) fn members(proc_root: &Path, all: &[Process], root: u32, pool: &str) -> Vec<u32> {
+/// Two PHP-FPM often have a pool `www` each: what is said and counted by a pool's name must mean one of them.
+fn tell_apart(pools: &mut [Pool]) {
+    let names: Vec<String> = pools.iter().map(|pool| pool.name.clone()).collect();
+    for pool in pools {
+        if names.iter().filter(|name| **name == pool.name).count() > 1 {
+            pool.name.push_str(&of_master(pool.root));
+        }
+    }
+}
+
+fn of_master(root: u32) -> String {
+    format!(" (master {root})")
+}
+
+/// The workers of a pool that was found.
+pub(super) fn workers(proc_root: &Path, all: &[Process], pool: &Pool) -> Vec<u32> {
+    let name = pool.name.strip_suffix(&of_master(pool.root)).unwrap_or(&pool.name);
+    members(proc_root, all, pool.root, name)
+}
+
+fn members(proc_root: &Path, all: &[Process], root: u32, pool: &str) -> Vec<u32> {
     let is_ours = |process: &&Process| {
         process.parent == root
             && words(proc_root, process.pid).concat().strip_prefix(OF_POOL).map(str::trim_end) == Some(pool)
@@ -39,12 +83,29 @@ pub(super) fn members(proc_root: &Path, all: &[Process], root: u32, pool: &str) 
     all.iter().filter(is_ours).map(|process| process.pid).collect()
 }
 
-/// Whether what is passed to one place comes to who listens at the other: `9000` is that port of every address of this machine.
-fn is_same(to: &str, listen: &str) -> bool {
-    let (Some((to_host, to_port)), Some((host, port))) = (place(to), place(listen)) else { return to == listen };
+/// Whether what is passed to one place comes to who listens at the other, each with the root of whom it belongs to: `9000` is that port of
+/// every address of this machine.
+fn is_same((server, to): (&Path, &str), (root, listen): (&Path, &str)) -> bool {
+    let (Some((to_host, to_port)), Some((host, port))) = (place(to), place(listen)) else {
+        let files = identity(server, to).zip(identity(root, listen));
+        return files.map_or(to == listen, |(to, listening)| to == listening);
+    };
     let (reached, listening) = (addresses(to_host), addresses(host));
     let is_reached = |at: &IpAddr| reached.iter().any(|to| to == at || at.is_unspecified() && is_here(*to));
     to_port == port && (to_host.eq_ignore_ascii_case(host) || listening.iter().any(is_reached))
+}
+
+/// Which file it is that somebody with that root calls so: by whatever links it is reached, it is one. `None` where it may not be seen.
+fn identity(root: &Path, name: &str) -> Option<(u64, u64)> {
+    let name = Path::new(name).strip_prefix("/").ok()?;
+    if root == Path::new("/") {
+        return std::fs::metadata(root.join(name)).map(|facts| (facts.dev(), facts.ino())).ok();
+    }
+    // Links such as /var/run -> /run lead to where they lead below that root, not below ours.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(root, flags, Mode::empty()).ok()?;
+    let file = rustix::fs::openat2(folder, name, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()?;
+    rustix::fs::fstat(file).map(|facts| (facts.st_dev, facts.st_ino)).ok()
 }
 
 /// Host and port of `9000`, `localhost:9000` or `[::1]:9000`; `None` of a socket file.
@@ -144,8 +205,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn each_master_has_its_own_files() {
+    /// Two masters with a pool `www` each, and a root of their own; `1` is the server.
+    fn two_masters() -> (tempfile::TempDir, Vec<Process>) {
         let proc = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| {
             let path = proc.path().join(name);
@@ -154,35 +215,89 @@ mod tests {
         };
         for (pid, socket, children) in [(10, "/run/a.sock", 5), (20, "/run/b.sock", 7)] {
             put(&format!("{pid}/cmdline"), "php-fpm: master process (/etc/php/fpm.conf)\0");
+            put(&format!("{}/cmdline", pid + 1), "php-fpm: pool www\0");
             put(&format!("{pid}/root/etc/php/fpm.conf"), "[global]\ninclude=/etc/php/pool.d/*.conf\n");
             let pool = format!("[www]\nlisten = {socket}\npm.max_children = {children}\n");
             put(&format!("{pid}/root/etc/php/pool.d/www.conf"), &pool);
         }
-        let process = |pid| Process {
-            pid,
-            parent: 1,
-            name: "php-fpm8.2".to_owned(),
-            threads: 1,
-            ticks: 0,
-            started: 0,
-            session: 1,
-        };
-        let all = [process(10), process(20)];
+        let name = || "php-fpm8.2".to_owned();
+        let process = |pid, parent| Process { pid, parent, name: name(), threads: 1, ticks: 0, started: 0, session: 1 };
+        (proc, vec![process(10, 1), process(11, 10), process(20, 1), process(21, 20)])
+    }
+
+    fn found(proc: &Path, all: &[Process], to: &[&str]) -> (Vec<Pool>, Vec<String>) {
+        let to: Vec<String> = to.iter().map(|&to| to.to_owned()).collect();
+        pools(proc, all, &Passed { by: 1, to: &to }, &mut Files::default())
+    }
+
+    #[test]
+    fn each_master_has_its_own_files() {
+        let (proc, all) = two_masters();
         let told = |to: &str| {
-            let found = pools(proc.path(), &all, &[to.to_owned()], &mut Files::default());
             let of = |pool: &Pool| {
                 let limit = pool.setting("pm.max_children").unwrap();
-                format!("{} {} {}", pool.root, limit.value, limit.place())
+                format!("{} {} {} {}", pool.name, pool.root, limit.value, limit.place())
             };
-            found.iter().map(of).collect::<Vec<_>>()
+            found(proc.path(), &all, &[to]).0.iter().map(of).collect::<Vec<_>>()
         };
-        assert_eq!(told("/run/a.sock"), ["10 5 /etc/php/pool.d/www.conf:3"]);
-        assert_eq!(told("/run/b.sock"), ["20 7 /etc/php/pool.d/www.conf:3"]);
+        assert_eq!(told("/run/a.sock"), ["www 10 5 /etc/php/pool.d/www.conf:3"]);
+        assert_eq!(told("/run/b.sock"), ["www 20 7 /etc/php/pool.d/www.conf:3"]);
+    }
+
+    #[test]
+    fn pools_of_one_name_are_told_apart() {
+        let (proc, all) = two_masters();
+        let (pools, missing) = found(proc.path(), &all, &["/run/a.sock", "/run/b.sock"]);
+        let told: Vec<_> = pools.iter().map(|pool| (&*pool.name, workers(proc.path(), &all, pool))).collect();
+        assert_eq!(told, [("www (master 10)", vec![11]), ("www (master 20)", vec![21])]);
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn where_nobody_listens() {
+        let (proc, all) = two_masters();
+        let (pools, missing) = found(proc.path(), &all, &["php:9000", "/run/a.sock", "/run/c.sock", "php:9000"]);
+        assert_eq!((pools.len(), missing), (1, vec!["/run/c.sock".to_owned(), "php:9000".to_owned()]));
+    }
+
+    /// A folder with a link to a folder, and one to a file: `run/a.sock` is `var/run/a.sock` and `run/php.sock`, too.
+    #[test]
+    fn a_socket_file_is_one_by_whatever_links() {
+        use std::os::unix::fs::symlink;
+        let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for root in [own.path(), other.path()] {
+            std::fs::create_dir_all(root.join("run")).unwrap();
+            std::fs::create_dir_all(root.join("var")).unwrap();
+            std::fs::write(root.join("run/a.sock"), "").unwrap();
+            std::fs::write(root.join("run/b.sock"), "").unwrap();
+            // As distributions make them: from the root, whose that ever is.
+            symlink("/run", root.join("var/run")).unwrap();
+            symlink("/var/run/a.sock", root.join("run/php.sock")).unwrap();
+        }
+        let check = |to: &str, listen: &str, expected: bool| {
+            assert_eq!(is_same((own.path(), to), (own.path(), listen)), expected, "{to} {listen}");
+        };
+        check("/var/run/a.sock", "/run/a.sock", true);
+        check("/run/php.sock", "/run/a.sock", true);
+        check("/run/a.sock", "/var/run/a.sock", true);
+        check("/run/php.sock", "/run/b.sock", false);
+        // One that is not there has only its name.
+        check("/run/c.sock", "/run/c.sock", true);
+        check("/run/c.sock", "/run/a.sock", false);
+        assert!(!is_same((own.path(), "/run/a.sock"), (other.path(), "/run/a.sock")), "another root, another file");
+        // With our own root.
+        let path = |name: &str| own.path().join(name).display().to_string();
+        symlink("a.sock", own.path().join("run/alternative.sock")).unwrap();
+        let root = Path::new("/");
+        assert!(is_same((root, &path("run/alternative.sock")), (root, &path("run/a.sock"))));
     }
 
     #[test]
     fn places() {
-        let check = |to: &str, listen: &str, expected: bool| assert_eq!(is_same(to, listen), expected, "{to} {listen}");
+        let check = |to: &str, listen: &str, expected: bool| {
+            let root = Path::new("/");
+            assert_eq!(is_same((root, to), (root, listen)), expected, "{to} {listen}");
+        };
         check("/run/a.sock", "/run/a.sock", true);
         check("/run/a.sock", "/run/b.sock", false);
         for listen in ["9000", "*:9000", "0.0.0.0:9000", "[::]:9000", "127.0.0.1:9000", "localhost:9000"] {

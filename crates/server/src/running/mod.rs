@@ -36,6 +36,8 @@ const APACHE_FILES: [(&str, &str); 3] = [
     ("/etc/httpd/conf/httpd.conf", "/etc/httpd"),
     ("/usr/local/apache2/conf/httpd.conf", "/usr/local/apache2"),
 ];
+/// Places without a pool that are named; more would only be a long line.
+const MOST_PLACES: usize = 3;
 const NGINX_FILES: [&str; 2] = ["/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf"];
 
 /// Where the kernel tells of processes and groups: /proc and /sys.
@@ -91,7 +93,7 @@ pub fn memory_of(running: &Running) -> Vec<(String, WorkerMemory)> {
     let everybody = all(proc_root);
     let own = running.root.and_then(|root| Some((String::new(), memory(proc_root, &workers(&everybody, root))?)));
     let of_pool = |pool: &model::check::Pool| {
-        let members = fpm::members(proc_root, &everybody, pool.root, &pool.name);
+        let members = fpm::workers(proc_root, &everybody, pool);
         Some((pool.name.clone(), memory(proc_root, &members)?))
     };
     own.into_iter().chain(running.pools.iter().filter_map(of_pool)).collect()
@@ -113,7 +115,7 @@ pub fn pool_ticks(running: &Running) -> Vec<(String, u64)> {
     }
     let everybody = all(Path::new(PROC));
     let of_pool = |pool: &model::check::Pool| {
-        let members = fpm::members(Path::new(PROC), &everybody, pool.root, &pool.name);
+        let members = fpm::workers(Path::new(PROC), &everybody, pool);
         let used = everybody.iter().filter(|process| members.contains(&process.pid)).map(|process| process.ticks);
         (pool.name.clone(), used.sum())
     };
@@ -177,13 +179,25 @@ fn describe(running: &mut Running, root: u32, everybody: &[Process], proc_root: 
         "nginx" => read_nginx(running, root, proc_root, &mut files),
         _ => return,
     };
-    running.pools = fpm::pools(proc_root, everybody, &fcgi, &mut files);
+    let passed = fpm::Passed { by: root, to: &fcgi };
+    let (pools, missing) = fpm::pools(proc_root, everybody, &passed, &mut files);
+    running.pools = pools;
+    running.unseen.extend(no_pool(missing));
     running.unseen.extend(files.unread.iter().cloned().map(Unseen::File));
     if let Some((changed, path)) = files.youngest
         && started_at(proc_root, first).is_some_and(|started| changed > started + 1)
     {
         running.unseen.push(Unseen::Changed(path.display().to_string()));
     }
+}
+
+/// Places at which no pool was found, in one sentence, the first few by name.
+fn no_pool(mut places: Vec<String>) -> Option<Unseen> {
+    if places.len() > MOST_PLACES {
+        places.truncate(MOST_PLACES);
+        places.push("...".to_owned());
+    }
+    (!places.is_empty()).then(|| Unseen::Pool(places.join(", ")))
 }
 
 fn read_apache(running: &mut Running, root: u32, proc_root: &Path, files: &mut Files) -> Vec<String> {

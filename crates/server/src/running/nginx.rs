@@ -26,6 +26,7 @@ const DEEPEST: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) settings: Vec<Setting>,
+    /// Where it passes requests to by FastCGI; of an `upstream` the servers in it.
     pub(super) fcgi: Vec<String>,
 }
 
@@ -44,9 +45,24 @@ pub(super) fn file_of(words: &[String]) -> (Option<PathBuf>, Option<PathBuf>) {
 /// Reads a configuration from its first file on; names in it are relative to that file's folder.
 pub(super) fn read(file: &Path, files: &mut Files) -> Read {
     let folder = file.parent().unwrap_or(Path::new("/")).to_owned();
-    let mut reader = Reader { files, folder, blocks: Vec::new(), read: Read::default() };
+    let mut reader = Reader { files, folder, blocks: Vec::new(), upstreams: Vec::new(), read: Read::default() };
     reader.file(file, 0);
-    reader.read
+    // They may stand behind whoever names them.
+    let Reader { upstreams, mut read, .. } = reader;
+    read.fcgi = read.fcgi.iter().flat_map(|to| servers(to, &upstreams)).collect();
+    read
+}
+
+/// What the name of an `upstream` stands for; anything else stands for itself.
+fn servers(to: &str, upstreams: &[(String, String)]) -> Vec<String> {
+    let inside: Vec<String> =
+        upstreams.iter().filter(|(name, _)| name == to).map(|(_, server)| server.clone()).collect();
+    if inside.is_empty() { vec![to.to_owned()] } else { inside }
+}
+
+/// `unix:/run/php.sock` without its first word.
+fn without_scheme(place: &str) -> String {
+    place.trim_start_matches("unix:").to_owned()
 }
 
 struct Reader<'a> {
@@ -54,6 +70,8 @@ struct Reader<'a> {
     folder: PathBuf,
     /// Heads of the blocks around.
     blocks: Vec<Vec<String>>,
+    /// Each server of each `upstream`, by its name.
+    upstreams: Vec<(String, String)>,
     read: Read,
 }
 
@@ -96,7 +114,14 @@ impl Reader<'_> {
                 self.file(&path, depth + 1);
             }
         } else if name == "fastcgi_pass" {
-            self.read.fcgi.extend(values.first().map(|value| value.trim_start_matches("unix:").to_owned()));
+            self.read.fcgi.extend(values.first().map(|value| without_scheme(value)));
+        } else if name == "server" {
+            // A virtual host is a block, no directive.
+            if let (Some([kind, upstream]), [place, ..]) = (self.blocks.last().map(Vec::as_slice), values)
+                && kind == "upstream"
+            {
+                self.upstreams.push((upstream.clone(), without_scheme(place)));
+            }
         } else if name == "listen" {
             let backlog = values.iter().find_map(|value| value.strip_prefix("backlog="));
             self.setting(name, &values.join(" "), path, line);
@@ -153,6 +178,19 @@ mod tests {
         ];
         assert_eq!(read.settings.iter().map(told).collect::<Vec<_>>(), expected);
         assert_eq!(read.fcgi, ["/run/php/x.sock"]);
+    }
+
+    #[test]
+    fn an_upstream_stands_for_its_servers() {
+        let folder = tempfile::tempdir().unwrap();
+        let main = "http {\n server {\n  location ~ \\.php$ { fastcgi_pass php; }\n  location /a { fastcgi_pass 127.0.0.1:9000; }\n\
+            \x20 location /b { fastcgi_pass other:9000; }\n }\n include upstreams.conf;\n}\n";
+        let upstreams = "upstream php {\n least_conn;\n server unix:/run/a.sock weight=5;\n server \"127.0.0.1:9001\" backup;\n}\n\
+            upstream unused { server unix:/run/b.sock; }\n";
+        std::fs::write(folder.path().join("nginx.conf"), main).unwrap();
+        std::fs::write(folder.path().join("upstreams.conf"), upstreams).unwrap();
+        let read = read(&folder.path().join("nginx.conf"), &mut Files::default());
+        assert_eq!(read.fcgi, ["/run/a.sock", "127.0.0.1:9001", "127.0.0.1:9000", "other:9000"]);
     }
 
     #[test]
