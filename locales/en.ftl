@@ -1035,6 +1035,7 @@ check-unseen-elsewhere = The server is not on this machine: only its answers are
 check-unseen-shares = What a worker shares with nobody can be seen by root only: its size is an upper bound, and fewer workers are said to fit than do.
 check-unseen-changed = The configuration is younger than the server ({ $file }): if it was not read again since, other values are in force.
 check-unseen-pool = No pool of PHP-FPM was found on this machine that listens where requests are passed to by FastCGI ({ $places }): its limit, its memory and its queue are not known.
+check-note = { $note }
 check-unseen-file = Not read: { $why }
 check-unseen-files = Further files that were not read: { $n }
 check-page = The page: status { $status }, { $bytes }, { $time } when it is asked for alone.

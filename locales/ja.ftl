@@ -880,6 +880,7 @@ check-unseen-elsewhere = サーバーはこのマシンにありません。見�
 check-unseen-shares = ワーカーが単独で使うメモリーは root にしか見えません。ここでの値は上限で、収まる数は実際より少なく出ます。
 check-unseen-changed = { $file } はサーバーの起動後に変更されています。再読み込みしていなければ、有効な値は別かもしれません。
 check-unseen-pool = FastCGI の渡し先（{ $places }）で待ち受ける PHP-FPM のプールが、このマシンに見つかりませんでした。その上限、メモリー、キューはわかりません。
+check-note = { $note }
 check-unseen-file = 読めなかったファイル: { $why }
 check-unseen-files = ほかに読めなかったファイルの数: { $n }
 check-page = ページ: ステータス { $status }、{ $bytes }。単独で要求したときの応答は { $time }。

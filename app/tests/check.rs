@@ -7,6 +7,7 @@ use running::{Group, Running, can_run};
 use serde_json::Value;
 use std::fmt::Write;
 use std::net::TcpStream;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tool::{Finished, Tool};
 
@@ -466,6 +467,23 @@ fn a_server_that_nobody_knows() {
     assert_eq!(tool.run(&["report", "--markdown"]).code, 2);
     let dry = tool.run(&["check", &url, "--dry-run"]);
     assert!(dry.code == 0 && dry.out.contains("within 60.0 s"), "{dry:?}");
+}
+
+/// Who may have few open files has fewer connections tried, and hears it.
+#[test]
+fn a_check_that_may_have_few_files() {
+    let _turn = turn();
+    let server = testkit::scripted::Scripted::always(vec![testkit::scripted::Step::Send(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+    )]);
+    let (tool, url) = (Tool::new(), format!("http://{}/", server.address()));
+    let command = tool.command(&["check", &url, "--budget", "2s", "--no-store"]);
+    let mut few = Command::new("/bin/sh");
+    few.args(["-c", "ulimit -n 100 && exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    few.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let finished = Finished::of(&few.output().expect("a shell"));
+    let said = finished.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("this process may have 100 open files: no more than 64 connections"), "{finished:?}");
 }
 
 /// A wrong address is told by the first requests: nothing is measured.

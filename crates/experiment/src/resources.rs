@@ -72,6 +72,27 @@ pub(crate) fn prepare(
     Ok(verdict.warnings)
 }
 
+/// The most of so many connections, by halves, whose files this process may have open, and a sentence where these are fewer.
+pub(crate) fn fitting(most: u32, spec: &LoadSpec, proc: &Path) -> (u32, Option<String>) {
+    fits(most, spec, has(proc))
+}
+
+fn fits(most: u32, spec: &LoadSpec, has: Has) -> (u32, Option<String>) {
+    let needed = |connections: u32| files(connections.into(), threads_of(spec, connections.into()), has, "-c");
+    let mut fitting = most;
+    while fitting > 1 && needed(fitting).is_err() {
+        fitting /= 2;
+    }
+    let few = (fitting < most).then(|| {
+        format!(
+            "this process may have {} open files: no more than {fitting} connections can be tried; for {most} raise the limit first \
+             (ulimit -n, or as root)",
+            has.files_hard.unwrap_or_default()
+        )
+    });
+    (fitting, few)
+}
+
 /// The same on behalf of another machine that gives the orders; the error is one for humans.
 ///
 /// # Errors
@@ -180,7 +201,7 @@ fn files(connections: u64, threads: u64, has: Has, to_lower: &str) -> Result<u64
     match has.files_hard {
         Some(limit) if limit < files => Err(format!(
             "{connections} connections take {files} open files and this process may have {limit}; lower {to_lower}, or raise the limit \
-             first: ulimit -n {files}"
+             first (above its hard limit only root may): ulimit -n {files}"
         )),
         _ => Ok(files),
     }
@@ -245,6 +266,20 @@ mod tests {
     }
 
     #[test]
+    fn who_may_have_few_files_tries_fewer_connections() {
+        let spec = LoadSpec { threads: Some(1), ..LoadSpec::of("l", "/") };
+        let check = |hard, expected: (u32, bool)| {
+            let (most, few) = fits(512, &spec, Has { files_hard: hard, ..HAS });
+            assert_eq!((most, few.is_some()), expected, "{few:?}");
+        };
+        check(None, (512, false));
+        check(Some(533), (512, false));
+        check(Some(532), (256, true));
+        check(Some(40), (16, true));
+        check(Some(3), (1, true));
+    }
+
+    #[test]
     fn a_plan_has_the_files_of_all_loads_of_a_trial() {
         let text = "aa = false\n[server]\nkind = \"embedded\"\n[load.own]\npath = \"/\"\nconnections = 600\nduration = \"1s\"\n\
                     [load.static]\nbeside = true\npath = \"/\"\nconnections = 600\nrate = \"5/s\"\n";
@@ -253,7 +288,7 @@ mod tests {
         check(None, Ok(()));
         check(Some(1226), Ok(()));
         let refused = "1200 connections take 1226 open files and this process may have 1225; lower `connections`, or raise the limit \
-                       first: ulimit -n 1226";
+                       first (above its hard limit only root may): ulimit -n 1226";
         check(Some(1225), Err(refused.to_owned()));
     }
 

@@ -72,12 +72,18 @@ pub(super) enum Next {
 }
 
 /// A climb under way.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Climb {
+    ceiling: u32,
     steps: Vec<Step>,
 }
 
 impl Climb {
+    /// One of which no step has more connections than these.
+    pub(super) fn up_to(ceiling: u32) -> Climb {
+        Climb { ceiling, steps: Vec::new() }
+    }
+
     /// What became of a step.
     pub(super) fn tell(&mut self, step: Step) {
         self.steps.push(step);
@@ -103,7 +109,7 @@ impl Climb {
         if self.without_gain() >= WITHOUT_GAIN && last.connections >= LEAST {
             return Next::Done(Summit::Plateau);
         }
-        if last.connections >= CEILING { Next::Done(Summit::Ceiling) } else { Next::Try(last.connections * 2) }
+        if last.connections >= self.ceiling { Next::Done(Summit::Ceiling) } else { Next::Try(last.connections * 2) }
     }
 
     /// How long a window must be for each of so many connections to be answered so many times, at the best rate so far.
@@ -160,7 +166,7 @@ mod tests {
 
     /// Climbs on a synthetic server; what was tried, why it ended, and how many are enough.
     fn check(server: impl Fn(usize, u32) -> (f64, f64, bool), expected: (&[u32], Summit, Option<u32>)) {
-        let (mut climb, mut tried) = (Climb::default(), Vec::new());
+        let (mut climb, mut tried) = (Climb::up_to(CEILING), Vec::new());
         let summit = loop {
             match climb.ask() {
                 Next::Done(summit) => break summit,
@@ -222,7 +228,7 @@ mod tests {
     #[test]
     fn slow_pages_are_no_cliff() {
         for page_us in [100_000, 350_000, 900_000, 1_300_000] {
-            let mut climb = Climb::default();
+            let mut climb = Climb::up_to(CEILING);
             let summit = loop {
                 match climb.ask() {
                     Next::Done(summit) => break summit,

@@ -90,12 +90,10 @@ pub fn check(
     let began_ns = monotonic_ns();
     let template = orders.head.plan.loads[0].clone();
     let spec = LoadSpec { timeout_ns: PATIENCE.min(orders.budget_ns / 4), ..template };
-    let notes = resources::prepare(
-        &LoadSpec { connections: climb::CEILING, ..spec.clone() },
-        None,
-        orders.target,
-        Path::new("/proc"),
-    )?;
+    let proc = Path::new("/proc");
+    let (ceiling, few_files) = resources::fitting(climb::CEILING, &spec, proc);
+    let mut notes = resources::prepare(&LoadSpec { connections: ceiling, ..spec.clone() }, None, orders.target, proc)?;
+    notes.extend(few_files);
     let port = local_port(&orders.target.address);
     let began = Census::take();
     let before = port.and_then(door::before);
@@ -124,7 +122,7 @@ pub fn check(
         spec,
         port,
         running: &running,
-        climb: Climb::default(),
+        climb: Climb::up_to(ceiling),
         trials: Vec::new(),
         crews: crew::Crews::new(),
         queues: if page.is_none() { crew::waiting(&running) } else { crew::Waiting::new() },

@@ -274,6 +274,8 @@ fn doubts(run: &Run, answer: Option<&Answer>, checked: &Checked, words: &Catalog
     {
         doubts.push(words.say("cause-monitor-unfit", &[]));
     }
+    let notes = run.trials.iter().flat_map(|trial| &trial.notes);
+    doubts.extend(notes.map(|note| words.say("check-note", &[("note", note.as_str().into())])));
     doubts
 }
 
