@@ -64,6 +64,7 @@ fn a_run_on_nginx_in_place_gives_everything_back() {
     assert!(ended.out.contains("keepalive_timeout 0: close; few"), "{}", ended.out);
     assert!(ended.out.contains("worker_processes 1: few"), "{}", ended.out);
     assert!(ended.out.contains("limit_conn_zone $server_name zone=own:1m: few"), "{}", ended.out);
+    assert!(ended.out.contains("limit_conn own 50: few"), "{}", ended.out);
     scene.check_given_back();
     assert_ne!(scene.own.pid(), pid, "the zone needed a full restart");
     let pid = scene.own.pid();

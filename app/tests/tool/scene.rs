@@ -135,7 +135,7 @@ const VARIANTS_OF_PREFORK: &str = "[variant.as-is]\n[variant.close]\ndirectives 
 /// For nginx: two that differ in what needs a reload, in two files, and one that needs a full restart, in four.
 pub(crate) const VARIANTS_OF_NGINX: &str = "[variant.as-is]\n[variant.close]\ndirectives = \"keepalive_timeout 0\"\n[variant.few]\n\
                                             directives = '''\nworker_processes 1\nworker_connections 64\nkeepalive_timeout 0\n\
-                                            limit_conn_zone $server_name zone=own:1m\nserver {\nserver_name other\n}\n'''\n";
+                                            limit_conn_zone $server_name zone=own:1m\nlimit_conn own 50\nserver {\nserver_name other\n}\n'''\n";
 
 /// Variants for the processing module that there is.
 pub(crate) fn variants() -> &'static str {
