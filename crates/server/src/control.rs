@@ -370,7 +370,10 @@ impl Logs {
     pub(crate) fn brief(&self) -> String {
         let text = self.tail();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        if lines.is_empty() {
+        if self.0.iter().all(|path| !path.is_absolute()) {
+            // `|program`, `syslog`, or nothing, where a machine's own server has no file of the kind.
+            "(not in a file but in a pipe or syslog: look there)".to_owned()
+        } else if lines.is_empty() {
             "(nothing)".to_owned()
         } else {
             lines[lines.len().saturating_sub(LOG_LINES)..].join(" | ")
@@ -401,6 +404,15 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::net::TcpListener;
+
+    #[test]
+    fn a_log_without_a_file_is_not_called_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |path: PathBuf, expected: &str| assert!(Logs(vec![path]).brief().starts_with(expected));
+        check(folder.path().join("none"), "(nothing)");
+        check("|/usr/bin/logger".into(), "(not in a file");
+        check(PathBuf::new(), "(not in a file");
+    }
 
     #[test]
     fn who_is_slow_is_not_said_to_run_with_something_else() {
