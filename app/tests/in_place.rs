@@ -356,7 +356,7 @@ fn a_file_that_cannot_be_covered_is_replaced_and_that_is_said() {
     }
     let ended = tool.run_as_nobody(&["run", &plan, "--plain"]);
     assert!([0, 1, 3].contains(&ended.code), "{ended:?}");
-    let said = format!("in 2 of 4 trials: {} was replaced and not covered", ini.display());
+    let said = format!("in 2 of 4 trials: {}: nothing could be mounted over it", ini.display());
     assert!(ended.out.contains(&said), "{}", ended.out);
     assert_eq!(fs::read_to_string(&ini).expect("a file"), "memory_limit = 64M\n");
     let told = tool.run_as_nobody(&["doctor"]).out;

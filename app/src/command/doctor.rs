@@ -169,7 +169,10 @@ fn covering() -> Finding {
     const TOPIC: &str = "[[files]]";
     let says = "php.ini and other files can be part of a variant";
     if host::may_mount() {
-        Finding::ok(TOPIC, format!("{says}; after a crash of the machine they are as they were"))
+        Finding::ok(
+            TOPIC,
+            format!("{says}; after a crash of the machine they are as they were, where nobody else has them mounted"),
+        )
     } else {
         Finding::limited(
             TOPIC,

@@ -72,15 +72,14 @@ impl<'a> Changer<'a> {
         *now = Some(variant.name.clone());
         tell.into_iter().try_for_each(|command| Ok(self.host.tell(command)?))
     }
-}
 
-impl Changer<'_> {
     /// A sentence for each file whose change a crash of the machine would leave behind.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let replaced = self.files.iter().map(|(file, _)| file).filter(|file| file.outlives_the_machine());
         replaced.map(|file| {
             format!(
-                "{} was replaced and not covered, which takes the right to mount: after a crash of the machine it comes back by `webdyno restore`",
+                "{}: nothing could be mounted over it, so it was changed itself; after a crash of the machine it stays so until \
+                 `webdyno restore` or the next run",
                 file.path().display()
             )
         })

@@ -85,8 +85,8 @@ fn fits(most: u32, spec: &LoadSpec, has: Has) -> (u32, Option<String>) {
     }
     let few = (fitting < most).then(|| {
         format!(
-            "this process may have {} open files: no more than {fitting} connections can be tried; for {most} raise the limit first \
-             (ulimit -n, or as root)",
+            "this process may have {} open files: no more than {fitting} connections can be tried; for {most} raise its hard limit \
+             first, which only root may (ulimit -n, or LimitNOFILE= in a unit)",
             has.files_hard.unwrap_or_default()
         )
     });

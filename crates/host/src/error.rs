@@ -23,7 +23,7 @@ pub enum HostError {
     #[error("{0:?} cannot be a name here: use letters, digits, '-' and '_'")]
     Name(String),
     /// The folder for journals belongs to somebody else, who could make us delete things.
-    #[error("{} must be a folder of this user that nobody else can write to: chmod go-w it; or, if it is not yours, remove it", .0.display())]
+    #[error("{} must be a folder of this user that nobody else can write to: if it is yours and only webdyno's, chmod go-w it; else name another by WEBDYNO_STATE_DIR", .0.display())]
     StateDir(PathBuf),
     /// Another process runs under the same id.
     #[error("the run {run} is under way already, in process {pid}")]

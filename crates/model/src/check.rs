@@ -53,6 +53,8 @@ pub enum Summit {
     Guard,
     /// As many connections as a check opens at most.
     Ceiling,
+    /// As many connections as this process may have open files for.
+    Files,
     /// The time was over.
     Time,
     /// Nothing answered.

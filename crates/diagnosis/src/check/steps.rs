@@ -68,6 +68,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-limit-right", is_fault: false, when: limit_right },
     Step { id: "step-limit-reached", is_fault: false, when: limit_reached },
     Step { id: "step-time", is_fault: false, when: time },
+    Step { id: "step-files", is_fault: false, when: files },
     Step { id: "step-ceiling", is_fault: false, when: ceiling },
     Step { id: "step-beyond", is_fault: false, when: beyond },
     Step { id: "step-not-found", is_fault: false, when: not_found },
@@ -304,6 +305,10 @@ fn limit_reached(seen: &Seen<'_>) -> Option<Change> {
 
 fn time(seen: &Seen<'_>) -> Option<Change> {
     matches!(seen.check.summit, Summit::Time | Summit::Interrupted).then(|| seen.asked())
+}
+
+fn files(seen: &Seen<'_>) -> Option<Change> {
+    (seen.check.summit == Summit::Files).then(|| seen.asked())
 }
 
 fn ceiling(seen: &Seen<'_>) -> Option<Change> {

@@ -242,6 +242,7 @@ fn where_others_have_the_cpus_it_cannot_be_told() {
 #[test]
 fn a_server_that_is_well_is_not_accused() {
     check(&Server { at_once: 64, summit: Summit::Ceiling, ..Server::default() }, "step-ceiling", None, None);
+    check(&Server { at_once: 64, summit: Summit::Files, ..Server::default() }, "step-files", None, None);
     check(&Server { cores: 1.9, ..Server::default() }, "step-cpu", None, None);
     // All that a quota leaves it.
     check(&Server { cores: 0.49, cpus: Some(0.5), ..Server::default() }, "step-cpu", None, None);

@@ -109,7 +109,11 @@ impl Climb {
         if self.without_gain() >= WITHOUT_GAIN && last.connections >= LEAST {
             return Next::Done(Summit::Plateau);
         }
-        if last.connections >= self.ceiling { Next::Done(Summit::Ceiling) } else { Next::Try(last.connections * 2) }
+        match last.connections {
+            CEILING.. => Next::Done(Summit::Ceiling),
+            last if last >= self.ceiling => Next::Done(Summit::Files),
+            last => Next::Try(last * 2),
+        }
     }
 
     /// How long a window must be for each of so many connections to be answered so many times, at the best rate so far.
@@ -187,6 +191,17 @@ mod tests {
         check(limited(4), (&[1, 2, 4, 8, 16], Summit::Plateau, Some(4)));
         check(limited(6), (&[1, 2, 4, 8, 16, 32], Summit::Plateau, Some(8)));
         check(limited(1000), (&[1, 2, 4, 8, 16, 32, 64, 128, 256, 512], Summit::Ceiling, Some(512)));
+    }
+
+    #[test]
+    fn few_open_files_end_it_below_the_ceiling() {
+        let mut climb = Climb::up_to(4);
+        for connections in [1, 2, 4] {
+            assert_eq!(climb.ask(), Next::Try(connections));
+            let goodput = f64::from(connections) * 100.0;
+            climb.tell(Step { connections, goodput, with_cut_off: goodput, failed: 0.0, starting: false });
+        }
+        assert_eq!(climb.ask(), Next::Done(Summit::Files));
     }
 
     #[test]

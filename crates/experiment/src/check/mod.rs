@@ -238,7 +238,7 @@ impl Checker<'_, '_> {
         }
         let Some(enough) = self.climb.enough() else { return Ok(summit) };
         // What the climb ran from nobody goes back to.
-        let calm = matches!(summit, Summit::Plateau | Summit::Ceiling | Summit::Time);
+        let calm = matches!(summit, Summit::Plateau | Summit::Ceiling | Summit::Files | Summit::Time);
         let top = self.climb.highest().filter(|&top| calm && top > enough);
         let each_ns = self.ends_ns.saturating_sub(monotonic_ns()) / u64::from(HOLDS + 1);
         for (cell, connections) in (0..HOLDS).map(|_| (HOLD, enough)).chain(top.map(|top| (TOP, top))) {

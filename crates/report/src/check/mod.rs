@@ -29,7 +29,8 @@ const FOREIGN: f64 = 0.05;
 const WIDE: f64 = 0.2;
 
 /// Steps that say that something else was in the way of the answer.
-const OPEN: [&str; 5] = ["step-others", "step-beyond", "step-host-disturbed", "step-generator", "step-time"];
+const OPEN: [&str; 6] =
+    ["step-others", "step-beyond", "step-host-disturbed", "step-generator", "step-time", "step-files"];
 
 /// A check, judged and worded.
 #[derive(Debug, Clone)]
@@ -207,6 +208,7 @@ fn takes(answer: Option<&Answer>, summit: Summit, words: &Catalogue) -> Vec<Sent
         Summit::Memory => "check-summit-memory",
         Summit::Guard => "check-summit-guard",
         Summit::Ceiling => "check-summit-ceiling",
+        Summit::Files => "check-summit-files",
         Summit::Time => "check-summit-time",
         Summit::NoAnswer => "check-summit-no-answer",
         Summit::Refused => "check-summit-refused",

@@ -297,7 +297,7 @@ fn fcgi_of(value: &str) -> Option<String> {
     if let Some((_, path)) = value[..at].rsplit_once("unix:") {
         return Some(path.trim_end_matches('|').to_owned());
     }
-    Some(address_of(&value[at..]).to_owned())
+    Some(address_of(&value[at..]).to_owned()).filter(|address| !address.is_empty())
 }
 
 /// Name and socket file of `unix:/run/php.sock|fcgi://name/`.

@@ -20,7 +20,8 @@ pub(super) struct Passed<'a> {
     pub(super) to: &'a [String],
 }
 
-/// The pools that listen where requests are passed to, and the places at which none was found.
+/// The pools that listen where requests are passed to, and the places at which none was found; none of these where somebody has another
+/// root, whose links and names cannot always be followed.
 pub(super) fn pools(
     proc_root: &Path,
     all: &[Process],
@@ -28,6 +29,7 @@ pub(super) fn pools(
     files: &mut Files,
 ) -> (Vec<Pool>, Vec<String>) {
     let server = root_of(proc_root, passed.by);
+    let mut is_ours = server == Path::new("/");
     let mut missing: Vec<String> = passed.to.to_vec();
     missing.sort_unstable();
     missing.dedup();
@@ -38,21 +40,23 @@ pub(super) fn pools(
         let Some((_, rest)) = title.split_once(MASTER) else { continue };
         let Some((file, _)) = rest.rsplit_once(')') else { continue };
         let root = root_of(proc_root, master.pid);
+        is_ours &= root == Path::new("/");
         for (name, settings) in read(&root, Path::new(file), files) {
             let listen = settings.iter().rfind(|setting| setting.name == "listen").map(|setting| setting.value.clone());
             let Some(listen) = listen else { continue };
-            let comes_here = |to: &String| is_same((&server, to), (&root, &listen));
-            if !passed.to.iter().any(comes_here) {
+            let comes_here = |to: &&String| is_same((&server, to), (&root, &listen));
+            let here: Vec<&String> = passed.to.iter().filter(comes_here).collect();
+            if here.is_empty() {
                 continue;
             }
-            missing.retain(|to| !comes_here(to));
+            missing.retain(|to| !here.contains(&to));
             let workers = members(proc_root, all, master.pid, &name);
             let workers = memory(proc_root, &workers);
             found.push(Pool { name, listen, settings, root: master.pid, workers });
         }
     }
     tell_apart(&mut found);
-    (found, missing)
+    (found, if is_ours { missing } else { Vec::new() })
 }
 
 /// Two PHP-FPM often have a pool `www` each: what is said and counted by a pool's name must mean one of them.
@@ -143,6 +147,14 @@ fn within(root: &Path, file: &Path) -> PathBuf {
     root.join(file.strip_prefix("/").unwrap_or(file))
 }
 
+/// The files of an `include`. What begins without a slash is meant from PHP-FPM's prefix on, some folder above the file.
+fn included(root: &Path, file: &Path, value: &str) -> Vec<PathBuf> {
+    let there = |folder: &Path| -> Vec<PathBuf> {
+        expand(&within(root, &folder.join(value)), false).into_iter().filter(|path| path.exists()).collect()
+    };
+    file.ancestors().skip(1).map(there).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
 fn read_file(
     (root, file): (&Path, &Path),
     files: &mut Files,
@@ -163,7 +175,7 @@ fn read_file(
         let value = value.split(" ;").next().unwrap_or_default().trim().trim_matches('"').replace("$pool", section);
         let name = name.trim();
         if name == "include" {
-            for path in expand(&within(root, &file.parent().unwrap_or(Path::new("/")).join(&value)), false) {
+            for path in included(root, file, &value) {
                 // As its owner calls it.
                 let path = path.strip_prefix(root).map_or(path.clone(), |path| Path::new("/").join(path));
                 read_file((root, &path), files, section, pools, depth + 1);
@@ -203,6 +215,16 @@ mod tests {
             (found[0].0.as_str(), told.join(" ").as_str()),
             ("www", "listen=/run/www.sock:4 pm=dynamic:5 pm.max_children=5:6")
         );
+    }
+
+    #[test]
+    fn a_name_without_a_slash_is_meant_from_the_prefix_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (main, pool) = (folder.path().join("etc/php-fpm.conf"), folder.path().join("etc/php-fpm.d/www.conf"));
+        std::fs::create_dir_all(pool.parent().unwrap()).unwrap();
+        std::fs::write(&main, "include=etc/php-fpm.d/*.conf\n").unwrap();
+        std::fs::write(&pool, "[www]\nlisten = 9000\n").unwrap();
+        assert_eq!(read(Path::new("/"), &main, &mut Files::default()).len(), 1);
     }
 
     /// Two masters with a pool `www` each, and a root of their own; `1` is the server.
@@ -256,8 +278,12 @@ mod tests {
     #[test]
     fn where_nobody_listens() {
         let (proc, all) = two_masters();
-        let (pools, missing) = found(proc.path(), &all, &["php:9000", "/run/a.sock", "/run/c.sock", "php:9000"]);
-        assert_eq!((pools.len(), missing), (1, vec!["/run/c.sock".to_owned(), "php:9000".to_owned()]));
+        let places = ["php:9000", "/run/a.sock", "/run/c.sock", "php:9000"];
+        let nobody = vec!["/run/a.sock".to_owned(), "/run/c.sock".to_owned(), "php:9000".to_owned()];
+        assert_eq!(found(proc.path(), &[], &places).1, nobody);
+        // Masters with roots of their own may listen there after all.
+        let (pools, missing) = found(proc.path(), &all, &places);
+        assert_eq!((pools.len(), missing), (1, Vec::<String>::new()));
     }
 
     /// A folder with a link to a folder, and one to a file: `run/a.sock` is `var/run/a.sock` and `run/php.sock`, too.

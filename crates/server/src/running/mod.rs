@@ -36,9 +36,9 @@ const APACHE_FILES: [(&str, &str); 3] = [
     ("/etc/httpd/conf/httpd.conf", "/etc/httpd"),
     ("/usr/local/apache2/conf/httpd.conf", "/usr/local/apache2"),
 ];
+const NGINX_FILES: [&str; 2] = ["/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf"];
 /// Places without a pool that are named; more would only be a long line.
 const MOST_PLACES: usize = 3;
-const NGINX_FILES: [&str; 2] = ["/etc/nginx/nginx.conf", "/usr/local/nginx/conf/nginx.conf"];
 
 /// Where the kernel tells of processes and groups: /proc and /sys.
 pub(crate) const PROC: &str = "/proc";
@@ -182,7 +182,8 @@ fn describe(running: &mut Running, root: u32, everybody: &[Process], proc_root: 
     let passed = fpm::Passed { by: root, to: &fcgi };
     let (pools, missing) = fpm::pools(proc_root, everybody, &passed, &mut files);
     running.pools = pools;
-    running.unseen.extend(no_pool(missing));
+    // What was not read may be the pool's file, and is named below.
+    running.unseen.extend(no_pool(missing).filter(|_| files.unread.is_empty()));
     running.unseen.extend(files.unread.iter().cloned().map(Unseen::File));
     if let Some((changed, path)) = files.youngest
         && started_at(proc_root, first).is_some_and(|started| changed > started + 1)
@@ -193,6 +194,8 @@ fn describe(running: &mut Running, root: u32, everybody: &[Process], proc_root: 
 
 /// Places at which no pool was found, in one sentence, the first few by name.
 fn no_pool(mut places: Vec<String>) -> Option<Unseen> {
+    // A variable is another place with each request.
+    places.retain(|place| !place.contains('$'));
     if places.len() > MOST_PLACES {
         places.truncate(MOST_PLACES);
         places.push("...".to_owned());

@@ -56,7 +56,7 @@ pub(super) fn read(file: &Path, files: &mut Files) -> Read {
 /// What the name of an `upstream` stands for; anything else stands for itself.
 fn servers(to: &str, upstreams: &[(String, String)]) -> Vec<String> {
     let inside: Vec<String> =
-        upstreams.iter().filter(|(name, _)| name == to).map(|(_, server)| server.clone()).collect();
+        upstreams.iter().filter(|(name, _)| name.eq_ignore_ascii_case(to)).map(|(_, server)| server.clone()).collect();
     if inside.is_empty() { vec![to.to_owned()] } else { inside }
 }
 
