@@ -114,8 +114,13 @@ impl Appointments {
                 Err(Errno::INTR) => continue,
                 result => result?,
             };
-            let missed = self.next;
-            self.next += u64::from_ne_bytes(expirations) * self.step;
+            let (missed, come) = (self.next, u64::from_ne_bytes(expirations));
+            if come > 1 {
+                // Readings that take longer than their period would never wait, and at real-time priority the kernel ends who does not
+                // (RLIMIT_RTTIME). A shorter rest would be over before it began.
+                let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 50_000 });
+            }
+            self.next += come * self.step;
             return Ok(Come::Due(due(self.start, self.period, missed, self.next)));
         }
     }

@@ -147,7 +147,7 @@ struct Reader<'a> {
     modules: BTreeSet<String>,
     settings: Vec<Setting>,
     fcgi: Vec<String>,
-    /// Names of <Proxy "unix:PATH|fcgi://NAME"> with their socket files.
+    /// Names of `<Proxy "unix:PATH|fcgi://NAME">` with their socket files.
     sockets: Vec<(String, String)>,
     sections: Vec<Section>,
     program: &'a Program,
@@ -248,7 +248,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The socket file behind a name, where a <Proxy> says one.
+    /// The socket file behind a name, where a `<Proxy>` says one.
     fn reached(&self, to: &str) -> String {
         let socket = self.sockets.iter().find(|(name, _)| name.eq_ignore_ascii_case(to));
         socket.map_or(to, |(_, socket)| socket).to_owned()
