@@ -181,6 +181,25 @@ mod tests {
         check(50_000_000, 100_000_000, 1_000_000);
     }
 
+    /// At real-time priority the kernel ends who computes for half a second without waiting once.
+    #[test]
+    fn who_cannot_keep_pace_waits_all_the_same() {
+        let waits = || -> u64 {
+            let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+            let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            waits.unwrap().trim().parse().unwrap()
+        };
+        let (life, _other) = rustix::pipe::pipe().unwrap();
+        let mut appointments = Appointments::every(10_000, now()).unwrap();
+        let before = waits();
+        for _ in 0..10 {
+            let until = now() + 1_000_000;
+            while now() < until {}
+            appointments.wait(life.as_fd(), None).unwrap();
+        }
+        assert!(waits() >= before + 10);
+    }
+
     #[test]
     fn an_alarm_that_comes_with_an_appointment_is_told_after_it() {
         let (life, _other) = rustix::pipe::pipe().unwrap();

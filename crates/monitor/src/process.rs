@@ -255,19 +255,6 @@ mod tests {
         assert!(rounds.hurries && rounds.eyes.storm.is_none());
     }
 
-    /// At real-time priority the kernel ends who computes for half a second without waiting once.
-    #[test]
-    fn readings_that_take_longer_than_their_period_are_not_the_end() {
-        let watch = Watch { period_ns: 10_000, capacity: 16, ..Watch::default() };
-        let (ring, _file) = Ring::create(watch.shape()).unwrap();
-        let (life, _other_end) = rustix::pipe::pipe().unwrap();
-        let mut rounds = Rounds::begin(&watch, ring).unwrap();
-        let began = now();
-        while now() - began < SECOND {
-            assert!(!rounds.next(life.as_fd()).unwrap());
-        }
-    }
-
     #[test]
     fn nothing_is_allocated_while_sampling() {
         let device = |kind, name: &str| Device { kind, name: name.to_owned() };
