@@ -13,7 +13,7 @@ use testkit::debian::Debian;
 use testkit::own::Own;
 use testkit::skip::not_here;
 use tool::scene::{GRACE, SETTING, Scene, setting, variants};
-use tool::{Tool, alone, is_root, remains};
+use tool::{Tool, alone, apache_with_fpm, is_root, remains};
 
 #[test]
 fn a_run_in_place_gives_everything_back() {
@@ -239,6 +239,7 @@ fn two_runs_do_not_meet_on_one_server() {
         "{}",
         second.err
     );
+    scene.check_others_are_refused();
     kill_process(Pid::from_child(&first), Signal::INT).expect("our own child");
     lines.for_each(drop);
     assert_eq!(first.wait().expect("it ends").code(), Some(130));
@@ -558,11 +559,7 @@ impl Drop for Fpm {
 /// A PHP-FPM as a machine has it, which webdyno has not started: its pool's file is part of a variant, and it is told to read it.
 #[test]
 fn a_pool_of_a_running_fpm_is_part_of_a_variant() {
-    let programs = fs::read_dir("/usr/sbin").into_iter().flatten().flatten().map(|entry| entry.path());
-    let fpm = programs.filter(|path| path.to_string_lossy().contains("/php-fpm")).max();
-    let (Some(fpm), true) = (fpm, Path::new("/usr/sbin/apache2").exists()) else {
-        return testkit::skip::skipped("no Apache httpd or no PHP-FPM");
-    };
+    let Some(fpm) = apache_with_fpm() else { return };
     let tool = Tool::new();
     let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
     tool.tmp();

@@ -233,6 +233,7 @@ fn two_runs_do_not_meet_on_one_nginx() {
         "{}",
         second.err
     );
+    scene.check_others_are_refused();
     kill_process(Pid::from_child(&first), Signal::INT).expect("our own child");
     lines.for_each(drop);
     assert_eq!(first.wait().expect("it ends").code(), Some(130));

@@ -179,6 +179,16 @@ pub(crate) fn has_php(extension: &str) -> bool {
     module && found
 }
 
+/// The program of PHP-FPM, where there is an Apache before it; says so otherwise.
+pub(crate) fn apache_with_fpm() -> Option<PathBuf> {
+    let programs = names_in(Path::new("/usr/sbin")).filter(|path| path.contains("/php-fpm"));
+    let found = programs.max().filter(|_| Path::new("/usr/sbin/apache2").exists());
+    if found.is_none() {
+        testkit::skip::skipped("no Apache httpd or no PHP-FPM");
+    }
+    found.map(PathBuf::from)
+}
+
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

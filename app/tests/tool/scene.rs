@@ -106,6 +106,32 @@ impl<O: Own> Scene<O> {
         claims.map(|entry| entry.path()).filter(of_this).collect()
     }
 
+    /// While a run has the server in place: whoever else would load, check or copy it is refused, root or not.
+    #[track_caller]
+    pub(crate) fn check_others_are_refused(&self) {
+        let other = Tool::new();
+        let (url, main) = (format!("http://127.0.0.1:{}/", self.own.port()), self.own.main());
+        let load = "[load.a]\npath = \"/\"\nconnections = 1\nrequests = 5\n";
+        let plan = |name: &str, server: &str| {
+            let path = other.path(name);
+            fs::write(&path, format!("[server]\n{server}\n{load}")).expect("a plan");
+            path.to_string_lossy().into_owned()
+        };
+        let looked_at = plan("url.toml", &format!("kind = \"url\"\nurl = \"{url}\""));
+        let copied = plan("copy.toml", &format!("kind = \"{}\"\nfrom = \"{}\"", O::KIND, main.display()));
+        let said = format!("works on {}; let it end first\n", main.display());
+        let refused = |words: &[&str], code: i32| {
+            for ended in [other.run(words), other.run_as_nobody(words)] {
+                assert!(ended.code == code && ended.err.ends_with(&said), "{words:?}: {} {}", ended.code, ended.err);
+            }
+        };
+        refused(&["load", "-n", "5", "-c", "1", &url], 5);
+        refused(&["ab", "-n", "5", "-c", "1", &url], 1);
+        refused(&["check", "--budget", "10s", &url], 5);
+        refused(&["run", &looked_at, "--plain"], 5);
+        refused(&["run", &copied, "--plain"], 5);
+    }
+
     /// What the site answers to a request that would keep the connection.
     pub(crate) fn answer(&self) -> String {
         answer(self.own.port()).unwrap_or_default()

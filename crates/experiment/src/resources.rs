@@ -198,13 +198,19 @@ fn judge(needs: Needs, has: Has) -> Result<Verdict, String> {
 /// this process can have.
 fn files(connections: u64, threads: u64, has: Has, to_lower: &str) -> Result<u64, String> {
     let files = connections + threads + has.files_open + SPARE_FILES;
-    match has.files_hard {
-        Some(limit) if limit < files => Err(format!(
-            "{connections} connections take {files} open files and this process may have {limit}; lower {to_lower}, or raise the limit \
-             first (above its hard limit only root may): ulimit -n {files}"
-        )),
-        _ => Ok(files),
-    }
+    let limit = match has.files_hard {
+        Some(limit) if limit < files => limit,
+        _ => return Ok(files),
+    };
+    let (take, lower) = match connections {
+        // There is nothing to lower.
+        1 => ("1 connection takes".to_owned(), String::new()),
+        _ => (format!("{connections} connections take"), format!("lower {to_lower}, or ")),
+    };
+    Err(format!(
+        "{take} {files} open files and this process may have {limit}; {lower}raise the limit first (above its hard limit only root may): \
+         ulimit -n {files}"
+    ))
 }
 
 fn few_ports(ports: u64, kept_s: f64) -> String {
@@ -261,6 +267,12 @@ mod tests {
             needs(4076),
             HAS,
             Err("4076 connections take 4097 open files and this process may have 4096; lower -c, or"),
+        );
+        let few = Has { files_soft: Some(20), files_hard: Some(20), ..HAS };
+        check(
+            needs(1),
+            few,
+            Err("1 connection takes 22 open files and this process may have 20; raise the limit first"),
         );
         check(needs(100_000), Has { files_soft: None, files_hard: None, ports: 200_000, ..HAS }, Ok((None, &[])));
     }

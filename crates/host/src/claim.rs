@@ -13,7 +13,7 @@ use crate::process::Identity;
 use rustix::fs::OFlags;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Where it may lie; the first only for root.
@@ -23,16 +23,14 @@ const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", "devtmpfs"];
 /// No claim is longer.
 const LONGEST: u64 = 4096;
 
+/// Part of the name of every claim.
+const NAME: &str = "webdyno-in-place-";
+
 /// Makes the file for what is told from others by `what`, such as a server's main configuration file. Several claims of one run are one.
 pub(crate) fn claim(host: &Host, what: &Path) -> Result<PathBuf, HostError> {
-    let (hash, _) = mark(what.as_os_str().as_encoded_bytes());
-    let places = FOLDERS.map(|folder| Path::new(folder).join(format!("webdyno-in-place-{hash:016x}")));
-    for place in &places {
-        match read(place) {
-            Some(text) if text.lines().next() == Some(host.run()) => return Ok(place.clone()),
-            Some(text) => return Err(taken(what, place, &text)),
-            None => {}
-        }
+    let places = places(what);
+    if let Some(own) = claimed(what, &places, Some(host.run()))? {
+        return Ok(own.clone());
     }
     let is_root = rustix::process::geteuid().is_root();
     let [first, second] = &places;
@@ -53,12 +51,52 @@ pub(crate) fn claim(host: &Host, what: &Path) -> Result<PathBuf, HostError> {
     }
 }
 
+/// An error when another run than `own` works on what is told from others by `what`. Nothing is claimed.
+///
+/// # Errors
+/// When it does, or was killed and has not given it back.
+pub fn not_taken(what: &Path, own: Option<&Host>) -> Result<(), HostError> {
+    // As who claims a server has it.
+    let what = what.canonicalize().unwrap_or_else(|_| what.to_owned());
+    claimed(&what, &places(&what), own.map(Host::run)).map(drop)
+}
+
+/// Whether any run has claimed anything on this machine: a short look, before longer ones.
+#[must_use]
+pub fn anybody_works() -> bool {
+    let is_claim = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(NAME.as_bytes());
+    FOLDERS
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .any(|folder| folder.flatten().any(|entry| is_claim(&entry)))
+}
+
+/// Where the claim may lie.
+fn places(what: &Path) -> [PathBuf; 2] {
+    let (hash, _) = mark(what.as_os_str().as_encoded_bytes());
+    FOLDERS.map(|folder| Path::new(folder).join(format!("{NAME}{hash:016x}")))
+}
+
+/// The claim of the run `own`, if there is one; an error when there is another's.
+fn claimed<'a>(what: &Path, places: &'a [PathBuf], own: Option<&str>) -> Result<Option<&'a PathBuf>, HostError> {
+    for place in places {
+        match read(place) {
+            Some(text) if own.is_some() && text.lines().next() == own => return Ok(Some(place)),
+            Some(text) => return Err(taken(what, place, &text)),
+            None => {}
+        }
+    }
+    Ok(None)
+}
+
 /// The run, and the process that carries it out.
 fn write(own: &Path, run: &str) -> io::Result<()> {
     let pid = std::process::id();
     let start = Identity::of(pid).map_or(0, |identity| identity.start_time);
     // In a folder of everybody's, a link of that name may lead anywhere.
     let mut file = OpenOptions::new().write(true).create_new(true).open(own)?;
+    // Whatever the umask: everybody who would load the server reads it.
+    file.set_permissions(fs::Permissions::from_mode(0o644))?;
     writeln!(file, "{run}\n{pid}\n{start}")
 }
 

@@ -66,7 +66,8 @@ fn sample(watch: &Watch) -> Result<(), Refusal> {
 }
 
 fn environment(what: &str, error: Errno) -> Refusal {
-    Refusal { sentence: format!("the sampler {what}: {error}"), exit_code: 5 }
+    let advice = if error == Errno::MFILE { "; allow more open files: ulimit -n 1024" } else { "" };
+    Refusal { sentence: format!("the sampler {what}: {error}{advice}"), exit_code: 5 }
 }
 
 /// The rounds of waiting and looking. From here on nothing is allocated.

@@ -200,7 +200,9 @@ pub enum ServerError {
         log: String,
     },
     /// Apache runs without the process that starts CGI programs for it: they would never be answered.
-    #[error("Apache's daemon for CGI programs did not start: {0}")]
+    #[error(
+        "Apache's daemon for CGI programs did not start; mend what its log names, or take the prefork MPM, which needs none: {0}"
+    )]
     CgiDaemon(String),
     /// It runs and does not answer as it should.
     #[error("{server} was not ready after {seconds:.1} s: {asked}: {why}; its log ends with: {log}")]
@@ -240,7 +242,9 @@ pub enum ServerError {
         why: String,
     },
     /// Fewer processes run than the settings ask for.
-    #[error("only {running} of {asked} worker processes of {server} came up; its log ends with: {log}")]
+    #[error(
+        "only {running} of {asked} worker processes of {server} came up: ask for fewer, or see in its log why no more can start; it ends with: {log}"
+    )]
     Children {
         /// Which server.
         server: &'static str,

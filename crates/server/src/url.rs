@@ -3,7 +3,7 @@
 
 use crate::control::{Control, Hold, POLL, Place, Refusal, Running};
 use crate::probe::{Ask, ProbeError, get};
-use crate::running::{PROC, look, processes};
+use crate::running::{PROC, look, not_taken, processes};
 use crate::{PlanKey, ServerError};
 use model::plan::{Url, Variant};
 use model::trial::EffectiveSettings;
@@ -30,14 +30,12 @@ pub(crate) struct UrlControl {
 impl Control for UrlControl {
     /// Nothing is asked of it before it is measured, and nothing of it is set.
     fn check(&self, _: &Path, _: &Variant) -> Result<(), ServerError> {
-        Ok(())
+        not_taken(self.address()?, None).map_err(ServerError::from)
     }
 
     fn start(&self, place: &Place<'_>, _: &Variant) -> Result<Running, ServerError> {
-        let address: SocketAddr = self.spec.address.parse().map_err(|_| {
-            let why = format!("`{}` is no address that connections can be made to", self.spec.address);
-            self.not_there("url", self.spec.url.clone(), why)
-        })?;
+        let address = self.address()?;
+        not_taken(address, Some(place.host))?;
         self.wait(address, place.ready_timeout, place.interrupted)?;
         self.seen.store(true, Ordering::Relaxed);
         let found = look(address, None);
@@ -53,6 +51,13 @@ impl Control for UrlControl {
 impl UrlControl {
     pub(crate) fn new(spec: &Url, plan: &Path) -> UrlControl {
         UrlControl { spec: spec.clone(), plan: plan.to_owned(), seen: AtomicBool::new(false) }
+    }
+
+    fn address(&self) -> Result<SocketAddr, ServerError> {
+        self.spec.address.parse().map_err(|_| {
+            let why = format!("`{}` is no address that connections can be made to", self.spec.address);
+            self.not_there("url", self.spec.url.clone(), why)
+        })
     }
 
     /// Host and port as requests name them.

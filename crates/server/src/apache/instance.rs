@@ -279,7 +279,7 @@ mod tests {
         let line = "[cgid:error] [pid 1] (2)No such file: AH01243: Couldn't bind unix domain socket /run/s";
         check(
             &format!("[cgi:error] [pid 1] oops\n{line}\n"),
-            Err(&format!("Apache's daemon for CGI programs did not start: {line}")),
+            Err(&ServerError::CgiDaemon(line.to_owned()).to_string()),
         );
     }
 }

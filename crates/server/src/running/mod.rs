@@ -20,7 +20,7 @@ pub use census::{Between, Census, others};
 pub(crate) use cpus::online;
 use files::Files;
 pub(crate) use files::expand;
-use host::variables;
+use host::{Host, HostError, variables};
 use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +75,19 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     running.group = group::of(proc_root, sys_root, root);
     running.cpus = cpus_of(proc_root, sys_root, &running, root);
     running
+}
+
+/// An error when a run other than `own` has the server that answers at an address in place: it changes what would be measured there.
+///
+/// # Errors
+/// When it has.
+pub fn not_taken(address: SocketAddr, own: Option<&Host>) -> Result<(), HostError> {
+    if !host::anybody_works() {
+        return Ok(());
+    }
+    // Whose socket it is an ordinary user is not told; in place are these two.
+    let file = [None, Some("Apache"), Some("nginx")].into_iter().find_map(|says| look(address, says).file);
+    file.map_or(Ok(()), |main| host::not_taken(&main, own))
 }
 
 /// CPUs that it may use, if not all. Nothing is said where server and pools live in different groups: quotas of their own would add up, that of
