@@ -246,6 +246,38 @@ fn two_runs_do_not_meet_on_one_server() {
     scene.check_given_back();
 }
 
+/// What it measured until then is kept, and it goes on when the server is free.
+#[test]
+fn a_run_of_its_url_ends_when_another_takes_the_server() {
+    let Some(scene) = Scene::<Debian>::new() else { return };
+    let other = Tool::new();
+    let plan = other.plan(&format!(
+        "blocks = 60\naa = false\n[server]\nkind = \"url\"\nurl = \"http://127.0.0.1:{}/\"\n[load.a]\npath = \"/\"\nconnections = 1\n\
+         duration = \"300ms\"\n[cooldown]\nlimit = \"0s\"\n",
+        scene.own.port
+    ));
+    let mut only_asks = other.spawn(&["run", &plan, "--plain"]);
+    let mut said = BufReader::new(only_asks.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("block 1")), "no trial ended");
+    let long = scene.plan("in_place = true", variants());
+    let text = fs::read_to_string(&long).expect("a plan").replace("requests = 50", "duration = \"60s\"");
+    fs::write(&long, text).expect("a plan");
+    let mut taker = scene.spawn(&long);
+    let last = said.last().expect("a line");
+    assert!(last.ends_with(&format!("works on {}; let it end first", scene.own.main().display())), "{last}");
+    assert_eq!(only_asks.wait().expect("it ends").code(), Some(5));
+    kill_process(Pid::from_child(&taker), Signal::INT).expect("our own child");
+    taker.wait().expect("it ends");
+    scene.check_given_back();
+    let ids = other.run_ids();
+    let mut again = other.spawn(&["run", "--resume", &ids[0], "--plain"]);
+    let mut said = BufReader::new(again.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("block ")), "it did not go on");
+    kill_process(Pid::from_child(&again), Signal::INT).expect("our own child");
+    assert_eq!(again.wait().expect("it ends").code(), Some(130));
+    assert_eq!(remains(&other), Vec::<String>::new());
+}
+
 #[test]
 fn who_changes_the_configuration_meanwhile_keeps_the_change() {
     let Some(mut scene) = Scene::<Debian>::new() else { return };

@@ -2,7 +2,7 @@
 
 use super::{Finished, Tool, is_root, remains};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -130,6 +130,16 @@ impl<O: Own> Scene<O> {
         refused(&["check", "--budget", "10s", &url], 5);
         refused(&["run", &looked_at, "--plain"], 5);
         refused(&["run", &copied, "--plain"], 5);
+        refused(&["run", &copied, "--dry-run"], 5);
+        // Of everybody else's servers nothing is to be said.
+        let mut serving = other.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+        let line = BufReader::new(serving.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
+        let url = format!("http://{}/", line.rsplit(' ').next().expect("an address"));
+        let words = ["load", "-n", "5", "-c", "1", "--no-store", &url];
+        for ended in [other.run(&words), other.run_as_nobody(&words)] {
+            assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+        }
+        serving.kill().and_then(|()| serving.wait()).expect("our own child");
     }
 
     /// What the site answers to a request that would keep the connection.

@@ -31,6 +31,7 @@ mod sender;
 mod services;
 mod single;
 mod status;
+mod taken;
 mod trial;
 mod up;
 mod workers;

@@ -10,6 +10,7 @@ use crate::resources::enough_for;
 use crate::schedule::blocks;
 use crate::sender::Sender;
 use crate::services::Services;
+use crate::taken::server_not_taken;
 use crate::trial::Bench;
 use host::{Host, HostError};
 use model::Nanos;
@@ -194,6 +195,8 @@ impl Built {
         host: &Host,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Built, ExperimentError> {
+        // Before a build step has taken its time, or anything was changed.
+        server_not_taken(&orders.plan.server, host)?;
         let folder = host.temporary_dir()?;
         let plan = orders.plan.in_folder(&folder);
         build(&plan, host, &folder, world.interrupted, on_event)?;

@@ -10,6 +10,7 @@ use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, wa
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
+use crate::taken::address_not_taken;
 use load::{Address, FetchError, Target, Witness, monotonic_ns};
 use model::Nanos;
 use model::load::Failure;
@@ -115,18 +116,13 @@ fn roots_at(address: &Address) -> Vec<u32> {
 
 /// Looks whether this machine has what the load needs; gives what is worth noting about it.
 fn prepare(orders: &LoadOrders<'_>, on_event: &mut dyn FnMut(Event<'_>)) -> Result<Vec<String>, ExperimentError> {
-    not_taken(&orders.target.address)?;
+    address_not_taken(&orders.target.address)?;
     let notes = match orders.remote {
         Some(remote) => remote.prepare(spec(orders), orders.target, &orders.head.load_cpus, orders.interrupted)?,
         None => resources::prepare(spec(orders), orders.probe, orders.target, Path::new("/proc"))?,
     };
     notes.iter().for_each(|note| on_event(Event::Remark(note)));
     Ok(notes)
-}
-
-/// An error when a run has the server in place: each would measure what the other does to it.
-pub(crate) fn not_taken(address: &Address) -> Result<(), ExperimentError> {
-    Ok(address.all().iter().try_for_each(|&at| server::not_taken(at, None))?)
 }
 
 /// A trial of which nothing is known yet.

@@ -17,6 +17,7 @@ use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
 use crate::schedule::Slot;
 use crate::services::{Services, Started, died, killing, of_service, pretended, told};
 use crate::single::{empty, local_port};
+use crate::taken::server_not_taken;
 use crate::{status, workers};
 use host::{Group, Host};
 use load::{Address, Target};
@@ -244,6 +245,8 @@ impl Bench<'_> {
 
     /// The outer error is the environment's, the inner one the server's.
     pub(crate) fn start(&self, name: &str, cell: &Cell) -> Result<Result<Stage, ServerError>, ExperimentError> {
+        // One that began meanwhile ends this run: each would measure the other.
+        server_not_taken(&self.plan.server, self.host)?;
         let group = self.plan.confine.as_ref().map(|confine| self.host.group(name, confine)).transpose()?;
         let directory = self.folder(name)?;
         let variant = self.plan.variant(cell);

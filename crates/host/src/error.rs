@@ -99,7 +99,7 @@ pub enum HostError {
         "the run {run} {} {}; {}",
         if *alive { "works on" } else { "was killed while it worked on" },
         what.display(),
-        if *alive { "let it end first".to_owned() } else { format!("`webdyno restore` gives it back (if no journal of it is left, delete {})", place.display()) }
+        if *alive { "let it end first".to_owned() } else { format!("`webdyno restore`, by who ran it, gives it back (if no journal of it is left, delete {})", place.display()) }
     )]
     Taken {
         /// What tells the server from others, the file, or where the kernel has the setting.

@@ -16,6 +16,7 @@ use crate::sysctl::BorrowedSysctl;
 use crate::undo::{PATIENCE, carry_out, tell, undo_all};
 use crate::{Child, Group, HostError, Launch};
 use model::plan::Confinement;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -145,6 +146,14 @@ impl Host {
     /// When another run works on it.
     pub fn claim(&self, what: &Path) -> Result<PathBuf, HostError> {
         claim::claim(self, what)
+    }
+
+    /// Keeps whoever would load it from the server of the main file `main`, where it takes connections, until all was given back.
+    ///
+    /// # Errors
+    /// As [`Host::claim`].
+    pub fn claim_door(&self, at: SocketAddr, main: &Path) -> Result<(), HostError> {
+        claim::claim_door(self, at, main)
     }
 
     /// Runs a command that has somebody read changed files; it will be run once more when they were given back.

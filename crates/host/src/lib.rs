@@ -34,7 +34,7 @@ mod sysctl;
 mod undo;
 
 pub use call::{Said, ask, call};
-pub use claim::{anybody_works, not_taken};
+pub use claim::{door_not_taken, not_taken};
 pub use confine::{Group, GroupPaths, Hierarchies, Reach, Scope, Version, hierarchies, reach};
 pub use error::{HostError, want_of_room};
 pub use facts::facts;

@@ -66,7 +66,7 @@ fn sample(watch: &Watch) -> Result<(), Refusal> {
 }
 
 fn environment(what: &str, error: Errno) -> Refusal {
-    let advice = if error == Errno::MFILE { "; allow more open files: ulimit -n 1024" } else { "" };
+    let advice = if error == Errno::MFILE { "; raise the limit of open files (ulimit -n)" } else { "" };
     Refusal { sentence: format!("the sampler {what}: {error}{advice}"), exit_code: 5 }
 }
 

@@ -320,7 +320,7 @@ impl ServerError {
             | ServerError::Reread { .. }
             // Nobody here starts it again.
             | ServerError::NotThere { .. }
-            | ServerError::Host(HostError::Changed(..) | HostError::Io { .. }) => true,
+            | ServerError::Host(HostError::Changed(..) | HostError::Io { .. } | HostError::Taken { .. }) => true,
             ServerError::Io { source, .. } => !host::want_of_room(source).is_empty(),
             ServerError::Service { error, .. } => error.ends_the_run(),
             _ => false,

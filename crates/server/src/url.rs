@@ -3,7 +3,7 @@
 
 use crate::control::{Control, Hold, POLL, Place, Refusal, Running};
 use crate::probe::{Ask, ProbeError, get};
-use crate::running::{PROC, look, not_taken, processes};
+use crate::running::{PROC, look, processes};
 use crate::{PlanKey, ServerError};
 use model::plan::{Url, Variant};
 use model::trial::EffectiveSettings;
@@ -30,12 +30,14 @@ pub(crate) struct UrlControl {
 impl Control for UrlControl {
     /// Nothing is asked of it before it is measured, and nothing of it is set.
     fn check(&self, _: &Path, _: &Variant) -> Result<(), ServerError> {
-        not_taken(self.address()?, None).map_err(ServerError::from)
+        Ok(())
     }
 
     fn start(&self, place: &Place<'_>, _: &Variant) -> Result<Running, ServerError> {
-        let address = self.address()?;
-        not_taken(address, Some(place.host))?;
+        let address: SocketAddr = self.spec.address.parse().map_err(|_| {
+            let why = format!("`{}` is no address that connections can be made to", self.spec.address);
+            self.not_there("url", self.spec.url.clone(), why)
+        })?;
         self.wait(address, place.ready_timeout, place.interrupted)?;
         self.seen.store(true, Ordering::Relaxed);
         let found = look(address, None);
@@ -51,13 +53,6 @@ impl Control for UrlControl {
 impl UrlControl {
     pub(crate) fn new(spec: &Url, plan: &Path) -> UrlControl {
         UrlControl { spec: spec.clone(), plan: plan.to_owned(), seen: AtomicBool::new(false) }
-    }
-
-    fn address(&self) -> Result<SocketAddr, ServerError> {
-        self.spec.address.parse().map_err(|_| {
-            let why = format!("`{}` is no address that connections can be made to", self.spec.address);
-            self.not_there("url", self.spec.url.clone(), why)
-        })
     }
 
     /// Host and port as requests name them.

@@ -17,7 +17,8 @@ use crate::others::{Calm, LONG_REST, Sent, others, roots};
 use crate::post::{Post, one_at_a_time};
 use crate::resources;
 use crate::schedule::Slot;
-use crate::single::{Loaded, empty, keep, local_port, no_answer, not_taken};
+use crate::single::{Loaded, empty, keep, local_port, no_answer};
+use crate::taken::address_not_taken;
 use climb::{Climb, Next, ROUNDS, ROUNDS_HELD, Step};
 use load::{Address, Control, Target, monotonic_ns};
 use model::Nanos;
@@ -88,7 +89,7 @@ pub fn check(
     tell: &mut dyn FnMut(&CheckEvent<'_>),
 ) -> Result<Loaded, ExperimentError> {
     let began_ns = monotonic_ns();
-    not_taken(&orders.target.address)?;
+    address_not_taken(&orders.target.address)?;
     let template = orders.head.plan.loads[0].clone();
     let spec = LoadSpec { timeout_ns: PATIENCE.min(orders.budget_ns / 4), ..template };
     let proc = Path::new("/proc");

@@ -1,6 +1,8 @@
 //! Where a configuration of the machine's listens, and which of those places a plan means.
 
 use crate::{PlanKey, ServerError};
+use host::{Host, HostError};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
@@ -18,6 +20,21 @@ pub(crate) struct Door {
 }
 
 impl Door {
+    /// Keeps whoever would load the server of `main` from all of its doors.
+    pub(crate) fn claim_all(doors: &[Door], main: &Path, host: &Host) -> Result<(), HostError> {
+        let places = doors.iter().filter_map(|door| Some(SocketAddr::new(door.ip()?, door.port)));
+        places.collect::<BTreeSet<_>>().into_iter().try_for_each(|at| host.claim_door(at, main))
+    }
+
+    /// Where it listens, by what stands for all addresses if there; `None` of a name that only a resolver knows.
+    fn ip(&self) -> Option<IpAddr> {
+        match self.address.as_deref() {
+            None => Some(Ipv6Addr::UNSPECIFIED.into()),
+            Some("localhost") => Some(Ipv4Addr::LOCALHOST.into()),
+            Some(address) => address.parse().ok(),
+        }
+    }
+
     /// Where the load goes: loopback, or the one address of this machine that the server of `main` listens on.
     pub(crate) fn here(&self, main: &Path, server: &'static str) -> Result<SocketAddr, ServerError> {
         let ip: IpAddr = match self.address.as_deref() {

@@ -77,17 +77,12 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     running
 }
 
-/// An error when a run other than `own` has the server that answers at an address in place: it changes what would be measured there.
+/// An error when a run other than `own` has the server in place that takes connections to an address: it changes what would be measured there.
 ///
 /// # Errors
 /// When it has.
 pub fn not_taken(address: SocketAddr, own: Option<&Host>) -> Result<(), HostError> {
-    if !host::anybody_works() {
-        return Ok(());
-    }
-    // Whose socket it is an ordinary user is not told; in place are these two.
-    let file = [None, Some("Apache"), Some("nginx")].into_iter().find_map(|says| look(address, says).file);
-    file.map_or(Ok(()), |main| host::not_taken(&main, own))
+    if is_here(address.ip()) { host::door_not_taken(address, own) } else { Ok(()) }
 }
 
 /// CPUs that it may use, if not all. Nothing is said where server and pools live in different groups: quotas of their own would add up, that of

@@ -20,7 +20,7 @@ use crate::port::with_free_ports;
 use crate::program::{ask, asking, if_denied};
 use crate::site::{folder, write_for_us};
 use crate::{Control, Place, PlanKey, Running, ServerError};
-use host::{Host, Launch};
+use host::Launch;
 use model::plan::{Apache, Existing, Variant};
 use rewrite::{Rewritten, Wanted, rewrite};
 use std::ffi::OsString;
@@ -70,12 +70,12 @@ struct Configured {
 
 impl Control for DerivedControl {
     fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
-        let prepared = self.prepare(dir, variant, None)?;
+        let prepared = self.prepare(dir, variant)?;
         with_free_ports(prepared.ports(), |ports| prepared.configure(ports)).map(|_| ())
     }
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
-        let prepared = self.prepare(place.dir, variant, Some(place.host))?;
+        let prepared = self.prepare(place.dir, variant)?;
         with_free_ports(prepared.ports(), |ports| prepared.start(place, ports))
     }
 }
@@ -98,16 +98,7 @@ impl DerivedControl {
         }
     }
 
-    fn prepare<'a>(
-        &'a self,
-        dir: &Path,
-        variant: &'a Variant,
-        own: Option<&Host>,
-    ) -> Result<Prepared<'a>, ServerError> {
-        // Else its drop-in would be copied as if it were the administrator's, or, without root, could not even be read.
-        if let Ok(main) = super::main_file(self.spec.program.as_deref(), &self.existing) {
-            host::not_taken(&main, own)?;
-        }
+    fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let machine = Machine::read(self.spec.program.as_deref(), &self.existing, &self.key("from"))?;
         self.unchanged(&machine)?;
         let doors = doors(&machine.lines);

@@ -126,6 +126,7 @@ impl InPlaceControl {
         let machine = self.machine()?;
         // First: a server that another run just restarts does not run.
         let marker = host.claim(&machine.main)?;
+        Door::claim_all(&doors(&machine.lines), &machine.main, host)?;
         let service = self.service(&machine)?;
         let door = self.door(&machine)?;
         let drop_in = DropIn::place(&machine, &service, host)?;

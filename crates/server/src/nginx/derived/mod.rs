@@ -20,7 +20,6 @@ use crate::running::processes;
 use crate::site::{folder, write_for_us};
 use crate::status::WebSource;
 use crate::{Control, OwnNginx, Place, PlanKey, Running, ServerError};
-use host::Host;
 use model::plan::{Existing, Nginx, Variant};
 use model::trial::EffectiveSettings;
 use original::Original;
@@ -62,12 +61,12 @@ struct Configured {
 
 impl Control for DerivedControl {
     fn check(&self, dir: &Path, variant: &Variant) -> Result<(), ServerError> {
-        let prepared = self.prepare(dir, variant, None)?;
+        let prepared = self.prepare(dir, variant)?;
         with_free_ports(prepared.ports(), |ports| prepared.configure(ports)).map(|_| ())
     }
 
     fn start(&self, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
-        let prepared = self.prepare(place.dir, variant, Some(place.host))?;
+        let prepared = self.prepare(place.dir, variant)?;
         with_free_ports(prepared.ports(), |ports| prepared.start(place, ports))
     }
 }
@@ -90,17 +89,8 @@ impl DerivedControl {
         }
     }
 
-    fn prepare<'a>(
-        &'a self,
-        dir: &Path,
-        variant: &'a Variant,
-        own: Option<&Host>,
-    ) -> Result<Prepared<'a>, ServerError> {
+    fn prepare<'a>(&'a self, dir: &Path, variant: &'a Variant) -> Result<Prepared<'a>, ServerError> {
         let Meant { spec, existing, .. } = &self.meant;
-        // Else a variant of that run's would be copied as if it were the administrator's configuration.
-        if let Ok(main) = super::main_file(existing) {
-            host::not_taken(&main, own)?;
-        }
         let original = Original::read(spec.program.as_deref(), existing, &self.meant.key("from"))?;
         self.unchanged(&original)?;
         let (doors, door) = self.meant.doors(&original.main, &original.own.tree)?;

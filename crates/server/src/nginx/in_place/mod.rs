@@ -123,11 +123,14 @@ impl InPlaceControl {
     /// Keeps other runs from the server; changes nothing.
     fn take(&self, host: &Host) -> Result<Held, ServerError> {
         // First: a server that another run just restarts does not run, and between two renames its configuration may be none.
-        host.claim(&super::machine::main_file(&self.meant.existing)?)?;
+        let main = super::machine::main_file(&self.meant.existing)?;
+        host.claim(&main)?;
         let machine = self.machine()?;
         let service = self.service(&machine)?;
         let own = machine.configuration().map_err(|error| error.of_machine(&self.meant.key("in_place")))?;
-        let door = self.door(&machine, &own)?;
+        let (mut doors, index) = self.meant.doors(&machine.main, &own.tree)?;
+        Door::claim_all(&doors, &main, host)?;
+        let door = doors.swap_remove(index);
         let watch = Arc::new(Watch::begin(machine.clone(), None)?);
         let (name, port) = (host.own_name(), free_port()?);
         Ok(Held { machine, service, door, own, name, port, watch, lent: Vec::new(), applied: 0, running: None })
