@@ -316,7 +316,8 @@ impl Processors {
         let Machine { host_cpus, server_cpus, .. } = *machine;
         let host = window.span().and_then(|span| span.cpu());
         let of_group = window.rate(Column::GroupCpuNs).map(|ns| ns / 1e9);
-        let of_tree = || window.rise(Column::TreeCpuTicks).map(|ticks| ticks / TICKS_PER_SECOND);
+        let of_ticks = || window.rise(Column::TreeCpuTicks).map(|ticks| ticks / TICKS_PER_SECOND);
+        let of_tree = || window.rise(Column::TreeCpuNs).map(|ns| ns / 1e9).or_else(of_ticks);
         let server_cores = of_group.or_else(of_tree);
         let others = |cpu: CpuShares| Some((cpu.busy() * host_cpus - server_cores? - generator_cores).max(0.0));
         Processors {

@@ -207,6 +207,7 @@ columns! {
     NetLinkNs "link.full_ns" Counter "/proc/net/dev and /sys/class/net/*/speed: time that the fullest direction of any interface needed at its full speed for what went over it in each interval between readings, summed, ns; absent when no interface tells a speed.";
     TcpSending "tcp.sending" Gauge "Connections of the server's port that hold more bytes than the other end may have without saying so, from sock_diag.";
     TcpUnread "tcp.unread" Gauge "Connections of the server's port that it has accepted and on which bytes lie that it has not read, from sock_diag.";
+    TreeCpuNs "tree.cpu_ns" Gauge "As tree.cpu_ticks in ns, by the kernel's clock of each process; of waited-for children only ticks are told.";
 }
 
 /// How many columns a reading has.

@@ -11,6 +11,7 @@
 //! no CPU time), so a look has two parts: `begin` says whether the rest may wait for anything, and the rest then runs in a thread of its own:
 //! see `tree_thread`.
 
+mod clock;
 mod files;
 mod find;
 
@@ -26,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// What a scan fills.
-pub(super) const COLUMNS: [Column; 10] = [
+pub(super) const COLUMNS: [Column; 11] = [
     Column::TreeRoot,
     Column::TreeProcesses,
     Column::TreeWorkers,
@@ -37,7 +38,11 @@ pub(super) const COLUMNS: [Column; 10] = [
     Column::TreeRss,
     Column::TreeRssLargest,
     Column::TreeCpuTicks,
+    Column::TreeCpuNs,
 ];
+
+/// A clock tick of /proc, the same on every Linux.
+const TICK_NS: u64 = 10_000_000;
 
 /// Processes for which there is room from the start.
 pub(super) const ROOM: usize = 4096;
@@ -52,6 +57,8 @@ pub(super) struct Tree {
     /// Another root may be named later.
     root_may_change: bool,
     proc: OwnedFd,
+    /// Whether a number in `proc` is the number of that process here, so that its clock can be asked.
+    has_clocks: bool,
     locks: Option<Source>,
     page_size: u64,
     listing: Box<[MaybeUninit<u8>]>,
@@ -115,6 +122,12 @@ impl Process {
         self.side == Side::Ours && self.runs()
     }
 
+    /// Its own CPU time, of what has gone meanwhile as far as it was told, and that of its waited-for children, of which only ticks are told.
+    fn cpu_ns(&self) -> u64 {
+        let own = clock::cpu_ns(self.pid).unwrap_or(self.stat.own_ticks.saturating_mul(TICK_NS));
+        own.saturating_add(self.stat.child_ticks.saturating_mul(TICK_NS))
+    }
+
     /// A dead one that waits to be reaped does nothing.
     fn runs(&self) -> bool {
         !matches!(self.stat.state, b'Z' | b'X')
@@ -143,6 +156,7 @@ impl Tree {
             root_has_gone: false,
             root_may_change: root.may_change,
             proc,
+            has_clocks: is_of_this_namespace(proc_root),
             locks,
             page_size: rustix::param::page_size() as u64,
             listing: vec![MaybeUninit::new(1); 32 * 1024].into_boxed_slice(),
@@ -334,9 +348,19 @@ impl Tree {
         row.set(Column::TreeRss, resident().fold(0, u64::saturating_add));
         row.set(Column::TreeRssLargest, resident().max().unwrap_or(0));
         // With the dead: what they used is their parent's only once they are reaped, and a sum without them would fall and then jump.
-        let all_ours = self.followed.iter().filter(|process| process.side == Side::Ours);
-        row.set(Column::TreeCpuTicks, all_ours.map(|process| process.stat.ticks).fold(0, u64::saturating_add));
+        let all_ours = || self.followed.iter().filter(|process| process.side == Side::Ours);
+        let ticks = all_ours().map(|process| process.stat.own_ticks.saturating_add(process.stat.child_ticks));
+        row.set(Column::TreeCpuTicks, ticks.fold(0, u64::saturating_add));
+        if self.has_clocks {
+            row.set(Column::TreeCpuNs, all_ours().map(Process::cpu_ns).fold(0, u64::saturating_add));
+        }
     }
+}
+
+/// Whether that is the directory of processes in which this process has the number that it has for itself.
+fn is_of_this_namespace(proc_root: &Path) -> bool {
+    let own = std::fs::read_link(proc_root.join("self")).ok();
+    own.is_some_and(|own| own.as_os_str().to_str() == Some(&std::process::id().to_string()))
 }
 
 fn find(processes: &[Process], pid: u32) -> Option<usize> {

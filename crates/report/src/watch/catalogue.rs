@@ -136,6 +136,7 @@ fn renamed(column: Column) -> Option<(&'static str, &'static str)> {
         C::GroupPsiIoSome => ("cgroup", "pressure_io_some"),
         C::GroupPsiIoFull => ("cgroup", "pressure_io_full"),
         C::TreeCpuTicks => ("tree", "cpu"),
+        C::TreeCpuNs => ("tree", "cpu_time"),
         C::TreeSharesAgeNs => ("tree", "shares_age"),
         C::TreeSharesCostNs => ("tree", "shares_cost"),
         C::AcceptQueue => ("accept_queue", "length"),

@@ -11,7 +11,10 @@ use std::os::fd::OwnedFd;
 pub(super) struct Stat {
     pub(super) parent: u32,
     pub(super) state: u8,
-    pub(super) ticks: u64,
+    /// User and system time.
+    pub(super) own_ticks: u64,
+    /// The same of children that were waited for.
+    pub(super) child_ticks: u64,
     pub(super) resident_pages: u64,
 }
 
@@ -41,14 +44,15 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     let state = *fields.next()?.first()?;
     let parent = u32::try_from(number(fields.next()?)?).ok()?;
     // From here on the field after `skip` others: utime, stime, cutime, cstime, then rss.
-    let mut ticks = 0u64;
-    for (position, field) in fields.by_ref().take(13).enumerate() {
-        if position >= 9 {
-            ticks = ticks.saturating_add(number(field)?);
-        }
+    let mut ticks = [0u64; 4];
+    let skipped = fields.by_ref().take(9).count();
+    for (place, field) in ticks.iter_mut().zip(fields.by_ref()) {
+        *place = number(field)?;
     }
+    let [user, system, of_children, of_children_system] = ticks;
+    let (own_ticks, child_ticks) = (user.saturating_add(system), of_children.saturating_add(of_children_system));
     let resident_pages = number(fields.nth(6)?)?;
-    Some(Stat { parent, state, ticks, resident_pages })
+    Some(Stat { parent, state, own_ticks, child_ticks, resident_pages }).filter(|_| skipped == 9)
 }
 
 /// The process of a line such as `1: -> FLOCK  ADVISORY  WRITE 1235 fd:00:123 0 EOF`: one that waits, not one that holds.
