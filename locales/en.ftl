@@ -1026,6 +1026,7 @@ check-group = It lives in a memory group of { $limit }.
 check-cpus = CPUs that it may use, by its group or because it is bound to some: { $n }
 check-workers = Workers: { $n }; the largest has { $largest } ({ $measure }).
 check-fit = A request at work takes up to { $cost } ({ $measure }): { $fit } fit into the { $room } that are left for them, of { $memory }.
+check-fit-program = A request at work takes up to { $cost }, of which { $program } are a program that is started for it: { $fit } fit into the { $room } that are left for them, of { $memory }.
 check-fit-pool = PHP-FPM, pool { $pool }: a request at work takes up to { $cost } ({ $measure }): { $fit } fit into the { $room } that are left for them, of { $memory }.
 check-measure-unshared = unshared memory, USS
 check-measure-anonymous = resident without files, what is shared with the parent included

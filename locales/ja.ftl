@@ -871,6 +871,7 @@ check-group = メモリー上限 { $limit } のグループの中で動いてい
 check-cpus = グループの上限または CPU の割り当てにより使える CPU 数: { $n }
 check-workers = ワーカー数 { $n }。最大のものは { $largest }（{ $measure }）。
 check-fit = 処理中の 1 リクエストは最大 { $cost }（{ $measure }）。{ $memory } のうちワーカーに使える { $room } には { $fit } 個が収まる。
+check-fit-program = 処理中の 1 リクエストは最大 { $cost }。うち { $program } はリクエストごとに起動するプログラム。{ $memory } のうち使える { $room } には { $fit } 個が収まる。
 check-fit-pool = PHP-FPM のプール { $pool } では、処理中の 1 リクエストは最大 { $cost }（{ $measure }）。{ $memory } のうちワーカーに使える { $room } には { $fit } 個が収まる。
 check-measure-unshared = 共有していないメモリー USS
 check-measure-anonymous = ファイル以外の常駐メモリー。親と共有する分も含む

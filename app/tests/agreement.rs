@@ -6,6 +6,7 @@ mod tool;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::time::Instant;
 use testkit::skip::long_results;
 use tool::{Tool, is_root, shipped};
 
@@ -81,14 +82,15 @@ fn check(plan: &str, more: &[&str]) {
     for seed in 1..=RUNS {
         let tool = Tool::new();
         let (plan, seed) = (shipped(plan), seed.to_string());
+        let began = Instant::now();
         let ran = tool.run(&[&["run", &plan, "--quick", "--json", "--seed", &seed], more].concat());
         assert!(matches!(ran.code, 0 | 1 | 3), "{ran:?}");
         let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
         read(&mut answers, &report);
         let choices = report["recommendation"]["choices"].as_array().into_iter().flatten();
         let said: Vec<_> = choices.filter_map(|choice| choice["sentence"]["text"].as_str()).collect();
-        let _ =
-            writeln!(advice, "{seed}. {}", if said.is_empty() { "no recommendation".into() } else { said.join(" ") });
+        let said = if said.is_empty() { "no recommendation".to_owned() } else { said.join(" ") };
+        let _ = writeln!(advice, "{seed}. In {:.0} s: {said}", began.elapsed().as_secs_f64());
     }
     let (mut wrong, mut rows) = (Vec::new(), String::new());
     let (mut decided, mut opposed) = (0, 0);

@@ -6,6 +6,7 @@
 mod tool;
 
 use diagnosis::Cause;
+use model::reading::Column;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -515,14 +516,40 @@ fn every_plan_is_a_case() {
     assert_eq!(plans, cases);
 }
 
-/// Servers and loads with nothing wrong.
-const HEALTHY: &[(&str, &str)] = &[
-    ("one at a time", "path = \"/sleep/5ms\"\nconnections = 1"),
-    ("many that wait", "path = \"/sleep/20ms\"\nconnections = 16"),
-    ("small pages", "path = \"/static/1K\"\nconnections = 2"),
-    ("a full CPU at a right limit", "path = \"/cpu/3ms\"\nconnections = 40\nkeep_alive = false"),
-    ("nearly idle", "path = \"/\"\nconnections = 2\nrate = \"20/s\""),
-    ("large pages", "path = \"/static/1M\"\nconnections = 2"),
+/// A server and a load with nothing wrong.
+struct Healthy {
+    name: &'static str,
+    load: &'static str,
+    /// What runs in the server's group before the server does, and the group's limits; `None` for the embedded server alone.
+    beside: Option<(&'static str, &'static str)>,
+}
+
+const fn healthy(name: &'static str, load: &'static str) -> Healthy {
+    Healthy { name, load, beside: None }
+}
+
+const HEALTHY: &[Healthy] = &[
+    healthy("one at a time", "path = \"/sleep/5ms\"\nconnections = 1"),
+    healthy("many that wait", "path = \"/sleep/20ms\"\nconnections = 16"),
+    healthy("small pages", "path = \"/static/1K\"\nconnections = 2"),
+    healthy("a full CPU at a right limit", "path = \"/cpu/3ms\"\nconnections = 40\nkeep_alive = false"),
+    healthy("nearly idle", "path = \"/\"\nconnections = 2\nrate = \"20/s\""),
+    healthy("large pages", "path = \"/static/1M\"\nconnections = 2"),
+    // The kernel keeps of a file what the group has room for, and gives it up for whatever needs the room.
+    Healthy {
+        beside: Some(("head -c 80M /dev/zero >file && sync file", "memory = \"64M\"\nswap = \"0\"")),
+        ..healthy("the page cache full", "path = \"/static/1K\"\nconnections = 2")
+    },
+    // dd has its whole block in memory before the first byte of it is written, and then waits for a reader that never comes. A larger one
+    // pushes it out to swap, and ends.
+    Healthy {
+        beside: Some((
+            "dd if=/dev/zero bs=30M count=1 2>err | { head -c 1 >first; touch full; exec sleep 600; } & until [ -e full ]; do :; done; \
+             dd if=/dev/zero of=/dev/null bs=36M count=1 2>err2",
+            "memory = \"40M\"\nswap = \"200M\"",
+        )),
+        ..healthy("swap in use and quiet", "path = \"/static/1K\"\nconnections = 2")
+    },
 ];
 
 /// What a window may be called in which nothing is wrong: a CPU that works and a client that asks for no more are no fault. All else
@@ -540,17 +567,72 @@ const NO_FAULT: [Cause; 7] = [
 /// Windows of each healthy kind.
 const WINDOWS: usize = 50;
 
-/// What is found in so many windows of one healthy kind.
-fn healthy(load: &str, count: usize) -> Vec<Vec<Cause>> {
-    let tool = Tool::new();
-    // A plan has two blocks or more.
-    let blocks = count.max(2);
-    let plan = format!(
-        "blocks = {blocks}\naa = false\n[server]\nkind = \"embedded\"\ndirectives = \"Workers 32\"\n\
-         [load.a]\n{load}\nduration = \"2s\"\n[warmup]\nrequests = 20\n[cooldown]\nlimit = \"100ms\"\n"
-    );
-    let run = tool.run(&["run", &tool.plan(&plan), "--plain", "--seed", "1"]);
-    windows(&tool).unwrap_or_else(|error| panic!("{error}: {}{}", run.out, run.err))
+impl Healthy {
+    /// Whether it can be had here; says so otherwise.
+    fn can_be(&self) -> bool {
+        let can = self.beside.is_none() || is_root() && host::hierarchies().is_ok();
+        if !can {
+            testkit::skip::not_here(&format!("{}: needs root and control groups", self.name));
+        }
+        can
+    }
+
+    fn server(&self) -> String {
+        let Some((beside, limits)) = self.beside else {
+            return "[server]\nkind = \"embedded\"\ndirectives = \"Workers 32\"\n".to_owned();
+        };
+        let serve = format!("exec {} serve --listen 127.0.0.1:${{port}}", env!("CARGO_BIN_EXE_webdyno"));
+        format!("[server]\nkind = \"command\"\ncommand = ['sh', '-c', '{beside}; {serve}']\n[confine]\n{limits}\n")
+    }
+
+    fn swaps(&self) -> bool {
+        self.beside.is_some_and(|(_, limits)| !limits.contains("swap = \"0\""))
+    }
+
+    /// What is found in so many windows.
+    fn windows(&self, tool: &Tool, count: usize) -> Vec<Vec<Cause>> {
+        // A plan has two blocks or more.
+        let blocks = count.max(2);
+        let (server, load) = (self.server(), self.load);
+        let plan = format!(
+            "blocks = {blocks}\naa = false\n{server}[load.a]\n{load}\nduration = \"2s\"\n[warmup]\nrequests = 20\n[cooldown]\nlimit = \"100ms\"\n"
+        );
+        let plan = tool.plan(&plan);
+        let swap: &[&str] = if self.swaps() { &["--make-swap", "256M"] } else { &[] };
+        let run = tool.run(&[&["run", &plan, "--plain", "--seed", "1"], swap].concat());
+        windows(tool).unwrap_or_else(|error| panic!("{error}: {}{}", run.out, run.err))
+    }
+}
+
+/// Causes that memory has a part in.
+const OF_MEMORY: [Cause; 5] = [
+    Cause::MemoryThrash,
+    Cause::OutOfMemory,
+    Cause::WorkerLimitTooHigh,
+    Cause::FileCacheThrash,
+    Cause::PressureBuilding,
+];
+
+/// The two that need a group are what their names say, and no fault of the memory's.
+#[test]
+fn a_full_cache_and_quiet_swap_are_had_and_no_fault() {
+    let _alone = alone();
+    for kind in HEALTHY.iter().filter(|kind| kind.beside.is_some()) {
+        if !kind.can_be() {
+            return;
+        }
+        let tool = Tool::new();
+        let found = kind.windows(&tool, 2);
+        assert!(!found.iter().flatten().any(|cause| OF_MEMORY.contains(cause)), "{}: {found:?}", kind.name);
+        let store = store::Store::open_existing(&tool.path("store.sqlite")).expect("a store");
+        for trial in store.load(store::LATEST).expect("a run").trials {
+            let last = trial.readings.rows.last().expect("a reading");
+            let [used, limit, swapped] =
+                [Column::GroupUsage, Column::GroupLimit, Column::GroupSwap].map(|column| last.get(column).unwrap_or(0));
+            let is_so = if kind.swaps() { swapped > 8 << 20 } else { used * 10 > limit * 9 && swapped == 0 };
+            assert!(is_so, "{}: {used} of {limit}, {swapped} in swap", kind.name);
+        }
+    }
 }
 
 #[test]
@@ -580,11 +662,12 @@ fn long_check_diagnosis() {
             wrong.push(case.plan);
         }
     }
-    for (name, load) in HEALTHY {
+    for kind in HEALTHY.iter().filter(|kind| kind.can_be()) {
+        let name = kind.name;
         let (mut disturbed, mut robbed, mut found) = (Vec::new(), Vec::new(), Vec::new());
         // In the place of windows in which the machine was not left alone, others are made, at most as many again.
         while found.len() < WINDOWS && disturbed.len() + robbed.len() < WINDOWS {
-            let more = healthy(load, WINDOWS - found.len());
+            let more = kind.windows(&Tool::new(), WINDOWS - found.len());
             assert!(!more.is_empty(), "{name}: no window was made");
             for causes in more {
                 let place = match &causes {

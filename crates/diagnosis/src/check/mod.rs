@@ -29,6 +29,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 const ANSWERS_PER_TICK: u64 = 1000;
 /// Part of the looks at which a queue is found full, from which it is full too often.
 const OFTEN_FULL: f64 = 0.1;
+/// Of a program that is started for a request no more than this is its libraries', which all like it share.
+const SHARED_OF_PROGRAM: f64 = 2.0 / 3.0;
 /// Bytes in a KiB of /proc/meminfo.
 const KIB: f64 = 1024.0;
 
@@ -54,15 +56,17 @@ pub struct Fit {
     pub pool: String,
     /// What they hold now.
     pub held: WorkerMemory,
-    /// Bytes of one that works on a request, the most seen.
+    /// Bytes of one that works on a request, the most seen, with the program that is started for it.
     pub cost: f64,
+    /// Bytes of such a program, the most seen, what it shares with others like it included; 0 where none is started.
+    pub program: f64,
     /// Bytes that workers of this kind can have, with a tenth of all memory to spare.
     pub room: f64,
     /// All the memory there is, and whose it is.
     pub memory: Size,
     /// How many fit at that cost.
     pub workers: f64,
-    /// How many fit if each shares with its parent all that it may: more than that surely do not.
+    /// How many fit if each shares with others all that it may: more than that surely do not.
     pub most: f64,
     /// How many are allowed.
     pub limit: Option<Limit>,
@@ -242,8 +246,8 @@ fn alone(run: &Run, check: &Check) -> Option<f64> {
 fn fits(run: &Run, check: &Check) -> Vec<Fit> {
     // Both before anything was sent: at work they change from one moment to the next, and then workers of ours would count as somebody
     // else's memory.
-    let first = run.trials.iter().find_map(|trial| trial.readings.rows.first());
-    let Some((used, memory)) = first.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
+    let before = before_all(run);
+    let Some((used, memory)) = before.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
     let cpus = u64::from(run.head.host.cpus.max(1));
     let fit = |(pool, held): &(String, WorkerMemory)| {
         let of_pool = check.running.pools.iter().find(|known| known.name == *pool);
@@ -252,21 +256,41 @@ fn fits(run: &Run, check: &Check) -> Vec<Fit> {
         let grows = !own || check.running.kind.is_apache();
         let limit = if own { check.running.limit(cpus) } else { of_pool.and_then(Pool::limit) };
         let threads = if own { check.running.threads_per_child() } else { 1 };
-        let cost = held.largest as f64 / threads as f64;
-        let before = if own { check.running.workers } else { of_pool.and_then(|pool| pool.workers) };
-        let room = memory.bytes * (1.0 - SPARE) - (used - before.map_or(0.0, |before| before.total as f64)).max(0.0);
+        let program = before.filter(|_| own).map_or(0.0, |before| program(run, before));
+        let cost = held.largest as f64 / threads as f64 + program;
+        let shared = held.inherited as f64 / threads as f64 + program * SHARED_OF_PROGRAM;
+        let at_rest = if own { check.running.workers } else { of_pool.and_then(|pool| pool.workers) };
+        let room = memory.bytes * (1.0 - SPARE) - (used - at_rest.map_or(0.0, |held| held.total as f64)).max(0.0);
         (grows && cost > 0.0 && check.running.kind != Kind::Apache).then(|| Fit {
             pool: pool.clone(),
             held: *held,
             cost,
+            program,
             room,
             memory,
             workers: (room / cost).floor().max(0.0),
-            most: (room / (cost - held.inherited as f64 / threads as f64).max(f64::MIN_POSITIVE)).floor().max(0.0),
+            most: (room / (cost - shared).max(f64::MIN_POSITIVE)).floor().max(0.0),
             limit,
         })
     };
     check.after.iter().filter_map(fit).collect()
+}
+
+/// The last reading before anything was sent, or the first.
+fn before_all(run: &Run) -> Option<&Reading> {
+    let trial = run.trials.iter().find(|trial| !trial.readings.rows.is_empty())?;
+    let began = trial.load.as_ref().map_or(0, |load| load.started_ns);
+    let rows = &trial.readings.rows;
+    rows.iter().rev().find(|row| row.at_ns < began).or(rows.first())
+}
+
+/// Bytes of the largest program that was started for a request; 0 where none was, or where programs of the server's run without any request.
+fn program(run: &Run, before: &Reading) -> f64 {
+    if before.get(Column::TreeProgramLargest) != Some(0) {
+        return 0.0;
+    }
+    let rows = run.trials.iter().flat_map(|trial| &trial.readings.rows);
+    rows.filter_map(|row| row.get(Column::TreeProgramLargest)).max().unwrap_or(0) as f64
 }
 
 /// Bytes in use that nobody can drop, and all there are: the group's, else the host's.

@@ -49,6 +49,8 @@ struct Server {
     is_static: bool,
     /// Clock ticks of another program in a second before anything was sent, and in ten seconds of load.
     others_ticks: Option<(u64, u64)>,
+    /// Bytes of programs that are started for requests, before anything is sent and while all work.
+    programs: (u64, u64),
     /// MiB that are available before anything is sent, and while all work.
     available: (u64, u64),
 }
@@ -78,6 +80,7 @@ impl Default for Server {
             status: 200,
             is_static: false,
             others_ticks: None,
+            programs: (0, 0),
             available: (6 << 10, 6 << 10),
         }
     }
@@ -113,8 +116,12 @@ impl Server {
                     (Column::TcpUnread, if self.takes_in { u64::from(connections - working) } else { 0 }),
                     (Column::TreeWorkers, self.processes),
                     (Column::TreeBusyWorkers, 0),
+                    (Column::TreeProgramLargest, self.programs.1),
                 ])
-                .before(&[(Column::MemAvailable, self.available.0 << 10)])
+                .before(&[
+                    (Column::MemAvailable, self.available.0 << 10),
+                    (Column::TreeProgramLargest, self.programs.0),
+                ])
                 .build();
             trial.cell = name.to_owned();
             trial.door = Some(Door {
@@ -327,6 +334,10 @@ fn a_limit_that_memory_does_not_hold() {
     check(&pool, "step-pool-memory", Some("pm.max_children"), Some("27"));
     // 8 GiB, of which 6 are free.
     check(&Server { worker: 60 << 20, ..Server::default() }, "step-memory", Some("MaxRequestWorkers"), Some("98"));
+    // A worker is small, and the program that it starts is not; one that runs in any case is no part of a request.
+    let starting = Server { worker: 1 << 20, programs: (0, 39 << 20), ..high.clone() };
+    check(&starting, "step-memory", Some("MaxRequestWorkers"), Some("6"));
+    check(&Server { programs: (39 << 20, 39 << 20), ..starting }, "step-not-found", None, None);
     // Who may not see what is shared accuses nobody of what may be counted twice, and names the number that fits in any case.
     let unseen = Server { inherited: 9 << 20, settings: vec![], ..high.clone() };
     check(&unseen, "step-not-found", None, None);

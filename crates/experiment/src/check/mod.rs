@@ -28,12 +28,13 @@ use model::plan::{Guards, LoadSpec};
 use model::reading::{Column, Reading, Readings};
 use model::run::RunHead;
 use model::trial::{Outcome, Stop, Trial};
-use monitor::{GroupDirs, Sampler, Watch};
+use monitor::{Awaited, GroupDirs, Sampler, Watch};
 use pace::{HOLDS, Lengths};
 use room::Memory;
 use server::Census;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use store::Store;
 use whole::Facts;
 
@@ -208,7 +209,7 @@ impl Checker<'_, '_> {
     }
 
     fn windows(&mut self, sampler: &Sampler, tell: &mut dyn FnMut(&CheckEvent<'_>)) -> Result<Summit, ExperimentError> {
-        self.memory.begin(self.running, sampler.latest().as_ref());
+        self.memory.begin(self.running, self.before_all(sampler).as_ref());
         let summit = loop {
             let connections = match self.climb.ask() {
                 Next::Done(summit) => break summit,
@@ -257,6 +258,24 @@ impl Checker<'_, '_> {
             }
         }
         Ok(if is_set(self.orders.interrupted) { Summit::Interrupted } else { summit })
+    }
+
+    /// What is there before anything is sent, which all that follows is compared with: a reading in which no program works on a request that
+    /// was given up, if one comes soon.
+    fn before_all(&self, sampler: &Sampler) -> Option<Reading> {
+        let patience = Duration::from_nanos(self.orders.budget_ns / 20);
+        let began = Instant::now();
+        // Of processes the first reading may not tell yet.
+        let mut next = 1;
+        loop {
+            let awaited = sampler.wait(next, patience.saturating_sub(began.elapsed()));
+            let latest = sampler.latest();
+            let programs = latest.as_ref().and_then(|row| row.get(Column::TreeProgramLargest)).unwrap_or(0);
+            if awaited != Awaited::Look || programs == 0 {
+                return latest;
+            }
+            next += 1;
+        }
     }
 
     /// One window; why a guard stopped it, if one did.

@@ -15,18 +15,24 @@ pub(super) struct Memory {
     before: Option<f64>,
     /// With how many connections, and the least that was left meanwhile.
     last: Option<(u32, f64)>,
+    /// The largest program that was started for a request; `None` where programs run without any.
+    program: Option<f64>,
 }
 
 impl Memory {
     /// Before anything is sent.
     pub(super) fn begin(&mut self, running: &Running, latest: Option<&Reading>) {
         self.before = latest.and_then(|reading| room(running, reading)).map(|(free, _)| free);
+        self.program =
+            latest.and_then(|reading| reading.get(Column::TreeProgramLargest)).filter(|&bytes| bytes == 0).map(|_| 0.0);
     }
 
     /// While so many connections were served.
     pub(super) fn saw(&mut self, connections: u32, running: &Running, rows: &[Reading]) {
         let free = rows.iter().filter_map(|row| room(running, row)).map(|(free, _)| free);
         self.last = free.min_by(f64::total_cmp).map(|least| (connections, least));
+        let programs = rows.iter().filter_map(|row| row.get(Column::TreeProgramLargest));
+        self.program = self.program.map(|known| programs.map(|bytes| bytes as f64).fold(known, f64::max));
     }
 
     /// Bytes beyond those, if each connection takes as much as the last ones did, wherever it takes it: in workers, in programs that they
@@ -44,7 +50,9 @@ impl Checker<'_, '_> {
         let workers: u64 = self.held().iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
         // Programs that are started for a request have given back by now what the next ones take again.
         let left = self.memory.last.map_or(free, |(_, least)| free.min(least)) - self.memory.more(connections);
-        left.min(free - workers as f64) >= whole * SPARE
+        // Short programs are rarely seen all at their largest; sooner or later they are.
+        let programs = self.memory.program.unwrap_or(0.0) * f64::from(connections);
+        left.min(free - workers as f64).min(free - programs) >= whole * SPARE
     }
 
     /// What workers hold now, and the most that one of them held at work.
@@ -105,6 +113,17 @@ mod tests {
         memory.begin(&running, Some(&row(3000)));
         memory.saw(32, &running, &[row(2900), row(1400), row(2000)]);
         assert_eq!([memory.more(32), memory.more(64)], [0.0, 1600.0 * 1024.0]);
+        let mut with_program = row(2000);
+        with_program.set(Column::TreeProgramLargest, 7000);
+        memory.saw(64, &running, &[with_program.clone(), row(2000)]);
+        assert_eq!(memory.program, None, "nobody looked before");
+        let mut none_yet = row(2000);
+        none_yet.set(Column::TreeProgramLargest, 0);
+        memory.begin(&running, Some(&none_yet));
+        memory.saw(64, &running, &[row(2000), with_program]);
+        memory.saw(64, &running, &[row(2000)]);
+        assert_eq!(memory.program, Some(7000.0));
+        memory.begin(&running, Some(&row(3000)));
         // Memory that others gave back says nothing.
         memory.saw(64, &running, &[row(3500)]);
         assert_eq!(memory.more(128), 0.0);

@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// What a scan fills.
-pub(super) const COLUMNS: [Column; 11] = [
+pub(super) const COLUMNS: [Column; 12] = [
     Column::TreeRoot,
     Column::TreeProcesses,
     Column::TreeWorkers,
@@ -39,6 +39,7 @@ pub(super) const COLUMNS: [Column; 11] = [
     Column::TreeRssLargest,
     Column::TreeCpuTicks,
     Column::TreeCpuNs,
+    Column::TreeProgramLargest,
 ];
 
 /// A clock tick of /proc, the same on every Linux.
@@ -344,9 +345,12 @@ impl Tree {
         if locks_known {
             row.set(Column::TreeLockWaiters, count(&|process| process.waits_for_lock));
         }
-        let resident = || ours().map(|process| process.stat.resident_pages.saturating_mul(self.page_size));
-        row.set(Column::TreeRss, resident().fold(0, u64::saturating_add));
-        row.set(Column::TreeRssLargest, resident().max().unwrap_or(0));
+        let size = |process: &Process| process.stat.resident_pages.saturating_mul(self.page_size);
+        row.set(Column::TreeRss, ours().map(size).fold(0, u64::saturating_add));
+        row.set(Column::TreeRssLargest, ours().map(size).max().unwrap_or(0));
+        let is_first = |pid: u32| Some(pid) == self.root || self.beside.contains(&pid);
+        let programs = ours().filter(|process| !is_first(process.pid) && !is_first(process.stat.parent));
+        row.set(Column::TreeProgramLargest, programs.map(size).max().unwrap_or(0));
         // With the dead: what they used is their parent's only once they are reaped, and a sum without them would fall and then jump.
         let all_ours = || self.followed.iter().filter(|process| process.side == Side::Ours);
         let ticks = all_ours().map(|process| process.stat.own_ticks.saturating_add(process.stat.child_ticks));

@@ -109,7 +109,14 @@ fn fitting(fit: &Fit, words: &Catalogue) -> Sentence {
         ("memory", bytes(fit.memory.bytes).into()),
         ("pool", fit.pool.as_str().into()),
     ];
-    if fit.pool.is_empty() { words.say("check-fit", &arguments[..5]) } else { words.say("check-fit-pool", &arguments) }
+    match fit.pool.as_str() {
+        "" if fit.program > 0.0 => {
+            let program = [("program", bytes(fit.program).into())];
+            words.say("check-fit-program", &[&arguments[..1], &arguments[2..5], &program].concat())
+        }
+        "" => words.say("check-fit", &arguments[..5]),
+        _ => words.say("check-fit-pool", &arguments),
+    }
 }
 
 fn measure(measure: Measure, words: &Catalogue) -> String {

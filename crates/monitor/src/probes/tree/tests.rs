@@ -65,6 +65,9 @@ fn workers_and_what_they_started() {
     fake.process(FakeProcess { name: "sh (a) R 1", ..process(60, 104, 'R') });
     fake.process(process(61, 60, 'D'));
     check(&mut tree, [7, 4, 3, 2, 2, 0, 100 + 101 + 102 + 103 + 104 + 60 + 61, 104, 70]);
+    let mut row = Reading::empty(0);
+    scan(&mut tree, &mut row).unwrap();
+    assert_eq!(row.get(Column::TreeProgramLargest), Some(61 * PAGE), "the workers are larger, and no programs");
     // The CGI's child is dead and not yet reaped, and its parent has gone: neither makes a worker busy.
     fake.remove(60);
     fake.process(process(61, 1, 'Z'));
