@@ -59,6 +59,7 @@ pub fn not_taken(what: &Path, own: Option<&Host>) -> Result<(), HostError> {
 /// # Errors
 /// As [`not_taken`].
 pub fn door_not_taken(at: SocketAddr, own: Option<&Host>) -> Result<(), HostError> {
+    let at = SocketAddr::new(at.ip().to_canonical(), at.port());
     // One that listens on all addresses of the newer kind mostly does so on those of the older, too.
     let all_older = at.is_ipv4().then_some(Ipv4Addr::UNSPECIFIED.into());
     let all: [Option<IpAddr>; 3] = [Some(at.ip()), all_older, Some(Ipv6Addr::UNSPECIFIED.into())];

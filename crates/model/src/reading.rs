@@ -208,7 +208,7 @@ columns! {
     TcpSending "tcp.sending" Gauge "Connections of the server's port that hold more bytes than the other end may have without saying so, from sock_diag.";
     TcpUnread "tcp.unread" Gauge "Connections of the server's port that it has accepted and on which bytes lie that it has not read, from sock_diag.";
     TreeCpuNs "tree.cpu_ns" Gauge "As tree.cpu_ticks in ns, by the kernel's clock of each process; of waited-for children only ticks are told.";
-    TreeProgramLargest "tree.program_largest" Gauge "Resident bytes of the largest process that is neither a first process of the server's nor a child of one, such as a CGI program.";
+    TreeProgramLargest "tree.program_largest" Gauge "Resident bytes of the largest process that is neither a first process of the server's nor a child of one and is another program than its parent, such as a CGI.";
 }
 
 /// How many columns a reading has.

@@ -335,7 +335,8 @@ mod tests {
         kernel.listen(possible.trim()).unwrap();
         assert!(kernel.process(std::process::id()).unwrap().on_cpu_ns > 0);
         assert_eq!(kernel.process(u32::MAX), None);
-        let mut child = std::process::Command::new("true").spawn().unwrap();
+        // The kernel counts time on a CPU when it is given up, or at a tick: one that ends before either has none.
+        let mut child = std::process::Command::new("sleep").arg("0.01").spawn().unwrap();
         child.wait().unwrap();
         // It was told of before it could be waited for.
         let mut ends = Vec::new();

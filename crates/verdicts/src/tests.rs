@@ -201,6 +201,15 @@ fn other_numbers_of_a_trial() {
     let numbers = Metric::ALL.map(|metric| metric.of(&trial, &load));
     // Half a second of CPU time for 500 answers is 1 ms each; memory and what of it is swapped out belong together.
     assert_eq!(numbers, [Some(500.0), Some(349.0), Some(594.0), Some(1000.0), Some(5000.0)]);
+    // Without a group by the clocks of its processes, and of old readings by their ticks.
+    let without = |trial: &mut Trial, set: &[(Column, [u64; 2])]| {
+        let at = |n: usize| set.iter().map(|&(column, values)| (column, values[n])).collect::<Vec<_>>();
+        trial.readings.rows = vec![row(SECOND, &at(0)), row(2 * SECOND, &at(1))];
+        Metric::CpuPerAnswer.of(trial, &load)
+    };
+    let (ticks, ns) = ((Column::TreeCpuTicks, [7, 27]), (Column::TreeCpuNs, [70_000_000, 320_000_000]));
+    assert_eq!(without(&mut trial, &[ticks, ns]), Some(500.0));
+    assert_eq!(without(&mut trial, &[ticks]), Some(400.0));
     let few = self::trial("a", 0, 50).load.unwrap();
     assert_eq!(Metric::P99.of(&trial, &few), None);
 }

@@ -29,8 +29,10 @@ const TICKS_PER_SECOND: f64 = 100.0;
 const ANSWERS_PER_TICK: u64 = 1000;
 /// Part of the looks at which a queue is found full, from which it is full too often.
 const OFTEN_FULL: f64 = 0.1;
-/// Of a program that is started for a request no more than this is its libraries', which all like it share.
-const SHARED_OF_PROGRAM: f64 = 2.0 / 3.0;
+/// A page starts a program for each request when one is there at this part of the looks or more while two or more requests are under way.
+const AT_WORK: f64 = 0.5;
+/// Each request has one to itself when all together took this part of the largest for each, or more: looks rarely meet all at their largest.
+const ONE_EACH: f64 = 1.0 / 3.0;
 /// Bytes in a KiB of /proc/meminfo.
 const KIB: f64 = 1024.0;
 
@@ -248,6 +250,7 @@ fn fits(run: &Run, check: &Check) -> Vec<Fit> {
     // else's memory.
     let before = before_all(run);
     let Some((used, memory)) = before.and_then(|reading| in_use(check, reading)) else { return Vec::new() };
+    let programs = programs(run, check, used);
     let cpus = u64::from(run.head.host.cpus.max(1));
     let fit = |(pool, held): &(String, WorkerMemory)| {
         let of_pool = check.running.pools.iter().find(|known| known.name == *pool);
@@ -256,41 +259,66 @@ fn fits(run: &Run, check: &Check) -> Vec<Fit> {
         let grows = !own || check.running.kind.is_apache();
         let limit = if own { check.running.limit(cpus) } else { of_pool.and_then(Pool::limit) };
         let threads = if own { check.running.threads_per_child() } else { 1 };
-        let program = before.filter(|_| own).map_or(0.0, |before| program(run, before));
-        let cost = held.largest as f64 / threads as f64 + program;
-        let shared = held.inherited as f64 / threads as f64 + program * SHARED_OF_PROGRAM;
+        let program = programs.filter(|_| own);
+        let worker = held.largest as f64 / threads as f64;
+        let cost = worker + program.map_or(0.0, |program| program.largest);
+        // What each took for certain.
+        let least = (worker - held.inherited as f64 / threads as f64).max(program.map_or(0.0, |program| program.each));
         let at_rest = if own { check.running.workers } else { of_pool.and_then(|pool| pool.workers) };
         let room = memory.bytes * (1.0 - SPARE) - (used - at_rest.map_or(0.0, |held| held.total as f64)).max(0.0);
         (grows && cost > 0.0 && check.running.kind != Kind::Apache).then(|| Fit {
             pool: pool.clone(),
             held: *held,
             cost,
-            program,
+            program: program.map_or(0.0, |program| program.largest),
             room,
             memory,
             workers: (room / cost).floor().max(0.0),
-            most: (room / (cost - shared).max(f64::MIN_POSITIVE)).floor().max(0.0),
+            most: (room / least.max(f64::MIN_POSITIVE)).floor().max(0.0),
             limit,
         })
     };
     check.after.iter().filter_map(fit).collect()
 }
 
-/// The last reading before anything was sent, or the first.
+/// The last reading before anything was sent, or the first; of those that tell of programs, if any does.
 fn before_all(run: &Run) -> Option<&Reading> {
     let trial = run.trials.iter().find(|trial| !trial.readings.rows.is_empty())?;
     let began = trial.load.as_ref().map_or(0, |load| load.started_ns);
     let rows = &trial.readings.rows;
-    rows.iter().rev().find(|row| row.at_ns < began).or(rows.first())
+    let before = || rows.iter().rev().filter(|row| row.at_ns < began);
+    before().find(|row| row.get(Column::TreeProgramLargest).is_some()).or(before().next()).or(rows.first())
 }
 
-/// Bytes of the largest program that was started for a request; 0 where none was, or where programs of the server's run without any request.
-fn program(run: &Run, before: &Reading) -> f64 {
-    if before.get(Column::TreeProgramLargest) != Some(0) {
-        return 0.0;
-    }
-    let rows = run.trials.iter().flat_map(|trial| &trial.readings.rows);
-    rows.filter_map(|row| row.get(Column::TreeProgramLargest)).max().unwrap_or(0) as f64
+/// Programs that are started for requests.
+#[derive(Debug, Clone, Copy)]
+struct Programs {
+    /// Bytes of the largest, what it shares with others like it included.
+    largest: f64,
+    /// Bytes that each of the most requests at once took, by what all took.
+    each: f64,
+}
+
+/// Whether each request starts one, with `used` bytes in use before anything was sent; `None` too where programs of the server's run
+/// without any request, and where few run at once (a lock, a limit of their own): there workers that wait take no such memory.
+fn programs(run: &Run, check: &Check, used: f64) -> Option<Programs> {
+    let is_made = check.page.as_ref().is_none_or(|page| !page.is_static);
+    before_all(run)?.get(Column::TreeProgramLargest).filter(|&bytes| bytes == 0 && is_made)?;
+    let loads = run.trials.iter().filter_map(|trial| Some((trial, trial.load.as_ref()?)));
+    let most = loads.clone().map(|(_, load)| load.connections).max()?;
+    let rows = |least: u32| {
+        let some = loads.clone().filter(move |(_, load)| load.connections >= least);
+        some.flat_map(|(trial, load)| {
+            trial.readings.rows.iter().filter(|row| (load.started_ns..=load.ended_ns).contains(&row.at_ns))
+        })
+    };
+    let seen: Vec<u64> = rows(2).filter_map(|row| row.get(Column::TreeProgramLargest)).collect();
+    let at_work = seen.iter().filter(|bytes| **bytes > 0).count();
+    let largest = seen.iter().max().copied()? as f64;
+    let taken = rows(most).filter_map(|row| Some(in_use(check, row)?.0 - used)).fold(0.0, f64::max);
+    let each = taken / f64::from(most);
+    let is_so = at_work as f64 >= seen.len() as f64 * AT_WORK && each >= largest * ONE_EACH;
+    (is_so && largest > 0.0).then_some(Programs { largest, each })
 }
 
 /// Bytes in use that nobody can drop, and all there are: the group's, else the host's.

@@ -51,6 +51,8 @@ struct Server {
     others_ticks: Option<(u64, u64)>,
     /// Bytes of programs that are started for requests, before anything is sent and while all work.
     programs: (u64, u64),
+    /// Of those never more are there than these.
+    programs_at_once: u32,
     /// MiB that are available before anything is sent, and while all work.
     available: (u64, u64),
 }
@@ -81,6 +83,7 @@ impl Default for Server {
             is_static: false,
             others_ticks: None,
             programs: (0, 0),
+            programs_at_once: u32::MAX,
             available: (6 << 10, 6 << 10),
         }
     }
@@ -117,10 +120,15 @@ impl Server {
                     (Column::TreeWorkers, self.processes),
                     (Column::TreeBusyWorkers, 0),
                     (Column::TreeProgramLargest, self.programs.1),
+                    (
+                        Column::GroupAnon,
+                        (20 << 20) + self.programs.1 * u64::from(connections.min(self.programs_at_once)) / 2,
+                    ),
                 ])
                 .before(&[
                     (Column::MemAvailable, self.available.0 << 10),
                     (Column::TreeProgramLargest, self.programs.0),
+                    (Column::GroupAnon, 20 << 20),
                 ])
                 .build();
             trial.cell = name.to_owned();
@@ -337,7 +345,10 @@ fn a_limit_that_memory_does_not_hold() {
     // A worker is small, and the program that it starts is not; one that runs in any case is no part of a request.
     let starting = Server { worker: 1 << 20, programs: (0, 39 << 20), ..high.clone() };
     check(&starting, "step-memory", Some("MaxRequestWorkers"), Some("6"));
-    check(&Server { programs: (39 << 20, 39 << 20), ..starting }, "step-not-found", None, None);
+    check(&Server { programs: (39 << 20, 39 << 20), ..starting.clone() }, "step-not-found", None, None);
+    // Those that wait for a lock, or are let in four at a time, take no memory.
+    check(&Server { programs_at_once: 4, ..starting.clone() }, "step-not-found", None, None);
+    check(&Server { is_static: true, ..starting }, "step-not-found", None, None);
     // Who may not see what is shared accuses nobody of what may be counted twice, and names the number that fits in any case.
     let unseen = Server { inherited: 9 << 20, settings: vec![], ..high.clone() };
     check(&unseen, "step-not-found", None, None);

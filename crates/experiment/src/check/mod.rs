@@ -270,8 +270,8 @@ impl Checker<'_, '_> {
         loop {
             let awaited = sampler.wait(next, patience.saturating_sub(began.elapsed()));
             let latest = sampler.latest();
-            let programs = latest.as_ref().and_then(|row| row.get(Column::TreeProgramLargest)).unwrap_or(0);
-            if awaited != Awaited::Look || programs == 0 {
+            let programs = latest.as_ref().and_then(|row| row.get(Column::TreeProgramLargest));
+            if awaited != Awaited::Look || programs == Some(0) || self.running.root.is_none() {
                 return latest;
             }
             next += 1;

@@ -6,6 +6,8 @@ use model::reading::{Column, Reading};
 
 /// Part of the memory that a climb leaves alone.
 const SPARE: f64 = 0.1;
+/// Of what short programs take at once this part is seen at least, in a dozen looks.
+const UNSEEN: f64 = 3.0;
 /// Idle processes that prefork keeps by default.
 const SPARE_SERVERS: u64 = 10;
 
@@ -35,6 +37,16 @@ impl Memory {
         self.program = self.program.map(|known| programs.map(|bytes| bytes as f64).fold(known, f64::max));
     }
 
+    /// Bytes of programs at so many requests. Short ones are rarely seen all at their largest, and sooner or later are; but what all
+    /// connections took so far tells whether each has one to itself.
+    fn programs(&self, requests: f64) -> f64 {
+        let Some(largest) = self.program else { return 0.0 };
+        let seen = self.before.zip(self.last).filter(|(_, (served, _))| *served > 1);
+        let each =
+            seen.map_or(largest, |(before, (served, least))| (before - least).max(0.0) / f64::from(served) * UNSEEN);
+        requests * largest.min(each)
+    }
+
     /// Bytes beyond those, if each connection takes as much as the last ones did, wherever it takes it: in workers, in programs that they
     /// start, in a server behind them.
     fn more(&self, connections: u32) -> f64 {
@@ -50,9 +62,13 @@ impl Checker<'_, '_> {
         let workers: u64 = self.held().iter().map(|(pool, held)| self.more(pool, held, connections)).sum();
         // Programs that are started for a request have given back by now what the next ones take again.
         let left = self.memory.last.map_or(free, |(_, least)| free.min(least)) - self.memory.more(connections);
-        // Short programs are rarely seen all at their largest; sooner or later they are.
-        let programs = self.memory.program.unwrap_or(0.0) * f64::from(connections);
-        left.min(free - workers as f64).min(free - programs) >= whole * SPARE
+        left.min(free - workers as f64).min(free - self.memory.programs(self.at_once(connections))) >= whole * SPARE
+    }
+
+    /// How many of so many connections the server works on at once, as far as its limit is known.
+    fn at_once(&self, connections: u32) -> f64 {
+        let limit = self.running.limit(u64::from(self.orders.head.host.cpus)).filter(|_| self.running.kind.is_apache());
+        f64::from(connections).min(limit.map_or(f64::INFINITY, |limit| limit.value as f64))
     }
 
     /// What workers hold now, and the most that one of them held at work.
@@ -123,6 +139,8 @@ mod tests {
         memory.saw(64, &running, &[row(2000), with_program]);
         memory.saw(64, &running, &[row(2000)]);
         assert_eq!(memory.program, Some(7000.0));
+        // 64 that took nothing have none to themselves.
+        assert_eq!([memory.programs(10.0), Memory { last: None, ..memory }.programs(10.0)], [0.0, 70_000.0]);
         memory.begin(&running, Some(&row(3000)));
         // Memory that others gave back says nothing.
         memory.saw(64, &running, &[row(3500)]);

@@ -237,6 +237,15 @@ impl Tree {
         find(&self.followed, self.root?).map(|index| &self.followed[index])
     }
 
+    /// Whether a process is a program that a worker has started. One that is still a copy of the worker, or has its memory until it begins
+    /// (`vfork`), bears its name.
+    fn is_program(&self, process: &Process) -> bool {
+        let is_first = |pid: u32| Some(pid) == self.root || self.beside.contains(&pid);
+        let parent = find(&self.followed, process.stat.parent).map(|index| &self.followed[index]);
+        let is_deep = !is_first(process.pid) && !is_first(process.stat.parent);
+        is_deep && parent.is_some_and(|parent| parent.stat.name != process.stat.name)
+    }
+
     /// Whether the root is there, and not only waits to be reaped.
     fn root_runs(&self) -> bool {
         !self.root_has_gone && self.find_root().is_some_and(Process::runs)
@@ -348,9 +357,7 @@ impl Tree {
         let size = |process: &Process| process.stat.resident_pages.saturating_mul(self.page_size);
         row.set(Column::TreeRss, ours().map(size).fold(0, u64::saturating_add));
         row.set(Column::TreeRssLargest, ours().map(size).max().unwrap_or(0));
-        let is_first = |pid: u32| Some(pid) == self.root || self.beside.contains(&pid);
-        let programs = ours().filter(|process| !is_first(process.pid) && !is_first(process.stat.parent));
-        row.set(Column::TreeProgramLargest, programs.map(size).max().unwrap_or(0));
+        row.set(Column::TreeProgramLargest, ours().filter(|it| self.is_program(it)).map(size).max().unwrap_or(0));
         // With the dead: what they used is their parent's only once they are reaped, and a sum without them would fall and then jump.
         let all_ours = || self.followed.iter().filter(|process| process.side == Side::Ours);
         let ticks = all_ours().map(|process| process.stat.own_ticks.saturating_add(process.stat.child_ticks));

@@ -31,7 +31,7 @@ impl Door {
         match self.address.as_deref() {
             None => Some(Ipv6Addr::UNSPECIFIED.into()),
             Some("localhost") => Some(Ipv4Addr::LOCALHOST.into()),
-            Some(address) => address.parse().ok(),
+            Some(address) => address.parse().ok().map(|ip: IpAddr| ip.to_canonical()),
         }
     }
 

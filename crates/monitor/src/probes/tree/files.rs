@@ -6,11 +6,16 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
+/// Bytes that the kernel keeps of a program's name, without the zero at its end.
+const NAME: usize = 15;
+
 /// What of a stat file is used.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) parent: u32,
     pub(super) state: u8,
+    /// The beginning of its program's name, filled up with zeros.
+    pub(super) name: [u8; NAME],
     /// User and system time.
     pub(super) own_ticks: u64,
     /// The same of children that were waited for.
@@ -40,7 +45,9 @@ pub(super) fn is_process(proc: &OwnedFd, pid: u32, buffer: &mut Buffer) -> bool 
 
 /// Whose child a process is, what it does, the CPU time and memory it has.
 pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
-    let (_, mut fields) = stat(text)?;
+    let (called, mut fields) = stat(text)?;
+    let mut name = [0; NAME];
+    name.iter_mut().zip(called).for_each(|(to, from)| *to = *from);
     let state = *fields.next()?.first()?;
     let parent = u32::try_from(number(fields.next()?)?).ok()?;
     // From here on the field after `skip` others: utime, stime, cutime, cstime, then rss.
@@ -52,7 +59,7 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     let [user, system, of_children, of_children_system] = ticks;
     let (own_ticks, child_ticks) = (user.saturating_add(system), of_children.saturating_add(of_children_system));
     let resident_pages = number(fields.nth(6)?)?;
-    Some(Stat { parent, state, own_ticks, child_ticks, resident_pages }).filter(|_| skipped == 9)
+    Some(Stat { parent, state, name, own_ticks, child_ticks, resident_pages }).filter(|_| skipped == 9)
 }
 
 /// The process of a line such as `1: -> FLOCK  ADVISORY  WRITE 1235 fd:00:123 0 EOF`: one that waits, not one that holds.
