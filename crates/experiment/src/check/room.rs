@@ -6,7 +6,7 @@ use model::reading::{Column, Reading};
 
 /// Part of the memory that a climb leaves alone.
 const SPARE: f64 = 0.1;
-/// Of what short programs take at once this part is seen at least, in a dozen looks.
+/// Short programs take at once no more than so many times what was seen of them in a dozen looks.
 const UNSEEN: f64 = 3.0;
 /// Idle processes that prefork keeps by default.
 const SPARE_SERVERS: u64 = 10;
