@@ -24,7 +24,10 @@ const STOP: Duration = Duration::from_secs(5);
 /// For each server that takes its time to die: the promise is 5 s for everything.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// What fails is tried so often before it is left to `webdyno restore`.
-const ATTEMPTS: u32 = 15;
+const ATTEMPTS: u32 = 18;
+/// From the beginning of the first attempt to that of the second; each time the double, up to [`PATIENCE`]. What was in the way is often
+/// gone at once, and two failures more leave most of the promised time.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const READY: &[u8] = b"ready\n";
 
 /// A running guardian, seen from the run.
@@ -126,7 +129,7 @@ fn watch(journal: &Path) -> Result<(), HostError> {
 }
 
 fn put_back(path: &Path) -> Result<(), HostError> {
-    let mut attempts = 0;
+    let (mut attempts, mut pause) = (0, FIRST_PAUSE);
     loop {
         let began = Instant::now();
         let done = attempt(path);
@@ -134,7 +137,8 @@ fn put_back(path: &Path) -> Result<(), HostError> {
         if done.is_ok() || attempts == ATTEMPTS {
             return done;
         }
-        std::thread::sleep(PATIENCE.saturating_sub(began.elapsed()));
+        std::thread::sleep(pause.saturating_sub(began.elapsed()));
+        pause = PATIENCE.min(pause * 2);
     }
 }
 

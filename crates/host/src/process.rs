@@ -259,6 +259,11 @@ pub(crate) fn any(mut wanted: impl FnMut(u32) -> bool) -> Result<bool, String> {
     Ok(!living(|pid, _| wanted(pid))?.is_empty())
 }
 
+/// Whether any of those that lead a session is.
+pub(crate) fn any_leader(mut wanted: impl FnMut(u32) -> bool) -> Result<bool, String> {
+    Ok(!living(|pid, stat| stat.session == pid && wanted(pid))?.is_empty())
+}
+
 /// All of them or an error: whoever is missing here would be taken for dead.
 fn living(mut wanted: impl FnMut(u32, &Stat) -> bool) -> Result<Vec<u32>, String> {
     let unread = |error: io::Error| format!("cannot read /proc: {error}");

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use testkit::debian::Debian;
 use testkit::own::{Own, eventually};
 use testkit::skip::{not_here, skipped};
@@ -82,6 +82,27 @@ fn start_by(scene: &Scene, dir: &str, script: &str) {
     shell.args(["-c", script, "sh"]).args(scene.args()).current_dir(dir).env_clear().envs(scene.env.clone());
     assert!(shell.status().unwrap().success());
     eventually("it runs", &scene.log(), || scene.debian.is_alive());
+}
+
+#[test]
+fn a_start_that_another_has_under_way_is_waited_for() {
+    let Some(scene) = Scene::new() else { return };
+    let begun = scene.debian.folder().join("begun");
+    // As the call of a run that was killed: it leads a session, and is not the server yet.
+    let slow = format!(": >{}; sleep 0.5; exec \"$@\"", begun.display());
+    start_by(&scene, "/", "exec /usr/sbin/apache2 \"$@\" -k start");
+    let service = scene.service();
+    scene.debian.stop();
+    let mut another = Command::new("setsid");
+    another.args(["sh", "-c", &slow, "sh", PROGRAM]).args(scene.args()).args(["-k", "start"]);
+    another.current_dir("/").env_clear().envs(scene.env.clone()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let another = another.spawn().unwrap();
+    eventually("its start has begun", &scene.log(), || begun.exists());
+    assert_eq!(service.restart(Restart::Full), Ok(()));
+    assert!(scene.debian.is_alive());
+    let another = another.wait_with_output().unwrap();
+    let said = [another.stdout, another.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+    assert!(another.status.success() && !said.contains("already running"), "there was one before it: {said}");
 }
 
 fn limits(service: &Service) -> String {

@@ -165,7 +165,7 @@ impl Service {
     /// # Errors
     /// When it does not run afterwards.
     pub fn restart(&self, how: Restart) -> Result<(), String> {
-        match (self.process(), how) {
+        match (self.process().or_else(|| self.begun_by_another()), how) {
             (Some(process), Restart::Graceful) => self.begin_workers(process),
             (Some(_), Restart::Full) if matches!(self.start, Some(Start::Unit(_))) => self.begin(),
             (Some(process), Restart::Full) => {
@@ -178,6 +178,20 @@ impl Service {
                 self.begin()
             }
         }
+    }
+
+    /// The server whose start somebody has under way, once it has begun: a run that was killed has left its call behind. A second start
+    /// beside it would find the address in use, or with `reuseport` be a second server.
+    fn begun_by_another(&self) -> Option<Identity> {
+        let deadline = Instant::now() + START;
+        while self.start.as_ref().is_some_and(Start::is_under_way) && Instant::now() < deadline {
+            std::thread::sleep(LOOK_AGAIN);
+            if let Some(process) = self.process() {
+                return Some(process);
+            }
+        }
+        // It may have written its pid and ended its call between two looks.
+        self.process()
     }
 
     fn end(&self, process: Identity) -> Result<(), String> {

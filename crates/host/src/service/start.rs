@@ -3,6 +3,7 @@
 use super::{Style, systemctl};
 use crate::call::{Ear, call, run};
 use crate::mounts::{Mount, mounts};
+use crate::process;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
@@ -128,6 +129,19 @@ impl Start {
         } else {
             Err(format!("cannot be started again as it was, from {}: {said}", dir.display()))
         }
+    }
+
+    /// Whether somebody starts it just now by the same words, or has and it has not said yet that it runs. Each of those leads a session:
+    /// the call, which may still be its shell, and the server that it leaves in the background. Workers lead none.
+    pub(super) fn is_under_way(&self) -> bool {
+        let Start::Command { words, .. } = self else { return false };
+        let line: Vec<u8> = words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
+        let is_it = |pid: u32| {
+            let typed = || fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|typed| typed.ends_with(&line));
+            typed() || words_of_nginx(pid).as_ref() == Some(words)
+        };
+        // What cannot be seen is not waited for.
+        process::any_leader(is_it).unwrap_or(false)
     }
 
     /// The call that starts it.
