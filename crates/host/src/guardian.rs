@@ -24,10 +24,10 @@ const STOP: Duration = Duration::from_secs(5);
 /// For each server that takes its time to die: the promise is 5 s for everything.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// What fails is tried so often before it is left to `webdyno restore`.
-const ATTEMPTS: u32 = 18;
-/// From the beginning of the first attempt to that of the second; each time the double, up to [`PATIENCE`]. What was in the way is often
-/// gone at once, and two failures more leave most of the promised time.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const ATTEMPTS: u32 = 16;
+/// From the beginning of the first attempt to that of the second; each time the double, up to [`PATIENCE`]. Two that fail at once leave time
+/// for a third within what is promised, and systemd, which starts a service five times in ten seconds, is not asked more often.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const READY: &[u8] = b"ready\n";
 
 /// A running guardian, seen from the run.

@@ -259,9 +259,12 @@ pub(crate) fn any(mut wanted: impl FnMut(u32) -> bool) -> Result<bool, String> {
     Ok(!living(|pid, _| wanted(pid))?.is_empty())
 }
 
-/// Whether any of those that lead a session is.
-pub(crate) fn any_leader(mut wanted: impl FnMut(u32) -> bool) -> Result<bool, String> {
-    Ok(!living(|pid, stat| stat.session == pid && wanted(pid))?.is_empty())
+/// Whether any of those is that lead a session and began at most `age` ago.
+pub(crate) fn any_young_leader(age: Duration, mut wanted: impl FnMut(u32) -> bool) -> Result<bool, String> {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec.cast_unsigned();
+    // In seconds, as the kernel's number is in ticks of that clock; one more for what both leave away.
+    let young = |stat: &Stat| now <= stat.start_time / rustix::param::clock_ticks_per_second() + age.as_secs() + 1;
+    Ok(!living(|pid, stat| stat.session == pid && young(stat) && wanted(pid))?.is_empty())
 }
 
 /// All of them or an error: whoever is missing here would be taken for dead.

@@ -89,9 +89,10 @@ fn a_start_that_another_has_under_way_is_waited_for() {
     let Some(scene) = Scene::new() else { return };
     let begun = scene.debian.folder().join("begun");
     // As the call of a run that was killed: it leads a session, and is not the server yet.
-    let slow = format!(": >{}; sleep 0.5; exec \"$@\"", begun.display());
+    let slow = format!("ulimit -Sn 300; : >{}; sleep 0.2; exec \"$@\"", begun.display());
     start_by(&scene, "/", "exec /usr/sbin/apache2 \"$@\" -k start");
     let service = scene.service();
+    let before = limits(&service);
     scene.debian.stop();
     let mut another = Command::new("setsid");
     another.args(["sh", "-c", &slow, "sh", PROGRAM]).args(scene.args()).args(["-k", "start"]);
@@ -99,7 +100,7 @@ fn a_start_that_another_has_under_way_is_waited_for() {
     let another = another.spawn().unwrap();
     eventually("its start has begun", &scene.log(), || begun.exists());
     assert_eq!(service.restart(Restart::Full), Ok(()));
-    assert!(scene.debian.is_alive());
+    assert_eq!(limits(&service), before, "it is the other's");
     let another = another.wait_with_output().unwrap();
     let said = [another.stdout, another.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
     assert!(another.status.success() && !said.contains("already running"), "there was one before it: {said}");

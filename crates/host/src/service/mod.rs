@@ -23,6 +23,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const END: Duration = Duration::from_secs(15);
 /// How long it may take to write its pid down once it is in the background.
 const START: Duration = Duration::from_secs(10);
+/// How long a start that somebody else has under way is waited for, each time.
+const ANOTHER: Duration = Duration::from_secs(4);
+/// So many looks in a row that show none, as one look can miss it: while it goes into the background, or becomes another program.
+const UNSEEN: u32 = 3;
+/// How long after a server was told to end it is told again.
+const TELL_AGAIN: Duration = Duration::from_millis(500);
 /// How long it may take to read its configuration, which may ask for names of hosts.
 const READ: Duration = Duration::from_secs(60);
 /// How long systemd may take for a restart: its own limits for an end and for a start (90 s each), and a little more.
@@ -164,8 +170,12 @@ impl Service {
     ///
     /// # Errors
     /// When it does not run afterwards.
-    pub fn restart(&self, how: Restart) -> Result<(), String> {
-        match (self.process().or_else(|| self.begun_by_another()), how) {
+    pub fn restart(&self, mut how: Restart) -> Result<(), String> {
+        if self.process().is_none() && self.wait_for_another()? {
+            // It may have read what was given back meanwhile, or not.
+            how = Restart::Full;
+        }
+        match (self.process(), how) {
             (Some(process), Restart::Graceful) => self.begin_workers(process),
             (Some(_), Restart::Full) if matches!(self.start, Some(Start::Unit(_))) => self.begin(),
             (Some(process), Restart::Full) => {
@@ -180,26 +190,41 @@ impl Service {
         }
     }
 
-    /// The server whose start somebody has under way, once it has begun: a run that was killed has left its call behind. A second start
-    /// beside it would find the address in use, or with `reuseport` be a second server.
-    fn begun_by_another(&self) -> Option<Identity> {
-        let deadline = Instant::now() + START;
-        while self.start.as_ref().is_some_and(Start::is_under_way) && Instant::now() < deadline {
-            std::thread::sleep(LOOK_AGAIN);
-            if let Some(process) = self.process() {
-                return Some(process);
+    /// Waits while somebody has a start of it under way, as the call of a run that was killed; whether one had. A second start beside it
+    /// would find the address in use, or with `reuseport` be a second server.
+    fn wait_for_another(&self) -> Result<bool, String> {
+        let Some(start) = &self.start else { return Ok(false) };
+        let deadline = Instant::now() + ANOTHER;
+        let (mut seen, mut unseen) = (false, 0);
+        while unseen < UNSEEN {
+            if Instant::now() > deadline {
+                return Err(format!("somebody else is starting the server of {}", self.name));
             }
+            let is_under_way = start.is_under_way()?;
+            seen |= is_under_way;
+            unseen = if is_under_way { 0 } else { unseen + 1 };
+            // Its pid is the last that it writes.
+            if self.process().is_some() {
+                return Ok(true);
+            }
+            std::thread::sleep(LOOK_AGAIN);
         }
-        // It may have written its pid and ended its call between two looks.
-        self.process()
+        Ok(seen)
     }
 
     fn end(&self, process: Identity) -> Result<(), String> {
-        self.tell(process, Signal::TERM, "to end")?;
         let deadline = Instant::now() + END;
+        let mut told: Option<Instant> = None;
         while process.lives() {
             if Instant::now() > deadline {
                 return Err(format!("process {}, the server of {}, would not end", process.pid, self.name));
+            }
+            // nginx looks at a signal that came before it waits for signals only when it gets another one.
+            if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
+                let sent = self.tell(process, Signal::TERM, "to end");
+                // It may have ended just now.
+                sent.or_else(|why| if process.lives() { Err(why) } else { Ok(()) })?;
+                told = Some(Instant::now());
             }
             std::thread::sleep(LOOK_AGAIN);
         }

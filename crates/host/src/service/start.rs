@@ -131,17 +131,18 @@ impl Start {
         }
     }
 
-    /// Whether somebody starts it just now by the same words, or has and it has not said yet that it runs. Each of those leads a session:
-    /// the call, which may still be its shell, and the server that it leaves in the background. Workers lead none.
-    pub(super) fn is_under_way(&self) -> bool {
-        let Start::Command { words, .. } = self else { return false };
+    /// Whether somebody starts it just now by the same words: the call, which may still be its shell, and what it has left in the background
+    /// until that writes its pid. Each leads a session, which workers do not. A start takes [`super::READ`] at most, so who has run for
+    /// longer is another: one in a container, say.
+    ///
+    /// # Errors
+    /// When processes cannot be read, which is no proof that there is none.
+    pub(super) fn is_under_way(&self) -> Result<bool, String> {
+        let Start::Command { words, .. } = self else { return Ok(false) };
         let line: Vec<u8> = words.iter().flat_map(|word| [word.as_bytes(), b"\0"].concat()).collect();
-        let is_it = |pid: u32| {
-            let typed = || fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|typed| typed.ends_with(&line));
-            typed() || words_of_nginx(pid).as_ref() == Some(words)
-        };
-        // What cannot be seen is not waited for.
-        process::any_leader(is_it).unwrap_or(false)
+        process::any_young_leader(super::READ, |pid| {
+            fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|typed| ends_with_words(&typed, &line))
+        })
     }
 
     /// The call that starts it.
@@ -158,6 +159,11 @@ impl Start {
             }
         }
     }
+}
+
+/// Whether the words of a process, each ended by a zero byte, are those or end with them, as a shell's do that is to become it.
+fn ends_with_words(typed: &[u8], words: &[u8]) -> bool {
+    typed.strip_suffix(words).is_some_and(|before| before.last().is_none_or(|&byte| byte == 0))
 }
 
 /// What systemctl is told to start a service anew.
@@ -285,6 +291,18 @@ mod tests {
         // In Latin-1.
         check(b"nginx: master process nginx -c /caf\xe9.conf", Some(&[b"/usr/sbin/nginx", b"-c", b"/caf\xe9.conf"]));
         check(b"nginx: worker process", None);
+    }
+
+    #[test]
+    fn words_are_compared_from_their_beginning() {
+        let check = |typed: &[u8], expected: bool| {
+            assert_eq!(ends_with_words(typed, b"/usr/sbin/apache2\0-k\0start\0"), expected, "{}", typed.escape_ascii());
+        };
+        check(b"/usr/sbin/apache2\0-k\0start\0", true);
+        check(b"/bin/sh\0-c\0exec \"$@\"\0sh\0/usr/sbin/apache2\0-k\0start\0", true);
+        check(b"/srv/jail/usr/sbin/apache2\0-k\0start\0", false);
+        check(b"/usr/sbin/apache2\0-t\0", false);
+        check(b"", false);
     }
 
     #[test]
