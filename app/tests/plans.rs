@@ -5,8 +5,9 @@
 mod tool;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use testkit::skip::{not_here, skipped};
-use tool::{Tool, open_plans, remains};
+use tool::{Finished, Tool, open_plans, remains};
 
 /// Plan files below a folder, sorted.
 fn plans_in(folder: &Path) -> Vec<PathBuf> {
@@ -70,6 +71,56 @@ fn every_shipped_plan_is_taken() {
                 None => panic!("{name} {scale:?}: {ran:?}"),
             }
         }
+    }
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+/// Files that are hidden, a plan that needs them, and what its user is told to do.
+const HIDDEN: [(&str, &str, &str); 14] = [
+    ("/usr/sbin/apache2", "keepalive.toml", "install the package apache2"),
+    ("/usr/sbin/php-fpm*", "php/pool.toml", "install the package php-fpm"),
+    ("/usr/sbin/nginx", "nginx/keepalive.toml", "install the package nginx"),
+    ("/usr/sbin/nginx", "front.toml", "install the package nginx"),
+    ("/usr/sbin/mariadbd", "backend-limit.toml", "install the package mariadb-server"),
+    ("/usr/sbin/mariadbd", "php/wordpress.toml", "install the package mariadb-server"),
+    ("/usr/sbin/haproxy", "php/f5.toml", "install the package haproxy"),
+    ("/usr/bin/cronolog", "access-log.toml", "install the package cronolog"),
+    ("/usr/bin/rotatelogs", "access-log-lost.toml", "install the package apache2-utils"),
+    ("/usr/share/wordpress", "php/wordpress-memory.toml", "install the package wordpress"),
+    ("/usr/bin/apxs*", "admission/walk.toml", "install the package apache2-dev"),
+    ("/usr/lib/apache2/modules/mod_qos.so", "php/limiter-overhead.toml", "install the package libapache2-mod-qos"),
+    ("/usr/bin/make", "memory-cliff.toml", "install the package that has make"),
+    ("/usr/bin/gcc", "memory-cliff.toml", "install the package gcc"),
+];
+
+/// Hides what a pattern fits, for itself alone, and becomes another program. What is not there need not be hidden.
+const HIDE: &str = r#"for file in $1; do
+    if [ -d "$file" ]; then mount -t tmpfs none "$file" || exit 99
+    elif [ -e "$file" ]; then mount --bind /dev/null "$file" || exit 99; fi
+done
+shift; exec "$@""#;
+
+#[test]
+fn a_plan_whose_package_is_absent_names_it() {
+    let hides = |script: &[&str]| Command::new("unshare").args(["--mount", "sh", "-c"]).args(script).output();
+    if !hides(&["mount -t tmpfs none /mnt"]).is_ok_and(|output| output.status.success()) {
+        return not_here("nothing can be mounted");
+    }
+    let tool = Tool::new();
+    let folder = open_plans(&tool);
+    for (file, plan, says) in HIDDEN {
+        let plan = folder.join(plan);
+        let run = tool.command(&["run", plan.to_str().unwrap(), "--dry-run", "--make-swap", "1G"]);
+        let mut hidden = Command::new("unshare");
+        hidden.args(["--mount", "sh", "-c", HIDE, "sh", file]).arg(run.get_program()).args(run.get_args());
+        hidden.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran = Finished::of(&hidden.output().unwrap());
+        if ran.err.contains("cgroup") {
+            not_here(&format!("{}: {}", plan.display(), ran.err.trim_end()));
+            continue;
+        }
+        assert!(matches!(ran.code, 2 | 4), "{file}, {}: {ran:?}", plan.display());
+        assert!(ran.err.contains(says) && ran.err.lines().count() == 1, "{file}, {}: {ran:?}", plan.display());
     }
     assert_eq!(remains(&tool), Vec::<String>::new());
 }

@@ -13,6 +13,7 @@ missing() {
 [ -f "$debian/wp-load.php" ] || missing "$debian" wordpress
 [ -d "$debian/wp-content/themes/twentytwentythree" ] || missing "WordPress's theme" wordpress-theme-twentytwentythree
 command -v mariadb-install-db >/dev/null || missing mariadb-install-db mariadb-server
+command -v mariadbd >/dev/null || missing mariadbd mariadb-server
 for php in php /usr/bin/php8.*; do
     command -v "$php" >/dev/null && break
 done

@@ -42,7 +42,7 @@ pub(crate) fn build(
             Ok(child) => child,
             // A program that is not there is the plan's mistake; everything else is the machine's.
             Err(host::HostError::Launch { why, .. }) => {
-                return Err(failed(format!("`{}` cannot be run: {why}", step.command.join(" "))));
+                return Err(failed(not_run(step, &why)));
             }
             Err(error) => return Err(error.into()),
         };
@@ -80,10 +80,21 @@ fn launch(step: &Build, folder: &Path, log: &Path) -> Result<Launch, ExperimentE
     })
 }
 
+/// A bare name is some package's program; a path is the plan's own.
+fn not_run(step: &Build, why: &str) -> String {
+    let program = &step.command[0];
+    let install =
+        if program.contains('/') { String::new() } else { format!("; install the package that has {program}") };
+    format!("`{}` cannot be run: {why}{install}", step.command.join(" "))
+}
+
 fn complaint(step: &Build, code: Option<i32>, log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    // That of what it ran tells more than make's own, which is always the last.
+    let is_makes = |line: &str| line.starts_with("make") && line.contains("***");
+    let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
+    let last = lines().find(|line| !is_makes(line)).or_else(|| lines().next()).unwrap_or("it said nothing");
     let code = code.map_or_else(|| "lost".to_owned(), |code| code.to_string());
     format!("`{}` failed (exit code {code}): {}", step.command.join(" "), last.trim())
 }
