@@ -80,19 +80,20 @@ fn launch(step: &Build, folder: &Path, log: &Path) -> Result<Launch, ExperimentE
     })
 }
 
-/// A bare name is some package's program; a path is the plan's own.
+/// A bare name that is in no folder of PATH is some package's program.
 fn not_run(step: &Build, why: &str) -> String {
     let program = &step.command[0];
-    let install =
-        if program.contains('/') { String::new() } else { format!("; install the package that has {program}") };
+    let in_path = |path: std::ffi::OsString| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let is_absent = !program.contains('/') && !std::env::var_os("PATH").is_some_and(in_path);
+    let install = if is_absent { format!("; install the package that has {program}") } else { String::new() };
     format!("`{}` cannot be run: {why}{install}", step.command.join(" "))
 }
 
 fn complaint(step: &Build, code: Option<i32>, log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    // That of what it ran tells more than make's own, which is always the last.
-    let is_makes = |line: &str| line.starts_with("make") && line.contains("***");
+    // Where make ends with that something it ran failed, that tells more.
+    let is_makes = |line: &str| line.starts_with("make") && line.contains("*** [") && line.contains("] Error ");
     let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
     let last = lines().find(|line| !is_makes(line)).or_else(|| lines().next()).unwrap_or("it said nothing");
     let code = code.map_or_else(|| "lost".to_owned(), |code| code.to_string());

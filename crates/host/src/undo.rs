@@ -52,6 +52,7 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     // Without a head nothing can have been changed.
     let Some(head) = journal.replay().head.clone() else { return outcome };
     let (mut files_left, mut claimed_left) = (false, false);
+    let mut unwritten = Vec::new();
     for (id, undo) in in_order(&journal.replay().pending) {
         // Whoever is to read the files again would read the run's, and the next attempt would not tell them again.
         if files_left && undo.turn() > 0 || claimed_left && matches!(undo, Undo::Unclaim { .. }) {
@@ -60,7 +61,7 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
         match carry_out(&undo, &head, patience) {
             Ok(sentence) => {
                 outcome.put_back.extend(sentence);
-                outcome.failed.extend(journal.done(id).err().map(|error| error.to_string()));
+                unwritten.extend(journal.done(id).err().map(|error| error.to_string()));
             }
             Err(sentence) => {
                 files_left |= matches!(undo, Undo::GiveBack(_));
@@ -68,6 +69,10 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
                 outcome.failed.push(sentence);
             }
         }
+    }
+    // Where all is undone, the journal goes, and on a full disk that needs no room.
+    if !outcome.failed.is_empty() {
+        outcome.failed.append(&mut unwritten);
     }
     outcome
 }

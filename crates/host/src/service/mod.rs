@@ -25,9 +25,10 @@ const END: Duration = Duration::from_secs(15);
 const START: Duration = Duration::from_secs(10);
 /// How long a start that somebody else has under way is waited for, each time.
 const ANOTHER: Duration = Duration::from_secs(4);
-/// So many looks in a row that show none, as one look can miss it: while it goes into the background, or becomes another program.
-const UNSEEN: u32 = 3;
-/// How long after a server was told to end it is told again.
+/// How long none must be seen, as one look can miss it: while it goes into the background, or becomes another program.
+const UNSEEN: Duration = Duration::from_millis(150);
+/// How long after a server was told to end it is told again, once: an nginx that has only just begun may see a signal only with the next
+/// one, and each that it gets puts off the moment in which it kills a worker that is stuck.
 const TELL_AGAIN: Duration = Duration::from_millis(500);
 /// How long it may take to read its configuration, which may ask for names of hosts.
 const READ: Duration = Duration::from_secs(60);
@@ -194,15 +195,19 @@ impl Service {
     /// would find the address in use, or with `reuseport` be a second server.
     fn wait_for_another(&self) -> Result<bool, String> {
         let Some(start) = &self.start else { return Ok(false) };
-        let deadline = Instant::now() + ANOTHER;
-        let (mut seen, mut unseen) = (false, 0);
-        while unseen < UNSEEN {
-            if Instant::now() > deadline {
-                return Err(format!("somebody else is starting the server of {}", self.name));
+        let began = Instant::now();
+        let (mut seen, mut last) = (false, began);
+        while last.elapsed() < UNSEEN {
+            if began.elapsed() > ANOTHER {
+                return Err(format!(
+                    "somebody else is starting the server of {}: a process of the same words began less than a minute ago and has \
+                     written no pid; try again when it has",
+                    self.name
+                ));
             }
-            let is_under_way = start.is_under_way()?;
-            seen |= is_under_way;
-            unseen = if is_under_way { 0 } else { unseen + 1 };
+            if start.is_under_way()? {
+                (seen, last) = (true, Instant::now());
+            }
             // Its pid is the last that it writes.
             if self.process().is_some() {
                 return Ok(true);
@@ -213,18 +218,17 @@ impl Service {
     }
 
     fn end(&self, process: Identity) -> Result<(), String> {
-        let deadline = Instant::now() + END;
-        let mut told: Option<Instant> = None;
+        self.tell(process, Signal::TERM, "to end")?;
+        let (deadline, again) = (Instant::now() + END, Instant::now() + TELL_AGAIN);
+        let mut told_again = false;
         while process.lives() {
             if Instant::now() > deadline {
                 return Err(format!("process {}, the server of {}, would not end", process.pid, self.name));
             }
-            // nginx looks at a signal that came before it waits for signals only when it gets another one.
-            if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
-                let sent = self.tell(process, Signal::TERM, "to end");
+            if !told_again && Instant::now() > again {
+                told_again = true;
                 // It may have ended just now.
-                sent.or_else(|why| if process.lives() { Err(why) } else { Ok(()) })?;
-                told = Some(Instant::now());
+                let _ = self.tell(process, Signal::TERM, "to end");
             }
             std::thread::sleep(LOOK_AGAIN);
         }

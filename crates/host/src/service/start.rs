@@ -132,8 +132,8 @@ impl Start {
     }
 
     /// Whether somebody starts it just now by the same words: the call, which may still be its shell, and what it has left in the background
-    /// until that writes its pid. Each leads a session, which workers do not. A start takes [`super::READ`] at most, so who has run for
-    /// longer is another: one in a container, say.
+    /// until that writes its pid. Each leads a session, which workers do not. Who has run for longer than a start is given,
+    /// [`super::READ`], is taken for another: one in a container, say.
     ///
     /// # Errors
     /// When processes cannot be read, which is no proof that there is none.
