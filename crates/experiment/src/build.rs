@@ -93,7 +93,9 @@ fn complaint(step: &Build, code: Option<i32>, log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     // Where make ends with that something it ran failed, that tells more.
-    let is_makes = |line: &str| line.starts_with("make") && line.contains("*** [") && line.contains("] Error ");
+    let is_end =
+        |line: &str| line.contains("*** [") && line.contains("] Error ") || line.contains(": Leaving directory ");
+    let is_makes = |line: &str| line.starts_with("make") && is_end(line);
     let lines = || text.lines().rev().filter(|line| !line.trim().is_empty());
     let last = lines().find(|line| !is_makes(line)).or_else(|| lines().next()).unwrap_or("it said nothing");
     let code = code.map_or_else(|| "lost".to_owned(), |code| code.to_string());
