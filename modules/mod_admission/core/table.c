@@ -197,8 +197,13 @@ static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner
   }
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting[i];
-    if (token_state(token) != WAITER_FREE && token_owner(token) == owner)
-      swept.room |= atomic_compare_exchange_strong(&waiting[i], &token, 0);
+    /* Again, when somebody wakes the dead one meanwhile: a turn that nobody takes would be kept for it for ever. */
+    while (token_state(token) != WAITER_FREE && token_owner(token) == owner) {
+      STEP("sweep: found waiting");
+      if (!atomic_compare_exchange_strong(&waiting[i], &token, 0)) continue;
+      swept.room = true;
+      break;
+    }
   }
   if (swept.permits > 0) group_of(table, entry)->counts.reaped += swept.permits;
   if (swept.room) queue_wake(table, entry, adm_now_ns());

@@ -7,21 +7,23 @@
 #include "check.h"
 #include "world.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static unsigned steps_left; /* 0: live on */
-static void (*meanwhile)(void); /* what happens once while somebody is at the step "take: looked round" */
+
+/* What happens once while somebody is at a step. */
+static struct { const char *at; void (*what)(void); } meanwhile;
 
 /* Where the last one died, in memory that the forks share. */
 static struct { char where[64]; } *grave;
 
 void adm_step(const char *where) {
-  if (meanwhile && strcmp(where, "take: looked round") == 0) {
-    void (*now)(void) = meanwhile;
-    meanwhile = NULL;
-    now();
+  if (meanwhile.at && strcmp(where, meanwhile.at) == 0) {
+    meanwhile.at = NULL;
+    meanwhile.what();
   }
   if (steps_left == 0 || --steps_left > 0) return;
   strncpy(grave->where, where, sizeof grave->where - 1);
@@ -225,10 +227,40 @@ static void the_limit_holds_where_costs_are_mixed(void) {
   adm_owner_join(mixed.table, (adm_process){77, 1});
   CHECK_EQUAL(take_units(10), ADM_ADMITTED);
   for (uint32_t i = 0; i < mixed.table->shape.entries; i++) entry_at(mixed.table, i)->waiters_top = 1; /* nobody goes in at once */
-  meanwhile = take_six;
+  meanwhile.at = "take: looked round";
+  meanwhile.what = take_six;
   CHECK_EQUAL(take_units(1), ADM_REJECTED);
   CHECK_EQUAL(weight_in(mixed.table, mixed.group), 16);
   table_end(mixed.table);
+}
+
+/* A waiter that is killed, and gets its turn while its place is being taken back: neither may be kept for it. */
+static scene woken_dead;
+
+static void parents_permit_comes_back(void) { adm_release(woken_dead.table, &woken_dead.parents, NULL, NULL); }
+
+static void nothing_is_left_of_one_who_is_woken_while_swept(void) {
+  woken_dead = scene_new();
+  adm_group_at(woken_dead.table, woken_dead.host)->limit = 1;
+  adm_owner parent = adm_owner_join(woken_dead.table, (adm_process){77, 1}), dead = adm_owner_join(woken_dead.table, (adm_process){78, 1});
+  CHECK_EQUAL(ask(&woken_dead, parent, "/a", 0, &woken_dead.parents), ADM_ADMITTED);
+  pid_t child = fork();
+  if (child == 0) {
+    adm_answer never;
+    ask(&woken_dead, dead, "/a", 60000, &never);
+    _exit(0);
+  }
+  adm_entry *host = woken_dead.parents.permit[1].entry;
+  while (queue_length(woken_dead.table, host) == 0) sched_yield();
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  meanwhile.at = "sweep: found waiting";
+  meanwhile.what = parents_permit_comes_back;
+  adm_sweep(woken_dead.table, dead, NULL, NULL);
+  CHECK(meanwhile.at == NULL);
+  adm_group_at(woken_dead.table, woken_dead.host)->limit = 3;
+  all_is_free(&woken_dead, "woken while swept", 0);
+  table_end(woken_dead.table);
 }
 
 int main(void) {
@@ -240,6 +272,7 @@ int main(void) {
   dies_at_every_step("sweeps", sweeps);
   the_waiting_get_it_when_others_die(false);
   the_waiting_get_it_when_others_die(true);
+  nothing_is_left_of_one_who_is_woken_while_swept();
   the_limit_holds_where_costs_are_mixed();
   return checked("crash");
 }
