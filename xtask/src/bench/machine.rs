@@ -20,7 +20,7 @@ impl Moment {
     }
 }
 
-/// Names and values; `placement` says who ran on which CPU. The commit is that of the checkout this program was built from.
+/// Names and values; `placement` says who ran on which CPU.
 pub(super) fn facts(placement: &str, before: &Moment, after: &Moment) -> Vec<(String, String)> {
     let cpu_info = read("/proc/cpuinfo");
     let model = cpu_info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -43,7 +43,8 @@ pub(super) fn facts(placement: &str, before: &Moment, after: &Moment) -> Vec<(St
     facts.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-fn commit() -> String {
+/// That of the checkout this program was built from, and whether files of it were changed since.
+pub(super) fn commit() -> String {
     let git = |args: &[&str]| {
         let output =
             Command::new("git").current_dir(root()).args(args).output().ok().filter(|it| it.status.success())?;

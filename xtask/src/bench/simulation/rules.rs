@@ -6,17 +6,21 @@ use stats::{
     unpaired,
 };
 
-/// What a rule came to.
-#[derive(Debug, Clone, PartialEq)]
+/// What webdyno came to, of each cell, and from what.
 pub(super) struct Outcome {
     pub(super) verdicts: Vec<Verdict>,
-    /// Trials of each cell.
-    pub(super) trials: usize,
+    /// All that the baseline and the first of the cells measured until webdyno was done.
+    pub(super) drawn: Numbers,
 }
 
 impl Outcome {
     pub(super) fn any(&self, is: impl Fn(&Verdict) -> bool) -> bool {
         self.verdicts.iter().any(is)
+    }
+
+    /// Trials of each cell.
+    pub(super) fn trials(&self) -> usize {
+        self.drawn.baseline.len()
     }
 }
 
@@ -36,7 +40,8 @@ pub(super) fn webdyno(machine: &mut Machine, truths: &[f64]) -> Outcome {
         comparisons = compared(&numbers, &criteria);
         look = next_look(until).filter(|_| !is_decided(&comparisons));
     }
-    Outcome { verdicts: comparisons.iter().map(|comparison| comparison.verdict).collect(), trials: numbers[0].len() }
+    let verdicts = comparisons.iter().map(|comparison| comparison.verdict).collect();
+    Outcome { verdicts, drawn: Numbers { other: numbers.swap_remove(2), baseline: numbers.swap_remove(0) } }
 }
 
 /// The same after so many blocks.
@@ -68,35 +73,35 @@ fn compared(numbers: &[Vec<f64>], criteria: &Criteria) -> Vec<Comparison> {
     judged.map(|comparison| against_noise(comparison.expect("finite"), Some(&again))).collect()
 }
 
-/// A fixed number of trials of one cell, then as many of the other, as scripts around a load generator do it.
-pub(super) struct Sequence {
+/// What the trials of two cells measured, whoever ordered them.
+pub(super) struct Numbers {
     baseline: Vec<f64>,
     other: Vec<f64>,
 }
 
-impl Sequence {
-    pub(super) fn run(machine: &mut Machine, truth: f64, trials: usize) -> Sequence {
+impl Numbers {
+    /// A fixed number of trials of one cell, then as many of the other, as scripts around a load generator do it.
+    pub(super) fn in_sequence(machine: &mut Machine, truth: f64, trials: usize) -> Numbers {
         let mut cell = |truth| (0..trials).map(|_| machine.trial(truth)).collect();
-        Sequence { baseline: cell(0.0), other: cell(truth) }
+        Numbers { baseline: cell(0.0), other: cell(truth) }
     }
 
-    fn outcome(&self, different: bool) -> Outcome {
+    fn verdict(&self, different: bool) -> Verdict {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let verdict = match (different, mean(&self.other) > mean(&self.baseline)) {
+        match (different, mean(&self.other) > mean(&self.baseline)) {
             (false, _) => Verdict::Inconclusive { more_blocks: None },
             (true, true) => Verdict::Better,
             (true, false) => Verdict::Worse,
-        };
-        Outcome { verdicts: vec![verdict], trials: self.baseline.len() }
+        }
     }
 
     /// benchstat: Mann and Whitney's U test, exact, p < 0.05.
-    pub(super) fn benchstat(&self) -> Outcome {
-        self.outcome(mann_whitney_p(&self.baseline, &self.other) < 0.05)
+    pub(super) fn benchstat(&self) -> Verdict {
+        self.verdict(mann_whitney_p(&self.baseline, &self.other) < 0.05)
     }
 
     /// hyperfine's line "1.05 ± 0.03 times faster": the ratio of the means is farther from 1 than the spread printed behind it.
-    pub(super) fn hyperfine(&self) -> Outcome {
+    pub(super) fn hyperfine(&self) -> Verdict {
         let describe = |values: &[f64]| {
             let values: Vec<f64> = values.iter().map(|value| value.exp()).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -106,22 +111,22 @@ impl Sequence {
         let ((a, a_sd), (b, b_sd)) = (describe(&self.baseline), describe(&self.other));
         let ratio = (a / b).max(b / a);
         let spread = ratio * ((a_sd / a).powi(2) + (b_sd / b).powi(2)).sqrt();
-        self.outcome(ratio - spread > 1.0)
+        self.verdict(ratio - spread > 1.0)
     }
 
     /// hyperfine's script `welch_ttest.py`, p < 0.05.
-    pub(super) fn welch(&self) -> Outcome {
+    pub(super) fn welch(&self) -> Verdict {
         let p = unpaired(&self.baseline, &self.other, 0.95)
             .ok()
             .and_then(|found| found.spread)
             .map_or(1.0, |spread| spread.p);
-        self.outcome(p < 0.05)
+        self.verdict(p < 0.05)
     }
 
     /// What the five documents do: one number each, and a difference of 3 % is one.
-    pub(super) fn by_eye(&self) -> Outcome {
+    pub(super) fn by_eye(&self) -> Verdict {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        self.outcome((mean(&self.other) - mean(&self.baseline)).abs() > 0.03_f64.ln_1p())
+        self.verdict((mean(&self.other) - mean(&self.baseline)).abs() > 0.03_f64.ln_1p())
     }
 }
 
@@ -153,6 +158,7 @@ fn arrangements(m: usize, n: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::Drift;
     use super::*;
 
     #[test]
@@ -169,15 +175,31 @@ mod tests {
         check(&[1.0, 3.0, 5.0], &[2.0, 4.0, 6.0], 0.7);
     }
 
+    /// As many arrangements as there are ways to choose, at the most blocks that a plan has.
+    #[test]
+    fn all_arrangements_are_counted() {
+        assert_eq!(arrangements(24, 24).iter().sum::<f64>(), 32_247_603_683_100.0);
+    }
+
+    #[test]
+    fn others_get_the_numbers_that_the_plan_drew() {
+        let machine = || Machine::new(1, Drift::Walk, 0.015);
+        let outcome = webdyno(&mut machine(), &[0.03]);
+        let mut again = machine();
+        let blocks: Vec<_> = (0..outcome.trials()).map(|_| again.block(&[0.0, 0.0, 0.03])).collect();
+        let cell = |cell: usize| blocks.iter().map(|block| block[cell]).collect::<Vec<f64>>();
+        assert_eq!((outcome.drawn.baseline, outcome.drawn.other), (cell(0), cell(2)));
+    }
+
     #[test]
     fn rules_of_others_on_numbers_of_ours() {
-        let apart = Sequence { baseline: vec![0.0, 0.001, 0.002, 0.003], other: vec![0.1, 0.101, 0.102, 0.103] };
-        for outcome in [apart.benchstat(), apart.hyperfine(), apart.welch(), apart.by_eye()] {
-            assert_eq!(outcome.verdicts, [Verdict::Better]);
+        let apart = Numbers { baseline: vec![0.0, 0.001, 0.002, 0.003], other: vec![0.1, 0.101, 0.102, 0.103] };
+        for verdict in [apart.benchstat(), apart.hyperfine(), apart.welch(), apart.by_eye()] {
+            assert_eq!(verdict, Verdict::Better);
         }
-        let alike = Sequence { baseline: vec![0.0, 0.012, 0.002, 0.013], other: vec![0.011, 0.001, 0.014, 0.003] };
-        for outcome in [alike.benchstat(), alike.hyperfine(), alike.welch(), alike.by_eye()] {
-            assert_eq!(outcome.verdicts, [Verdict::Inconclusive { more_blocks: None }]);
+        let alike = Numbers { baseline: vec![0.0, 0.012, 0.002, 0.013], other: vec![0.011, 0.001, 0.014, 0.003] };
+        for verdict in [alike.benchstat(), alike.hyperfine(), alike.welch(), alike.by_eye()] {
+            assert_eq!(verdict, Verdict::Inconclusive { more_blocks: None });
         }
     }
 }
