@@ -1,6 +1,6 @@
 # Lays the document's own limiter out in the folder $1: mod_mruby.so, from where Apache keeps its modules or as MOD_MRUBY names it, and the
-# scripts of http-access-limiter, of which HTTP_ACCESS_LIMITER is a checkout. They are as they are but for a limit that is never reached
-# and for their memory, which lies in $1 and goes with it; the one for limits by time of day, which nobody asks for, is left away.
+# scripts of http-access-limiter, of which HTTP_ACCESS_LIMITER is a checkout. They are as they are but for the limit, which is $2 or else
+# one that is never reached, and for their memory, which lies in $1 and goes with it; the one for limits by time of day, which nobody asks for, is left away.
 set -eu
 for module in "${MOD_MRUBY:-}" /usr/lib/apache2/modules/mod_mruby.so /usr/lib64/httpd/modules/mod_mruby.so; do
     [ -f "$module" ] && break
@@ -11,6 +11,6 @@ scripts=${HTTP_ACCESS_LIMITER:-}/access_limiter
 ln -s "$module" "$1/mod_mruby.so"
 sed -e '/shared_config_store/d' -e "s|:namespace => \"access_limiter\"|:filename => \"$1/access_limiter.lmc\"|" \
     "$scripts/access_limiter_init.rb" >"$1/access_limiter_init.rb"
-sed 's/^threshold = .*/threshold = 60000/' "$scripts/access_limiter.rb" >"$1/access_limiter.rb"
+sed "s/^threshold = .*/threshold = ${2:-60000}/" "$scripts/access_limiter.rb" >"$1/access_limiter.rb"
 cp "$scripts/access_limiter_end.rb" "$1/"
 chmod 644 "$1"/access_limiter*.rb
