@@ -8,7 +8,7 @@
 
 adm_process process_of(uint32_t pid);
 
-/* An adm_dead: gone, a zombie, or another process of the same number. A stopped process is not dead. */
+/* An adm_dead: gone, a zombie with no thread left, or another process of the same number. A stopped process is not dead. */
 bool process_dead(void *unused, adm_process process);
 
 #endif

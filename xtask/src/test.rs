@@ -2,6 +2,7 @@
 //!
 //! A failed step does not stop the others, so that one run shows all there is to mend.
 
+use crate::bench::machine;
 use crate::summary::{Counts, Seen};
 use crate::{cargo, root, setup, tidy};
 use anyhow::Context;
@@ -9,7 +10,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What was typed after `test`.
 #[derive(clap::Args)]
@@ -46,7 +47,13 @@ struct Suite {
     /// What the test programs are told.
     programs: Vec<String>,
     /// Where long checks put what they find.
-    results: Option<PathBuf>,
+    results: Option<Results>,
+}
+
+/// A folder for pages, and what each says under its title of the day, the commit and the machine.
+struct Results {
+    folder: PathBuf,
+    made: String,
 }
 
 /// More failed tests than these are not asked again: something is broken.
@@ -111,14 +118,14 @@ fn daily_steps(filter: &[String]) -> Vec<Step> {
 
 /// The long checks: the tests named `long_check_...`, one at a time, on the program as users build it.
 fn long_steps(filter: &[String]) -> anyhow::Result<Vec<Step>> {
-    let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output().context("cannot run date")?;
-    let folder = root().join("docs/results").join(String::from_utf8_lossy(&date.stdout).trim());
+    let folder = root().join("docs/results").join(machine::today());
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let results = Results { folder, made: machine::in_a_line() };
     let cargo = ["test", "--release", "--workspace", "--all-targets", "--no-fail-fast"].map(str::to_owned).to_vec();
     // The filter comes first: a test program with a main of its own may look at nothing else.
     let mut programs = if filter.is_empty() { vec!["long_check_".to_owned()] } else { filter.to_vec() };
     programs.extend(["--test-threads=1", "--nocapture"].map(str::to_owned));
-    Ok(vec![Step { name: "long checks", action: Action::Tests(Suite { cargo, programs, results: Some(folder) }) }])
+    Ok(vec![Step { name: "long checks", action: Action::Tests(Suite { cargo, programs, results: Some(results) }) }])
 }
 
 fn program(name: &'static str, command: Command) -> Step {
@@ -180,7 +187,11 @@ impl Suite {
     /// Runs the tests, and the few that failed a second time, alone: beside others a real server may get no CPU for seconds.
     /// What passes then has passed, and is named; what fails again has failed. `docs/decisions/asked-again.md` has the reasons.
     fn run(&self, skips: &Path) -> anyhow::Result<(Counts, Vec<String>)> {
+        let began = SystemTime::now();
         let first = tests(self.command(&self.programs).env("WEBDYNO_SKIPS", skips))?;
+        if let Some(results) = &self.results {
+            results.sign(began)?;
+        }
         // A test program that died has a failure without a name.
         let named = u64::try_from(first.failed.len()) == Ok(first.counts.failed);
         if first.failed.is_empty() || !named || first.failed.len() > ASKED_AGAIN || self.results.is_some() {
@@ -197,11 +208,34 @@ impl Suite {
     fn command(&self, programs: &[String]) -> Command {
         let mut command = cargo(&self.cargo.iter().map(String::as_str).collect::<Vec<_>>());
         command.arg("--").args(programs);
-        if let Some(folder) = &self.results {
-            command.env("WEBDYNO_LONG", folder);
+        if let Some(results) = &self.results {
+            command.env("WEBDYNO_LONG", &results.folder);
         }
         command
     }
+}
+
+impl Results {
+    /// Says in every page that was written since then how it came to be.
+    fn sign(&self, since: SystemTime) -> anyhow::Result<()> {
+        for entry in fs::read_dir(&self.folder).with_context(|| format!("cannot read {}", self.folder.display()))? {
+            let page = entry.context("cannot read the folder of results")?.path();
+            let new = fs::metadata(&page).and_then(|about| about.modified()).is_ok_and(|when| when >= since);
+            if !new || page.extension().is_none_or(|extension| extension != "md") {
+                continue;
+            }
+            let text = fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
+            let signed = signed(&text, &self.made);
+            fs::write(&page, signed).with_context(|| format!("cannot write {}", page.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The page with a line of its own under its title.
+fn signed(page: &str, made: &str) -> String {
+    let (title, rest) = page.split_once('\n').unwrap_or((page, ""));
+    format!("{title}\n\n{made}\n{rest}")
 }
 
 /// Runs `cargo test`, passes its output on, counts its summary lines and keeps the names of what failed.
@@ -251,4 +285,18 @@ fn conclude(done: &[Done], skipped: &str) -> ExitCode {
     }
     println!("{} passed, {} failed", all.passed, all.failed);
     if all.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signed;
+
+    #[test]
+    fn a_page_says_under_its_title_how_it_came_to_be() {
+        assert_eq!(
+            signed("# Kills\n\nAll was given back.\n", "2026-11-24."),
+            "# Kills\n\n2026-11-24.\n\nAll was given back.\n"
+        );
+        assert_eq!(signed("# Kills", "2026-11-24."), "# Kills\n\n2026-11-24.\n");
+    }
 }

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ typedef struct oracle {
 static void works(adm_table *table, oracle *oracle, int me, adm_layer layer) {
   adm_owner owner = adm_owner_join(table, (adm_process){(uint32_t)getpid(), 1});
   adm_request request = {.layer = &layer, .layers = 1, .may_wait = true};
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (;;) {
     adm_answer answer;
     if (!adm_was_admitted(adm_admit(table, owner, &request, &answer))) {
@@ -45,6 +47,7 @@ static void works(adm_table *table, oracle *oracle, int me, adm_layer layer) {
 
 static pid_t hire(adm_table *table, oracle *oracle, int me, adm_layer layer) {
   pid_t child = fork();
+  if (child < 0) abort();
   if (child == 0) works(table, oracle, me, layer);
   return child;
 }

@@ -43,6 +43,19 @@ pub(super) fn facts(placement: &str, before: &Moment, after: &Moment) -> Vec<(St
     facts.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
+/// The day that a result is of, in UTC.
+pub(crate) fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
+
+/// Day, commit and machine in one line, for a page that has no table of facts.
+pub(crate) fn in_a_line() -> String {
+    let count = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let load = first_words(&read("/proc/loadavg"), 1);
+    format!("{}, commit {}, {count} CPUs, Linux {kernel}; load average before it {load}.", today(), commit())
+}
+
 /// That of the checkout this program was built from, and whether files of it were changed since.
 pub(super) fn commit() -> String {
     let git = |args: &[&str]| {

@@ -9,7 +9,7 @@ mod admission;
 mod cases;
 mod child;
 mod instructions;
-mod machine;
+pub(crate) mod machine;
 mod memory;
 mod monitor;
 mod programs;
@@ -145,11 +145,6 @@ fn measure(stand: &Stand, case: Case, extent: Extent) -> anyhow::Result<Section>
     }
 }
 
-/// The day that a result is of, in UTC.
-fn today() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
-}
-
 /// Where the result goes: two new files, named after the day.
 struct Files {
     title: String,
@@ -162,7 +157,7 @@ impl Files {
     fn choose(what: &str, title: &str, out: Option<&Path>) -> anyhow::Result<Files> {
         let folder = out.map_or_else(|| programs::target().join("bench"), Path::to_owned);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let day = today();
+        let day = machine::today();
         let name = |n: u32| if n == 1 { format!("{day}-{what}") } else { format!("{day}-{what}-{n}") };
         let free = |n: &u32| !folder.join(name(*n)).with_extension("md").exists();
         let name = name((1..).find(free).unwrap_or(1));

@@ -5,7 +5,7 @@ mod beside;
 mod plan;
 mod rules;
 
-use super::{machine, today};
+use super::machine;
 use anyhow::Context;
 use beside::{Case, TRIALS};
 use plan::{Drift, Machine};
@@ -51,7 +51,7 @@ pub(super) fn run(flags: &Flags, target: &Path) -> anyhow::Result<()> {
          blocks, 95 %, a margin of 2 %.\n\nThe rules of others work twice. *The same numbers*: all that webdyno's plan drew of the baseline and \
          of the compared cell until it was done, looked at once, then. *In sequence*: as with the tool itself, {TRIALS} trials of one cell, \
          then {TRIALS} of the other, drawn anew with the same noise and drift.\n\n",
-        day = today(),
+        day = machine::today(),
         commit = machine::commit(),
         last = plans - 1,
     );
