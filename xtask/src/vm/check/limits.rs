@@ -1,4 +1,4 @@
-//! Limits of memory, CPU time and disk traffic at work under cgroup v2, and v1: what the kernel's files say while a server that would take all it
+//! Limits of memory, swap, CPU time and disk traffic at work under cgroup v2, and v1: what the kernel's files say while a server that would take all it
 //! gets is measured, for root and for an ordinary user in a scope of systemd's.
 
 use super::{OURS, SHORT, Seen};
@@ -18,8 +18,9 @@ const LEAST_CPU: f64 = 0.95;
 /// What part bytes must be: they come in requests of up to a megabyte, and programs begin and end in between.
 const LEAST_IO: f64 = 0.9;
 
-/// CGI programs: one takes CPU time, one writes past the page cache, one leaves the writing to the kernel. Those that write start as few
-/// processes as they can, for much: on a processor that is imitated, starting them would be what limits the rate.
+/// CGI programs: one takes CPU time, one memory (`tail` keeps a line as long as its input), one writes past the page cache, one leaves the
+/// writing to the kernel. Those that write start as few processes as they can, for much: on a processor that is imitated, starting them would
+/// be what limits the rate.
 const PREPARE: &str = "\
 mkdir -p OURS/sites/limits
 cd OURS/sites/limits
@@ -29,6 +30,11 @@ n=0
 while [ $n -lt 4000 ]; do n=$((n + 1)); done
 printf 'Content-Type: text/plain\\n\\nOK\\n'
 END
+cat > hungry <<'END'
+#!/bin/sh
+head -c 80M /dev/zero | tail -n 1 > /dev/null
+printf 'Content-Type: text/plain\\n\\nOK\\n'
+END
 cat > direct <<'END'
 #!/bin/sh
 dd if=/dev/zero of=/var/tmp/limits.$$ bs=512k count=8 oflag=direct 2> /dev/null
@@ -36,7 +42,7 @@ rm /var/tmp/limits.$$
 printf 'Content-Type: text/plain\\n\\nOK\\n'
 END
 sed 's/oflag=direct/conv=fsync/' direct > buffered
-chmod 755 busy direct buffered
+chmod 755 busy hungry direct buffered
 ";
 
 const PLAN: &str = r#"
@@ -47,14 +53,13 @@ aa = false
 kind = "KIND"
 LINES
 [confine]
-memory = "200M"
 LIMIT
 [placement]
 split = false
 [variant.only]
 [load.one]
 path = "PATH"
-connections = 8
+connections = CLIENTS
 duration = "15s"
 keep_alive = false
 timeout = "60s"
@@ -84,7 +89,7 @@ echo code $?
 
 /// What v2 says of the group in `$group`.
 const V2: &str = "\
-for file in cpu.max io.max memory.max memory.peak; do sed \"s/^/$file /\" $group/$file; done
+for file in cpu.max io.max memory.max memory.peak memory.swap.max memory.swap.current; do sed \"s/^/$file /\" $group/$file; done
 cat $group/cpu.stat
 sed 's/^/io.stat /' $group/io.stat";
 
@@ -95,6 +100,8 @@ sed 's/^/cpu.max /' /sys/fs/cgroup/cpu/$name/cpu.cfs_quota_us
 sed 's/^/io.max /' /sys/fs/cgroup/blkio/$name/blkio.throttle.write_bps_device
 sed 's/^/memory.max /' $group/memory.limit_in_bytes
 sed 's/^/memory.peak /' $group/memory.max_usage_in_bytes
+echo memory.swap.max $(($(cat $group/memory.memsw.limit_in_bytes) - $(cat $group/memory.limit_in_bytes)))
+sed -n 's/^swap /memory.swap.current /p' $group/memory.stat
 usage=$(cat /sys/fs/cgroup/cpuacct/$name/cpuacct.usage) && echo usage_usec $((usage / 1000))
 sed -n 's/^\\([0-9:]*\\) Write /io.stat \\1 wbytes=/p' /sys/fs/cgroup/blkio/$name/blkio.throttle.io_service_bytes";
 
@@ -196,26 +203,13 @@ pub(super) fn bind(seen: &mut Seen, guest: &Guest, by: &By<'_>) -> anyhow::Resul
         }
         one(seen, guest, by, case)?;
     }
-    Ok(())
+    swaps(seen, guest, by)
 }
 
 fn one(seen: &mut Seen, guest: &Guest, by: &By<'_>, case: &Case) -> anyhow::Result<()> {
-    let plan = PLAN.replace("KIND", case.kind).replace("LINES", case.lines);
-    let plan = plan.replace("LIMIT", case.limit).replace("PATH", case.path);
-    guest.sh(&format!("cat > {OURS}/plans/limits.toml <<'END'\n{plan}END"), SHORT)?;
-    let look = if by.version == Version::V1 { V1 } else { V2 };
-    let script = WATCH.replace("LOOK", look).replace("WHO", by.prefix).replace("GROUPS", by.groups);
-    let out = guest.sh(&script.replace("OURS", OURS).replace("WHERE", WHERE).replace("SEEN", SEEN), RUN)?;
-    let err = guest.sh(&format!("tail -n 3 {WHERE}/run.err"), SHORT)?;
-    seen.expect(out.contains("code 0") || out.contains("code 3"), || format!("{}: {out}{err}", case.name));
-    let groups = groups(&guest.sh(&format!("cat {SEEN}"), SHORT)?);
-    let lives: Vec<f64> = groups.values().map(Group::seconds).collect();
-    // Every variant is started once before anything is measured.
-    let trials: Vec<&Group> = groups.values().filter(|group| group.seconds() >= TRIAL).collect();
-    seen.expect(trials.len() == 2, || {
-        format!("{}: 2 groups of {TRIAL} s expected, seen: {lives:?} s; {err}", case.name)
-    });
-    for group in trials {
+    let plan = PLAN.replace("KIND", case.kind).replace("LINES", case.lines).replace("CLIENTS", "8");
+    let plan = plan.replace("LIMIT", &format!("memory = \"200M\"\n{}", case.limit)).replace("PATH", case.path);
+    for group in trials(seen, guest, by, case.name, &plan)? {
         let (unit, least, used) = match case.file {
             "cpu.max" => ("CPU", LEAST_CPU, group.rate(|look| look.cpu_us / 1e6)),
             _ => ("MiB/s", LEAST_IO, group.rate(|look| look.written / f64::from(1 << 20))),
@@ -238,6 +232,52 @@ fn one(seen: &mut Seen, guest: &Guest, by: &By<'_>, case: &Case) -> anyhow::Resu
     Ok(())
 }
 
+/// A program that needs more than the server's memory, and no more than that and its swap: it ends well, and takes neither more of the one
+/// nor more of the other.
+fn swaps(seen: &mut Seen, guest: &Guest, by: &By<'_>) -> anyhow::Result<()> {
+    let name = "Apache, CGI that needs 80 MiB";
+    let plan = PLAN.replace("KIND", "apache").replace("LINES", APACHE).replace("CLIENTS", "1");
+    let plan = plan.replace("LIMIT", "memory = \"48M\"\nswap = \"100M\"").replace("PATH", "/cgi-bin/hungry");
+    seen.say("\n| server | limits, as the kernel holds them | largest memory | largest swap |\n|---|---|---|---|");
+    for group in trials(seen, guest, by, name, &plan)? {
+        let mib = |bytes: f64| bytes / f64::from(1 << 20);
+        seen.say(format!(
+            "| {name} | `memory.max`: `{}`; `memory.swap.max`: `{}` | {:.1} MiB | {:.1} MiB |",
+            group.held("memory.max"),
+            group.held("memory.swap.max"),
+            mib(group.peak),
+            mib(group.swap),
+        ));
+        seen.expect(group.has("memory.max", "50331648"), || format!("{name}: {}", group.held("memory.max")));
+        seen.expect(group.has("memory.swap.max", "104857600"), || format!("{name}: {}", group.held("memory.swap.max")));
+        seen.expect((44.0..=48.1).contains(&mib(group.peak)), || format!("{name}: it took {} bytes", group.peak));
+        seen.expect((16.0..=100.0).contains(&mib(group.swap)), || format!("{name}: {} bytes in swap", group.swap));
+    }
+    let report: serde_json::Value = serde_json::from_str(&guest.sh(&format!("cat {WHERE}/run.json"), SHORT)?)?;
+    let rates: Vec<f64> =
+        report["trials"].as_array().into_iter().flatten().filter_map(|trial| trial["good_per_s"].as_f64()).collect();
+    seen.expect(!rates.is_empty() && rates.iter().all(|rate| *rate > 0.0), || {
+        format!("{name}: good answers a second: {rates:?}")
+    });
+    Ok(())
+}
+
+/// The groups of the two trials of a plan.
+fn trials(seen: &mut Seen, guest: &Guest, by: &By<'_>, name: &str, plan: &str) -> anyhow::Result<Vec<Group>> {
+    guest.sh(&format!("cat > {OURS}/plans/limits.toml <<'END'\n{plan}END"), SHORT)?;
+    let look = if by.version == Version::V1 { V1 } else { V2 };
+    let script = WATCH.replace("LOOK", look).replace("WHO", by.prefix).replace("GROUPS", by.groups);
+    let out = guest.sh(&script.replace("OURS", OURS).replace("WHERE", WHERE).replace("SEEN", SEEN), RUN)?;
+    let err = guest.sh(&format!("tail -n 3 {WHERE}/run.err"), SHORT)?;
+    seen.expect(out.contains("code 0") || out.contains("code 3"), || format!("{name}: {out}{err}"));
+    let groups = groups(&guest.sh(&format!("cat {SEEN}"), SHORT)?);
+    let lives: Vec<f64> = groups.values().map(Group::seconds).collect();
+    // Every variant is started once before anything is measured.
+    let trials: Vec<Group> = groups.into_values().filter(|group| group.seconds() >= TRIAL).collect();
+    seen.expect(trials.len() == 2, || format!("{name}: 2 groups of {TRIAL} s expected, seen: {lives:?} s; {err}"));
+    Ok(trials)
+}
+
 /// Where a check writes in the guest.
 const WHERE: &str = "/var/tmp/limits";
 /// Where it writes what it saw.
@@ -258,8 +298,10 @@ struct Group {
     looks: Vec<Look>,
     /// The last content of its limits, by file; a line for each disk.
     limits: BTreeMap<String, Vec<String>>,
-    /// Bytes.
+    /// Bytes of memory.
     peak: f64,
+    /// The most bytes of swap in any look.
+    swap: f64,
 }
 
 impl Group {
@@ -298,6 +340,7 @@ fn groups(text: &str) -> BTreeMap<String, Group> {
                 "at" => found.at = number(),
                 "usage_usec" => (found.cpu_us, whole) = (number(), true),
                 "memory.peak" => group.peak = group.peak.max(number()),
+                "memory.swap.current" => group.swap = group.swap.max(number()),
                 "io.stat" => found.written += written(value),
                 _ if name.ends_with(".max") => limits.entry(name.to_owned()).or_default().push(value.to_owned()),
                 _ => {}
@@ -327,14 +370,14 @@ mod tests {
             let (cpu, bytes) = (at * 500_000, at * 4_194_304);
             format!(
                 "group /g\nat {at}.00\ncpu.max 50000 100000\nio.max 254:0 x\nio.max 254:16 x\nmemory.peak {at}\n\
-                 usage_usec {cpu}\nio.stat 254:0 rbytes=1 wbytes={bytes} rios=2\nio.stat 254:16 rbytes=1 wbytes=0\n"
+                 memory.swap.current {at}\nusage_usec {cpu}\nio.stat 254:0 rbytes=1 wbytes={bytes} rios=2\nio.stat 254:16 rbytes=1 wbytes=0\n"
             )
         };
         let text: String = (0..20).map(look).collect::<String>() + "group /gone\nat 3.00\n";
         let groups = groups(&text);
         let group = &groups["/g"];
         assert_eq!((groups.len(), group.seconds(), groups["/gone"].seconds()), (2, 19.0, 0.0));
-        assert_eq!((group.rate(|look| look.cpu_us / 1e6), group.peak), (Some((10.0, 0.5)), 19.0));
+        assert_eq!((group.rate(|look| look.cpu_us / 1e6), group.peak, group.swap), (Some((10.0, 0.5)), 19.0, 19.0));
         assert_eq!(group.rate(|look| look.written), Some((10.0, 4_194_304.0)));
         assert!(group.has("io.max", "x") && !group.has("io.max", "254:0 x") && !group.has("memory.max", ""));
         assert_eq!(Group::default().rate(|look| look.written), None);
