@@ -1,32 +1,34 @@
-//! The machine's own Apache, a service of systemd's, changed in place: by a run to its end, by one that is killed, by a unit that is killed with
-//! its guardian, and by one that a reset cuts off. Afterwards every file of its configuration is as it was, times included, and the service runs.
+//! The machine's own Apache and its own nginx, services of systemd's, changed in place: by a run to its end, by one that is killed, by a unit
+//! that is killed with its guardian, and by one that a reset cuts off. Afterwards every file of the configuration is as it was, times included,
+//! and the service runs.
 //!
-//! Six numbers of workers are six full restarts one after the other in the rehearsal: more than systemd lets a service have in ten seconds.
+//! Six numbers of Apache's workers are six full restarts one after the other in the rehearsal: more than systemd lets a service have in ten
+//! seconds.
 
 use super::{OURS, SHORT, Seen, put_back, remains};
 use crate::vm::guest::Guest;
 use crate::vm::machine::Machine;
 
-/// A file that every variant changes.
-const CHANGED_FILE: &str = "/etc/apache2/magic";
+/// A server that Debian's package makes a service of.
+struct Service {
+    /// The unit, the kind in a plan, and the folder under /etc.
+    name: &'static str,
+    folder: &'static str,
+    main: &'static str,
+    pid: &'static str,
+    /// A file of the folder that every variant changes.
+    changed: &'static str,
+    variants: &'static str,
+}
 
-const PLAN: &str = r#"
-blocks = 2
-aa = false
-
-[server]
-kind = "apache"
-in_place = true
-
-[[server.files]]
-path = "/etc/apache2/magic"
-append = "\n# of a variant\n"
-
-[[server.files]]
-path = "/etc/apache2/extra"
-content = "of a variant\n"
-
-[variant.as-is]
+const SERVICES: [Service; 2] = [
+    Service {
+        name: "apache2",
+        folder: "/etc/apache2",
+        main: "/etc/apache2/apache2.conf",
+        pid: "/run/apache2/apache2.pid",
+        changed: "/etc/apache2/magic",
+        variants: r#"
 [variant.close]
 directives = "KeepAlive Off"
 [variant."10"]
@@ -41,7 +43,43 @@ directives = "MaxRequestWorkers 16"
 directives = "MaxRequestWorkers 18"
 [variant."20"]
 directives = "MaxRequestWorkers 20"
+"#,
+    },
+    Service {
+        name: "nginx",
+        folder: "/etc/nginx",
+        main: "/etc/nginx/nginx.conf",
+        pid: "/run/nginx.pid",
+        changed: "/etc/nginx/mime.types",
+        variants: r#"
+[variant.close]
+directives = "keepalive_timeout 0"
+[variant."1"]
+directives = "worker_processes 1"
+[variant.zone]
+directives = "limit_conn_zone $server_name zone=own:1m"
+"#,
+    },
+];
 
+const PLAN: &str = r#"
+blocks = 2
+aa = false
+
+[server]
+kind = "KIND"
+in_place = true
+
+[[server.files]]
+path = "CHANGED"
+append = "\n# of a variant\n"
+
+[[server.files]]
+path = "FOLDER/extra"
+content = "of a variant\n"
+
+[variant.as-is]
+VARIANTS
 [load.a]
 path = "/"
 connections = 2
@@ -52,8 +90,7 @@ limit = "0s"
 "#;
 
 /// The run; its folder lies where neither the service's own /tmp nor a boot hides it.
-const RUN: &str =
-    "env TMPDIR=/var/lib OURS/webdyno run --plain --i-operate /etc/apache2/apache2.conf /root/in-place.toml";
+const RUN: &str = "env TMPDIR=/var/lib OURS/webdyno run --plain --i-operate MAIN /root/in-place.toml";
 
 /// Waits until the server has been changed: until the second trial after the rehearsal of all variants has begun.
 const CHANGED: &str = "\
@@ -67,14 +104,14 @@ exit 1
 
 /// Everything there is to know about the configuration.
 const CONFIGURATION: &str = "\
-find /etc/apache2 -printf '%p %y %m %u %g %T@ %l\\n' | sort
-find /etc/apache2 -type f -exec sha256sum {} + | sort -k 2
+find FOLDER -printf '%p %y %m %u %g %T@ %l\\n' | sort
+find FOLDER -type f -exec sha256sum {} + | sort -k 2
 ";
 
 /// What the service and its door say. Variants answer without keeping connections, or with fewer workers.
 const SERVICE: &str = "\
-systemctl is-active apache2
-test \"$(systemctl show -p MainPID --value apache2)\" = \"$(cat /run/apache2/apache2.pid)\" && echo its main process
+systemctl is-active NAME
+test \"$(systemctl show -p MainPID --value NAME)\" = \"$(cat PIDFILE)\" && echo its main process
 ab -q -k -n 2 http://127.0.0.1/ 2>&1 | grep 'Keep-Alive requests'
 ls /run/webdyno-in-place-* 2> /dev/null
 true
@@ -109,38 +146,64 @@ const ENDS: [End; 3] = [
     },
 ];
 
+impl Service {
+    /// The text with this service's words in it.
+    fn fill(&self, text: &str) -> String {
+        let words = [
+            ("RUN", RUN),
+            ("OURS", OURS),
+            ("KIND", if self.name == "apache2" { "apache" } else { self.name }),
+            ("NAME", self.name),
+            ("MAIN", self.main),
+            ("PIDFILE", self.pid),
+            ("CHANGED", self.changed),
+            ("FOLDER", self.folder),
+            ("VARIANTS", self.variants),
+        ];
+        words.iter().fold(text.to_owned(), |text, (word, value)| text.replace(word, value))
+    }
+}
+
 pub(super) fn run(machine: &mut Machine) -> anyhow::Result<Seen> {
-    let mut seen = Seen::titled("The service apache2.service, changed in place");
-    let guest = machine.guest();
-    guest.sh("systemctl enable --quiet --now apache2", SHORT)?;
-    guest.sh(&format!("cat > /root/in-place.toml << 'E'\n{PLAN}E\nsync"), SHORT)?;
-    let before = State::of(&guest)?;
-    seen.say(format!("\nThe service before, and what its door says:\n\n```\n{}```", before.service));
-    to_its_end(&guest, &before, &mut seen)?;
-    for end in &ENDS {
-        cut_off(machine, end, &before, &mut seen)?;
+    let mut seen = Seen::titled("The services apache2.service and nginx.service, changed in place");
+    for service in &SERVICES {
+        let guest = machine.guest();
+        guest.sh(&service.fill("systemctl enable --quiet --now NAME"), SHORT)?;
+        guest.sh(&format!("cat > /root/in-place.toml << 'E'\n{}E\nsync", service.fill(PLAN)), SHORT)?;
+        let before = State::of(&guest, service)?;
+        seen.say(format!(
+            "\n## {}\n\nThe service before, and what its door says:\n\n```\n{}```",
+            service.name, before.says
+        ));
+        to_its_end(&guest, &before, &mut seen)?;
+        for end in &ENDS {
+            cut_off(machine, end, &before, &mut seen)?;
+        }
+        machine.guest().sh(&service.fill("systemctl disable --quiet --now NAME; sync"), SHORT)?;
     }
     Ok(seen)
 }
 
-fn to_its_end(guest: &Guest, before: &State, seen: &mut Seen) -> anyhow::Result<()> {
-    let said = guest.run(&RUN.replace("OURS", OURS), SHORT * 4)?;
+fn to_its_end(guest: &Guest, before: &State<'_>, seen: &mut Seen) -> anyhow::Result<()> {
+    let said = guest.run(&before.service.fill("RUN"), SHORT * 4)?;
     let left = before.differences(guest)?;
     seen.say(format!(
-        "\n## Its end\n\nExit code {}. Different then: {}.",
+        "\n### Its end\n\nExit code {}. Different then: {}.",
         said.status.code().unwrap_or(-1),
         listed(&left)
     ));
     seen.expect(matches!(said.status.code(), Some(0 | 1 | 3)), || {
-        format!("the run ended with {}: {}", said.status, said.err)
+        format!("{}: the run ended with {}: {}", before.service.name, said.status, said.err)
     });
-    seen.expect(left.is_empty(), || format!("after its end: {}", left.join("; ")));
+    seen.expect(left.is_empty(), || format!("{}, after its end: {}", before.service.name, left.join("; ")));
     Ok(())
 }
 
-fn cut_off(machine: &mut Machine, end: &End, before: &State, seen: &mut Seen) -> anyhow::Result<()> {
+fn cut_off(machine: &mut Machine, end: &End, before: &State<'_>, seen: &mut Seen) -> anyhow::Result<()> {
     let guest = machine.guest();
-    let begin = end.begin.replace("RUN", RUN).replace("OURS", OURS);
+    let changed = before.service.changed;
+    let name = format!("{}, {}", before.service.name, end.name);
+    let begin = before.service.fill(end.begin);
     guest.sh(&format!("rm -f /root/in-place.log; touch /root/in-place.log; {begin}"), SHORT)?;
     guest.sh(CHANGED, SHORT * 4)?;
     if end.end.is_empty() {
@@ -150,24 +213,22 @@ fn cut_off(machine: &mut Machine, end: &End, before: &State, seen: &mut Seen) ->
     }
     let guest = machine.guest();
     let at_once = before.differences(&guest)?;
-    let is_changed = at_once.iter().any(|line| line.contains(CHANGED_FILE));
+    let is_changed = at_once.iter().any(|line| line.contains(changed));
     let is_reset = end.end.is_empty();
     // What lies over a file ends with the machine. The guardian may have been faster than we looked.
-    seen.expect(!(is_reset && is_changed), || format!("{}: {CHANGED_FILE} is still changed", end.name));
-    seen.expect(is_reset || !end.restore || is_changed, || format!("{}: {CHANGED_FILE} was not changed", end.name));
+    seen.expect(!(is_reset && is_changed), || format!("{name}: {changed} is still changed"));
+    seen.expect(is_reset || !end.restore || is_changed, || format!("{name}: {changed} was not changed"));
     let mut by = "the guardian".to_owned();
     if end.restore {
         let said = guest.run(&format!("{OURS}/webdyno restore"), SHORT)?;
         by = format!("`webdyno restore`: {}", put_back(&said).join("; "));
-        seen.expect(said.status.success(), || {
-            format!("{}: restore ended with {}: {}", end.name, said.status, said.err)
-        });
+        seen.expect(said.status.success(), || format!("{name}: restore ended with {}: {}", said.status, said.err));
     }
     let (seconds, left) = before.until_back(&guest)?;
-    seen.say(format!("\n## {}\n\nStill changed then:\n\n```\n{}\n```\n", end.name, at_once.join("\n")));
+    seen.say(format!("\n### {}\n\nStill changed then:\n\n```\n{}\n```\n", end.name, at_once.join("\n")));
     seen.say(format!("Put back by {by}. Seen {seconds} s later; different then: {}.", listed(&left)));
-    seen.expect(!end.restore || !at_once.is_empty(), || format!("{}: nothing was left to put back", end.name));
-    seen.expect(left.is_empty(), || format!("{}: {}", end.name, left.join("; ")));
+    seen.expect(!end.restore || !at_once.is_empty(), || format!("{name}: nothing was left to put back"));
+    seen.expect(left.is_empty(), || format!("{name}: {}", left.join("; ")));
     Ok(())
 }
 
@@ -176,21 +237,23 @@ fn listed(differences: &[String]) -> String {
 }
 
 /// How the server's files and its service are.
-struct State {
+struct State<'a> {
+    service: &'a Service,
     files: String,
-    service: String,
+    says: String,
 }
 
-impl State {
-    fn of(guest: &Guest) -> anyhow::Result<State> {
-        Ok(State { files: guest.sh(CONFIGURATION, SHORT)?, service: guest.sh(SERVICE, SHORT)? })
+impl<'a> State<'a> {
+    fn of(guest: &Guest, service: &'a Service) -> anyhow::Result<State<'a>> {
+        let files = guest.sh(&service.fill(CONFIGURATION), SHORT)?;
+        Ok(State { service, files, says: guest.sh(&service.fill(SERVICE), SHORT)? })
     }
 
     /// The lines that are others now, and what else is left of runs.
     fn differences(&self, guest: &Guest) -> anyhow::Result<Vec<String>> {
-        let now = State::of(guest)?;
+        let now = State::of(guest, self.service)?;
         let mut found = Vec::new();
-        for (was, is) in [(&self.files, &now.files), (&self.service, &now.service)] {
+        for (was, is) in [(&self.files, &now.files), (&self.says, &now.says)] {
             found.extend(
                 was.lines().filter(|line| !is.lines().any(|other| other == *line)).map(|line| format!("-{line}")),
             );
