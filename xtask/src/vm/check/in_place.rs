@@ -11,20 +11,24 @@ use crate::vm::machine::Machine;
 
 /// A server that Debian's package makes a service of.
 struct Service {
-    /// The unit, the kind in a plan, and the folder under /etc.
+    /// Of the unit, and of the folder below /etc.
     name: &'static str,
-    folder: &'static str,
+    /// What a plan calls it.
+    kind: &'static str,
+    /// The first file of its configuration.
     main: &'static str,
+    /// Where the number of its first process stands.
     pid: &'static str,
     /// A file of the folder that every variant changes.
     changed: &'static str,
+    /// Beside one that leaves the directives alone.
     variants: &'static str,
 }
 
 const SERVICES: [Service; 2] = [
     Service {
         name: "apache2",
-        folder: "/etc/apache2",
+        kind: "apache",
         main: "/etc/apache2/apache2.conf",
         pid: "/run/apache2/apache2.pid",
         changed: "/etc/apache2/magic",
@@ -47,7 +51,7 @@ directives = "MaxRequestWorkers 20"
     },
     Service {
         name: "nginx",
-        folder: "/etc/nginx",
+        kind: "nginx",
         main: "/etc/nginx/nginx.conf",
         pid: "/run/nginx.pid",
         changed: "/etc/nginx/mime.types",
@@ -75,7 +79,7 @@ path = "CHANGED"
 append = "\n# of a variant\n"
 
 [[server.files]]
-path = "FOLDER/extra"
+path = "/etc/NAME/extra"
 content = "of a variant\n"
 
 [variant.as-is]
@@ -104,8 +108,8 @@ exit 1
 
 /// Everything there is to know about the configuration.
 const CONFIGURATION: &str = "\
-find FOLDER -printf '%p %y %m %u %g %T@ %l\\n' | sort
-find FOLDER -type f -exec sha256sum {} + | sort -k 2
+find /etc/NAME -printf '%p %y %m %u %g %T@ %l\\n' | sort
+find /etc/NAME -type f -exec sha256sum {} + | sort -k 2
 ";
 
 /// What the service and its door say. Variants answer without keeping connections, or with fewer workers.
@@ -152,12 +156,11 @@ impl Service {
         let words = [
             ("RUN", RUN),
             ("OURS", OURS),
-            ("KIND", if self.name == "apache2" { "apache" } else { self.name }),
+            ("KIND", self.kind),
             ("NAME", self.name),
             ("MAIN", self.main),
             ("PIDFILE", self.pid),
             ("CHANGED", self.changed),
-            ("FOLDER", self.folder),
             ("VARIANTS", self.variants),
         ];
         words.iter().fold(text.to_owned(), |text, (word, value)| text.replace(word, value))
