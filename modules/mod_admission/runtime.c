@@ -175,12 +175,6 @@ static void others_off(adm_table *table) {
   }
 }
 
-static adm_settings limit_only(adm_subject subject, uint32_t limit) {
-  adm_settings settings = adm_settings_default(subject);
-  settings.limit = limit;
-  return settings;
-}
-
 /* AdmissionEngine as one word, where it is the same in all virtual hosts. */
 static const char *engine_of(const server_rec *main_server) {
   static const char *const names[] = {[ENGINE_UNSET] = "off", [ENGINE_OFF] = "off", [ENGINE_OBSERVE] = "observe", [ENGINE_ON] = "on"};
@@ -216,9 +210,10 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
     groups[used] = rule->index;
     rules[used++] = (adm_rule){rule->name, ADM_FOR_GROUP, rule->settings};
   }
-  adm_settings budget = limit_only(ADM_FOR_MEMORY, now->budget), workers = limit_only(ADM_FOR_WAITING, queue_workers(now));
+  adm_settings workers = adm_settings_default(ADM_FOR_WAITING);
+  workers.limit = queue_workers(now);
   groups[used] = ADM_GROUP_MEMORY;
-  rules[used++] = (adm_rule){"memory", ADM_FOR_MEMORY, budget};
+  rules[used++] = (adm_rule){"memory", ADM_FOR_MEMORY, now->budget};
   groups[used] = ADM_GROUP_WAITING;
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
   shared_head *head = kept->memory;
