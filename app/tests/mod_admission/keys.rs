@@ -1,5 +1,6 @@
 //! What a group counts requests under: files, hosts, places, clients, anything that an expression tells.
 
+use crate::client::Client;
 use crate::server::{Mpm, Php, Server, Told};
 
 /// A request: whom it asks for, and what.
@@ -51,6 +52,47 @@ fn expressions() {
         ("a.example", "/other.probe"),
         ("b.example", "/page.probe"),
     );
+}
+
+/// What has no value for the expression is not counted.
+#[test]
+fn an_expression_without_a_value_counts_nobody() {
+    let text = "AdmissionGroup one limit=1 \"key=expr:%{HTTP_COOKIE}\"\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let nobody: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id={n}&gate=g"))).collect();
+    server.wait_started(2);
+    assert_eq!(server.number("one", "/held"), 0);
+    let ask = |client: &mut Client, path: &str| {
+        client.write(format!("GET {path} HTTP/1.1\r\nHost: x\r\nCookie: a=b\r\n\r\n").as_bytes());
+    };
+    let mut held = server.client();
+    ask(&mut held, "/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    let mut second = server.client();
+    ask(&mut second, "/page.probe");
+    assert_eq!(second.answer(false).expect("an answer").status, 503);
+    gate.open();
+    assert_eq!(held.answer(false).expect("an answer").status, 200);
+    assert!(nobody.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+    assert_eq!(server.number("one", "/counts/admitted"), 1);
+}
+
+#[test]
+fn clients_by_their_address() {
+    let Some(server) = Server::start(Mpm::Event, "AdmissionGroup one limit=1 key=client\nAdmissionUse one\n") else {
+        return;
+    };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    for (address, status) in [([127, 0, 0, 1], 503), ([127, 0, 0, 2], 200)] {
+        assert_eq!(Client::of(address, server.port).get("/page.probe").status, status, "{address:?}");
+    }
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
 }
 
 /// All of them come from here, so a client is as much as the whole server; pages that nobody counts are free.
