@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, Server, kill, wait};
+use crate::server::{Mpm, Php, Server, Told, kill, wait};
 use rustix::process::Signal;
 
 const HOLD: &str = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionHoldFd on\n";
@@ -100,6 +100,31 @@ fn until_the_last_byte() {
         assert!(answer.body.len() >= 60000 && answer.status == 200);
         server.wait_idle();
         assert_eq!(server.get("/page.probe").status, 200);
+        server.wait_idle();
+    }
+}
+
+/// A file that is still on its way keeps its permit, too.
+#[test]
+fn a_large_file_until_the_last_byte() {
+    let large = "x".repeat(5_000_000);
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        let text =
+            "AdmissionGroup files limit=1 handler=static hold=response\nAdmissionUse files\nSendBufferSize 4096\n";
+        let files = [("www/large.txt", large.as_str())];
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
+        server.wait_idle();
+        let mut reader = Client::narrow(server.port);
+        reader.begin("GET", "/large.txt", "127.0.0.1").expect("it is sent");
+        server.wait_number("files", "/held", 1);
+        for _ in 0..20 {
+            let second = server.get("/large.txt").status;
+            assert_eq!((second, server.number("files", "/held")), (503, 1), "{mpm:?}");
+        }
+        let answer = reader.answer(false).expect("an answer");
+        assert_eq!((answer.status, answer.body.len()), (200, large.len()), "{mpm:?}");
+        server.wait_idle();
+        assert_eq!(server.get("/large.txt").status, 200);
         server.wait_idle();
     }
 }
