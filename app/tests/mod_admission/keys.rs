@@ -1,7 +1,7 @@
 //! What a group counts requests under: files, hosts, places, clients, anything that an expression tells.
 
 use crate::client::Client;
-use crate::server::{Mpm, Php, Server, Told};
+use crate::server::{Mpm, Php, Server, Told, wait};
 
 /// A request: whom it asks for, and what.
 type Request = (&'static str, &'static str);
@@ -141,4 +141,49 @@ fn an_alias_counts_with_its_host() {
     let group = server.group("host");
     let labels: Vec<_> = group["entries"].as_array().into_iter().flatten().map(|entry| &entry["label"]).collect();
     assert!(labels.is_empty() || labels.len() == 2, "{group}");
+}
+
+/// A request has the permits of all its groups or none, and the one that is full says no.
+#[test]
+fn each_of_several_groups_refuses_in_its_turn() {
+    let host = |name: &str| {
+        format!(
+            "<VirtualHost *:PORT>\nServerName {name}\nDocumentRoot FOLDER/www\nAdmissionUse all host file\n</VirtualHost>\n"
+        )
+    };
+    let text = format!(
+        "AdmissionGroup file limit=1\nAdmissionGroup host limit=2 key=vhost\nAdmissionGroup all limit=3 key=server\n{}{}",
+        host("first.example"),
+        host("second.example")
+    );
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    let gate = server.gate("g");
+    let all_hold = |number: u64| {
+        ["file", "host", "all"].iter().for_each(|name| server.wait_number(name, "/held", number));
+    };
+    let mut held = Vec::new();
+    for (held_by, refused_by, refused, group) in [
+        (("first.example", "/page.probe"), "first.example", "/page.probe", "file"),
+        (("first.example", "/other.probe"), "first.example", "/page.cgi", "host"),
+        (("second.example", "/page.cgi"), "second.example", "/other.cgi", "all"),
+    ] {
+        let mut client = server.client();
+        client.begin("GET", &format!("{}?gate=g", held_by.1), held_by.0).expect("it is sent");
+        held.push(client);
+        let number = held.len() as u64;
+        all_hold(number);
+        let path = format!("{refused}?id={group}");
+        let answer = server.client().request("GET", &path, refused_by).expect("an answer");
+        assert_eq!(answer.status, 503, "{group}");
+        wait("it is logged", || server.access().iter().any(|line| *line == format!("503 {path} {group} reject")));
+        assert_eq!(server.number(group, "/counts/rejected"), 1);
+        // What it had of the other groups is back.
+        all_hold(number);
+    }
+    gate.open();
+    assert!(held.iter_mut().all(|one| one.answer(false).is_some_and(|answer| answer.status == 200)));
+    server.wait_idle();
+    for (name, rejected) in [("file", 1), ("host", 1), ("all", 1)] {
+        assert_eq!([server.number(name, "/counts/admitted"), server.number(name, "/counts/rejected")], [3, rejected]);
+    }
 }
