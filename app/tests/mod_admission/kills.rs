@@ -187,11 +187,7 @@ fn storm(mpm: Mpm, lasts: Duration, rounds: u64) -> Option<Found> {
     tell_overlaps(&mut found, &server, &done.killed);
     // Minutes of events would be read again each time.
     server.put("log", "");
-    found.row(
-        "all permits back after the last request (s)",
-        format!("{:.3}", idle.as_secs_f64()),
-        idle < allowed,
-    );
+    found.row("all permits back after the last request (s)", format!("{:.3}", idle.as_secs_f64()), idle < allowed);
     let mut back = times_until_back(&server, rounds);
     back.sort();
     let worst = back.last().copied().unwrap_or_default();
