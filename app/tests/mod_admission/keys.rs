@@ -187,3 +187,30 @@ fn each_of_several_groups_refuses_in_its_turn() {
         assert_eq!([server.number(name, "/counts/admitted"), server.number(name, "/counts/rejected")], [3, rejected]);
     }
 }
+
+/// Where more is under way than the table can tell apart, the rest is let through, and counted.
+#[test]
+fn a_full_table_lets_through() {
+    let text = "AdmissionTableSize 16\nAdmissionGroup one limit=1 \"key=expr:%{QUERY_STRING}\"\nAdmissionUse one\n\
+                ServerLimit 4\nStartServers 4\nMaxRequestWorkers 32\nMaxSpareThreads 32\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let troubles = || server.status()["troubles"]["table_full"].clone();
+    let mut pending = Vec::new();
+    for n in 0..16 {
+        pending.push(server.send(&format!("/page.probe?id={n}&gate=g")));
+        server.wait_number("one", "/held", n + 1);
+    }
+    assert_eq!((troubles(), server.number("one", "/counts/open")), (0.into(), 0));
+    pending.extend(server.send_in_turn("/page.probe?id=more&gate=g", 2));
+    assert_eq!([server.number("one", "/held"), server.number("one", "/counts/open")], [16, 2]);
+    assert!(troubles().as_u64() >= Some(2), "{}", troubles());
+    // Those that it knows are limited as ever.
+    assert_eq!(server.get("/page.probe?id=0&gate=g").status, 503);
+    gate.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+    wait("it is logged", || server.access().iter().filter(|line| line.ends_with("one open")).count() == 2);
+    server.wait_idle();
+    assert_eq!(server.get("/page.probe?id=more").status, 200);
+    assert_eq!([server.number("one", "/counts/admitted"), server.number("one", "/counts/open")], [17, 2]);
+}
