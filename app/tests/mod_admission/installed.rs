@@ -46,11 +46,8 @@ fn below_a_folder_and_away_again() {
     let available = below(&etc).join("mods-available");
     fs::create_dir_all(&available).expect("folders");
     made("install", &destination);
-    let (module, load, conf) = (
-        below(&modules).join("mod_admission.so"),
-        available.join("admission.load"),
-        available.join("admission.conf"),
-    );
+    let (module, load, conf) =
+        (below(&modules).join("mod_admission.so"), available.join("admission.load"), available.join("admission.conf"));
     assert_eq!(fs::read(&module).expect("a module"), fs::read(module_file().expect("built")).expect("a module"));
     assert_eq!(read(&load), format!("LoadModule admission_module {modules}/mod_admission.so\n"));
     assert_eq!(read(&conf), read(&Path::new(SOURCE).join("admission.conf")));
