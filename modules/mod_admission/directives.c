@@ -107,6 +107,7 @@ static const char *set_budget(cmd_parms *cmd, void *unused, const char *what, co
   if (error) return error;
   if (strcasecmp(what, "memory")) return complain(cmd, what, "the only budget is of memory: AdmissionBudget memory 800M");
   adm_settings *budget = &configuring()->budget;
+  *budget = adm_settings_default(ADM_FOR_MEMORY); /* of two such lines the last one counts, as a whole */
   if (!adm_size_read(size, &budget->limit) || budget->limit == 0) return complain(cmd, size, "must be a size, such as 800M or 2G");
   char wrong[ADM_ERROR];
   if (!order) return NULL;
