@@ -53,7 +53,7 @@ impl Client {
     /// Somebody with another address than all the others here have.
     pub(crate) fn of(address: [u8; 4], port: u16) -> Client {
         Client::by(port, |socket| {
-            rustix::net::bind(socket, &SocketAddr::from((address, 0))).expect("an address of ours")
+            rustix::net::bind(socket, &SocketAddr::from((address, 0))).expect("an address of ours");
         })
     }
 
