@@ -101,14 +101,18 @@ static const char *set_group(cmd_parms *cmd, void *unused, int count, char *cons
   return NULL;
 }
 
-static const char *set_budget(cmd_parms *cmd, void *unused, const char *what, const char *size) {
+static const char *set_budget(cmd_parms *cmd, void *unused, const char *what, const char *size, const char *order) {
   (void)unused;
   const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
   if (error) return error;
   if (strcasecmp(what, "memory")) return complain(cmd, what, "the only budget is of memory: AdmissionBudget memory 800M");
-  if (!adm_size_read(size, &configuring()->budget) || configuring()->budget == 0)
-    return complain(cmd, size, "must be a size, such as 800M or 2G");
-  return NULL;
+  adm_settings *budget = &configuring()->budget;
+  *budget = adm_settings_default(ADM_FOR_MEMORY); /* of two such lines the last one counts, as a whole */
+  if (!adm_size_read(size, &budget->limit) || budget->limit == 0) return complain(cmd, size, "must be a size, such as 800M or 2G");
+  char wrong[ADM_ERROR];
+  if (!order) return NULL;
+  if (strncmp(order, "order=", 6) != 0) return complain(cmd, order, "what may follow the size is order=fifo, lifo or adaptive");
+  return adm_settings_word(budget, NULL, ADM_FOR_MEMORY, ADM_CONFIGURED, order, wrong) ? NULL : complain(cmd, what, wrong);
 }
 
 static const char *set_queue_workers(cmd_parms *cmd, void *unused, const char *word) {
@@ -278,7 +282,7 @@ const command_rec directives[] = {
   AP_INIT_TAKE1("AdmissionEngine", set_engine, NULL, RSRC_CONF, "on, off (default) or observe"),
   AP_INIT_TAKE1("AdmissionLog", set_log, NULL, RSRC_CONF, "default, compat (http-access-limiter's lines) or off"),
   AP_INIT_TAKE_ARGV("AdmissionGroup", set_group, NULL, RSRC_CONF, "a name and settings: limit=4 queue=20 timeout=3s key=file ..."),
-  AP_INIT_TAKE2("AdmissionBudget", set_budget, NULL, RSRC_CONF, "memory and a size that all requests share"),
+  AP_INIT_TAKE23("AdmissionBudget", set_budget, NULL, RSRC_CONF, "memory, a size that all requests share, and order=..."),
   AP_INIT_TAKE1("AdmissionQueueWorkers", set_queue_workers, NULL, RSRC_CONF, "how many workers may wait: a number or a share (default 25%)"),
   AP_INIT_TAKE1("AdmissionTableSize", set_table_size, NULL, RSRC_CONF, "how many files, hosts, clients can be counted (default 1024)"),
   AP_INIT_TAKE1("AdmissionControlFile", set_control_file, NULL, RSRC_CONF, "a file that changes settings without a restart"),

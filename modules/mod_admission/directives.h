@@ -65,7 +65,7 @@ typedef struct configuration {
   apr_array_header_t *groups;   /* group_rule * */
   apr_array_header_t *named;    /* group_use *: all of them outside .htaccess, to be found by directives_check */
   apr_array_header_t *policies; /* policy_file * */
-  uint32_t budget;              /* ADM_COST_UNITs; ADM_UNLIMITED: none */
+  adm_settings budget;          /* its limit in ADM_COST_UNITs; ADM_UNLIMITED: none */
   uint32_t queue_workers;       /* a number, or ... */
   unsigned queue_percent;       /* ... a share of MaxRequestWorkers when this is not 0 */
   uint32_t entries;

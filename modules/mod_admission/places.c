@@ -26,7 +26,7 @@ void directives_begin(apr_pool_t *pool) {
   current->groups = apr_array_make(pool, 8, sizeof(group_rule *));
   current->named = apr_array_make(pool, 8, sizeof(group_use *));
   current->policies = apr_array_make(pool, 1, sizeof(policy_file *));
-  current->budget = ADM_UNLIMITED;
+  current->budget = adm_settings_default(ADM_FOR_MEMORY);
   current->queue_percent = DEFAULT_QUEUE_PERCENT;
   current->entries = DEFAULT_ENTRIES;
 }
@@ -117,7 +117,7 @@ static bool fit_groups(server_rec *main_server, const adm_shape *room) {
   for (int i = 0; i < current->groups->nelts; i++) {
     group_rule *group = APR_ARRAY_IDX(current->groups, i, group_rule *);
     char wrong[ADM_ERROR];
-    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, room, wrong) && adm_cost_check(&group->settings, current->budget, wrong)) continue;
+    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, room, wrong) && adm_cost_check(&group->settings, current->budget.limit, wrong)) continue;
     right = false;
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, main_server, "ADM0002: %s: AdmissionGroup %s: %s",
                  group->stands, group->name, wrong);
@@ -165,7 +165,7 @@ static void warn(server_rec *main_server) {
     const adm_settings *settings = &APR_ARRAY_IDX(current->groups, i, group_rule *)->settings;
     costs |= settings->cost > 0 || settings->learn;
   }
-  if (current->budget != ADM_UNLIMITED && !costs)
+  if (current->budget.limit != ADM_UNLIMITED && !costs)
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, main_server,
                  "ADM0006: AdmissionBudget has no effect: no AdmissionGroup has a cost=");
   warn_of_waiting(main_server);

@@ -11,8 +11,7 @@
 
 APLOG_USE_MODULE(admission);
 
-#define RETRY_MAX_MS 120000
-#define RETRY_MIN_MS 1000
+#define RETRY_MAX_S 120
 
 /* ---- environment and notes --------------------------------------------------------------------------------------- */
 
@@ -154,14 +153,13 @@ void respond_tell(visit *v) {
 }
 
 /* When to try again: the predicted wait, and up to half of it more, so that those who were turned away together do not
- * come back together. */
+ * come back together. The header has whole seconds: of the shortest wait there are three to draw from. */
 static const char *retry_after(const visit *v) {
-  uint64_t ms = v->answer.predicted_ns / 1000000;
-  if (ms < RETRY_MIN_MS) ms = RETRY_MIN_MS;
-  if (ms > RETRY_MAX_MS) ms = RETRY_MAX_MS;
-  ms += ap_random_pick(0, (apr_uint32_t)ms / 2);
-  if (ms > RETRY_MAX_MS) ms = RETRY_MAX_MS;
-  return apr_itoa(v->r->pool, (int)((ms + 999) / 1000));
+  uint64_t soonest = (v->answer.predicted_ns + 999999999) / 1000000000;
+  if (soonest < 1) soonest = 1;
+  if (soonest > RETRY_MAX_S * 2 / 3) soonest = RETRY_MAX_S * 2 / 3; /* half of it more is the most there is */
+  uint64_t more = soonest / 2 > 2 ? soonest / 2 : 2;
+  return apr_itoa(v->r->pool, (int)ap_random_pick((apr_uint32_t)soonest, (apr_uint32_t)(soonest + more)));
 }
 
 int respond_reject(visit *v) {

@@ -37,7 +37,7 @@ runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
 
 /* What stands before the table in shared memory: what the core has no use for. */
 typedef struct shared_head {
-  uint64_t bytes; /* of itself: another version of this module has another */
+  uint64_t digest; /* of its layout: another version of this module has another */
   adm_news_board board;
   adm_control_kept control;
   log_stamp stamp[ADM_GROUPS];
@@ -45,6 +45,17 @@ typedef struct shared_head {
 } shared_head;
 
 #define HEAD_BYTES ((sizeof(shared_head) + 63) / 64 * 64)
+
+#define HEAD_VERSION 1 /* of what its members mean */
+
+static uint64_t head_digest(void) {
+  const size_t parts[] = {HEAD_VERSION, sizeof(shared_head), offsetof(shared_head, board), offsetof(shared_head, control),
+                          offsetof(shared_head, stamp), offsetof(shared_head, healed_ns), sizeof(log_stamp),
+                          offsetof(adm_control_kept, text)};
+  uint64_t digest = UINT64_C(14695981039346656037);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) digest = (digest ^ parts[i]) * UINT64_C(1099511628211);
+  return digest;
+}
 
 /* Kept on the process's own pool, which no restart clears. */
 typedef struct kept_memory {
@@ -105,7 +116,7 @@ static bool large_enough(adm_shape has, adm_shape wanted) {
 
 static adm_table *table_in(const kept_memory *kept) {
   const shared_head *head = kept->memory;
-  if (!head || kept->bytes <= HEAD_BYTES || head->bytes != sizeof *head) return NULL;
+  if (!head || kept->bytes <= HEAD_BYTES || head->digest != head_digest()) return NULL;
   return adm_table_known((char *)kept->memory + HEAD_BYTES, kept->bytes - HEAD_BYTES);
 }
 
@@ -120,7 +131,7 @@ static adm_table *new_table(kept_memory *kept, adm_shape shape, server_rec *main
   }
   uint64_t seed;
   ap_random_insecure_bytes(&seed, sizeof seed);
-  ((shared_head *)memory)->bytes = sizeof(shared_head);
+  ((shared_head *)memory)->digest = head_digest();
   kept->memory = memory;
   kept->bytes = bytes;
   kept->started_ms = (uint64_t)apr_time_as_msec(apr_time_now());
@@ -175,12 +186,6 @@ static void others_off(adm_table *table) {
   }
 }
 
-static adm_settings limit_only(adm_subject subject, uint32_t limit) {
-  adm_settings settings = adm_settings_default(subject);
-  settings.limit = limit;
-  return settings;
-}
-
 /* AdmissionEngine as one word, where it is the same in all virtual hosts. */
 static const char *engine_of(const server_rec *main_server) {
   static const char *const names[] = {[ENGINE_UNSET] = "off", [ENGINE_OFF] = "off", [ENGINE_OBSERVE] = "observe", [ENGINE_ON] = "on"};
@@ -216,9 +221,10 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
     groups[used] = rule->index;
     rules[used++] = (adm_rule){rule->name, ADM_FOR_GROUP, rule->settings};
   }
-  adm_settings budget = limit_only(ADM_FOR_MEMORY, now->budget), workers = limit_only(ADM_FOR_WAITING, queue_workers(now));
+  adm_settings workers = adm_settings_default(ADM_FOR_WAITING);
+  workers.limit = queue_workers(now);
   groups[used] = ADM_GROUP_MEMORY;
-  rules[used++] = (adm_rule){"memory", ADM_FOR_MEMORY, budget};
+  rules[used++] = (adm_rule){"memory", ADM_FOR_MEMORY, now->budget};
   groups[used] = ADM_GROUP_WAITING;
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
   shared_head *head = kept->memory;

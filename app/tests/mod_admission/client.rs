@@ -2,7 +2,8 @@
 
 use crate::server::PATIENCE;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
@@ -44,10 +45,23 @@ impl Client {
 
     /// Somebody who can take little at a time: what the server has to say stays with it until it is read.
     pub(crate) fn narrow(port: u16) -> Client {
-        use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
+        Client::by(port, |socket| {
+            rustix::net::sockopt::set_socket_recv_buffer_size(socket, 2048).expect("a small buffer");
+        })
+    }
+
+    /// Somebody with another address than all the others here have.
+    pub(crate) fn of(address: [u8; 4], port: u16) -> Client {
+        Client::by(port, |socket| {
+            rustix::net::bind(socket, &SocketAddr::from((address, 0))).expect("an address of ours");
+        })
+    }
+
+    fn by(port: u16, prepare: impl FnOnce(&OwnedFd)) -> Client {
+        use rustix::net::{AddressFamily, SocketType, connect, socket};
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
-        sockopt::set_socket_recv_buffer_size(&socket, 2048).expect("a small buffer");
-        connect(&socket, &std::net::SocketAddr::from(([127, 0, 0, 1], port))).expect("it listens");
+        prepare(&socket);
+        connect(&socket, &SocketAddr::from(([127, 0, 0, 1], port))).expect("it listens");
         let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE * 3)).expect("our own socket");
         Client { stream, rest: Vec::new(), closed: false }

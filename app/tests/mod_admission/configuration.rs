@@ -47,6 +47,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("AdmissionPriority 1 \"%{NOTHING\"", "AdmissionPriority"),
     ("AdmissionBudget disk 8G", "the only budget is of memory"),
     ("AdmissionBudget memory lots", "AdmissionBudget lots: must be a size"),
+    ("AdmissionBudget memory 8G queue=4", "AdmissionBudget queue=4: what may follow the size is order="),
+    ("AdmissionBudget memory 8G order=random", "order=random: fifo, lifo or adaptive"),
     (
         "AdmissionGroup a cost=900M\nAdmissionBudget memory 800M",
         "AdmissionGroup a: cost=900M: is above the memory budget of 800M",

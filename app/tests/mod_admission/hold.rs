@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, Server, kill, wait};
+use crate::server::{Mpm, Php, Server, Told, kill, wait};
 use rustix::process::Signal;
 
 const HOLD: &str = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionHoldFd on\n";
@@ -98,6 +98,81 @@ fn until_the_last_byte() {
         }
         let answer = reader.answer(false).expect("an answer");
         assert!(answer.body.len() >= 60000 && answer.status == 200);
+        server.wait_idle();
+        assert_eq!(server.get("/page.probe").status, 200);
+        server.wait_idle();
+    }
+}
+
+/// A file that is still on its way keeps its permit, too.
+#[test]
+fn a_large_file_until_the_last_byte() {
+    let large = "x".repeat(5_000_000);
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        let text =
+            "AdmissionGroup files limit=1 handler=static hold=response\nAdmissionUse files\nSendBufferSize 4096\n";
+        let files = [("www/large.txt", large.as_str())];
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
+        server.wait_idle();
+        let mut reader = Client::narrow(server.port);
+        reader.begin("GET", "/large.txt", "127.0.0.1").expect("it is sent");
+        server.wait_number("files", "/held", 1);
+        for _ in 0..20 {
+            let second = server.get("/large.txt").status;
+            assert_eq!((second, server.number("files", "/held")), (503, 1), "{mpm:?}");
+        }
+        let answer = reader.answer(false).expect("an answer");
+        assert_eq!((answer.status, answer.body.len()), (200, large.len()), "{mpm:?}");
+        server.wait_idle();
+        assert_eq!(server.get("/large.txt").status, 200);
+        server.wait_idle();
+    }
+}
+
+/// A client that leaves ends nothing: the permit is held as long as the handler runs.
+#[test]
+fn who_leaves_while_the_handler_runs_frees_nothing() {
+    for (mpm, page) in [
+        (Mpm::Prefork, "/page.cgi"),
+        (Mpm::Prefork, "/page.probe"),
+        (Mpm::Worker, "/page.probe"),
+        (Mpm::Event, "/page.cgi"),
+        (Mpm::Event, "/page.probe"),
+    ] {
+        let Some(server) = Server::start(mpm, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
+        let gate = server.gate("g");
+        let mut leaver = server.client();
+        leaver.begin("GET", &format!("{page}?id=left&gate=g"), "127.0.0.1").expect("it is sent");
+        server.wait_started(1);
+        drop(leaver);
+        // It stays so over several rounds of the controller.
+        wait("there is a controller", || server.controller().is_some());
+        let written = || server.status()["written"].as_f64().unwrap_or_default();
+        let began = written();
+        wait("rounds go by", || {
+            assert_eq!((server.number("one", "/held"), server.get(page).status), (1, 503), "{mpm:?} {page}");
+            written() >= began + 1.0
+        });
+        gate.open();
+        server.wait_idle();
+        assert_eq!(server.get(page).status, 200);
+        server.wait_idle();
+        assert_eq!([server.number("one", "/counts/admitted"), server.number("one", "/counts/reaped")], [2, 0]);
+    }
+}
+
+/// Where the permit is held to the last byte, who leaves before it gives it back.
+#[test]
+fn who_leaves_in_the_middle_of_the_answer_gives_it_back() {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
+        let text = "AdmissionGroup one limit=1 hold=response\nAdmissionUse one\nSendBufferSize 4096\n";
+        let Some(server) = Server::start(mpm, text) else { return };
+        let mut leaver = Client::narrow(server.port);
+        leaver.begin("GET", "/page.probe?id=left&body=1000000", "127.0.0.1").expect("it is sent");
+        assert_eq!(leaver.answer(true).expect("a head").status, 200);
+        let held = (0..20).map(|_| server.number("one", "/held")).min();
+        assert_eq!((held, server.get("/page.probe").status), (Some(1), 503), "{mpm:?}");
+        drop(leaver);
         server.wait_idle();
         assert_eq!(server.get("/page.probe").status, 200);
         server.wait_idle();

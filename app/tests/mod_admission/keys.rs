@@ -1,6 +1,7 @@
 //! What a group counts requests under: files, hosts, places, clients, anything that an expression tells.
 
-use crate::server::{Mpm, Php, Server, Told};
+use crate::client::Client;
+use crate::server::{Mpm, Php, Server, Told, wait};
 
 /// A request: whom it asks for, and what.
 type Request = (&'static str, &'static str);
@@ -53,6 +54,47 @@ fn expressions() {
     );
 }
 
+/// What has no value for the expression is not counted.
+#[test]
+fn an_expression_without_a_value_counts_nobody() {
+    let text = "AdmissionGroup one limit=1 \"key=expr:%{HTTP_COOKIE}\"\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let nobody: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id={n}&gate=g"))).collect();
+    server.wait_started(2);
+    assert_eq!(server.number("one", "/held"), 0);
+    let ask = |client: &mut Client, path: &str| {
+        client.write(format!("GET {path} HTTP/1.1\r\nHost: x\r\nCookie: a=b\r\n\r\n").as_bytes());
+    };
+    let mut held = server.client();
+    ask(&mut held, "/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    let mut second = server.client();
+    ask(&mut second, "/page.probe");
+    assert_eq!(second.answer(false).expect("an answer").status, 503);
+    gate.open();
+    assert_eq!(held.answer(false).expect("an answer").status, 200);
+    assert!(nobody.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+    assert_eq!(server.number("one", "/counts/admitted"), 1);
+}
+
+#[test]
+fn clients_by_their_address() {
+    let Some(server) = Server::start(Mpm::Event, "AdmissionGroup one limit=1 key=client\nAdmissionUse one\n") else {
+        return;
+    };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    for (address, status) in [([127, 0, 0, 1], 503), ([127, 0, 0, 2], 200)] {
+        assert_eq!(Client::of(address, server.port).get("/page.probe").status, status, "{address:?}");
+    }
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
+
 /// All of them come from here, so a client is as much as the whole server; pages that nobody counts are free.
 #[test]
 fn clients_and_the_whole_server() {
@@ -99,4 +141,76 @@ fn an_alias_counts_with_its_host() {
     let group = server.group("host");
     let labels: Vec<_> = group["entries"].as_array().into_iter().flatten().map(|entry| &entry["label"]).collect();
     assert!(labels.is_empty() || labels.len() == 2, "{group}");
+}
+
+/// A request has the permits of all its groups or none, and the one that is full says no.
+#[test]
+fn each_of_several_groups_refuses_in_its_turn() {
+    let host = |name: &str| {
+        format!(
+            "<VirtualHost *:PORT>\nServerName {name}\nDocumentRoot FOLDER/www\nAdmissionUse all host file\n</VirtualHost>\n"
+        )
+    };
+    let text = format!(
+        "AdmissionGroup file limit=1\nAdmissionGroup host limit=2 key=vhost\nAdmissionGroup all limit=3 key=server\n{}{}",
+        host("first.example"),
+        host("second.example")
+    );
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    let gate = server.gate("g");
+    let all_hold = |number: u64| {
+        ["file", "host", "all"].iter().for_each(|name| server.wait_number(name, "/held", number));
+    };
+    let mut held = Vec::new();
+    for (held_by, refused_by, refused, group) in [
+        (("first.example", "/page.probe"), "first.example", "/page.probe", "file"),
+        (("first.example", "/other.probe"), "first.example", "/page.cgi", "host"),
+        (("second.example", "/page.cgi"), "second.example", "/other.cgi", "all"),
+    ] {
+        let mut client = server.client();
+        client.begin("GET", &format!("{}?gate=g", held_by.1), held_by.0).expect("it is sent");
+        held.push(client);
+        let number = held.len() as u64;
+        all_hold(number);
+        let path = format!("{refused}?id={group}");
+        let answer = server.client().request("GET", &path, refused_by).expect("an answer");
+        assert_eq!(answer.status, 503, "{group}");
+        wait("it is logged", || server.access().iter().any(|line| *line == format!("503 {path} {group} reject")));
+        assert_eq!(server.number(group, "/counts/rejected"), 1);
+        // What it had of the other groups is back.
+        all_hold(number);
+    }
+    gate.open();
+    assert!(held.iter_mut().all(|one| one.answer(false).is_some_and(|answer| answer.status == 200)));
+    server.wait_idle();
+    for (name, rejected) in [("file", 1), ("host", 1), ("all", 1)] {
+        assert_eq!([server.number(name, "/counts/admitted"), server.number(name, "/counts/rejected")], [3, rejected]);
+    }
+}
+
+/// Where more is under way than the table can tell apart, the rest is let through, and counted.
+#[test]
+fn a_full_table_lets_through() {
+    let text = "AdmissionTableSize 16\nAdmissionGroup one limit=1 \"key=expr:%{QUERY_STRING}\"\nAdmissionUse one\n\
+                ServerLimit 4\nStartServers 4\nMaxRequestWorkers 32\nMaxSpareThreads 32\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let gate = server.gate("g");
+    let troubles = || server.status()["troubles"]["table_full"].clone();
+    let mut pending = Vec::new();
+    for n in 0..16 {
+        pending.push(server.send(&format!("/page.probe?id={n}&gate=g")));
+        server.wait_number("one", "/held", n + 1);
+    }
+    assert_eq!((troubles(), server.number("one", "/counts/open")), (0.into(), 0));
+    pending.extend(server.send_in_turn("/page.probe?id=more&gate=g", 2));
+    assert_eq!([server.number("one", "/held"), server.number("one", "/counts/open")], [16, 2]);
+    assert!(troubles().as_u64() >= Some(2), "{}", troubles());
+    // Those that it knows are limited as ever.
+    assert_eq!(server.get("/page.probe?id=0&gate=g").status, 503);
+    gate.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+    wait("it is logged", || server.access().iter().filter(|line| line.ends_with("one open")).count() == 2);
+    server.wait_idle();
+    assert_eq!(server.get("/page.probe?id=more").status, 200);
+    assert_eq!([server.number("one", "/counts/admitted"), server.number("one", "/counts/open")], [17, 2]);
 }

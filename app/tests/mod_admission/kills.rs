@@ -173,6 +173,8 @@ fn storm(mpm: Mpm, lasts: Duration, rounds: u64) -> Option<Found> {
     let quiet = Instant::now();
     server.wait_idle();
     let idle = quiet.elapsed();
+    // A machine that is busy with other tests may take longer than the goal.
+    let allowed = Duration::from_secs(if rounds > 5 { 2 } else { 10 });
     let mut found = Found {
         page: format!(
             "# {}: {} s of kills under load\n\n| what | value | |\n|---|---|---|\n",
@@ -185,19 +187,13 @@ fn storm(mpm: Mpm, lasts: Duration, rounds: u64) -> Option<Found> {
     tell_overlaps(&mut found, &server, &done.killed);
     // Minutes of events would be read again each time.
     server.put("log", "");
-    found.row(
-        "all permits back after the last request (s)",
-        format!("{:.3}", idle.as_secs_f64()),
-        idle < Duration::from_secs(10),
-    );
+    found.row("all permits back after the last request (s)", format!("{:.3}", idle.as_secs_f64()), idle < allowed);
     let mut back = times_until_back(&server, rounds);
     back.sort();
     let worst = back.last().copied().unwrap_or_default();
     let seconds = |time: Duration| format!("{:.3}", time.as_secs_f64());
     found.note("permit of a killed child back, median (s)", seconds(back[back.len() / 2]));
-    // A machine that is busy with other tests may take longer than the goal.
-    let allowed = if rounds > 5 { 2 } else { 10 };
-    found.row("permit of a killed child back, longest (s)", seconds(worst), worst < Duration::from_secs(allowed));
+    found.row("permit of a killed child back, longest (s)", seconds(worst), worst < allowed);
     tell_what_is_left(&mut found, &server);
     Some(found)
 }
@@ -240,10 +236,14 @@ fn with_crashes(threads: &[Event], killed: &Killed) -> Killed {
 /// Nothing is turned away any more for no reason: all permits can be had, one after the other and all at once.
 fn tell_what_is_left(found: &mut Found, server: &Server) {
     server.wait_idle();
-    let wrong = (0..100)
-        .filter(|n| server.try_get(&format!("/page.probe?id=after{n}")).is_none_or(|answer| answer.status != 200));
-    let wrong = wrong.count();
-    found.row("wrong answers after it, of 100", wrong, wrong == 0);
+    for page in ["page.probe", "page.cgi"] {
+        let is_wrong = |n: &u32| {
+            let answer = server.try_get(&format!("/{page}?id=after{n}"));
+            answer.is_none_or(|answer| answer.status != 200)
+        };
+        let wrong = (0..100).filter(is_wrong).count();
+        found.row(&format!("wrong answers of {page} after it, of 100"), wrong, wrong == 0);
+    }
     let gate = server.gate("all");
     let held: Vec<_> = (0..4).map(|n| server.send(&format!("/page.probe?id=all{n}&gate=all"))).collect();
     wait(&format!("four at once: {}", server.status()), || server.number("threads", "/held") == 4);

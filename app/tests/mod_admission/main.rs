@@ -16,6 +16,7 @@ mod configuration;
 mod crash;
 mod hold;
 mod http2;
+mod installed;
 mod keys;
 mod kills;
 mod live;

@@ -92,6 +92,26 @@ fn event_proxy_http() {
     check(Mpm::Event, Php::None, text, "/behind");
 }
 
+/// Who was turned away together does not come back together.
+#[test]
+fn those_turned_away_come_back_at_different_times() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_number("one", "/held", 1);
+        let mut told = std::collections::BTreeSet::new();
+        for _ in 0..50 {
+            let answer = server.get("/page.probe");
+            check_turned_away(&answer);
+            told.insert(answer.header("Retry-After").map(str::to_owned));
+        }
+        assert!(told.len() >= 3, "{told:?}");
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+    }
+}
+
 /// Files are counted where a group asks for them, and are no reason to turn programs away.
 #[test]
 fn static_files_in_a_group_of_their_own() {

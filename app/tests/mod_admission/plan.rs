@@ -21,7 +21,7 @@ limit = "10ms"
 directives = """
 LoadModule admission_module MODULE
 AdmissionEngine on
-AdmissionGroup files limit=1 handler=any
+AdmissionGroup files limit=1 handler=any hold=response
 AdmissionUse files
 <Location /admission-status>
 SetHandler admission-status
@@ -33,11 +33,11 @@ connections = 4
 requests = 40
 "#;
 
-/// The plan, with a site of one file.
+/// The plan, with a site of one file: of a size that takes a while to send, so that four who ask at once meet.
 fn plan(tool: &Tool, module: &Path) -> String {
     let site = tool.tmp().with_file_name("site");
     std::fs::create_dir(&site).expect("a folder");
-    std::fs::write(site.join("index.html"), "hello\n").expect("a file");
+    std::fs::write(site.join("index.html"), "x".repeat(4_000_000)).expect("a file");
     tool.plan(&PLAN.replace("SITE", &site.display().to_string()).replace("MODULE", &module.display().to_string()))
 }
 
@@ -80,6 +80,6 @@ fn a_run_compares_with_and_without() {
     let cells = report["cells"].as_array().expect("cells");
     let good = |name: &str| cells.iter().find(|cell| cell["name"] == name).and_then(|cell| cell["good"].as_u64());
     assert_eq!(good("free"), Some(80), "{report}");
-    assert!(good("limited").is_some_and(|good| (2..=80).contains(&good)), "{report}");
+    assert!(good("limited").is_some_and(|good| (2..80).contains(&good)), "{report}");
     assert_eq!(remains(&tool), Vec::<String>::new());
 }

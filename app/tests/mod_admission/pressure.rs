@@ -80,3 +80,29 @@ fn the_limit_follows_the_memory() {
     assert!(pending.into_iter().all(|one| one.answer().status == 200));
     server.wait_idle();
 }
+
+/// What a program really takes is what its group's requests are counted as from then on, of the budget, too.
+#[test]
+fn a_cost_is_learned_from_a_program() {
+    let text = "AdmissionBudget memory 100M\nAdmissionGroup one limit=none cost=learn\nAdmissionUse one\n";
+    let Some(server) = Server::start(Mpm::Prefork, text) else { return };
+    assert_eq!(server.number("one", "/cost"), 0);
+    let cost = 60 << 20;
+    let gate = server.gate("g");
+    let first = server.send("/page.cgi?memory=60&gate=g");
+    wait("it is learned", || server.number("one", "/cost") >= cost);
+    let learned = server.number("one", "/cost");
+    assert!(learned < cost + (20 << 20), "{learned}");
+    gate.open();
+    assert_eq!(first.answer().status, 200);
+    server.wait_idle();
+    // Of two together there is not room for both.
+    let gate = server.gate("h");
+    let second = server.send("/page.cgi?gate=h");
+    server.wait_started(2);
+    assert!(server.status()["budget"]["held"].as_u64() >= Some(cost), "{}", server.status());
+    assert_eq!(server.get("/page.cgi").status, 503);
+    gate.open();
+    assert_eq!(second.answer().status, 200);
+    server.wait_idle();
+}

@@ -56,6 +56,36 @@ fn by_priority() {
     check_order(Mpm::Prefork, &text, ["first", "vip", "b", "c", "a"]);
 }
 
+/// The queue for memory has an order of its own, and not the group's.
+#[test]
+fn the_budget_says_its_own_order() {
+    let text = |order: &str| {
+        format!(
+            "AdmissionBudget memory 100M {order}\nAdmissionGroup one limit=none cost=100M queue=10 timeout=60s order=adaptive\n\
+             AdmissionQueueWorkers 10\nAdmissionUse one\n"
+        )
+    };
+    for (told, name, expected) in [("", "fifo", ["first", "a", "b"]), ("order=lifo", "lifo", ["first", "b", "a"])] {
+        let Some(server) = Server::start(Mpm::Event, &text(told)) else { return };
+        assert_eq!(server.status()["budget"]["order"], name);
+        let gate = server.gate("g");
+        let first = server.send("/page.probe?id=first&gate=g");
+        server.wait_started(1);
+        let ask = |(waiting, id): (u64, &str)| {
+            let one = server.send(&format!("/page.probe?id={id}"));
+            wait("it waits for memory", || server.status()["budget"]["waiting"] == waiting);
+            one
+        };
+        let pending: Vec<Pending> = [(1, "a"), (2, "b")].into_iter().map(ask).collect();
+        gate.open();
+        assert!(pending.into_iter().chain([first]).all(|one| one.answer().status == 200));
+        server.wait_idle();
+        assert_eq!(order(&server.events()), expected, "{name}");
+    }
+    let Some(server) = Server::start(Mpm::Prefork, &text("order=adaptive")) else { return };
+    assert_eq!(server.status()["budget"]["order"], "adaptive");
+}
+
 #[test]
 fn who_waits_in_vain_is_turned_away_at_the_deadline() {
     for mpm in [Mpm::Prefork, Mpm::Event] {

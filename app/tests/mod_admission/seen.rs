@@ -1,8 +1,9 @@
 //! What people and programs see of a running server: its status in each format, mod_status, the access log, `webdyno admission`.
 
 use crate::control::Control;
-use crate::server::{Gate, Mpm, Pending, Php, Server, Told, wait};
+use crate::server::{Gate, Mpm, Pending, Php, Server, Told, module_file, wait};
 use crate::tool::Tool;
+use std::os::unix::fs::PermissionsExt;
 
 const ONE: &str = "AdmissionGroup one limit=1 queue=2 timeout=60s\nAdmissionUse one\nExtendedStatus On\n";
 
@@ -102,6 +103,42 @@ fn the_command_tells_and_sets() {
     let said = set(&["min=9", "max=8"]);
     assert_eq!((said.code, server.number("one", "/limit")), (2, 5), "{said:?}");
     assert_eq!(std::fs::read_to_string(control.path()).expect("our own file"), "one limit=5\n");
+    gate.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+}
+
+/// Rows of a server that works: `webdyno admission watch`, and behind those of `webdyno watch --tree`, which finds it by its first process.
+#[test]
+fn watching_shows_the_groups() {
+    if module_file().is_none() {
+        return;
+    }
+    // Such a name is one that instances of Debian's apache2 have.
+    let run = tempfile::Builder::new().prefix("apache2-webdyno-test-").tempdir_in("/run").expect("a folder");
+    std::fs::set_permissions(run.path(), std::fs::Permissions::from_mode(0o755)).expect("our own folder");
+    let text = format!("{ONE}AdmissionRuntimeDir {}/admission\n", run.path().display());
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    let (gate, pending) = busy(&server);
+    let file = run.path().join("admission/status.json");
+    wait("it is written", || {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        status["groups"][0]["waiting"] == 1
+    });
+    let tool = Tool::new();
+    let said = tool.run(&["admission", "watch", "-n", "2", "--file", &file.display().to_string()]);
+    let rows: Vec<Vec<&str>> = said.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(said.code == 0 && rows.len() == 3, "{said:?}");
+    assert_eq!(rows[0][..7], ["time", "group", "mode", "limit", "held", "full", "waiting"], "{said:?}");
+    for row in &rows[1..] {
+        assert_eq!(row[1..7], ["one", "enforce", "1", "1", "1", "1"], "{said:?}");
+    }
+    let watched = |pid: i32| tool.run(&["watch", "--tree", &pid.to_string(), "1", "2"]);
+    let said = watched(server.pid());
+    assert!(said.code == 0 && said.out.contains("one 1/1 +1"), "{said:?}");
+    // Another process of it is not the server.
+    let said = watched(server.workers()[0]);
+    assert!(said.code == 0 && !said.out.contains("one 1/1"), "{said:?}");
     gate.open();
     assert!(pending.into_iter().all(|one| one.answer().status == 200));
 }

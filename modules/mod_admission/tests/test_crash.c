@@ -2,7 +2,8 @@
  * test_crash.c: a process dies at every step there is (STEP in core/), one after the other, and then everything must be
  * as if it had never been: after one sweep nothing of it is left, and the full limit can be taken again.
  *
- * Each scenario is run in a fork that ends itself at its n-th step, for n = 1, 2, 3 ... until it lives to its end.
+ * Each scenario is run in a fork that ends itself at its n-th step, for n = 1, 2, 3 ... until it lives to its end. At the end no step
+ * may be left at which nobody died.
  */
 #include "check.h"
 #include "world.h"
@@ -17,8 +18,12 @@ static unsigned steps_left; /* 0: live on */
 /* What happens once while somebody is at a step. */
 static struct { const char *at; void (*what)(void); } meanwhile;
 
-/* Where the last one died, in memory that the forks share. */
-static struct { char where[64]; } *grave;
+/* All steps of core/, as the Makefile finds them. */
+static const char *const steps[] = {ADM_STEP_NAMES};
+#define STEPS (sizeof steps / sizeof *steps)
+
+/* Where the last one died, and at which steps anybody did, in memory that the forks share. */
+static struct { char where[64]; bool died_at[STEPS]; } *grave;
 
 void adm_step(const char *where) {
   if (meanwhile.at && strcmp(where, meanwhile.at) == 0) {
@@ -27,6 +32,7 @@ void adm_step(const char *where) {
   }
   if (steps_left == 0 || --steps_left > 0) return;
   strncpy(grave->where, where, sizeof grave->where - 1);
+  for (size_t i = 0; i < STEPS; i++) grave->died_at[i] |= strcmp(where, steps[i]) == 0;
   _exit(99);
 }
 
@@ -82,7 +88,27 @@ static void takes_an_idle_place(scene *scene, adm_owner owner) {
   adm_release(scene->table, &one, NULL, NULL);
 }
 
-/* Sweeps another dead one, which holds two permits. */
+/* Between its two looks another takes all the rest: it has to take its claim back. */
+static scene *shared_scene;
+
+static void another_takes_the_rest(void) {
+  adm_answer one;
+  for (int i = 0; i < 2; i++) ask(shared_scene, adm_owner_of(shared_scene->table, 77), "/a", 0, &one);
+}
+
+static void steps_back(scene *scene, adm_owner owner) {
+  adm_answer first, second;
+  adm_group_at(scene->table, scene->file)->queue = 0;
+  ask(scene, owner, "/a", 0, &first);
+  for (uint32_t i = 0; i < scene->table->shape.entries; i++) entry_at(scene->table, i)->waiters_top = 1; /* nobody goes in at once */
+  shared_scene = scene;
+  meanwhile.at = "take: looked round";
+  meanwhile.what = another_takes_the_rest;
+  ask(scene, owner, "/a", 0, &second);
+  adm_release(scene->table, &first, NULL, NULL);
+}
+
+/* Sweeps another dead one, which holds two permits and waits for a third. */
 static void sweeps(scene *scene, adm_owner owner) {
   (void)owner;
   adm_sweep(scene->table, adm_owner_of(scene->table, 77), NULL, NULL);
@@ -109,14 +135,21 @@ static void all_is_free(const scene *scene, const char *name, unsigned step) {
   }
 }
 
+static void dies_with_two_permits_in_a_queue(scene *scene, adm_owner dead) {
+  adm_answer one;
+  for (int i = 0; i < 2; i++) ask(scene, dead, i ? "/a" : "/b", 0, &one);
+  standing last = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)scene->host};
+  uint32_t place;
+  CHECK(queue_join(scene->table, one.permit[1].entry, token_make(scene->table, dead) | 1, 4, &last, &place));
+}
+
 static void dies_at_every_step(const char *name, void (*scenario)(scene *, adm_owner)) {
   for (unsigned step = 1;; step++) {
     scene scene = scene_new();
-    adm_answer of_dead[2];
     adm_owner dead = adm_owner_join(scene.table, (adm_process){77, 1});
     adm_owner victim = adm_owner_join(scene.table, (adm_process){78, 1});
     if (scenario == sweeps)
-      for (int i = 0; i < 2; i++) ask(&scene, dead, i ? "/a" : "/b", 0, &of_dead[i]);
+      dies_with_two_permits_in_a_queue(&scene, dead);
     pid_t child = fork();
     if (child == 0) {
       steps_left = step;
@@ -263,16 +296,23 @@ static void nothing_is_left_of_one_who_is_woken_while_swept(void) {
   table_end(woken_dead.table);
 }
 
+static void somebody_died_at_each_step(void) {
+  CHECK(STEPS > 10);
+  for (size_t i = 0; i < STEPS; i++) check_said(grave->died_at[i], __FILE__, __LINE__, "nobody died at the step %s", steps[i]);
+}
+
 int main(void) {
   grave = mmap(NULL, sizeof *grave, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   dies_at_every_step("in and out", in_and_out);
   dies_at_every_step("turned away", turned_away);
   dies_at_every_step("waits in vain", waits_in_vain);
   dies_at_every_step("takes an idle place", takes_an_idle_place);
+  dies_at_every_step("steps back", steps_back);
   dies_at_every_step("sweeps", sweeps);
   the_waiting_get_it_when_others_die(false);
   the_waiting_get_it_when_others_die(true);
   nothing_is_left_of_one_who_is_woken_while_swept();
   the_limit_holds_where_costs_are_mixed();
+  somebody_died_at_each_step();
   return checked("crash");
 }

@@ -374,6 +374,44 @@ static void an_adaptive_queue_under_overload(void) {
   table_end(table);
 }
 
+/* First come first served while the queue is empty now and then; the newest first when it has not been for as long as its patience,
+ * and back when it has. */
+static void an_adaptive_queue_turns_round_and_back(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_ADAPTIVE);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_answer mine;
+  adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
+  adm_entry *entry = mine.permit[0].entry;
+  entry->service_ns = UINT64_C(60000000000); /* patience of two minutes: nothing turns by itself */
+  uint64_t now = adm_now_ns(), token = token_make(table, me) | 1;
+  uint32_t place[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    standing here = {.since_ns = now - 3 + i, .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+    CHECK(queue_join(table, entry, token, 8, &here, &place[i]));
+  }
+  CHECK(queue_next_is(table, entry, place[0], now));
+  entry->calm_ns = now - queue_patience_ns(entry) - 1;
+  CHECK(queue_next_is(table, entry, place[2], now));
+  adm_release(table, &mine, NULL, NULL);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[place[2]]), WAITER_WOKEN);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[place[0]]), WAITER_WAITING);
+
+  /* All leave, and the next three come to an empty queue. */
+  for (uint32_t i = 0; i < 3; i++) queue_leave(table, entry, place[i], token);
+  adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
+  now = adm_now_ns();
+  for (uint32_t i = 0; i < 3; i++) {
+    standing here = {.since_ns = now + i, .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+    CHECK(queue_join(table, entry, token, 8, &here, &place[i]));
+  }
+  CHECK(queue_next_is(table, entry, place[0], now + 3));
+  adm_release(table, &mine, NULL, NULL);
+  CHECK_EQUAL(token_state(waiting_of(table, entry)[place[0]]), WAITER_WOKEN);
+  table_end(table);
+}
+
 /* Settings that change while somebody waits count for it: a raised limit, a group that only observes. */
 static void changes_reach_the_waiting(void) {
   adm_table *table = table_of(SMALL);
@@ -601,6 +639,7 @@ int main(int argc, char **argv) {
   a_wait_is_predicted_by_the_order(ADM_LIFO, 1);
   for (int order = ADM_FIFO; order <= ADM_ADAPTIVE; order++) a_wait_for_memory_is_predicted_by_its_holders((adm_order)order);
   an_adaptive_queue_under_overload();
+  an_adaptive_queue_turns_round_and_back();
   changes_reach_the_waiting();
   from_one_queue_to_the_next();
   a_limit_of_its_own_holds_up_nobody_else();

@@ -6,6 +6,7 @@
  *
  * The query says what to do, in this order:
  *   id=NAME     what it is called in the log
+ *   memory=MB   takes so much memory until it ends
  *   gate=NAME   waits while the test holds the gate
  *   work=US     then takes so many microseconds
  *   crash       then dies by SIGSEGV
@@ -27,7 +28,7 @@
 typedef struct probe {
   const char *folder; /* with `log` and the folder `gates` */
   char id[64], gate[64], spawn[64];
-  long work_us, body;
+  long work_us, body, megabytes;
   int crash;
   int child; /* the process of the server that works for this page */
 } probe;
@@ -54,6 +55,8 @@ static void probe_read(probe *p, const char *folder, const char *query, int chil
   if (!*p->id) strcpy(p->id, "-");
   probe_word(query, "gate", p->gate, sizeof p->gate);
   probe_word(query, "spawn", p->spawn, sizeof p->spawn);
+  probe_word(query, "memory", number, sizeof number);
+  p->megabytes = atol(number);
   probe_word(query, "work", number, sizeof number);
   p->work_us = atol(number);
   probe_word(query, "body", number, sizeof number);
@@ -87,10 +90,13 @@ static void probe_wait(const char *folder, const char *name) {
 
 /* All between the begin and the end of a page. */
 static void probe_run(const probe *p) {
+  char *taken = p->megabytes ? malloc((size_t)p->megabytes << 20) : NULL;
+  for (long i = 0; taken && i < p->megabytes << 20; i += 4096) ((volatile char *)taken)[i] = 1;
   probe_log(p, "start");
   if (*p->gate) probe_wait(p->folder, p->gate);
   struct timespec left = {p->work_us / 1000000, p->work_us % 1000000 * 1000};
   while (p->work_us && nanosleep(&left, &left) < 0) continue;
+  free(taken);
   probe_log(p, p->crash ? "crash" : "stop");
   if (p->crash) {
     signal(SIGSEGV, SIG_DFL); /* no word of httpd's into the log for each */
