@@ -268,6 +268,15 @@ impl Running {
         self
     }
 
+    /// The same, told of by the pool of the machine's own PHP-FPM to which it passes requests.
+    pub(crate) fn with_pool_behind(mut self) -> Running {
+        let php::Behind { status, values, note } = self.pid.map(php::Behind::of).unwrap_or_default();
+        self.status.fpm = status;
+        self.settings.values.extend(values);
+        self.notes.extend(note);
+        self
+    }
+
     /// The same, with PHP's processes beside it.
     pub(crate) fn with_php(mut self, master: Option<Master>) -> Running {
         if let Some(Master { child, log, status }) = master {
