@@ -180,8 +180,13 @@ impl Running {
     /// nginx with PHP-FPM behind it, of so many workers, by the name of an upstream and a link that names no version, as distributions have
     /// them.
     pub(crate) fn nginx_fpm(children: u32) -> Running {
+        Running::nginx_fpm_with(&format!("pm.max_children = {children}"))
+    }
+
+    /// The same, with these lines in the pool's file.
+    pub(crate) fn nginx_fpm_with(pool: &str) -> Running {
         let mut running = Running::new(None);
-        running.fpm(&format!("pm.max_children = {children}"));
+        running.fpm(pool);
         let link = running.folder.path().join("php-fpm.sock");
         std::os::unix::fs::symlink(running.path("php.sock"), &link).expect("a link");
         let upstream = format!("upstream php-fpm {{\n\tserver unix:{} weight=5;\n}}\n", link.display());

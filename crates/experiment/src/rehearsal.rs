@@ -33,9 +33,13 @@ impl Bench<'_> {
             let stage = self.start(&name, cell)??;
             let asked = self.ask(&stage, &cell.variant);
             // The server is stopped, and what was changed for it given back, whatever it answered.
-            stage.stop()?;
+            let forced = stage.stop()?;
             self.clean(&name);
             asked?;
+            // Told now and not trial after trial.
+            if let Some(forced) = forced.into_iter().next() {
+                return Err(forced.mistake().into());
+            }
         }
         Ok(())
     }

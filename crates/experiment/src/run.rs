@@ -118,7 +118,8 @@ pub fn run(
             Err(error) => RunEnd::Failed(error.to_string()),
         };
         store.finish(&head.id, &end)?;
-        bench.kept.take().stop()?;
+        let forced = bench.kept.take().stop()?;
+        forced.iter().for_each(|forced| on_event(Event::Remark(&forced.note())));
         result
     });
     Ended { result: ended.result.or_else(or_stopped), ..ended }

@@ -5,7 +5,7 @@ use crate::ExperimentError;
 use crate::trial::{Bench, PATIENT_TIMEOUT};
 use model::Nanos;
 use model::plan::{Mention, Service, ServiceChange, Variant, fill_in};
-use server::{Control, Place, Running, ServerError};
+use server::{Control, Forced, Place, Running, ServerError};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -114,14 +114,16 @@ impl Services {
         doomed
     }
 
-    /// Stops them, the last one first, and removes their folders.
-    pub(crate) fn stop(mut self) -> Result<(), ServerError> {
+    /// Stops them, the last one first, and removes their folders; tells of those that had to be ended by force.
+    pub(crate) fn stop(mut self) -> Result<Vec<Forced>, ServerError> {
+        let mut forced = Vec::new();
         while let Some(Started { name, folder, running, .. }) = self.0.pop() {
-            running.stop().map_err(|error| error.of_service(&name))?;
+            let ended = running.stop().map_err(|error| error.of_service(&name))?;
+            forced.extend(ended.map(|it| it.of_service(&name)));
             // What cannot be removed now is removed with the run's folder.
             let _ = std::fs::remove_dir_all(folder);
         }
-        Ok(())
+        Ok(forced)
     }
 }
 

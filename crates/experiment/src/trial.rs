@@ -30,7 +30,7 @@ use model::trial::{Beside, Logged, Outcome, Stop, Trial};
 use model::workers::WorkersHeld;
 use monitor::{Accountant, GroupDirs, Sampler, Watch};
 use remote::Remote;
-use server::{Census, Control, Ended, Place, Running, ServerError};
+use server::{Census, Control, Ended, Forced, Place, Running, ServerError};
 use std::cell::RefCell;
 use std::fs::Permissions;
 use std::net::IpAddr;
@@ -220,13 +220,14 @@ impl Bench<'_> {
         before: Option<Vec<u32>>,
     ) -> Result<(Option<Logged>, Vec<String>), ExperimentError> {
         // Nobody waits for what a trial that does not count still writes.
+        let stop = |stage: Stage| stage.stop().map(|forced| (None, forced.iter().map(Forced::note).collect()));
         if self.interrupted.load(Ordering::Relaxed) {
-            return stage.stop().map(|()| (None, Vec::new()));
+            return stop(stage);
         }
         let (end, server) = (self.plan.end(cell), self.plan.server_of(self.plan.variant(cell)));
         let Some(log) = Log::of(self.plan, server, &self.directory.join(name))? else {
             if end == End::default() {
-                return stage.stop().map(|()| (None, Vec::new()));
+                return stop(stage);
             }
             return Ok((None, stage.end(server, end, before, self.interrupted)?.notes));
         };
@@ -474,18 +475,19 @@ impl Stage {
         before: Option<Vec<u32>>,
         interrupted: &AtomicBool,
     ) -> Result<Ended, ExperimentError> {
-        let ended = self.running.end(server, end, before, interrupted)?;
-        self.services.stop()?;
+        let mut ended = self.running.end(server, end, before, interrupted)?;
+        ended.notes.extend(self.services.stop()?.iter().map(Forced::note));
         self.group.map_or(Ok(()), Group::remove)?;
         Ok(ended)
     }
 
-    pub(crate) fn stop(self) -> Result<(), ExperimentError> {
-        self.running.stop()?;
-        self.services.stop()?;
+    /// Stops it and what stands beside it; tells of what had to be ended by force although the plan says how it ends.
+    pub(crate) fn stop(self) -> Result<Vec<Forced>, ExperimentError> {
+        let mut forced: Vec<Forced> = self.running.stop()?.into_iter().collect();
+        forced.extend(self.services.stop()?);
         if let Some(group) = self.group {
             group.remove()?;
         }
-        Ok(())
+        Ok(forced)
     }
 }

@@ -77,8 +77,8 @@ pub fn up(
             std::thread::sleep(LOOK_AGAIN);
             dead = bench.dead(&mut staged, "while it was kept");
         }
-        staged.stop()?;
-        bench.kept.take().stop()?;
+        let forced = staged.stop()?.into_iter().chain(bench.kept.take().stop()?);
+        forced.for_each(|forced| on_event(Event::Remark(&forced.note())));
         dead.map_or(Ok(RunEnd::Complete), |dead| Err(ExperimentError::Died(dead)))
     });
     let result = ended.result.or_else(|error| if was_up { Err(error) } else { or_stopped(error, world.interrupted) });

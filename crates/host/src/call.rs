@@ -5,9 +5,9 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -103,19 +103,41 @@ pub(crate) fn run(command: &mut Command, patience: Duration) -> Result<ExitStatu
 
 /// What it ends with; `None` when it had to be ended.
 fn end_of(command: &mut Command, patience: Duration) -> io::Result<Option<ExitStatus>> {
-    let mut process = command.spawn()?;
+    let mut called = Called::start(command)?;
     let deadline = Instant::now() + patience;
     loop {
-        if let Some(status) = process.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() > deadline {
-            // It leads a group of its number; until it is waited for, nobody else has that.
-            let _ = kill_process_group(Pid::from_child(&process), Signal::KILL);
-            let _ = process.wait();
-            return Ok(None);
+        let status = called.0.try_wait()?;
+        if status.is_some() || Instant::now() > deadline {
+            return Ok(status);
         }
         std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// What [`call`] made, under way. Dropping it ends it, with all of its session that has not left its group.
+#[derive(Debug)]
+pub(crate) struct Called(Child);
+
+impl Called {
+    /// Starts it.
+    pub(crate) fn start(command: &mut Command) -> io::Result<Called> {
+        command.spawn().map(Called)
+    }
+
+    /// Its exit code, or 128 and the signal that killed it; `None` while it lives.
+    pub(crate) fn ended_with(&mut self) -> Option<i32> {
+        let status = self.0.try_wait().ok()??;
+        status.code().or_else(|| status.signal().map(|signal| 128 + signal))
+    }
+}
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(Some(_))) {
+            // It leads a group of its number; until it is waited for, nobody else has that.
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+            let _ = self.0.wait();
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::journal::{Journal, Undo};
 use crate::launch;
 use crate::restore::prepare;
 use crate::service::{Restart, Service};
+use crate::stop::Stop;
 use crate::swap;
 use crate::sysctl::BorrowedSysctl;
 use crate::undo::{PATIENCE, carry_out, tell, undo_all};
@@ -114,7 +115,15 @@ impl Host {
     /// # Errors
     /// When it cannot be executed, or may not be where or as asked for.
     pub fn spawn(&self, launch: &Launch, group: Option<&Group>) -> Result<Child, HostError> {
-        launch::spawn(self, launch, group)
+        launch::spawn(self, launch, group, None)
+    }
+
+    /// The same of a server that is asked to end by `stop`, also by whoever comes after a run that was killed.
+    ///
+    /// # Errors
+    /// As [`Host::spawn`].
+    pub fn spawn_with_stop(&self, launch: &Launch, group: Option<&Group>, stop: &Stop) -> Result<Child, HostError> {
+        launch::spawn(self, launch, group, Some(stop))
     }
 
     /// A file of others, to be given other content: one of `contents`, or any when the file bears [`Host::own_name`].
@@ -248,7 +257,7 @@ impl Host {
     }
 
     /// Leaves a change as it is: another entry undoes it.
-    fn forget(&self, id: u64) -> Result<(), HostError> {
+    pub(crate) fn forget(&self, id: u64) -> Result<(), HostError> {
         locked(&self.shared.watched).as_mut().map_or(Ok(()), |watched| watched.journal.done(id))
     }
 

@@ -8,6 +8,7 @@ use crate::HostError;
 use crate::files::Lent;
 use crate::process::{Identity, Namespace, Session};
 use crate::service::{Restart, Service};
+use crate::stop::Stop;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,13 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 pub(crate) enum Undo {
     /// End a server: all processes of its session.
     KillSession(Session),
+    /// Ask a server to end as its plan says, before that.
+    AskToEnd {
+        /// Its session.
+        session: Session,
+        /// How.
+        stop: Box<Stop>,
+    },
     /// End what lives in the directories of one group, and remove them.
     RemoveGroup {
         /// One per hierarchy.
@@ -368,6 +376,8 @@ fn lock(file: &File, locked: Locked) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::StopBy;
+    use model::plan::StopSignal;
     use proptest::prelude::*;
 
     fn file(n: usize) -> Undo {
@@ -435,6 +445,13 @@ mod tests {
         let leader = Identity { pid: 12, start_time: 34 };
         let undos = [
             Undo::KillSession(Session { leader, forks: 5 }),
+            Undo::AskToEnd {
+                session: Session { leader, forks: 5 },
+                stop: Box::new(Stop {
+                    by: StopBy::Signal(StopSignal::Quit),
+                    within: std::time::Duration::from_secs(9),
+                }),
+            },
             Undo::RemoveGroup { paths: vec!["/a".into(), "/b".into()] },
             Undo::DisableMemory { parent: "/c".into() },
             Undo::DisableController { parent: "/c".into(), controller: "cpu".into() },

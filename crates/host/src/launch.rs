@@ -8,6 +8,7 @@ use crate::handle::Host;
 use crate::journal::Undo;
 use crate::pipe;
 use crate::process::{Members, Session, name_of};
+use crate::stop::{Root, Stop};
 use crate::undo::PATIENCE;
 use crate::{Group, HostError};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
@@ -59,6 +60,8 @@ pub struct Child {
     session: Session,
     groups: Vec<PathBuf>,
     entry: u64,
+    /// How it is asked to end, with the entry for that, where there is one.
+    stop: Option<(Stop, u64)>,
     host: Host,
 }
 
@@ -83,6 +86,17 @@ impl Child {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.raw_pid()?), options).ok()??;
         status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))
+    }
+
+    /// Asks the root to end in the way that it was started with, and then ends whatever is left of its session and group; says in half a
+    /// sentence what had to be ended by force. Without such a way as [`Child::terminate`] does with `grace`.
+    ///
+    /// # Errors
+    /// When something would not end.
+    pub fn stop(mut self, grace: Duration) -> Result<Option<String>, HostError> {
+        let Some((stop, _)) = self.stop.clone() else { return self.terminate(grace).map(|()| None) };
+        let forced = if self.is_alive() { stop.ask(&mut self, stop.within).err() } else { None };
+        self.end().map(|()| forced)
     }
 
     /// Asks the root to end (SIGTERM), waits for it for at most `grace`, then ends whatever is left of its session and group.
@@ -148,6 +162,10 @@ impl Child {
 
     fn end(&mut self) -> Result<(), HostError> {
         self.host.put_back(self.entry)?;
+        if let Some((_, entry)) = self.stop.take() {
+            // Nobody is left to be asked.
+            self.host.forget(entry)?;
+        }
         for dir in &self.groups {
             Members::Group(dir)
                 .end(PATIENCE)
@@ -163,6 +181,23 @@ impl Child {
     }
 }
 
+impl Root for Child {
+    fn signal(&mut self, signal: Signal) {
+        self.tell(signal);
+    }
+
+    fn is_gone(&mut self) -> bool {
+        // The number may be given away from now on, unless others of its session live: nobody is sent anything by it any more.
+        matches!(self.process.try_wait(), Ok(Some(_)))
+    }
+
+    fn run(&mut self, launch: &Launch) -> Result<Box<dyn FnMut() -> Option<i32>>, String> {
+        // In the journal, as everything is that runs: nothing is left of it when the run is killed.
+        let mut asking = self.host.spawn(launch, None).map_err(|error| error.to_string())?;
+        Ok(Box::new(move || asking.exit_code()))
+    }
+}
+
 impl Drop for Child {
     fn drop(&mut self) {
         // What fails stays in the journal, and is reported when the host is closed.
@@ -171,7 +206,12 @@ impl Drop for Child {
 }
 
 /// Starts a server, inside `group` if there is one.
-pub(crate) fn spawn(host: &Host, launch: &Launch, group: Option<&Group>) -> Result<Child, HostError> {
+pub(crate) fn spawn(
+    host: &Host,
+    launch: &Launch,
+    group: Option<&Group>,
+    stop: Option<&Stop>,
+) -> Result<Child, HostError> {
     let failed = |why: String| HostError::Launch { program: launch.program.clone(), why };
     let groups = group.map(|group| group.paths().all()).unwrap_or_default();
     let orders = Orders { launch: launch.clone(), groups: groups.clone() };
@@ -190,10 +230,14 @@ pub(crate) fn spawn(host: &Host, launch: &Launch, group: Option<&Group>) -> Resu
     let mut go = process.stdin.take().expect("piped above");
     let mut status = process.stdout.take().expect("piped above");
     let recorded = match Session::of(pid) {
-        Some(session) => host.record(Undo::KillSession(session)).map(|entry| (session, entry)),
+        Some(session) => host.record(Undo::KillSession(session)).and_then(|entry| {
+            // The newest is undone first: it is asked to end before it is ended.
+            let ask = |stop: &Stop| host.record(Undo::AskToEnd { session, stop: Box::new(stop.clone()) });
+            Ok((session, entry, stop.map(|stop| Ok((stop.clone(), ask(stop)?))).transpose()?))
+        }),
         None => Err(failed(format!("/proc does not show process {pid}"))),
     };
-    let (session, entry) = match recorded {
+    let (session, entry, stop) = match recorded {
         Ok(recorded) => recorded,
         Err(error) => {
             drop(go);
@@ -202,7 +246,7 @@ pub(crate) fn spawn(host: &Host, launch: &Launch, group: Option<&Group>) -> Resu
         }
     };
     // From here on an early return ends the launcher.
-    let child = Child { pid, process, session, groups, entry, host: host.clone() };
+    let child = Child { pid, process, session, groups, entry, stop, host: host.clone() };
     let said = go.write_all(&orders).and_then(|()| {
         drop(go);
         pipe::receive(&mut status, Instant::now() + START, |_| false)
@@ -243,16 +287,9 @@ fn become_server(orders: &Orders, status: &mut File) -> String {
             if let Err(error) = status.write_all(EXEC) {
                 return error.to_string();
             }
-            let error = Command::new(&launch.program)
-                .args(&launch.args)
-                .env_clear()
-                .env("PATH", PATH)
-                .envs(launch.env.iter().map(|(name, value)| (name, value)))
-                .current_dir(&launch.dir)
-                .stdin(Stdio::null())
-                .stdout(stdout)
-                .stderr(stderr)
-                .exec();
+            let mut command = Command::new(&launch.program);
+            dress(&mut command, launch);
+            let error = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).exec();
             // exec does not tell a missing working directory from a missing program.
             match launch.dir.is_dir() {
                 true => error.to_string(),
@@ -260,6 +297,16 @@ fn become_server(orders: &Orders, status: &mut File) -> String {
             }
         }
     }
+}
+
+/// Gives a command what a launch says of it, but for CPUs and files to write to.
+pub(crate) fn dress(command: &mut Command, launch: &Launch) {
+    command
+        .args(&launch.args)
+        .env_clear()
+        .env("PATH", PATH)
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&launch.dir);
 }
 
 fn prepare(orders: &Orders) -> Result<(File, File), String> {

@@ -6,7 +6,7 @@
 //! place of others.
 //!
 //! Layout: `journal` is what was changed, `undo` is how it is put back and `preview` says what that would be, `guardian` and `restore` are when;
-//! `launch` starts a server so that it can be ended, `confine`, `swap`, `files` and `sysctl` are the changes themselves, `service` is a server of the machine's own
+//! `launch` starts a server so that it can be ended, `stop` asks it to end by itself first, `confine`, `swap`, `files` and `sysctl` are the changes themselves, `service` is a server of the machine's own
 //! that reads its configuration again, `call` runs the programs that this needs, `kernel` reads what the kernel tells, and `claim` keeps two runs from one server, file or setting.
 
 mod call;
@@ -29,6 +29,7 @@ mod preview;
 mod process;
 mod restore;
 mod service;
+mod stop;
 mod swap;
 mod sysctl;
 mod undo;
@@ -49,5 +50,6 @@ pub use owner::may_change;
 pub use preview::left_behind;
 pub use restore::{restore, state_dir};
 pub use service::{Restart, Service, Style, variables, words_of_nginx};
+pub use stop::{Stop, StopBy};
 pub use swap::{may_make_swap, may_reset_swap, swap_free, swap_total};
 pub use sysctl::BorrowedSysctl;

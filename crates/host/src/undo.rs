@@ -18,10 +18,14 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the run and `restore` wait for each server that takes its time to die.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long all servers together that the plan has asked to end in a way of its own are waited for, before they are ended by force: whoever
+/// comes after a run that was killed has promised that everything is back within 5 s.
+const ASKED: Duration = Duration::from_secs(3);
 
 /// How long a command of the plan's may take: a little longer than systemd waits for a service by itself (90 s).
 const TELL: Duration = Duration::from_secs(100);
@@ -53,11 +57,16 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     let Some(head) = journal.replay().head.clone() else { return outcome };
     let (mut files_left, mut claimed_left) = (false, false);
     let mut unwritten = Vec::new();
+    let asked_until = Instant::now() + ASKED;
     for (id, undo) in in_order(&journal.replay().pending) {
         // Whoever is to read the files again would read the run's, and the next attempt would not tell them again.
         if files_left && undo.turn() > 0 || claimed_left && matches!(undo, Undo::Unclaim { .. }) {
             continue;
         }
+        let patience = match undo {
+            Undo::AskToEnd { .. } => asked_until.saturating_duration_since(Instant::now()),
+            _ => patience,
+        };
         match carry_out(&undo, &head, patience) {
             Ok(sentence) => {
                 outcome.put_back.extend(sentence);
@@ -101,6 +110,12 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::Unclaim { path } => claim::unclaim(path, head),
         // Everything below went with the boot it was made in.
         _ if head.is_of_another_boot()? => Ok(None),
+        Undo::AskToEnd { session, .. } if !session.leader.lives() || head.is_of_another_namespace()? => Ok(None),
+        // What does not end is ended by force next.
+        Undo::AskToEnd { session, stop } => Ok(Some(match stop.ask(&mut { session.leader }, patience) {
+            Ok(()) => format!("a server (session {}) ended by {}", session.leader.pid, stop.by.words()),
+            Err(why) => format!("a server (session {}) {why}", session.leader.pid),
+        })),
         // It may live where nothing is seen of it from here, and nobody here is one of it.
         Undo::KillSession(session) if head.is_of_another_namespace()? => Ok(Some(format!(
             "session {} belongs to another pid namespace, as a container has: no process was looked for; where that still runs, end them there",

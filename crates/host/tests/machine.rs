@@ -5,8 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; clippy tells tests by #[test]")]
 
-use host::{Host, HostError, Launch, hierarchies, restore};
-use model::plan::{Confinement, IoLimits};
+use host::{Host, HostError, Launch, Stop, StopBy, hierarchies, restore};
+use model::plan::{Confinement, IoLimits, StopSignal};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, kill_process_group, prlimit, setrlimit};
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -34,6 +34,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("a_name_cut_within_a_letter_hides_nobody", a_name_cut_within_a_letter_hides_nobody),
     ("a_refused_start_is_explained", a_refused_start_is_explained),
     ("sigterm_comes_first_and_grace_ends", sigterm_comes_first_and_grace_ends),
+    ("a_server_is_asked_to_end_in_its_own_way", a_server_is_asked_to_end_in_its_own_way),
     ("a_group_confines", a_group_confines),
     ("a_group_limits_cpu_and_disks", a_group_limits_cpu_and_disks),
     ("two_runs_need_two_names", two_runs_need_two_names),
@@ -47,6 +48,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("killed_at_random_moments", killed_at_random_moments),
     ("killed_while_it_swaps", killed_while_it_swaps),
     ("killed_without_root", killed_without_root),
+    ("killed_before_a_server_that_ends_in_its_own_way", killed_before_a_server_that_ends_in_its_own_way),
     ("killed_with_its_guardian", killed_with_its_guardian),
     ("a_session_of_another_container_is_left_alone", a_session_of_another_container_is_left_alone),
     ("what_cannot_be_read_is_not_taken_for_gone", what_cannot_be_read_is_not_taken_for_gone),
@@ -291,6 +293,22 @@ fn victim(args: &[OsString]) -> ExitCode {
             child.terminate(Duration::from_millis(20)).unwrap();
             drop(group);
         },
+        "asked" => {
+            let asked = Path::new(state).with_file_name("asked");
+            let server = format!("trap 'echo quit >> {0}; exit' QUIT; echo ready; {LOOP}", asked.display());
+            let says = format!("echo hangs >> {0}; sleep 1000", asked.display());
+            let within = Duration::from_secs(600);
+            let by = [StopBy::Command(stage.script(&host, &says)), StopBy::Signal(StopSignal::Quit)];
+            let start = |by: StopBy| {
+                let child = host.spawn_with_stop(&stage.script(&host, &server), None, &Stop { by, within }).unwrap();
+                tell(&format!("started {}", child.pid));
+                child
+            };
+            let _children = by.map(start);
+            loop {
+                std::thread::park();
+            }
+        }
         "swap" => {
             host.make_swap(64 << 20).unwrap();
             let group = host.group("server", &Confinement { memory: Some(16 << 20), swap: 48 << 20, ..LIMIT }).unwrap();
@@ -479,6 +497,59 @@ fn sigterm_comes_first_and_grace_ends() {
     check("sleep 1000 & echo ready; exit 3", "ready\n");
     host.close().unwrap();
     stage.nothing_left(Duration::ZERO, "after terminate");
+}
+
+const LOOP: &str = "while :; do sleep 0.01; done";
+
+fn a_server_is_asked_to_end_in_its_own_way() {
+    let stage = Stage::new();
+    let host = stage.open();
+    let dir = host.temporary_dir().unwrap();
+    let check = |server: &str, by: StopBy, within: u64, wrote: &str, forced: Option<&str>| {
+        let _ = fs::remove_file(dir.join("out"));
+        let launch = stage.script(&host, &format!("echo $$ > pid; {server}"));
+        let stop = Stop { by, within: Duration::from_millis(within) };
+        let child = host.spawn_with_stop(&launch, None, &stop).unwrap();
+        let text = || fs::read_to_string(&launch.stdout).unwrap_or_default();
+        wait_until("it is ready", || text().ends_with("ready\n"));
+        let root = PathBuf::from(format!("/proc/{}", child.pid));
+        // Without a way of its own it would have been killed at once.
+        let said = child.stop(Duration::ZERO).unwrap();
+        assert!(!root.exists(), "the root was not collected");
+        assert_eq!((text().as_str(), said.as_deref()), (wrote, forced));
+    };
+    let (long, script) = (60_000, |text: &str| StopBy::Command(stage.script(&host, text)));
+    let on = |signal: &str| format!("trap 'echo {signal}; exit' {signal}; sleep 1000 & echo ready; {LOOP}");
+    for signal in StopSignal::ALL {
+        let name = signal.name();
+        check(&on(name), StopBy::Signal(signal), long, &format!("ready\n{name}\n"), None);
+    }
+    let ask = "echo asked; kill -USR2 $(cat pid)";
+    check(&on("USR2"), script(ask), long, "ready\nasked\nUSR2\n", None);
+    // How it ended counts for nothing, as long as the server did; and it may finish what it has to do.
+    check(&on("USR2"), script(&format!("{ask}; exit 3")), long, "ready\nasked\nUSR2\n", None);
+    let finishes = format!("{ask}; while kill -0 $(cat pid); do sleep 0.01; done; echo finished");
+    check(&on("USR2"), script(&finishes), long, "ready\nasked\nUSR2\nfinished\n", None);
+    let deaf = format!("trap '' QUIT; echo ready; {LOOP}");
+    let forced = "had not ended 0.3 s after it was asked to by SIGQUIT";
+    check(&deaf, StopBy::Signal(StopSignal::Quit), 300, "ready\n", Some(forced));
+    let forced = "had not ended 0.3 s after it was asked to by `/bin/sh -c exit 3`, which ended with exit code 3";
+    check(&deaf, script("exit 3"), 300, "ready\n", Some(forced));
+    let hangs = format!("{ask}; sleep 1000");
+    let forced = format!("has ended, but `/bin/sh -c {hangs}` had not after 0.3 s");
+    check(&on("USR2"), script(&hangs), 300, "ready\nasked\nUSR2\n", Some(&forced));
+    let nosuch = Launch { program: "/no/such/stop".into(), ..stage.script(&host, "") };
+    let forced = "cannot be asked to end: cannot start /no/such/stop: No such file or directory (os error 2)";
+    check(&deaf, StopBy::Command(nosuch), long, "ready\n", Some(forced));
+    // Nobody is asked for who is gone, or who is killed.
+    check("sleep 1000 & echo ready; exit 3", script("echo asked"), long, "ready\n", None);
+    let stop = Stop { by: script("echo asked"), within: Duration::from_secs(60) };
+    let launch = stage.script(&host, "true");
+    fs::remove_file(&launch.stdout).unwrap();
+    host.spawn_with_stop(&launch, None, &stop).unwrap().kill().unwrap();
+    assert_eq!(fs::read_to_string(&launch.stdout).unwrap(), "");
+    host.close().unwrap();
+    stage.nothing_left(Duration::ZERO, "after close");
 }
 
 fn a_group_confines() {
@@ -831,6 +902,19 @@ fn killed_without_root() {
         victim.kill();
         stage.nothing_left(PROMISE, "by a run without rights");
     }
+}
+
+/// Two servers, of which one ends when it is asked to and the other one's command does not end: both are asked, and all are gone in time.
+fn killed_before_a_server_that_ends_in_its_own_way() {
+    let stage = Stage::new();
+    let mut victim = stage.victim("asked", |_| {});
+    let pids = [victim.wait_for("started"), victim.wait_for("started")];
+    let traps = |pid: &String| u64::from_str_radix(&status(pid.parse().unwrap(), "SigCgt"), 16).unwrap_or(0);
+    wait_until("both have set their traps", || pids.iter().all(|pid| traps(pid) & 1 << 2 != 0));
+    victim.kill();
+    stage.nothing_left(PROMISE, "by a guardian that asks");
+    let asked = fs::read_to_string(stage.dir.path().join("asked")).unwrap();
+    assert_eq!(asked, "quit\nhangs\n", "the newest is asked first");
 }
 
 fn killed_with_its_guardian() {

@@ -95,6 +95,8 @@ pub struct Running {
     pub(crate) beside: Vec<Child>,
     // `None` only while it is being stopped.
     pub(crate) hold: Option<Hold>,
+    // What says how it is asked to end, where the plan does.
+    pub(crate) stop_key: Option<PlanKey>,
     logs: Logs,
 }
 
@@ -119,6 +121,42 @@ pub(crate) enum Hold {
         /// The roots of PHP-FPM's processes behind it.
         pools: Vec<u32>,
     },
+}
+
+/// A server that was asked to end as the plan says, and had to be ended by force.
+#[derive(Debug)]
+pub struct Forced {
+    /// What says how it ends.
+    at: PlanKey,
+    /// What had not ended, in half a sentence.
+    why: String,
+    /// The end of its log and of what its stop command said, in one line.
+    log: String,
+}
+
+impl Forced {
+    /// A sentence on it.
+    #[must_use]
+    pub fn note(&self) -> String {
+        let Forced { at, why, log } = self;
+        let whose = at.service.as_ref().map_or("the server".to_owned(), |name| format!("the service `{name}`"));
+        format!("{whose} {why}, and was ended by force; its log ends with: {log}")
+    }
+
+    /// The same as the plan's mistake.
+    #[must_use]
+    pub fn mistake(self) -> ServerError {
+        let Forced { at, why, log } = self;
+        let why = format!("the server {why}; correct it, or raise `stop_within`; its log ends with: {log}");
+        ServerError::Command { at, why }
+    }
+
+    /// The same of a server that stands beside the one under test.
+    #[must_use]
+    pub fn of_service(mut self, name: &str) -> Forced {
+        self.at.service = Some(name.into());
+        self
+    }
 }
 
 /// The control of a plan's server. `plan` is named in messages.
@@ -159,25 +197,28 @@ impl Running {
         self.logs.tail()
     }
 
-    /// Asks it to end, waits a little, and ends what is left by force. The machine's own goes on.
+    /// Asks it to end, waits as long as the plan says or else a little, and ends what is left by force, which is told where the plan says how
+    /// it ends. The machine's own goes on.
     ///
     /// # Errors
     /// When something would not end, or when somebody has changed the configuration of the machine's own.
-    pub fn stop(mut self) -> Result<(), ServerError> {
+    pub fn stop(mut self) -> Result<Option<Forced>, ServerError> {
         match self.hold.take() {
             Some(Hold::Child(child)) => {
-                child.terminate(GRACE)?;
-                self.beside.drain(..).try_for_each(|child| Ok(child.terminate(GRACE)?))
+                let forced = child.stop(GRACE)?.zip(self.stop_key.take());
+                let forced = forced.map(|(why, at)| Forced { at, why, log: self.logs.brief() });
+                self.beside.drain(..).try_for_each(|child| child.terminate(GRACE))?;
+                Ok(forced)
             }
             Some(Hold::Service { watch, service, told }) => {
                 watch.check()?;
-                let Some((address, path)) = told else { return Ok(()) };
+                let Some((address, path)) = told else { return Ok(None) };
                 match get(address, None, &path, Ask::Once, GRACE, &mut || true) {
-                    answer if may_be_ours(&answer) => Ok(()),
+                    answer if may_be_ours(&answer) => Ok(None),
                     _ => Err(ServerError::Reread { main: service.name.clone().into() }),
                 }
             }
-            Some(Hold::Found { .. }) | None => Ok(()),
+            Some(Hold::Found { .. }) | None => Ok(None),
         }
     }
 
@@ -195,7 +236,8 @@ impl Running {
         notes: Vec<String>,
     ) -> Running {
         let (status, beside, logs) = (StatusSource::default(), Vec::new(), Logs(Vec::new()));
-        Running { address, host, tls, pid: pid.into(), settings, notes, status, beside, hold: Some(hold), logs }
+        let (hold, stop_key) = (Some(hold), None);
+        Running { address, host, tls, pid: pid.into(), settings, notes, status, beside, hold, stop_key, logs }
     }
 
     /// The first processes of everything that works for it, as far as they are known: its own, then those beside it.
@@ -226,6 +268,15 @@ impl Running {
         self
     }
 
+    /// The same, told of by the pool of the machine's own PHP-FPM to which it passes requests.
+    pub(crate) fn with_pool_behind(mut self) -> Running {
+        let php::Behind { status, values, note } = self.pid.map(php::Behind::of).unwrap_or_default();
+        self.status.fpm = status;
+        self.settings.values.extend(values);
+        self.notes.extend(note);
+        self
+    }
+
     /// The same, with PHP's processes beside it.
     pub(crate) fn with_php(mut self, master: Option<Master>) -> Running {
         if let Some(Master { child, log, status }) = master {
@@ -242,7 +293,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         if let Some(Hold::Child(child)) = self.hold.take() {
             // What would not end stands in the host's journal.
-            let _ = child.terminate(GRACE);
+            let _ = child.stop(GRACE);
         }
     }
 }
@@ -345,8 +396,8 @@ impl Starting<'_> {
     pub(crate) fn running(self, settings: EffectiveSettings, notes: Vec<String>) -> Running {
         let Starting { child, address, host, logs, .. } = self;
         let (pid, hold) = (Some(child.pid), Some(Hold::Child(child)));
-        let (status, beside) = (StatusSource::default(), Vec::new());
-        Running { address, host, tls: false, pid, settings, notes, status, beside, hold, logs }
+        let (status, beside, stop_key) = (StatusSource::default(), Vec::new(), None);
+        Running { address, host, tls: false, pid, settings, notes, status, beside, hold, stop_key, logs }
     }
 
     fn not_ready(&self, path: &str, why: String) -> ServerError {

@@ -30,7 +30,7 @@ mod url;
 mod workers;
 
 pub use command::check_package;
-pub use control::{Control, Place, Running, control};
+pub use control::{Control, Forced, Place, Running, control};
 pub use embedded::serve_main;
 pub use ending::{Ended, asks_for};
 pub use error::{Closed, PlanKey, ServerError};

@@ -31,7 +31,7 @@ pub use log::{LeftOut, Log, Recording};
 pub use memory::{MemoryState, PageCache};
 pub use origin::Origin;
 pub use php::{Php, PhpSetting, PhpSettings, PhpWay};
-pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, Ready, ServerSpec, Url};
+pub use servers::{Apache, CommandServer, Embedded, Existing, Mpm, Nginx, Ready, ServerSpec, Stop, StopSignal, Url};
 pub use services::{Mention, Servers, Service, ServiceChange, fill_in, mentions};
 pub use stages::{StagesError, stages};
 pub use template::{LOGGED_PATH, Piece, TemplateError, check_template, pieces};

@@ -1,6 +1,7 @@
 //! The kinds of servers that a plan may be about.
 
 use super::{Directive, Php};
+use crate::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -160,6 +161,12 @@ pub struct CommandServer {
     pub directives: Vec<Directive>,
     /// How it is known to be ready.
     pub ready: Ready,
+    /// How it is asked to end; by SIGTERM when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// How long it may take to end after that, before it is ended by force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_within_ns: Option<Nanos>,
     /// The package that has the program, for who has not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
@@ -176,6 +183,63 @@ pub enum Ready {
     Path(String),
     /// This command ends with exit code 0.
     Command(Vec<String>),
+}
+
+/// How a server of the user's own is asked to end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Stop {
+    /// Its first process is sent this signal.
+    Signal(StopSignal),
+    /// This command asks it.
+    Command(Vec<String>),
+}
+
+/// A signal by which servers end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StopSignal {
+    /// What everybody sends who ends a program.
+    Term,
+    /// As by Ctrl-C.
+    Int,
+    /// Of many servers: at the end of what they have begun, or at once.
+    Quit,
+    /// As when a terminal is gone.
+    Hup,
+    /// One that means what a server says.
+    Usr1,
+    /// Another.
+    Usr2,
+    /// Of Apache: at the end of what it has begun.
+    Winch,
+}
+
+impl StopSignal {
+    /// All of them.
+    pub const ALL: [StopSignal; 7] = [
+        StopSignal::Term,
+        StopSignal::Int,
+        StopSignal::Quit,
+        StopSignal::Hup,
+        StopSignal::Usr1,
+        StopSignal::Usr2,
+        StopSignal::Winch,
+    ];
+
+    /// As plans write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            StopSignal::Term => "TERM",
+            StopSignal::Int => "INT",
+            StopSignal::Quit => "QUIT",
+            StopSignal::Hup => "HUP",
+            StopSignal::Usr1 => "USR1",
+            StopSignal::Usr2 => "USR2",
+            StopSignal::Winch => "WINCH",
+        }
+    }
 }
 
 impl CommandServer {
@@ -251,10 +315,13 @@ impl ServerSpec {
                 document_root.iter_mut().for_each(path);
                 (directives, php.as_mut())
             }
-            ServerSpec::Command(CommandServer { command, directory, directives, ready, .. }) => {
+            ServerSpec::Command(CommandServer { command, directory, directives, ready, stop, .. }) => {
                 words(command);
                 path(directory);
                 if let Ready::Command(command) = ready {
+                    words(command);
+                }
+                if let Some(Stop::Command(command)) = stop {
                     words(command);
                 }
                 (directives, None)

@@ -5,19 +5,19 @@
 
 mod ready;
 
-use crate::control::{Logs, Starting, blame};
+use crate::control::{GRACE, Logs, Starting, blame};
 use crate::port::with_free_port;
 use crate::program::{self, is_program};
 use crate::site::folder;
 use crate::{Control, Place, PlanKey, Running, ServerError};
-use host::Launch;
-use model::plan::{CommandServer, Directive, Ready, ServerSpec, Variant};
+use host::{Launch, StopBy};
+use model::plan::{CommandServer, Directive, Ready, ServerSpec, Stop, StopSignal, Variant};
 use model::trial::EffectiveSettings;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const SERVER: &str = "the server's command";
 /// What stands for the port that was found for it.
@@ -26,6 +26,8 @@ const PORT: &str = "port";
 const ADDRESS: &str = "address";
 /// The folder that this instance has for itself.
 const FOLDER: &str = "folder";
+/// How long a server may take to end that is asked in a way of the plan's: a command has to start first, Java's for one takes its time.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
 
 /// Controls a server by the command that starts it.
 #[derive(Debug, Clone)]
@@ -46,6 +48,9 @@ pub fn check_package(spec: &ServerSpec, plan: &Path) -> Result<(), ServerError> 
     if let Ready::Command(ask) = &spec.ready {
         named.push(("ready", &ask[0]));
     }
+    if let Some(Stop::Command(stop)) = &spec.stop {
+        named.push(("stop", &stop[0]));
+    }
     let mut known = named.into_iter().filter(|(_, name)| !name.contains(['/', '$']));
     known.try_for_each(|(key, name)| control.program(key, name).map(drop))
 }
@@ -57,6 +62,7 @@ struct Prepared {
     words: Vec<String>,
     settings: Settings,
     ready: Ready,
+    stop: Option<Stop>,
 }
 
 impl Control for CommandControl {
@@ -72,7 +78,7 @@ impl Control for CommandControl {
 impl CommandControl {
     fn start_at(&self, place: &Place<'_>, variant: &Variant, port: u16) -> Result<Running, ServerError> {
         let address = SocketAddr::new(place.listen, port);
-        let Prepared { words, settings, ready } = self.prepared(variant, address, place.dir)?;
+        let Prepared { words, settings, ready, stop } = self.prepared(variant, address, place.dir)?;
         folder(place.dir, 0o711)?;
         let (stdout, stderr) = (place.dir.join("stdout"), place.dir.join("stderr"));
         let own = [
@@ -90,27 +96,57 @@ impl CommandControl {
             stdout: stdout.clone(),
             stderr: stderr.clone(),
         };
+        let beside = |words: &[String], said: &Path| Launch {
+            program: words[0].clone().into(),
+            args: words[1..].iter().map(OsString::from).collect(),
+            stdout: said.to_owned(),
+            stderr: said.to_owned(),
+            ..launch.clone()
+        };
+        let stop_said = place.dir.join("stop");
+        let stop = self.stop(stop.as_ref(), |words| beside(words, &stop_said));
         let since = Instant::now();
-        let child = place.host.spawn(&launch, place.group)?;
-        let logs = Logs(vec![stdout, stderr]);
+        let child = match &stop {
+            Some(stop) => place.host.spawn_with_stop(&launch, place.group, stop)?,
+            None => place.host.spawn(&launch, place.group)?,
+        };
+        let logs = Logs(vec![stdout, stderr, stop_said]);
         let (timeout, interrupted) = (place.ready_timeout, place.interrupted);
         let mut starting = Starting { child, address, host: None, logs, server: SERVER, since, timeout, interrupted };
         let at = self.key("ready");
         let ready = match ready {
             Ready::Command(words) => {
-                let said = place.dir.join("ready");
-                let (program, args) = (words[0].clone().into(), words[1..].iter().map(OsString::from).collect());
-                let ask = Launch { program, args, stdout: said.clone(), stderr: said, ..launch };
-                starting.wait_until_told(place.host, &ask, &at)
+                starting.wait_until_told(place.host, &beside(&words, &place.dir.join("ready")), &at)
             }
             Ready::Path(path) => starting.wait_until_ready(&path, Some(&at)),
         };
-        ready.map_err(|error| {
+        if let Err(error) = ready {
             let taken = starting.logs.tail().to_ascii_lowercase().contains("address already in use");
-            if taken { ServerError::PortInUse(address) } else { error }
-        })?;
+            if stop.is_some() {
+                // What it has begun may be something that only its own stop ends. Why it is not ready says more than how it ended.
+                let _ = starting.child.stop(GRACE);
+            }
+            return Err(if taken { ServerError::PortInUse(address) } else { error });
+        }
         let server = words[0].rsplit('/').next().unwrap_or_default().to_owned();
-        Ok(starting.running(EffectiveSettings { server, values: settings, worker_limit: None }, Vec::new()))
+        let mut running =
+            starting.running(EffectiveSettings { server, values: settings, worker_limit: None }, Vec::new());
+        running.stop_key = stop.map(|_| self.key(if self.spec.stop.is_some() { "stop" } else { "stop_within" }));
+        Ok(running)
+    }
+
+    /// How it is asked to end, if the plan says so; `launch` makes a command.
+    fn stop(&self, stop: Option<&Stop>, launch: impl FnOnce(&[String]) -> Launch) -> Option<host::Stop> {
+        let within = self.spec.stop_within_ns.map(Duration::from_nanos);
+        let by = match stop {
+            Some(Stop::Command(words)) => StopBy::Command(launch(words)),
+            Some(Stop::Signal(signal)) => StopBy::Signal(*signal),
+            None => {
+                within?;
+                StopBy::Signal(StopSignal::Term)
+            }
+        };
+        Some(host::Stop { by, within: within.unwrap_or(STOP_WITHIN) })
     }
 
     /// Everything filled in, and the programs found.
@@ -126,7 +162,11 @@ impl CommandControl {
             Ready::Path(path) => Ready::Path(path.clone()),
             Ready::Command(ask) => Ready::Command(self.words("ready", ask, variant, &settings, &known)?),
         };
-        Ok(Prepared { words, settings, ready })
+        let stop = match &self.spec.stop {
+            Some(Stop::Command(ask)) => Some(Stop::Command(self.words("stop", ask, variant, &settings, &known)?)),
+            signal => signal.clone(),
+        };
+        Ok(Prepared { words, settings, ready, stop })
     }
 
     /// The words of a command, the first of which is a program that is there.

@@ -1,8 +1,9 @@
 //! One question in FastCGI, to ask a pool for its status page: for that, never for load.
 
+use crate::running::Door;
 use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Duration;
 
 // Kinds of records, from the FastCGI specification 1.0.
@@ -15,10 +16,24 @@ const STDOUT: u8 = 6;
 const MOST: usize = 64 * 1024;
 
 /// The body of the answer to a GET of `path`; every step takes `patience` at most.
-pub(super) fn get(socket: &Path, path: &str, patience: Duration) -> io::Result<String> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
+pub(super) fn get(door: &Door, path: &str, patience: Duration) -> io::Result<String> {
+    match door {
+        Door::File(socket) => {
+            let stream = UnixStream::connect(socket)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(patience))?;
+            answer(stream, path)
+        }
+        Door::Address(address) => {
+            let stream = TcpStream::connect_timeout(address, patience)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(patience))?;
+            answer(stream, path)
+        }
+    }
+}
+
+fn answer(mut stream: impl Read + Write, path: &str) -> io::Result<String> {
     stream.write_all(&question(path))?;
     let mut out = Vec::new();
     loop {

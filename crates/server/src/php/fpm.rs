@@ -6,6 +6,7 @@ use super::{FPM, Prepared, fastcgi};
 use crate::account::Account;
 use crate::control::{Logs, POLL};
 use crate::program::{ask, asking};
+use crate::running::Door;
 use crate::{Place, ServerError};
 use host::{Child, Launch};
 use model::plan::PhpSettings;
@@ -50,8 +51,11 @@ pub(crate) struct Master {
 /// Where a pool can be asked how it fares.
 #[derive(Debug)]
 pub(crate) struct FpmStatusSource {
-    socket: PathBuf,
+    door: Door,
+    path: String,
     queue: Option<Queue>,
+    /// Whether requests come by TCP: of these FPM itself knows who waits.
+    by_tcp: bool,
 }
 
 impl Pool {
@@ -111,7 +115,8 @@ impl Pool {
         };
         let since = Instant::now();
         let mut child = place.host.spawn(&launch, place.group)?;
-        let mut source = FpmStatusSource { socket: self.status.clone(), queue: None };
+        let (door, path) = (Door::File(self.status.clone()), STATUS.to_owned());
+        let mut source = FpmStatusSource { door, path, queue: None, by_tcp: false };
         let logs = Logs(vec![stderr, log.clone()]);
         loop {
             if !child.is_alive() {
@@ -134,16 +139,24 @@ impl Pool {
 }
 
 impl FpmStatusSource {
+    /// Of a pool of the machine's that listens there, and tells its status at `door`.
+    pub(super) fn of_the_machine(door: Door, path: String, listen: &str) -> FpmStatusSource {
+        let queue = Queue::of(Path::new(listen));
+        FpmStatusSource { door, path, queue, by_tcp: !listen.starts_with('/') }
+    }
+
     /// How the pool fares; `None` when it does not tell.
     pub(crate) fn look(&self) -> Option<FpmStatus> {
         let mut status = self.pool().ok()?;
-        let waiting = self.queue.as_ref().and_then(|queue| queue.ask().ok());
-        (status.queue, status.queue_limit) = waiting.map(|waiting| (waiting.now, waiting.limit)).unzip();
+        if !self.by_tcp {
+            let waiting = self.queue.as_ref().and_then(|queue| queue.ask().ok());
+            (status.queue, status.queue_limit) = waiting.map(|waiting| (waiting.now, waiting.limit)).unzip();
+        }
         Some(status)
     }
 
-    fn pool(&self) -> std::io::Result<FpmStatus> {
-        let page = fastcgi::get(&self.socket, STATUS, PATIENCE)?;
+    pub(super) fn pool(&self) -> std::io::Result<FpmStatus> {
+        let page = fastcgi::get(&self.door, &self.path, PATIENCE)?;
         parse(&page).ok_or_else(|| std::io::Error::other("its status page is not understood"))
     }
 }
@@ -214,8 +227,9 @@ fn parse(page: &str) -> Option<FpmStatus> {
     Some(FpmStatus {
         active: number("active processes")?,
         idle: number("idle processes")?,
-        queue: None,
-        queue_limit: None,
+        // Of a socket file it says 0.
+        queue: number("listen queue"),
+        queue_limit: number("listen queue len"),
         accepted: number("accepted conn")?,
         limit_reached: number("max children reached")?,
     })
@@ -264,8 +278,10 @@ mod tests {
     #[test]
     fn a_status_page() {
         let page = "pool:                 www\naccepted conn:        12\nlisten queue:         0\nidle processes:       1\n\
-                    active processes:     2\ntotal processes:      3\nmax active processes: 3\nmax children reached: 4\n";
-        let expected = FpmStatus { active: 2, idle: 1, queue: None, queue_limit: None, accepted: 12, limit_reached: 4 };
+                    active processes:     2\ntotal processes:      3\nmax active processes: 3\nmax children reached: 4\n\
+                    listen queue len:     511\n";
+        let (queue, queue_limit) = (Some(0), Some(511));
+        let expected = FpmStatus { active: 2, idle: 1, queue, queue_limit, accepted: 12, limit_reached: 4 };
         assert_eq!(parse(page), Some(expected));
         assert_eq!(parse("File not found.\n"), None);
     }

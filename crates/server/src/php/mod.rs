@@ -1,14 +1,16 @@
 //! PHP behind or inside a server: settings on top of the distribution's own php.ini, a private FPM master, and what is in force.
 //!
 //! `ini` writes settings where PHP reads them last and asks PHP what it made of them, `fpm` has the pool and its master, `find` the
-//! programs; `fastcgi` asks the pool how it fares and `queue` asks the kernel who waits for it.
+//! programs; `fastcgi` asks the pool how it fares and `queue` asks the kernel who waits for it. `behind` is a pool of the machine's own.
 
+mod behind;
 mod fastcgi;
 mod find;
 mod fpm;
 mod ini;
 mod queue;
 
+pub(crate) use behind::Behind;
 pub(crate) use find::module;
 pub(crate) use fpm::{FpmStatusSource, Master, complaints};
 pub(crate) use ini::{PAGE, asked_page};

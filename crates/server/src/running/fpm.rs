@@ -5,7 +5,7 @@ use super::is_here;
 use super::processes::{Process, memory, words};
 use model::check::{Pool, Setting};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,24 @@ pub(super) struct Passed<'a> {
     /// The first process of the server: it sees socket files below its own root.
     pub(super) by: u32,
     pub(super) to: &'a [String],
+}
+
+/// Where connections to a socket of a pool's are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// A socket file, as it is seen from here.
+    File(PathBuf),
+    Address(SocketAddr),
+}
+
+/// The door that PHP-FPM with that first process calls so; `None` of a name that would have to be looked up.
+pub(super) fn door(proc_root: &Path, root: u32, listen: &str) -> Option<Door> {
+    let Some((host, port)) = place(listen) else {
+        return Some(Door::File(within(&root_of(proc_root, root), Path::new(listen))));
+    };
+    let ip = addresses(host).into_iter().next()?;
+    let here = if ip.is_ipv4() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { Ipv6Addr::LOCALHOST.into() };
+    Some(Door::Address(SocketAddr::new(if ip.is_unspecified() { here } else { ip }, port)))
 }
 
 /// The pools that listen where requests are passed to, and the places at which none was found; none of these where somebody has another
@@ -273,6 +291,23 @@ mod tests {
         let told: Vec<_> = pools.iter().map(|pool| (&*pool.name, workers(proc.path(), &all, pool))).collect();
         assert_eq!(told, [("www (master 10)", vec![11]), ("www (master 20)", vec![21])]);
         assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn a_door_is_seen_from_here() {
+        let (proc, _) = two_masters();
+        let check = |root: u32, listen: &str, expected: Option<Door>| {
+            assert_eq!(door(proc.path(), root, listen), expected, "{listen}");
+        };
+        let at = |address: &str| Some(Door::Address(address.parse().unwrap()));
+        check(10, "9001", at("127.0.0.1:9001"));
+        check(10, "*:9001", at("127.0.0.1:9001"));
+        check(10, "[::]:9001", at("[::1]:9001"));
+        check(10, "localhost:9001", at("127.0.0.1:9001"));
+        check(10, "192.0.2.1:9001", at("192.0.2.1:9001"));
+        check(10, "php:9001", None);
+        check(10, "/run/s.sock", Some(Door::File(proc.path().join("10/root/run/s.sock"))));
+        check(9, "/run/s.sock", Some(Door::File("/run/s.sock".into())));
     }
 
     #[test]

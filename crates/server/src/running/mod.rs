@@ -20,6 +20,7 @@ pub use census::{Between, Census, others};
 pub(crate) use cpus::online;
 use files::Files;
 pub(crate) use files::expand;
+pub(crate) use fpm::Door;
 use host::{Host, HostError, variables};
 use model::check::{Found, Kind, Measure, Running, Unseen, WorkerMemory};
 use processes::{Process, all, memory, tree, words};
@@ -75,6 +76,18 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     running.group = group::of(proc_root, sys_root, root);
     running.cpus = cpus_of(proc_root, sys_root, &running, root);
     running
+}
+
+/// The pools of PHP-FPM to which the server with that first process passes requests.
+pub(crate) fn pools_of(root: u32) -> Vec<model::check::Pool> {
+    let (mut running, proc_root) = (Running::default(), Path::new(PROC));
+    describe(&mut running, root, &all(proc_root), proc_root);
+    running.pools
+}
+
+/// Where connections to a socket are made that PHP-FPM with that first process calls so.
+pub(crate) fn door(root: u32, listen: &str) -> Option<Door> {
+    fpm::door(Path::new(PROC), root, listen)
 }
 
 /// An error when a run other than `own` has the server in place that takes connections to an address: it changes what would be measured there.

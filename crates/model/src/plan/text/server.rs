@@ -7,7 +7,10 @@ use super::measure::Duration;
 use super::php::{FpmText, php_meant};
 use super::source::Source;
 use super::url::{Trust, url_meant};
-use crate::plan::{Apache, CommandServer, Embedded, Ending, Existing, Mpm, Nginx, PhpWay, Ready, ServerSpec, Url};
+use crate::plan::{
+    Apache, CommandServer, Embedded, Ending, Existing, Mpm, Nginx, PhpWay, Ready, ServerSpec, Stop, StopSignal, Url,
+};
+use crate::{Nanos, SECOND};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,6 +43,17 @@ enum ReadyWritten {
     Command(Vec<String>),
 }
 
+/// Longer nobody means to wait after each trial.
+const LONGEST_STOP: Nanos = 600 * SECOND;
+
+/// How it is asked to end: by a signal, or by a command.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "must be the name of a signal, such as \"QUIT\", or a command as a list of texts")]
+enum StopWritten {
+    Signal(String),
+    Command(Vec<String>),
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerText {
@@ -52,6 +66,8 @@ pub(super) struct ServerText {
     command: Option<Spanned<Vec<String>>>,
     directory: Option<Spanned<PathBuf>>,
     package: Option<Spanned<String>>,
+    stop: Option<Spanned<StopWritten>>,
+    stop_within: Option<Spanned<Duration>>,
     url: Option<Spanned<String>>,
     insecure: Option<Spanned<bool>>,
     cacert: Option<Spanned<PathBuf>>,
@@ -122,7 +138,18 @@ pub(super) fn server_meant(
             }
             let directory = server.directory.map_or_else(|| source.folder(), |path| source.path(path.get_ref()));
             let (command, package) = (command.into_inner(), server.package.map(Spanned::into_inner));
-            ServerSpec::Command(CommandServer { command, directory, directives, ready, package, lines })
+            let stop = server.stop.map(|written| stop_meant(source, written)).transpose()?;
+            let stop_within_ns = stop_within_meant(source, server.stop_within.as_ref())?;
+            ServerSpec::Command(CommandServer {
+                command,
+                directory,
+                directives,
+                ready,
+                stop,
+                stop_within_ns,
+                package,
+                lines,
+            })
         }
         Started::Nginx => {
             let ready = of_http(source, ready, &lines)?;
@@ -153,6 +180,37 @@ fn ready_meant(source: &Source<'_>, written: Option<Spanned<ReadyWritten>>) -> R
             Err(source.at(place, "server.ready", "give the program and its arguments"))
         }
         ReadyWritten::Command(words) => Ok(Ready::Command(words)),
+    }
+}
+
+/// How a server is asked to end.
+fn stop_meant(source: &Source<'_>, written: Spanned<StopWritten>) -> Result<Stop, PlanError> {
+    let place = written.span();
+    let wrong = |what: &str| Err(source.at(place.clone(), "server.stop", what));
+    match written.into_inner() {
+        StopWritten::Command(words) if words.is_empty() => wrong("give the program and its arguments"),
+        StopWritten::Command(words) => Ok(Stop::Command(words)),
+        StopWritten::Signal(name) => {
+            let plain = name.strip_prefix("SIG").unwrap_or(&name);
+            if let Some(signal) = StopSignal::ALL.into_iter().find(|signal| signal.name() == plain) {
+                return Ok(Stop::Signal(signal));
+            }
+            if plain == "KILL" {
+                return wrong("a server that is to be killed has `ending = \"kill\"`");
+            }
+            let known = StopSignal::ALL.map(StopSignal::name).join(", ");
+            wrong(&format!("`{name}` is none of the signals {known}; a command is a list of texts"))
+        }
+    }
+}
+
+/// How long it may take to end.
+fn stop_within_meant(source: &Source<'_>, written: Option<&Spanned<Duration>>) -> Result<Option<Nanos>, PlanError> {
+    let Some(written) = written else { return Ok(None) };
+    let key = "server.stop_within";
+    match source.duration_text(written, key)? {
+        within @ 1..=LONGEST_STOP => Ok(Some(within)),
+        _ => Err(source.at(written.span(), key, "must be longer than 0 and at most 10m")),
     }
 }
 
@@ -259,6 +317,8 @@ impl ServerText {
             span(self.command.as_ref().map(Spanned::span), "command", COMMAND),
             span(self.directory.as_ref().map(Spanned::span), "directory", COMMAND),
             span(self.package.as_ref().map(Spanned::span), "package", COMMAND),
+            span(self.stop.as_ref().map(Spanned::span), "stop", COMMAND),
+            span(self.stop_within.as_ref().map(Spanned::span), "stop_within", COMMAND),
         ];
         let of_url = [
             span(self.url.as_ref().map(Spanned::span), "url", URL),
@@ -302,6 +362,8 @@ impl ServerText {
             (self.command.as_ref().map(Spanned::span), "command"),
             (self.php.as_ref().map(Spanned::span), "php"),
             (self.ready.as_ref().map(Spanned::span), "ready"),
+            (self.stop.as_ref().map(Spanned::span), "stop"),
+            (self.stop_within.as_ref().map(Spanned::span), "stop_within"),
             (self.from.as_ref().map(Spanned::span), "from"),
             (self.in_place.as_ref().map(Spanned::span), "in_place"),
             (self.port.as_ref().map(Spanned::span), "port"),
@@ -311,5 +373,54 @@ impl ServerText {
         ];
         let line = |(span, key): (Option<Range<usize>>, &str)| Some((key.to_owned(), source.line(span?.start)));
         keys.into_iter().filter_map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Options, parse};
+    use std::path::Path;
+
+    /// How a server with these keys ends, or the sentence on what is wrong.
+    fn check(keys: &str, expected: Result<(Option<Stop>, Option<Nanos>), &str>) {
+        let load = "[load.a]\npath = \"/\"\nconnections = 1\nrequests = 1\n";
+        let text = format!("[server]\n{keys}\n{load}");
+        let found = parse(&text, Path::new("p.toml"), &Options::default());
+        let found = found.map_err(|error| error.to_string()).map(|(plan, _)| match plan.server {
+            ServerSpec::Command(command) => (command.stop, command.stop_within_ns),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(found, expected.map_err(str::to_owned), "{keys}");
+    }
+
+    #[test]
+    fn a_server_says_how_it_ends() {
+        let check = |keys: &str, expected| check(&format!("kind = \"command\"\ncommand = [\"x\"]\n{keys}"), expected);
+        check("", Ok((None, None)));
+        check("stop = \"QUIT\"", Ok((Some(Stop::Signal(StopSignal::Quit)), None)));
+        check("stop = \"SIGUSR1\"", Ok((Some(Stop::Signal(StopSignal::Usr1)), None)));
+        let command = Stop::Command(vec!["x".to_owned(), "stop".to_owned()]);
+        check("stop = [\"x\", \"stop\"]\nstop_within = \"90s\"", Ok((Some(command), Some(90 * SECOND))));
+        check("stop_within = \"10m\"", Ok((None, Some(600 * SECOND))));
+        let bounds = "p.toml:4: server.stop_within: must be longer than 0 and at most 10m";
+        check("stop_within = \"0s\"", Err(bounds));
+        check("stop_within = \"11m\"", Err(bounds));
+        check("stop = []", Err("p.toml:4: server.stop: give the program and its arguments"));
+        check(
+            "stop = \"x stop\"",
+            Err(
+                "p.toml:4: server.stop: `x stop` is none of the signals TERM, INT, QUIT, HUP, USR1, USR2, WINCH; a command is a list of texts",
+            ),
+        );
+        check("stop = \"KILL\"", Err("p.toml:4: server.stop: a server that is to be killed has `ending = \"kill\"`"));
+    }
+
+    #[test]
+    fn only_a_command_says_how_it_ends() {
+        for key in ["stop", "stop_within"] {
+            let expected = format!("p.toml:3: server.{key}: only `kind = \"command\"` has it; remove the line");
+            check(&format!("kind = \"apache\"\n{key} = \"3s\""), Err(&expected));
+        }
     }
 }

@@ -6,7 +6,9 @@ use super::measure::Duration;
 use super::names;
 use super::server::{ServerText, server_meant};
 use super::source::Source;
-use crate::plan::{Directive, Mention, Plan, Ready, ServerSpec, Servers, Service, ServiceChange, mentions};
+use crate::plan::{
+    CommandServer, Directive, Mention, Plan, Ready, ServerSpec, Servers, Service, ServiceChange, Stop, mentions,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -172,10 +174,11 @@ fn texts<'a>(server: &'a ServerSpec, more: &'a [Directive]) -> Vec<(Option<usize
         ServerSpec::Url(_) => (&[], None),
     };
     let words: Vec<&String> = match server {
-        ServerSpec::Command(command) => match &command.ready {
-            Ready::Command(ready) => command.command.iter().chain(ready).collect(),
-            Ready::Path(_) => command.command.iter().collect(),
-        },
+        ServerSpec::Command(CommandServer { command, ready, stop, .. }) => {
+            let ready = if let Ready::Command(ready) = ready { ready.as_slice() } else { &[] };
+            let stop = if let Some(Stop::Command(stop)) = stop { stop.as_slice() } else { &[] };
+            command.iter().chain(ready).chain(stop).collect()
+        }
         _ => Vec::new(),
     };
     let settings = php.into_iter().flat_map(|php| php.settings.ini.values().chain(php.settings.pool.values()));

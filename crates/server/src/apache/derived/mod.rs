@@ -205,7 +205,7 @@ impl Prepared<'_> {
         let mut running =
             starting.running(worth_keeping(told.settings(processes), &rendered.planned), notes).with_scoreboard();
         running.tls = tls;
-        Ok(running)
+        Ok(running.with_pool_behind())
     }
 
     /// Behind TLS nothing is asked for before it is measured; the server has begun when its pages are there.

@@ -206,7 +206,7 @@ impl InPlaceControl {
             worth_keeping(told.settings(processes), &rendered.planned),
             notes,
         );
-        Ok(running.with_scoreboard())
+        Ok(running.with_scoreboard().with_pool_behind())
     }
 
     /// The server without the plan's directives: a drop-in that says nothing.

@@ -219,7 +219,7 @@ impl Prepared<'_> {
         let status = StubStatus::Port(telling.0, format!("{}/status", telling.1));
         let mut running = starting.running(crew.counted(settings), notes);
         running.tls = tls;
-        Ok(running.with_status(built.has_status.then_some(WebSource::Nginx(status))))
+        Ok(running.with_status(built.has_status.then_some(WebSource::Nginx(status))).with_pool_behind())
     }
 
     /// Until it has begun, and answers what the plan asks for; behind TLS nothing is asked for before it is measured.

@@ -261,7 +261,8 @@ impl InPlaceControl {
         let hold = Hold::Service { service, watch, told: Some((told, page)) };
         let running = Running::held(hold, (address, host, held.door.tls), pid, crew.counted(settings), notes);
         let status = StubStatus::Port(told, format!("/webdyno-{token}/status"));
-        Ok(running.with_status(held.machine.built.has_status.then_some(WebSource::Nginx(status))))
+        let running = running.with_status(held.machine.built.has_status.then_some(WebSource::Nginx(status)));
+        Ok(running.with_pool_behind())
     }
 }
 

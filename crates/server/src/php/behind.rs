@@ -1,0 +1,129 @@
+//! The machine's own PHP-FPM, to which a server of the machine's, or a copy of it, passes requests: how its pool fares, where it tells that
+//! without one of its processes.
+
+use super::FPM;
+use super::fpm::FpmStatusSource;
+use crate::running::{door, pools_of};
+use model::check::Pool;
+use std::collections::BTreeMap;
+
+/// What is known of the pool behind a server.
+#[derive(Debug, Default)]
+pub(crate) struct Behind {
+    /// Where it tells how it fares.
+    pub(crate) status: Option<FpmStatusSource>,
+    /// Its settings, as its files say them, where it does.
+    pub(crate) values: BTreeMap<String, String>,
+    /// Why it is not asked.
+    pub(crate) note: Option<String>,
+}
+
+impl Behind {
+    /// The pool to which the server with this first process passes requests; nothing where there is none.
+    pub(crate) fn of(root: u32) -> Behind {
+        Behind::of_one(&pools_of(root))
+    }
+
+    fn of_one(pools: &[Pool]) -> Behind {
+        let silent = |note: String| Behind { note: Some(note), ..Behind::default() };
+        match pools {
+            [] => Behind::default(),
+            [pool] => match asked(pool) {
+                Ok(status) => Behind { status: Some(status), values: values(pool), note: None },
+                Err(why) => silent(format!("{FPM}'s pool `{}` is not asked how it fares: {why}", pool.name)),
+            },
+            pools => {
+                let names: Vec<&str> = pools.iter().map(|pool| pool.name.as_str()).collect();
+                silent(format!(
+                    "no pool of {FPM} is asked how it fares: requests are passed to several ({}), and which of them the load reaches is not known",
+                    names.join(", ")
+                ))
+            }
+        }
+    }
+}
+
+/// Where a pool tells its status, once it has.
+fn asked(pool: &Pool) -> Result<FpmStatusSource, String> {
+    let said = |name: &str| pool.setting(name).map(|setting| setting.value.as_str());
+    let (Some(path), Some(listen)) = (said("pm.status_path"), said("pm.status_listen")) else {
+        let socket = if pool.listen.starts_with('/') { &format!("{}.status", pool.listen) } else { "127.0.0.1:9001" };
+        let ways = [("pm.status_path", "/fpm-status"), ("pm.status_listen", socket)];
+        let missing = ways.into_iter().filter(|(name, _)| said(name).is_none());
+        let missing: Vec<String> = missing.map(|(name, value)| format!("`{name} = {value}`")).collect();
+        let file = pool.settings.first().map_or_else(String::new, |it| format!(" to {}", it.file.display()));
+        return Err(format!(
+            "that takes one of its processes unless it has a socket for it; add lines such as {}{file}",
+            missing.join(" and ")
+        ));
+    };
+    let at = door(pool.root, listen).ok_or_else(|| format!("pm.status_listen = {listen} is no address"))?;
+    let source = FpmStatusSource::of_the_machine(at, path.to_owned(), &pool.listen);
+    source.pool().map(|_| source).map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            format!("{error} ({listen}); only root and whom its listen.owner, listen.group and listen.mode let in may")
+        }
+        _ => format!("{error} ({listen})"),
+    })
+}
+
+/// What may limit it.
+fn values(pool: &Pool) -> BTreeMap<String, String> {
+    let of_processes = pool.settings.iter().filter(|it| it.name.starts_with("pm") && !it.name.starts_with("pm.status"));
+    of_processes.map(|setting| (setting.name.clone(), setting.value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::check::Setting;
+
+    fn pool(name: &str, listen: &str, settings: &[(&str, &str)]) -> Pool {
+        let setting = |(name, value): &(&str, &str)| Setting {
+            name: (*name).to_owned(),
+            written: (*name).to_owned(),
+            value: (*value).to_owned(),
+            file: "/etc/php/www.conf".into(),
+            line: 1,
+            section: None,
+        };
+        let settings = [("listen", listen)].iter().chain(settings).map(setting).collect();
+        Pool { name: name.to_owned(), listen: listen.to_owned(), settings, root: std::process::id(), workers: None }
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let check = |pools: &[Pool], expected: Option<&str>| {
+            let Behind { status, values, note } = Behind::of_one(pools);
+            assert_eq!((status.is_none(), values.is_empty(), note.as_deref()), (true, true, expected));
+        };
+        check(&[], None);
+        check(
+            &[pool("www", "/run/a.sock", &[("pm", "static")])],
+            Some(
+                "PHP-FPM's pool `www` is not asked how it fares: that takes one of its processes unless it has a socket for it; add lines such as \
+                 `pm.status_path = /fpm-status` and `pm.status_listen = /run/a.sock.status` to /etc/php/www.conf",
+            ),
+        );
+        check(
+            &[pool("www", "9000", &[("pm.status_path", "/s")])],
+            Some(
+                "PHP-FPM's pool `www` is not asked how it fares: that takes one of its processes unless it has a socket for it; add lines such as \
+                 `pm.status_listen = 127.0.0.1:9001` to /etc/php/www.conf",
+            ),
+        );
+        let nobody = [("pm.status_path", "/s"), ("pm.status_listen", "/no/such.sock")];
+        check(
+            &[pool("www", "/run/a.sock", &nobody)],
+            Some(
+                "PHP-FPM's pool `www` is not asked how it fares: No such file or directory (os error 2) (/no/such.sock)",
+            ),
+        );
+        check(
+            &[pool("www", "/run/a.sock", &nobody), pool("api", "/run/b.sock", &nobody)],
+            Some(
+                "no pool of PHP-FPM is asked how it fares: requests are passed to several (www, api), and which of them the load reaches is not known",
+            ),
+        );
+    }
+}
