@@ -144,7 +144,8 @@ pub fn check(
     checker.settle(0);
     let calm = [&calm, &Calm::lasting(Census::take(), LONG_REST)];
     let others = (!checker.trials.is_empty()).then(|| others(&calm, &window, &roots(&running)));
-    let facts = Facts { others, summit, page, before, preflight: summary, readings, notes };
+    let took_ns = monotonic_ns() - began_ns;
+    let facts = Facts { took_ns, others, summit, page, before, preflight: summary, readings, notes };
     let run = checker.run(facts);
     let kept = store.map_or(Ok(()), |store| keep(store, &run));
     Ok(Loaded { run, kept })
