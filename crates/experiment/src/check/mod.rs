@@ -111,7 +111,7 @@ pub fn check(
     let summary = looked.summary();
     // A server whose workers all are held does not answer, and that can be told; one that is not there cannot.
     if page.is_none() && !summary.failed.contains_key(&Failure::Timeout) && !is_set(orders.interrupted) {
-        return Err(no_answer(orders.target, &summary));
+        return Err(no_answer(orders.target, &summary, None));
     }
     // Who keeps it from answering is there now.
     let before = if page.is_none() { port.and_then(door::before) } else { before };
