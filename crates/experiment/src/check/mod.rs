@@ -29,7 +29,7 @@ use model::reading::{Column, Reading, Readings};
 use model::run::RunHead;
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{Awaited, GroupDirs, Sampler, Watch};
-use pace::{HOLDS, Lengths};
+use pace::{HOLDS, Lengths, end_of};
 use room::Memory;
 use server::Census;
 use std::path::Path;
@@ -120,7 +120,7 @@ pub fn check(
     let spec = LoadSpec { cookies: page.as_ref().is_some_and(|page| page.sets_cookie), ..spec };
     let mut checker = Checker {
         orders,
-        ends_ns: began_ns + orders.budget_ns,
+        ends_ns: began_ns + orders.budget_ns - end_of(orders.budget_ns),
         lengths: Lengths::of(orders.budget_ns, page_ns),
         spec,
         port,
