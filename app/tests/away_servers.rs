@@ -9,7 +9,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
-use tool::far::{Far, done, wait_until};
+use testkit::debian::Debian;
+use testkit::nginx::Nginx;
+use testkit::own::Own;
+use tool::far::{Far, NEAR, done, wait_until};
+use tool::scene::Scene;
 use tool::{Finished, remains};
 
 /// How long an end waits that hears nothing, and some time more.
@@ -50,6 +54,65 @@ fn private_apache_and_nginx_are_reached_from_another_machine() {
         assert!(!told.contains("Somebody else used"), "{told}");
     }
     assert_eq!(left(&scene), Vec::<String>::new());
+}
+
+/// The machine's own server is loaded from a machine whose clock is a thousand seconds ahead.
+#[test]
+fn a_server_in_place_is_loaded_from_another_machine() {
+    let Some(far) = Far::older(1000) else { return };
+    far.enter();
+    let Some(scene) = Scene::<Debian>::new() else { return };
+    let plan = scene.plan("in_place = true", "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"");
+    let text = fs::read_to_string(&plan).expect("a plan").replace("[load.a]", "[load]\nfrom = \"ssh:far\"\n[load.a]");
+    fs::write(&plan, text.replace("requests = 50", "duration = \"500ms\"")).expect("a plan");
+    let main = scene.own.main().display().to_string();
+    let run = |words: &[&str]| {
+        let mut command = scene.tool.command(words);
+        Finished::of(&command.env("WEBDYNO_SSH", far.way()).output().expect("webdyno runs"))
+    };
+    let ran = run(&["run", &plan, "--json", "--i-operate", &main]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    assert!([0, 1, 3].contains(&ran.code), "{ran:?}");
+    for cell in report["cells"].as_array().expect("cells") {
+        assert!(cell["good"].as_u64().is_some_and(|good| good > 10), "{cell:#}");
+        // What was read here while it was loaded from there.
+        let evidence = cell["diagnosis"]["primary"]["evidence"].as_array().into_iter().flatten();
+        let cores = evidence.filter(|one| one["name"] == "server-cores").find_map(|one| one["value"].as_f64());
+        assert!(cores.is_some_and(|cores| cores > 0.0), "{cell:#}");
+    }
+    scene.check_given_back();
+    let told = scene.tool.run(&["report"]).out;
+    assert!(told.contains("load sent by ssh:far (") && !told.contains("Somebody else used"), "{told}");
+    // One load tells how far apart the clocks are.
+    let url = format!("http://{NEAR}:{}/", scene.own.port());
+    let words = ["load", &url, "--from", "ssh:far", "--i-operate", NEAR, "--no-store", "--plain", "--json", "-n", "50"];
+    let loaded = run(&words);
+    let view: Value = serde_json::from_str(&loaded.out).unwrap_or_else(|error| panic!("{error}: {loaded:?}"));
+    let away = &view["generator"]["away"];
+    let (offset, uncertainty) = (away["offset_ns"].as_i64().unwrap(), away["uncertainty_ns"].as_u64().unwrap());
+    assert!(offset.abs_diff(1_000_000_000_000) <= uncertainty, "{away:#}");
+    assert_eq!(left(&far), Vec::<String>::new());
+}
+
+/// It listens on loopback only, where nobody else comes.
+#[test]
+fn a_server_in_place_that_no_other_machine_reaches() {
+    let Some(far) = Far::new("") else { return };
+    far.enter();
+    let Some(scene) = Scene::<Nginx>::new() else { return };
+    let plan = scene.plan("in_place = true", "[variant.as-is]\n[variant.close]\ndirectives = \"keepalive_timeout 0\"");
+    let text = fs::read_to_string(&plan).expect("a plan").replace("[load.a]", "[load]\nfrom = \"ssh:far\"\n[load.a]");
+    fs::write(&plan, text).expect("a plan");
+    let main = scene.own.main().display().to_string();
+    let mut command = scene.tool.command(&["run", &plan, "--plain", "--i-operate", &main]);
+    let ran = Finished::of(&command.env("WEBDYNO_SSH", far.way()).output().expect("webdyno runs"));
+    assert_eq!((ran.code, ran.err.lines().count()), (4, 1), "{ran:?}");
+    let said = format!(
+        "webdyno: no answer from {NEAR}:{} to 1 request: the server answers here, and ssh:far is refused;",
+        scene.own.port()
+    );
+    assert!(ran.err.starts_with(&said), "{ran:?}");
+    scene.check_given_back();
 }
 
 /// The two machines of the fourth document, as its plan has them.

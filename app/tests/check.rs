@@ -6,10 +6,15 @@ mod tool;
 use running::{Group, Running, can_run};
 use serde_json::Value;
 use std::fmt::Write;
+use std::fs;
 use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tool::{Finished, Tool};
+use testkit::own::{Snapshot, changed, snapshot};
+use tool::far::wait_until;
+use tool::{Finished, Tool, remains_of};
 
 /// One check at a time: each wants the machine for itself.
 static TURN: Mutex<()> = Mutex::new(());
@@ -311,6 +316,12 @@ fn judged(case: &Case, said: &Value) -> Result<(), String> {
     }
 }
 
+/// Whether it kept what it promises, by its own clock. Only where it has the machine for itself is that asked.
+fn in_time(said: &Value) -> Result<(), String> {
+    let time = said["took_s"].as_f64().ok_or("no word on the time")?;
+    if time <= 60.0 { Ok(()) } else { Err(format!("over 60 s: {time:.1} s")) }
+}
+
 /// What is named beside the step and is not what was planted. A queue of one that overflows has workers too few behind it; a server that may
 /// do too little is asked for more than its queue holds; one process of nginx with few connections may still fill a CPU.
 fn stray<'a>(case: &Case, said: &'a Value) -> Vec<&'a str> {
@@ -363,7 +374,7 @@ cases! {
 fn long_check_check_names_every_fault() {
     let Some(results) = testkit::skip::long_results() else { return };
     let mut page = "# `webdyno check` on servers that are well and on servers with one planted fault\n\n\
-                    | server | by | what was said | directive | to | answers/s | right |\n|---|---|---|---|---|---|---|\n"
+                    | server | by | what was said | directive | to | answers/s | time | right |\n|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     let mut wrong = Vec::new();
     for case in CASES {
@@ -373,18 +384,22 @@ fn long_check_check_names_every_fault() {
             }
             // What cannot be judged now is told in the page, and the others are judged all the same.
             let Some((said, _)) = said(case, by, "60s") else {
-                let _ =
-                    writeln!(page, "| {} | {by:?} | - | - | - | - | not judged: not to be had here now |", case.name);
+                let _ = writeln!(
+                    page,
+                    "| {} | {by:?} | - | - | - | - | - | not judged: not to be had here now |",
+                    case.name
+                );
                 continue;
             };
-            let judged = judged(case, &said);
+            let judged = judged(case, &said).and_then(|()| in_time(&said));
             let step = &said["step"];
             let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
             let rate = said["answer"]["good_per_s"].as_f64().map_or("-".to_owned(), |rate| format!("{rate:.0}"));
+            let time = said["took_s"].as_f64().map_or("-".to_owned(), |time| format!("{time:.1} s"));
             let right = judged.as_ref().map_or_else(Clone::clone, |()| "yes".to_owned());
             let _ = writeln!(
                 page,
-                "| {} | {by:?} | {} | {} | {} | {rate} | {right} |",
+                "| {} | {by:?} | {} | {} | {} | {rate} | {time} | {right} |",
                 case.name,
                 text(&step["sentence"]["id"]),
                 text(&step["directive"]),
@@ -449,6 +464,60 @@ fn sessions_are_those_of_connections() {
     let (answers, sessions) = (answered.len(), running.sessions());
     assert!(sessions > 0 && sessions * 2 < answers, "{sessions} sessions of {answers} answers: {said:#}");
     assert_eq!(said["page"]["sets_cookie"], true, "{said:#}");
+}
+
+/// A server's files, those that it writes to itself left out; and when each was touched last, by whatever means.
+fn files(of: &Path) -> (Snapshot, Vec<(PathBuf, u64, i64, i64)>) {
+    let mut files = snapshot(of);
+    files.retain(|path, _| path.extension().is_none_or(|ending| ending != "log"));
+    let touched = |path: &PathBuf| {
+        let facts = fs::symlink_metadata(path).expect("it is there");
+        (path.clone(), facts.ino(), facts.ctime(), facts.ctime_nsec())
+    };
+    let touched = files.keys().map(touched).collect();
+    (files, touched)
+}
+
+/// Checks a server that has as many processes as it may have, and looks for all that could be left of it; `kept` is what lies in its user's home then.
+fn check_trace(running: &Running, page: &str, (processes, words): (usize, &[&str]), kept: &[&str]) {
+    wait_until("all its processes are there", || running.processes().len() == processes);
+    let tool = Tool::new();
+    let home = tool.path("home");
+    fs::create_dir(&home).expect("a folder");
+    let folder = running.path("");
+    let (before, tree) = (files(Path::new(&folder)), running.processes());
+    let url = running.url(page);
+    let mut command = tool.command(&[&["check", &url, "--budget", "2s", "--json"], words].concat());
+    command.env_remove("WEBDYNO_STORE").env_remove("XDG_DATA_HOME").env("HOME", &home).current_dir(&home);
+    let finished = Finished::of(&command.output().expect("webdyno runs"));
+    let said: Value = serde_json::from_str(&finished.out).unwrap_or_else(|error| panic!("{error}: {finished:?}"));
+    assert!(said["windows"].as_array().is_some_and(|windows| windows.len() > 1), "it was loaded: {said:#}");
+    let after = files(Path::new(&folder));
+    assert_eq!(changed(&before.0, &after.0), Vec::<String>::new());
+    assert_eq!(before.1, after.1);
+    assert_eq!(tree, running.processes());
+    let is_known = |line: &str| ["webdyno/", "test", "internal dummy connection"].iter().any(|who| line.contains(who));
+    assert!(running.log().lines().all(is_known), "{}", running.log());
+    let of_tool = snapshot(&tool.path(""));
+    let found: Vec<_> = of_tool.keys().filter(|path| path.is_file()).collect();
+    assert_eq!(found, kept.iter().map(|name| home.join(name)).collect::<Vec<_>>().iter().collect::<Vec<_>>());
+    let id = said["id"].as_str().expect("an id").to_owned();
+    assert_eq!(remains_of(&tool, &[id]), Vec::<String>::new());
+}
+
+/// The server's files and processes are as they were; what is kept is in the user's store, or nowhere.
+#[test]
+fn a_check_leaves_no_trace_but_its_requests() {
+    let _turn = turn();
+    if can_run(PREFORK) {
+        let four = "StartServers 4\nServerLimit 4\nMaxRequestWorkers 4\nMinSpareServers 1\nMaxSpareServers 5\n";
+        let stored = [".local/share/webdyno/store.sqlite"];
+        check_trace(&Running::prefork(four, None), "work.php", (5, &[]), &stored);
+    }
+    if can_run(NGINX) {
+        let two = Running::nginx("worker_processes 2;", "worker_connections 768;", "");
+        check_trace(&two, "long.txt", (3, &["--no-store"]), &[]);
+    }
 }
 
 /// Of a server that nobody knows only the answers are told, and the store shows it again.

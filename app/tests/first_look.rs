@@ -2,6 +2,7 @@
 
 mod tool;
 
+use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::{PoisonError, RwLock};
@@ -139,6 +140,61 @@ fn a_run_whose_time_is_spent_can_go_on() {
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     assert!(run.out.contains("Everything was decided after 6 blocks"), "{}", run.out);
     assert_eq!(tool.run(&["runs"]).out.matches("plain").count(), 1);
+}
+
+/// Two servers that four wait in at once, but for every other start of the second, where it is eight: nothing is decided for a while.
+fn uneven(tool: &Tool) -> String {
+    let script = format!(
+        "w=4; if [ $WHICH = uneven ]; then if [ -e '{0}' ]; then rm '{0}'; else : > '{0}'; w=8; fi; fi; \
+         exec {1} serve --listen 127.0.0.1:$PORT --workers $w",
+        tool.path("odd").display(),
+        env!("CARGO_BIN_EXE_webdyno")
+    );
+    tool.plan(&format!(
+        "aa = false\n[server]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"\"\"{script}\"\"\"]\n[variant.even]\ndirectives = \"WHICH=even\"\n\
+         [variant.uneven]\ndirectives = \"WHICH=uneven\"\n[load.a]\npath = \"/sleep/20ms\"\nconnections = 8\nkeep_alive = false\n\
+         duration = \"300ms\"\n[cooldown]\nlimit = \"0s\"\n"
+    ))
+}
+
+/// By what docs/statistics.md says of it, from the blocks themselves: how many more would show the difference, each of four looks at a quarter of 5 %.
+fn still_needed(baseline: &[f64], candidate: &[f64]) -> f64 {
+    let blocks = baseline.len() as f64;
+    let differences: Vec<f64> = baseline.iter().zip(candidate).map(|(before, after)| (after / before).ln()).collect();
+    let mean = differences.iter().sum::<f64>() / blocks;
+    let variance = differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (blocks - 1.0);
+    // z at 1 - 0.0125 / 2, and at 0.8.
+    let deviations = 2.4977 + 0.8416;
+    (variance / mean.powi(2) * f64::powi(deviations, 2) + 2.0).ceil() - blocks
+}
+
+#[test]
+fn a_run_whose_time_is_spent_says_how_many_blocks_it_still_needs() {
+    let _beside = beside_others();
+    let tool = Tool::new();
+    let plan = uneven(&tool);
+    // One block says nothing; how many fit into a time is the machine's to say.
+    let made = [4, 8, 16, 32].into_iter().find_map(|seconds| {
+        let run = tool.run(&["run", &plan, "--budget", &format!("{seconds}s"), "--seed", "1", "--json"]);
+        let report: Value = serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {run:?}"));
+        let rates = |cell: usize| -> Vec<f64> {
+            let rates = report["cells"][cell]["good_per_s_of_trials"].as_array().into_iter().flatten();
+            rates.filter_map(Value::as_f64).collect()
+        };
+        let (even, uneven) = (rates(0), rates(1));
+        (even.len() > 1).then_some((even, uneven, report, run))
+    });
+    let (even, uneven, report, run) = made.expect("two blocks within half a minute");
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.err.contains(&format!("the time is spent: blocks made: {}", even.len())), "{}", run.err);
+    let said = report["cells"][1]["comparison"]["sentence"]["text"].as_str().unwrap_or_default();
+    let told = said
+        .split("blocks still needed: about ")
+        .nth(1)
+        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+    let told: f64 = told.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no number: {said}"));
+    let expected = still_needed(&even, &uneven);
+    assert!(told >= 1.0 && (told - expected).abs() <= 1.0, "{told} for {expected} of {even:?} {uneven:?}: {said}");
 }
 
 #[test]

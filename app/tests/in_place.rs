@@ -7,13 +7,13 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::debian::Debian;
 use testkit::own::Own;
 use testkit::skip::not_here;
 use tool::scene::{GRACE, SETTING, Scene, setting, variants};
-use tool::{Tool, alone, apache_with_fpm, is_root, remains};
+use tool::{Tool, alone, is_root, remains};
 
 #[test]
 fn a_run_in_place_gives_everything_back() {
@@ -576,89 +576,6 @@ fn a_killed_run_gives_files_back() {
         assert!(killed.elapsed() < GRACE, "{:?} {:?}", remains(&tool), facts(&ini));
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// A master that ends its workers when it is dropped.
-struct Fpm(Child);
-
-impl Drop for Fpm {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-/// A PHP-FPM as a machine has it, which webdyno has not started: its pool's file is part of a variant, and it is told to read it.
-#[test]
-fn a_pool_of_a_running_fpm_is_part_of_a_variant() {
-    let Some(fpm) = apache_with_fpm() else { return };
-    let tool = Tool::new();
-    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
-    tool.tmp();
-    let (site, told) = (tool.path("site"), tool.path("told"));
-    for (folder, mode) in [(&site, 0o755), (&told, 0o777)] {
-        fs::create_dir(folder).expect("a folder");
-        open(folder, mode);
-    }
-    let (socket, seen) = (told.join("fpm.sock"), told.join("seen"));
-    fs::write(site.join("index.html"), "here\n").expect("a page");
-    let page = format!(
-        "<?php file_put_contents('{}', ini_get('memory_limit').\"\\n\", FILE_APPEND); echo 'ok';",
-        seen.display()
-    );
-    fs::write(site.join("page.php"), page).expect("a page");
-    for page in ["index.html", "page.php"] {
-        open(&site.join(page), 0o644);
-    }
-    let account = if is_root() { "user = www-data\ngroup = www-data\n" } else { "" };
-    let (conf, pool, log) = (tool.path("fpm.conf"), tool.path("pool.conf"), tool.path("fpm.log"));
-    let (pool_name, log_name) = (pool.display(), log.display());
-    fs::write(&conf, format!("[global]\nerror_log = {log_name}\ndaemonize = no\ninclude = {pool_name}\n"))
-        .expect("a file");
-    let text = format!(
-        "[www]\n{account}listen = {}\nlisten.mode = 0666\npm = static\npm.max_children = 2\nphp_admin_value[memory_limit] = 64M\n",
-        socket.display()
-    );
-    fs::write(&pool, text).expect("a file");
-    let as_it_was = facts(&pool);
-    let mut command = Command::new(fpm);
-    command.arg("-F").arg("-y").arg(&conf).current_dir("/").stdin(Stdio::null()).stderr(Stdio::null());
-    let master = Fpm(command.spawn().expect("FPM"));
-    let pid = master.0.id();
-    let children = || {
-        let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        listed.split_whitespace().count()
-    };
-    let eventually = |what: &str, condition: &dyn Fn() -> bool| {
-        let began = Instant::now();
-        while !condition() {
-            assert!(
-                began.elapsed() < Duration::from_secs(20),
-                "{what}: {}",
-                fs::read_to_string(&log).unwrap_or_default()
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
-    eventually("it begins", &|| socket.exists() && children() == 2);
-    let plan = tool.plan(&format!(
-        "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nmodules = [\"proxy\", \"proxy_fcgi\"]\n\
-         document_root = \"site\"\ndirectives = '''\n<FilesMatch \"\\.php$\">\nSetHandler \"proxy:unix:{}|fcgi://localhost\"\n\
-         </FilesMatch>\n'''\n[variant.as-is]\n[[variant.more.files]]\npath = \"{pool_name}\"\n\
-         replace = {{ \"= 64M\" = \"= 96M\", \"max_children = 2\" = \"max_children = 3\" }}\n\
-         reload = [\"sh\", \"-c\", \"kill -USR2 {pid}\"]\n\
-         [load.a]\npath = \"/page.php\"\nconnections = 2\nduration = \"1s\"\n[cooldown]\nlimit = \"0s\"\n",
-        socket.display()
-    ));
-    let ended = tool.run(&["run", &plan, "--plain"]);
-    eventually("it has its own pool again", &|| children() == 2);
-    let limits = fs::read_to_string(&seen).unwrap_or_default();
-    let last = fs::read_to_string(&log).unwrap_or_default();
-    drop(master);
-    assert!([0, 1, 3].contains(&ended.code), "{ended:?}");
-    assert!(["64M\n", "96M\n"].iter().all(|limit| limits.contains(limit)), "{ended:?}");
-    assert_eq!(facts(&pool), as_it_was);
-    assert!(last.matches("Reloading in progress").count() >= 3, "at each change, and at the end: {last}");
 }
 
 /// An ordinary user may derive an instance of what they can read, and is told in one line what they cannot.

@@ -1,11 +1,12 @@
 //! Runs about an Apache or nginx that is there already, killed at random moments: everything is given back, by the guardian within seconds, or by
-//! `webdyno restore` where the guardian was killed, too.
+//! `webdyno restore` or the next run where the guardian was killed, too.
 
 mod tool;
 
 use rustix::process::{Signal, kill_process};
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use testkit::debian::Debian;
@@ -24,20 +25,48 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Who gives back what a killed run has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Guardian,
+    /// The guardian was killed, too.
+    Restore,
+    /// The same, and nobody thinks of it but the next who runs a plan.
+    NextRun,
+}
+
+impl By {
+    /// One by dice where the guardian is dead.
+    fn any(is_guarded: bool) -> By {
+        match random_moment(Duration::from_micros(2)).is_zero() {
+            _ if is_guarded => By::Guardian,
+            true => By::Restore,
+            false => By::NextRun,
+        }
+    }
+
+    fn named(self) -> &'static str {
+        match self {
+            By::Guardian => "",
+            By::Restore => "killed, too; `webdyno restore`",
+            By::NextRun => "killed, too; the next run",
+        }
+    }
+}
+
 /// What became of a run that was killed.
 struct Killed {
     after: Duration,
-    /// The guardian, too.
-    both: bool,
+    by: By,
     /// What was to be given back then, in lines of its journal.
     journalled: usize,
     gone: Duration,
     left: Vec<String>,
 }
 
-/// Runs the plan and kills webdyno after a while, and its guardian, too, if `both`; then `webdyno restore` does its work. `None` when the
-/// run was over before, as it should be.
-fn kill<O: Own>(scene: &Scene<O>, plan: &str, after: Duration, both: bool) -> Option<Killed> {
+/// Runs the plan and kills webdyno after a while, and its guardian, too, unless that is to give everything back. `None` when the run was over
+/// before, as it should be.
+fn kill<O: Own>(scene: &Scene<O>, plan: &str, after: Duration, by: By) -> Option<Killed> {
     let mut child = scene.spawn(plan);
     // The moment itself is what is tested, so here time is waited for and not an event.
     std::thread::sleep(after);
@@ -49,7 +78,7 @@ fn kill<O: Own>(scene: &Scene<O>, plan: &str, after: Duration, both: bool) -> Op
         return None;
     }
     let journalled = scene.tool.journalled();
-    if both {
+    if by != By::Guardian {
         for pid in scene.tool.guardians() {
             // One that has ended is dead, too.
             let _ = kill_process(pid, Signal::KILL);
@@ -58,20 +87,35 @@ fn kill<O: Own>(scene: &Scene<O>, plan: &str, after: Duration, both: bool) -> Op
     child.kill().expect("our own child");
     child.wait().expect("our own child");
     let killed = Instant::now();
-    if both {
-        scene.tool.run(&["restore"]);
+    match by {
+        By::Guardian => {}
+        By::Restore => drop(scene.tool.run(&["restore"])),
+        By::NextRun => run_next(scene, plan),
     }
+    let given_back = if by == By::NextRun { Instant::now() } else { killed };
     let found = || {
         let mut found = scene.left();
         found.extend(remains(&scene.tool));
         found
     };
     let mut left = found();
-    while !left.is_empty() && killed.elapsed() < GRACE {
+    while !left.is_empty() && given_back.elapsed() < GRACE {
         std::thread::sleep(Duration::from_millis(20));
         left = found();
     }
-    Some(Killed { after, both, journalled, gone: killed.elapsed(), left })
+    Some(Killed { after, by, journalled, gone: killed.elapsed(), left })
+}
+
+/// A run of the same plan, which must not begin before what the dead one left is undone, and then measures as ever.
+fn run_next<O: Own>(scene: &Scene<O>, plan: &str) {
+    let of_the_dead = scene.tool.journals();
+    let mut next = scene.spawn(plan);
+    let mut lines = BufReader::new(next.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    let mut said: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("run ")).collect();
+    let undone = scene.tool.journals().iter().all(|journal| !of_the_dead.contains(journal));
+    said.extend(lines);
+    let code = next.wait().expect("our own child").code();
+    assert!(undone && code.is_some_and(|code| MEASURED.contains(&code)), "undone: {undone}, {code:?}: {said:#?}");
 }
 
 fn random_moment(below: Duration) -> Duration {
@@ -95,6 +139,7 @@ fn kills<O: Own>(title: &str, scene: &Scene<O>, plan: &str, count: u32) -> (Stri
     let mut whole = whole(scene, plan);
     let mut page = format!(
         "# {title}\n\nA run that nobody kills takes {:.2} s here.\n\n\
+         The next run, where that is named, gives back first and then measures: its time is in that column, too.\n\n\
          | # | after | guardian | journalled by then | all given back within | left 5 s later |\n|---|---|---|---|---|---|\n",
         whole.as_secs_f64()
     );
@@ -103,7 +148,7 @@ fn kills<O: Own>(title: &str, scene: &Scene<O>, plan: &str, count: u32) -> (Stri
         // Most of what can go wrong goes wrong while the server begins anew, which it does first of all.
         let below = if number % 2 == 0 { whole } else { whole / 4 };
         let after = random_moment(below);
-        let Some(killed) = kill(scene, plan, after, number % 5 == 4) else {
+        let Some(killed) = kill(scene, plan, after, By::any(number % 5 != 4)) else {
             over += 1;
             assert!(over <= count, "runs are over before the moment comes");
             // Faster than the first one, which everything was read from the disk for.
@@ -113,7 +158,7 @@ fn kills<O: Own>(title: &str, scene: &Scene<O>, plan: &str, count: u32) -> (Stri
         number += 1;
         bad += usize::from(!killed.left.is_empty());
         begun += u32::from(killed.journalled > 0);
-        let guardian = if killed.both { "killed, too; `webdyno restore`" } else { "" };
+        let guardian = killed.by.named();
         let (after, gone) = (killed.after.as_secs_f64(), killed.gone.as_secs_f64());
         let Killed { journalled, left, .. } = killed;
         let _ = writeln!(

@@ -3,6 +3,7 @@
 mod tool;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -73,6 +74,49 @@ fn a_run_on_nginx_in_place_gives_everything_back() {
     assert!([0, 1, 3].contains(&again.code), "{}{}", again.out, again.err);
     scene.check_given_back();
     assert_eq!(scene.own.pid(), pid, "a reload keeps the process");
+}
+
+/// Of twenty who come within half a second to a page that takes a fifth of one, most are sent away where only two may come at once, and counted as
+/// that.
+#[test]
+fn a_limit_of_connections_refuses_those_beyond_it() {
+    let behind = Tool::new();
+    let mut serving = behind.spawn(&["serve", "--listen", "127.0.0.1:0", "--workers", "40"]);
+    let line = BufReader::new(serving.stdout.take().expect("piped")).lines().next().expect("a line").expect("text");
+    let address = line.rsplit(' ').next().expect("an address");
+    let slow = format!("\tlocation = /slow {{\n\t\tproxy_pass http://{address}/sleep/200ms;\n\t}}\n");
+    let Some(scene) = Scene::<Nginx>::with(|nginx| nginx.site(&slow)) else {
+        return serving.kill().and_then(|()| serving.wait()).map(drop).expect("our own child");
+    };
+    // The zone is in the configuration, by address.
+    let plan = scene.plan("in_place = true", "[variant.as-is]\n[variant.two]\ndirectives = \"limit_conn own 2\"");
+    let load = "path = \"/slow\"\nconnections = 20\nrate = \"40/s\"\nkeep_alive = false\nrequests = 20\n[guards]\nfailures = 0.99\n";
+    let text = fs::read_to_string(&plan).expect("a plan");
+    fs::write(&plan, text.replace("path = \"/\"\nconnections = 2\nrequests = 50\n", load)).expect("a plan");
+    let main = scene.own.main();
+    let ended = scene.tool.run(&["run", &plan, "--json", "--i-operate", &main.to_string_lossy()]);
+    serving.kill().and_then(|()| serving.wait()).expect("our own child");
+    let report: Value = serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+    let log = fs::read_to_string(scene.own.folder().join("log/access.log")).expect("a log");
+    let in_log = |status: &str| {
+        let of_load = log.lines().filter(|line| line.contains("GET /slow "));
+        of_load.filter(|line| line.contains(&format!("\" {status} "))).count() as u64
+    };
+    let counted = |cell: &str| {
+        let cells = report["cells"].as_array().expect("cells");
+        let cell = cells.iter().find(|known| known["name"] == cell).unwrap_or_else(|| panic!("no {cell}: {report:#}"));
+        let refused = cell["failures"].as_array().expect("failures").iter().map(|failure| {
+            assert!(failure["cause"]["text"].as_str().is_some_and(|text| text.contains("503")), "{cell:#}");
+            failure["count"].as_u64().expect("a count")
+        });
+        (cell["good"].as_u64().expect("a count"), refused.sum::<u64>())
+    };
+    assert_eq!(counted("as-is"), (40, 0), "{report:#}");
+    let (good, refused) = counted("two");
+    assert!(good >= 4 && refused > good && good + refused == 40, "{good} {refused}: {report:#}");
+    // nginx's own log knows of no other.
+    assert_eq!(in_log("503"), refused, "{log}");
+    scene.check_given_back();
 }
 
 /// Who looks at the configuration meanwhile sees their own: it is another only while nginx reads it.

@@ -4,6 +4,7 @@
 mod tool;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -12,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::debian::Debian;
+use testkit::nginx::Nginx;
 use testkit::own::Own;
 use tool::scene::Scene;
 use tool::{Finished, Tool, is_root, remains};
@@ -53,9 +55,9 @@ fn apache_is_here() -> bool {
 }
 
 /// A private Apache of two variants, of which the second is `directives`.
-fn private(directives: &str) -> String {
+fn private(mpm: &str, directives: &str) -> String {
     format!(
-        "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nmpm = \"event\"\n[load.a]\npath = \"/\"\nconnections = 1\nrequests = 5\n\
+        "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nmpm = \"{mpm}\"\n[load.a]\npath = \"/\"\nconnections = 1\nrequests = 5\n\
          [cooldown]\nlimit = \"0s\"\n[variant.good]\n[variant.bad]\ndirectives = '''\n{directives}\n'''\n"
     )
 }
@@ -66,10 +68,12 @@ fn what_apache_would_clamp_is_refused() {
         return;
     }
     let tool = Tool::new();
-    for (directive, why) in CLAMPED {
-        let ended = tool.run(&["run", &tool.plan(&private(directive)), "--plain"]);
-        check(&ended, 2, &[&format!("plan.toml:15: {directive}: "), why]);
-        assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
+    for (mpm, clamped) in [("event", &CLAMPED[..]), ("worker", &CLAMPED), ("prefork", &CLAMPED_OF_PREFORK)] {
+        for (directive, why) in clamped {
+            let ended = tool.run(&["run", &tool.plan(&private(mpm, directive)), "--plain"]);
+            check(&ended, 2, &[&format!("plan.toml:15: {directive}: "), why]);
+            assert_eq!(ended.err.lines().count(), 1, "{mpm}: {ended:?}");
+        }
     }
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
@@ -93,7 +97,7 @@ fn a_variant_that_passes_the_test_and_cannot_start() {
     }
     // A folder is no file to write a log to, which only shows when it is opened.
     let tool = Tool::new();
-    let ended = tool.run(&["run", &tool.plan(&private("ErrorLog logs")), "--plain"]);
+    let ended = tool.run(&["run", &tool.plan(&private("event", "ErrorLog logs")), "--plain"]);
     check(&ended, 4, &["Apache ended before it was ready; its log ends with: ", "could not open error log file"]);
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
@@ -204,28 +208,93 @@ fn an_ordinary_user_has_private_servers() {
     }
 }
 
-/// Instances are derived one after the other: all must be of the same configuration.
-#[test]
-fn a_configuration_that_changes_while_instances_are_derived_from_it() {
-    let Some(mut scene) = Scene::<Debian>::with(|debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n"))
-    else {
-        return;
+/// Who makes a page answers with how, and as whom.
+const WHO: [(&str, &str); 2] = [
+    ("scripts/who", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nby cgi as %s.\\n' \"$(id -u)\"\n"),
+    ("site/who.php", "<?php echo 'by ', PHP_SAPI, ' as ', fileowner('/proc/self'), \".\\n\";"),
+];
+
+/// A private server that passes the page `path` to a program or to PHP: every answer is that one's.
+fn check_made(is_root: bool, server: &str, path: &str, by: &str) {
+    if !self::is_root() {
+        return testkit::skip::not_here("only root can become nobody");
+    }
+    let tool = Tool::new();
+    tool.tmp();
+    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own");
+    for (name, text) in WHO {
+        let file = tool.path(name);
+        let folder = file.parent().expect("a folder");
+        fs::create_dir(folder).expect("a folder");
+        fs::write(&file, text).expect("a file");
+        [folder, &file].into_iter().for_each(open);
+    }
+    let account = if is_root { "" } else { "65534." };
+    let plan = tool.plan(&format!(
+        "blocks = 2\naa = false\n[server]\nready = \"{path}\"\n{server}\n[load.a]\npath = \"{path}\"\nconnections = 2\nrequests = 10\n\
+         checks = [\"body contains by {by} as {account}\"]\n[cooldown]\nlimit = \"0s\"\n"
+    ));
+    open(Path::new(&plan));
+    let words = ["run", &plan, "--json"];
+    let ended = if is_root { tool.run(&words) } else { tool.run_as_nobody(&words) };
+    if ended.err.contains("install the package") {
+        return testkit::skip::skipped(ended.err.trim_end());
+    }
+    let report: Value = serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+    assert_eq!((&report["cells"][0]["good"], ended.code), (&20.into(), 0), "{ended:?}");
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+macro_rules! made {
+    ($($test:ident $is_root:literal $server:literal $path:literal $by:literal;)*) => {
+        $(#[test] fn $test() { check_made($is_root, $server, $path, $by); })*
     };
-    let plan = scene.plan("", "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"");
+}
+
+made! {
+    cgi_of_an_ordinary_user false "kind = 'apache'\nmpm = 'prefork'\nscripts = 'scripts'" "/cgi-bin/who" "cgi";
+    cgid_of_an_ordinary_user_with_worker false "kind = 'apache'\nmpm = 'worker'\nscripts = 'scripts'" "/cgi-bin/who" "cgi";
+    cgid_of_an_ordinary_user_with_event false "kind = 'apache'\nmpm = 'event'\nscripts = 'scripts'" "/cgi-bin/who" "cgi";
+    cgid_of_root_with_worker true "kind = 'apache'\nmpm = 'worker'\nscripts = 'scripts'" "/cgi-bin/who" "cgi";
+    mod_php_of_an_ordinary_user false "kind = 'apache'\nmpm = 'prefork'\nphp = 'module'\ndocument_root = 'site'" "/who.php" "apache2handler";
+    fpm_of_an_ordinary_user_behind_apache false "kind = 'apache'\nmpm = 'event'\nphp = 'fpm'\ndocument_root = 'site'" "/who.php" "fpm-fcgi";
+    fpm_of_an_ordinary_user_behind_nginx false "kind = 'nginx'\nphp = 'fpm'\ndocument_root = 'site'" "/who.php" "fpm-fcgi";
+}
+
+/// Instances are derived one after the other: all must be of the same configuration. `change` is what somebody else does meanwhile, to that file.
+fn check_changing<O: Own>(prepare: fn(&O), close: &str, change: fn(&O), file: &str) {
+    let Some(mut scene) = Scene::<O>::with(prepare) else { return };
+    let plan = scene.plan("", &format!("[variant.as-is]\n[variant.close]\ndirectives = \"{close}\""));
     let text = fs::read_to_string(&plan).expect("a plan").replace("requests = 50", "duration = \"300ms\"");
     fs::write(&plan, text.replace("blocks = 2", "blocks = 50")).expect("a plan");
     let mut child = scene.spawn(&plan);
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
-    scene.own.site(scene.own.port, "www", "KeepAliveTimeout 6\n");
+    change(&scene.own);
     scene.before = scene.own.snapshot();
     let said: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("it ends").code(), Some(5), "{said:?}");
-    let expected = "000-default.conf changed while webdyno measured: the run ends, and that change is kept";
-    assert!(said.iter().any(|line| line.ends_with(expected)), "{said:?}");
+    let expected = format!("{file} changed while webdyno measured: the run ends, and that change is kept");
+    assert!(said.iter().any(|line| line.ends_with(&expected)), "{said:?}");
     // What was measured before is kept.
     let told = scene.tool.run(&["report"]);
     assert!(told.out.contains("trials"), "{told:?}");
     scene.check_given_back();
-    assert!(is_root());
+}
+
+#[test]
+fn a_configuration_of_apache_that_changes_while_instances_are_derived_from_it() {
+    let five = |debian: &Debian| debian.site(debian.port, "www", "KeepAliveTimeout 5\n");
+    let six = |debian: &Debian| debian.site(debian.port, "www", "KeepAliveTimeout 6\n");
+    check_changing(five, "KeepAlive Off", six, "000-default.conf");
+}
+
+#[test]
+fn a_configuration_of_nginx_that_changes_while_instances_are_derived_from_it() {
+    let five = |nginx: &Nginx| nginx.site("\tkeepalive_requests 5;\n");
+    let six = |nginx: &Nginx| nginx.site("\tkeepalive_requests 6;\n");
+    check_changing(five, "keepalive_timeout 0", six, "/default");
+    // A file that nobody named before.
+    let new = |nginx: &Nginx| nginx.write("conf.d/new.conf", "# Somebody else's.\n");
+    check_changing(five, "keepalive_timeout 0", new, "conf.d/new.conf");
 }

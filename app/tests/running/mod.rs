@@ -331,6 +331,25 @@ impl Running {
         format!("http://127.0.0.1:{}/{page}", self.port)
     }
 
+    /// Its processes, from the first on: each with its parent, group, session, niceness and start, where it may run and which program it is.
+    pub(crate) fn processes(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut awaited: Vec<String> = self.children.iter().map(|child| child.id().to_string()).collect();
+        while let Some(pid) = awaited.pop() {
+            let text = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+            let stat = text("stat");
+            let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+            let kept: Vec<_> = [1, 2, 3, 16, 19].iter().filter_map(|&field| fields.get(field)).collect();
+            let status = text("status");
+            let cpus = status.lines().find(|line| line.starts_with("Cpus_allowed_list"));
+            let program = fs::read_link(format!("/proc/{pid}/exe"));
+            found.push(format!("{pid} {kept:?} {cpus:?} {program:?} {}", text("cgroup")));
+            awaited.extend(text(&format!("task/{pid}/children")).split_whitespace().map(str::to_owned));
+        }
+        found.sort();
+        found
+    }
+
     /// Lines of the access log.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("access.log")).unwrap_or_default()

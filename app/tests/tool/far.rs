@@ -4,7 +4,9 @@
 
 use super::{Finished, Tool, is_root};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -29,6 +31,21 @@ pub(crate) struct Far {
 impl Far {
     /// Both, if this machine has what they need. `settings` are further lines for the far sshd.
     pub(crate) fn new(settings: &str) -> Option<Far> {
+        Far::with(settings, &[])
+    }
+
+    /// Both, where the far machine was started so many seconds before.
+    pub(crate) fn older(seconds: u32) -> Option<Far> {
+        let clock = ["unshare", "--time", "--fork", "--kill-child", "--monotonic", &seconds.to_string()];
+        if !done(&[&clock[..], &["true"]].concat()) {
+            not_here("no clock of one's own can be had");
+            return None;
+        }
+        Far::with("", &clock)
+    }
+
+    /// `by` is the beginning of what starts the far sshd.
+    fn with(settings: &str, by: &[&str]) -> Option<Far> {
         if !is_root() {
             not_here("network namespaces are root's");
             return None;
@@ -57,15 +74,25 @@ impl Far {
         ] {
             assert!(done(&command.split(' ').collect::<Vec<_>>()), "{command}");
         }
-        let sshd = sshd(&tool, &far, settings);
+        let sshd = sshd(&tool, &far, settings, by);
         let scene = Far { tool, near, far, sshd };
         wait_until("sshd listens", || scene.ssh("true").code == 0);
         Some(scene)
     }
 
+    /// This thread, and whatever it starts from now on, is on the near machine.
+    pub(crate) fn enter(&self) {
+        let near = fs::File::open(format!("/run/netns/{}", self.near)).expect("our own");
+        move_into_link_name_space(near.as_fd(), Some(LinkNameSpaceType::Network)).expect("root may");
+    }
+
+    /// How the far machine is gone to.
+    pub(crate) fn way(&self) -> String {
+        format!("ssh -F {}", self.tool.path("config").display())
+    }
+
     /// Webdyno on the near machine.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let ssh = format!("ssh -F {}", self.tool.path("config").display());
         let tool = self.tool.command(args);
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/run/netns/{}", self.near)).arg(tool.get_program()).args(tool.get_args());
@@ -75,7 +102,7 @@ impl Far {
                 None => command.env_remove(name),
             };
         }
-        command.env("WEBDYNO_SSH", ssh).stdin(Stdio::null());
+        command.env("WEBDYNO_SSH", self.way()).stdin(Stdio::null());
         command
     }
 
@@ -141,7 +168,7 @@ impl Drop for Far {
     }
 }
 
-fn sshd(tool: &Tool, far: &str, settings: &str) -> Child {
+fn sshd(tool: &Tool, far: &str, settings: &str, by: &[&str]) -> Child {
     let at = |name: &str| tool.path(name).display().to_string();
     for key in ["host", "id", "stranger"] {
         assert!(done(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &at(key)]));
@@ -173,7 +200,11 @@ fn sshd(tool: &Tool, far: &str, settings: &str) -> Child {
     fs::write(tool.path("config"), config).expect("our own folder");
     fs::set_permissions(tool.path("config"), fs::Permissions::from_mode(0o600)).expect("our own file");
     let mut command = Command::new("nsenter");
-    command.arg(format!("--net=/run/netns/{far}")).args([SSHD, "-D", "-e", "-f"]).arg(tool.path("sshd_config"));
+    command
+        .arg(format!("--net=/run/netns/{far}"))
+        .args(by)
+        .args([SSHD, "-D", "-e", "-f"])
+        .arg(tool.path("sshd_config"));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("nsenter starts")
 }
 

@@ -98,6 +98,11 @@ impl Tool {
         numbers.filter(ours).filter_map(Pid::from_raw).collect()
     }
 
+    /// Its journals.
+    pub(crate) fn journals(&self) -> Vec<String> {
+        names_in(&self.path("state")).filter(|path| path.ends_with(".journal")).collect()
+    }
+
     /// How many changes its journals have that are not undone.
     pub(crate) fn journalled(&self) -> usize {
         let state = self.path("state");

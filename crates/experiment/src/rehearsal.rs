@@ -1,8 +1,8 @@
 //! Before anything is measured: every variant is started, asked for the first requests of its loads, and stopped.
 //!
 //! What a server refuses steadily (a path that is not there, a redirect, a closed folder) is the plan's mistake, and is told now and not
-//! after an hour of refusals. What may pass (5xx, 408, 429, no answer at all) is left to the measurement. Only of a server that is a URL
-//! no answer is told now where none can come: it refuses connections, or speaks no HTTP, or no TLS that is trusted.
+//! after an hour of refusals. What may pass (5xx, 408, 429, no answer at all) is left to the measurement. Only of a server that is a URL,
+//! or asked from another machine, no answer is told now where none can come: it refuses connections, or speaks no HTTP, or no TLS that is trusted.
 
 use crate::ExperimentError;
 use crate::error::Refusal;
@@ -56,10 +56,10 @@ impl Bench<'_> {
             known.push(&load.name);
             for first in firsts(&stage.spoken(load)) {
                 let found = self.look(&first, &target)?;
-                // It is not started anew for a trial, which would find it no other.
-                if self.plan.server.url().is_some() && is_hopeless(&found) && !self.interrupted.load(Ordering::Relaxed)
-                {
-                    return Err(no_answer(&target, &found));
+                // What is not started anew for a trial is found no other then; nor will one that is ready here be found from elsewhere.
+                let stays = self.plan.server.url().is_some() || self.remote.is_some();
+                if stays && is_hopeless(&found) && !self.interrupted.load(Ordering::Relaxed) {
+                    return Err(no_answer(&target, &found, self.only_here(&found)));
                 }
                 if let Some(status) = refused(&first, &found) {
                     return Err(self.refusal(variant, &first, &target, status));
@@ -75,6 +75,14 @@ impl Bench<'_> {
             Some(remote) => remote.look(spec, target, cpus, self.interrupted)?,
             None => load::look(spec, target, cpus, self.interrupted)?,
         })
+    }
+
+    /// What to do where a server that answers here refuses the machine that sends.
+    fn only_here(&self, found: &Preflight) -> Option<String> {
+        let origin = self.plan.origin.as_ref().filter(|_| found.failed.contains_key(&Failure::Refused))?;
+        Some(format!(
+            "the server answers here, and {origin} is refused; does it listen on loopback only, or is a firewall in between?"
+        ))
     }
 
     fn refusal(&self, variant: &str, first: &LoadSpec, target: &Target, status: u16) -> ExperimentError {

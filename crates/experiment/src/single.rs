@@ -268,10 +268,10 @@ fn nobody_answers(orders: &LoadOrders<'_>, found: &Preflight) -> ExperimentError
     ExperimentError::NoAnswer { address: orders.target.address.to_string(), requests: found.requests, cause, why }
 }
 
-/// Nobody answers, and that is all that is known.
-pub(crate) fn no_answer(target: &Target, found: &Preflight) -> ExperimentError {
+/// Nobody answers; `why` is what more is known than the cause.
+pub(crate) fn no_answer(target: &Target, found: &Preflight, why: Option<String>) -> ExperimentError {
     let cause = found.failed.iter().max_by_key(|(_, count)| **count).map(|(cause, _)| *cause);
-    ExperimentError::NoAnswer { address: target.address.to_string(), requests: found.requests, cause, why: None }
+    ExperimentError::NoAnswer { address: target.address.to_string(), requests: found.requests, cause, why }
 }
 
 /// Asked once more, for its status.

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 pub struct Check {
     /// The time it could take.
     pub budget_ns: Nanos,
+    /// The time it took, from its first look to its last; 0 where it was not noted.
+    #[serde(default)]
+    pub took_ns: Nanos,
     /// Who answers, before anything was sent.
     pub running: Running,
     /// What single requests showed.

@@ -180,6 +180,7 @@ impl Server {
         let of_pool = self.children.map(|_| ("www".to_owned(), held));
         Check {
             budget_ns: 1,
+            took_ns: 1,
             running: Running {
                 kind: self.kind,
                 root: Some(7),

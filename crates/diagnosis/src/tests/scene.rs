@@ -333,6 +333,7 @@ impl Scene {
                 let summit = Summit::Plateau;
                 Box::new(Check {
                     budget_ns: 0,
+                    took_ns: 0,
                     running,
                     page: None,
                     before: None,

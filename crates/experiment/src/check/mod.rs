@@ -29,7 +29,7 @@ use model::reading::{Column, Reading, Readings};
 use model::run::RunHead;
 use model::trial::{Outcome, Stop, Trial};
 use monitor::{Awaited, GroupDirs, Sampler, Watch};
-use pace::{HOLDS, Lengths};
+use pace::{HOLDS, Lengths, end_of};
 use room::Memory;
 use server::Census;
 use std::path::Path;
@@ -111,7 +111,7 @@ pub fn check(
     let summary = looked.summary();
     // A server whose workers all are held does not answer, and that can be told; one that is not there cannot.
     if page.is_none() && !summary.failed.contains_key(&Failure::Timeout) && !is_set(orders.interrupted) {
-        return Err(no_answer(orders.target, &summary));
+        return Err(no_answer(orders.target, &summary, None));
     }
     // Who keeps it from answering is there now.
     let before = if page.is_none() { port.and_then(door::before) } else { before };
@@ -120,7 +120,7 @@ pub fn check(
     let spec = LoadSpec { cookies: page.as_ref().is_some_and(|page| page.sets_cookie), ..spec };
     let mut checker = Checker {
         orders,
-        ends_ns: began_ns + orders.budget_ns,
+        ends_ns: began_ns + orders.budget_ns - end_of(orders.budget_ns),
         lengths: Lengths::of(orders.budget_ns, page_ns),
         spec,
         port,
@@ -144,7 +144,8 @@ pub fn check(
     checker.settle(0);
     let calm = [&calm, &Calm::lasting(Census::take(), LONG_REST)];
     let others = (!checker.trials.is_empty()).then(|| others(&calm, &window, &roots(&running)));
-    let facts = Facts { others, summit, page, before, preflight: summary, readings, notes };
+    let took_ns = monotonic_ns() - began_ns;
+    let facts = Facts { took_ns, others, summit, page, before, preflight: summary, readings, notes };
     let run = checker.run(facts);
     let kept = store.map_or(Ok(()), |store| keep(store, &run));
     Ok(Loaded { run, kept })

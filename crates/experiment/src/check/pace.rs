@@ -1,5 +1,6 @@
 //! How the time of a check is divided: windows of the climb, windows of what is kept, and readings in each.
 
+use crate::others::LONG_REST;
 use model::{Nanos, SECOND};
 
 /// A window of the climb has this part of the whole, as it may take a dozen of them.
@@ -20,6 +21,14 @@ const LEAST_PARTS: u64 = 8;
 /// Readings in a window, and the least time between two.
 const READINGS: u64 = 10;
 const CLOSEST: Nanos = SECOND / 50;
+
+/// The part of the whole that looks take when the last window is over.
+const LAST_LOOKS_PART: u64 = 60;
+
+/// What is left when the last window is over: others are counted while nothing is sent, and all is put down.
+pub(super) fn end_of(budget: Nanos) -> Nanos {
+    LONG_REST.as_nanos() as Nanos + budget / LAST_LOOKS_PART
+}
 
 /// The lengths that follow from the time there is and the time that a page takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

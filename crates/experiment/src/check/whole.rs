@@ -3,6 +3,7 @@
 use super::{Checker, HOLD, TOP};
 use crate::schedule::Slot;
 use crate::single::empty;
+use model::Nanos;
 use model::check::{Check, Door, Page, PoolWork, Summit};
 use model::load::LoadResult;
 use model::others::Others;
@@ -13,6 +14,7 @@ use model::trial::{EffectiveSettings, Preflight, Trial};
 
 /// What is known when all is measured.
 pub(super) struct Facts {
+    pub(super) took_ns: Nanos,
     pub(super) summit: Summit,
     pub(super) others: Option<Others>,
     pub(super) page: Option<Page>,
@@ -25,7 +27,7 @@ pub(super) struct Facts {
 impl Checker<'_, '_> {
     /// All of it as a run.
     pub(super) fn run(self, facts: Facts) -> Run {
-        let Facts { summit, others, page, before, preflight, readings, notes } = facts;
+        let Facts { took_ns, summit, others, page, before, preflight, readings, notes } = facts;
         let cpus = u64::from(self.orders.head.host.cpus);
         let settings = EffectiveSettings {
             server: self.running.server.clone().unwrap_or_default(),
@@ -52,6 +54,7 @@ impl Checker<'_, '_> {
         trials[0].notes = notes;
         let check = Check {
             budget_ns: self.orders.budget_ns,
+            took_ns,
             running: self.running.clone(),
             page,
             before,

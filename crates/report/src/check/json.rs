@@ -5,6 +5,7 @@ use super::{CheckView, StepView, WindowView};
 use crate::json::pretty;
 use crate::language::Sentence;
 use crate::view::{DiagnosisView, HostView};
+use model::Nanos;
 use model::check::{Door, Page, Running, Summit, WorkerMemory};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ struct Document<'a> {
     webdyno: &'a str,
     host: &'a HostView,
     budget_s: f64,
+    took_s: Option<f64>,
     running: &'a Running,
     page: Option<&'a Page>,
     connected_before: Option<Door>,
@@ -58,7 +60,8 @@ impl<'a> Document<'a> {
             end: &view.end,
             webdyno: &view.version,
             host: &view.host,
-            budget_s: view.facts.budget_ns as f64 / 1e9,
+            budget_s: seconds(view.facts.budget_ns),
+            took_s: Some(view.facts.took_ns).filter(|took| *took > 0).map(seconds),
             running: &view.facts.running,
             page: view.facts.page.as_ref(),
             connected_before: view.facts.before,
@@ -74,4 +77,8 @@ impl<'a> Document<'a> {
             windows: &view.windows,
         }
     }
+}
+
+fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / 1e9
 }

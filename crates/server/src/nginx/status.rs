@@ -1,8 +1,10 @@
 //! nginx's own counters (stub_status), told on a socket or port of their own: no connection of the measured port is taken for them.
 
+use super::program::Built;
 use model::status::WebStatus;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +13,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The page has about 100 bytes.
 const MOST: u64 = 4096;
+/// Whom a port is asked by: an address that no load comes from, so that what the configuration grants each address is the load's alone.
+const OURS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Where a server tells its counters.
 #[derive(Debug)]
@@ -32,9 +36,8 @@ impl StubStatus {
                 asked(stream, "/")?
             }
             StubStatus::Port(address, path) => {
-                let stream = TcpStream::connect_timeout(address, PATIENCE).ok()?;
+                let stream = connected(*address).ok()?;
                 stream.set_read_timeout(Some(PATIENCE)).ok()?;
-                stream.set_write_timeout(Some(PATIENCE)).ok()?;
                 asked(stream, path)?
             }
         };
@@ -42,14 +45,28 @@ impl StubStatus {
     }
 }
 
-/// A server on a port of its own, whose answer says which version of the configuration is in force. What limits requests or asks for
-/// passwords comes after `return`.
-pub(super) fn telling(has_status: bool, port: u16, token: &str) -> String {
-    let status =
-        if has_status { format!("location = /webdyno-{token}/status {{\nstub_status;\n}}\n") } else { String::new() };
+/// A server on a port of its own, whose answer says which version of the configuration is in force. What limits requests or asks who we are
+/// comes after `return`; before counters it would come first.
+pub(super) fn telling(built: &Built, port: u16, token: &str) -> String {
+    let open: String = [("access", "allow all;\n"), ("auth_basic", "auth_basic off;\n")]
+        .into_iter()
+        .filter_map(|(part, line)| built.has(part).then_some(line))
+        .collect();
+    let status = format!("location = /webdyno-{token}/status {{\nstub_status;\n{open}}}\n");
+    let status = if built.has_status { &*status } else { "" };
     format!(
         "server {{\nlisten 127.0.0.1:{port};\nserver_name webdyno.invalid;\naccess_log off;\nlocation = /webdyno-{token} {{\nreturn 204;\n}}\n{status}}}"
     )
+}
+
+/// A connection that comes from an address of ours.
+fn connected(to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // Which holds for connecting, too.
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE))?;
+    bind(&socket, &SocketAddr::from((OURS, 0)))?;
+    connect(&socket, &to)?;
+    Ok(socket.into())
 }
 
 fn asked(mut stream: impl Read + Write, path: &str) -> Option<String> {

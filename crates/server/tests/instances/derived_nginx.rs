@@ -4,7 +4,7 @@ use crate::stage::{Stage, ask, ask_as, eventually, processes_of};
 use server::ServerError;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ pub(crate) const TESTS: &[testkit::suite::Test] = &[
     ("derived_nginx_keeps_tls", derived_nginx_keeps_tls),
     ("derived_nginx_asks_nobody_for_a_password", derived_nginx_asks_nobody_for_a_password),
     ("derived_nginx_names_what_is_wrong", derived_nginx_names_what_is_wrong),
+    ("derived_nginx_tells_whatever_visitors_may", derived_nginx_tells_whatever_visitors_may),
 ];
 
 /// A stage, and an nginx in a folder of its own.
@@ -106,6 +107,22 @@ fn derived_nginx_serves_the_same() {
     drop(running);
     check(&format!("port = {second}"), "site b other\n");
     check(&format!("port = {second}\nhost = \"c.example\""), "site c mapped\n");
+}
+
+/// Each address has one connection, which a load has; nobody else may come, and who comes is asked for a password.
+fn derived_nginx_tells_whatever_visitors_may() {
+    let Some(scene) = scene() else { return };
+    scene.nginx.site(
+        "\tlocation = /ready {\n\t\treturn 204;\n\t}\n\tlocation = /index.html {\n\t\tauth_basic off;\n\t\tlimit_rate 1;\n\t}\n",
+    );
+    let lines = "directives = '''\nlimit_conn own 1\nallow 127.0.0.1\ndeny all\nauth_basic closed\nauth_basic_user_file /none\n'''";
+    let running = scene.start("ready = \"/ready\"", lines).unwrap();
+    let mut held = TcpStream::connect(running.address).unwrap();
+    held.write_all(b"GET /index.html HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    held.read_exact(&mut [0; 1]).unwrap();
+    assert!(ask(running.address, "GET /other").contains(" 503 "));
+    let told = running.status.look().web;
+    assert_eq!(told.as_ref().and_then(|web| web.busy()), Some(1), "{told:?}");
 }
 
 /// Sockets, caches, logs by syslog, relative names, listeners that lead back to the same server.

@@ -116,7 +116,7 @@ impl Prepared<'_> {
     /// the machine's configuration.
     fn configure(&self, ports: &[u16]) -> Result<Configured, ServerError> {
         let (port, token) = (ports[self.doors.len()], host::secret()?);
-        let telling_lines = telling(self.original.built.has_status, port, &token);
+        let telling_lines = telling(&self.original.built, port, &token);
         let file = self.dir.join("conf/nginx.conf");
         let as_is = Variant { directives: Vec::new(), ..self.variant.clone() };
         let bare = Meant { spec: Nginx { directives: Vec::new(), ..self.meant.spec.clone() }, ..self.meant.clone() };

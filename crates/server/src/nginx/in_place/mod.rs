@@ -63,8 +63,7 @@ impl Control for InPlaceControl {
         let door = self.door(&machine, &own)?;
         let service = self.service(&machine)?;
         // nginx binds it to test it, which below 1024 not everybody may.
-        let made =
-            self.made(&machine, &own, &door, variant, &telling(machine.built.has_status, free_port()?, "check"))?;
+        let made = self.made(&machine, &own, &door, variant, &telling(&machine.built, free_port()?, "check"))?;
         self.possible(&service, &own.tree, &made, variant)?;
         // A copy beside the configuration: nothing is changed.
         let flat = flatten(&machine.main, &made.tree, &made.texts, "", &mut |_, _| Becomes::Same);
@@ -195,13 +194,8 @@ impl InPlaceControl {
     fn apply(&self, held: &mut Held, place: &Place<'_>, variant: &Variant) -> Result<Running, ServerError> {
         held.applied += 1;
         let token = format!("{}-{}", held.name, held.applied);
-        let made = self.made(
-            &held.machine,
-            &held.own,
-            &held.door,
-            variant,
-            &telling(held.machine.built.has_status, held.port, &token),
-        )?;
+        let made =
+            self.made(&held.machine, &held.own, &held.door, variant, &telling(&held.machine.built, held.port, &token))?;
         let before = held.running.as_ref().unwrap_or(&held.own.tree);
         let how = self.possible(&held.service, before, &made, variant)?;
         // Somebody may have it read what lies there before it is told to.
