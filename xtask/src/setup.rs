@@ -36,7 +36,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 32] = [
+const TESTS: [Need; 33] = [
     Need { packages: &["curl"], for_what: "the commands of the articles' pages" },
     Need { packages: &["procps"], for_what: "the commands of the articles' pages" },
     Need { packages: &["gcc"], for_what: "the C parts" },
@@ -58,6 +58,7 @@ const TESTS: [Need; 32] = [
     Need { packages: &["php-mysql"], for_what: "pages that ask a database" },
     Need { packages: &["nodejs"], for_what: "a server that is a command of the plan's" },
     Need { packages: &["gunicorn"], for_what: "a server that is a command of the plan's" },
+    Need { packages: &["tomcat10-user"], for_what: "a server that is a command of the plan's, and one that ends it" },
     Need { packages: &["cronolog"], for_what: "plans about access logs" },
     Need { packages: &["php-gd"], for_what: "a WordPress that makes thumbnails" },
     Need { packages: &["wordpress"], for_what: "a WordPress" },
