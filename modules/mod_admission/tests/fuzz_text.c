@@ -190,7 +190,7 @@ static const char *const pieces[] = {
   "limit=", "none", "4294967295", "18446744073709551616", "=", ":", "-", "#", "\n", " ", "*", "heavy ", "elastic ", "memory ",
   "queue=", "timeout=", "ms", "h", "cost=", "learn:", "1T", "M", "at=", "00:00-24:00:1", "min=", "max=", "64", "65", "33", "0",
   "adaptive=memory ", "key=expr:", "handler=", "\x1b", "\xff", "\r", "%s%n", "9:memory:/", "total=", "mode=off ",
-  " at=01:00-02:00:1", " at=24:00-06:00:3", "24:00-", "-24:00", "%", "90%", "91%", "4097", "1048577", "-1001", "-0", "+", "4294968", "18446744073709551615ms", "1024T", "handler=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+  " at=01:00-02:00:1", " at=24:00-06:00:3", "24:00-", "-24:00", "%", " 90% ", " 91% ", " 0% ", " 4097 ", " 15 ", " 1048577 ", " -1001 ", " -0 ", "+", " 4294968 ", " 18446744073709551615ms ", " 1024T ", "handler=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 };
 
 static uint64_t state;
