@@ -332,7 +332,7 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   if (running.owner == ADM_NOBODY)
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server, "ADM0017: no place for one more process: this one limits nothing");
   pthread_atfork(NULL, NULL, in_forked_copy);
-  streams_begin();
+  streams_begin(main_server);
   int threaded = 0;
   ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
   apr_array_header_t *policies = directives_now()->policies;
