@@ -1204,6 +1204,7 @@ admission-engine-mixed = AdmissionEngine is not the same in all virtual hosts.
 admission-table-full = Requests let through because the table had no place for their entry: { $n }. Raise AdmissionTableSize.
 admission-cells-full = Requests let through because their entry had no free cell: { $n }.
 admission-owners-full = Processes of the server that found no place in the table: { $n }.
+admission-no-memory = Requests let through while there was no shared memory for the table: { $n }.
 admission-memory = Memory budget: { $held } of { $limit } held; waiting for it: { $waiting }
 admission-workers = Workers that wait: { $held } of { $limit }
 admission-no-groups = No group is configured (AdmissionGroup).

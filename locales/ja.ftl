@@ -1049,6 +1049,7 @@ admission-engine-mixed = AdmissionEngine は仮想ホストごとに異なりま
 admission-table-full = 表に空きがなく、制限せずに通したリクエスト: { $n }。AdmissionTableSize を大きくする。
 admission-cells-full = エントリーに空きのセルがなく、制限せずに通したリクエスト: { $n }。
 admission-owners-full = 表に登録できなかったサーバーのプロセス: { $n }。
+admission-no-memory = テーブルの共有メモリーを確保できず、制限せずに通したリクエスト: { $n }。
 admission-memory = メモリー枠: { $limit } のうち { $held } を使用中、待っているリクエスト: { $waiting }
 admission-workers = 待っているワーカー: { $held }（上限 { $limit }）
 admission-no-groups = グループは設定されていない（AdmissionGroup）。

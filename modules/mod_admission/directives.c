@@ -119,26 +119,16 @@ static const char *set_queue_workers(cmd_parms *cmd, void *unused, const char *w
   (void)unused;
   const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
   if (error) return error;
-  char *end;
-  apr_int64_t number = apr_strtoi64(word, &end, 10);
-  bool percent = *end == '%' && end[1] == '\0';
-  if (end == word || (*end && !percent) || number < (percent ? 1 : 0) || number > (percent ? 90 : ADM_OWNERS))
-    return complain(cmd, word, "must be a number of workers, or a share of MaxRequestWorkers from 1% to 90%");
-  configuring()->queue_percent = percent ? (unsigned)number : 0;
-  configuring()->queue_workers = (uint32_t)number;
-  return NULL;
+  if (adm_workers_read(word, &configuring()->queue_workers, &configuring()->queue_percent)) return NULL;
+  return complain(cmd, word, "must be a number of workers, or a share of MaxRequestWorkers from 1% to 90%");
 }
 
 static const char *set_table_size(cmd_parms *cmd, void *unused, const char *word) {
   (void)unused;
   const char *error = ap_check_cmd_context(cmd, GLOBAL_ONLY);
   if (error) return error;
-  char *end;
-  apr_int64_t number = apr_strtoi64(word, &end, 10);
-  if (end == word || *end || number < 16 || number > 1 << 20)
-    return complain(cmd, word, "must be the number of files, hosts or clients to count at the same time, 16 to 1048576");
-  for (configuring()->entries = 16; configuring()->entries < number;) configuring()->entries *= 2;
-  return NULL;
+  if (adm_entries_read(word, &configuring()->entries)) return NULL;
+  return complain(cmd, word, "must be the number of files, hosts or clients to count at the same time, 16 to 1048576");
 }
 
 static const char *set_control_file(cmd_parms *cmd, void *unused, const char *path) {
@@ -225,12 +215,11 @@ static const char *set_priority(cmd_parms *cmd, void *config, const char *number
   place_rules *place = config;
   const char *error = ap_check_cmd_context(cmd, NOT_IN_LIMIT | NOT_IN_HTACCESS);
   if (error) return error;
-  char *end;
-  apr_int64_t priority = apr_strtoi64(number, &end, 10);
-  if (end == number || *end || priority < -1000 || priority > 1000)
+  int32_t priority;
+  if (!adm_priority_read(number, &priority))
     return complain(cmd, number, "must be a number from -1000 (goes first) to 1000; 0 is what all others have");
   priority_rule *rule = apr_pcalloc(cmd->pool, sizeof *rule);
-  rule->priority = (int32_t)priority;
+  rule->priority = priority;
   if (expression) {
     /* The answer is the same whoever waited first: no Vary, which would spoil caches. */
     rule->expr = ap_expr_parse_cmd(cmd, expression, AP_EXPR_FLAG_DONT_VARY, &error, NULL);

@@ -243,6 +243,18 @@ void layers_gather(visit *v, const place_rules *place) {
   if (has_budget(v)) add_memory(v, NULL);
 }
 
+bool layers_mean(const request_rec *r, const place_rules *place, const char **group) {
+  handler_kind kind = layers_kind(r);
+  if (kind == KIND_DYNAMIC && !strcmp(r->handler, "redirect-handler")) return false; /* only starts another request */
+  for (int i = 0; place->uses && i < place->uses->nelts; i++) {
+    const group_rule *rule = APR_ARRAY_IDX(place->uses, i, group_use *)->group;
+    if (!rule || rule->settings.mode == ADM_OFF || !concerns(rule, r->handler, kind)) continue;
+    *group = rule->name;
+    return true;
+  }
+  return place->policy && place->policy->path && kind == KIND_DYNAMIC;
+}
+
 /* ---- requests inside requests ------------------------------------------------------------------------------------ */
 
 static const request_rec *around(const request_rec *r) { return r->prev ? r->prev : r->main; }

@@ -24,6 +24,10 @@ static inline bool layers_are_none(const request_rec *r, const place_rules *plac
 
 static inline handler_kind layers_kind(const request_rec *r) { return layers_is_file(r) ? KIND_STATIC : layers_kind_of(r->handler); }
 
+/* Whether a group at this place, or a policy, can be meant for this request, where there is no table to look further; `group` is
+ * told the name of the first such group. */
+bool layers_mean(const request_rec *r, const place_rules *place, const char **group);
+
 /* Fills in the layers of a visit, narrowest first, the memory budget last. None: nothing limits this request. */
 void layers_gather(visit *v, const place_rules *place);
 

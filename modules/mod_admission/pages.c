@@ -29,6 +29,8 @@ void pages_show(const pages_shown *what) {
   server_pid = (uint32_t)getpid(); /* post_config runs in the parent */
 }
 
+static bool shows(void) { return shown.table || shown.without_table; }
+
 /* An adm_put into a response. */
 static void respond(void *world, const char *text, size_t length) {
   ap_rwrite(text, (int)length, world);
@@ -42,6 +44,7 @@ static void respond_escaped(void *world, const char *text, size_t length) {
 static adm_report report_now(void) {
   adm_report report = {
       .table = shown.table,
+      .without_table = shown.without_table ? *shown.without_table : 0,
       .now_ns = adm_now_ns(),
       .written_ms = (uint64_t)apr_time_as_msec(apr_time_now()),
       .started_ms = shown.started_ms,
@@ -94,7 +97,7 @@ static void page(request_rec *r, const adm_report *report) {
 static __attribute__((noinline)) int status_page(request_rec *r) {
   r->allowed = AP_METHOD_BIT << M_GET;
   if (r->method_number != M_GET) return HTTP_METHOD_NOT_ALLOWED;
-  if (!shown.table) return HTTP_SERVICE_UNAVAILABLE;
+  if (!shows()) return HTTP_SERVICE_UNAVAILABLE;
   query asked = read_query(r);
   static const char *const type[] = {"text/html; charset=utf-8", "application/json", "text/plain; version=0.0.4; charset=utf-8"};
   ap_set_content_type(r, type[asked.format]);
@@ -116,7 +119,7 @@ int pages_handler(request_rec *r) {
 
 /* mod_status asks each module for its part of the page, in the form that was asked of it. */
 static int section(request_rec *r, int flags) {
-  if (!shown.table) return DECLINED;
+  if (!shows()) return DECLINED;
   adm_report report = report_now();
   if (flags & AP_STATUS_SHORT) {
     adm_render_short(&report, respond, r);

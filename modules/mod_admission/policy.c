@@ -27,6 +27,8 @@ bool policy_available(void) {
 
 #define SCRIPT_BYTES (256u << 10)
 #define SECOND_NS UINT64_C(1000000000)
+#define TAKE_S 1    /* how long a request waits for an interpreter at most: a hundred times what a decision takes */
+#define BUSY_S 60   /* how often it is told that all are in use */
 
 /* An interpreter and which version of the file it has. */
 typedef struct place {
@@ -53,6 +55,7 @@ struct policy {
   place *free;
   watch_stamp told;      /* the version whose troubles were told, and which of them */
   bool told_compile, told_run;
+  uint64_t told_busy_ns; /* when it was told that all interpreters are in use; 0: never */
 };
 
 /* Kept from the configuration on and inherited by the children, so that one that is born after a file was spoilt has
@@ -129,7 +132,11 @@ policy *policy_new(const char *path, uid_t owner, unsigned states) {
   p->owner = owner;
   p->most = states ? states : 1;
   pthread_mutex_init(&p->mutex, NULL);
-  pthread_cond_init(&p->returned, NULL);
+  pthread_condattr_t steady; /* a clock that nobody sets */
+  pthread_condattr_init(&steady);
+  pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+  pthread_cond_init(&p->returned, &steady);
+  pthread_condattr_destroy(&steady);
   return p;
 }
 
@@ -146,13 +153,20 @@ void policy_free(policy *p) {
   free(p);
 }
 
-/* An interpreter for this thread alone; waits when all are in use, which is for the time of a decision. */
+/* An interpreter for this thread alone, or NULL. Where all are in use it waits, which is mostly for the time of a decision. But not
+ * for longer than TAKE_S: who has one always gives it back (nothing in between can leave policy_ask: all of Lua runs protected),
+ * yet only instructions are bounded, and a pattern match is one of these; and in a copy of this process that another module
+ * makes (pcntl_fork) the threads that have them are not there. */
 static place *take(policy *p) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += TAKE_S;
+  int waited = 0;
   pthread_mutex_lock(&p->mutex);
-  while (!p->free && p->made >= p->most) pthread_cond_wait(&p->returned, &p->mutex);
+  while (!p->free && p->made >= p->most && waited == 0) waited = pthread_cond_timedwait(&p->returned, &p->mutex, &until);
   place *mine = p->free;
   if (mine) p->free = mine->next;
-  else if ((mine = calloc(1, sizeof *mine))) p->made++;
+  else if (p->made < p->most && (mine = calloc(1, sizeof *mine))) p->made++;
   pthread_mutex_unlock(&p->mutex);
   return mine;
 }
@@ -184,6 +198,21 @@ static uint64_t coarse_ns(clockid_t clock) {
   struct timespec now;
   clock_gettime(clock, &now);
   return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* Tells, once in a while, that a request went on without the policy. */
+static void tell_busy(policy *p, policy_log log, void *world) {
+  uint64_t now_ns = coarse_ns(CLOCK_MONOTONIC_COARSE);
+  pthread_mutex_lock(&p->mutex);
+  bool first = !p->told_busy_ns || now_ns - p->told_busy_ns >= BUSY_S * SECOND_NS;
+  if (first) p->told_busy_ns = now_ns;
+  unsigned most = p->most;
+  pthread_mutex_unlock(&p->mutex);
+  if (!first || !log) return;
+  char message[1024];
+  snprintf(message, sizeof message, "%.600s: no interpreter was free for %d s (of %u): a decision takes too long, others go on as configured",
+           p->path, TAKE_S, most);
+  log(world, message);
 }
 
 /* Looks at the file, at most once a second, and compiles it when it is another than before. */
@@ -225,7 +254,10 @@ bool policy_ask(policy *p, const adm_table *table, const policy_request *request
   char error[ADM_ERROR];
   *answer = (policy_answer){.has_group = false};
   place *mine = take(p);
-  if (!mine) return false;
+  if (!mine) {
+    tell_busy(p, log, world);
+    return false;
+  }
   refresh(p, mine, log, world);
   int said = mine->script ? script_ask(mine->script, table, request, answer, error) : 0;
   bool starved = said < 0 && script_starved(mine->script);

@@ -49,7 +49,8 @@ bool policy_check(const char *path, uid_t owner, char *error);
  * forks): one for prefork, a few for threads. NULL without memory or Lua. */
 policy *policy_new(const char *path, uid_t owner, unsigned states);
 
-/* Asks about one request; safe from several threads. False: no answer, by nil or by an error that went to `log`. */
+/* Asks about one request; safe from several threads. False: no answer, by nil, by an error that went to `log`, or, which goes there
+ * too, because others had all interpreters for a second. */
 bool policy_ask(policy *policy, const adm_table *table, const policy_request *request, policy_answer *answer,
                 policy_log log, void *world);
 

@@ -214,9 +214,26 @@ static __attribute__((noinline)) int run_around_redirected(request_rec *r, const
   return run_around(r, host);
 }
 
+/* There is no memory to count in: what would have been in a group goes on as if there was none. It is counted, the log says so
+ * once a minute, and who logs the result of requests finds it there. */
+static __attribute__((noinline)) int go_on_without_table(request_rec *r) {
+  const place_rules *place = ap_get_module_config(r->per_dir_config, &admission_module);
+  const char *group = NULL;
+  if (!running.without_table || layers_are_none(r, place) || !layers_mean(r, place, &group)) return DECLINED;
+  uint64_t requests = ++running.without_table->requests;
+  uint64_t minute = (uint64_t)apr_time_sec(r->request_time) / 60, last = running.without_table->minute;
+  if (last != minute && atomic_compare_exchange_strong(&running.without_table->minute, &last, minute))
+    ap_log_rerror(APLOG_MARK, APLOG_WARNING, 0, r, "ADM0025: no shared memory: nothing is limited: %" APR_UINT64_T_FMT
+                  " requests of groups were let through so far", requests);
+  if (group) apr_table_setn(r->subprocess_env, "ADMISSION_GROUP", group);
+  apr_table_setn(r->subprocess_env, "ADMISSION_RESULT", adm_outcome_name(ADM_OPEN));
+  return DECLINED;
+}
+
 /* All requests of the server come by here, those that concern us by the way of run_inside: it is short on purpose. */
 int request_around(request_rec *r) {
   const host_rules *host = ap_get_module_config(r->server->module_config, &admission_module);
-  if (host->engine <= ENGINE_OFF || !running.table) return DECLINED;
+  if (host->engine <= ENGINE_OFF) return DECLINED;
+  if (!running.table) return go_on_without_table(r);
   return r->prev ? run_around_redirected(r, host) : run_around(r, host);
 }

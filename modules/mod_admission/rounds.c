@@ -302,7 +302,7 @@ static bool write_status(const rounds *r) {
   if (!file) return close(descriptor), false;
   adm_report report = {.table = r->plan.table, .now_ns = r->now_ns, .written_ms = r->wall_ns / 1000000,
                        .started_ms = r->plan.started_ms, .server_pid = r->server_pid, .control_file = r->plan.control_file,
-                       .engine = r->plan.engine,
+                       .engine = r->plan.engine, .without_table = r->plan.without_table ? *r->plan.without_table : 0,
                        .news = r->news};
   adm_render_json(&report, put, file);
   bool good = !ferror(file);

@@ -6,7 +6,6 @@
 
 #include "audience.h"
 #include "controller.h"
-#include "core/control.h"
 #include "hold.h"
 #include "pages.h"
 #include "process.h"
@@ -18,7 +17,6 @@
 #include <mpm_common.h>
 #include <pthread.h>
 #include <scoreboard.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <unixd.h>
@@ -35,33 +33,10 @@ APLOG_USE_MODULE(admission);
 
 runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
 
-/* What stands before the table in shared memory: what the core has no use for. */
-typedef struct shared_head {
-  uint64_t digest; /* of its layout: another version of this module has another */
-  adm_news_board board;
-  adm_control_kept control;
-  log_stamp stamp[ADM_GROUPS];
-  _Atomic uint64_t healed_ns;
-} shared_head;
-
-#define HEAD_BYTES ((sizeof(shared_head) + 63) / 64 * 64)
-
-#define HEAD_VERSION 1 /* of what its members mean */
-
-static uint64_t head_digest(void) {
-  const size_t parts[] = {HEAD_VERSION, sizeof(shared_head), offsetof(shared_head, board), offsetof(shared_head, control),
-                          offsetof(shared_head, stamp), offsetof(shared_head, healed_ns), sizeof(log_stamp),
-                          offsetof(adm_control_kept, text)};
-  uint64_t digest = UINT64_C(14695981039346656037);
-  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) digest = (digest ^ parts[i]) * UINT64_C(1099511628211);
-  return digest;
-}
-
 /* Kept on the process's own pool, which no restart clears. */
 typedef struct kept_memory {
-  void *memory;
-  size_t bytes; /* HEAD_BYTES and the table */
-  uint64_t started_ms;
+  shared_memory shared;
+  uint64_t started_ms; /* when its table was made */
 } kept_memory;
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
@@ -114,30 +89,6 @@ static bool large_enough(adm_shape has, adm_shape wanted) {
   return has.entries >= wanted.entries && has.cells >= wanted.cells && has.waiters >= wanted.waiters;
 }
 
-static adm_table *table_in(const kept_memory *kept) {
-  const shared_head *head = kept->memory;
-  if (!head || kept->bytes <= HEAD_BYTES || head->digest != head_digest()) return NULL;
-  return adm_table_known((char *)kept->memory + HEAD_BYTES, kept->bytes - HEAD_BYTES);
-}
-
-/* Memory that does not fit any more is left mapped: children of earlier generations still count in it. */
-static adm_table *new_table(kept_memory *kept, adm_shape shape, server_rec *main_server) {
-  size_t bytes = HEAD_BYTES + adm_table_bytes(shape);
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server,
-                 "ADM0010: no shared memory (%" APR_SIZE_T_FMT " bytes): nothing is limited; AdmissionTableSize makes it smaller", bytes);
-    return NULL;
-  }
-  uint64_t seed;
-  ap_random_insecure_bytes(&seed, sizeof seed);
-  ((shared_head *)memory)->digest = head_digest();
-  kept->memory = memory;
-  kept->bytes = bytes;
-  kept->started_ms = (uint64_t)apr_time_as_msec(apr_time_now());
-  return adm_table_make((char *)memory + HEAD_BYTES, shape, seed);
-}
-
 static apr_status_t forget_table(void *table) {
   if (running.table == table) running.table = NULL;
   adm_table_forget(table);
@@ -145,19 +96,46 @@ static apr_status_t forget_table(void *table) {
 }
 
 /* A view of the table lives as long as its configuration; the memory behind it does not end with it. */
-static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_shape shape, server_rec *main_server) {
-  adm_table *table = table_in(kept);
-  if (table) apr_pool_cleanup_register(pool, table, forget_table, apr_pool_cleanup_null);
-  if (table && large_enough(adm_table_shape(table), shape)) return table;
-  if (kept->memory)
-    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
-                 "ADM0011: %s: requests of the earlier configuration are not counted until they end",
-                 table ? "a larger table is needed" : "the table was made by another version of this module");
-  const shared_head *before = table ? kept->memory : NULL;
-  table = new_table(kept, shape, main_server);
-  if (table && before) memcpy(&((shared_head *)kept->memory)->control, &before->control, sizeof before->control);
+static adm_table *in_view(apr_pool_t *pool, adm_table *table) {
   if (table) apr_pool_cleanup_register(pool, table, forget_table, apr_pool_cleanup_null);
   return table;
+}
+
+/* Memory that does not fit any more is left mapped: children of earlier generations still count in it. */
+static adm_table *new_table(kept_memory *kept, adm_shape shape, bool known, server_rec *main_server) {
+  shared_memory before = kept->shared;
+  shared_head *head = shared_known(&before);
+  uint64_t seed;
+  ap_random_insecure_bytes(&seed, sizeof seed);
+  adm_table *table = shared_make(&kept->shared, shape, seed);
+  if (!table) return NULL;
+  kept->started_ms = (uint64_t)apr_time_as_msec(apr_time_now());
+  if (shared_has_table(&before))
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
+                 "ADM0011: %s: requests of the earlier configuration are not counted until they end",
+                 known ? "a larger table is needed" : "the table was made by another version of this module");
+  if (head && known) memcpy(&kept->shared.head->control, &head->control, sizeof head->control);
+  if (head) kept->shared.head->let_through.requests = head->let_through.requests;
+  shared_drop_head(&before);
+  return table;
+}
+
+static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_shape shape, server_rec *main_server) {
+  adm_table *known = in_view(pool, shared_table(&kept->shared));
+  if (known && large_enough(adm_table_shape(known), shape)) return known;
+  adm_table *made = in_view(pool, new_table(kept, shape, known != NULL, main_server));
+  if (made) return made;
+  ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server,
+               "ADM0010: no shared memory (%" APR_SIZE_T_FMT " bytes): %s; AdmissionTableSize makes it smaller", shared_bytes(shape),
+               known ? "the smaller table of before stays in use" : "nothing is limited");
+  return known;
+}
+
+/* Where there is no table requests are let through, and counted: by all processes together if there is memory for so much. */
+static let_through *count_without_table(kept_memory *kept) {
+  static let_through own; /* each process's */
+  if (!shared_known(&kept->shared) || shared_has_table(&kept->shared)) shared_make_head(&kept->shared);
+  return shared_known(&kept->shared) ? &kept->shared.head->let_through : &own;
 }
 
 /* ---- groups in force --------------------------------------------------------------------------------------------- */
@@ -227,17 +205,17 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   rules[used++] = (adm_rule){"memory", ADM_FOR_MEMORY, now->budget};
   groups[used] = ADM_GROUP_WAITING;
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
-  shared_head *head = kept->memory;
+  shared_head *head = kept->shared.head;
   controller_plan plan = {.table = running.table, .rules = rules, .groups = groups, .rule_count = used,
                           .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
-                          .board = &head->board, .kept = &head->control,
+                          .board = &head->board, .kept = &head->control, .without_table = &head->let_through.requests,
                           .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
                           .lingers = hold_lingers, .lingers_world = &running.hold_asks};
   put_in_force(&plan);
   apr_status_t status = controller_start(pool, main_server, &plan);
   if (status != APR_SUCCESS)
     ap_log_error(APLOG_MARK, APLOG_ERR, status, main_server, "ADM0014: the controller was not started: settings stay as configured");
-  pages_shown shown = {running.table, &head->board, now->control_file, plan.engine, kept->started_ms};
+  pages_shown shown = {running.table, &head->board, now->control_file, plan.engine, kept->started_ms, plan.without_table};
   pages_show(&shown);
 }
 
@@ -315,17 +293,21 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   kept_memory *kept = ap_retained_data_get(KEPT);
   if (!kept) kept = ap_retained_data_create(KEPT, sizeof *kept);
   if (now->groups->nelts == 0) { /* loaded, not used: no memory, no process */
-    adm_table *table = table_in(kept);
+    adm_table *table = shared_table(&kept->shared);
     if (table) others_off(table);
     adm_table_forget(table);
     pages_show(&(pages_shown){0});
     return OK;
   }
   running.table = find_or_make_table(pool, kept, shape_for(now), main_server);
-  if (!running.table) return OK; /* fails open */
+  if (!running.table) { /* fails open */
+    running.without_table = count_without_table(kept);
+    pages_show(&(pages_shown){.engine = engine_of(main_server), .without_table = &running.without_table->requests});
+    return OK;
+  }
   running.budget = adm_group_at(running.table, ADM_GROUP_MEMORY);
-  running.stamps = ((shared_head *)kept->memory)->stamp;
-  running.healed_ns = &((shared_head *)kept->memory)->healed_ns;
+  running.stamps = kept->shared.head->stamp;
+  running.healed_ns = &kept->shared.head->healed_ns;
   running.programs_only = true;
   for (int i = 0; i < now->groups->nelts; i++) {
     group_rule *rule = APR_ARRAY_IDX(now->groups, i, group_rule *);
@@ -350,7 +332,7 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   if (running.owner == ADM_NOBODY)
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server, "ADM0017: no place for one more process: this one limits nothing");
   pthread_atfork(NULL, NULL, in_forked_copy);
-  streams_begin();
+  streams_begin(main_server);
   int threaded = 0;
   ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
   apr_array_header_t *policies = directives_now()->policies;

@@ -7,19 +7,14 @@
 #ifndef ADMISSION_RUNTIME_H
 #define ADMISSION_RUNTIME_H
 
-#include "core/news.h"
 #include "directives.h"
+#include "shared.h"
 
 #include <ap_mpm.h>
 
-/* When a group last wrote to the error log, so that all processes together write one line per second. */
-typedef struct log_stamp {
-  _Atomic uint64_t second;
-  _Atomic uint64_t suppressed;
-} log_stamp;
-
 typedef struct runtime {
   adm_table *table;      /* NULL: nothing is limited */
+  let_through *without_table; /* where requests are counted that would have been; NULL: there is a table, or no group */
   const adm_group *budget; /* the table's group of memory */
   log_stamp *stamps;     /* one per group of the table */
   _Atomic uint64_t *healed_ns; /* when a process last looked for the dead because it was to turn a request away */

@@ -6,12 +6,15 @@
 
 #include "runtime.h"
 
+#include <apr_optional.h>
 #include <http_config.h>
 #include <httpd.h>
 #include <pthread.h>
-#include <stdlib.h>
 
-#define OF_CONNECTION 3 /* half of the streams that mod_http2 begins to serve at once on a new connection */
+/* Half of the streams that mod_http2 serves at once on a new connection: six, "the original h1 max parallel connections" of h2_mplx.c
+ * (limit_active in its 1.15, processing_limit in its 2.0, which httpd 2.4.71 has as 2.0.42). In a version with another number files
+ * wait behind the waiting streams of their own connection, or fewer streams wait than could: nothing worse. */
+#define OF_CONNECTION 3
 
 typedef struct waiting_stream {
   struct waiting_stream *next;
@@ -22,24 +25,20 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static waiting_stream *first;
 static uint32_t request_workers, stream_workers; /* of the server, and of mod_http2 in this process */
 
-/* The last value of a directive of the main server, 0 when it does not stand there: other modules' settings are their own. */
-static uint32_t configured(const char *name) {
-  uint32_t value = 0;
-  for (const ap_directive_t *at = ap_conftree; at; at = at->next)
-    if (!strcasecmp(at->directive, name)) value = (uint32_t)atoi(at->args);
-  return value;
-}
+/* mod_http2's own word for what H2MinWorkers and H2MaxWorkers come to, which mod_proxy asks, too. How it finds the number is its own
+ * affair (in 2.0.42 h2_get_workers_config() of h2_config.c: one and a half times ThreadsPerChild, or H2MinWorkers, and at least 4), and
+ * may be another in another version. Declared here, for its header need not be installed. */
+APR_DECLARE_OPTIONAL_FN(void, http2_get_num_workers, (server_rec *server, int *least, int *most));
 
-void streams_begin(void) {
-  int daemons = 0, threads = 0;
+void streams_begin(server_rec *main_server) {
+  int daemons = 0, threads = 0, least = 0, workers = 0;
   ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &daemons);
   ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
   request_workers = (uint32_t)daemons * (uint32_t)threads;
-  /* As h2_get_workers_config() of mod_http2 does. */
-  uint32_t least = configured("H2MinWorkers");
-  if (least == 0) least = (uint32_t)threads;
-  stream_workers = configured("H2MaxWorkers");
-  if (stream_workers == 0) stream_workers = least * 3 / 2 > 4 ? least * 3 / 2 : 4;
+  APR_OPTIONAL_FN_TYPE(http2_get_num_workers) *ask = APR_RETRIEVE_OPTIONAL_FN(http2_get_num_workers);
+  if (ask) ask(main_server, &least, &workers);
+  /* One that does not tell has as many as threads, as far as anybody knows: the share is then right of those. */
+  stream_workers = (uint32_t)(workers > 0 ? workers : threads);
 }
 
 /* The share that may wait of all workers, of these; at least one. What takes no share of the server's takes none here. */

@@ -8,10 +8,11 @@
 #ifndef ADMISSION_STREAMS_H
 #define ADMISSION_STREAMS_H
 
+#include <httpd.h>
 #include <stdbool.h>
 
 /* child_init: how many workers there are. */
-void streams_begin(void);
+void streams_begin(server_rec *main_server);
 
 /* For adm_request, with a request_rec: whether it may wait here, and that it does no more. */
 bool streams_enter(void *request);

@@ -45,6 +45,33 @@ fn what_a_program_leaves_behind_keeps_the_permit() {
     assert_eq!(server.number("one", "/counts/reaped"), 0);
 }
 
+/// Who inherits the lock: programs that the process of the request starts, and not those of mod_cgid's daemon, which says so at the start.
+#[test]
+fn programs_of_the_daemon_do_not_inherit_the_lock() {
+    let cgi = "LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\n";
+    for (mpm, more, inherits) in [(Mpm::Prefork, "", true), (Mpm::Event, cgi, true), (Mpm::Event, "", false)] {
+        let Some(server) = Server::start(mpm, &format!("{more}{HOLD}")) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?gate=g");
+        server.wait_started(1);
+        let program = server.events()[0].pid;
+        assert_eq!(holds_open(program), usize::from(inherits), "{mpm:?} {more}");
+        assert_eq!(server.log().contains("ADM0004"), !inherits, "{}", server.log());
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+    }
+}
+
+/// How often a process has the lock's file open.
+fn holds_open(pid: i32) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| std::fs::read_link(file.path()).ok())
+        .filter(|path| path.ends_with("admission/hold"))
+        .count()
+}
+
 /// Without it the permit is the request's alone.
 #[test]
 fn without_it_the_program_is_not_waited_for() {
@@ -67,14 +94,7 @@ fn no_lock_is_left_open() {
         assert_eq!(server.get("/page.cgi").status, 200);
     }
     server.wait_idle();
-    let open = |pid: &i32| {
-        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        files
-            .filter_map(|file| std::fs::read_link(file.path()).ok())
-            .filter(|path| path.ends_with("admission/hold"))
-            .count()
-    };
-    let most = server.workers().iter().map(open).max().unwrap_or(0);
+    let most = server.workers().into_iter().map(holds_open).max().unwrap_or(0);
     assert!(most <= 1, "{most} in one process");
 }
 

@@ -21,6 +21,7 @@ mod keys;
 mod kills;
 mod live;
 mod matrix;
+mod memory;
 mod plan;
 mod policy;
 mod pressure;

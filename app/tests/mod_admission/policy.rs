@@ -178,3 +178,129 @@ fn a_policy_that_leaks_begins_anew() {
     let lines = server.log().matches("not enough memory").count();
     assert!(lines <= server.workers().len(), "{}", server.log());
 }
+
+/// What a policy can ask of a request and of the server, each asked by a request of its own: `?NAME=VALUE` is in `slow` when that is what it
+/// sees.
+const SEES: &str = r#"
+function admission(r)
+  local name, value = (r.args or ''):match('^([%w_]+)=(.*)$')
+  local held, limit, waiting = r:load('heavy')
+  local sees = { host = r.host, file = r.file, uri = r.uri, handler = r.handler, method = r.method, client = r.client, args = r.args,
+                 held = held, limit = limit, waiting = waiting, nobody = r:load('nobody'), used = r.budget.used, budget = r.budget.limit }
+  if name and tostring(sees[name]) == value then return { group = 'slow' } end
+end
+"#;
+
+#[test]
+fn it_sees_the_request_the_load_and_the_budget() {
+    let text = "AdmissionGroup slow limit=5\nAdmissionGroup other limit=5\nAdmissionGroup heavy limit=1 queue=3 timeout=60s cost=200M\n\
+                AdmissionUse other\nAdmissionBudget memory 500M\n<Location /other.probe>\nAdmissionPolicy none\nAdmissionUse heavy\n</Location>\n";
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some((server, _folder)) = server(mpm, text, SEES) else { return };
+        let www = server.path("www").display().to_string();
+        let sees = |method: &str, path: &str, host: &str| {
+            let before = server.number("slow", "/counts/admitted");
+            let answer = server.client().request(method, path, host).expect("an answer");
+            assert_eq!(answer.status, 200, "{path}");
+            server.number("slow", "/counts/admitted") == before + 1
+        };
+        // One holds 200 MB of 500, one waits for it.
+        let gate = server.gate("g");
+        let held = server.send("/other.probe?gate=g");
+        server.wait_number("heavy", "/held", 1);
+        let waits = server.send("/other.probe?id=waits");
+        server.wait_number("heavy", "/waiting", 1);
+        let file = |name: &str| format!("{www}/{name}");
+        let seen = [
+            ("/page.probe", "host", "shop.example".to_owned()),
+            ("/page.probe", "file", file("page.probe")),
+            ("/page.cgi", "file", file("page.cgi")),
+            ("/dir/probe/", "file", file("dir/probe/index.probe")),
+            ("/page.probe", "uri", "/page.probe".to_owned()),
+            ("/page.probe", "handler", "probe".to_owned()),
+            ("/page.cgi", "handler", "cgi-script".to_owned()),
+            ("/page.probe", "method", "GET".to_owned()),
+            ("/page.probe", "client", "127.0.0.1".to_owned()),
+            ("/page.probe", "held", "1".to_owned()),
+            ("/page.probe", "limit", "1".to_owned()),
+            ("/page.probe", "waiting", "1".to_owned()),
+            ("/page.probe", "nobody", "nil".to_owned()),
+            ("/page.probe", "used", (200_u64 << 20).to_string()),
+            ("/page.probe", "budget", (500_u64 << 20).to_string()),
+        ];
+        for (path, name, value) in seen {
+            assert!(
+                sees("GET", &format!("{path}?{name}={value}"), "shop.example"),
+                "{mpm:?} {path}: {name} is not {value}"
+            );
+            assert!(
+                !sees("GET", &format!("{path}?{name}={value}x"), "shop.example"),
+                "{mpm:?} {path}: {name} is anything"
+            );
+        }
+        assert!(sees("POST", "/page.probe?method=POST", "shop.example"), "{}", server.log());
+        assert!(sees("GET", "/page.probe?host=other.example", "other.example:80"), "{}", server.log());
+        gate.open();
+        assert_eq!((held.answer().status, waits.answer().status), (200, 200));
+        server.wait_idle();
+        assert!(sees("GET", "/page.probe?used=0", "shop.example") && sees("GET", "/page.probe?held=0", "shop.example"));
+        assert!(!server.log().contains("AdmissionPolicy"), "{}", server.log());
+    }
+}
+
+/// One that says as its limit how often it was asked since it was compiled, and which version it is.
+fn counting(version: u32) -> String {
+    format!("local n = {version}000\nfunction admission(r) n = n + 1 return {{ group = 'slow', limit = n }} end\n")
+}
+
+/// A process compiles a policy once, again when its file is another, and not when that is a bad one.
+#[test]
+fn it_is_compiled_once_and_again_when_it_changes() {
+    let text = "AdmissionGroup slow limit=none\nLogFormat \"%P %{ADMISSION_LIMIT}e\" told\nCustomLog FOLDER/access.log told\n\
+                MaxConnectionsPerChild 0\n";
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some((server, folder)) = server(mpm, text, &counting(1)) else { return };
+        // One connection is one process. Event closes one whose next request finds no thread that waits for work.
+        server.wait_all_begun(mpm);
+        let mut client = server.client();
+        let mut asked = 0;
+        let mut ask = || {
+            let before = server.access().iter().filter(|line| !line.ends_with('-')).count();
+            assert_eq!(client.get("/page.probe").status, 200);
+            assert!(!client.closed, "{mpm:?}: the connection stays");
+            asked += 1;
+            let lines = || server.access().into_iter().filter(|line| !line.ends_with('-')).collect::<Vec<_>>();
+            wait("it is logged", || lines().len() > before);
+            let line = lines().pop().expect("a line");
+            let (process, limit) = line.split_once(' ').expect("two words");
+            (process.to_owned(), limit.parse::<u32>().unwrap_or_else(|_| panic!("{line}")))
+        };
+        // It is asked about the pages of the server itself, too, while that begins.
+        let (process, first) = ask();
+        assert!((1001..2000).contains(&first), "{mpm:?}: {first}");
+        for n in 1..20 {
+            assert_eq!(ask(), (process.clone(), first + n), "{mpm:?}: it was compiled once");
+        }
+        // A bad file: the one that is there goes on, with all that it has kept.
+        let told = || server.log().matches("the last good version stays in use").count();
+        folder.put(POLICY, "function admission(r) return {");
+        let mut last = first + 19;
+        wait("the mistake is told", || {
+            last += 1;
+            assert_eq!(ask(), (process.clone(), last), "{mpm:?}: the good one goes on");
+            told() == 1
+        });
+        // A good one again: compiled once.
+        folder.put(POLICY, &counting(2));
+        wait("the new one decides", || {
+            last += 1;
+            let (_, now) = ask();
+            assert!(now == last || now == 2001, "{mpm:?}: {now}");
+            now == 2001
+        });
+        for n in 2..=20 {
+            assert_eq!(ask(), (process.clone(), 2000 + n), "{mpm:?}: it was compiled once more");
+        }
+        assert_eq!(told(), 1, "{}", server.log());
+    }
+}

@@ -330,6 +330,8 @@ impl Server {
 
     pub(crate) fn restart(&self, signal: Signal) {
         let resumed = || self.log().matches("resuming normal operations").count();
+        // A server answers a moment before it says so for the first time.
+        wait("it has begun", || resumed() > 0);
         let before = resumed();
         self.signal(signal);
         wait("the server has restarted", || resumed() > before);

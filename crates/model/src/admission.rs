@@ -156,6 +156,9 @@ pub struct Troubles {
     pub owners_full: u64,
     /// Waiters that found their permit by looking, not by being woken.
     pub late_wakes: u64,
+    /// No shared memory for a table: a server that has one now had none for a while.
+    #[serde(default)]
+    pub no_memory: u64,
 }
 
 /// What is known of a percentile of a [`Histogram`].

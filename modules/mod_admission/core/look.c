@@ -92,17 +92,20 @@ static inline uint64_t four(const unsigned char *byte) {
 uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length) {
   const unsigned char *byte = bytes;
   uint64_t over = table->seed[0], sum = table->seed[1] ^ length, first = 0, last = 0;
-  size_t left = length;
-  for (; left > 16; left -= 16, byte += 16) sum = fold(eight(byte) ^ over, eight(byte + 8) ^ sum);
-  /* What is left, in two words that may overlap. */
-  if (left >= 8) {
+  /* The end in two words, which may overlap each other and what was taken before. */
+  if (length > 16) { /* as most names of files are */
+    const unsigned char *end = byte + length - 16;
+    for (; byte < end; byte += 16) sum = fold(eight(byte) ^ over, eight(byte + 8) ^ sum);
+    first = eight(end);
+    last = eight(end + 8);
+  } else if (length >= 8) {
     first = eight(byte);
-    last = eight(byte + left - 8);
-  } else if (left >= 4) {
+    last = eight(byte + length - 8);
+  } else if (length >= 4) {
     first = four(byte);
-    last = four(byte + left - 4);
-  } else if (left > 0) {
-    first = (uint64_t)byte[0] << 16 | (uint64_t)byte[left / 2] << 8 | byte[left - 1];
+    last = four(byte + length - 4);
+  } else if (length > 0) {
+    first = (uint64_t)byte[0] << 16 | (uint64_t)byte[length / 2] << 8 | byte[length - 1];
   }
   return fold(fold(first ^ over, last ^ sum) ^ table->seed[1], over ^ UINT64_C(0x9e3779b97f4a7c15));
 }

@@ -18,7 +18,8 @@ typedef void (*adm_put)(void *world, const char *text, size_t length);
 
 /* What to render, and what the table does not know of itself. Zeros and NULLs stand for "not known" or "none". */
 typedef struct adm_report {
-  adm_table *table;
+  adm_table *table;         /* NULL: there was no memory for one, and nothing is limited */
+  uint64_t without_table;   /* requests that were let through for that */
   uint64_t now_ns;          /* adm_now_ns() */
   uint64_t written_ms;      /* the wall clock, milliseconds since 1970 */
   uint64_t started_ms;      /* when the table was made: what the counts count from */

@@ -183,30 +183,45 @@ static void control(adm_text *text, const adm_report *report) {
   adm_text_say(text, "</strong></dt>\n");
 }
 
+/* Nothing else matters as much while it is so. */
+static void no_table(adm_text *text, const adm_report *report) {
+  adm_text_say(text, "<dt><strong>No shared memory: nothing is limited (the error log says why).</strong></dt>\n"
+                     "<dt>Requests let through for that: %llu</dt>\n", (unsigned long long)report->without_table);
+}
+
 static void troubles(adm_text *text, const adm_report *report) {
   adm_troubles seen = adm_table_troubles(report->table);
   static const char *const what[] = {"table full (AdmissionTableSize)", "no free cell in an entry",
-                                     "no place for a process", "waiters woken late"};
-  uint64_t times[] = {seen.table_full, seen.cells_full, seen.owners_full, seen.late_wakes};
-  for (int i = 0; i < 4; i++)
+                                     "no place for a process", "waiters woken late", "let through without shared memory"};
+  uint64_t times[] = {seen.table_full, seen.cells_full, seen.owners_full, seen.late_wakes, report->without_table};
+  for (int i = 0; i < 5; i++)
     if (times[i]) adm_text_say(text, "<dt><strong>%s: %llu times</strong></dt>\n", what[i], (unsigned long long)times[i]);
+}
+
+static void all_of_table(adm_text *text, const adm_report *report) {
+  adm_survey survey;
+  adm_survey_take(&survey, report->table, report->now_ns);
+  waiting_room(text, report, &survey);
+  control(text, report);
+  troubles(text, report);
+  adm_text_say(text, "</dl>\n");
+  groups(text, report, &survey);
+  entries(text, report, &survey);
+  adm_survey_free(&survey);
 }
 
 void adm_render_html(const adm_report *report, adm_put put, void *world) {
   adm_text text;
-  adm_survey survey;
-  adm_survey_take(&survey, report->table, report->now_ns);
   adm_text_open(&text, put, world);
   adm_text_say(&text, "<dl>\n");
   engine(&text, report);
-  waiting_room(&text, report, &survey);
-  control(&text, report);
-  troubles(&text, report);
-  adm_text_say(&text, "</dl>\n");
-  groups(&text, report, &survey);
-  entries(&text, report, &survey);
+  if (report->table) {
+    all_of_table(&text, report);
+  } else {
+    no_table(&text, report);
+    adm_text_say(&text, "</dl>\n");
+  }
   adm_text_close(&text);
-  adm_survey_free(&survey);
 }
 
 static void short_line(adm_text *text, const adm_group *group, const char *what, uint64_t value) {
@@ -217,26 +232,32 @@ static void short_line(adm_text *text, const adm_group *group, const char *what,
   else adm_text_say(text, "%llu\n", (unsigned long long)value);
 }
 
-void adm_render_short(const adm_report *report, adm_put put, void *world) {
-  adm_text text;
+static void short_lines(adm_text *text, const adm_report *report) {
   adm_survey survey;
   adm_survey_take(&survey, report->table, report->now_ns);
-  adm_text_open(&text, put, world);
-  adm_text_say(&text, "AdmissionMemoryHeldBytes: %llu\nAdmissionQueueWorkersWaiting: %llu\n",
+  adm_text_say(text, "AdmissionMemoryHeldBytes: %llu\nAdmissionQueueWorkersWaiting: %llu\n",
                (unsigned long long)(survey.total[ADM_GROUP_MEMORY].held * ADM_COST_UNIT),
                (unsigned long long)survey.total[ADM_GROUP_WAITING].held);
   for (int index = ADM_GROUP_FIRST; index < ADM_GROUPS; index++) {
     if (!adm_survey_shows(report->table, index)) continue;
     const adm_group *group = adm_group_at(report->table, index);
     const adm_total *total = &survey.total[index];
-    short_line(&text, group, "Limit", group->limit);
-    short_line(&text, group, "Held", total->held);
-    short_line(&text, group, "Fullest", total->fullest);
-    short_line(&text, group, "Waiting", total->waiting);
-    short_line(&text, group, "Admitted", group->counts.admitted + group->counts.queued);
-    short_line(&text, group, "Rejected", group->counts.rejected + group->counts.timeout);
-    short_line(&text, group, "Reaped", group->counts.reaped);
+    short_line(text, group, "Limit", group->limit);
+    short_line(text, group, "Held", total->held);
+    short_line(text, group, "Fullest", total->fullest);
+    short_line(text, group, "Waiting", total->waiting);
+    short_line(text, group, "Admitted", group->counts.admitted + group->counts.queued);
+    short_line(text, group, "Rejected", group->counts.rejected + group->counts.timeout);
+    short_line(text, group, "Reaped", group->counts.reaped);
   }
-  adm_text_close(&text);
   adm_survey_free(&survey);
+}
+
+void adm_render_short(const adm_report *report, adm_put put, void *world) {
+  adm_text text;
+  adm_text_open(&text, put, world);
+  if (report->table) short_lines(&text, report);
+  if (!report->table || report->without_table)
+    adm_text_say(&text, "AdmissionNoMemory: %llu\n", (unsigned long long)report->without_table);
+  adm_text_close(&text);
 }

@@ -171,36 +171,59 @@ static void header(json_out *json, const adm_report *report) {
   string_or_null(json, "engine", report->engine);
 }
 
-static void troubles(json_out *json, const adm_report *report, const adm_survey *survey) {
-  adm_troubles seen = adm_table_troubles(report->table);
+static void troubles(json_out *json, const adm_report *report) {
+  adm_troubles seen = report->table ? adm_table_troubles(report->table) : (adm_troubles){0};
   open(json, "troubles", '{');
   number(json, "table_full", seen.table_full);
   number(json, "cells_full", seen.cells_full);
   number(json, "owners_full", seen.owners_full);
   number(json, "late_wakes", seen.late_wakes);
+  number(json, "no_memory", report->without_table);
   close(json, '}');
+}
+
+static void groups(json_out *json, const adm_report *report, const adm_survey *survey) {
+  group_object(json, "budget", report, survey, ADM_GROUP_MEMORY);
+  group_object(json, "queue_workers", report, survey, ADM_GROUP_WAITING);
+  open(json, "groups", '[');
+  for (int group = ADM_GROUP_FIRST; group < ADM_GROUPS; group++)
+    if (adm_survey_shows(report->table, group)) group_object(json, NULL, report, survey, group);
+  close(json, ']');
+}
+
+static void table(json_out *json, const adm_report *report, const adm_survey *survey) {
   open(json, "table", '{');
   number(json, "entries", adm_table_shape(report->table).entries);
   number(json, "known", survey->known);
   close(json, '}');
 }
 
-void adm_render_json(const adm_report *report, adm_put put, void *world) {
-  json_out json = {.first = true};
+static void render_without_table(json_out *json, const adm_report *report) {
+  null(json, "budget");
+  null(json, "queue_workers");
+  open(json, "groups", '[');
+  close(json, ']');
+  troubles(json, report);
+  null(json, "table");
+}
+
+static void render_table(json_out *json, const adm_report *report) {
   adm_survey survey;
   adm_survey_take(&survey, report->table, report->now_ns);
+  groups(json, report, &survey);
+  troubles(json, report);
+  table(json, report, &survey);
+  adm_survey_free(&survey);
+}
+
+void adm_render_json(const adm_report *report, adm_put put, void *world) {
+  json_out json = {.first = true};
   adm_text_open(&json.text, put, world);
   open(&json, NULL, '{');
   header(&json, report);
-  group_object(&json, "budget", report, &survey, ADM_GROUP_MEMORY);
-  group_object(&json, "queue_workers", report, &survey, ADM_GROUP_WAITING);
-  open(&json, "groups", '[');
-  for (int group = ADM_GROUP_FIRST; group < ADM_GROUPS; group++)
-    if (adm_survey_shows(report->table, group)) group_object(&json, NULL, report, &survey, group);
-  close(&json, ']');
-  troubles(&json, report, &survey);
+  if (report->table) render_table(&json, report);
+  else render_without_table(&json, report);
   close(&json, '}');
   adm_text_add(&json.text, "\n", 1);
   adm_text_close(&json.text);
-  adm_survey_free(&survey);
 }

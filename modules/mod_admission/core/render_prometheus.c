@@ -199,17 +199,23 @@ static void engine(metrics *to) {
   adm_text_say(&to->text, "admission_engine{engine=\"%s\"} 1\n", to->report->engine);
 }
 
-void adm_render_prometheus(const adm_report *report, adm_put put, void *world) {
+static void all_of_table(metrics *to) {
   adm_survey survey;
-  adm_survey_take(&survey, report->table, report->now_ns);
-  metrics to = {.report = report, .survey = &survey};
+  adm_survey_take(&survey, to->report->table, to->report->now_ns);
+  to->survey = &survey;
+  gauges(to);
+  modes(to);
+  counters(to);
+  histograms(to);
+  module(to);
+  adm_survey_free(&survey);
+}
+
+void adm_render_prometheus(const adm_report *report, adm_put put, void *world) {
+  metrics to = {.report = report};
   adm_text_open(&to.text, put, world);
   engine(&to);
-  gauges(&to);
-  modes(&to);
-  counters(&to);
-  histograms(&to);
-  module(&to);
+  if (report->table) all_of_table(&to);
+  single(&to, "admission_no_memory_total", "counter", "Requests let through because there was no shared memory.", report->without_table);
   adm_text_close(&to.text);
-  adm_survey_free(&survey);
 }

@@ -70,6 +70,18 @@ bool adm_duration_read(const char *text, uint32_t *milliseconds);
 /* `none` or a number from 1. */
 bool adm_limit_read(const char *text, uint32_t *limit);
 
+/* AdmissionQueueWorkers: a number of workers up to ADM_OWNERS, or with `%` a share of 1 to 90 (`percent` is 0 for a number). */
+bool adm_workers_read(const char *text, uint32_t *number, unsigned *percent);
+
+/* AdmissionTableSize: 16 to ADM_ENTRIES_MAX, as the power of two that has room for so many. */
+#define ADM_ENTRIES_MIN 16u
+#define ADM_ENTRIES_MAX (1u << 20)
+bool adm_entries_read(const char *text, uint32_t *entries);
+
+/* AdmissionPriority: -1000 to 1000. */
+#define ADM_PRIORITY_MAX 1000
+bool adm_priority_read(const char *text, int32_t *priority);
+
 const char *adm_mode_name(unsigned mode);
 const char *adm_order_name(unsigned order);
 const char *adm_key_name(unsigned key);

@@ -42,6 +42,32 @@ bool adm_limit_read(const char *text, uint32_t *limit) {
   return adm_number_read(text, 1, ADM_NUMBER_MAX, limit);
 }
 
+bool adm_workers_read(const char *text, uint32_t *number, unsigned *percent) {
+  uint64_t n;
+  const char *rest = digits(text, ADM_OWNERS, &n);
+  bool share = rest && strcmp(rest, "%") == 0;
+  if (!rest || (*rest && !share) || (share && (n < 1 || n > 90))) return false;
+  *number = (uint32_t)n;
+  *percent = share ? (unsigned)n : 0;
+  return true;
+}
+
+bool adm_entries_read(const char *text, uint32_t *entries) {
+  uint32_t number, power = ADM_ENTRIES_MIN;
+  if (!adm_number_read(text, ADM_ENTRIES_MIN, ADM_ENTRIES_MAX, &number)) return false;
+  while (power < number) power *= 2;
+  *entries = power;
+  return true;
+}
+
+bool adm_priority_read(const char *text, int32_t *priority) {
+  uint32_t number;
+  bool negative = *text == '-';
+  if (!adm_number_read(text + (negative || *text == '+'), 0, ADM_PRIORITY_MAX, &number)) return false;
+  *priority = negative ? -(int32_t)number : (int32_t)number;
+  return true;
+}
+
 /* How often 1024 a unit stands for, or -1. */
 static int size_power(char letter) {
   switch (letter) {

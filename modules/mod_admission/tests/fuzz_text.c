@@ -1,5 +1,6 @@
 /*
- * fuzz_text.c: control files, words of AdmissionGroup and the kernel's texts, damaged in every way.
+ * fuzz_text.c: control files, words of AdmissionGroup, values of the other directives and the kernel's texts, damaged in every
+ * way.
  *
  *   fuzz_text [ITERATIONS [SEED]]
  *
@@ -9,6 +10,7 @@
  */
 #include "../core/control.h"
 #include "../core/pressure.h"
+#include "../core/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +103,52 @@ static void words(const uint8_t *data, size_t size) {
   }
 }
 
+/* A number that a sink wrote, read by what reads the directive. */
+static bool reads_back(bool (*read)(const char *, uint32_t *), void (*write)(adm_sink *, uint32_t), uint32_t value) {
+  char written[64];
+  uint32_t again;
+  adm_sink to = {written, sizeof written, 0};
+  write(&to, value);
+  return adm_sink_end(&to) < sizeof written && read(written, &again) && again == value;
+}
+
+/* One word as the value of each directive that has a number, a share, a size or a time: AdmissionQueueWorkers, AdmissionTableSize,
+ * AdmissionPriority, AdmissionMaxHold, AdmissionBudget, AdmissionLimit. */
+static bool value_is_right(const char *word) {
+  uint32_t number, limit;
+  unsigned percent;
+  int32_t priority;
+  char written[32], error[ADM_ERROR];
+  if (adm_workers_read(word, &number, &percent)) {
+    uint32_t again;
+    unsigned share;
+    if (percent ? percent > 90 || number != percent : number > ADM_OWNERS) return false;
+    snprintf(written, sizeof written, "%u%s", number, percent ? "%" : "");
+    if (!adm_workers_read(written, &again, &share) || again != number || share != percent) return false;
+  }
+  if (adm_entries_read(word, &number) && (number < ADM_ENTRIES_MIN || number > ADM_ENTRIES_MAX || (number & (number - 1)) != 0)) return false;
+  if (adm_priority_read(word, &priority)) {
+    int32_t again;
+    snprintf(written, sizeof written, "%d", priority);
+    if (priority < -ADM_PRIORITY_MAX || priority > ADM_PRIORITY_MAX || !adm_priority_read(written, &again) || again != priority) return false;
+  }
+  if (adm_duration_read(word, &number) && !reads_back(adm_duration_read, adm_sink_duration, number)) return false;
+  if (adm_size_read(word, &number) && (number > ADM_COST_MAX || !reads_back(adm_size_read, adm_sink_size, number))) return false;
+  if (adm_limit_read(word, &limit) && (limit < 1 || !reads_back(adm_limit_read, adm_sink_limit, limit))) return false;
+  adm_settings budget = adm_settings_default(ADM_FOR_MEMORY);
+  if (adm_settings_word(&budget, NULL, ADM_FOR_MEMORY, ADM_CONFIGURED, word, error)) return in_bounds(&budget, ADM_FOR_MEMORY);
+  return printable(error, sizeof error);
+}
+
+static void values(const uint8_t *data, size_t size) {
+  char text[INPUT + 1], *rest = NULL;
+  if (size > INPUT) size = INPUT;
+  memcpy(text, data, size);
+  text[size] = '\0';
+  for (char *word = strtok_r(text, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest))
+    if (!value_is_right(word)) broken("a directive's value that is out of bounds, or not read back", data, size);
+}
+
 static void kernel(const uint8_t *data, size_t size) {
   char text[INPUT + 1], path[64];
   if (size > INPUT) size = INPUT;
@@ -122,6 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   control(data, size);
   words(data, size);
+  values(data, size);
   kernel(data, size);
   return 0;
 }
@@ -133,6 +182,7 @@ static const char *const corpus[] = {
   "memory limit=800M\nqueue-workers limit=20\nelastic min=2 max=8 limit=4 cost=learn:200M\n",
   "limit=4 queue=20 timeout=3s key=expr:%{REMOTE_ADDR} handler=cgi-script,php order=lifo cost=200M at=09:00-18:00:4",
   "limit=4 adaptive=memory min=1 max=16 hold=response at=22:00-06:00:none mode=enforce cost=learn status=503",
+  "25% 0 4096 90% 2048 1048576 16 -10 1000 -1000 +7 5m 30s 0 500ms 800M 2G 16777215K order=lifo mode=observe limit=600M none 3",
   "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=56\n",
   "MemTotal: 1024000 kB\nMemAvailable: 512000 kB\npswpin 77\n9:name=systemd:/\n4:cpu,memory:/box\n0::/a\n",
 };
@@ -140,7 +190,7 @@ static const char *const pieces[] = {
   "limit=", "none", "4294967295", "18446744073709551616", "=", ":", "-", "#", "\n", " ", "*", "heavy ", "elastic ", "memory ",
   "queue=", "timeout=", "ms", "h", "cost=", "learn:", "1T", "M", "at=", "00:00-24:00:1", "min=", "max=", "64", "65", "33", "0",
   "adaptive=memory ", "key=expr:", "handler=", "\x1b", "\xff", "\r", "%s%n", "9:memory:/", "total=", "mode=off ",
-  " at=01:00-02:00:1", " at=24:00-06:00:3", "24:00-", "-24:00", "handler=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+  " at=01:00-02:00:1", " at=24:00-06:00:3", "24:00-", "-24:00", "%", " 90% ", " 91% ", " 0% ", " 4097 ", " 15 ", " 1048577 ", " -1001 ", " -0 ", "+", " 4294968 ", " 18446744073709551615ms ", " 1024T ", "handler=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 };
 
 static uint64_t state;

@@ -285,6 +285,48 @@ static void threads(void) {
   policy_free(p);
 }
 
+/* Somebody who has the only interpreter and does not come back with it for as long as the gate is closed: its log is written meanwhile. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool at_gate;
+
+static void wait_at_gate(void *world, const char *message) {
+  (void)world;
+  (void)message;
+  at_gate = true;
+  pthread_mutex_lock(&gate);
+  pthread_mutex_unlock(&gate);
+}
+
+static void *ask_and_stay(void *world) {
+  policy_answer answer;
+  policy_ask(world, table, &(policy_request){.args = "fail"}, &answer, wait_at_gate, NULL);
+  return NULL;
+}
+
+/* Who finds no interpreter goes on without an answer; nobody waits for ever. */
+static void busy(void) {
+  write_policy("function admission(r) if r.args then error('no') end return {limit = 1} end");
+  policy *p = policy_new(path, geteuid(), 1);
+  CHECK_EQUAL(limit_now(p), 1);
+  pthread_t thread;
+  at_gate = false;
+  pthread_mutex_lock(&gate);
+  pthread_create(&thread, NULL, ask_and_stay, p);
+  while (!at_gate) pause_ms(1);
+  told[0] = '\0';
+  uint64_t began_ns = adm_now_ns();
+  alarm(60); /* ends the test where it would wait for ever */
+  CHECK_EQUAL(limit_now(p), 0);
+  CHECK(adm_now_ns() - began_ns >= 900000000);
+  CHECK_EQUAL(limit_now(p), 0);
+  alarm(0);
+  CHECK_TEXT(short_names(told), ": no interpreter was free for 1 s (of 1): a decision takes too long, others go on as configured\n"); /* once */
+  pthread_mutex_unlock(&gate);
+  pthread_join(thread, NULL);
+  CHECK_EQUAL(limit_now(p), 1);
+  policy_free(p);
+}
+
 static void make_table(void) {
   adm_shape shape = {64, 32, 16};
   table = adm_table_make(mmap(NULL, adm_table_bytes(shape), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), shape, 7);
@@ -323,6 +365,7 @@ int main(void) {
   leak();
   one_oversized_request();
   threads();
+  busy();
   unlink(path);
   CHECK_EQUAL(rmdir(place), 0);
   return checked("test_policy");

@@ -152,6 +152,29 @@ static void an_empty_table_says_so(void) {
   table_end(table);
 }
 
+/* Without memory for a table there is still something to say: that nothing is limited, and for how many requests that was so. */
+static void without_a_table_it_says_so(void) {
+  static page seen;
+  adm_report report = {.engine = "on", .without_table = 42};
+  adm_render_json(&report, keep, &seen);
+  CHECK_TEXT(seen.text, "{\"version\":1,\"module\":\"" ADM_MODULE "\",\"written\":null,\"started\":null,\"pid\":null,\"server_pid\":null,"
+                        "\"control_file\":null,\"control_error\":null,\"control_generation\":0,\"engine\":\"on\",\"budget\":null,"
+                        "\"queue_workers\":null,\"groups\":[],\"troubles\":{\"table_full\":0,\"cells_full\":0,\"owners_full\":0,"
+                        "\"late_wakes\":0,\"no_memory\":42},\"table\":null}\n");
+  seen.length = 0;
+  adm_render_prometheus(&report, keep, &seen);
+  CHECK_TEXT(strstr(seen.text, "# TYPE"), "# TYPE admission_engine gauge\nadmission_engine{engine=\"on\"} 1\n"
+             "# HELP admission_no_memory_total Requests let through because there was no shared memory.\n"
+             "# TYPE admission_no_memory_total counter\nadmission_no_memory_total 42\n");
+  seen.length = 0;
+  adm_render_html(&report, keep, &seen);
+  CHECK_TEXT(seen.text, "<dl>\n<dt><strong>No shared memory: nothing is limited (the error log says why).</strong></dt>\n"
+                        "<dt>Requests let through for that: 42</dt>\n</dl>\n");
+  seen.length = 0;
+  adm_render_short(&report, keep, &seen);
+  CHECK_TEXT(seen.text, "AdmissionNoMemory: 42\n");
+}
+
 /* More entries than a page shows: the sums are over all, and it says how many are left out. */
 static void what_is_left_out_is_counted(void) {
   static page seen;
@@ -286,6 +309,7 @@ int main(void) {
   golden("status.html", adm_render_html);
   golden("status.txt", adm_render_short);
   an_empty_table_says_so();
+  without_a_table_it_says_so();
   what_is_left_out_is_counted();
   labels_stay_inside_their_quotes();
   decimals_have_no_zeros_at_their_end();

@@ -75,6 +75,7 @@ pub(super) enum Figure {
 pub(super) enum Limit {
     AtMost(f64),
     Below(f64),
+    AtLeast(f64),
 }
 
 const fn median(against: Tool, limit: f64) -> Goal {

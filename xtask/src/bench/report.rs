@@ -51,6 +51,7 @@ impl Judgement {
         Some(match self.limit {
             Limit::AtMost(limit) => found <= limit,
             Limit::Below(limit) => found < limit,
+            Limit::AtLeast(limit) => found >= limit,
         })
     }
 
@@ -58,12 +59,14 @@ impl Judgement {
         let (words, limit) = match self.limit {
             Limit::AtMost(limit) => ("at most", limit),
             Limit::Below(limit) => ("below", limit),
+            Limit::AtLeast(limit) => ("at least", limit),
         };
         let what = &self.what;
         match (&self.found, self.met()) {
             (Ok(found), Some(true)) => format!("- met: {what} {words} {limit:.2}: {found:.3}"),
             (Ok(found), _) => {
-                format!("- **not met**: {what} {words} {limit:.2}: {found:.3}, too high by {:.3}", found - limit)
+                let (side, by) = if *found < limit { ("low", limit - found) } else { ("high", found - limit) };
+                format!("- **not met**: {what} {words} {limit:.2}: {found:.3}, too {side} by {by:.3}")
             }
             (Err(why), _) => format!("- open: {what} {words} {limit:.2}: {why}"),
         }
@@ -162,6 +165,12 @@ mod tests {
     fn judgements() {
         check(Ok(0.999), Limit::Below(1.0), "- met: webdyno/wrk, median below 1.00: 0.999");
         check(Ok(1.0), Limit::Below(1.0), "- **not met**: webdyno/wrk, median below 1.00: 1.000, too high by 0.000");
+        check(Ok(0.95), Limit::AtLeast(0.95), "- met: webdyno/wrk, median at least 0.95: 0.950");
+        check(
+            Ok(0.9),
+            Limit::AtLeast(0.95),
+            "- **not met**: webdyno/wrk, median at least 0.95: 0.900, too low by 0.050",
+        );
         check(Ok(1.06), Limit::AtMost(1.06), "- met: webdyno/wrk, median at most 1.06: 1.060");
         check(
             Ok(1.11),

@@ -270,6 +270,7 @@ fn judge(goal: &Goal, all: &[Turns]) -> Judgement {
         (Figure::Median, _) => "median",
         (Figure::Upper, Limit::AtMost(_)) => "upper end of the interval",
         (Figure::Upper, Limit::Below(_)) => "whole interval",
+        (Figure::Upper, Limit::AtLeast(_)) => "interval",
     };
     let subject = subject(all);
     let what = format!("{subject}/{against}, {what}");

@@ -117,6 +117,7 @@ fn alarms(looked: &Looked<'_>, words: &Catalogue) -> Vec<Sentence> {
         ("admission-table-full", troubles.table_full),
         ("admission-cells-full", troubles.cells_full),
         ("admission-owners-full", troubles.owners_full),
+        ("admission-no-memory", troubles.no_memory),
     ];
     alarms.extend(told.into_iter().filter(|(_, n)| *n > 0).map(|(id, n)| words.say(id, &[("n", n.into())])));
     alarms

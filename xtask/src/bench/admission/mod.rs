@@ -51,6 +51,8 @@ enum Case {
     Overhead,
     /// The memory cliff with each means against it: plans/admission/memory-cliff.toml; needs libapache2-mod-qos, too
     Overload,
+    /// The same with 50 and 200 clients and MaxRequestWorkers 3 to 8, and which of these is the best: plans/admission/worker-limits.toml
+    WorkerLimits,
 }
 
 impl Case {
@@ -65,6 +67,10 @@ impl Case {
                 ("overhead", "CPU time per request with limits that are never reached, phpinfo, 100 connections")
             }
             Case::Overload => ("overload", "programs whose memory does not fit, and files beside them"),
+            Case::WorkerLimits => (
+                "worker-limits",
+                "programs whose memory does not fit, with each MaxRequestWorkers that may be the best",
+            ),
         };
         Heading { name, about }
     }
@@ -137,6 +143,7 @@ fn measure(stand: &Stand, case: Case, flags: &Flags) -> anyhow::Result<Section> 
         Case::Memory => memory::measure(stand, heading, many(flags.requests, 1_000_000, 10_000)),
         Case::Overhead => plans::overhead(stand, heading, flags),
         Case::Overload => plans::overload(stand, heading, flags),
+        Case::WorkerLimits => plans::worker_limits(stand, heading, flags),
     }
 }
 

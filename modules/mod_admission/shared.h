@@ -1,0 +1,62 @@
+/*
+ * shared.h: the memory that all processes of the server share: what this module keeps beside the table, and the table.
+ *
+ * It is made once in the life of the parent process and outlives configurations, and so may be met by another version of
+ * this module than the one that made it: that one must see so, and must not read it. No httpd types here.
+ */
+#ifndef ADMISSION_SHARED_H
+#define ADMISSION_SHARED_H
+
+#include "core/control.h"
+#include "core/news.h"
+
+/* When a group last wrote to the error log, so that all processes together write one line per second. */
+typedef struct log_stamp {
+  _Atomic uint64_t second;
+  _Atomic uint64_t suppressed;
+} log_stamp;
+
+/* Requests that went through because there was no table to decide by. */
+typedef struct let_through {
+  _Atomic uint64_t requests;
+  _Atomic uint64_t minute; /* in which it was last logged */
+} let_through;
+
+/* What stands before the table: what the core has no use for. */
+typedef struct shared_head {
+  uint64_t digest; /* of its layout: another version of this module has another */
+  adm_news_board board;
+  adm_control_kept control;
+  log_stamp stamp[ADM_GROUPS];
+  _Atomic uint64_t healed_ns; /* when a process last looked for the dead because it was to turn a request away */
+  let_through let_through;
+} shared_head;
+
+/* The head, and the table behind it, if there is one. */
+typedef struct shared_memory {
+  shared_head *head; /* NULL: nothing is mapped */
+  size_t bytes;      /* of all of it */
+} shared_memory;
+
+/* Bytes of the head and a table of this shape. */
+size_t shared_bytes(adm_shape shape);
+
+/* Maps the head and a table; NULL with errno, and then *memory is as it was. */
+adm_table *shared_make(shared_memory *memory, adm_shape shape, uint64_t seed);
+
+/* Maps the head alone; false with errno. */
+bool shared_make_head(shared_memory *memory);
+
+/* The head, or NULL where there is none or one of another version. */
+shared_head *shared_known(const shared_memory *memory);
+
+/* A view of the table (to be given to adm_table_forget), or NULL where there is none or one of another version. */
+adm_table *shared_table(const shared_memory *memory);
+
+/* Whether there is a table, of whatever version. */
+bool shared_has_table(const shared_memory *memory);
+
+/* Gives a head that has no table back. */
+void shared_drop_head(shared_memory *memory);
+
+#endif
