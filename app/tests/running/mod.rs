@@ -17,11 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What keeps a worker of nginx busy: a long text that it compresses as hard as it can.
 const COMPRESSING: &str = "\tgzip on;\n\tgzip_comp_level 9;\n\tgzip_types text/plain;\n\tdefault_type text/plain;\n";
 
-/// Pages: a file, one that works, one that waits, one that takes 12 MB, one that is of another length each time,
+/// Pages: a file, one that works, one that works ten times as much, one that waits, one that takes 12 MB, one that is of another length each time,
 /// one that opens a session for everybody who brings none, one that does not end while a test lasts, a program that takes 20 MB for each request.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("index.html", "hello\n"),
     ("work.php", "<?php $x = 0; for ($i = 0; $i < 100000; $i++) $x += $i; echo $x;"),
+    ("hard.php", "<?php $x = 0; for ($i = 0; $i < 1000000; $i++) $x += $i; echo $x;"),
     ("wait.php", "<?php usleep(20000); echo \"done\\n\";"),
     ("memory.php", "<?php $s = str_repeat('x', 12 << 20); usleep(10000); echo strlen($s);"),
     (
@@ -289,7 +290,7 @@ impl Running {
     }
 
     /// One request on a connection of its own, kept open.
-    fn get(&self, path: &str) -> Option<TcpStream> {
+    pub(crate) fn get(&self, path: &str) -> Option<TcpStream> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test\r\n\r\n").ok()?;

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 /// What is known of the pool behind a server.
 #[derive(Debug, Default)]
 pub(crate) struct Behind {
+    /// The first processes of all that requests are passed to, asked or not.
+    pub(crate) roots: Vec<u32>,
     /// Where it tells how it fares.
     pub(crate) status: Option<FpmStatusSource>,
     /// Its settings, as its files say them, where it does.
@@ -21,7 +23,8 @@ pub(crate) struct Behind {
 impl Behind {
     /// The pool to which the server with this first process passes requests; nothing where there is none.
     pub(crate) fn of(root: u32) -> Behind {
-        Behind::of_one(&pools_of(root))
+        let pools = pools_of(root);
+        Behind { roots: pools.iter().map(|pool| pool.root).collect(), ..Behind::of_one(&pools) }
     }
 
     fn of_one(pools: &[Pool]) -> Behind {
@@ -29,7 +32,7 @@ impl Behind {
         match pools {
             [] => Behind::default(),
             [pool] => match asked(pool) {
-                Ok(status) => Behind { status: Some(status), values: values(pool), note: None },
+                Ok(status) => Behind { status: Some(status), values: values(pool), ..Behind::default() },
                 Err(why) => silent(format!("{FPM}'s pool `{}` is not asked how it fares: {why}", pool.name)),
             },
             pools => {
@@ -94,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_said() {
         let check = |pools: &[Pool], expected: Option<&str>| {
-            let Behind { status, values, note } = Behind::of_one(pools);
+            let Behind { status, values, note, .. } = Behind::of_one(pools);
             assert_eq!((status.is_none(), values.is_empty(), note.as_deref()), (true, true, expected));
         };
         check(&[], None);
