@@ -111,6 +111,25 @@ fn a_pool_that_would_tell_by_a_measured_process_is_not_asked() {
     says("pm.max_children = 3", "`pm.status_path = /fpm-status` and ");
 }
 
+/// The load may go to where nobody knows the pool, as to one in a container.
+#[test]
+fn a_pool_beside_a_place_without_one_is_not_asked() {
+    if !can_run(&["apache2", "php-fpm"]) {
+        return;
+    }
+    let _alone = alone();
+    let tool = Tool::new();
+    let pool = format!("{PATH}\npm.status_listen = {}", status_socket(&tool));
+    let other = tool.path("no.sock").display().to_string();
+    let directives = format!("<Location /other>\nSetHandler \"proxy:unix:{other}|fcgi://localhost\"\n</Location>\n");
+    let running = Running::event_with(&directives, &pool, None);
+    let note = format!(
+        "no pool of PHP-FPM is asked how it fares: requests are passed to where none is found ({other}); \
+         which pool the load reaches is not known"
+    );
+    check(&tool, "apache", &running.path("apache2.conf"), Some(&note));
+}
+
 #[test]
 fn a_pool_behind_an_apache_in_place_tells_how_it_fares() {
     if !can_run(&["apache2", "php-fpm"]) {

@@ -4,8 +4,11 @@
 use super::FPM;
 use super::fpm::FpmStatusSource;
 use crate::running::{door, pools_of};
-use model::check::Pool;
+use model::check::{Pool, Unseen};
 use std::collections::BTreeMap;
+
+/// So many places and files are named; more would only be a long line.
+const NAMED: usize = 3;
 
 /// What is known of the pool behind a server.
 #[derive(Debug, Default)]
@@ -23,12 +26,20 @@ pub(crate) struct Behind {
 impl Behind {
     /// The pool to which the server with this first process passes requests; nothing where there is none.
     pub(crate) fn of(root: u32) -> Behind {
-        let pools = pools_of(root);
-        Behind { roots: pools.iter().map(|pool| pool.root).collect(), ..Behind::of_one(&pools) }
+        let (pools, unseen) = pools_of(root);
+        Behind { roots: pools.iter().map(|pool| pool.root).collect(), ..Behind::of_one(&pools, &unseen) }
     }
 
-    fn of_one(pools: &[Pool]) -> Behind {
+    /// The one pool that there can be; where there may be another one, the load may reach that.
+    fn of_one(pools: &[Pool], unseen: &[Unseen]) -> Behind {
         let silent = |note: String| Behind { note: Some(note), ..Behind::default() };
+        let unseen: Vec<String> = unseen.iter().filter_map(said).take(NAMED).collect();
+        if !unseen.is_empty() {
+            let why = unseen.join(", and ");
+            return silent(format!(
+                "no pool of {FPM} is asked how it fares: {why}; which pool the load reaches is not known"
+            ));
+        }
         match pools {
             [] => Behind::default(),
             [pool] => match asked(pool) {
@@ -43,6 +54,15 @@ impl Behind {
                 ))
             }
         }
+    }
+}
+
+/// What hides a pool, in words.
+fn said(unseen: &Unseen) -> Option<String> {
+    match unseen {
+        Unseen::File(file) => Some(format!("a file cannot be read ({file})")),
+        Unseen::Pool(places) => Some(format!("requests are passed to where none is found ({places})")),
+        _ => None,
     }
 }
 
@@ -96,10 +116,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        let check = |pools: &[Pool], expected: Option<&str>| {
-            let Behind { status, values, note, .. } = Behind::of_one(pools);
+        let seen = |pools: &[Pool], unseen: &[Unseen], expected: Option<&str>| {
+            let Behind { status, values, note, .. } = Behind::of_one(pools, unseen);
             assert_eq!((status.is_none(), values.is_empty(), note.as_deref()), (true, true, expected));
         };
+        let check = |pools: &[Pool], expected| seen(pools, &[], expected);
         check(&[], None);
         check(
             &[pool("www", "/run/a.sock", &[("pm", "static")])],
@@ -126,6 +147,21 @@ mod tests {
             &[pool("www", "/run/a.sock", &nobody), pool("api", "/run/b.sock", &nobody)],
             Some(
                 "no pool of PHP-FPM is asked how it fares: requests are passed to several (www, api), and which of them the load reaches is not known",
+            ),
+        );
+        seen(
+            &[pool("www", "/run/a.sock", &nobody)],
+            &[Unseen::Pool("php:9000".to_owned())],
+            Some(
+                "no pool of PHP-FPM is asked how it fares: requests are passed to where none is found (php:9000); which pool the load reaches is not known",
+            ),
+        );
+        let file = "/etc/php/api.conf: Permission denied (os error 13)";
+        seen(
+            &[],
+            &[Unseen::Owner, Unseen::File(file.to_owned())],
+            Some(
+                "no pool of PHP-FPM is asked how it fares: a file cannot be read (/etc/php/api.conf: Permission denied (os error 13)); which pool the load reaches is not known",
             ),
         );
     }
