@@ -86,7 +86,7 @@ fn a_pool_behind_a_copy_of_nginx_tells_how_it_fares_by_tcp() {
     let _alone = alone();
     let tool = Tool::new();
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-    let running = Running::nginx_fpm_with(&format!("{PATH}\npm.status_listen = {port}"));
+    let running = Running::nginx_fpm_by_tcp(&format!("{PATH}\npm.status_listen = {port}"));
     check(&tool, "nginx", &running.path("nginx.conf"), None);
 }
 
