@@ -115,6 +115,34 @@ fn a_server_in_place_that_no_other_machine_reaches() {
     scene.check_given_back();
 }
 
+/// A firewall in between that drops what it is not to let through, or says that there is no way.
+#[test]
+fn a_server_in_place_that_a_firewall_keeps_from_the_other_machine() {
+    for (on_the_far_one, rule) in [
+        (false, format!("from {NEAR} ipproto tcp sport PORT blackhole")),
+        (true, format!("to {NEAR} ipproto tcp dport PORT unreachable")),
+    ] {
+        let Some(far) = Far::new("") else { return };
+        far.enter();
+        let Some(scene) = Scene::<Debian>::new() else { return };
+        far.block(on_the_far_one, &rule.replace("PORT", &scene.own.port().to_string()));
+        let plan = scene.plan("in_place = true", "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"");
+        let text = fs::read_to_string(&plan).expect("a plan");
+        let from = "[load]\nfrom = \"ssh:far\"\n[load.a]\ntimeout = \"500ms\"";
+        fs::write(&plan, text.replace("[load.a]", from)).expect("a plan");
+        let main = scene.own.main().display().to_string();
+        let mut command = scene.tool.command(&["run", &plan, "--plain", "--i-operate", &main]);
+        let ran = Finished::of(&command.env("WEBDYNO_SSH", far.way()).output().expect("webdyno runs"));
+        assert_eq!((ran.code, ran.err.lines().count()), (4, 1), "{ran:?}");
+        let said = format!(
+            "webdyno: no answer from {NEAR}:{} to 1 request: the server answers here, and ssh:far does not get there;",
+            scene.own.port()
+        );
+        assert!(ran.err.starts_with(&said), "{ran:?}");
+        scene.check_given_back();
+    }
+}
+
 /// The two machines of the fourth document, as its plan has them.
 #[test]
 fn the_fourth_documents_walk_is_a_plan() {

@@ -8,6 +8,8 @@ use running::{Running, can_run};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use testkit::debian::Debian;
 use tool::scene::Scene;
 use tool::{Tool, alone, remains};
@@ -84,7 +86,7 @@ fn a_pool_behind_a_copy_of_nginx_tells_how_it_fares_by_tcp() {
     let _alone = alone();
     let tool = Tool::new();
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-    let running = Running::nginx_fpm_with(&format!("{PATH}\npm.status_listen = {port}"));
+    let running = Running::nginx_fpm_by_tcp(&format!("{PATH}\npm.status_listen = {port}"));
     check(&tool, "nginx", &running.path("nginx.conf"), None);
 }
 
@@ -107,6 +109,25 @@ fn a_pool_that_would_tell_by_a_measured_process_is_not_asked() {
     };
     says(PATH, "");
     says("pm.max_children = 3", "`pm.status_path = /fpm-status` and ");
+}
+
+/// The load may go to where nobody knows the pool, as to one in a container.
+#[test]
+fn a_pool_beside_a_place_without_one_is_not_asked() {
+    if !can_run(&["apache2", "php-fpm"]) {
+        return;
+    }
+    let _alone = alone();
+    let tool = Tool::new();
+    let pool = format!("{PATH}\npm.status_listen = {}", status_socket(&tool));
+    let other = tool.path("no.sock").display().to_string();
+    let directives = format!("<Location /other>\nSetHandler \"proxy:unix:{other}|fcgi://localhost\"\n</Location>\n");
+    let running = Running::event_with(&directives, &pool, None);
+    let note = format!(
+        "no pool of PHP-FPM is asked how it fares: requests are passed to where none is found ({other}); \
+         which pool the load reaches is not known"
+    );
+    check(&tool, "apache", &running.path("apache2.conf"), Some(&note));
 }
 
 #[test]
@@ -140,4 +161,58 @@ fn a_pool_behind_an_apache_in_place_tells_how_it_fares() {
     assert!([0, 1, 3].contains(&ended.code), "{ended:?}");
     fared(&scene.tool, None);
     assert_eq!(scene.left(), Vec::<String>::new());
+}
+
+/// Where PHP uses all of the CPUs no further process of it would help, and whoever has it work beside us is not somebody else on the CPUs.
+#[test]
+fn a_full_pool_that_uses_the_cpus_is_not_too_small() {
+    if !can_run(&["apache2", "php-fpm"]) {
+        return;
+    }
+    let _alone = alone();
+    let tool = Tool::new();
+    let pool = format!("pm.max_children = 4\npm.status_path = /fares\npm.status_listen = {}", status_socket(&tool));
+    let running = Running::event_with("", &pool, None);
+    let main = running.path("apache2.conf");
+    let judged = |more: &str| {
+        let plan = format!(
+            "blocks = 2\naa = false\n[server]\nkind = \"apache\"\nfrom = \"{main}\"\nready = \"/index.html\"\n{more}\
+             [load.php]\npath = \"/hard.php\"\nconnections = 16\nduration = \"2500ms\"\n[cooldown]\nlimit = \"0s\"\n"
+        );
+        let ended = tool.run(&["run", &tool.plan(&plan), "--plain", "--json"]);
+        assert!([0, 1, 3].contains(&ended.code), "{ended:?}");
+        let told: serde_json::Value = serde_json::from_str(&ended.out).expect("JSON");
+        let cell = &told["cells"][0];
+        let primary = cell["diagnosis"]["primary"]["title"]["id"].as_str().expect("a cause");
+        assert!(["cause-cpu-bound", "cause-worker-limit-right"].contains(&primary), "{cell:#}");
+        let doubts = cell["doubts"].as_array().into_iter().flatten();
+        assert!(doubts.clone().all(|doubt| doubt["id"] != "doubt-others"), "{cell:#}");
+    };
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let ended = Ended(&over);
+        // Visitors, who keep PHP at work while nothing is sent, too.
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    running.get("/hard.php").expect("an answer");
+                }
+            });
+        }
+        judged("");
+        if host::hierarchies().is_ok() {
+            judged("[confine]\nmemory = \"200 MB\"\n");
+        }
+        drop(ended);
+    });
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+/// Says so when it is dropped, also by a panic.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

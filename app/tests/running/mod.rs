@@ -17,11 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What keeps a worker of nginx busy: a long text that it compresses as hard as it can.
 const COMPRESSING: &str = "\tgzip on;\n\tgzip_comp_level 9;\n\tgzip_types text/plain;\n\tdefault_type text/plain;\n";
 
-/// Pages: a file, one that works, one that waits, one that takes 12 MB, one that is of another length each time,
+/// Pages: a file, one that works, one that works ten times as much, one that waits, one that takes 12 MB, one that is of another length each time,
 /// one that opens a session for everybody who brings none, one that does not end while a test lasts, a program that takes 20 MB for each request.
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 9] = [
     ("index.html", "hello\n"),
     ("work.php", "<?php $x = 0; for ($i = 0; $i < 100000; $i++) $x += $i; echo $x;"),
+    ("hard.php", "<?php $x = 0; for ($i = 0; $i < 1000000; $i++) $x += $i; echo $x;"),
     ("wait.php", "<?php usleep(20000); echo \"done\\n\";"),
     ("memory.php", "<?php $s = str_repeat('x', 12 << 20); usleep(10000); echo strlen($s);"),
     (
@@ -137,7 +138,7 @@ impl Running {
     /// The same, with these lines in the pool's file.
     pub(crate) fn event_with(directives: &str, pool: &str, group: Option<Group>) -> Running {
         let mut running = Running::new(group);
-        running.fpm(pool);
+        running.fpm(&running.path("php.sock"), pool);
         for module in ["proxy", "proxy_fcgi"] {
             let load = format!("LoadModule {module}_module {MODULES}/mod_{module}.so\n");
             running.put(&format!("mods-enabled/{module}.load"), &load);
@@ -151,11 +152,11 @@ impl Running {
         running
     }
 
-    /// PHP-FPM with these lines in its pool's file; it listens at `php.sock`.
-    fn fpm(&mut self, pool: &str) {
+    /// PHP-FPM that listens there, a socket file or an address, with these lines in its pool's file.
+    fn fpm(&mut self, listen: &str, pool: &str) {
         let folder = self.folder.path().display().to_string();
         let pool = format!(
-            "[www]\nuser = www-data\ngroup = www-data\nlisten = {folder}/php.sock\nlisten.mode = 0666\npm = dynamic\n\
+            "[www]\nuser = www-data\ngroup = www-data\nlisten = {listen}\nlisten.mode = 0666\npm = dynamic\n\
              {pool}\npm.start_servers = 2\npm.min_spare_servers = 1\npm.max_spare_servers = 3\n"
         );
         self.put("fpm/pool.d/www.conf", &pool);
@@ -166,8 +167,7 @@ impl Running {
         let fpm = program_of("php-fpm").expect("php-fpm");
         let file = self.path("fpm/php-fpm.conf");
         self.start(&fpm, &["--nodaemonize", "--fpm-config", &file]);
-        let socket = self.folder.path().join("php.sock");
-        wait("PHP-FPM listens", || socket.exists());
+        wait("PHP-FPM listens", || Path::new(listen).exists() || TcpStream::connect(listen).is_ok());
     }
 
     /// nginx with files; `listen` are words behind the port.
@@ -186,15 +186,27 @@ impl Running {
     /// The same, with these lines in the pool's file.
     pub(crate) fn nginx_fpm_with(pool: &str) -> Running {
         let mut running = Running::new(None);
-        running.fpm(pool);
+        running.fpm(&running.path("php.sock"), pool);
         let link = running.folder.path().join("php-fpm.sock");
         std::os::unix::fs::symlink(running.path("php.sock"), &link).expect("a link");
-        let upstream = format!("upstream php-fpm {{\n\tserver unix:{} weight=5;\n}}\n", link.display());
-        running.put("sites-enabled/php-fpm", &upstream);
+        running.nginx_before(&format!("unix:{}", link.display()))
+    }
+
+    /// The same, where PHP-FPM is reached by TCP.
+    pub(crate) fn nginx_fpm_by_tcp(pool: &str) -> Running {
+        let mut running = Running::new(None);
+        let at = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").to_string();
+        running.fpm(&at, pool);
+        running.nginx_before(&at)
+    }
+
+    /// nginx, too, which passes pages of PHP there.
+    fn nginx_before(mut self, fpm: &str) -> Running {
+        self.put("sites-enabled/php-fpm", &format!("upstream php-fpm {{\n\tserver {fpm} weight=5;\n}}\n"));
         let location = "\tlocation ~ \\.php$ {\n\t\tinclude /etc/nginx/fastcgi_params;\n\
                         \t\tfastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;\n\t\tfastcgi_pass php-fpm;\n\t}\n";
-        running.start_nginx(("worker_processes auto;", "worker_connections 768;", ""), location);
-        running
+        self.start_nginx(("worker_processes auto;", "worker_connections 768;", ""), location);
+        self
     }
 
     fn start_nginx(&mut self, (top, events, listen): (&str, &str, &str), locations: &str) {
@@ -289,7 +301,7 @@ impl Running {
     }
 
     /// One request on a connection of its own, kept open.
-    fn get(&self, path: &str) -> Option<TcpStream> {
+    pub(crate) fn get(&self, path: &str) -> Option<TcpStream> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test\r\n\r\n").ok()?;

@@ -128,6 +128,13 @@ impl Far {
         assert!(done(&[&args[..], &["burst", "16kb", "latency", "100ms"]].concat()));
     }
 
+    /// A rule of routing on one of the machines, as ip says it: what it catches gets no further, as behind a firewall.
+    pub(crate) fn block(&self, on_the_far_one: bool, rule: &str) {
+        let machine = if on_the_far_one { &self.far } else { &self.near };
+        let command = format!("ip -n {machine} rule add {rule}");
+        assert!(done(&command.split(' ').collect::<Vec<_>>()), "{command}");
+    }
+
     /// The cable is out: no connection is closed by that.
     pub(crate) fn pull_out(&self) {
         assert!(done(&["ip", "-n", &self.near, "link", "set", "v0", "down"]));

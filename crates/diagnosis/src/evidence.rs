@@ -132,8 +132,10 @@ pub struct Processors {
     pub host_cpus: f64,
     /// CPUs the server may run on.
     pub server_cpus: f64,
-    /// CPUs the server kept busy, from its group, else from its processes.
+    /// CPUs the server kept busy, from its group, else from its processes; what stands behind it outside of that included.
     pub server_cores: Option<f64>,
+    /// Those of them that what stands behind it kept busy, which may run on any.
+    pub behind_cores: f64,
     /// CPUs kept busy by neither server nor generator.
     pub other_cores: Option<f64>,
     /// Largest one-minute load average.
@@ -318,13 +320,15 @@ impl Processors {
         let of_group = window.rate(Column::GroupCpuNs).map(|ns| ns / 1e9);
         let of_ticks = || window.rise(Column::TreeCpuTicks).map(|ticks| ticks / TICKS_PER_SECOND);
         let of_tree = || window.rise(Column::TreeCpuNs).map(|ns| ns / 1e9).or_else(of_ticks);
-        let server_cores = of_group.or_else(of_tree);
+        let behind_cores = window.rate(Column::TreeBehindCpuNs).map_or(0.0, |ns| ns / 1e9);
+        let server_cores = of_group.map(|cores| cores + behind_cores).or_else(of_tree);
         let others = |cpu: CpuShares| Some((cpu.busy() * host_cpus - server_cores? - generator_cores).max(0.0));
         Processors {
             host,
             host_cpus,
             server_cpus,
             server_cores,
+            behind_cores,
             other_cores: host.and_then(others),
             load_average: window.most(Column::Load1).map(|hundredths| hundredths / 100.0),
             runnable: window.median(Column::Runnable),
@@ -351,7 +355,7 @@ impl Processors {
     #[must_use]
     pub fn of_server(&self) -> Numbers {
         Numbers::default()
-            .with(Quantity::ServerCpus, self.server_cpus)
+            .with(Quantity::ServerCpus, if self.behind_cores > 0.0 { self.host_cpus } else { self.server_cpus })
             .with(Quantity::ServerCores, self.server_cores)
             .with(Quantity::OtherCores, self.other_cores)
             .with(Quantity::CpuPressure, self.pressure)

@@ -16,8 +16,8 @@ use model::reading::Column::{
     DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiCpuSome, GroupPsiIoFull, GroupPsiIoSome,
     GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, Load1, MajorFaults,
     MemAvailable, MemTotal, OomKills, PsiIoFull, PsiIoSome, PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile,
-    SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBusyWorkers, TreeCpuNs, TreeCpuTicks,
-    TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
+    SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBehindCpuNs, TreeBusyWorkers,
+    TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};
 use scene::Scene;
@@ -84,6 +84,25 @@ fn a_pool_of_php_that_is_too_small_is_the_worker_limit() {
     assert_eq!((numbers.get(Quantity::PoolLimit), numbers.get(Quantity::PoolLimitReached)), (Some(2.0), Some(4.0)));
     // One with processes to spare is not.
     check(&apache.pool(20, 8, 0, 0), &expect!["offered-concurrency |  | "]);
+}
+
+#[test]
+fn a_full_pool_outside_of_the_servers_limits_is_judged_by_what_it_uses() {
+    let group = [(GroupCpuNs, 0.1e9)];
+    let scene = |behind: f64| {
+        let host = [(CpuUser, 50.0 + 100.0 * behind), (CpuSystem, 10.0), (CpuIdle, 140.0 - 100.0 * behind)];
+        let tree = [(TreeCpuNs, (0.1 + behind) * 1e9), (TreeBehindCpuNs, behind * 1e9)];
+        let pool = sleeping(150, 480.0).levels(&[(AcceptQueue, 0)]).pool(4, 4, 12, 0);
+        pool.counters(&host).counters(&tree)
+    };
+    // Half of the CPUs, where the server itself has one of two.
+    for scene in [scene(0.8), scene(0.8).grouped(300).counters(&group)] {
+        let cpu = check(&scene, &expect!["worker-limit-too-low |  | "]).primary.numbers;
+        assert_eq!(cpu.get(Quantity::CpuUsed), Some(0.45));
+    }
+    for scene in [scene(1.3), scene(1.3).grouped(300).counters(&group)] {
+        check(&scene, &expect!["worker-limit-right | cpu-bound | "]);
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! What a server refuses steadily (a path that is not there, a redirect, a closed folder) is the plan's mistake, and is told now and not
 //! after an hour of refusals. What may pass (5xx, 408, 429, no answer at all) is left to the measurement. Only of a server that is a URL,
-//! or asked from another machine, no answer is told now where none can come: it refuses connections, or speaks no HTTP, or no TLS that is trusted.
+//! or asked from another machine, no answer is told now where none can come: it refuses connections, or speaks no HTTP, or no TLS that is trusted;
+//! or only this machine is answered, and the one that sends gets nowhere.
 
 use crate::ExperimentError;
 use crate::error::Refusal;
@@ -58,7 +59,8 @@ impl Bench<'_> {
                 let found = self.look(&first, &target)?;
                 // What is not started anew for a trial is found no other then; nor will one that is ready here be found from elsewhere.
                 let stays = self.plan.server.url().is_some() || self.remote.is_some();
-                if stays && is_hopeless(&found) && !self.interrupted.load(Ordering::Relaxed) {
+                let hopeless = stays && (is_hopeless(&found) || self.is_cut_off(&first, &target, &found)?);
+                if hopeless && !self.interrupted.load(Ordering::Relaxed) {
                     return Err(no_answer(&target, &found, self.only_here(&found)));
                 }
                 if let Some(status) = refused(&first, &found) {
@@ -77,12 +79,26 @@ impl Bench<'_> {
         })
     }
 
-    /// What to do where a server that answers here refuses the machine that sends.
+    /// Whether the machine that sends has no way to a server that answers this one: a firewall drops what it sends, or says that there is none.
+    fn is_cut_off(&self, spec: &LoadSpec, target: &Target, found: &Preflight) -> Result<bool, ExperimentError> {
+        if self.remote.is_none() || !may_be_cut_off(found) {
+            return Ok(false);
+        }
+        let here = load::look(spec, target, &self.placement.load, self.interrupted)?;
+        // A page that was slow only the first time is fast from there, too, by now.
+        Ok(!here.statuses.is_empty() && may_be_cut_off(&self.look(spec, target)?))
+    }
+
+    /// What to do where a server that answers here is out of reach for the machine that sends.
     fn only_here(&self, found: &Preflight) -> Option<String> {
-        let origin = self.plan.origin.as_ref().filter(|_| found.failed.contains_key(&Failure::Refused))?;
-        Some(format!(
-            "the server answers here, and {origin} is refused; does it listen on loopback only, or is a firewall in between?"
-        ))
+        let origin = self.plan.origin.as_ref()?;
+        if found.failed.contains_key(&Failure::Refused) {
+            return Some(format!(
+                "the server answers here, and {origin} is refused; does it listen on loopback only, or is a firewall in between?"
+            ));
+        }
+        may_be_cut_off(found)
+            .then(|| format!("the server answers here, and {origin} does not get there; is a firewall in between?"))
     }
 
     fn refusal(&self, variant: &str, first: &LoadSpec, target: &Target, status: u16) -> ExperimentError {
@@ -133,6 +149,12 @@ fn refused(spec: &LoadSpec, found: &Preflight) -> Option<u16> {
 fn is_hopeless(found: &Preflight) -> bool {
     let lasts = |cause: &Failure| matches!(cause, Failure::Refused | Failure::BadResponse | Failure::Tls);
     found.statuses.is_empty() && found.failed.keys().any(lasts)
+}
+
+/// Whether no answer came, as where something on the way drops what is sent, or says that there is no way.
+fn may_be_cut_off(found: &Preflight) -> bool {
+    let stuck = |cause: &Failure| matches!(cause, Failure::Timeout | Failure::Local);
+    found.statuses.is_empty() && found.failed.keys().any(stuck)
 }
 
 /// What to do about a refusal, in half a sentence.

@@ -368,7 +368,8 @@ impl Bench<'_> {
         let port = self.port_to_watch(stage, seen.as_ref());
         let lane = Lane { target: &target, cpus: &self.placement.load, interrupted: self.interrupted };
         let others: Vec<LoadSpec> = self.plan.beside.iter().map(|load| stage.spoken(load)).collect();
-        let roots = stage.running.roots();
+        // What no limit of memory holds takes no place in it.
+        let roots = if stage.group.is_some() { stage.running.held_roots() } else { stage.running.roots() };
         let accountant = self.plan.latency_budget.then(|| accounts::open(&stage.running)).transpose()?;
         let send = |progress: &mut workers::Progress| {
             let mut on_second = |interval: &LoadInterval, reading: Option<&Reading>| {
@@ -431,6 +432,7 @@ impl Stage {
             group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
             root_pid: self.running.pid,
             beside_pids: self.running.beside(),
+            behind_pids: self.running.behind().to_vec(),
             port: self.port(),
             waiting: true,
             listeners: true,

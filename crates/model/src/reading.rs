@@ -209,6 +209,7 @@ columns! {
     TcpUnread "tcp.unread" Gauge "Connections of the server's port that it has accepted and on which bytes lie that it has not read, from sock_diag.";
     TreeCpuNs "tree.cpu_ns" Gauge "As tree.cpu_ticks in ns, by the kernel's clock of each process; of waited-for children only ticks are told.";
     TreeProgramLargest "tree.program_largest" Gauge "Resident bytes of the largest process that is neither a first process of the server's nor a child of one and is another program than its parent, such as a CGI.";
+    TreeBehindCpuNs "tree.behind_cpu_ns" Gauge "What of tree.cpu_ns is of trees that are held neither to the server's CPUs nor to its group, such as that of the machine's own PHP-FPM; absent where there is none.";
 }
 
 /// How many columns a reading has.

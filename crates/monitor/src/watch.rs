@@ -34,6 +34,9 @@ pub struct Watch {
     /// with it, and none of them is one of its workers.
     #[serde(default)]
     pub beside_pids: Vec<u32>,
+    /// The same of trees that are held neither to its CPUs nor to its group: their CPU time is told apart, too.
+    #[serde(default)]
+    pub behind_pids: Vec<u32>,
     /// Whether another root may be named later ([`Sampler::follow`](crate::Sampler::follow)), or a first one. Columns of a tree
     /// whose root is not there are absent then, and those of one whose only root has gone are 0.
     #[serde(default)]
@@ -178,6 +181,7 @@ impl Default for Watch {
             groups: Vec::new(),
             root_pid: None,
             beside_pids: Vec::new(),
+            behind_pids: Vec::new(),
             root_may_change: false,
             lock_waiters: true,
             shares_period_ns: None,

@@ -93,6 +93,8 @@ pub struct Running {
     pub status: StatusSource,
     // Processes that it needs and that are not its children: PHP's. They end after it.
     pub(crate) beside: Vec<Child>,
+    // Roots of the machine's own PHP-FPM, which is neither started nor ended with it.
+    pub(crate) behind: Vec<u32>,
     // `None` only while it is being stopped.
     pub(crate) hold: Option<Hold>,
     // What says how it is asked to end, where the plan does.
@@ -104,7 +106,7 @@ pub struct Running {
 #[derive(Debug)]
 pub(crate) enum Hold {
     /// It is ours, and ends with this.
-    Child(Child),
+    Child(Box<Child>),
     /// It is the machine's own, and goes on.
     Service {
         /// The server.
@@ -118,8 +120,6 @@ pub(crate) enum Hold {
     Found {
         /// Its root process as it was found, if it was.
         root: Option<Process>,
-        /// The roots of PHP-FPM's processes behind it.
-        pools: Vec<u32>,
     },
 }
 
@@ -235,25 +235,42 @@ impl Running {
         settings: EffectiveSettings,
         notes: Vec<String>,
     ) -> Running {
-        let (status, beside, logs) = (StatusSource::default(), Vec::new(), Logs(Vec::new()));
+        let (status, beside, behind, logs) = (StatusSource::default(), Vec::new(), Vec::new(), Logs(Vec::new()));
         let (hold, stop_key) = (Some(hold), None);
-        Running { address, host, tls, pid: pid.into(), settings, notes, status, beside, hold, stop_key, logs }
+        Running { address, host, tls, pid: pid.into(), settings, notes, status, beside, behind, hold, stop_key, logs }
     }
 
     /// The first processes of everything that works for it, as far as they are known: its own, then those beside it.
     #[must_use]
     pub fn roots(&self) -> Vec<u32> {
+        self.held_roots().into_iter().chain(self.behind.iter().copied()).collect()
+    }
+
+    /// The same without the machine's own PHP-FPM: those that its limits hold.
+    #[must_use]
+    pub fn held_roots(&self) -> Vec<u32> {
         self.pid.into_iter().chain(self.beside()).collect()
     }
 
-    /// The roots of the processes that belong to it and are not its children.
+    /// The roots of the processes that were started for it and are not its children.
     #[must_use]
     pub fn beside(&self) -> Vec<u32> {
-        let found = match &self.hold {
-            Some(Hold::Found { pools, .. }) => pools.as_slice(),
-            _ => &[],
-        };
-        self.beside.iter().map(|child| child.pid).chain(found.iter().copied()).collect()
+        self.beside.iter().map(|child| child.pid).collect()
+    }
+
+    /// The roots of the machine's own PHP-FPM to which it passes requests: they work for it, and no limit or choice of CPUs of its holds them.
+    #[must_use]
+    pub fn behind(&self) -> &[u32] {
+        &self.behind
+    }
+
+    /// The same, with PHP-FPM of the machine's own behind it, by its roots.
+    pub(crate) fn with_behind(mut self, mut roots: Vec<u32>) -> Running {
+        // One master may have several pools.
+        roots.sort_unstable();
+        roots.dedup();
+        self.behind = roots;
+        self
     }
 
     /// The same, told of by Apache's scoreboard, where that can be read.
@@ -270,11 +287,11 @@ impl Running {
 
     /// The same, told of by the pool of the machine's own PHP-FPM to which it passes requests.
     pub(crate) fn with_pool_behind(mut self) -> Running {
-        let php::Behind { status, values, note } = self.pid.map(php::Behind::of).unwrap_or_default();
+        let php::Behind { roots, status, values, note } = self.pid.map(php::Behind::of).unwrap_or_default();
         self.status.fpm = status;
         self.settings.values.extend(values);
         self.notes.extend(note);
-        self
+        self.with_behind(roots)
     }
 
     /// The same, with PHP's processes beside it.
@@ -395,9 +412,10 @@ impl Starting<'_> {
     /// It is ready, and this is in force.
     pub(crate) fn running(self, settings: EffectiveSettings, notes: Vec<String>) -> Running {
         let Starting { child, address, host, logs, .. } = self;
-        let (pid, hold) = (Some(child.pid), Some(Hold::Child(child)));
+        let (pid, hold) = (Some(child.pid), Some(Hold::Child(Box::new(child))));
         let (status, beside, stop_key) = (StatusSource::default(), Vec::new(), None);
-        Running { address, host, tls: false, pid, settings, notes, status, beside, hold, stop_key, logs }
+        let behind = Vec::new();
+        Running { address, host, tls: false, pid, settings, notes, status, beside, behind, hold, stop_key, logs }
     }
 
     fn not_ready(&self, path: &str, why: String) -> ServerError {

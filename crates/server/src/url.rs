@@ -46,7 +46,8 @@ impl Control for UrlControl {
         // How TLS is spoken to it stands in the loads. Were it missing there, the load must fail: what is spoken to servers of webdyno's
         // own believes any certificate.
         let way = (address, Some(self.authority().to_owned()), false);
-        Ok(Running::held(Hold::Found { root, pools }, way, pid, EffectiveSettings::default(), Vec::new()))
+        let found = Hold::Found { root };
+        Ok(Running::held(found, way, pid, EffectiveSettings::default(), Vec::new()).with_behind(pools))
     }
 }
 

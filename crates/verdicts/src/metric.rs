@@ -86,12 +86,14 @@ fn window<'a>(trial: &'a Trial, load: &LoadResult) -> Option<Span<'a>> {
     (from.at_ns < to.at_ns).then_some(Span { from, to })
 }
 
-/// CPU time that the server's group uses in a second, microseconds; of its processes where it has no group. Readings of before 2026-11-23 have
+/// CPU time that the server's group uses in a second, and what stands behind it outside of that, microseconds; of its processes where it has
+/// no group. Readings of before 2026-11-23 have
 /// the latter in whole ticks of 10 ms only.
 fn cpu_us_per_second(span: Span<'_>) -> Option<f64> {
     let of = |column, to_us: f64| span.rate(column).map(|rate| rate * to_us);
     let of_tree = || of(Column::TreeCpuNs, 1e-3).or_else(|| of(Column::TreeCpuTicks, 1e4));
-    of(Column::GroupCpuNs, 1e-3).or_else(of_tree)
+    let behind = || of(Column::TreeBehindCpuNs, 1e-3).unwrap_or(0.0);
+    of(Column::GroupCpuNs, 1e-3).map(|group| group + behind()).or_else(of_tree)
 }
 
 /// Memory of the server's own: that of its group, or else what its processes have resident.

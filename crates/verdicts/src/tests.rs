@@ -210,6 +210,9 @@ fn other_numbers_of_a_trial() {
     let (ticks, ns) = ((Column::TreeCpuTicks, [7, 27]), (Column::TreeCpuNs, [70_000_000, 320_000_000]));
     assert_eq!(without(&mut trial, &[ticks, ns]), Some(500.0));
     assert_eq!(without(&mut trial, &[ticks]), Some(400.0));
+    // What stands behind it is in no group of its own.
+    let (group, behind) = ((Column::GroupCpuNs, [0, 50_000_000]), (Column::TreeBehindCpuNs, [0, 200_000_000]));
+    assert_eq!(without(&mut trial, &[ticks, ns, group, behind]), Some(500.0));
     let few = self::trial("a", 0, 50).load.unwrap();
     assert_eq!(Metric::P99.of(&trial, &few), None);
 }

@@ -223,6 +223,8 @@ fn limit(machine: &Machine, window: &Window<'_>, grouped: bool) -> Option<Size> 
 fn cost(window: &Window<'_>, base: Option<f64>, peak: Option<f64>, in_work: f64) -> Option<f64> {
     let shared = base.zip(peak).map(|(base, peak)| ((peak - base) / in_work).max(0.0));
     let process_each = window.most(Column::TreeProcesses).is_some_and(|processes| processes > in_work);
-    let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each);
+    // The largest may be one of those that no limit of the server's holds.
+    let held = window.most(Column::GroupUsage).is_none() || window.most(Column::TreeBehindCpuNs).is_none();
+    let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each && held);
     shared.into_iter().chain(largest).reduce(f64::max)
 }

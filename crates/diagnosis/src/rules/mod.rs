@@ -89,7 +89,10 @@ fn mostly_answers(e: &Evidence) -> bool {
 /// server asks for its part of it.
 pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     let stolen = e.cpu.host.map_or(0.0, |cpu| cpu.steal);
-    let server = e.cpu.server_cores.map(|cores| (cores / e.cpu.server_cpus + stolen).min(1.0));
+    // What stands behind the server is not held to its CPUs.
+    let of_own = |cores: f64| (cores - e.cpu.behind_cores) / e.cpu.server_cpus;
+    let used = |cores: f64| (of_own(cores).max(cores / e.cpu.host_cpus) + stolen).min(1.0);
+    let server = e.cpu.server_cores.map(used);
     let host = e.cpu.host.map(|cpu| cpu.busy() + stolen);
     let (Some(server), Some(host)) = (server, host) else { return server.or(host) };
     let own_cpus = e.cpu.server_cpus < e.cpu.host_cpus;

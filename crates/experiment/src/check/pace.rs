@@ -62,7 +62,10 @@ mod tests {
             let budget = budget_s * SECOND;
             let lengths = Lengths::of(budget, page_ms * 1_000_000);
             let after = if steps > 3 { lengths.hold * u64::from(HOLDS + 1) } else { lengths.after() };
-            assert!(lengths.climb * steps + after <= budget, "{lengths:?}");
+            let end = end_of(budget);
+            assert!(lengths.climb * steps + after <= budget - end, "{lengths:?}");
+            // Others are counted for so long, and everything is looked at once more.
+            assert!(end > LONG_REST.as_nanos() as Nanos, "{end}");
             assert!(lengths.climb >= 3 * page_ms * 1_000_000 && lengths.reading * 5 <= lengths.climb);
         };
         check(60, 1, 12);

@@ -27,7 +27,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// What a scan fills.
-pub(super) const COLUMNS: [Column; 12] = [
+pub(super) const COLUMNS: [Column; 13] = [
     Column::TreeRoot,
     Column::TreeProcesses,
     Column::TreeWorkers,
@@ -40,6 +40,7 @@ pub(super) const COLUMNS: [Column; 12] = [
     Column::TreeCpuTicks,
     Column::TreeCpuNs,
     Column::TreeProgramLargest,
+    Column::TreeBehindCpuNs,
 ];
 
 /// A clock tick of /proc, the same on every Linux.
@@ -53,6 +54,8 @@ pub(super) struct Tree {
     root: Option<u32>,
     /// Roots of further trees that belong to the same server.
     beside: Vec<u32>,
+    /// The same, of those that run wherever they like.
+    behind: Vec<u32>,
     /// It was there, and has gone: another process may have its number by now.
     root_has_gone: bool,
     /// Another root may be named later.
@@ -93,6 +96,8 @@ pub(super) struct Root {
     pub(super) pid: Option<u32>,
     /// Further trees that count with it.
     pub(super) beside: Vec<u32>,
+    /// The same, of those that run wherever they like.
+    pub(super) behind: Vec<u32>,
     /// Whether there may be another one later: [`Tree::follow_root`].
     pub(super) may_change: bool,
 }
@@ -112,6 +117,8 @@ struct Process {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Ours,
+    /// Ours, and of a tree that runs wherever it likes.
+    Behind,
     Foreign,
     /// Its parent appeared after the processes were listed: the next scan will tell.
     Unknown,
@@ -120,7 +127,15 @@ enum Side {
 impl Process {
     /// Whether it is one of ours and still runs.
     fn counts(&self) -> bool {
-        self.side == Side::Ours && self.runs()
+        self.is_ours() && self.runs()
+    }
+
+    fn is_ours(&self) -> bool {
+        matches!(self.side, Side::Ours | Side::Behind)
+    }
+
+    fn ticks(&self) -> u64 {
+        self.stat.own_ticks.saturating_add(self.stat.child_ticks)
     }
 
     /// Its own CPU time, of what has gone meanwhile as far as it was told, and that of its waited-for children, of which only ticks are told.
@@ -154,6 +169,7 @@ impl Tree {
         Ok(Tree {
             root: root.pid,
             beside: root.beside,
+            behind: root.behind,
             root_has_gone: false,
             root_may_change: root.may_change,
             proc,
@@ -240,7 +256,7 @@ impl Tree {
     /// Whether a process is a program that a worker has started. One that is still a copy of the worker, or has its memory until it begins
     /// (`vfork`), bears its name.
     fn is_program(&self, process: &Process) -> bool {
-        let is_first = |pid: u32| Some(pid) == self.root || self.beside.contains(&pid);
+        let is_first = |pid: u32| Some(pid) == self.root || self.beside.contains(&pid) || self.behind.contains(&pid);
         let parent = find(&self.followed, process.stat.parent).map(|index| &self.followed[index]);
         let is_deep = !is_first(process.pid) && !is_first(process.stat.parent);
         is_deep && parent.is_some_and(|parent| parent.stat.name != process.stat.name)
@@ -294,6 +310,8 @@ impl Tree {
         let is_root = Some(process.pid) == self.root || self.beside.contains(&process.pid);
         if is_root && !self.root_has_gone {
             Side::Ours
+        } else if self.behind.contains(&process.pid) && !self.root_has_gone {
+            Side::Behind
         } else if parent == 0 || self.foreign.binary_search(&parent).is_ok() {
             Side::Foreign
         } else {
@@ -359,11 +377,15 @@ impl Tree {
         row.set(Column::TreeRssLargest, ours().map(size).max().unwrap_or(0));
         row.set(Column::TreeProgramLargest, ours().filter(|it| self.is_program(it)).map(size).max().unwrap_or(0));
         // With the dead: what they used is their parent's only once they are reaped, and a sum without them would fall and then jump.
-        let all_ours = || self.followed.iter().filter(|process| process.side == Side::Ours);
-        let ticks = all_ours().map(|process| process.stat.own_ticks.saturating_add(process.stat.child_ticks));
-        row.set(Column::TreeCpuTicks, ticks.fold(0, u64::saturating_add));
+        let all_ours = || self.followed.iter().filter(|process| process.is_ours());
+        row.set(Column::TreeCpuTicks, all_ours().map(Process::ticks).fold(0, u64::saturating_add));
         if self.has_clocks {
             row.set(Column::TreeCpuNs, all_ours().map(Process::cpu_ns).fold(0, u64::saturating_add));
+        }
+        if !self.behind.is_empty() {
+            let used = |it: &Process| if self.has_clocks { it.cpu_ns() } else { it.ticks().saturating_mul(TICK_NS) };
+            let behind = all_ours().filter(|process| process.side == Side::Behind).map(used);
+            row.set(Column::TreeBehindCpuNs, behind.fold(0, u64::saturating_add));
         }
     }
 }

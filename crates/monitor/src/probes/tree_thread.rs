@@ -24,7 +24,8 @@ const STACK: usize = 128 * 1024;
 /// Starts the thread, if there is a tree to look at.
 pub(super) fn open(probes: &mut Probes, watch: &Watch) {
     let pid = watch.root_pid;
-    let root = Root { pid, beside: watch.beside_pids.clone(), may_change: watch.root_may_change };
+    let (beside, behind) = (watch.beside_pids.clone(), watch.behind_pids.clone());
+    let root = Root { pid, beside, behind, may_change: watch.root_may_change };
     if pid.is_none() && !root.may_change {
         return;
     }

@@ -137,6 +137,7 @@ fn renamed(column: Column) -> Option<(&'static str, &'static str)> {
         C::GroupPsiIoFull => ("cgroup", "pressure_io_full"),
         C::TreeCpuTicks => ("tree", "cpu"),
         C::TreeCpuNs => ("tree", "cpu_time"),
+        C::TreeBehindCpuNs => ("tree", "behind_cpu_time"),
         C::TreeSharesAgeNs => ("tree", "shares_age"),
         C::TreeSharesCostNs => ("tree", "shares_cost"),
         C::AcceptQueue => ("accept_queue", "length"),

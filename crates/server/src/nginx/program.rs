@@ -54,6 +54,11 @@ impl Built {
         }
     }
 
+    /// Whether it has the part of `http` of that name, which is not there unless it was asked for.
+    pub(super) fn has_more(&self, part: &str) -> bool {
+        self.arguments.contains(&format!("--with-http_{part}_module"))
+    }
+
     /// Whether it has the part of `http` of that name, which is there unless it was left out.
     pub(super) fn has(&self, part: &str) -> bool {
         !self.arguments.contains(&format!("--without-http_{part}_module"))
@@ -73,5 +78,6 @@ mod tests {
         assert_eq!((built.pid_file, built.error_log), ("/run/n.pid".into(), "/p/logs/error.log".into()));
         let built = Built::parse(said);
         assert!(!built.has("scgi") && built.has("fastcgi"));
+        assert!(!built.has_more("auth_request") && built.has_more("stub_status"));
     }
 }

@@ -48,10 +48,14 @@ impl StubStatus {
 /// A server on a port of its own, whose answer says which version of the configuration is in force. What limits requests or asks who we are
 /// comes after `return`; before counters it would come first.
 pub(super) fn telling(built: &Built, port: u16, token: &str) -> String {
-    let open: String = [("access", "allow all;\n"), ("auth_basic", "auth_basic off;\n")]
-        .into_iter()
-        .filter_map(|(part, line)| built.has(part).then_some(line))
-        .collect();
+    let open: String = [
+        (built.has("access"), "allow all;\n"),
+        (built.has("auth_basic"), "auth_basic off;\n"),
+        (built.has_more("auth_request"), "auth_request off;\n"),
+    ]
+    .into_iter()
+    .filter_map(|(is_there, line)| is_there.then_some(line))
+    .collect();
     let status = format!("location = /webdyno-{token}/status {{\nstub_status;\n{open}}}\n");
     let status = if built.has_status { &*status } else { "" };
     format!(

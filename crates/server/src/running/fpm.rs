@@ -46,6 +46,10 @@ pub(super) fn pools(
     passed: &Passed<'_>,
     files: &mut Files,
 ) -> (Vec<Pool>, Vec<String>) {
+    // Whose files could not be read is then of no interest.
+    if passed.to.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
     let server = root_of(proc_root, passed.by);
     let mut is_ours = server == Path::new("/");
     let mut missing: Vec<String> = passed.to.to_vec();

@@ -78,11 +78,12 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     running
 }
 
-/// The pools of PHP-FPM to which the server with that first process passes requests.
-pub(crate) fn pools_of(root: u32) -> Vec<model::check::Pool> {
+/// The pools of PHP-FPM to which the server with that first process passes requests, and what of that is not known.
+pub(crate) fn pools_of(root: u32) -> (Vec<model::check::Pool>, Vec<Unseen>) {
     let (mut running, proc_root) = (Running::default(), Path::new(PROC));
     describe(&mut running, root, &all(proc_root), proc_root);
-    running.pools
+    running.unseen.retain(|it| matches!(it, Unseen::File(_) | Unseen::Pool(_)));
+    (running.pools, running.unseen)
 }
 
 /// Where connections to a socket are made that PHP-FPM with that first process calls so.

@@ -109,13 +109,13 @@ fn derived_nginx_serves_the_same() {
     check(&format!("port = {second}\nhost = \"c.example\""), "site c mapped\n");
 }
 
-/// Each address has one connection, which a load has; nobody else may come, and who comes is asked for a password.
+/// Each address has one connection, which a load has; nobody else may come, and who comes is asked for a password, and by another page.
 fn derived_nginx_tells_whatever_visitors_may() {
     let Some(scene) = scene() else { return };
     scene.nginx.site(
-        "\tlocation = /ready {\n\t\treturn 204;\n\t}\n\tlocation = /index.html {\n\t\tauth_basic off;\n\t\tlimit_rate 1;\n\t}\n",
+        "\tlocation = /ready {\n\t\treturn 204;\n\t}\n\tlocation = /index.html {\n\t\tauth_basic off;\n\t\tauth_request off;\n\t\tlimit_rate 1;\n\t}\n",
     );
-    let lines = "directives = '''\nlimit_conn own 1\nallow 127.0.0.1\ndeny all\nauth_basic closed\nauth_basic_user_file /none\n'''";
+    let lines = "directives = '''\nlimit_conn own 1\nallow 127.0.0.1\ndeny all\nauth_basic closed\nauth_basic_user_file /none\nauth_request /none\n'''";
     let running = scene.start("ready = \"/ready\"", lines).unwrap();
     let mut held = TcpStream::connect(running.address).unwrap();
     held.write_all(b"GET /index.html HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

@@ -22,7 +22,7 @@ fn scan(tree: &mut Tree, row: &mut Reading) -> Result<(), Errno> {
     tree.finish(row)
 }
 
-const ROOT: Root = Root { pid: Some(100), beside: Vec::new(), may_change: false };
+const ROOT: Root = Root { pid: Some(100), beside: Vec::new(), behind: Vec::new(), may_change: false };
 
 /// What one more scan finds: processes, workers, busy, running, disk sleep, lock waiters, resident pages, largest, ticks.
 fn check(tree: &mut Tree, expected: [u64; 9]) {
@@ -269,4 +269,18 @@ fn trees_beside_the_servers_count_with_it_and_are_no_workers() {
     let root = Root { beside: vec![110], ..ROOT };
     let mut tree = Tree::open(dir.path(), root, true, &mut Vec::new()).unwrap();
     check(&mut tree, [4, 1, 0, 1, 0, 0, 100 + 101 + 110 + 111, 111, 40]);
+}
+
+#[test]
+fn what_trees_use_that_run_wherever_they_like_is_told_apart() {
+    let (dir, fake, _) = fake();
+    fake.process(process(101, 100, 'S'));
+    fake.process(process(110, 50, 'S'));
+    fake.process(process(111, 110, 'R'));
+    let root = Root { behind: vec![110], ..ROOT };
+    let mut tree = Tree::open(dir.path(), root, true, &mut Vec::new()).unwrap();
+    check(&mut tree, [4, 1, 0, 1, 0, 0, 100 + 101 + 110 + 111, 111, 40]);
+    let mut row = Reading::empty(0);
+    scan(&mut tree, &mut row).unwrap();
+    assert_eq!(row.get(Column::TreeBehindCpuNs), Some(20 * TICK_NS));
 }
