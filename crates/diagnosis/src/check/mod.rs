@@ -134,13 +134,15 @@ pub fn check(run: &Run) -> Option<Checked> {
     Some(Checked { diagnosis, step, others, fits, other_cores })
 }
 
-/// The window in which most was asked of the server, the last of them; of those with answers, if there are any: a short window behind a
-/// crowd may have none, and so says nothing.
+/// The window in which most was asked of the server; of those with answers, if there are any: a short window behind a crowd may have none,
+/// and so says nothing. Of several, the median by what it brought, the better of two: a pause of the machine falls into one of them.
 fn pressed(run: &Run) -> Option<(&Trial, &LoadResult)> {
-    let measured = |trial: &'_ &Trial| trial.measured().is_some();
-    let asked = |trial: &&Trial| trial.measured().map(|load| (load.counts.good > 0, load.connections));
-    let most = run.trials.iter().filter(measured).max_by_key(asked)?;
-    Some((most, most.load.as_ref()?))
+    let asked = |load: &LoadResult| (load.counts.good > 0, load.connections);
+    let measured = || run.trials.iter().filter_map(|trial| Some((trial, trial.measured()?)));
+    let most = measured().map(|(_, load)| asked(load)).max()?;
+    let mut windows: Vec<_> = measured().filter(|(_, load)| asked(load) == most).collect();
+    windows.sort_by(|(_, a), (_, b)| a.goodput().total_cmp(&b.goodput()));
+    windows.get(windows.len() / 2).copied()
 }
 
 /// The evidence of one window of a check, with what only a check knows.

@@ -223,6 +223,19 @@ fn check(server: &Server, id: &str, name: Option<&str>, to: Option<&str>) {
     assert_eq!((checked.step.id, change.name.as_deref(), change.to.as_deref()), (id, name, to), "{change:?}");
 }
 
+/// A pause of the machine in the last window, too, in which next to nothing was answered, says nothing about the limit.
+#[test]
+fn one_window_with_a_pause_decides_nothing() {
+    let few = vec![("MaxRequestWorkers", "MaxClients", "16")];
+    let low = Server { settings: few, queue: (48, 511), processes: 16, summit: Summit::Time, ..Server::default() };
+    let mut run = low.run();
+    let same = run.trials[3].clone();
+    run.trials.extend([same.clone(), same]);
+    let pause = run.trials.last_mut().and_then(|trial| trial.load.as_mut()).unwrap();
+    pause.counts.good /= 20;
+    assert_eq!(judge(&run).unwrap().step.id, "step-raise");
+}
+
 /// Whoever had the CPUs before anything was sent comes before all that the CPUs have to do with.
 #[test]
 fn where_others_have_the_cpus_it_cannot_be_told() {
