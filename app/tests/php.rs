@@ -2,8 +2,10 @@
 
 mod tool;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tool::{Tool, is_root, open_plans, remains, shipped};
+use std::io::{BufRead, BufReader};
+use tool::{Finished, Tool, is_root, nothing_remains, open_plans, remains, shipped};
 
 /// Three cells in two blocks: a page that fits its memory_limit, and one that does not, with and without somebody who looks into it.
 const PLAN: &str = r#"
@@ -164,4 +166,26 @@ fn the_front_page_of_a_wordpress_passes_where_an_upload_does_not() {
     assert_eq!(good, [(&all, &both), (&none, &none), (&all, &both)], "{report}");
     // Neither the site nor its database is left.
     assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
+/// A site and its database that are cut off between the first trial and the last: by Ctrl-C, and by a kill, after which the guardian has to
+/// know of both.
+#[test]
+fn nothing_of_a_wordpress_is_left_by_a_run_that_is_cut_off() {
+    if !can_run_wordpress() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::KILL] {
+        let tool = Tool::new();
+        let mut child = tool.spawn(&["run", &tool.plan(&wordpress()), "--seed", "1", "--plain"]);
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("block 1")), "no trial ended");
+        let there = remains(&tool);
+        assert!(there.iter().any(|what| what.contains("mariadbd")), "{there:?}");
+        kill_process(Pid::from_child(&child), signal).expect("our own child");
+        let rest: Vec<String> = lines.collect();
+        let ended = Finished::of(&child.wait_with_output().expect("it ends"));
+        assert_eq!(ended.code, if signal == Signal::INT { 130 } else { -1 }, "{rest:?} {ended:?}");
+        nothing_remains(&tool);
+    }
 }

@@ -5,7 +5,7 @@ mod tool;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tool::{Finished, Tool, open_plans, remains};
+use tool::{Finished, Tool, nothing_remains, open_plans, remains};
 
 /// Two plain windows, of which nothing is waited for.
 const HEAD: &str = "blocks = 2\naa = false\n[cooldown]\nlimit = \"0s\"\n";
@@ -212,10 +212,5 @@ fn nothing_of_a_database_is_left_by_a_killed_run() {
     child.kill().expect("our own child");
     let ended = Finished::of(&child.wait_with_output().expect("killed"));
     assert!(has_both(&there), "{there:?} {ended:?}");
-    let killed = Instant::now();
-    while !remains(&tool).is_empty() {
-        // The promise is 5 s; a machine that is busy with other tests is given more.
-        assert!(killed.elapsed() < Duration::from_secs(60), "{:?}", remains(&tool));
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    nothing_remains(&tool);
 }

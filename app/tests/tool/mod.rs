@@ -10,6 +10,7 @@ use rustix::process::Pid;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A folder with everything a run leaves behind.
 pub(crate) struct Tool {
@@ -223,6 +224,16 @@ pub(crate) fn remains_of(tool: &Tool, ids: &[String]) -> Vec<String> {
         swaps.lines().filter(|swap| swap.contains(folder) || of_a_run(swap)).map(|swap| format!("swap {swap}")),
     );
     found
+}
+
+/// Waits until nothing is left of a run that ended by force. The promise is 5 s; a machine that is busy with other tests is given more.
+#[track_caller]
+pub(crate) fn nothing_remains(tool: &Tool) {
+    let since = Instant::now();
+    while !remains(tool).is_empty() {
+        assert!(since.elapsed() < Duration::from_secs(60), "{:?}", remains(tool));
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Paths of a folder's entries; none when it is not there.
