@@ -187,6 +187,18 @@ impl Root for Child {
     }
 
     fn is_gone(&mut self) -> bool {
+        if self.is_alive() {
+            return false;
+        }
+        // Others of its session are known by the number that it is about to lose.
+        let session = self.session.renewed();
+        if session != self.session {
+            self.session = session;
+            if self.host.amend(self.entry, Undo::KillSession(session)).is_err() {
+                // On a full disk it keeps the number. Only a command that waits until it is not found any more waits in vain.
+                return true;
+            }
+        }
         // The number may be given away from now on, unless others of its session live: nobody is sent anything by it any more.
         matches!(self.process.try_wait(), Ok(Some(_)))
     }

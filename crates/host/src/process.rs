@@ -41,7 +41,7 @@ pub(crate) struct Identity {
 pub(crate) struct Session {
     /// The leader; it may be gone while others of its session live.
     pub(crate) leader: Identity,
-    /// How often the machine had forked when the leader was known to live.
+    /// How often the machine had forked when the leader was known to have its number.
     pub(crate) forks: u64,
 }
 
@@ -97,6 +97,16 @@ impl Session {
     /// The session that process `pid` leads or is going to lead; `None` when there is no such process.
     pub(crate) fn of(pid: u32) -> Option<Session> {
         Identity::of(pid).map(|leader| Session { leader, forks: forks() })
+    }
+
+    /// The same as of now, where the leader has its number still, be it as a dead process that nobody has collected: to be asked for before
+    /// that may change.
+    pub(crate) fn renewed(self) -> Session {
+        // Counted before it is looked for. What cannot be counted renews nothing.
+        let forks = forks().max(self.forks);
+        let is_there = |stat: Stat| stat.start_time == self.leader.start_time;
+        let holds = Stat::of(self.leader.pid).is_ok_and(|stat| stat.is_some_and(is_there));
+        if holds { Session { forks, ..self } } else { self }
     }
 
     /// Whether the session may have another leader of the same number by now. The kernel gives a number away again

@@ -57,8 +57,9 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     let Some(head) = journal.replay().head.clone() else { return outcome };
     let (mut files_left, mut claimed_left) = (false, false);
     let mut unwritten = Vec::new();
+    let pending = renewed(journal, &head);
     let asked_until = Instant::now() + ASKED;
-    for (id, undo) in in_order(&journal.replay().pending) {
+    for (id, undo) in pending {
         // Whoever is to read the files again would read the run's, and the next attempt would not tell them again.
         if files_left && undo.turn() > 0 || claimed_left && matches!(undo, Undo::Unclaim { .. }) {
             continue;
@@ -84,6 +85,23 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
         outcome.failed.append(&mut unwritten);
     }
     outcome
+}
+
+/// What is to be undone, in the order of undoing. Sessions whose leader is there are known as of now, also to whoever tries again: once it
+/// has ended, be it because it was asked to, they are only known by how few processes were made since.
+fn renewed(journal: &mut Journal, head: &Head) -> Vec<(u64, Undo)> {
+    let mut pending = in_order(&journal.replay().pending);
+    let elsewhere = head.is_of_another_boot().unwrap_or(true) || head.is_of_another_namespace().unwrap_or(true);
+    for (id, undo) in pending.iter_mut().filter(|_| !elsewhere) {
+        let Undo::KillSession(session) = undo else { continue };
+        let now = session.renewed();
+        if now != *session {
+            *session = now;
+            // A full disk hides it only from who tries again.
+            let _ = journal.amend(*id, undo.clone());
+        }
+    }
+    pending
 }
 
 /// What is to be undone, in the order of undoing.

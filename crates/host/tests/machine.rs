@@ -49,6 +49,7 @@ const TESTS: &[testkit::suite::Test] = &[
     ("killed_while_it_swaps", killed_while_it_swaps),
     ("killed_without_root", killed_without_root),
     ("killed_before_a_server_that_ends_in_its_own_way", killed_before_a_server_that_ends_in_its_own_way),
+    ("a_server_is_known_when_numbers_have_come_round", a_server_is_known_when_numbers_have_come_round),
     ("killed_with_its_guardian", killed_with_its_guardian),
     ("a_session_of_another_container_is_left_alone", a_session_of_another_container_is_left_alone),
     ("what_cannot_be_read_is_not_taken_for_gone", what_cannot_be_read_is_not_taken_for_gone),
@@ -95,6 +96,30 @@ impl Stage {
         fs::set_permissions(&exe, fs::Permissions::from_mode(0o755)).unwrap();
         stage.exe = exe;
         stage
+    }
+
+    /// The same for who is told that this machine has few numbers for processes, so that after 3 000 forks they may have come round.
+    /// `None`, and it is said, where nobody can be told so.
+    fn of_few_numbers() -> Option<Stage> {
+        let mut stage = Stage::new();
+        let (few, exe) = (stage.dir.path().join("pid_max"), stage.dir.path().join("machine"));
+        fs::write(&few, "6000\n").unwrap();
+        let inside = format!("mount --bind {} /proc/sys/kernel/pid_max && exec \"$@\"", few.display());
+        let script = format!(
+            "#!/bin/sh\nexec unshare --mount --propagation private sh -c '{inside}' sh {} \"$@\"\n",
+            stage.exe.display()
+        );
+        fs::write(&exe, script).unwrap();
+        fs::set_permissions(&exe, fs::Permissions::from_mode(0o755)).unwrap();
+        stage.exe = exe;
+        let tried = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", &inside, "sh", "true"])
+            .output();
+        if !tried.is_ok_and(|tried| tried.status.success()) {
+            not_here("nothing can be mounted");
+            return None;
+        }
+        Some(stage)
     }
 
     fn state(&self) -> PathBuf {
@@ -309,6 +334,7 @@ fn victim(args: &[OsString]) -> ExitCode {
                 std::thread::park();
             }
         }
+        "forks" => many_forks(&stage, &host),
         "swap" => {
             host.make_swap(64 << 20).unwrap();
             let group = host.group("server", &Confinement { memory: Some(16 << 20), swap: 48 << 20, ..LIMIT }).unwrap();
@@ -333,6 +359,29 @@ fn victim(args: &[OsString]) -> ExitCode {
             }
         }
         _ => ExitCode::from(2),
+    }
+}
+
+/// A server after whose start so many processes are made that numbers may have come round: one is stopped, and another one left to be killed.
+fn many_forks(stage: &Stage, host: &Host) -> ! {
+    let forks = "i=0; while [ $i -lt 3000 ]; do (:); i=$((i + 1)); done";
+    let launch =
+        stage.script(host, &format!("trap exit QUIT; echo $$ > pid; sleep 1000 & {forks}; echo ready; {LOOP}"));
+    // Until then its number is its own.
+    let until_collected = "kill -QUIT $(cat pid); while kill -0 $(cat pid); do sleep 0.01; done";
+    let by = StopBy::Command(stage.script(host, until_collected));
+    let stop = Stop { by, within: Duration::from_secs(60) };
+    let start = |times: usize| {
+        let child = host.spawn_with_stop(&launch, None, &stop).unwrap();
+        let said = || fs::read_to_string(&launch.stdout).unwrap_or_default();
+        wait_until("it has forked", || said().lines().count() == times);
+        child
+    };
+    tell(&format!("stopped {:?}", start(1).stop(Duration::ZERO)));
+    let _child = start(2);
+    tell("started");
+    loop {
+        std::thread::park();
     }
 }
 
@@ -915,6 +964,24 @@ fn killed_before_a_server_that_ends_in_its_own_way() {
     stage.nothing_left(PROMISE, "by a guardian that asks");
     let asked = fs::read_to_string(stage.dir.path().join("asked")).unwrap();
     assert_eq!(asked, "quit\nhangs\n", "the newest is asked first");
+}
+
+/// Its first process ends when it is asked to, and what that has started goes on: whose it is, is still known then, to everybody who asks.
+fn a_server_is_known_when_numbers_have_come_round() {
+    let Some(stage) = Stage::of_few_numbers() else { return };
+    let mut victim = stage.victim("forks", |_| {});
+    assert_eq!(victim.wait_for("stopped"), "Ok(None)");
+    victim.wait_for("started");
+    victim.kill();
+    stage.nothing_left(PROMISE, "by a guardian");
+
+    let stage = Stage::of_few_numbers().unwrap();
+    let mut victim = stage.victim("forks", |_| {});
+    victim.wait_for("started");
+    victim.kill_with_guardian();
+    let restored = Command::new(&stage.exe).arg("@restore").arg(stage.state()).arg("1024").output().unwrap();
+    assert!(restored.status.success(), "{restored:?}");
+    stage.nothing_left(Duration::ZERO, "after restore");
 }
 
 fn killed_with_its_guardian() {
