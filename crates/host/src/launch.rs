@@ -7,7 +7,7 @@
 use crate::handle::Host;
 use crate::journal::Undo;
 use crate::pipe;
-use crate::process::{Members, Session, name_of};
+use crate::process::{Members, Session, ended_with, name_of};
 use crate::stop::{Root, Stop};
 use crate::undo::PATIENCE;
 use crate::{Group, HostError};
@@ -83,9 +83,7 @@ impl Child {
     /// What the root process ended with: its own exit code, or 128 and the signal that killed it, as a shell counts.
     /// `None` while it lives.
     pub fn exit_code(&mut self) -> Option<i32> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = waitid(WaitId::Pid(self.raw_pid()?), options).ok()??;
-        status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))
+        ended_with(self.raw_pid()?)
     }
 
     /// Asks the root to end in the way that it was started with, and then ends whatever is left of its session and group; says in half a

@@ -5,7 +5,9 @@
 
 use crate::kernel;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal, waitid,
+};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -91,6 +93,14 @@ impl Identity {
     pub(crate) fn signal(self, signal: Signal) -> Result<(), Errno> {
         signal_if(|| Identity::of(self.pid) == Some(self), self.pid, signal)
     }
+}
+
+/// What a child of this process has ended with: its exit code, or 128 and the signal that killed it, as a shell counts. `None` while it lives.
+/// Looked at and not collected: as long as it is not collected, its number is not given away.
+pub(crate) fn ended_with(child: Pid) -> Option<i32> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(child), options).ok()??;
+    status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))
 }
 
 impl Session {

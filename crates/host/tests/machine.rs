@@ -320,16 +320,22 @@ fn victim(args: &[OsString]) -> ExitCode {
         },
         "asked" => {
             let asked = Path::new(state).with_file_name("asked");
-            let server = format!("trap 'echo quit >> {0}; exit' QUIT; echo ready; {LOOP}", asked.display());
-            let says = format!("echo hangs >> {0}; sleep 1000", asked.display());
+            let says = |word: &str, then: &str| {
+                let script = format!("echo {word} >> {}; sleep 1000 & {then}", asked.display());
+                StopBy::Command(stage.script(&host, &script))
+            };
+            let leaves = says("leaves", "kill -QUIT $(cat pid-leaves)");
+            let servers =
+                [("hangs", says("hangs", "wait")), ("leaves", leaves), ("quit", StopBy::Signal(StopSignal::Quit))];
             let within = Duration::from_secs(600);
-            let by = [StopBy::Command(stage.script(&host, &says)), StopBy::Signal(StopSignal::Quit)];
-            let start = |by: StopBy| {
-                let child = host.spawn_with_stop(&stage.script(&host, &server), None, &Stop { by, within }).unwrap();
+            let start = |(name, by): (&str, StopBy)| {
+                let trap = format!("trap 'echo quit >> {}; exit' QUIT", asked.display());
+                let launch = stage.script(&host, &format!("echo $$ > pid-{name}; {trap}; {LOOP}"));
+                let child = host.spawn_with_stop(&launch, None, &Stop { by, within }).unwrap();
                 tell(&format!("started {}", child.pid));
                 child
             };
-            let _children = by.map(start);
+            let _children = servers.map(start);
             loop {
                 std::thread::park();
             }
@@ -953,17 +959,18 @@ fn killed_without_root() {
     }
 }
 
-/// Two servers, of which one ends when it is asked to and the other one's command does not end: both are asked, and all are gone in time.
+/// One server ends by its signal, one by a command that leaves something in the background, and one by none, as its command does not end:
+/// all are asked, and all are gone in time.
 fn killed_before_a_server_that_ends_in_its_own_way() {
     let stage = Stage::new();
     let mut victim = stage.victim("asked", |_| {});
-    let pids = [victim.wait_for("started"), victim.wait_for("started")];
+    let pids = [(); 3].map(|()| victim.wait_for("started"));
     let traps = |pid: &String| u64::from_str_radix(&status(pid.parse().unwrap(), "SigCgt"), 16).unwrap_or(0);
-    wait_until("both have set their traps", || pids.iter().all(|pid| traps(pid) & 1 << 2 != 0));
+    wait_until("all have set their traps", || pids.iter().all(|pid| traps(pid) & 1 << 2 != 0));
     victim.kill();
     stage.nothing_left(PROMISE, "by a guardian that asks");
     let asked = fs::read_to_string(stage.dir.path().join("asked")).unwrap();
-    assert_eq!(asked, "quit\nhangs\n", "the newest is asked first");
+    assert_eq!(asked, "quit\nleaves\nquit\nhangs\n", "the newest is asked first");
 }
 
 /// Its first process ends when it is asked to, and what that has started goes on: whose it is, is still known then, to everybody who asks.
