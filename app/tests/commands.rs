@@ -236,6 +236,35 @@ fn one_that_is_not_ready_is_asked_to_end() {
     nothing_remains(&tool, PATIENCE);
 }
 
+/// One that has ended by itself may have left what only its command ends, as a container's client does: whether it was ready before or not.
+/// Only one that found its port taken has left nothing, and its command could reach whoever has that.
+#[test]
+fn one_that_has_died_is_asked_by_its_command() {
+    let check = |server: &str, ready: &str, code: i32, said: &str, expected: &str| {
+        let tool = Tool::new();
+        let [up, told] = ["up", "asked"].map(|name| tool.path(name).display().to_string());
+        let plan = format!(
+            "[server]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"{}\"]\nready = [{ready}]\n\
+             stop = [\"sh\", \"-c\", \"echo asked >> {told}\"]\n\
+             [load.l]\npath = \"/\"\nconnections = 1\nrequests = 1\n",
+            server.replace("UP", &up)
+        );
+        let mut child = tool.spawn(&["run", &tool.plan(&plan), "--start", "as-is"]);
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        if out.lines().map_while(Result::ok).any(|line| line.starts_with("Ctrl-C")) {
+            fs::write(&up, "").expect("our own folder");
+        }
+        let ended = Finished::of(&child.wait_with_output().expect("it ends"));
+        assert_eq!((ended.code, asked(&tool).as_str()), (code, expected), "{ended:?}");
+        assert!(ended.err.contains(said), "{ended:?}");
+        nothing_remains(&tool, PATIENCE);
+    };
+    let until_told = "while ! [ -e UP ]; do sleep 0.02; done; exit 3";
+    check(until_told, "\"true\"", 4, "the server died while it was kept", "asked\n");
+    check("echo no luck; exit 3", "\"false\"", 4, "no luck", "asked\n");
+    check("echo address already in use; exit 3", "\"false\"", 5, "is in use by another program", "");
+}
+
 #[test]
 fn a_stop_that_ends_nothing_is_told_before_anything_is_measured() {
     let Some(python) = program(&["/usr/bin/python3"], "python3") else { return };

@@ -86,14 +86,15 @@ impl Child {
         ended_with(self.raw_pid()?)
     }
 
-    /// Asks the root to end in the way that it was started with, and then ends whatever is left of its session and group; says in half a
-    /// sentence what had to be ended by force. Without such a way as [`Child::terminate`] does with `grace`.
+    /// Asks the root to end in the way that it was started with, by a command also when it has ended, and then ends whatever is left of its
+    /// session and group; says in half a sentence what had to be ended by force. Without such a way as [`Child::terminate`] does with `grace`.
     ///
     /// # Errors
     /// When something would not end.
     pub fn stop(mut self, grace: Duration) -> Result<Option<String>, HostError> {
         let Some((stop, _)) = self.stop.clone() else { return self.terminate(grace).map(|()| None) };
-        let forced = if self.is_alive() { stop.ask(&mut self, stop.within).err() } else { None };
+        let reaches = stop.by.reaches(|| self.is_alive());
+        let forced = if reaches { stop.ask(&mut self, stop.within).err() } else { None };
         self.end().map(|()| forced)
     }
 

@@ -34,6 +34,12 @@ pub enum StopBy {
 }
 
 impl StopBy {
+    /// Whether there is somebody to be asked of a server whose first process may have ended: a command may end what that has begun elsewhere,
+    /// as a container's client has.
+    pub(crate) fn reaches(&self, first_lives: impl FnOnce() -> bool) -> bool {
+        matches!(self, StopBy::Command(_)) || first_lives()
+    }
+
     /// It, as a message names it.
     pub(crate) fn words(&self) -> String {
         match self {

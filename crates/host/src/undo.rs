@@ -128,12 +128,18 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::Unclaim { path } => claim::unclaim(path, head),
         // Everything below went with the boot it was made in.
         _ if head.is_of_another_boot()? => Ok(None),
-        Undo::AskToEnd { session, .. } if !session.leader.lives() || head.is_of_another_namespace()? => Ok(None),
+        Undo::AskToEnd { .. } if head.is_of_another_namespace()? => Ok(None),
+        Undo::AskToEnd { session, stop } if !stop.by.reaches(|| session.leader.lives()) => Ok(None),
         // What does not end is ended by force next.
-        Undo::AskToEnd { session, stop } => Ok(Some(match stop.ask(&mut { session.leader }, patience) {
-            Ok(()) => format!("a server (session {}) ended by {}", session.leader.pid, stop.by.words()),
-            Err(why) => format!("a server (session {}) {why}", session.leader.pid),
-        })),
+        Undo::AskToEnd { session, stop } => {
+            let (server, words) = (format!("a server (session {})", session.leader.pid), stop.by.words());
+            let had_ended = !session.leader.lives();
+            Ok(Some(match stop.ask(&mut { session.leader }, patience) {
+                Ok(()) if had_ended => format!("ran {words} for {server}, which had ended"),
+                Ok(()) => format!("{server} ended by {words}"),
+                Err(why) => format!("{server} {why}"),
+            }))
+        }
         // It may live where nothing is seen of it from here, and nobody here is one of it.
         Undo::KillSession(session) if head.is_of_another_namespace()? => Ok(Some(format!(
             "session {} belongs to another pid namespace, as a container has: no process was looked for; where that still runs, end them there",

@@ -325,12 +325,14 @@ fn victim(args: &[OsString]) -> ExitCode {
                 StopBy::Command(stage.script(&host, &script))
             };
             let leaves = says("leaves", "kill -QUIT $(cat pid-leaves)");
+            let quit = StopBy::Signal(StopSignal::Quit);
             let servers =
-                [("hangs", says("hangs", "wait")), ("leaves", leaves), ("quit", StopBy::Signal(StopSignal::Quit))];
+                [("hangs", says("hangs", "wait")), ("leaves", leaves), ("gone", says("gone", "true")), ("quit", quit)];
             let within = Duration::from_secs(600);
             let start = |(name, by): (&str, StopBy)| {
                 let trap = format!("trap 'echo quit >> {}; exit' QUIT", asked.display());
-                let launch = stage.script(&host, &format!("echo $$ > pid-{name}; {trap}; {LOOP}"));
+                let goes_on = if name == "gone" { "exit" } else { LOOP };
+                let launch = stage.script(&host, &format!("echo $$ > pid-{name}; {trap}; {goes_on}"));
                 let child = host.spawn_with_stop(&launch, None, &Stop { by, within }).unwrap();
                 tell(&format!("started {}", child.pid));
                 child
@@ -596,13 +598,21 @@ fn a_server_is_asked_to_end_in_its_own_way() {
     let nosuch = Launch { program: "/no/such/stop".into(), ..stage.script(&host, "") };
     let forced = "cannot be asked to end: cannot start /no/such/stop: No such file or directory (os error 2)";
     check(&deaf, StopBy::Command(nosuch), long, "ready\n", Some(forced));
-    // Nobody is asked for who is gone, or who is killed.
-    check("sleep 1000 & echo ready; exit 3", script("echo asked"), long, "ready\n", None);
-    let stop = Stop { by: script("echo asked"), within: Duration::from_secs(60) };
-    let launch = stage.script(&host, "true");
-    fs::remove_file(&launch.stdout).unwrap();
-    host.spawn_with_stop(&launch, None, &stop).unwrap().kill().unwrap();
-    assert_eq!(fs::read_to_string(&launch.stdout).unwrap(), "");
+    // Who has ended by itself gets no signal, but may have begun what only its command ends. Who is killed is not asked.
+    let launch = stage.script(&host, "sleep 1000 & exit 3");
+    let dies = |by: StopBy, end: fn(host::Child) -> Result<Option<String>, HostError>, wrote: &str| {
+        fs::remove_file(&launch.stdout).unwrap();
+        let stop = Stop { by, within: Duration::from_millis(long) };
+        let mut child = host.spawn_with_stop(&launch, None, &stop).unwrap();
+        while child.is_alive() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(end(child).unwrap(), None);
+        assert_eq!(fs::read_to_string(&launch.stdout).unwrap(), wrote);
+    };
+    dies(script("echo asked"), |child| child.stop(Duration::ZERO), "asked\n");
+    dies(StopBy::Signal(StopSignal::Quit), |child| child.stop(Duration::ZERO), "");
+    dies(script("echo asked"), |child| child.kill().map(|()| None), "");
     host.close().unwrap();
     stage.nothing_left(Duration::ZERO, "after close");
 }
@@ -959,18 +969,22 @@ fn killed_without_root() {
     }
 }
 
-/// One server ends by its signal, one by a command that leaves something in the background, and one by none, as its command does not end:
-/// all are asked, and all are gone in time.
+/// One server ends by its signal, one has ended by itself, one ends by a command that leaves something in the background, and one by none, as
+/// its command does not end: all are asked, and all are gone in time.
 fn killed_before_a_server_that_ends_in_its_own_way() {
     let stage = Stage::new();
     let mut victim = stage.victim("asked", |_| {});
-    let pids = [(); 3].map(|()| victim.wait_for("started"));
+    let pids = [(); 4].map(|()| victim.wait_for("started"));
     let traps = |pid: &String| u64::from_str_radix(&status(pid.parse().unwrap(), "SigCgt"), 16).unwrap_or(0);
-    wait_until("all have set their traps", || pids.iter().all(|pid| traps(pid) & 1 << 2 != 0));
+    // The one that has ended is not collected as long as its run lives.
+    let has_ended = |pid: &String| status(pid.parse().unwrap(), "State").starts_with('Z');
+    wait_until("one has ended, and the others have set their traps", || {
+        pids.iter().all(|pid| has_ended(pid) || traps(pid) & 1 << 2 != 0) && pids.iter().any(has_ended)
+    });
     victim.kill();
     stage.nothing_left(PROMISE, "by a guardian that asks");
     let asked = fs::read_to_string(stage.dir.path().join("asked")).unwrap();
-    assert_eq!(asked, "quit\nleaves\nquit\nhangs\n", "the newest is asked first");
+    assert_eq!(asked, "quit\ngone\nleaves\nquit\nhangs\n", "the newest is asked first");
 }
 
 /// Its first process ends when it is asked to, and what that has started goes on: whose it is, is still known then, to everybody who asks.
