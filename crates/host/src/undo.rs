@@ -26,6 +26,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// How long all servers together that the plan has asked to end in a way of its own are waited for, before they are ended by force: whoever
 /// comes after a run that was killed has promised that everything is back within 5 s.
 const ASKED: Duration = Duration::from_secs(3);
+/// The same where a server of the machine's waits to have its own configuration read: it serves others meanwhile.
+const ASKED_BEFORE_OTHERS: Duration = Duration::from_secs(1);
 
 /// How long a command of the plan's may take: a little longer than systemd waits for a service by itself (90 s).
 const TELL: Duration = Duration::from_secs(100);
@@ -58,7 +60,8 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     let (mut files_left, mut claimed_left) = (false, false);
     let mut unwritten = Vec::new();
     let pending = renewed(journal, &head);
-    let asked_until = Instant::now() + ASKED;
+    let others_wait = pending.iter().any(|(_, undo)| matches!(undo, Undo::Tell { .. } | Undo::Restart { .. }));
+    let asked_until = Instant::now() + if others_wait { ASKED_BEFORE_OTHERS } else { ASKED };
     for (id, undo) in pending {
         // Whoever is to read the files again would read the run's, and the next attempt would not tell them again.
         if files_left && undo.turn() > 0 || claimed_left && matches!(undo, Undo::Unclaim { .. }) {
@@ -300,6 +303,29 @@ mod tests {
         // In its own boot the same entry ends it: a leader is ours even before it has made its session.
         assert!(carry_out(&Undo::KillSession(session), &head(), SOON).unwrap().is_some());
         sleeper.wait().unwrap();
+    }
+
+    #[test]
+    fn a_server_of_the_machines_waits_less_for_one_that_does_not_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = dir.path().join("told");
+        let mut journal = Journal::create(dir.path(), "r1").unwrap();
+        let tell = vec!["touch".to_owned(), told.to_str().unwrap().to_owned()];
+        journal.record(Undo::Tell { command: tell, unproven: false }).unwrap();
+        // It does not care for the signal.
+        let mut server = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let session = crate::process::Session::of(server.id()).unwrap();
+        journal.record(Undo::KillSession(session)).unwrap();
+        let by = crate::stop::StopBy::Signal(model::plan::StopSignal::Winch);
+        let stop = Box::new(crate::stop::Stop { by, within: Duration::from_secs(600) });
+        journal.record(Undo::AskToEnd { session, stop }).unwrap();
+        let outcome = undo_all(&mut journal, SOON);
+        server.wait().unwrap();
+        assert_eq!(outcome.failed, [""; 0]);
+        let (asked, rest) = outcome.put_back[0].split_once(" s after it was asked to by SIGWINCH").unwrap();
+        let waited: f64 = asked.rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(waited <= 1.0 && rest.is_empty(), "{outcome:?}");
+        assert!(told.exists() && outcome.put_back[2].starts_with("ran `touch "), "{outcome:?}");
     }
 
     #[test]
