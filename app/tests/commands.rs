@@ -269,16 +269,23 @@ fn one_that_has_died_is_asked_by_its_command() {
 fn a_stop_that_ends_nothing_is_told_before_anything_is_measured() {
     let Some(python) = program(&["/usr/bin/python3"], "python3") else { return };
     let tool = Tool::new();
-    let plan = format!(
-        "[server]\nkind = \"command\"\ncommand = [\"{python}\", \"-m\", \"http.server\", \"--bind\", \"${{address}}\", \"${{port}}\"]\n\
-         stop = [\"sh\", \"-c\", \"echo no luck >&2; exit 3\"]\nstop_within = \"200ms\"\n\
-         [load.l]\npath = \"/\"\nconnections = 1\nrequests = 10\n"
-    );
-    let ended = tool.run(&["run", &tool.plan(&plan), "--plain"]);
-    let says = "plan.toml:4: server.stop: the server had not ended 0.2 s after it was asked to by `";
-    let why = "`, which ended with exit code 3; correct it, or raise `stop_within`; its log ends with: ";
-    assert_eq!(ended.code, 4, "{ended:?}");
-    assert!([says, why, "no luck\n"].iter().all(|part| ended.err.contains(part)), "{ended:?}");
+    let plan = |within: &str| {
+        format!(
+            "[server]\nkind = \"command\"\ncommand = [\"{python}\", \"-m\", \"http.server\", \"--bind\", \"${{address}}\", \"${{port}}\"]\n\
+             stop = [\"sh\", \"-c\", \"echo no luck >&2; exit 3\"]\nstop_within = \"{within}\"\n\
+             [load.l]\npath = \"/\"\nconnections = 1\nrequests = 10\n"
+        )
+    };
+    // The command has ended when the time is over; on a busy machine it may take longer to.
+    let is_told = ["0.2", "2.0", "20.0"].into_iter().any(|seconds| {
+        let ended = tool.run(&["run", &tool.plan(&plan(&format!("{seconds}s"))), "--plain"]);
+        let says = format!("plan.toml:4: server.stop: the server had not ended {seconds} s after it was asked to by `");
+        assert!(ended.code == 4 && ended.err.contains(&says), "{ended:?}");
+        let why = "`, which ended with exit code 3; correct it, or raise `stop_within`; its log ends with: ";
+        [why, "no luck\n"].iter().all(|part| ended.err.contains(part))
+    });
+    assert!(is_told);
+    let plan = plan("10s");
     let absent = plan.replace("\"sh\", ", "\"nosuch\", ");
     let ended = tool.run(&["run", &tool.plan(&absent), "--plain"]);
     assert!(ended.err.contains("plan.toml:4: server.stop: nosuch is no program in PATH; install it"), "{ended:?}");
