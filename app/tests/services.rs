@@ -88,6 +88,43 @@ fn a_backend_is_killed_in_mid_run() {
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
+/// It ends in its turn, when nothing is measured any more: what its end costs is nobody's in the report.
+#[test]
+fn one_that_was_to_be_killed_behind_the_window_is_stopped_with_the_others() {
+    if !has("python3", "python3") {
+        return;
+    }
+    let tool = Tool::new();
+    let ended = tool.path("ended");
+    let server = |name: &str, command: &str| {
+        format!(
+            "kind = \"command\"\ncommand = [\"sh\", \"-c\", \"echo $$ > ${{folder}}/pid; exec {command}\"]\n\
+             stop = [\"sh\", \"-c\", \"echo {name} >> {}; kill $(cat ${{folder}}/pid)\"]\nstop_within = \"60s\"\n",
+            ended.display()
+        )
+    };
+    let ready = "ready = [\"sh\", \"-c\", \"test -s ${folder}/pid\"]\n";
+    let plan = format!(
+        "{HEAD}[load.a]\npath = \"/\"\nconnections = 1\nrequests = 10\n\
+         [server]\n{}[service.a]\n{}{ready}[service.b]\n{}{ready}\
+         [variant.v.service.a]\nkill_after = \"10m\"\n",
+        server("server", "python3 -m http.server --bind ${address} ${port}"),
+        server("a", "sleep 1000"),
+        server("b", "sleep 1000")
+    );
+    let finished = tool.run(&["run", &tool.plan(&plan), "--plain"]);
+    assert!([0, 1, 3].contains(&finished.code), "{finished:?}");
+    let order = fs::read_to_string(&ended).expect("they were asked");
+    // In the rehearsal and in two trials.
+    assert_eq!(order, "server\nb\na\n".repeat(3), "{finished:?}");
+    for trial in trials(&tool) {
+        let said = trial["notes"].to_string();
+        assert!(said.contains("the window was over before the service `a` was to be killed"), "{trial}");
+        assert!(!said.contains("by force"), "{trial}");
+    }
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
 #[test]
 fn one_that_does_not_start_says_why() {
     let tool = Tool::new();

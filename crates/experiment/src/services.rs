@@ -6,6 +6,7 @@ use crate::trial::{Bench, PATIENT_TIMEOUT};
 use model::Nanos;
 use model::plan::{Mention, Service, ServiceChange, Variant, fill_in};
 use server::{Control, Forced, Place, Running, ServerError};
+use std::cmp::Reverse;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Started {
     name: String,
+    /// How many were started before it.
+    place: usize,
     folder: PathBuf,
     running: Running,
     kill_after_ns: Option<Nanos>,
@@ -67,7 +70,8 @@ impl Services {
             self.tell(mention).or_else(|| bench.kept.borrow().tell(mention))
         });
         Ok(control.start(&place, &variant).map_err(|error| error.of_service(&service.name)).map(|running| {
-            self.0.push(Started { name: service.name.clone(), folder, running, kill_after_ns: None });
+            let (name, place) = (service.name.clone(), self.0.len());
+            self.0.push(Started { name, place, folder, running, kill_after_ns: None });
         }))
     }
 
@@ -112,6 +116,12 @@ impl Services {
         let (doomed, others) = self.0.drain(..).partition(|started| started.kill_after_ns.is_some());
         self.0 = others;
         doomed
+    }
+
+    /// Takes those back that were not killed after all: they are stopped with the others, when nothing is measured any more.
+    pub(crate) fn take_back(&mut self, spared: Vec<Started>) {
+        self.0.extend(spared);
+        self.0.sort_by_key(|started| started.place);
     }
 
     /// Stops them, the last one first, and removes their folders; tells of those that had to be ended by force.
@@ -161,45 +171,49 @@ pub(crate) fn pretended<'a>(folder: &'a Path) -> impl Fn(Mention<'_>) -> Option<
     }
 }
 
-/// Does `work`, and kills each of the doomed when its time has come; says what became of them.
-pub(crate) fn killing<T>(mut doomed: Vec<Started>, work: impl FnOnce() -> T) -> (T, Vec<String>) {
+/// Does `work`, and kills each of the doomed when its time has come; says what became of them. Those whose time has not come are left.
+pub(crate) fn killing<T>(doomed: &mut Vec<Started>, work: impl FnOnce() -> T) -> (T, Vec<String>) {
     if doomed.is_empty() {
         return (work(), Vec::new());
     }
-    doomed.sort_by_key(|started| started.kill_after_ns);
-    thread::scope(|scope| {
+    doomed.sort_by_key(|started| Reverse(started.kill_after_ns));
+    let left = &mut *doomed;
+    let (result, killed) = thread::scope(|scope| {
         let (done, is_done) = channel::<()>();
         let began = Instant::now();
         let kill = move || {
-            let one = |Started { name, folder, running, kill_after_ns, .. }: Started| {
-                let after = Duration::from_nanos(kill_after_ns.unwrap_or_default());
+            let mut killed = Vec::new();
+            while let Some(next) = left.last() {
+                let after = Duration::from_nanos(next.kill_after_ns.unwrap_or_default());
                 // The sender is dropped when the work is done, also by its panic.
-                let over = is_done.recv_timeout(after.saturating_sub(began.elapsed()));
-                let note = if over == Err(RecvTimeoutError::Timeout) {
-                    running.kill();
-                    format!("the service `{name}` was killed {:.1} s into the window", began.elapsed().as_secs_f64())
-                } else {
-                    drop(running);
-                    format!("the window was over before the service `{name}` was to be killed")
-                };
-                (note, folder)
-            };
-            doomed.into_iter().map(one).collect::<Vec<_>>()
+                if is_done.recv_timeout(after.saturating_sub(began.elapsed())) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+                let Started { name, folder, running, .. } = left.pop().expect("it was looked at");
+                running.kill();
+                let into = began.elapsed().as_secs_f64();
+                killed.push((format!("the service `{name}` was killed {into:.1} s into the window"), folder));
+            }
+            killed
         };
         let reaper = thread::Builder::new().name("reaper".to_owned()).spawn_scoped(scope, kill);
         let result = work();
         drop(done);
-        let ended = match reaper {
-            Ok(reaper) => reaper.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            Err(error) => return (result, vec![format!("no service was killed: {error}")]),
-        };
-        // Not within the window: that is work for the disk. What cannot be removed now is removed with the run's folder.
-        let told = ended.into_iter().map(|(note, folder)| {
-            let _ = std::fs::remove_dir_all(folder);
-            note
-        });
-        (result, told.collect())
-    })
+        (result, reaper.map(|reaper| reaper.join().unwrap_or_else(|panic| resume_unwind(panic))))
+    });
+    let killed = match killed {
+        Ok(killed) => killed,
+        Err(error) => return (result, vec![format!("no service was killed: {error}")]),
+    };
+    // Not within the window: that is work for the disk. What cannot be removed now is removed with the run's folder.
+    let told = killed.into_iter().map(|(note, folder)| {
+        let _ = std::fs::remove_dir_all(folder);
+        note
+    });
+    let spared = doomed.iter().rev();
+    let spared =
+        spared.map(|Started { name, .. }| format!("the window was over before the service `{name}` was to be killed"));
+    (result, told.chain(spared).collect())
 }
 
 /// That a server died at some time, and what its log says of it.

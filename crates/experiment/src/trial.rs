@@ -164,12 +164,13 @@ impl Bench<'_> {
         trial.settings.values.extend(stage.services.settings());
         trial.notes.extend(stage.running.notes.iter().cloned().chain(stage.services.notes()));
         trial.notes.extend(self.changer.iter().flat_map(Changer::notes));
-        let doomed = stage.services.take_doomed();
+        let mut doomed = stage.services.take_doomed();
         let calm = Calm::since(began);
         let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
-        let work = || self.warm_up_and_measure(slot, cell, (&stage, doomed), &sampler, on_event);
+        let work = || self.warm_up_and_measure(slot, cell, (&stage, &mut doomed), &sampler, on_event);
         let (mut measured, told) = status::beside(&stage.running.status, work);
+        stage.services.take_back(doomed);
         trial.status = told;
         trial.readings = sampler.finish()?;
         trial.log_tail = stage.running.log_tail();
@@ -338,7 +339,7 @@ impl Bench<'_> {
         &self,
         slot: &Slot,
         cell: &Cell,
-        (stage, doomed): (&Stage, Vec<Started>),
+        (stage, doomed): (&Stage, &mut Vec<Started>),
         sampler: &Sampler,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Measured, ExperimentError> {

@@ -5,7 +5,7 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -124,10 +124,9 @@ impl Called {
         command.spawn().map(Called)
     }
 
-    /// Its exit code, or 128 and the signal that killed it; `None` while it lives.
-    pub(crate) fn ended_with(&mut self) -> Option<i32> {
-        let status = self.0.try_wait().ok()??;
-        status.code().or_else(|| status.signal().map(|signal| 128 + signal))
+    /// Its first process, whose number is its own until this is dropped.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.0)
     }
 }
 
@@ -135,7 +134,7 @@ impl Drop for Called {
     fn drop(&mut self) {
         if !matches!(self.0.try_wait(), Ok(Some(_))) {
             // It leads a group of its number; until it is waited for, nobody else has that.
-            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+            let _ = kill_process_group(self.pid(), Signal::KILL);
             let _ = self.0.wait();
         }
     }

@@ -266,6 +266,11 @@ impl Host {
         locked(&self.shared.watched).as_mut().ok_or(HostError::Closed)?.journal.record(undo)
     }
 
+    /// Remembers more on how to undo a change that is not undone yet.
+    pub(crate) fn amend(&self, id: u64, undo: Undo) -> Result<(), HostError> {
+        locked(&self.shared.watched).as_mut().map_or(Ok(()), |watched| watched.journal.amend(id, undo))
+    }
+
     /// Undoes one change; one that is undone already, or was by [`Host::close`], is fine.
     pub(crate) fn put_back(&self, id: u64) -> Result<(), HostError> {
         // The lock is not held while processes are waited for.

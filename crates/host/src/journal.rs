@@ -296,6 +296,11 @@ impl Journal {
         Ok(id)
     }
 
+    /// Remembers more on how to undo change `id`: of two lines with one number the later one counts.
+    pub(crate) fn amend(&mut self, id: u64, undo: Undo) -> Result<(), HostError> {
+        self.append(&Line::Change { id, undo })
+    }
+
     /// Remembers that change `id` is undone.
     pub(crate) fn done(&mut self, id: u64) -> Result<(), HostError> {
         self.append(&Line::Done(id))

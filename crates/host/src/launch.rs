@@ -7,7 +7,7 @@
 use crate::handle::Host;
 use crate::journal::Undo;
 use crate::pipe;
-use crate::process::{Members, Session, name_of};
+use crate::process::{Members, Session, ended_with, name_of};
 use crate::stop::{Root, Stop};
 use crate::undo::PATIENCE;
 use crate::{Group, HostError};
@@ -83,19 +83,18 @@ impl Child {
     /// What the root process ended with: its own exit code, or 128 and the signal that killed it, as a shell counts.
     /// `None` while it lives.
     pub fn exit_code(&mut self) -> Option<i32> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = waitid(WaitId::Pid(self.raw_pid()?), options).ok()??;
-        status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))
+        ended_with(self.raw_pid()?)
     }
 
-    /// Asks the root to end in the way that it was started with, and then ends whatever is left of its session and group; says in half a
-    /// sentence what had to be ended by force. Without such a way as [`Child::terminate`] does with `grace`.
+    /// Asks the root to end in the way that it was started with, by a command also when it has ended, and then ends whatever is left of its
+    /// session and group; says in half a sentence what had to be ended by force. Without such a way as [`Child::terminate`] does with `grace`.
     ///
     /// # Errors
     /// When something would not end.
     pub fn stop(mut self, grace: Duration) -> Result<Option<String>, HostError> {
         let Some((stop, _)) = self.stop.clone() else { return self.terminate(grace).map(|()| None) };
-        let forced = if self.is_alive() { stop.ask(&mut self, stop.within).err() } else { None };
+        let reaches = stop.by.reaches(|| self.is_alive());
+        let forced = if reaches { stop.ask(&mut self, stop.within).err() } else { None };
         self.end().map(|()| forced)
     }
 
@@ -187,6 +186,18 @@ impl Root for Child {
     }
 
     fn is_gone(&mut self) -> bool {
+        if self.is_alive() {
+            return false;
+        }
+        // Others of its session are known by the number that it is about to lose.
+        let session = self.session.renewed();
+        if session != self.session {
+            self.session = session;
+            if self.host.amend(self.entry, Undo::KillSession(session)).is_err() {
+                // On a full disk it keeps the number. Only a command that waits until it is not found any more waits in vain.
+                return true;
+            }
+        }
         // The number may be given away from now on, unless others of its session live: nobody is sent anything by it any more.
         matches!(self.process.try_wait(), Ok(Some(_)))
     }

@@ -59,9 +59,9 @@ fn foresee(undo: &Undo, head: &Head) -> Result<Option<String>, String> {
         // Everything below went with the boot it was made in.
         _ if head.is_of_another_boot()? => None,
         Undo::AskToEnd { .. } if head.is_of_another_namespace()? => None,
-        Undo::AskToEnd { session, stop } => session
-            .leader
-            .lives()
+        Undo::AskToEnd { session, stop } => stop
+            .by
+            .reaches(|| session.leader.lives())
             .then(|| format!("would ask a server (session {}) to end, by {}", session.leader.pid, stop.by.words())),
         Undo::KillSession(session) if head.is_of_another_namespace()? => Some(format!(
             "would look for no process of session {}, which belongs to another pid namespace, as a container has",

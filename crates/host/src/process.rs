@@ -5,7 +5,9 @@
 
 use crate::kernel;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal, waitid,
+};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -41,7 +43,7 @@ pub(crate) struct Identity {
 pub(crate) struct Session {
     /// The leader; it may be gone while others of its session live.
     pub(crate) leader: Identity,
-    /// How often the machine had forked when the leader was known to live.
+    /// How often the machine had forked when the leader was known to have its number.
     pub(crate) forks: u64,
 }
 
@@ -93,10 +95,28 @@ impl Identity {
     }
 }
 
+/// What a child of this process has ended with: its exit code, or 128 and the signal that killed it, as a shell counts. `None` while it lives.
+/// Looked at and not collected: as long as it is not collected, its number is not given away.
+pub(crate) fn ended_with(child: Pid) -> Option<i32> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(child), options).ok()??;
+    status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))
+}
+
 impl Session {
     /// The session that process `pid` leads or is going to lead; `None` when there is no such process.
     pub(crate) fn of(pid: u32) -> Option<Session> {
         Identity::of(pid).map(|leader| Session { leader, forks: forks() })
+    }
+
+    /// The same as of now, where the leader has its number still, be it as a dead process that nobody has collected: to be asked for before
+    /// that may change.
+    pub(crate) fn renewed(self) -> Session {
+        // Counted before it is looked for. What cannot be counted renews nothing.
+        let forks = forks().max(self.forks);
+        let is_there = |stat: Stat| stat.start_time == self.leader.start_time;
+        let holds = Stat::of(self.leader.pid).is_ok_and(|stat| stat.is_some_and(is_there));
+        if holds { Session { forks, ..self } } else { self }
     }
 
     /// Whether the session may have another leader of the same number by now. The kernel gives a number away again

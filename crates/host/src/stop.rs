@@ -3,7 +3,7 @@
 use crate::Launch;
 use crate::call::{Called, call};
 use crate::launch::dress;
-use crate::process::Identity;
+use crate::process::{Identity, Members, Session, ended_with};
 use model::plan::StopSignal;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at a server that is about to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// How long what is left of a command may take to end by force.
+const ENDED: Duration = Duration::from_secs(1);
 
 /// How a server is asked to end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +34,12 @@ pub enum StopBy {
 }
 
 impl StopBy {
+    /// Whether there is somebody to be asked of a server whose first process may have ended: a command may end what that has begun elsewhere,
+    /// as a container's client has.
+    pub(crate) fn reaches(&self, first_lives: impl FnOnce() -> bool) -> bool {
+        matches!(self, StopBy::Command(_)) || first_lives()
+    }
+
     /// It, as a message names it.
     pub(crate) fn words(&self) -> String {
         match self {
@@ -95,7 +103,19 @@ impl Stop {
     }
 }
 
-/// The first process of a server whose run was killed. What is run for it is in nobody's journal.
+/// A command that asks, in nobody's journal. Dropping it ends it, and what it has left in the background, too.
+struct Asking(Called);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if let Some(session) = Session::of(self.0.pid().as_raw_nonzero().get().unsigned_abs()) {
+            // There is nobody to tell what does not end.
+            let _ = Members::Session(session).end(ENDED);
+        }
+    }
+}
+
+/// The first process of a server whose run was killed.
 impl Root for Identity {
     fn signal(&mut self, signal: Signal) {
         // It can only fail by having ended meanwhile, which is what is wanted.
@@ -109,8 +129,8 @@ impl Root for Identity {
     fn run(&mut self, launch: &Launch) -> Result<Box<dyn FnMut() -> Option<i32>>, String> {
         let mut command = call(&launch.program);
         dress(&mut command, launch);
-        let mut called = Called::start(&mut command).map_err(|error| error.to_string())?;
-        Ok(Box::new(move || called.ended_with()))
+        let asking = Asking(Called::start(&mut command).map_err(|error| error.to_string())?);
+        Ok(Box::new(move || ended_with(asking.0.pid())))
     }
 }
 

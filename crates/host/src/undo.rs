@@ -26,6 +26,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// How long all servers together that the plan has asked to end in a way of its own are waited for, before they are ended by force: whoever
 /// comes after a run that was killed has promised that everything is back within 5 s.
 const ASKED: Duration = Duration::from_secs(3);
+/// The same where a server of the machine's waits to have its own configuration read: it serves others meanwhile.
+const ASKED_BEFORE_OTHERS: Duration = Duration::from_secs(1);
 
 /// How long a command of the plan's may take: a little longer than systemd waits for a service by itself (90 s).
 const TELL: Duration = Duration::from_secs(100);
@@ -57,8 +59,10 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     let Some(head) = journal.replay().head.clone() else { return outcome };
     let (mut files_left, mut claimed_left) = (false, false);
     let mut unwritten = Vec::new();
-    let asked_until = Instant::now() + ASKED;
-    for (id, undo) in in_order(&journal.replay().pending) {
+    let pending = renewed(journal, &head);
+    let others_wait = pending.iter().any(|(_, undo)| matches!(undo, Undo::Tell { .. } | Undo::Restart { .. }));
+    let asked_until = Instant::now() + if others_wait { ASKED_BEFORE_OTHERS } else { ASKED };
+    for (id, undo) in pending {
         // Whoever is to read the files again would read the run's, and the next attempt would not tell them again.
         if files_left && undo.turn() > 0 || claimed_left && matches!(undo, Undo::Unclaim { .. }) {
             continue;
@@ -86,6 +90,23 @@ pub(crate) fn undo_all(journal: &mut Journal, patience: Duration) -> Outcome {
     outcome
 }
 
+/// What is to be undone, in the order of undoing. Sessions whose leader is there are known as of now, also to whoever tries again: once it
+/// has ended, be it because it was asked to, they are only known by how few processes were made since.
+fn renewed(journal: &mut Journal, head: &Head) -> Vec<(u64, Undo)> {
+    let mut pending = in_order(&journal.replay().pending);
+    let elsewhere = head.is_of_another_boot().unwrap_or(true) || head.is_of_another_namespace().unwrap_or(true);
+    for (id, undo) in pending.iter_mut().filter(|_| !elsewhere) {
+        let Undo::KillSession(session) = undo else { continue };
+        let now = session.renewed();
+        if now != *session {
+            *session = now;
+            // A full disk hides it only from who tries again.
+            let _ = journal.amend(*id, undo.clone());
+        }
+    }
+    pending
+}
+
 /// What is to be undone, in the order of undoing.
 pub(crate) fn in_order(pending: &BTreeMap<u64, Undo>) -> Vec<(u64, Undo)> {
     let mut ordered: Vec<(u64, Undo)> = pending.iter().rev().map(|(id, undo)| (*id, undo.clone())).collect();
@@ -110,12 +131,18 @@ pub(crate) fn carry_out(undo: &Undo, head: &Head, patience: Duration) -> Result<
         Undo::Unclaim { path } => claim::unclaim(path, head),
         // Everything below went with the boot it was made in.
         _ if head.is_of_another_boot()? => Ok(None),
-        Undo::AskToEnd { session, .. } if !session.leader.lives() || head.is_of_another_namespace()? => Ok(None),
+        Undo::AskToEnd { .. } if head.is_of_another_namespace()? => Ok(None),
+        Undo::AskToEnd { session, stop } if !stop.by.reaches(|| session.leader.lives()) => Ok(None),
         // What does not end is ended by force next.
-        Undo::AskToEnd { session, stop } => Ok(Some(match stop.ask(&mut { session.leader }, patience) {
-            Ok(()) => format!("a server (session {}) ended by {}", session.leader.pid, stop.by.words()),
-            Err(why) => format!("a server (session {}) {why}", session.leader.pid),
-        })),
+        Undo::AskToEnd { session, stop } => {
+            let (server, words) = (format!("a server (session {})", session.leader.pid), stop.by.words());
+            let had_ended = !session.leader.lives();
+            Ok(Some(match stop.ask(&mut { session.leader }, patience) {
+                Ok(()) if had_ended => format!("ran {words} for {server}, which had ended"),
+                Ok(()) => format!("{server} ended by {words}"),
+                Err(why) => format!("{server} {why}"),
+            }))
+        }
         // It may live where nothing is seen of it from here, and nobody here is one of it.
         Undo::KillSession(session) if head.is_of_another_namespace()? => Ok(Some(format!(
             "session {} belongs to another pid namespace, as a container has: no process was looked for; where that still runs, end them there",
@@ -276,6 +303,29 @@ mod tests {
         // In its own boot the same entry ends it: a leader is ours even before it has made its session.
         assert!(carry_out(&Undo::KillSession(session), &head(), SOON).unwrap().is_some());
         sleeper.wait().unwrap();
+    }
+
+    #[test]
+    fn a_server_of_the_machines_waits_less_for_one_that_does_not_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = dir.path().join("told");
+        let mut journal = Journal::create(dir.path(), "r1").unwrap();
+        let tell = vec!["touch".to_owned(), told.to_str().unwrap().to_owned()];
+        journal.record(Undo::Tell { command: tell, unproven: false }).unwrap();
+        // It does not care for the signal.
+        let mut server = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let session = crate::process::Session::of(server.id()).unwrap();
+        journal.record(Undo::KillSession(session)).unwrap();
+        let by = crate::stop::StopBy::Signal(model::plan::StopSignal::Winch);
+        let stop = Box::new(crate::stop::Stop { by, within: Duration::from_secs(600) });
+        journal.record(Undo::AskToEnd { session, stop }).unwrap();
+        let outcome = undo_all(&mut journal, SOON);
+        server.wait().unwrap();
+        assert_eq!(outcome.failed, [""; 0]);
+        let (asked, rest) = outcome.put_back[0].split_once(" s after it was asked to by SIGWINCH").unwrap();
+        let waited: f64 = asked.rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(waited <= 1.0 && rest.is_empty(), "{outcome:?}");
+        assert!(told.exists() && outcome.put_back[2].starts_with("ran `touch "), "{outcome:?}");
     }
 
     #[test]

@@ -122,7 +122,8 @@ impl CommandControl {
         };
         if let Err(error) = ready {
             let taken = starting.logs.tail().to_ascii_lowercase().contains("address already in use");
-            if stop.is_some() {
+            // Who is asked by a port that was taken would be somebody else.
+            if stop.is_some() && (!taken || starting.child.is_alive()) {
                 // What it has begun may be something that only its own stop ends. Why it is not ready says more than how it ended.
                 let _ = starting.child.stop(GRACE);
             }
