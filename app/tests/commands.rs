@@ -9,12 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
-use tool::{Finished, Tool, remains};
-
-/// How soon after its death everything of a run must be gone.
-const PROMISE: Duration = Duration::from_secs(5);
-/// As long as anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use tool::{Finished, PATIENCE, PROMISE, Tool, nothing_remains, remains};
 
 /// Two short windows of each variant, of which nothing is waited for.
 const HEAD: &str = "blocks = 2\naa = false\n[cooldown]\nlimit = \"0s\"\n";
@@ -176,15 +171,6 @@ fn started(tool: &Tool, keys: &str) -> Child {
 
 fn asked(tool: &Tool) -> String {
     fs::read_to_string(tool.path("asked")).unwrap_or_default()
-}
-
-#[track_caller]
-fn nothing_remains(tool: &Tool, within: Duration) {
-    let since = Instant::now();
-    while !remains(tool).is_empty() {
-        assert!(since.elapsed() < within, "{:?}", remains(tool));
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod tool;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
-use tool::{Finished, Tool, is_root, nothing_remains, open_plans, remains, shipped};
+use tool::{Finished, PATIENCE, Tool, is_root, nothing_remains, open_plans, remains, shipped};
 
 /// Three cells in two blocks: a page that fits its memory_limit, and one that does not, with and without somebody who looks into it.
 const PLAN: &str = r#"
@@ -186,6 +186,6 @@ fn nothing_of_a_wordpress_is_left_by_a_run_that_is_cut_off() {
         let rest: Vec<String> = lines.collect();
         let ended = Finished::of(&child.wait_with_output().expect("it ends"));
         assert_eq!(ended.code, if signal == Signal::INT { 130 } else { -1 }, "{rest:?} {ended:?}");
-        nothing_remains(&tool);
+        nothing_remains(&tool, PATIENCE);
     }
 }

@@ -5,7 +5,7 @@ mod tool;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tool::{Finished, Tool, nothing_remains, open_plans, remains};
+use tool::{Finished, PATIENCE, Tool, nothing_remains, open_plans, remains};
 
 /// Two plain windows, of which nothing is waited for.
 const HEAD: &str = "blocks = 2\naa = false\n[cooldown]\nlimit = \"0s\"\n";
@@ -249,5 +249,5 @@ fn nothing_of_a_database_is_left_by_a_killed_run() {
     child.kill().expect("our own child");
     let ended = Finished::of(&child.wait_with_output().expect("killed"));
     assert!(has_both(&there), "{there:?} {ended:?}");
-    nothing_remains(&tool);
+    nothing_remains(&tool, PATIENCE);
 }

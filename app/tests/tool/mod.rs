@@ -226,12 +226,17 @@ pub(crate) fn remains_of(tool: &Tool, ids: &[String]) -> Vec<String> {
     found
 }
 
-/// Waits until nothing is left of a run that ended by force. The promise is 5 s; a machine that is busy with other tests is given more.
+/// How soon after its death everything of a run must be gone.
+pub(crate) const PROMISE: Duration = Duration::from_secs(5);
+/// As long as anything may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until nothing is left of a run.
 #[track_caller]
-pub(crate) fn nothing_remains(tool: &Tool) {
+pub(crate) fn nothing_remains(tool: &Tool, within: Duration) {
     let since = Instant::now();
     while !remains(tool).is_empty() {
-        assert!(since.elapsed() < Duration::from_secs(60), "{:?}", remains(tool));
+        assert!(since.elapsed() < within, "{:?}", remains(tool));
         std::thread::sleep(Duration::from_millis(20));
     }
 }
