@@ -91,7 +91,7 @@ static const char *set_group(cmd_parms *cmd, void *unused, int count, char *cons
     if (!adm_settings_word(&group->settings, &texts, ADM_FOR_GROUP, ADM_CONFIGURED, word, wrong))
       return complain(cmd, name, wrong);
   }
-  if (!adm_settings_check(&group->settings, ADM_FOR_GROUP, NULL, wrong)) return complain(cmd, name, wrong);
+  if (!adm_settings_check(&group->settings, ADM_FOR_GROUP, NULL, NULL, wrong)) return complain(cmd, name, wrong);
   if (texts.handlers) choose_handlers(group, cmd->pool, texts.handlers);
   if (texts.expr) {
     group->expr = ap_expr_parse_cmd(cmd, texts.expr, AP_EXPR_FLAG_STRING_RESULT | AP_EXPR_FLAG_DONT_VARY, &error, NULL);
@@ -187,6 +187,9 @@ static const char *set_use(cmd_parms *cmd, void *config, const char *name) {
   if (first) place->uses = apr_array_make(cmd->pool, 2, sizeof(group_use *));
   place->adds = in_htaccess(cmd);
   if (none) return NULL;
+  /* A file that is included twice says nothing new; a request takes one permit of a group. */
+  for (int i = 0; i < place->uses->nelts; i++)
+    if (!strcmp(APR_ARRAY_IDX(place->uses, i, group_use *)->name, name)) return NULL;
   if (place->uses->nelts >= ADM_LAYERS - 1)
     return complain(cmd, name, apr_psprintf(cmd->pool, "a request can be in %d groups at most", ADM_LAYERS - 1));
   group_use *use = NULL;

@@ -117,7 +117,7 @@ static bool fit_groups(server_rec *main_server, const adm_shape *room) {
   for (int i = 0; i < current->groups->nelts; i++) {
     group_rule *group = APR_ARRAY_IDX(current->groups, i, group_rule *);
     char wrong[ADM_ERROR];
-    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, room, wrong) && adm_cost_check(&group->settings, current->budget.limit, wrong)) continue;
+    if (adm_settings_check(&group->settings, ADM_FOR_GROUP, room, NULL, wrong) && adm_cost_check(&group->settings, current->budget.limit, wrong)) continue;
     right = false;
     ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_EMERG, 0, main_server, "ADM0002: %s: AdmissionGroup %s: %s",
                  group->stands, group->name, wrong);

@@ -59,10 +59,11 @@ static bool enter_wait(void *world) {
 /* ---- permits back ------------------------------------------------------------------------------------------------ */
 
 /* Called once: after the handler, or with a pool. Where neither comes, because the process ends within the handler, its permits
- * are taken back with it. A copy of this process (pcntl_fork) ends requests too, but the permits are not its own. */
+ * are taken back with it. A copy that is made in the middle of a request (pcntl_fork) ends it too, but the permits are not its own; one
+ * that is made before (mpm-itk makes one for each connection) takes its own. */
 static apr_status_t give_back(void *world) {
   visit *v = world;
-  if (running.forked) return APR_SUCCESS;
+  if (v->copies != running.copies) return APR_SUCCESS;
   if (v->lock >= 0) close(v->lock); /* before asking who else holds the lock */
   adm_release(running.table, &v->answer, running.hold_path ? hold_lingers : NULL, &running.hold_asks);
   return APR_SUCCESS;
@@ -189,6 +190,7 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   v.kind = layers_kind(r);
   v.layers = 0;
   v.answer.permits = 0; /* requests inside of this one look at it */
+  v.copies = running.copies;
   v.lock = -1;
   v.rejected = v.bypass = false;
   /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */

@@ -19,6 +19,7 @@ typedef struct visit {
   adm_layer layer[ADM_LAYERS];
   const group_rule *rule[ADM_LAYERS]; /* NULL: the memory budget */
   adm_answer answer;
+  unsigned copies;  /* those of the process that the permits are of: see runtime */
   int lock;        /* the descriptor that programs inherit; -1: none */
   bool rejected;
   bool bypass;     /* let through without a permit: an error page, or inside a request that has the same permits */

@@ -323,7 +323,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   return OK;
 }
 
-static void in_forked_copy(void) { running.forked = true; }
+static void in_forked_copy(void) { running.copies++; }
 
 void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   (void)pool;

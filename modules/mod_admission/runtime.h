@@ -21,7 +21,7 @@ typedef struct runtime {
   adm_owner owner;       /* this process; ADM_NOBODY in the parent */
   const char *hold_path; /* the hold file; NULL: AdmissionHoldFd is not used */
   int hold_asks;         /* a descriptor of it to ask about locks through, never to lock; -1: none */
-  bool forked;           /* this is a copy of a child, as pcntl_fork() makes: the permits are not its own */
+  unsigned copies;       /* how many forks lie between the child that Apache started and this process: a copy's permits may be another's */
   bool programs_only;    /* all groups are for programs: of files nothing has to be known */
   bool holds_responses;  /* a group has hold=response */
   bool audience;         /* somebody can ask for the variables of requests that simply went on */

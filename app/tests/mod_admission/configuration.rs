@@ -98,6 +98,27 @@ fn what_can_be_is_taken() {
     assert!(said.starts_with("TAKEN"), "{said}");
 }
 
+/// Who names a group twice, on one line, on two or in two files, means it once: a request takes one permit of it.
+#[test]
+fn a_group_that_is_named_twice_is_taken_once() {
+    let files = [("www/add/.htaccess", "AdmissionUse one one\n"), ("www/add/page.probe", "")];
+    for (uses, path) in [
+        ("AdmissionUse one one\n", "/page.probe"),
+        ("AdmissionUse one\nAdmissionUse one\n", "/add/page.probe"),
+        ("", "/add/page.probe"),
+    ] {
+        let text = format!("AdmissionGroup one limit=1\n{uses}");
+        let told = crate::server::Told { mpm: Mpm::Prefork, php: crate::server::Php::None, text: &text, files: &files };
+        let Some(server) = Server::told(&told) else { return };
+        let gate = server.gate("g");
+        let held = server.send(&format!("{path}?gate=g"));
+        server.wait_started(1);
+        assert_eq!(server.number("one", "/held"), 1, "{uses}");
+        gate.open();
+        assert_eq!(held.answer().status, 200, "{uses}");
+    }
+}
+
 /// A user's own file lowers a limit and adds groups, and cannot raise a limit or leave a group.
 #[test]
 fn htaccess_tightens_and_never_raises() {

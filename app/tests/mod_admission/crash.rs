@@ -67,11 +67,9 @@ fn who_waits_gets_the_permit_of_the_dead() {
         server.wait_number("one", "/waiting", 3);
         kill(child, Signal::KILL);
         assert!(held.try_answer().is_none());
-        let answered = waiting
-            .into_iter()
-            .filter_map(crate::server::Pending::try_answer)
-            .inspect(|one| assert_eq!(one.status, 200));
-        assert!(mpm != Mpm::Prefork || answered.count() == 3);
+        let answered: Vec<_> = waiting.into_iter().filter_map(crate::server::Pending::try_answer).collect();
+        assert!(answered.iter().all(|one| one.status == 200));
+        assert!(mpm != Mpm::Prefork || answered.len() == 3);
         server.wait_idle();
         assert_eq!(server.get("/page.probe").status, 200);
     });
@@ -220,6 +218,38 @@ fn a_group_that_a_restart_puts_first_is_the_first() {
     let held = server.send("/page.probe?gate=g");
     server.wait_number("before", "/held", 1);
     assert_eq!(server.get("/page.probe").status, 429);
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
+
+/// mpm-itk serves each connection in a copy of a child: what the copy takes it gives back.
+#[test]
+fn a_copy_that_serves_a_connection_gives_back_what_it_takes() {
+    let Some(server) = Server::start(Mpm::Prefork, &format!("Define PROBE_FORKS\n{ONE}")) else { return };
+    for n in 0..5 {
+        assert_eq!(server.get("/page.probe").status, 200, "request {n}");
+        server.wait_number("one", "/held", 0);
+    }
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_number("one", "/held", 1);
+    assert_eq!(server.get("/page.probe").status, 503);
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
+
+/// A copy that is made while a request is answered (pcntl_fork), and that ends it before the original does, gives nothing back.
+#[test]
+fn a_copy_that_is_made_within_a_request_keeps_its_permit() {
+    let Some(server) = Server::start(Mpm::Prefork, ONE) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?spawn=copy&gate=g");
+    // The original goes on when the copy has ended.
+    server.wait_started(1);
+    assert_eq!(server.number("one", "/held"), 1);
+    assert_eq!(server.get("/page.probe").status, 503);
     gate.open();
     assert_eq!(held.answer().status, 200);
     server.wait_idle();

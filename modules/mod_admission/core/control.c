@@ -116,7 +116,7 @@ static bool check_all(reading *r, const adm_shape *shape) {
     budget_line = r->said[i];
   }
   for (unsigned i = 0; i < r->count; i++) {
-    bool fits = !r->said[i] || adm_settings_check(&r->settings[i], r->rules[i].subject, shape, error);
+    bool fits = !r->said[i] || adm_settings_check(&r->settings[i], r->rules[i].subject, shape, &r->rules[i].settings, error);
     if (fits && (r->said[i] || budget_line)) fits = adm_cost_check(&r->settings[i], budget, error);
     if (fits) continue;
     r->line = r->said[i] ? r->said[i] : budget_line;

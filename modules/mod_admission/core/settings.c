@@ -271,9 +271,9 @@ size_t adm_settings_write(const adm_settings *settings, const adm_texts *texts, 
   return adm_sink_end(&to);
 }
 
-/* Whether a limit fits into the entries of a table. */
-static bool fits(const char *name, uint32_t number, uint32_t room, const char *what, char *error) {
-  if (number <= room || number == ADM_UNLIMITED) return true;
+/* Whether a limit fits into the entries of a table, or is as it was. */
+static bool fits(const char *name, uint32_t number, const uint32_t *before, uint32_t room, const char *what, char *error) {
+  if (number <= room || number == ADM_UNLIMITED || (before && number == *before)) return true;
   snprintf(error, ADM_ERROR, "%s=%u: the running table has room for %u %s at most", name, number, room, what);
   return false;
 }
@@ -297,16 +297,19 @@ static bool check_adaptive(adm_settings *s, char *error) {
   return false;
 }
 
-bool adm_settings_check(adm_settings *settings, adm_subject subject, const adm_shape *shape, char *error) {
+bool adm_settings_check(adm_settings *settings, adm_subject subject, const adm_shape *shape, const adm_settings *before,
+                        char *error) {
   adm_settings s = *settings;
   if (!check_adaptive(&s, error)) return false;
   if (shape && subject == ADM_FOR_GROUP) {
     const char *permits = "permits per entry", *waiters = "waiters per entry";
-    if (!fits("limit", s.limit, shape->cells, permits, error)) return false;
-    if (!fits("max", s.max, shape->cells, permits, error)) return false;
-    for (unsigned i = 0; i < s.windows && i < ADM_WINDOWS; i++)
-      if (!fits("at", s.window[i].limit, shape->cells, permits, error)) return false;
-    if (!fits("queue", s.queue, shape->waiters, waiters, error)) return false;
+    if (!fits("limit", s.limit, before ? &before->limit : NULL, shape->cells, permits, error)) return false;
+    if (!fits("max", s.max, before ? &before->max : NULL, shape->cells, permits, error)) return false;
+    for (unsigned i = 0; i < s.windows && i < ADM_WINDOWS; i++) {
+      const uint32_t *limit = before && i < before->windows ? &before->window[i].limit : NULL;
+      if (!fits("at", s.window[i].limit, limit, shape->cells, permits, error)) return false;
+    }
+    if (!fits("queue", s.queue, before ? &before->queue : NULL, shape->waiters, waiters, error)) return false;
   }
   *settings = s;
   return true;

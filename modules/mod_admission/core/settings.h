@@ -47,9 +47,11 @@ adm_settings adm_settings_default(adm_subject subject);
 bool adm_settings_word(adm_settings *settings, adm_texts *texts, adm_subject subject, adm_place place, const char *word,
                        char *error);
 
-/* Whether the settings fit together, and into a table of this shape (NULL: not known yet). Completes what may be left
- * out: min=1 and max=limit of an adaptive limit. Called once after the last word. */
-bool adm_settings_check(adm_settings *settings, adm_subject subject, const adm_shape *shape, char *error);
+/* Whether the settings fit together, and into a table of this shape (NULL: not known yet); a number that is as it was
+ * `before` (NULL: there was none) was found to do no harm. Completes what may be left out: min=1 and max=limit of an
+ * adaptive limit. Called once after the last word. */
+bool adm_settings_check(adm_settings *settings, adm_subject subject, const adm_shape *shape, const adm_settings *before,
+                        char *error);
 
 /* Whether one request of a group fits into the memory budget (in ADM_COST_UNITs) at all. */
 bool adm_cost_check(const adm_settings *settings, uint32_t budget, char *error);

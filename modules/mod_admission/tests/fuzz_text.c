@@ -56,7 +56,7 @@ static bool same_again(const adm_settings *s, const adm_texts *texts, adm_subjec
   adm_texts again_texts = {NULL, NULL};
   for (char *word = strtok_r(written, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     if (!adm_settings_word(&again, &again_texts, subject, ADM_CONFIGURED, word, error)) return false;
-  return adm_settings_check(&again, subject, &shape, error) && memcmp(s, &again, sizeof again) == 0 &&
+  return adm_settings_check(&again, subject, &shape, NULL, error) && memcmp(s, &again, sizeof again) == 0 &&
          same_text(texts->expr, again_texts.expr) && same_text(texts->handlers, again_texts.handlers);
 }
 
@@ -94,7 +94,7 @@ static void words(const uint8_t *data, size_t size) {
       if (!printable(error, sizeof error)) broken("a message that is not a line", data, size);
       if (!adm_name_check(word, error) && !printable(error, sizeof error)) broken("a message about a name", data, size);
     }
-  if (!adm_settings_check(&settings, ADM_FOR_GROUP, &shape, error)) {
+  if (!adm_settings_check(&settings, ADM_FOR_GROUP, &shape, NULL, error)) {
     if (!printable(error, sizeof error)) broken("a message that is not a line", data, size);
   } else if (!in_bounds(&settings, ADM_FOR_GROUP)) {
     broken("out of bounds", data, size);

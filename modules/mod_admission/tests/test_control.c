@@ -117,7 +117,7 @@ static void recalled(void) {
   check_recalled("removed limit=1\n", "");
 }
 
-/* What was noted of the configuration when the server started is no mistake of a file that does not speak of it. */
+/* What was noted of the configuration when the server started is no mistake of a file, be it about the same group. */
 static void configured_beyond(void) {
   adm_rule rules[RULES];
   adm_settings settings[RULES];
@@ -126,6 +126,9 @@ static void configured_beyond(void) {
   rules[2].settings.limit = 5000, rules[3].settings.cost = 900 * 16;
   CHECK(adm_control_read("elastic limit=5\n", 16, rules, RULES, &(adm_shape){1024, 64, 32}, settings, &error));
   CHECK_EQUAL(settings[2].limit, 5000);
+  CHECK(adm_control_read("heavy queue=3\n", 14, rules, RULES, &(adm_shape){1024, 64, 32}, settings, &error));
+  CHECK_EQUAL(settings[2].queue, 3);
+  CHECK(!adm_control_read("heavy limit=4000\n", 17, rules, RULES, &(adm_shape){1024, 64, 32}, settings, &error));
 }
 
 int main(void) {

@@ -84,7 +84,7 @@ static void make_table(void) {
     rules[i] = (adm_rule){names[i], subject, adm_settings_default(subject)};
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
       if (!adm_settings_word(&rules[i].settings, NULL, subject, ADM_CONFIGURED, word, error)) puts(error);
-    if (!adm_settings_check(&rules[i].settings, subject, &shape, error)) puts(error);
+    if (!adm_settings_check(&rules[i].settings, subject, &shape, NULL, error)) puts(error);
     groups[i] = i == MEMORY ? ADM_GROUP_MEMORY : i == WAITING ? ADM_GROUP_WAITING : adm_group_add(table, names[i]);
     adm_group_apply(adm_group_at(table, groups[i]), &rules[i].settings);
   }

@@ -19,7 +19,7 @@ static bool read_words(adm_settings *settings, adm_texts *texts, adm_subject sub
   char *rest = NULL;
   for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
     if (!adm_settings_word(settings, texts, subject, place, word, error)) return false;
-  return adm_settings_check(settings, subject, &(adm_shape){1024, 256, 64}, error);
+  return adm_settings_check(settings, subject, &(adm_shape){1024, 256, 64}, NULL, error);
 }
 
 /* The one door: words in; expected is what they are written back as, or the message. */
