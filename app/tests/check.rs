@@ -7,7 +7,7 @@ use running::{Group, Running, can_run};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -464,6 +464,36 @@ fn sessions_are_those_of_connections() {
     let (answers, sessions) = (answered.len(), running.sessions());
     assert!(sessions > 0 && sessions * 2 < answers, "{sessions} sessions of {answers} answers: {said:#}");
     assert_eq!(said["page"]["sets_cookie"], true, "{said:#}");
+}
+
+/// A server that closes each connection after a few requests has many from us, and none of them is somebody else's; those at another door of
+/// this machine are.
+#[test]
+fn connections_that_the_server_closes_are_not_taken_for_others() {
+    let _turn = turn();
+    if !can_run(PREFORK) {
+        return;
+    }
+    let running = Running::prefork("MaxKeepAliveRequests 20\n", None);
+    let url = running.url("");
+    let is_told = || {
+        let finished = Tool::new().run(&["check", &url, "--budget", "5s", "--json", "--no-store"]);
+        let said: Value = serde_json::from_str(&finished.out).unwrap_or_else(|error| panic!("{error}: {finished:?}"));
+        let told = said["doubts"].as_array().into_iter().flatten().any(|doubt| doubt["id"] == "check-foreign-opened");
+        (told, said)
+    };
+    let (told, said) = is_told();
+    assert!(!told, "{said:#}");
+    let door = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = door.local_addr().expect("an address");
+    let (told, said) = std::thread::scope(|scope| {
+        let checking = scope.spawn(is_told);
+        while !checking.is_finished() {
+            drop(TcpStream::connect(address).and_then(|_| door.accept()));
+        }
+        checking.join().expect("it is told")
+    });
+    assert!(told, "{said:#}");
 }
 
 /// A server's files, those that it writes to itself left out; and when each was touched last, by whatever means.

@@ -245,7 +245,7 @@ void layers_gather(visit *v, const place_rules *place) {
 
 bool layers_mean(const request_rec *r, const place_rules *place, const char **group) {
   handler_kind kind = layers_kind(r);
-  if (kind == KIND_DYNAMIC && !strcmp(r->handler, "redirect-handler")) return false; /* only starts another request */
+  if (layers_starts_another(r, kind)) return false;
   for (int i = 0; place->uses && i < place->uses->nelts; i++) {
     const group_rule *rule = APR_ARRAY_IDX(place->uses, i, group_use *)->group;
     if (!rule || rule->settings.mode == ADM_OFF || !concerns(rule, r->handler, kind)) continue;

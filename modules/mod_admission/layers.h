@@ -24,6 +24,11 @@ static inline bool layers_are_none(const request_rec *r, const place_rules *plac
 
 static inline handler_kind layers_kind(const request_rec *r) { return layers_is_file(r) ? KIND_STATIC : layers_kind_of(r->handler); }
 
+/* Whether the handler only starts another request, as mod_rewrite's in a directory does: that one is decided about by itself. */
+static inline bool layers_starts_another(const request_rec *r, handler_kind kind) {
+  return kind == KIND_DYNAMIC && !strcmp(r->handler, "redirect-handler");
+}
+
 /* Whether a group at this place, or a policy, can be meant for this request, where there is no table to look further; `group` is
  * told the name of the first such group. */
 bool layers_mean(const request_rec *r, const place_rules *place, const char **group);

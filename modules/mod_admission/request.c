@@ -193,8 +193,7 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   v.copies = running.copies;
   v.lock = -1;
   v.rejected = v.bypass = false;
-  /* mod_rewrite in a directory: the handler only starts another request, which is decided about by itself. */
-  if (v.kind == KIND_DYNAMIC && !strcmp(r->handler, "redirect-handler")) return DECLINED;
+  if (layers_starts_another(r, v.kind)) return DECLINED;
   layers_gather(&v, place);
   if (v.layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, &v);

@@ -260,10 +260,9 @@ fn doubts(run: &Run, answer: Option<&Answer>, checked: &Checked, words: &Catalog
     let active = door(|door| door.others.saturating_sub(door.idle))
         .unwrap_or(0)
         .max(door(|door| door.others_opened).unwrap_or(0));
-    let strangers: u64 = run.trials.iter().filter_map(foreign).sum();
     if active > 0 {
         doubts.push(words.say("check-foreign", &[("n", active.into())]));
-    } else if strangers > 0 {
+    } else if let Some(strangers) = foreign(run) {
         doubts.push(words.say("check-foreign-opened", &[("n", strangers.into())]));
     }
     let wide = answer.is_some_and(|answer| {
@@ -281,13 +280,15 @@ fn doubts(run: &Run, answer: Option<&Answer>, checked: &Checked, words: &Catalog
     doubts
 }
 
-/// Connections that came in on this host during a window and were not ours, if they are many enough to count.
-fn foreign(trial: &Trial) -> Option<u64> {
-    let load = trial.load.as_ref()?;
-    let (from, to) = (trial.readings.rows.first()?, trial.readings.rows.last()?);
-    let opened = Span { from, to }.delta(Column::TcpPassiveOpens)?;
-    // Readings reach beyond the window: the connections of the request before it and its own are in them.
-    let ours = load.counts.connects + u64::from(load.connections) + 2;
+/// Connections that came in on this host and were not ours, if they are many enough to count. Of all windows together: readings reach beyond
+/// their window, into those beside it, and where a connection is closed after some requests each window opens many.
+fn foreign(run: &Run) -> Option<u64> {
+    let mut rows = run.trials.iter().filter(|trial| trial.load.is_some()).flat_map(|trial| &trial.readings.rows);
+    let from = rows.next()?;
+    let opened = Span { from, to: rows.last()? }.delta(Column::TcpPassiveOpens)?;
+    // Before each window one request is sent alone, and of those that its end cut off some may not be counted.
+    let of = |load: &LoadResult| load.counts.connects + u64::from(load.connections) + 1;
+    let ours: u64 = run.trials.iter().filter_map(|trial| trial.load.as_ref()).map(of).sum();
     let others = opened.saturating_sub(ours);
     (others as f64 > FOREIGN * ours as f64 && others > 5).then_some(others)
 }
