@@ -150,6 +150,33 @@ fn nginx_keeps_or_loses_what_waits_in_its_buffer() {
     assert_eq!(remains(&tool), Vec::<String>::new());
 }
 
+/// A variant's own server may be one whose log is not counted: it ends in its own way.
+#[test]
+fn a_command_beside_it_ends_as_its_own_stop_says() {
+    if !Path::new("/usr/sbin/nginx").exists() {
+        return testkit::skip::skipped("no nginx");
+    }
+    let tool = Tool::new();
+    let told = tool.path("told");
+    let stop = format!("echo asked >> {}; kill $(cat ${{folder}}/pid)", told.display());
+    let server = "echo $$ > ${folder}/pid; exec python3 -m http.server --bind ${address} ${port}";
+    let plan = format!(
+        "blocks = 2\naa = false\n[server]\nkind = \"nginx\"\n[access_log]\nfile = \"logs/access.log\"\n[service.own]\nkind = \"command\"\n\
+         command = [\"sh\", \"-c\", \"{server}\"]\nstop = [\"sh\", \"-c\", \"{stop}\"]\n\
+         [variant.nginx]\n[variant.own]\nserver = \"own\"\n{LOAD}"
+    );
+    let ran = tool.run(&["run", &tool.plan(&plan), "--seed", "1", "--json"]);
+    let report: Value =
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}{}", ran.out, ran.err));
+    counts(&report, "nginx").whole();
+    let own = report["cells"].as_array().unwrap().iter().find(|cell| cell["name"] == "own").unwrap();
+    assert_eq!((&own["trials_used"], &own["logged"]), (&2.into(), &Value::Null), "{own:#}");
+    // In each trial, and in a rehearsal beside.
+    let asked = std::fs::read_to_string(&told).unwrap().lines().count();
+    assert!(asked >= 2, "{asked}");
+    assert_eq!(remains(&tool), Vec::<String>::new());
+}
+
 #[track_caller]
 fn check_refused(tool: &Tool, text: &str, expected: &str) {
     let ran: Finished = tool.run(&["run", &tool.plan(text), "--dry-run"]);
@@ -165,6 +192,15 @@ fn what_cannot_be_counted_or_ended_so_is_said() {
     let log = "[access_log]\nfile = \"logs/access.log\"";
     check_refused(&tool, &of("nginx", log), "plan.toml:4: access_log.file: lines are told apart by what was asked for");
     check_refused(&tool, &of("embedded", log), "access_log.file: logs are counted of an Apache or nginx");
+    // What a variant's own server is asked for counts as well.
+    let own =
+        format!("{log}\n[service.own]\nkind = \"nginx\"\nready = \"/up\"\n[variant.a]\nserver = \"own\"\n[variant.b]");
+    let own = of("nginx", &own).replace("path = \"/\"", "path = \"/up\"");
+    check_refused(
+        &tool,
+        &own,
+        "plan.toml:4: access_log.file: lines are told apart by what was asked for, and `/up` is",
+    );
     check_refused(
         &tool,
         &of("nginx", &log.replace("logs/", "../")),

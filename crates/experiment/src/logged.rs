@@ -19,13 +19,16 @@ pub(crate) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// The log that the plan has counted, of that server with its instance in that folder; `None` when it has none counted.
+    /// The log that the plan has counted, of that server with its instance in that folder; `None` when it has none counted, or this is no
+    /// server whose log is.
     pub(crate) fn of(
         plan: &'a Plan,
         server: &'a ServerSpec,
         folder: &Path,
     ) -> Result<Option<Log<'a>>, ExperimentError> {
-        let Some(log) = &plan.access_log else { return Ok(None) };
+        let Some(log) = plan.access_log.as_ref().filter(|_| server.ready_where_logged().is_some()) else {
+            return Ok(None);
+        };
         let wrong =
             |what| ExperimentError::Plan { file: plan.file.clone(), line: log.line, key: "access_log.format", what };
         let format = Format::parse(&log.format).map_err(|error| wrong(error.to_string()))?;

@@ -79,4 +79,16 @@ impl ServerSpec {
             ServerSpec::Url(_) => &[],
         }
     }
+
+    /// The path that it is asked for to see whether it is ready, where it is a server whose access log can be counted: an Apache or
+    /// nginx that the run starts itself.
+    #[must_use]
+    pub fn ready_where_logged(&self) -> Option<&str> {
+        match self {
+            _ if self.endings().is_empty() => None,
+            ServerSpec::Apache(apache) => Some(&apache.ready),
+            ServerSpec::Nginx(nginx) => Some(&nginx.ready),
+            ServerSpec::Command(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => None,
+        }
+    }
 }

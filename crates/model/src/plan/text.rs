@@ -268,8 +268,13 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     let mut changes = changes_meant(source, files, sysctl)?;
     let Loads { origin, of_cells: loads, beside } = loads_meant(source, written.load, options)?;
     beside::refuse_as_own(source, &beside, &loads, &written.cell)?;
-    let access_log =
-        written.access_log.map(|log| access_log_meant(source, &log, &server, &loads, &beside)).transpose()?;
+    let access_log = written.access_log.map(|log| {
+        let own = variants.iter().filter_map(|(variant, _)| variant.servers.server.as_ref());
+        let own = own.filter_map(|name| services.iter().find(|service| service.name == *name));
+        let servers = std::iter::once(&server).chain(own.map(|service| &service.server));
+        access_log_meant(source, &log, servers, &loads, &beside)
+    });
+    let access_log = access_log.transpose()?;
     let others = Others { variants: &variants, origin: origin.as_ref(), beside: &beside };
     let latency_budget = budget_meant(source, &written.latency_budget, &others, &mut server, &mut changes)?;
     let margin = source.share(written.margin.as_ref(), "margin", 0.02)?;

@@ -71,26 +71,27 @@ pub(super) fn can_all_end_so(
     Ok(())
 }
 
-/// The log that is to be counted.
-pub(super) fn access_log_meant(
+/// The log that is to be counted. `servers` are `[server]` and those that take its place for a variant; at least one of them has to be
+/// one whose log is counted.
+pub(super) fn access_log_meant<'a>(
     source: &Source<'_>,
     written: &AccessLogText,
-    server: &ServerSpec,
+    servers: impl Iterator<Item = &'a ServerSpec>,
     loads: &[LoadSpec],
     beside: &[LoadSpec],
 ) -> Result<AccessLog, PlanError> {
     let at = |what: &str| Err(source.at(written.file.span(), "access_log.file", what));
-    let ready = match server {
-        ServerSpec::Apache(apache) if !server.endings().is_empty() => &apache.ready,
-        ServerSpec::Nginx(nginx) if !server.endings().is_empty() => &nginx.ready,
-        _ => return at("logs are counted of an Apache or nginx that the run starts itself; remove the table"),
-    };
+    let ready: Vec<&str> = servers.filter_map(ServerSpec::ready_where_logged).collect();
+    if ready.is_empty() {
+        return at("logs are counted of an Apache or nginx that the run starts itself; remove the table");
+    }
     let file = Path::new(written.file.get_ref());
     let plain = file.components().all(|part| matches!(part, Component::Normal(_)));
     if !plain || file.parent().is_some_and(|folder| folder.to_string_lossy().contains('*')) {
         return at("give a file in the server's own folder, such as logs/access.log; only its name may hold a *");
     }
-    if loads.iter().chain(beside).flat_map(|load| &load.mix).any(|request| request.path == *ready) {
+    let mut asked = loads.iter().chain(beside).flat_map(|load| &load.mix).map(|request| request.path.as_str());
+    if let Some(ready) = asked.find(|path| ready.contains(path)) {
         let what = format!(
             "lines are told apart by what was asked for, and `{ready}` is what webdyno asks for to see whether the server is ready; \
              let the loads ask for another path, such as `{ready}?load`"
