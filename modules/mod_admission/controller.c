@@ -84,6 +84,9 @@ static void live(controller *c, pid_t parent, bool hurry) {
 
 /* ---- in the parent ---------------------------------------------------------------------------------------------- */
 
+/* That of the configuration in force; NULL between two of them. */
+static controller *wanted;
+
 static apr_status_t start(controller *c, bool hurry);
 
 static bool server_goes_on(void) {
@@ -105,6 +108,7 @@ static void maintain(int reason, void *data, apr_wait_t status) {
   controller *c = data;
   bool died = reason == APR_OC_REASON_DEATH || reason == APR_OC_REASON_LOST;
   if (reason == APR_OC_REASON_UNREGISTER) end(c);
+  if (reason == APR_OC_REASON_RESTART) wanted = NULL;
   if (!died && reason != APR_OC_REASON_RESTART) return;
   if (died) c->process.pid = 0;
   apr_proc_other_child_unregister(c);
@@ -118,13 +122,27 @@ static apr_status_t start(controller *c, bool hurry) {
   pid_t parent = getpid(), pid = fork();
   if (pid < 0) {
     apr_status_t status = errno;
-    ap_log_error(APLOG_MARK, APLOG_ERR, status, c->server, "ADM0047: no controller: settings stay as they are");
+    ap_log_error(APLOG_MARK, APLOG_ERR, status, c->server, "ADM0047: no controller, settings stay as they are: it is tried again");
     return status;
   }
   if (pid == 0) live(c, parent, hurry);
   c->started = apr_time_now();
   c->process.pid = pid;
   apr_proc_other_child_register(&c->process, maintain, c, NULL, c->pool);
+  return APR_SUCCESS;
+}
+
+/* Every ten seconds or so. */
+int controller_monitor(apr_pool_t *pool, server_rec *server) {
+  (void)pool;
+  (void)server;
+  if (wanted && wanted->process.pid == 0 && server_goes_on()) start(wanted, true);
+  return OK;
+}
+
+static apr_status_t forget_wanted(void *unused) {
+  (void)unused;
+  wanted = NULL;
   return APR_SUCCESS;
 }
 
@@ -136,5 +154,7 @@ apr_status_t controller_start(apr_pool_t *pool, server_rec *server, const contro
   c->owner = geteuid();
   if (!c->plan.dead) c->plan.dead = process_dead;
   if (!c->plan.root) c->plan.root = "/";
+  wanted = c;
+  apr_pool_cleanup_register(pool, NULL, forget_wanted, apr_pool_cleanup_null);
   return start(c, true);
 }

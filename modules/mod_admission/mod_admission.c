@@ -4,8 +4,10 @@
  * respond, audience and keep (what clients and logs see), pages (what people see), controller (the process beside),
  * core/ (the decisions).
  */
+#include "controller.h"
 #include "directives.h"
 #include "pages.h"
+#include "policy.h"
 #include "request.h"
 #include "respond.h"
 #include "runtime.h"
@@ -14,10 +16,17 @@
 #include <http_protocol.h>
 #include <mpm_common.h>
 
+static apr_status_t forget_policies(void *unused) {
+  (void)unused;
+  policy_forget_all();
+  return APR_SUCCESS;
+}
+
 static int pre_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary) {
   (void)log_pool;
   (void)temporary;
   directives_begin(pool);
+  apr_pool_cleanup_register(pool, NULL, forget_policies, apr_pool_cleanup_null); /* a reload unloads the module, and would lose them */
   return OK;
 }
 
@@ -36,6 +45,7 @@ static void register_hooks(apr_pool_t *pool) {
   ap_hook_post_config(runtime_post_config, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_child_init(runtime_child_init, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_child_status(runtime_child_status, NULL, NULL, APR_HOOK_MIDDLE);
+  ap_hook_monitor(controller_monitor, NULL, NULL, APR_HOOK_MIDDLE);
   ap_hook_handler(request_around, NULL, before_cache, APR_HOOK_REALLY_FIRST); /* around all others */
   ap_hook_handler(pages_handler, NULL, NULL, APR_HOOK_MIDDLE);
   pages_register(pool);

@@ -54,6 +54,9 @@ policy *policy_new(const char *path, uid_t owner, unsigned states);
 bool policy_ask(policy *policy, const adm_table *table, const policy_request *request, policy_answer *answer,
                 policy_log log, void *world);
 
+/* Forgets the good texts, which this process remembers: to be called when the configuration goes. */
+void policy_forget_all(void);
+
 /* Closes all interpreters; nobody may be asking. */
 void policy_free(policy *policy);
 

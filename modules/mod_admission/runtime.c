@@ -49,21 +49,26 @@ static uint32_t asked(int query) {
 }
 
 /* As many cells as requests can be in work, old generations included, so that a limit can be raised live to any number
- * that means something. HTTP/2 has workers of its own beside the MPM's. */
-static uint32_t workers_at_most(void) {
-  uint64_t workers = (uint64_t)asked(AP_MPMQ_HARD_LIMIT_DAEMONS) * asked(AP_MPMQ_HARD_LIMIT_THREADS);
-  if (ap_find_linked_module("mod_http2.c")) workers *= 2;
+ * that means something. HTTP/2 has workers of its own in each process, beside the MPM's: as many as it says, and never less than the
+ * MPM's are counted, so that a change of H2MaxWorkers seldom needs a larger table. */
+static uint32_t workers_at_most(server_rec *main_server) {
+  uint64_t threads = asked(AP_MPMQ_HARD_LIMIT_THREADS), streams = 0;
+  if (ap_find_linked_module("mod_http2.c")) {
+    streams = streams_at_most(main_server);
+    if (streams < threads) streams = threads;
+  }
+  uint64_t workers = asked(AP_MPMQ_HARD_LIMIT_DAEMONS) * (threads + streams);
   return workers < UINT32_MAX ? (uint32_t)workers : UINT32_MAX;
 }
 
-static adm_shape shape_for(const configuration *now) {
+static adm_shape shape_for(const configuration *now, server_rec *main_server) {
   uint32_t queue = 0;
   for (int i = 0; i < now->groups->nelts; i++) {
     const adm_settings *settings = &APR_ARRAY_IDX(now->groups, i, group_rule *)->settings;
     if (settings->queue > queue) queue = settings->queue;
   }
   return (adm_shape){.entries = now->entries,
-                     .cells = between(workers_at_most(), CELLS_MIN, CELLS_MAX),
+                     .cells = between(workers_at_most(main_server), CELLS_MIN, CELLS_MAX),
                      .waiters = between(queue, WAITERS_MIN, WAITERS_MAX)};
 }
 
@@ -76,10 +81,10 @@ static uint32_t queue_workers(const configuration *now) {
 
 bool runtime_check(apr_pool_t *pool, server_rec *main_server) {
   (void)pool;
-  adm_shape room = shape_for(directives_now());
+  adm_shape room = shape_for(directives_now(), main_server);
   /* A limit above what the server can have in work is harmless, and noted when it is put in force (find_group). Where it can have more
    * in work than an entry has cells, those that find no cell are let through: no limit above the cells is kept. */
-  if (workers_at_most() <= room.cells) room.cells = ADM_UNLIMITED;
+  if (workers_at_most(main_server) <= room.cells) room.cells = ADM_UNLIMITED;
   return directives_check(main_server, &room);
 }
 
@@ -299,7 +304,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
     pages_show(&(pages_shown){0});
     return OK;
   }
-  running.table = find_or_make_table(pool, kept, shape_for(now), main_server);
+  running.table = find_or_make_table(pool, kept, shape_for(now, main_server), main_server);
   if (!running.table) { /* fails open */
     running.without_table = count_without_table(kept);
     pages_show(&(pages_shown){.engine = engine_of(main_server), .without_table = &running.without_table->requests});

@@ -55,6 +55,14 @@ static void too_long(lua_State *lua, lua_Debug *debug) {
   lua_error(lua);
 }
 
+/* Calls the library's own function, which the wrapper has as its upvalue, with the wrapper's arguments. */
+static int call_original(lua_State *lua) {
+  lua_pushvalue(lua, lua_upvalueindex(1));
+  lua_insert(lua, 1);
+  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
+  return lua_gettop(lua);
+}
+
 /* Finalizers run when Lua collects garbage and when the interpreter ends, and no hook is called in them: one without an end would
  * have none. An object has one when it stands in its metatable as that is set, not later. */
 static int set_metatable(lua_State *lua) {
@@ -63,16 +71,41 @@ static int set_metatable(lua_State *lua) {
     if (lua_rawget(lua, 2) != LUA_TNIL) return luaL_error(lua, "a policy has no finalizers (__gc)");
     lua_pop(lua, 1);
   }
-  lua_pushvalue(lua, lua_upvalueindex(1));
-  lua_insert(lua, 1);
-  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
-  return lua_gettop(lua);
+  return call_original(lua);
+}
+
+/* Nothing, repeated: what else string.rep is asked for ends where the memory does. */
+static int repeat(lua_State *lua) {
+  size_t text, between;
+  luaL_checklstring(lua, 1, &text);
+  luaL_optlstring(lua, 3, "", &between);
+  if (text + between > 0) return call_original(lua);
+  lua_pushliteral(lua, "");
+  return 1;
+}
+
+/* table.move is one instruction, however much it moves. */
+static int move(lua_State *lua) {
+  lua_Integer first = luaL_checkinteger(lua, 2), last = luaL_checkinteger(lua, 3);
+  if (last >= first && (lua_Unsigned)last - (lua_Unsigned)first >= INSTRUCTIONS_MOST)
+    return luaL_error(lua, "table.move of more than %d", INSTRUCTIONS_MOST);
+  return call_original(lua);
+}
+
+/* Puts a function before that of a library, which is table `library` or, if NULL, the global table. */
+static void wrap(lua_State *lua, const char *library, const char *name, lua_CFunction wrapper) {
+  lua_getglobal(lua, library ? library : LUA_GNAME);
+  lua_getfield(lua, -1, name);
+  lua_pushcclosure(lua, wrapper, 1);
+  lua_setfield(lua, -2, name);
+  lua_pop(lua, 1);
 }
 
 static void open_libraries(lua_State *lua) {
   static const luaL_Reg libraries[] = {
     {"_G", luaopen_base}, {LUA_STRLIBNAME, luaopen_string}, {LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math}};
-  static const char *const removed[] = {"dofile", "loadfile", "load", "require", "print", "collectgarbage", "warn"};
+  /* In xpcall's handler, which runs inside the error, no hook is called: a loop in it would have no end. */
+  static const char *const removed[] = {"xpcall", "dofile", "loadfile", "load", "require", "print", "collectgarbage", "warn"};
   static const char *const times[] = {"time", "date", "clock", "difftime"};
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
     luaL_requiref(lua, libraries[i].name, libraries[i].func, 1);
@@ -82,9 +115,9 @@ static void open_libraries(lua_State *lua) {
     lua_pushnil(lua);
     lua_setglobal(lua, removed[i]);
   }
-  lua_getglobal(lua, "setmetatable");
-  lua_pushcclosure(lua, set_metatable, 1);
-  lua_setglobal(lua, "setmetatable");
+  wrap(lua, NULL, "setmetatable", set_metatable);
+  wrap(lua, LUA_STRLIBNAME, "rep", repeat);
+  wrap(lua, LUA_TABLIBNAME, "move", move);
   lua_getglobal(lua, "string");
   lua_pushnil(lua);
   lua_setfield(lua, -2, "dump");

@@ -30,15 +30,22 @@ static uint32_t request_workers, stream_workers; /* of the server, and of mod_ht
  * may be another in another version. Declared here, for its header need not be installed. */
 APR_DECLARE_OPTIONAL_FN(void, http2_get_num_workers, (server_rec *server, int *least, int *most));
 
+uint32_t streams_at_most(server_rec *main_server) {
+  int threaded = 0, least = 0, workers = 0;
+  ap_mpm_query(AP_MPMQ_IS_THREADED, &threaded);
+  APR_OPTIONAL_FN_TYPE(http2_get_num_workers) *ask = APR_RETRIEVE_OPTIONAL_FN(http2_get_num_workers);
+  if (threaded && ask) ask(main_server, &least, &workers);
+  return workers > 0 ? (uint32_t)workers : 0;
+}
+
 void streams_begin(server_rec *main_server) {
-  int daemons = 0, threads = 0, least = 0, workers = 0;
+  int daemons = 0, threads = 0;
   ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &daemons);
   ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
   request_workers = (uint32_t)daemons * (uint32_t)threads;
-  APR_OPTIONAL_FN_TYPE(http2_get_num_workers) *ask = APR_RETRIEVE_OPTIONAL_FN(http2_get_num_workers);
-  if (ask) ask(main_server, &least, &workers);
+  uint32_t workers = streams_at_most(main_server);
   /* One that does not tell has as many as threads, as far as anybody knows: the share is then right of those. */
-  stream_workers = (uint32_t)(workers > 0 ? workers : threads);
+  stream_workers = workers > 0 ? workers : (uint32_t)threads;
 }
 
 /* The share that may wait of all workers, of these; at least one. What takes no share of the server's takes none here. */

@@ -10,6 +10,11 @@
 
 #include <httpd.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+/* How many streams mod_http2 works on at once in one process, at most; 0 where it is not there, does not tell, or cannot work (under an
+ * MPM without threads). */
+uint32_t streams_at_most(server_rec *main_server);
 
 /* child_init: how many workers there are. */
 void streams_begin(server_rec *main_server);

@@ -2,8 +2,9 @@
 
 use crate::client::Client;
 use crate::oracle::{Killed, most_at_once, order};
-use crate::server::{Mpm, Server, kill, wait};
+use crate::server::{Mpm, PATIENCE, Server, kill, wait};
 use rustix::process::Signal;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const ALL: [Mpm; 3] = [Mpm::Prefork, Mpm::Worker, Mpm::Event];
@@ -274,6 +275,58 @@ fn the_controller_is_replaced() {
     kill(server.events().last().expect("it has begun").child, Signal::KILL);
     assert!(held.try_answer().is_none());
     server.wait_idle();
+}
+
+/// A group that says how many processes may be, removed when dropped.
+struct Pids(PathBuf);
+
+impl Pids {
+    /// With nobody in it; `None`, and it is said, where groups cannot be made.
+    fn new() -> Option<Pids> {
+        let directory = PathBuf::from(format!("/sys/fs/cgroup/pids/webdyno-test-admission-{}", std::process::id()));
+        let group = std::fs::create_dir(&directory).ok().map(|()| Pids(directory));
+        if group.is_none() {
+            testkit::skip::not_here("needs a pids control group of v1");
+        }
+        group
+    }
+
+    fn say(&self, file: &str, what: &str) {
+        std::fs::write(self.0.join(file), what).expect("our own group");
+    }
+}
+
+impl Drop for Pids {
+    fn drop(&mut self) {
+        // Its processes may be on their way out yet. Nothing fails here: the test may have failed already.
+        let end = Instant::now() + PATIENCE;
+        while std::fs::remove_dir(&self.0).is_err() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Where no process can be made when the controller has ended, another takes its place as soon as one can.
+#[test]
+fn the_controller_is_tried_again() {
+    let Some(group) = Pids::new() else { return };
+    let Some(server) = Server::start(Mpm::Event, ONE) else { return };
+    wait("there is a controller", || server.controller().is_some());
+    let before = server.controller();
+    group.say("cgroup.procs", &server.pid().to_string());
+    group.say("pids.max", "1");
+    kill(before.expect("a process"), Signal::KILL);
+    wait(&format!("none can be made: {}", server.log()), || server.log().contains("ADM0047"));
+    group.say("pids.max", "max");
+    wait("there is another", || server.controller().is_some_and(|now| Some(now) != before));
+    // It does what a controller does.
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?id=dies&gate=g");
+    server.wait_number("one", "/held", 1);
+    kill(server.events().last().expect("it has begun").child, Signal::KILL);
+    assert!(held.try_answer().is_none());
+    server.wait_idle();
+    gate.open();
 }
 
 /// Processes whose command line or folder is this server's.

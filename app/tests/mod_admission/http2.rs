@@ -1,7 +1,9 @@
 //! Streams of HTTP/2: each is a request with a permit of its own, in threads of its own.
 
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, Server, wait};
+use crate::server::{Mpm, PATIENCE, Server, wait};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 use testkit::skip::skipped;
 
@@ -155,9 +157,82 @@ fn some_workers_for_streams_never_wait() {
     check_share("H2MinWorkers 2\n");
 }
 
-/// A client that resets its stream while it waits is not let in.
+/// mod_http2 may have more workers than twice the threads: the group counts all of them.
 #[test]
-fn a_stream_that_ends_while_it_waits() {
+fn workers_for_streams_are_as_many_as_they_are_told_to_be() {
+    let small = "ServerLimit 1\nStartServers 1\nThreadLimit 8\nThreadsPerChild 8\nMaxRequestWorkers 8\nMinSpareThreads 1\n\
+                 H2MinWorkers 64\nH2MaxWorkers 64\n";
+    let text = TWO.replace("limit=2 queue=8 timeout=30s", "limit=30").replace("AdmissionQueueWorkers 8\n", small);
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
+    let gate = server.gate("g");
+    let url = format!("http://127.0.0.1:{}/page.probe?gate=g", server.port);
+    // Six of a connection are served at once, and each connection has a thread.
+    let words = ["-n", "42", "-c", "7", "-m", "6", &url];
+    let Ok(client) = Command::new("h2load").args(words).stdout(Stdio::piped()).spawn() else {
+        return skipped("there is no h2load");
+    };
+    wait("30 in work, 12 turned away", || {
+        (server.number("two", "/held"), server.number("two", "/counts/rejected")) == (30, 12)
+    });
+    gate.open();
+    let said = String::from_utf8_lossy(&client.wait_with_output().expect("our own child").stdout).into_owned();
+    assert_eq!((codes(&said, "2xx"), codes(&said, "5xx")), (30, 12), "{said}");
+    server.wait_idle();
+    let count = |name: &str| server.number("two", &format!("/counts/{name}"));
+    assert_eq!((count("admitted"), count("open")), (30, 0));
+    assert_eq!(most_at_once(&server.events(), &Killed::new()), 30);
+}
+
+/// A frame of HTTP/2 (RFC 9113, 4.1).
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).expect("a short one");
+    [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// A `GET` without a body, its fields as literals (RFC 7541): method and scheme of the static table, then authority and path.
+fn get(stream: u8, path: &str) -> Vec<u8> {
+    let literal =
+        |name: u8, value: &str| [&[name, u8::try_from(value.len()).expect("short")], value.as_bytes()].concat();
+    let fields = [vec![0x82, 0x86], literal(1, "127.0.0.1"), literal(4, path)].concat();
+    frame(1, 0x05, stream, &fields)
+}
+
+/// A client that resets its stream while it waits is not let in, and its connection goes on.
+#[test]
+fn a_stream_that_is_reset_while_it_waits() {
+    let Some(server) = Server::start(Mpm::Event, TWO) else { return };
+    let gate = server.gate("g");
+    let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();
+    server.wait_started(2);
+    let mut client = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+    client.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(4, 0, 0, &[]), get(1, "/page.probe?id=leaver")];
+    client.write_all(&begin.concat()).expect("it reads");
+    server.wait_number("two", "/waiting", 1);
+    let cancel = frame(3, 0, 1, &[0, 0, 0, 8]);
+    client.write_all(&cancel).expect("it reads");
+    server.wait_number("two", "/waiting", 0);
+    client.write_all(&get(3, "/index.html")).expect("it reads");
+    let answer = loop {
+        let mut head = [0; 9];
+        client.read_exact(&mut head).expect("the connection goes on");
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        client.read_exact(&mut payload).expect("a whole frame");
+        if (head[3], head[8]) == (1, 3) {
+            break payload;
+        }
+    };
+    assert_eq!(answer[0], 0x88, "`:status 200` of the static table");
+    drop(client);
+    gate.open();
+    assert!(held.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+    assert_eq!(server.events().iter().filter(|event| event.id == "leaver").count(), 0);
+}
+
+/// A client whose connection ends while its stream waits is not let in.
+#[test]
+fn a_connection_that_ends_while_its_stream_waits() {
     let Some(server) = Server::start(Mpm::Event, TWO) else { return };
     let gate = server.gate("g");
     let held: Vec<_> = (0..2).map(|n| server.send(&format!("/page.probe?id=held{n}&gate=g"))).collect();

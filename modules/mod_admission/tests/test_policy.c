@@ -125,6 +125,11 @@ static void bounds(void) {
         "return {limit = pcall(eat) and 1 or 2}", "limit=2");
   check("return {limit = pcall(string.rep, 'x', 1 << 40) and 1 or 2}", "limit=2");
   check("local function f() return f() + 1 end return {limit = pcall(f) and 1 or 2}", "limit=2");
+  check("assert(xpcall == nil) return {limit=1}", "limit=1"); /* a loop in its handler would have no end */
+  check("return {limit = #string.rep('', math.maxinteger) + #string.rep('', math.maxinteger, '') + #string.rep('ab', 2, '-')}", "limit=5");
+  check("table.move({}, 1, math.maxinteger - 1, 2)", ": :1: table.move of more than 1000000\n");
+  check("table.move({}, math.mininteger, math.maxinteger, 2)", ": :1: table.move of more than 1000000\n");
+  check("return {limit = table.move({4, 5, 6}, 2, 3, 1)[2] + #table.move({1}, 1, 0, 2)}", "limit=7");
   check("assert(io == nil and debug == nil and package == nil and coroutine == nil) "
         "assert(load == nil and loadfile == nil and dofile == nil and require == nil and print == nil) "
         "assert(os.execute == nil and os.remove == nil and os.getenv == nil and os.exit == nil and string.dump == nil) "
@@ -346,13 +351,11 @@ static void make_table(void) {
 
 int main(void) {
   if (!policy_available()) {
-    printf("test_policy: built without Lua, nothing is tried\n");
-    return 0;
+    return nothing_tried("test_policy", "built without Lua");
   }
   static char place[4096];
   if (!place_make(place, sizeof place)) {
-    printf("test_policy: no place that others cannot write to, nothing is tried\n");
-    return 0;
+    return nothing_tried("test_policy", "no place that others cannot write to");
   }
   snprintf(path, sizeof path, "%s/policy.lua", place);
   make_table();

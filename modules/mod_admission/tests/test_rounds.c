@@ -405,8 +405,7 @@ static void long_holds(rounds *r) {
 
 int main(void) {
   if (!place_make(place, sizeof place)) {
-    printf("test_rounds: no place that others cannot write to, nothing is tried\n");
-    return 0;
+    return nothing_tried("test_rounds", "no place that others cannot write to");
   }
   make_table();
   rounds *r = make_rounds();

@@ -103,8 +103,7 @@ static void stamps(void) {
 
 int main(void) {
   if (!place_make(place, sizeof place)) {
-    printf("test_watch: no place that others cannot write to, nothing is tried\n");
-    return 0;
+    return nothing_tried("test_watch", "no place that others cannot write to");
   }
   snprintf(outer, sizeof outer, "%s/outer", place);
   snprintf(inner, sizeof inner, "%s/inner", outer);
