@@ -78,6 +78,7 @@ verdict-worse-long = worse
 verdict-equivalent-long = equivalent, the difference is smaller than { $margin } %
 verdict-inconclusive-long = inconclusive
 verdict-inconclusive-more = inconclusive (blocks still needed: about { $blocks })
+verdict-inconclusive-once = inconclusive (one block shows no noise; blocks still needed to tell how many it takes: { $blocks })
 verdict-inconclusive-many = inconclusive (blocks still needed: more than { $blocks })
 compared = { $ratio } times the baseline's requests per second ({ $confidence } % interval { $low } to { $high }, { $blocks ->
         [one] { $blocks } block

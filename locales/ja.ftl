@@ -78,6 +78,7 @@ verdict-worse-long = 悪化
 verdict-equivalent-long = 同等（差は { $margin } % 未満）
 verdict-inconclusive-long = 判定不能
 verdict-inconclusive-more = 判定不能（あと { $blocks } ブロックほど必要）
+verdict-inconclusive-once = 判定不能（1 ブロックではばらつきが分からない。必要な数を知るだけでもあと { $blocks } ブロックが必要）
 verdict-inconclusive-many = 判定不能（あと { $blocks } ブロックを超える測定が必要）
 compared = 1 秒あたりのリクエスト数は基準の { $ratio } 倍（{ $confidence } % 信頼区間 { $low }〜{ $high }、{ $blocks } ブロック）
 compared-once = 1 秒あたりのリクエスト数は基準の { $ratio } 倍（1 ブロックのみのため信頼区間なし）

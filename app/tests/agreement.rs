@@ -11,6 +11,7 @@ use testkit::skip::long_results;
 use tool::{Tool, is_root, shipped};
 
 const RUNS: usize = 3;
+const OPEN: &str = "verdict-inconclusive";
 
 /// What one run found of one question.
 struct Finding {
@@ -23,10 +24,9 @@ struct Finding {
 /// A question of a report, named by its cells, load and metric, and what each run found.
 type Answers = BTreeMap<String, Vec<Finding>>;
 
-/// What the runs claim of a question that another run could deny.
+/// What the runs claim of a question that another run could deny: anything but that it is not decided.
 fn claims(found: &[Finding]) -> BTreeSet<&str> {
-    let ids = found.iter().map(|one| one.verdict.as_str());
-    ids.filter(|id| matches!(*id, "verdict-better" | "verdict-worse" | "verdict-equivalent")).collect()
+    found.iter().map(|one| one.verdict.as_str()).filter(|id| *id != OPEN).collect()
 }
 
 /// One comparison, or one metric of it.
@@ -37,7 +37,7 @@ fn finding(comparison: &Value) -> Option<Finding> {
     let shown = format!("{:.3} ({:.3} to {:.3}) {said}", number("ratio"), number("low"), number("high"));
     // Only the comparison itself has a sentence, not each of its metrics.
     let sentence = comparison["sentence"]["text"].as_str();
-    let is_silent = verdict == "verdict-inconclusive" && sentence.is_some_and(|text| !text.contains("still needed"));
+    let is_silent = verdict == OPEN && sentence.is_some_and(|text| !text.contains("still needed"));
     Some(Finding { verdict, shown, is_silent })
 }
 
@@ -59,6 +59,17 @@ fn collect(answers: &mut Answers, what: &str, of: &Value) {
     }
 }
 
+/// What limited each cell first, as far as a run says it: by cell, what it was called in each run.
+type Causes = BTreeMap<String, Vec<String>>;
+
+fn read_causes(causes: &mut Causes, report: &Value) {
+    for cell in report["cells"].as_array().into_iter().flatten() {
+        let name = cell["name"].as_str().unwrap_or_default().to_owned();
+        let cause = cell["diagnosis"]["primary"]["title"]["id"].as_str().unwrap_or("none");
+        causes.entry(name).or_default().push(cause.trim_start_matches("cause-").to_owned());
+    }
+}
+
 /// Everything that a report judges.
 fn read(answers: &mut Answers, report: &Value) {
     collect(answers, "", &report["cells"]);
@@ -77,7 +88,7 @@ fn check(plan: &str, more: &[&str]) {
     if !(more.is_empty() || can_confine) {
         return testkit::skip::not_here("needs root and a memory control group");
     }
-    let mut answers = Answers::new();
+    let (mut answers, mut causes) = (Answers::new(), Causes::new());
     let mut advice = String::new();
     for seed in 1..=RUNS {
         let tool = Tool::new();
@@ -87,6 +98,7 @@ fn check(plan: &str, more: &[&str]) {
         assert!(matches!(ran.code, 0 | 1 | 3), "{ran:?}");
         let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
         read(&mut answers, &report);
+        read_causes(&mut causes, &report);
         let choices = report["recommendation"]["choices"].as_array().into_iter().flatten();
         let said: Vec<_> = choices.filter_map(|choice| choice["sentence"]["text"].as_str()).collect();
         let said = if said.is_empty() { "no recommendation".to_owned() } else { said.join(" ") };
@@ -108,10 +120,16 @@ fn check(plan: &str, more: &[&str]) {
         let shown: Vec<_> = found.iter().map(|one| one.shown.as_str()).collect();
         let _ = writeln!(rows, "| {question} | {} | {} |", shown.join(" | "), if agree { "yes" } else { "**no**" });
     }
+    let mut limits = String::new();
+    for (cell, found) in &causes {
+        let agree = found.iter().collect::<BTreeSet<_>>().len() <= 1;
+        let _ = writeln!(limits, "| {cell} | {} | {} |", found.join(" | "), if agree { "yes" } else { "**no**" });
+    }
     let name = plan.trim_end_matches(".toml").replace('/', "-");
     let page = format!(
         "# Three runs of plans/{plan}\n\n`webdyno run plans/{plan} --quick --seed 1` to {RUNS}. Of {} questions {decided} were decided by one run or \
-         more; about {opposed} runs disagree.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}",
+         more; about {opposed} runs disagree.\n\nRecommended:\n\n{advice}\n| what | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{rows}\n\
+         What limited each cell first:\n\n| cell | run 1 | run 2 | run 3 | agree |\n|---|---|---|---|---|\n{limits}",
         answers.len(),
     );
     std::fs::write(results.join(format!("agreement-{name}.md")), page).expect("room for the result");
@@ -147,7 +165,7 @@ plans! {
     long_check_agreement_memory_limit "php/memory-limit.toml";
     long_check_agreement_opcache "php/opcache.toml";
     long_check_agreement_pool "php/pool.toml";
-    long_check_agreement_prefork "php/prefork.toml";
+    long_check_agreement_prefork "php/prefork.toml" "--make-swap" "2G";
     long_check_agreement_wordpress "php/wordpress.toml";
     long_check_agreement_wordpress_memory "php/wordpress-memory.toml";
 }
@@ -168,8 +186,10 @@ fn opposite_verdicts_are_found() {
     assert_eq!(claims(&answers["a: throughput"]).len(), 1);
     read(&mut answers, &said("verdict-worse"));
     assert_eq!(claims(&answers["a: throughput"]).len(), 2);
+    read(&mut answers, &said("interaction-more"));
+    assert_eq!(claims(&answers["a: throughput"]).len(), 3);
     let silent: Vec<_> = answers["a: throughput"].iter().map(|one| one.is_silent).collect();
-    assert_eq!(silent, [false, true, false]);
+    assert_eq!(silent, [false, true, false, false]);
     // A metric has no sentence of its own in which it could be told.
     assert!(answers["a: p99"].iter().all(|one| !one.is_silent));
 }

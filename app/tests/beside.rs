@@ -149,7 +149,7 @@ fn static_files_beside_a_cgi_on_apache() {
     let tool = Tool::new();
     let sites = format!("\"{}", open_plans(&tool).with_file_name("sites").display());
     let text = std::fs::read_to_string(shipped("memory-cliff-static.toml")).expect("the plan");
-    let text = text.replace("\"20s\"", "\"2s\"").replace("blocks = 6", "blocks = 2").replace("\"../sites", &sites);
+    let text = text.replace("\"10s\"", "\"2s\"").replace("blocks = 6", "blocks = 2").replace("\"../sites", &sites);
     let text = text + "\n[cooldown]\nlimit = \"0s\"\n";
     let run = tool.run(&["run", &tool.plan(&text), "--quick", "--seed", "1", "--make-swap", "1G", "--json"]);
     assert!([0, 1, 3].contains(&run.code), "{}", run.err);

@@ -33,7 +33,8 @@ fn the_baseline_thrashes_and_the_others_do_not() {
     let primary = |cell: &serde_json::Value| cell["diagnosis"]["primary"]["title"]["id"].clone();
     for cell in cells {
         assert_eq!(cell["failures"].as_array().map(Vec::len), Some(0), "{cell}");
-        assert_eq!(cell["trials_used"], 3, "{cell}");
+        // As many blocks as two minutes have room for.
+        assert!(matches!(cell["trials_used"].as_u64(), Some(1..=3)), "{cell}");
         let thrashes = cell["name"].as_str().is_some_and(|name| name.starts_with("10 at once"));
         assert_eq!(primary(cell) == "cause-memory-thrash", thrashes, "{}: {}", cell["name"], primary(cell));
     }

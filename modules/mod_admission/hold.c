@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct flock one_byte(short type, uint32_t byte) {
+static struct flock one_byte(short type, uint64_t byte) {
   return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
 }
 
@@ -47,7 +47,7 @@ int hold_lock(const char *path, const adm_table *table, const adm_answer *answer
   return file;
 }
 
-bool hold_lingers(void *world, uint32_t byte) {
+bool hold_lingers(void *world, uint64_t byte) {
   const int *file = world;
   struct flock lock = one_byte(F_WRLCK, byte);
   return *file >= 0 && fcntl(*file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

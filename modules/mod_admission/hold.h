@@ -18,6 +18,6 @@ int hold_make(const char *path, unsigned uid, unsigned gid);
 int hold_lock(const char *path, const adm_table *table, const adm_answer *answer);
 
 /* An adm_lingers: `world` points to the descriptor to ask through. */
-bool hold_lingers(void *world, uint32_t byte);
+bool hold_lingers(void *world, uint64_t byte);
 
 #endif

@@ -67,24 +67,36 @@ static adm_group *group_of(const rounds *r, unsigned rule) { return adm_group_at
 /* An adm_dead. Whether a process is a zombie or another of the same number costs reading a file; to ask that of each
  * once a second is enough, since the parent gives back at once what a child had whose end it sees. */
 static bool dead(void *world, adm_process process) {
-  rounds *r = world;
+  const rounds *r = world;
   bool looks_alive = process.pid % 4 != r->turn % 4 && kill((pid_t)process.pid, 0) == 0;
-  if (!looks_alive && r->plan.dead(NULL, process)) return true;
+  return !looks_alive && r->plan.dead(NULL, process);
+}
+
+/* The same of a process whose requests are counted now: what it has in memory tells what they cost. */
+static bool dead_or_learned_from(void *world, adm_process process) {
+  const rounds *r = world;
+  if (dead(world, process)) return true;
   if (r->learns) costs_living(r->costs, process);
   return false;
 }
 
-/* An adm_lingers with the same world as dead(). */
-static bool lingers(void *world, uint32_t hold) {
+/* An adm_lingers with the same world. */
+static bool lingers(void *world, uint64_t hold) {
   rounds *r = world;
   return r->plan.lingers && r->plan.lingers(r->plan.lingers_world, hold);
 }
 
-static void take_back(rounds *r) {
-  adm_swept swept = adm_sweep_dead(r->plan.table, dead, lingers, r);
+static void take_back_from(rounds *r, adm_table *table, adm_dead is_dead) {
+  adm_swept swept = adm_sweep_dead(table, is_dead, lingers, r);
   if (swept.permits > 0) say(r, ROUNDS_NOTICE, "ADM0040: %u permits of processes that are gone were taken back", swept.permits);
-  unsigned settled = adm_settle(r->plan.table, lingers, r);
+  unsigned settled = adm_settle(table, lingers, r);
   if (swept.permits > 0 || swept.room || settled > 0) r->changed = true;
+}
+
+/* Nobody else does it for a table that was replaced: its processes only end. */
+static void take_back(rounds *r) {
+  take_back_from(r, r->plan.table, dead_or_learned_from);
+  for (adm_table *const *earlier = r->plan.earlier; earlier && *earlier; earlier++) take_back_from(r, *earlier, dead);
 }
 
 /* ---- settings --------------------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ struct adm_control_kept;
 /* All that the controller works with. */
 typedef struct controller_plan {
   adm_table *table;
+  adm_table *const *earlier; /* tables that it replaced, in which requests of before end, NULL behind the last; NULL: none */
   const adm_rule *rules;     /* as configured: all groups, the budget (ADM_FOR_MEMORY) and the waiting workers
                                 (ADM_FOR_WAITING), with a limit of ADM_UNLIMITED where nothing is configured */
   const int *groups;         /* the table's group of each rule */

@@ -23,7 +23,7 @@
 
 APLOG_USE_MODULE(admission);
 
-#define KEPT "mod_admission: shared memory, 1" /* another number for another struct kept_memory */
+#define KEPT "mod_admission: shared memory, 2" /* another number for another struct kept_memory */
 #define CELLS_MIN 16
 #define CELLS_MAX 4096
 #define WAITERS_MIN 64
@@ -36,6 +36,7 @@ runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
 /* Kept on the process's own pool, which no restart clears. */
 typedef struct kept_memory {
   shared_memory shared;
+  shared_memory earlier[EARLIER_TABLES]; /* what it replaced, the newest first */
   uint64_t started_ms; /* when its table was made */
 } kept_memory;
 
@@ -96,6 +97,8 @@ static bool large_enough(adm_shape has, adm_shape wanted) {
 
 static apr_status_t forget_table(void *table) {
   if (running.table == table) running.table = NULL;
+  for (int i = 0; i < EARLIER_TABLES; i++)
+    if (running.earlier[i] == table) running.earlier[i] = NULL; /* the others go, too */
   adm_table_forget(table);
   return APR_SUCCESS;
 }
@@ -106,7 +109,13 @@ static adm_table *in_view(apr_pool_t *pool, adm_table *table) {
   return table;
 }
 
-/* Memory that does not fit any more is left mapped: children of earlier generations still count in it. */
+/* Memory that does not fit any more stays mapped: children of earlier generations still count in it, and what they leave behind when they
+ * are killed is theirs who wait there. */
+static void keep_earlier(kept_memory *kept, const shared_memory *replaced) {
+  memmove(kept->earlier + 1, kept->earlier, (EARLIER_TABLES - 1) * sizeof *kept->earlier);
+  kept->earlier[0] = *replaced;
+}
+
 static adm_table *new_table(kept_memory *kept, adm_shape shape, bool known, server_rec *main_server) {
   shared_memory before = kept->shared;
   shared_head *head = shared_known(&before);
@@ -122,7 +131,27 @@ static adm_table *new_table(kept_memory *kept, adm_shape shape, bool known, serv
   if (head && known) memcpy(&kept->shared.head->control, &head->control, sizeof head->control);
   if (head) kept->shared.head->let_through.requests = head->let_through.requests;
   shared_drop_head(&before);
+  if (known) keep_earlier(kept, &before);
   return table;
+}
+
+/* Those in which somebody is left; the others are done with. */
+static void find_earlier(apr_pool_t *pool, kept_memory *kept) {
+  int count = 0;
+  for (int i = 0; i < EARLIER_TABLES; i++) {
+    shared_memory memory = kept->earlier[i];
+    kept->earlier[i] = (shared_memory){NULL, 0};
+    adm_table *table = in_view(pool, shared_table(&memory));
+    if (!table) continue;
+    adm_sweep_dead(table, process_dead, hold_lingers, &running.hold_asks);
+    adm_settle(table, hold_lingers, &running.hold_asks);
+    if (adm_table_in_use(table)) {
+      kept->earlier[count] = memory;
+      running.earlier[count++] = table;
+    } else {
+      shared_drop(&memory);
+    }
+  }
 }
 
 static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_shape shape, server_rec *main_server) {
@@ -211,7 +240,7 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   groups[used] = ADM_GROUP_WAITING;
   rules[used++] = (adm_rule){"queue-workers", ADM_FOR_WAITING, workers};
   shared_head *head = kept->shared.head;
-  controller_plan plan = {.table = running.table, .rules = rules, .groups = groups, .rule_count = used,
+  controller_plan plan = {.table = running.table, .earlier = running.earlier, .rules = rules, .groups = groups, .rule_count = used,
                           .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
                           .board = &head->board, .kept = &head->control, .without_table = &head->let_through.requests,
                           .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
@@ -324,6 +353,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   others_off(running.table);
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
+  find_earlier(pool, kept);
   start_controller(pool, main_server, kept);
   return OK;
 }
@@ -347,13 +377,16 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   }
 }
 
+static unsigned give_back_of(adm_table *table, pid_t pid) {
+  return adm_sweep(table, adm_owner_of(table, (uint32_t)pid), hold_lingers, &running.hold_asks).permits;
+}
+
 void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t generation, int slot, mpm_child_status state) {
   (void)generation;
   (void)slot;
   if (state != MPM_CHILD_EXITED || !running.table) return;
-  adm_owner owner = adm_owner_of(running.table, (uint32_t)pid);
-  if (owner == ADM_NOBODY) return;
-  unsigned back = adm_sweep(running.table, owner, hold_lingers, &running.hold_asks).permits;
+  unsigned back = give_back_of(running.table, pid);
+  for (int i = 0; running.earlier[i]; i++) back += give_back_of(running.earlier[i], pid);
   if (back > 0)
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
 }

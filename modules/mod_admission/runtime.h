@@ -12,8 +12,11 @@
 
 #include <ap_mpm.h>
 
+#define EARLIER_TABLES 4 /* so many that were replaced are seen to; of older ones nobody is expected to be left */
+
 typedef struct runtime {
   adm_table *table;      /* NULL: nothing is limited */
+  adm_table *earlier[EARLIER_TABLES + 1]; /* in which requests of before a reload end, NULL behind the last */
   let_through *without_table; /* where requests are counted that would have been; NULL: there is a table, or no group */
   const adm_group *budget; /* the table's group of memory */
   log_stamp *stamps;     /* one per group of the table */

@@ -66,7 +66,10 @@ adm_table *shared_table(const shared_memory *memory) {
 bool shared_has_table(const shared_memory *memory) { return memory->head && memory->bytes != HEAD_BYTES; }
 
 void shared_drop_head(shared_memory *memory) {
-  if (!memory->head || shared_has_table(memory)) return;
-  munmap(memory->head, memory->bytes);
+  if (!shared_has_table(memory)) shared_drop(memory);
+}
+
+void shared_drop(shared_memory *memory) {
+  if (memory->head) munmap(memory->head, memory->bytes);
   *memory = (shared_memory){NULL, 0};
 }

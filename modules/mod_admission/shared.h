@@ -59,4 +59,7 @@ bool shared_has_table(const shared_memory *memory);
 /* Gives a head that has no table back. */
 void shared_drop_head(shared_memory *memory);
 
+/* Gives this process's share in all of it back. */
+void shared_drop(shared_memory *memory);
+
 #endif

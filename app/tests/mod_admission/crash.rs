@@ -149,6 +149,41 @@ fn a_graceful_restart_keeps_permits() {
     });
 }
 
+/// Those who wait in a table that a reload has replaced by a larger one get what a killed process held there, and nobody of the new one does.
+#[test]
+fn who_waits_in_a_table_that_was_replaced_gets_the_permit_of_the_dead() {
+    beside_each_other(|mpm| {
+        let text = "AdmissionTableSize 64\nAdmissionGroup one limit=1 queue=4 timeout=60s\nAdmissionUse one\n";
+        let Some(server) = Server::start(mpm, text) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?id=dies&gate=g");
+        server.wait_started(1);
+        let child = server.events()[0].child;
+        let waiting: Vec<_> = (0..3).map(|n| server.send(&format!("/page.probe?id=waits{n}"))).collect();
+        server.wait_number("one", "/waiting", 3);
+        let configuration = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
+        // Twice, so that it is found again by a configuration that did not replace it.
+        for size in ["TableSize 128", "TableSize 100"] {
+            server.put("httpd.conf", &configuration.replace("TableSize 64", size));
+            server.graceful();
+        }
+        let log = server.log();
+        assert_eq!(log.matches("ADM0011: a larger table is needed").count(), 1, "{log}");
+        assert_eq!(server.number("one", "/held"), 0);
+        kill(child, Signal::KILL);
+        assert!(held.try_answer().is_none());
+        let answered: Vec<_> = waiting.into_iter().filter_map(crate::server::Pending::try_answer).collect();
+        assert!(answered.iter().all(|one| one.status == 200), "{answered:?}");
+        assert!(mpm != Mpm::Prefork || answered.len() == 3);
+        assert_eq!(server.number("one", "/counts/reaped"), 0, "not the new table's");
+        gate.open();
+        // Nobody is left there, and a reload looks no further.
+        server.graceful();
+        assert_eq!(server.get("/page.probe").status, 200);
+        server.wait_idle();
+    });
+}
+
 /// A server that is told to end gracefully lets work be done, also that of those who wait for it already.
 #[test]
 fn a_graceful_end_serves_those_who_wait() {

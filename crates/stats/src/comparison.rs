@@ -237,7 +237,7 @@ fn judge(sample: &Sample<'_>, different: bool, family: usize, criteria: &Criteri
 }
 
 /// Half the width of the interval of the mean that leaves `tail` outside on each side.
-fn half_width(sd: f64, blocks: usize, tail: f64) -> f64 {
+pub(crate) fn half_width(sd: f64, blocks: usize, tail: f64) -> f64 {
     let freedom = u32::try_from(blocks - 1).unwrap_or(u32::MAX);
     t_quantile(1.0 - tail, freedom) * sd / (blocks as f64).sqrt()
 }

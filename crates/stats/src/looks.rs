@@ -69,7 +69,7 @@ mod tests {
             let mut cell = |truth: f64| (0..blocks).map(|_| truth + 0.015 * noise.normal()).collect::<Vec<f64>>();
             let (baseline, again, other) = (cell(0.0), cell(0.0), cell(truth));
             let compare = |other| compare(Pairs { baseline: &baseline, other }, &criteria).unwrap();
-            against_noise(compare(&other), Some(&compare(&again))).verdict == Verdict::Better
+            against_noise(compare(&other), Some(&compare(&again)), &criteria).verdict == Verdict::Better
         };
         (0..PLANS).map(plan).filter(|shown| *shown).count() as f64 / PLANS as f64
     }

@@ -83,7 +83,7 @@ impl Verdicts {
         for (name, compared) in verdicts.judged(&family, &criteria) {
             verdicts.asked.insert(name, compared);
         }
-        verdicts.hold_against_noise(plan);
+        verdicts.hold_against_noise(plan, family.len(), &criteria);
         verdicts
     }
 
@@ -172,14 +172,15 @@ impl Verdicts {
         judged
     }
 
-    fn hold_against_noise(&mut self, plan: &Plan) {
+    fn hold_against_noise(&mut self, plan: &Plan, family: usize, criteria: &Criteria) {
         if question::again(plan).is_none() {
             return;
         }
         let again = self.again.as_ref().map(|again| again.comparison.clone());
         for question in question::asked(plan) {
             if let Some(compared) = self.asked.get_mut(question.name) {
-                compared.comparison = against_noise_of(compared.comparison.clone(), again.as_ref(), question.reach());
+                let comparison = compared.comparison.clone();
+                compared.comparison = against_noise_of(comparison, again.as_ref(), question.reach(), family, criteria);
             }
         }
     }

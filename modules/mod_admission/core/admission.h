@@ -188,7 +188,7 @@ typedef struct adm_swept {
 
 /* Takes back all that the owner had and frees its place. Any process may call it for any owner that is *dead*, several
  * at once too. `lingers` is asked for permits with a program behind them (hold files). */
-typedef bool (*adm_lingers)(void *world, uint32_t hold);
+typedef bool (*adm_lingers)(void *world, uint64_t hold);
 adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world);
 
 /* Calls `dead` for each owner and sweeps those for which it says true. */
@@ -197,6 +197,9 @@ adm_swept adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, v
 
 /* Frees the permits whose process is gone and whose program has ended since. */
 unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world);
+
+/* Whether a process has joined that was not swept yet, or a permit is held. */
+bool adm_table_in_use(const adm_table *table);
 
 /* The owner of a process, or ADM_NOBODY: for the parent, which is told the number of a child that ended. */
 adm_owner adm_owner_of(const adm_table *table, uint32_t pid);
@@ -262,8 +265,8 @@ void adm_release(adm_table *table, adm_answer *answer, adm_lingers lingers, void
 static inline bool adm_was_admitted(adm_outcome outcome) { return outcome <= ADM_OPEN; }
 const char *adm_outcome_name(adm_outcome outcome); /* "admit", "queued", "would-reject", "open", "reject", "timeout", "gone" */
 
-/* The byte of the hold file that stands for a permit. */
-uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit);
+/* The byte of the hold file that stands for a permit; that of another table, before or after a restart, is another. */
+uint64_t adm_hold_byte(const adm_table *table, const adm_permit *permit);
 
 /* Keyed with the table's seed: who chooses the bytes cannot choose where they land. */
 uint64_t adm_hash(const adm_table *table, const void *bytes, size_t length);

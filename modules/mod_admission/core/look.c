@@ -1,13 +1,11 @@
 /*
  * look.c: a table as somebody sees it who changes nothing: status pages, the controller, and the hash that keys come from.
  */
-#include "table.h"
+#include "permit.h"
 
 #include <string.h>
 
-uint32_t adm_hold_byte(const adm_table *table, const adm_permit *permit) {
-  return entry_index(table, permit->entry) * table->shape.cells + permit->cell;
-}
+uint64_t adm_hold_byte(const adm_table *table, const adm_permit *permit) { return hold_byte(table, permit->entry, permit->cell); }
 
 uint32_t adm_entry_next(const adm_table *table, uint32_t from) {
   uint32_t entries = table->shape.entries;
@@ -20,6 +18,14 @@ uint32_t adm_entry_next(const adm_table *table, uint32_t from) {
     from = (from / 64 + 1) * 64;
   }
   return entries;
+}
+
+bool adm_table_in_use(const adm_table *table) {
+  for (uint32_t i = 0; i < ADM_OWNERS; i++)
+    if (table->shared->owner[i].process != 0) return true;
+  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1))
+    if (permits_weight(table, entry_at(table, e)) > 0) return true;
+  return false;
 }
 
 bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen *seen) {

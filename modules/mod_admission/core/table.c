@@ -44,6 +44,9 @@ static adm_table *handle_of(adm_shared *shared, adm_shape shape, uint64_t seed) 
   if (!table) return NULL;
   *table = (adm_table){.shared = shared, .bytes = adm_table_bytes(shape), .entry_bytes = entry_bytes(shape), .shape = shape,
                        .seed = {seed, seed * UINT64_C(0x9e3779b97f4a7c15) + 1}};
+  /* A program may outlive the table that its permit was in, and goes on to lock its byte: those of the next table begin elsewhere, at one
+   * of 2^30 places. Everybody may read where locks are (/proc/locks): too little of the hash for the seed to be found from it. */
+  table->hold_first = adm_hash(table, "hold", 4) >> 34 << 32;
   return table;
 }
 
@@ -189,8 +192,7 @@ static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner
     uint64_t token = cell[i];
     unsigned state = token_state(token);
     if ((state != CELL_CLAIM && state != CELL_HELD) || token_owner(token) != owner) continue;
-    uint32_t byte = entry_index(table, entry) * table->shape.cells + i;
-    bool stays = state == CELL_HELD && (token & TOKEN_HOLD) && lingers && lingers(world, byte);
+    bool stays = state == CELL_HELD && (token & TOKEN_HOLD) && lingers && lingers(world, hold_byte(table, entry, i));
     if (!atomic_compare_exchange_strong(&cell[i], &token, stays ? token_in_state(token, CELL_LINGER) : 0)) continue;
     swept.room |= !stays;
     swept.permits += state == CELL_HELD;
@@ -252,7 +254,7 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
     unsigned before = permits;
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
       uint64_t token = cells_of(entry)[i];
-      if (token_state(token) == CELL_LINGER && !(lingers && lingers(world, entry_index(table, entry) * table->shape.cells + i)))
+      if (token_state(token) == CELL_LINGER && !(lingers && lingers(world, hold_byte(table, entry, i))))
         permits += atomic_compare_exchange_strong(&cells_of(entry)[i], &token, 0);
     }
     if (permits > before) queue_wake(table, entry, adm_now_ns());

@@ -13,7 +13,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 4u /* of what stands in a table, the keys' hash included; a test builds a module with another one */
+#define ADM_VERSION 5u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -98,6 +98,7 @@ struct adm_table {
   size_t bytes, entry_bytes;
   adm_shape shape;
   uint64_t seed[2];
+  uint64_t hold_first; /* the first byte of the hold file that is this table's */
 };
 
 /* ---- steps at which tests end a process (ADM_STEPS) ---- */
@@ -121,6 +122,10 @@ static inline adm_entry *entry_at(const adm_table *table, uint32_t index) {
 static inline uint32_t entry_index(const adm_table *table, const adm_entry *entry) {
   size_t offset = (size_t)((const char *)entry - (const char *)entry_at(table, 0));
   return (uint32_t)(offset / table->entry_bytes);
+}
+/* The byte of the hold file for a cell. */
+static inline uint64_t hold_byte(const adm_table *table, const adm_entry *entry, uint32_t cell) {
+  return table->hold_first + (uint64_t)entry_index(table, entry) * table->shape.cells + cell;
 }
 /* Behind the entries, so that those are found as quickly. Whoever looks at all of them goes by it: to read an entry that was never used
  * would take its memory into use. */

@@ -163,9 +163,51 @@ static void the_waiting_dead_make_room(void) {
   table_end(table);
 }
 
-static bool lingers_while(void *world, uint32_t hold) {
+static bool lingers_while(void *world, uint64_t hold) {
   (void)hold;
   return *(bool *)world;
+}
+
+/* A program may outlive the table in which its permit was, with its byte locked: no permit of the next one may be taken for it. */
+static void tables_have_bytes_of_their_own(void) {
+  void *memory[2];
+  adm_table *table[2], *again;
+  for (int i = 0; i < 2; i++) {
+    memory[i] = calloc(1, adm_table_bytes(SMALL) + 63);
+    table[i] = adm_table_make((void *)(((uintptr_t)memory[i] + 63) & ~(uintptr_t)63), SMALL, 40 + (uint64_t)i);
+  }
+  again = adm_table_known(table[0]->shared, table[0]->bytes);
+  adm_permit first = {entry_at(table[0], 0), 0, 1}, last = {entry_at(table[0], SMALL.entries - 1), SMALL.cells - 1, 1};
+  adm_permit others = {entry_at(table[1], 0), 0, 1};
+  CHECK_EQUAL(adm_hold_byte(table[0], &last) - adm_hold_byte(table[0], &first), SMALL.entries * SMALL.cells - 1);
+  CHECK_EQUAL(adm_hold_byte(again, &last), adm_hold_byte(table[0], &last));
+  uint64_t byte = adm_hold_byte(table[1], &others);
+  CHECK(byte < adm_hold_byte(table[0], &first) || byte > adm_hold_byte(table[0], &last));
+  CHECK(byte <= INT64_MAX);
+  adm_table_forget(again);
+  for (int i = 0; i < 2; i++) {
+    adm_table_forget(table[i]);
+    free(memory[i]);
+  }
+}
+
+static void a_table_is_in_use_as_long_as_somebody_may_come_back_to_it(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 2, 0, ADM_FIFO);
+  CHECK(!adm_table_in_use(table));
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  CHECK(adm_table_in_use(table));
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_request request = {.layer = &layer, .layers = 1, .hold_file = true};
+  adm_answer answer;
+  bool runs = true;
+  adm_admit(table, owner, &request, &answer);
+  adm_sweep(table, owner, lingers_while, &runs);
+  CHECK(adm_table_in_use(table));
+  runs = false;
+  adm_settle(table, lingers_while, &runs);
+  CHECK(!adm_table_in_use(table));
+  table_end(table);
 }
 
 static void a_program_keeps_the_permit_of_its_dead_process(void) {
@@ -478,6 +520,8 @@ int main(void) {
   limits_can_shrink_under_those_who_hold();
   the_dead_leave_nothing_and_the_living_keep_all();
   the_waiting_dead_make_room();
+  tables_have_bytes_of_their_own();
+  a_table_is_in_use_as_long_as_somebody_may_come_back_to_it();
   a_program_keeps_the_permit_of_its_dead_process();
   the_waiting_have_no_program();
   a_full_table_lets_through_and_idle_entries_make_room();

@@ -27,7 +27,7 @@ static bool dead(void *world, adm_process process) {
   (void)world;
   return process.pid % 3 == 0;
 }
-static bool lingers(void *world, uint32_t byte) {
+static bool lingers(void *world, uint64_t byte) {
   (void)world;
   return byte % 2;
 }

@@ -21,7 +21,7 @@
 enum { MEMORY, WAITING, HEAVY, NIGHT, ELASTIC };
 
 static char place[4096], log_text[4096], dead_pids[64];
-static adm_table *table;
+static adm_table *table, *earlier[2];
 static adm_rule rules[RULES];
 static int groups[RULES];
 static adm_news_board board;
@@ -70,10 +70,15 @@ static bool file_has(const char *name, const char *what) {
   return strstr(text, what) != NULL;
 }
 
+static adm_table *empty_table(adm_shape shape) {
+  size_t bytes = adm_table_bytes(shape);
+  return adm_table_make(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), shape, 7);
+}
+
 static void make_table(void) {
   adm_shape shape = {64, 32, 16};
-  size_t bytes = adm_table_bytes(shape);
-  table = adm_table_make(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), shape, 7);
+  table = empty_table(shape);
+  earlier[0] = empty_table((adm_shape){32, 16, 16});
   static const char *const words[RULES] = {"limit=1G", "limit=10", "limit=4 cost=learn:200M queue=5", "limit=8 at=22:00-06:00:2",
                                            "limit=8 adaptive=memory min=2 max=12 queue=5"};
   static const char *const names[RULES] = {"memory", "queue-workers", "heavy", "night", "elastic"};
@@ -94,7 +99,7 @@ static rounds *make_rounds(void) {
   static char control[4400], root[4400];
   snprintf(control, sizeof control, "%s/control", place);
   snprintf(root, sizeof root, "%s/root/", place);
-  controller_plan plan = {.table = table, .rules = rules, .groups = groups, .rule_count = RULES, .control_file = control,
+  controller_plan plan = {.table = table, .earlier = earlier, .rules = rules, .groups = groups, .rule_count = RULES, .control_file = control,
                           .runtime_dir = place, .board = &board, .kept = &kept, .root = root, .max_hold_ms = 3000, .dead = dead};
   return rounds_new(&plan, geteuid(), 99, log_line, NULL);
 }
@@ -389,6 +394,28 @@ static void the_dead(rounds *r) {
   CHECK_EQUAL(adm_owner_of(table, 4000010), ADM_NOBODY);
 }
 
+/* What the dead held in a table that was replaced is taken back, too, and is not what the table in force counts. */
+static void the_dead_of_before(rounds *r) {
+  adm_owner owner = adm_owner_join(earlier[0], (adm_process){4000030, 1}), alive = adm_owner_join(earlier[0], (adm_process){4000031, 1});
+  int of_before = adm_group_add(earlier[0], "before");
+  adm_settings settings = adm_settings_default(ADM_FOR_GROUP);
+  adm_group_apply(adm_group_at(earlier[0], of_before), &settings);
+  adm_layer layer = {.group = of_before, .key = adm_hash(earlier[0], "/a", 2), .label = "/a", .at_most = ADM_UNLIMITED, .cost = 1};
+  adm_request request = {.layer = &layer, .layers = 1};
+  adm_answer of_dead, of_alive;
+  adm_admit(earlier[0], owner, &request, &of_dead);
+  adm_admit(earlier[0], alive, &request, &of_alive);
+  strcpy(dead_pids, " 4000030 ");
+  turn(r, 1);
+  CHECK(strstr(log_text, "ADM0040: 1 permits"));
+  CHECK_EQUAL(adm_group_at(earlier[0], of_before)->counts.reaped, 1);
+  CHECK(adm_table_in_use(earlier[0]));
+  strcpy(dead_pids, " 4000030 4000031 ");
+  turn(r, 1);
+  CHECK(!adm_table_in_use(earlier[0]));
+  dead_pids[0] = '\0';
+}
+
 static void long_holds(rounds *r) {
   adm_answer mine;
   admit(4000020, HEAVY, "/l.cgi", &mine);
@@ -417,6 +444,7 @@ int main(void) {
   in_a_cgroup(r);
   costs(r);
   the_dead(r);
+  the_dead_of_before(r);
   long_holds(r);
   rounds_free(r);
   char remove[4500];

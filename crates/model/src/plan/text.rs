@@ -57,13 +57,15 @@ use toml::Spanned;
 const USUAL_BLOCKS: u32 = 6;
 /// Blocks at the last look at a run that ends when it is decided.
 const MOST_LOOKED_AT: u32 = 24;
+/// How long `--quick` goes on beginning blocks.
+const QUICK_NS: Nanos = 120 * SECOND;
 
 /// How the plan is to be read.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Name of a `[scale.NAME]` table whose parameters replace the defaults.
     pub scale: Option<String>,
-    /// Fewer blocks and shorter windows: to see that a plan works, not to decide by it.
+    /// Fewer blocks, shorter windows and two minutes: to see that a plan works, not to decide by it.
     pub quick: bool,
     /// How long the run may take, whatever the plan says.
     pub budget_ns: Option<Nanos>,
@@ -296,6 +298,8 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
         (None, Some(_)) => Some(source.longer_than_0(written.budget.as_ref(), "budget", 0)?),
     };
     let until_decided = written.until_decided || budget_ns.is_some();
+    let of_quick = (options.quick && options.budget_ns.is_none()).then_some(QUICK_NS);
+    let budget_ns = budget_ns.into_iter().chain(of_quick).min();
     let blocks = blocks_meant(source, written.blocks.as_ref(), until_decided)?;
     let plan = Plan {
         name,

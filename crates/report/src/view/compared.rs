@@ -5,7 +5,7 @@ use crate::view::ComparisonView;
 use crate::view::run::comparison_warning;
 use crate::view::table::{percent, ratio};
 use model::plan::{Cell, Contrast, Plan, Role};
-use stats::{Comparison, Verdict, Warning};
+use stats::{Comparison, PILOT, Verdict, Warning};
 use verdicts::Compared;
 
 /// More missing blocks than this are not counted: nobody makes them, and an estimate that far ahead is a guess.
@@ -134,6 +134,9 @@ fn view(
         Verdict::Inconclusive { more_blocks: Some(n) } if waits => {
             let id = if n > MOST_MISSING { "verdict-inconclusive-many" } else { "verdict-inconclusive-more" };
             words.say(id, &[("blocks", n.min(MOST_MISSING).into())])
+        }
+        Verdict::Inconclusive { more_blocks: None } if waits && comparison.blocks == 1 => {
+            words.say("verdict-inconclusive-once", &[("blocks", (PILOT - 1).into())])
         }
         _ => words.say(wording.long[wording.place(comparison)], &[("margin", percent(margin).into())]),
     };

@@ -70,7 +70,7 @@ fn compared(numbers: &[Vec<f64>], criteria: &Criteria) -> Vec<Comparison> {
     let again = compare(pairs(&numbers[1]), criteria).expect("finite");
     let family: Vec<_> = numbers[2..].iter().map(|other| pairs(other)).collect();
     let judged = compare_all(&family, criteria).into_iter();
-    judged.map(|comparison| against_noise(comparison.expect("finite"), Some(&again))).collect()
+    judged.map(|comparison| against_noise(comparison.expect("finite"), Some(&again), criteria)).collect()
 }
 
 /// What the trials of two cells measured, whoever ordered them.

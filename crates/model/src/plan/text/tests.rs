@@ -479,3 +479,20 @@ fn limits_are_read() {
     let empty = parse(&format!("{SMALL}[confine]\n"), Path::new("t.toml"), &Options::default()).unwrap().0;
     assert_eq!(empty.confine, None);
 }
+
+/// Few, short blocks, and two minutes unless somebody says how long; that alone does not make it a run until all is decided.
+#[test]
+fn quick_is_few_short_blocks_in_two_minutes() {
+    let check = |text: &str, options: Options, expected: (u32, Option<Nanos>, bool)| {
+        let plan = parse(text, Path::new("t.toml"), &options).expect("a plan").0;
+        assert_eq!((plan.blocks, plan.budget_ns, plan.until_decided), expected, "{text}");
+        plan.loads[0].duration_ns
+    };
+    let quick = || Options { quick: true, ..Options::default() };
+    assert_eq!(check(SMALL, Options::default(), (6, None, false)), Some(SECOND));
+    assert_eq!(check(SMALL, quick(), (3, Some(120 * SECOND), false)), Some(SECOND / 2));
+    let within = |budget: &str| format!("budget = \"{budget}\"\n{SMALL}");
+    check(&within("10min"), quick(), (3, Some(120 * SECOND), true));
+    check(&within("30s"), quick(), (3, Some(30 * SECOND), true));
+    check(&within("30s"), Options { budget_ns: Some(600 * SECOND), ..quick() }, (3, Some(600 * SECOND), true));
+}
