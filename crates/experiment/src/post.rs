@@ -99,7 +99,9 @@ pub(crate) fn warm_up(spec: &LoadSpec, warmup: Warmup) -> Option<LoadSpec> {
     match warmup {
         Warmup::None => None,
         Warmup::Requests(n) => Some(one_at_a_time(spec, n)),
-        Warmup::Duration(length) => Some(LoadSpec { requests: None, duration_ns: Some(length), ..spec.clone() }),
+        Warmup::Duration(length) => {
+            Some(LoadSpec { requests: None, duration_ns: Some(length), drains: true, ..spec.clone() })
+        }
     }
 }
 

@@ -426,7 +426,9 @@ impl<'a> Engine<'a> {
             }
             (Pace::Logged, Some(log)) => Calls::logged(&log.recording, part, self.origin, length, self.rule.requests),
             (Pace::WhenFree, _) | (Pace::Logged, None) => {
-                return (Pacer::WhenFree(Allowance::of(&self.budget)), self.rule.deadline(self.origin));
+                let (allowance, end) = (Allowance::of(&self.budget), self.rule.deadline(self.origin));
+                let (until, deadline) = if self.spec.drains { (end, Nanos::MAX) } else { (Nanos::MAX, end) };
+                return (Pacer::WhenFree { allowance, until }, deadline);
             }
         };
         (Pacer::Timetable(calls), Nanos::MAX)

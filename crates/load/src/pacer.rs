@@ -23,8 +23,8 @@ pub(crate) enum Due {
 
 /// One worker's requests in time.
 pub(crate) enum Pacer<'a> {
-    /// Closed loop: whenever a connection is free, as long as there are requests left.
-    WhenFree(Allowance<'a>),
+    /// Closed loop: whenever a connection is free, as long as there are requests left, and not after `until`.
+    WhenFree { allowance: Allowance<'a>, until: Nanos },
     /// Open loop.
     Timetable(Calls<'a>),
 }
@@ -33,8 +33,8 @@ impl<'a> Pacer<'a> {
     /// Asks at `now` for the next request.
     pub(crate) fn next(&mut self, now: Nanos) -> Due {
         match self {
-            Pacer::WhenFree(allowance) => {
-                if allowance.take() {
+            Pacer::WhenFree { allowance, until } => {
+                if now < *until && allowance.take() {
                     Due::Now(None)
                 } else {
                     Due::Never
@@ -55,7 +55,7 @@ impl<'a> Pacer<'a> {
     /// The timetable's, if there is one.
     pub(crate) fn calls(&mut self) -> Option<&mut Calls<'a>> {
         match self {
-            Pacer::WhenFree(_) => None,
+            Pacer::WhenFree { .. } => None,
             Pacer::Timetable(calls) => Some(calls),
         }
     }

@@ -134,6 +134,7 @@ pub(super) fn spec(flags: &AbFlags, address: &str) -> LoadSpec {
         same_length: !flags.output.any_length,
         expect: flags.extras.expect.clone(),
         rests: false,
+        drains: false,
         ..LoadSpec::of(ONLY, &flags.target.path)
     }
 }

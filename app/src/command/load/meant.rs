@@ -106,6 +106,7 @@ fn spec(flags: &LoadFlags, url: &Url, what: What, seed: u64) -> anyhow::Result<L
         busy_poll: flags.busy_poll,
         first_alone: false,
         rests: true,
+        drains: false,
         seed,
     })
 }

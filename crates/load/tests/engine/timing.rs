@@ -33,6 +33,28 @@ fn a_duration_is_the_window_and_the_cut_off_are_in_flight() {
 }
 
 #[test]
+fn what_drains_leaves_nothing_behind() {
+    for keep_alive in [true, false] {
+        let slow = Scripted::always(after(Duration::from_secs(1)));
+        let load =
+            LoadSpec { requests: None, duration_ns: Some(SECOND / 2), connections: 6, threads: Some(2), ..spec() };
+        let result = check(slow.address(), &LoadSpec { drains: true, keep_alive, ..load.clone() });
+        // Each connection asked once, and its answer came long after the end.
+        assert_eq!((result.counts.good, result.in_flight, result.counts.failures()), (6, 0, 0));
+        assert_eq!(check(slow.address(), &LoadSpec { keep_alive, ..load }).in_flight, 6, "cut off");
+    }
+}
+
+/// Whoever never gets an answer has its own time, and no more.
+#[test]
+fn what_drains_waits_no_longer_than_a_request_may_take() {
+    let silent = Scripted::always(vec![Step::Hang]);
+    let load = LoadSpec { requests: None, duration_ns: Some(SECOND / 2), connections: 3, drains: true, ..spec() };
+    let result = check(silent.address(), &LoadSpec { timeout_ns: SECOND, ..load });
+    assert_eq!((result.counts.failed.get(&Failure::Timeout), result.in_flight), (Some(&3), 0));
+}
+
+#[test]
 fn a_server_that_never_answers_is_in_flight_to_the_end() {
     let silent = Scripted::always(vec![Step::Hang]);
     let load = LoadSpec { requests: None, duration_ns: Some(100 * MS), connections: 3, ..spec() };

@@ -58,6 +58,10 @@ pub struct LoadSpec {
     pub first_alone: bool,
     /// Whether a connection rests after a failure before it is used again, longer after each one in a row.
     pub rests: bool,
+    /// At the end of its duration a closed loop begins nothing any more, and waits for the answers under way, each no longer than its own
+    /// time: what is cut off would be worked off by the server in somebody else's window.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drains: bool,
     /// Decides what chance decides: which request of the mix, random data, arrivals.
     pub seed: u64,
 }
@@ -348,6 +352,7 @@ impl LoadSpec {
             busy_poll: false,
             first_alone: false,
             rests: true,
+            drains: false,
             seed: 0,
         }
     }
@@ -409,6 +414,8 @@ struct Stored {
     #[serde(default = "yes")]
     rests: bool,
     #[serde(default)]
+    drains: bool,
+    #[serde(default)]
     seed: u64,
 }
 
@@ -446,6 +453,7 @@ impl From<Stored> for LoadSpec {
             busy_poll: stored.busy_poll,
             first_alone: stored.first_alone,
             rests: stored.rests,
+            drains: stored.drains,
             seed: stored.seed,
         }
     }

@@ -15,13 +15,106 @@ const MEASURED: [i32; 3] = [0, 1, 3];
 
 pub(super) fn overhead(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
     let goal = "Goal: the upper end of the interval for mod_admission's CPU time (per answer, below) under 1.015 times that without a limiter.";
-    Ok(run(stand, heading, flags, "plans/admission/overhead.toml", &[], goal)?.0)
+    let ran = run(stand, heading, flags, "plans/admission/overhead.toml", &[], goal)?;
+    judged(ran, &OVERHEAD)
 }
 
 pub(super) fn overload(stand: &Stand, heading: Heading, flags: &Flags) -> anyhow::Result<Section> {
     let goal = "Goals: as many answers of the programs as 0.95 times those of the best MaxRequestWorkers; nothing read back from swap; the files' p99 at \
-                most 1.5 times that beside as many programs with nobody waiting, and at least 20 times lower than with MaxRequestWorkers 4.";
-    Ok(run(stand, heading, flags, "plans/admission/memory-cliff.toml", &["--make-swap", "1G"], goal)?.0)
+                most 1.5 times that beside as many programs with nobody waiting, and at least 20 times lower than with MaxRequestWorkers 4. Judged are \
+                the estimates; the intervals are below.";
+    let ran = run(stand, heading, flags, "plans/admission/memory-cliff.toml", &["--make-swap", "1G"], goal)?;
+    judged(ran, &OVERLOAD)
+}
+
+/// A number of a report that has to reach something.
+struct Goal {
+    what: &'static str,
+    /// The load beside the cells' own that it is of; `None`: their own.
+    beside: Option<&'static str>,
+    /// The cell or the contrast.
+    question: &'static str,
+    /// `throughput`, or as the report's `metrics` say.
+    metric: &'static str,
+    /// `ratio`, `low` or `high`.
+    figure: &'static str,
+    limit: Limit,
+}
+
+const OVERHEAD: [Goal; 1] = [Goal {
+    what: "mod_admission's CPU time for an answer, upper end,",
+    beside: None,
+    question: "mod_admission",
+    metric: "cpu-per-answer",
+    figure: "high",
+    limit: Limit::Below(1.015),
+}];
+
+const OF_PROGRAMS: Goal = Goal {
+    what: "answers of the programs, of those with MaxRequestWorkers 4,",
+    beside: None,
+    question: "the programs, against the best MaxRequestWorkers",
+    metric: "throughput",
+    figure: "ratio",
+    limit: Limit::AtLeast(OF_THE_BEST),
+};
+
+const OF_FILES: Goal = Goal { beside: Some("static"), metric: "p99", ..OF_PROGRAMS };
+
+const OVERLOAD: [Goal; 6] = [
+    OF_PROGRAMS,
+    Goal { what: "the same of two hundred clients,", question: "two hundred", ..OF_PROGRAMS },
+    Goal {
+        what: "the files' p99, of that beside nobody who waits,",
+        question: "the files, against nobody waiting",
+        limit: Limit::AtMost(1.5),
+        ..OF_FILES
+    },
+    Goal {
+        what: "the same of two hundred clients,",
+        question: "the files of two hundred, against nobody waiting",
+        limit: Limit::AtMost(1.5),
+        ..OF_FILES
+    },
+    Goal { what: "the files' p99, of that with MaxRequestWorkers 4,", limit: Limit::AtMost(0.05), ..OF_FILES },
+    Goal { what: "the same of two hundred clients,", question: "two hundred", limit: Limit::AtMost(0.05), ..OF_FILES },
+];
+
+impl Goal {
+    fn found(&self, report: &Value) -> Result<f64, String> {
+        let named = |list: &Value, name: &str| list.as_array()?.iter().find(|one| one["name"] == name).cloned();
+        let of = match self.beside {
+            None => Some(report.clone()),
+            Some(load) => named(&report["beside"], load),
+        };
+        let asked =
+            of.and_then(|of| named(&of["contrasts"], self.question).or_else(|| named(&of["cells"], self.question)));
+        let number = asked.and_then(|asked| {
+            let metrics = asked["metrics"].as_array()?;
+            let of_metric = match self.metric {
+                "throughput" => &asked["comparison"],
+                metric => metrics.iter().find(|one| one["metric"] == metric)?,
+            };
+            of_metric[self.figure].as_f64()
+        });
+        number.ok_or_else(|| format!("the report has no {} of {} for {}", self.figure, self.metric, self.question))
+    }
+}
+
+/// The page of a run with what came of its goals.
+fn judged(ran: Ran, goals: &[Goal]) -> anyhow::Result<Section> {
+    let report = report_of(&ran)?;
+    let mut section = ran.0;
+    let judge = |goal: &Goal| Judgement { what: goal.what.to_owned(), found: goal.found(&report), limit: goal.limit };
+    section.judgements.extend(goals.iter().map(judge));
+    Ok(section)
+}
+
+/// What webdyno says of a run.
+fn report_of((_, store, webdyno): &Ran) -> anyhow::Result<Value> {
+    let mut command = Command::new(webdyno);
+    let said = command.args(["report", "latest", "--json", "--store"]).arg(store).stdin(Stdio::null()).output();
+    serde_json::from_slice(&said.context("cannot run webdyno")?.stdout).context("no report of the run")
 }
 
 /// The least that mod_admission may get of the programs' answers with the best MaxRequestWorkers.
@@ -31,11 +124,9 @@ pub(super) fn worker_limits(stand: &Stand, heading: Heading, flags: &Flags) -> a
     let goal = "Goal: as many answers of the programs as 0.95 times those of the best MaxRequestWorkers, which is the one against which the ratio is \
                 the lowest. Each interval is one of the plan's family of contrasts.";
     let plan = "plans/admission/worker-limits.toml";
-    let (mut section, store, webdyno) = run(stand, heading, flags, plan, &["--make-swap", "1G"], goal)?;
-    let mut command = Command::new(webdyno);
-    let said = command.args(["report", "latest", "--json", "--store"]).arg(store).stdin(Stdio::null()).output();
-    let report = serde_json::from_slice(&said.context("cannot run webdyno")?.stdout).context("no report of the run")?;
-    let found = best(&report);
+    let ran = run(stand, heading, flags, plan, &["--make-swap", "1G"], goal)?;
+    let found = best(&report_of(&ran)?);
+    let mut section = ran.0;
     let row = |best: &Best| {
         let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.3}"));
         let interval = format!("{} to {}", end(best.low), end(best.high));
@@ -137,6 +228,32 @@ mod tests {
         };
         assert_eq!(found, [of("50", "MaxRequestWorkers 5", 0.98), of("200", "MaxRequestWorkers 4", 1.0)]);
         assert_eq!(best(&serde_json::json!({})), []);
+    }
+
+    #[test]
+    fn goals_are_found_in_a_report() {
+        let metrics = serde_json::json!([{"metric": "p99", "ratio": 0.03, "low": 0.01, "high": 0.1}]);
+        let contrast =
+            |name: &str| serde_json::json!({"name": name, "comparison": {"ratio": 1.01}, "metrics": metrics});
+        let report = serde_json::json!({
+            "contrasts": [contrast("two hundred")],
+            "beside": [{"name": "static", "contrasts": [contrast("two hundred")]}],
+            "cells": [{"name": "mod_admission", "metrics": [{"metric": "cpu-per-answer", "high": 1.012}]}],
+        });
+        assert_eq!(OVERHEAD[0].found(&report), Ok(1.012));
+        assert_eq!((OVERLOAD[1].found(&report), OVERLOAD[5].found(&report)), (Ok(1.01), Ok(0.03)));
+        assert!(OVERLOAD[0].found(&report).is_err_and(|why| why.contains("no ratio of throughput")));
+    }
+
+    #[test]
+    fn every_goal_is_a_question_of_its_plan() {
+        let plan = |name: &str| std::fs::read_to_string(root().join(name)).expect("a plan");
+        let (overhead, overload) = (plan("plans/admission/overhead.toml"), plan("plans/admission/memory-cliff.toml"));
+        assert!(overhead.contains(&format!("[variant.{}]", OVERHEAD[0].question)));
+        for goal in &OVERLOAD {
+            assert!(overload.contains(&format!("[[contrast]]\nname = \"{}\"", goal.question)), "{}", goal.question);
+            assert!(goal.beside.is_none_or(|load| overload.contains(&format!("[load.{load}]"))));
+        }
     }
 
     #[test]

@@ -184,6 +184,7 @@ pub(super) fn load_meant(
         busy_poll: load.busy_poll,
         first_alone: false,
         rests: true,
+        drains: false,
         seed: load.seed,
         name,
     })
