@@ -1,8 +1,9 @@
 //! The pages about the five articles: every command of ours on them is run, in the order of the page, as a reader would.
 //!
-//! Commands stand in blocks marked `sh`. What follows `--start` goes on until the next one or the end of the page, and says where it is:
-//! `$URL`, `$PID`, `$GROUP`, `$FOLDER`. So that a page takes seconds, loads of thousands become tens, and whole runs are only
-//! checked (`--dry-run`); `cargo xtask test --long` runs them, with few blocks (`--quick`).
+//! Commands stand in blocks marked `sh`; `console` marks what needs mod_mruby, which nobody can install, and is not run. What follows
+//! `--start` goes on until the next one or the end of the page, and says where it is: `$URL`, `$PID`, `$GROUP`, `$FOLDER`. So that a page
+//! takes seconds, loads of thousands become tens, and whole runs are only checked (`--dry-run`); `cargo xtask test --long` runs them, with
+//! few blocks (`--quick`).
 
 mod tool;
 
@@ -20,17 +21,22 @@ fn page(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The command lines of the blocks marked `sh`; a line that ends with a backslash goes on.
-fn commands(page: &str) -> Vec<String> {
-    let mut commands = Vec::new();
-    for block in page.split("\n```sh\n").skip(1) {
+/// The lines of the blocks so marked; one that ends with a backslash goes on.
+fn lines(page: &str, mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for block in page.split(&format!("\n```{mark}\n")).skip(1) {
         let (block, _) = block.split_once("\n```").expect("a block ends");
-        let lines = block.replace("\\\n", " ");
-        commands.extend(
-            lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned),
+        let block = block.replace("\\\n", " ");
+        found.extend(
+            block.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned),
         );
     }
-    commands
+    found
+}
+
+/// The commands that are run.
+fn commands(page: &str) -> Vec<String> {
+    lines(page, "sh")
 }
 
 /// The command as the test runs it.
@@ -188,17 +194,26 @@ fn the_second_article() {
 
 #[test]
 fn the_third_article() {
-    check(3, &["/usr/sbin/nginx"]);
+    check(3, &["/usr/sbin/nginx", "/usr/bin/cronolog"]);
 }
 
 #[test]
 fn the_fourth_article() {
-    check(4, &["/usr/bin/apxs"]);
+    check(4, &["/usr/bin/apxs", "/usr/sbin/nginx", "/usr/lib/apache2/modules/mod_qos.so"]);
 }
 
 #[test]
 fn the_fifth_article() {
     check(5, &["/usr/sbin/nginx", "/usr/bin/cronolog"]);
+}
+
+#[test]
+fn only_what_needs_mod_mruby_is_not_run() {
+    for name in (1..=5).flat_map(|number| [format!("{number}.md"), format!("{number}.ja.md")]) {
+        for line in lines(&page(&name), "console").iter().filter(|line| line.contains("webdyno ")) {
+            assert!(line.contains("MOD_MRUBY="), "{name}: `{line}`");
+        }
+    }
 }
 
 /// Every whole run of the pages, with few blocks.

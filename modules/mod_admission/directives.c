@@ -11,9 +11,12 @@
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 APLOG_USE_MODULE(admission);
+
+#define KEPT_POLICIES "mod_admission: policies, 1" /* another number for another struct kept_policy or shared_text */
 
 static const char *complain(cmd_parms *cmd, const char *about, const char *error) {
   return apr_pstrcat(cmd->pool, cmd->cmd->name, about && *about ? " " : "", about ? about : "", ": ", error, NULL);
@@ -242,6 +245,58 @@ static const char *set_hold_file(cmd_parms *cmd, void *config, int on) {
   return NULL;
 }
 
+/* A policy that a configuration has named, with the last good version of it, for reloads and for children: from the heap, as
+ * no pool is cleared just when a policy is not named any more. */
+typedef struct kept_policy {
+  struct kept_policy *next;
+  shared_text *text;
+  bool named; /* in the configuration that is being read, or else in the one before */
+  char path[];
+} kept_policy;
+
+/* What the configuration before did not name is forgotten. Its children, if some are left, have it until they end. */
+static void forget_unnamed(kept_policy **at) {
+  for (kept_policy *kept; (kept = *at);) {
+    if (kept->named) {
+      kept->named = false;
+      at = &kept->next;
+    } else {
+      *at = kept->next;
+      shared_text_drop(kept->text);
+      free(kept);
+    }
+  }
+}
+
+/* NULL without memory. */
+static kept_policy *keep_policy(const char *path) {
+  kept_policy *kept = malloc(sizeof *kept + strlen(path) + 1);
+  if (kept) *kept = (kept_policy){.text = shared_text_make()};
+  if (kept && kept->text) {
+    strcpy(kept->path, path);
+    return kept;
+  }
+  free(kept);
+  return NULL;
+}
+
+/* Where the last good version of this policy is; NULL where there is no memory for one. */
+static shared_text *last_good_of(const char *path) {
+  kept_policy **first = ap_retained_data_get(KEPT_POLICIES), *kept;
+  if (!first) first = ap_retained_data_create(KEPT_POLICIES, sizeof *first);
+  if (configuring()->policies->nelts == 0) forget_unnamed(first); /* a configuration begins */
+  for (kept = *first; kept && strcmp(kept->path, path); kept = kept->next) continue;
+  if (!kept && (kept = keep_policy(path))) {
+    kept->next = *first;
+    *first = kept;
+  }
+  if (!kept) return NULL;
+  kept->named = true;
+  return kept->text;
+}
+
+/* A bad policy is refused, but not where a good version of it is in force: a server that is told to reload its configuration, and
+ * finds a mistake in it, ends. */
 static const char *set_policy(cmd_parms *cmd, void *config, const char *path) {
   place_rules *place = config;
   char wrong[ADM_ERROR];
@@ -254,16 +309,22 @@ static const char *set_policy(cmd_parms *cmd, void *config, const char *path) {
   if (!policy_available()) return complain(cmd, NULL, "this mod_admission was built without Lua; build it again with Lua's headers installed");
   path = ap_server_root_relative(cmd->pool, path);
   if (!path) return complain(cmd, NULL, "this is not a path");
-  if (!policy_check(path, geteuid(), wrong)) return complain(cmd, path, apr_pstrdup(cmd->pool, wrong));
   apr_array_header_t *known = configuring()->policies;
   for (int i = 0; i < known->nelts; i++)
     if (!strcmp(APR_ARRAY_IDX(known, i, policy_file *)->path, path)) {
       place->policy = APR_ARRAY_IDX(known, i, policy_file *);
       return NULL;
     }
+  shared_text *kept = last_good_of(path);
+  if (!policy_check(path, geteuid(), kept, wrong)) {
+    if (!shared_text_recall(kept, NULL, NULL)) return complain(cmd, path, apr_pstrdup(cmd->pool, wrong));
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, cmd->server, "ADM0009: AdmissionPolicy %s: %s: the last good version stays in use", path,
+                 wrong);
+  }
   place->policy = apr_pcalloc(cmd->pool, sizeof *place->policy);
   place->policy->path = path;
   place->policy->owner = geteuid();
+  place->policy->kept = kept;
   APR_ARRAY_PUSH(known, policy_file *) = place->policy;
   return NULL;
 }

@@ -55,9 +55,10 @@ typedef struct priority_rule {
 
 /* AdmissionPolicy: a file; compiled in each child. */
 typedef struct policy_file {
-  const char *path; /* NULL: AdmissionPolicy none */
-  uid_t owner;      /* who reads the configuration, and so starts the server */
-  policy *compiled; /* made by child_init */
+  const char *path;  /* NULL: AdmissionPolicy none */
+  uid_t owner;       /* who reads the configuration, and so starts the server */
+  shared_text *kept; /* its last good version */
+  policy *compiled;  /* made by child_init */
 } policy_file;
 
 /* The whole server. */

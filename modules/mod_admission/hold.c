@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,8 +48,26 @@ int hold_lock(const char *path, const adm_table *table, const adm_answer *answer
   return file;
 }
 
+static bool same_file(int a, int b) {
+  struct stat of_a, of_b;
+  return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_ino == of_b.st_ino && of_a.st_dev == of_b.st_dev;
+}
+
+void hold_add(hold_files *files, int file) {
+  unsigned at = 0;
+  while (at < files->count && !same_file(files->file[at], file)) at++;
+  if (at == HOLD_FILES) at--;
+  if (at < files->count) close(files->file[at]);
+  else files->count++;
+  memmove(files->file + 1, files->file, at * sizeof *files->file);
+  files->file[0] = file;
+}
+
 bool hold_lingers(void *world, uint64_t byte) {
-  const int *file = world;
-  struct flock lock = one_byte(F_WRLCK, byte);
-  return *file >= 0 && fcntl(*file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  const hold_files *files = world;
+  for (unsigned i = 0; i < files->count; i++) {
+    struct flock lock = one_byte(F_WRLCK, byte);
+    if (fcntl(files->file[i], F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) return true;
+  }
+  return false;
 }

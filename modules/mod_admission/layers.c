@@ -187,11 +187,32 @@ static ADM_INLINE void add_groups(visit *v, const place_rules *place) {
   for (; use < end; use++) add_group(v, place, (*use)->group, *use);
 }
 
+/* Whether a .htaccess file put the group in use. */
+static bool is_added(const group_use *use) {
+  const apr_array_header_t *named = directives_now()->named; /* all the others */
+  for (int i = 0; i < named->nelts; i++)
+    if (APR_ARRAY_IDX(named, i, group_use *) == use) return false;
+  return true;
+}
+
+/* The request's first group, of those that no .htaccess file added where there are such. A .htaccess file can add a narrower one, and
+ * would else choose what a policy's limit is for, and how long and with how many others a request waits for memory: it only tightens. */
+static unsigned first_group(const visit *v, const place_rules *place) {
+  /* Mostly nothing has to be looked for: one that a .htaccess file adds to is made for its request. */
+  if (v->layers < 2 || place->uses->pool == v->r->server->process->pconf) return 0;
+  for (unsigned i = 0; i < v->layers; i++)
+    for (int k = 0; k < place->uses->nelts; k++) {
+      const group_use *use = APR_ARRAY_IDX(place->uses, k, group_use *);
+      if (use->group == v->rule[i] && !is_added(use)) return i;
+    }
+  return 0;
+}
+
 static bool has_budget(const visit *v) { return running.budget->limit != ADM_UNLIMITED && v->layers > 0; }
 
 /* What the request takes of the memory budget: the most that one of its groups says. Groups that only observe must not
  * be the reason that a request is turned away. */
-static void add_memory(visit *v, const policy_answer *told) {
+static void add_memory(visit *v, const place_rules *place, const policy_answer *told) {
   uint32_t cost = 0;
   for (unsigned i = 0; i < v->layers; i++) {
     const adm_group *group = v->rule[i]->group;
@@ -199,6 +220,7 @@ static void add_memory(visit *v, const policy_answer *told) {
   }
   if (told && told->has_cost) cost = told->cost;
   if (cost == 0) return;
+  v->manners = v->rule[first_group(v, place)]->index;
   v->rule[v->layers] = NULL;
   v->layer[v->layers++] = (adm_layer){.group = ADM_GROUP_MEMORY, .label = "memory", .at_most = ADM_UNLIMITED, .cost = cost};
 }
@@ -229,8 +251,11 @@ static __attribute__((noinline)) void gather_by_policy(visit *v, const place_rul
     add_groups(v, place);
   }
   sort_layers(v);
-  if (told && answer.has_limit && v->layers > 0 && answer.limit < v->layer[0].at_most) v->layer[0].at_most = answer.limit;
-  if (has_budget(v)) add_memory(v, told ? &answer : NULL);
+  if (told && answer.has_limit && v->layers > 0) {
+    adm_layer *first = &v->layer[first_group(v, place)];
+    if (answer.limit < first->at_most) first->at_most = answer.limit;
+  }
+  if (has_budget(v)) add_memory(v, place, told ? &answer : NULL);
 }
 
 void layers_gather(visit *v, const place_rules *place) {
@@ -240,7 +265,7 @@ void layers_gather(visit *v, const place_rules *place) {
   }
   add_groups(v, place);
   if (v->layers > 1) sort_layers(v);
-  if (has_budget(v)) add_memory(v, NULL);
+  if (has_budget(v)) add_memory(v, place, NULL);
 }
 
 bool layers_mean(const request_rec *r, const place_rules *place, const char **group) {
@@ -295,12 +320,12 @@ bool layers_ride_along(visit *v) {
   return holds;
 }
 
-bool layers_of_rejection(const request_rec *r) {
+const visit *layers_turned_away(const request_rec *r) {
   for (; r->prev && ap_is_HTTP_ERROR(r->prev->status); r = r->prev) {
     const visit *outer = request_visit(r->prev);
-    if (outer && outer->rejected) return true;
+    if (outer && outer->rejected) return outer;
   }
-  return false;
+  return NULL;
 }
 
 int32_t layers_priority(request_rec *r, const place_rules *place) {

@@ -39,8 +39,8 @@ void layers_gather(visit *v, const place_rules *place);
 /* Takes away what requests around this one hold already. Returns whether one of them holds permits at all. */
 bool layers_ride_along(visit *v);
 
-/* Whether this is the error page of a request that was turned away here. */
-bool layers_of_rejection(const request_rec *r);
+/* The request that this one is the error page of, where that was turned away here; else NULL. */
+const visit *layers_turned_away(const request_rec *r);
 
 /* The priority of a request at this place. */
 int32_t layers_priority(request_rec *r, const place_rules *place);

@@ -7,7 +7,6 @@
 #include "controller.h"
 #include "directives.h"
 #include "pages.h"
-#include "policy.h"
 #include "request.h"
 #include "respond.h"
 #include "runtime.h"
@@ -16,17 +15,10 @@
 #include <http_protocol.h>
 #include <mpm_common.h>
 
-static apr_status_t forget_policies(void *unused) {
-  (void)unused;
-  policy_forget_all();
-  return APR_SUCCESS;
-}
-
 static int pre_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temporary) {
   (void)log_pool;
   (void)temporary;
   directives_begin(pool);
-  apr_pool_cleanup_register(pool, NULL, forget_policies, apr_pool_cleanup_null); /* a reload unloads the module, and would lose them */
   return OK;
 }
 

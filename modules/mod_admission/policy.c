@@ -25,30 +25,25 @@ bool policy_available(void) {
 
 #ifdef ADMISSION_LUA
 
-#define SCRIPT_BYTES (256u << 10)
 #define SECOND_NS UINT64_C(1000000000)
 #define TAKE_S 1    /* how long a request waits for an interpreter at most: a hundred times what a decision takes */
 #define BUSY_S 60   /* how often it is told that all are in use */
 
-/* An interpreter and which version of the file it has. */
+/* An interpreter and which version of the file it has seen. */
 typedef struct place {
   struct place *next; /* while nobody uses it */
   script *script;     /* NULL: there was no version that compiles yet */
+  uint64_t digest;    /* of its text */
   watch_stamp stamp;
-  bool unread;        /* that version: its folders may be what was wrong, of which the stamp tells nothing */
+  bool bad;           /* that version: the last good one is in force */
+  bool unread;        /* and its folders may be what was wrong, of which the stamp tells nothing */
   uint64_t looked_ns, renewed_ns;
 } place;
-
-/* The last text of a path that compiled. */
-typedef struct good_text {
-  struct good_text *next;
-  char *path, *text;
-  size_t length;
-} good_text;
 
 struct policy {
   char *path;
   uid_t owner;           /* whose file is believed, beside root's */
+  shared_text *kept;     /* the last good version */
   pthread_mutex_t mutex; /* for all below */
   pthread_cond_t returned;
   unsigned most, made;
@@ -58,90 +53,51 @@ struct policy {
   uint64_t told_busy_ns; /* when it was told that all interpreters are in use; 0: never */
 };
 
-/* Kept from the configuration on and inherited by the children, so that one that is born after a file was spoilt has
- * the last good version too. */
-static good_text *good_texts;
-static pthread_mutex_t good_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static good_text *good_of(const char *path) {
-  good_text *good = good_texts;
-  while (good && strcmp(good->path, path) != 0) good = good->next;
-  return good;
-}
-
-static void remember_good(const char *path, const char *text, size_t length) {
-  char *copy = malloc(length + 1);
-  if (!copy) return;
-  memcpy(copy, text, length + 1);
-  pthread_mutex_lock(&good_mutex);
-  good_text *good = good_of(path);
-  if (!good && (good = calloc(1, sizeof *good)) && (good->path = strdup(path))) {
-    good->next = good_texts;
-    good_texts = good;
-  }
-  if (good && good->path) {
-    free(good->text);
-    good->text = copy;
-    good->length = length;
-  } else {
-    free(good);
-    free(copy);
-  }
-  pthread_mutex_unlock(&good_mutex);
-}
-
-void policy_forget_all(void) {
-  pthread_mutex_lock(&good_mutex);
-  for (good_text *good = good_texts, *next; good; good = next) {
-    next = good->next;
-    free(good->path);
-    free(good->text);
-    free(good);
-  }
-  good_texts = NULL;
-  pthread_mutex_unlock(&good_mutex);
-}
-
-/* An interpreter with the last good version, or NULL. */
-static script *last_good(const char *path) {
-  char error[ADM_ERROR];
-  pthread_mutex_lock(&good_mutex);
-  const good_text *good = good_of(path);
-  script *s = good ? script_new(path, good->text, good->length, error) : NULL;
-  pthread_mutex_unlock(&good_mutex);
-  return s;
-}
-
-/* An interpreter with the version that the file has now; NULL with `error`, and whether it did not come to reading the file. */
-static script *from_file(const char *path, uid_t owner, bool *unread, char *error) {
+/* An interpreter with the version that the file has now, which is kept; NULL with `error`, and whether it did not come to
+ * reading the file. */
+static script *from_file(const char *path, uid_t owner, shared_text *kept, uint64_t *digest, bool *unread, char *error) {
   *unread = true;
-  char *text = malloc(SCRIPT_BYTES + 1);
+  char *text = malloc(SHARED_TEXT_BYTES + 1);
   if (!text) {
     snprintf(error, ADM_ERROR, "no memory");
     return NULL;
   }
-  ssize_t length = watch_read(path, owner, text, SCRIPT_BYTES + 1, error);
+  ssize_t length = watch_read(path, owner, text, SHARED_TEXT_BYTES + 1, error);
   *unread = length < 0;
   script *s = *unread ? NULL : script_new(path, text, (size_t)length, error);
-  if (s) remember_good(path, text, (size_t)length);
+  if (s) *digest = shared_text_keep(kept, text, (size_t)length);
   free(text);
   return s;
 }
 
-bool policy_check(const char *path, uid_t owner, char *error) {
+/* An interpreter with the last good version, if that is another than `digest`, which it becomes; or NULL. */
+static script *last_good(const policy *p, uint64_t *digest) {
+  char error[ADM_ERROR];
+  size_t length;
+  char *text = malloc(SHARED_TEXT_BYTES);
+  uint64_t good = text ? shared_text_recall(p->kept, text, &length) : 0;
+  script *s = good && good != *digest ? script_new(p->path, text, length, error) : NULL;
+  if (s) *digest = good;
+  free(text);
+  return s;
+}
+
+bool policy_check(const char *path, uid_t owner, shared_text *kept, char *error) {
+  uint64_t digest;
   bool unread;
-  script *s = from_file(path, owner, &unread, error);
+  script *s = from_file(path, owner, kept, &digest, &unread, error);
   script_free(s);
   return s != NULL;
 }
 
-policy *policy_new(const char *path, uid_t owner, unsigned states) {
+policy *policy_new(const char *path, uid_t owner, shared_text *kept, unsigned states) {
   policy *p = calloc(1, sizeof *p);
   if (!p || !(p->path = strdup(path))) {
     free(p);
     return NULL;
   }
   p->owner = owner;
+  p->kept = kept;
   p->most = states ? states : 1;
   pthread_mutex_init(&p->mutex, NULL);
   pthread_condattr_t steady; /* a clock that nobody sets */
@@ -227,26 +183,33 @@ static void tell_busy(policy *p, policy_log log, void *world) {
   log(world, message);
 }
 
-/* Looks at the file, at most once a second, and compiles it when it is another than before. */
+static void take_over(place *mine, script *next) {
+  if (!next) return;
+  script_free(mine->script);
+  mine->script = next;
+}
+
+/* Looks at the file, at most once a second, and compiles it when it is another than before. While that is a bad one, the
+ * last good one may be a version that only others have seen. */
 static void refresh(policy *p, place *mine, policy_log log, void *world) {
   char error[ADM_ERROR];
   uint64_t now_ns = coarse_ns(CLOCK_MONOTONIC_COARSE);
   bool first = mine->looked_ns == 0;
   if (!first && now_ns - mine->looked_ns < SECOND_NS) return;
   watch_stamp stamp = watch_look(p->path);
-  if (!first && !mine->unread && watch_same(&stamp, &mine->stamp)) {
-    mine->looked_ns = now_ns;
-    return;
-  }
-  if (!first && watch_fresh(&stamp, (int64_t)coarse_ns(CLOCK_REALTIME))) return; /* it may still be written */
+  bool other = first || mine->unread || !watch_same(&stamp, &mine->stamp);
+  if (!first && other && watch_fresh(&stamp, (int64_t)coarse_ns(CLOCK_REALTIME))) return; /* it may still be written */
   mine->looked_ns = now_ns;
-  mine->stamp = stamp;
-  script *next = from_file(p->path, p->owner, &mine->unread, error);
-  if (!next) tell(p, &stamp, &p->told_compile, error, ": the last good version stays in use", log, world);
-  if (!next && !mine->script) next = last_good(p->path);
-  if (!next) return;
-  script_free(mine->script);
-  mine->script = next;
+  if (other) {
+    mine->stamp = stamp;
+    script *next = from_file(p->path, p->owner, p->kept, &mine->digest, &mine->unread, error);
+    mine->bad = !next;
+    take_over(mine, next);
+  }
+  if (mine->bad) take_over(mine, last_good(p, &mine->digest));
+  if (other && mine->bad)
+    tell(p, &stamp, &p->told_compile, error,
+         mine->script ? ": the last good version stays in use" : ": there is no good version yet, requests go on as configured", log, world);
 }
 
 /* An interpreter that has kept all the memory it may have would fail at every request from now on: another one takes its
@@ -255,10 +218,8 @@ static void renew(policy *p, place *mine) {
   uint64_t now_ns = coarse_ns(CLOCK_MONOTONIC_COARSE);
   if (mine->renewed_ns && now_ns - mine->renewed_ns < SECOND_NS) return;
   mine->renewed_ns = now_ns;
-  script *next = last_good(p->path);
-  if (!next) return;
-  script_free(mine->script);
-  mine->script = next;
+  mine->digest = 0; /* also the version that it has */
+  take_over(mine, last_good(p, &mine->digest));
 }
 
 bool policy_ask(policy *p, const adm_table *table, const policy_request *request, policy_answer *answer, policy_log log,
@@ -281,16 +242,18 @@ bool policy_ask(policy *p, const adm_table *table, const policy_request *request
 
 #else
 
-bool policy_check(const char *path, uid_t owner, char *error) {
+bool policy_check(const char *path, uid_t owner, shared_text *kept, char *error) {
   (void)path;
   (void)owner;
+  (void)kept;
   snprintf(error, ADM_ERROR, "this build has no Lua");
   return false;
 }
 
-policy *policy_new(const char *path, uid_t owner, unsigned states) {
+policy *policy_new(const char *path, uid_t owner, shared_text *kept, unsigned states) {
   (void)path;
   (void)owner;
+  (void)kept;
   (void)states;
   return NULL;
 }
@@ -307,7 +270,5 @@ bool policy_ask(policy *p, const adm_table *table, const policy_request *request
 }
 
 void policy_free(policy *p) { (void)p; }
-
-void policy_forget_all(void) {}
 
 #endif

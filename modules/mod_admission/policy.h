@@ -9,15 +9,17 @@
  * of a group, over all its entries; r.budget.used and r.budget.limit are bytes of the memory budget (limit nil: none).
  * `return group, cost, limit` is the same as the table; what is nil, or nothing at all, changes nothing.
  * The script is compiled once per process and state; when its file changes it is compiled again within a second, and
- * when that fails the last good one stays. A policy is the administrator's own and may say any limit; in force is the
- * lower one of it and the group's, so a group that a policy is to govern alone has limit=none. It has no files, no
- * network, no modules, 16 MiB (an interpreter that has filled them is made anew) and one million instructions per
- * request; a pattern match is one of these, however long it takes. No httpd types here.
+ * when that fails the last good one is in force: in all processes the same, of whichever it was the last (shared.h). A
+ * policy is the administrator's own and may say any limit; in force is the lower one of it and the group's, so a group that
+ * a policy is to govern alone has limit=none. It has no files, no network, no modules, 16 MiB (an interpreter that has
+ * filled them is made anew) and one million instructions per request. These end every loop, but bound no time: what one of
+ * them does in C (a pattern match, a long text copied) takes as long as it takes. No httpd types here.
  */
 #ifndef ADMISSION_POLICY_H
 #define ADMISSION_POLICY_H
 
 #include "core/admission.h"
+#include "shared.h"
 
 #include <sys/types.h>
 
@@ -40,22 +42,20 @@ typedef struct policy_answer {
 /* Told once for each version of the file and kind of trouble, per process. */
 typedef void (*policy_log)(void *world, const char *message);
 
-/* Compiles the file, for the configuration, which refuses what does not compile and what others than root and `owner`
- * could have written (watch.h). This process and those that it forks remember the text as the last good one of this path.
+/* Compiles the file, for the configuration; false for what does not compile and what others than root and `owner` could
+ * have written (watch.h). Here as below a text that compiles is kept as the last good one of this path. What is kept
+ * already is not run here: children can write it, and who reads the configuration may be root.
  * `error` has ADM_ERROR (core/settings.h) bytes. */
-bool policy_check(const char *path, uid_t owner, char *error);
+bool policy_check(const char *path, uid_t owner, shared_text *kept, char *error);
 
 /* A policy with at most `states` interpreters, made when they are needed (so nothing is running yet when a process
  * forks): one for prefork, a few for threads. NULL without memory or Lua. */
-policy *policy_new(const char *path, uid_t owner, unsigned states);
+policy *policy_new(const char *path, uid_t owner, shared_text *kept, unsigned states);
 
 /* Asks about one request; safe from several threads. False: no answer, by nil, by an error that went to `log`, or, which goes there
  * too, because others had all interpreters for a second. */
 bool policy_ask(policy *policy, const adm_table *table, const policy_request *request, policy_answer *answer,
                 policy_log log, void *world);
-
-/* Forgets the good texts, which this process remembers: to be called when the configuration goes. */
-void policy_forget_all(void);
 
 /* Closes all interpreters; nobody may be asking. */
 void policy_free(policy *policy);

@@ -89,11 +89,15 @@ static visit *keep(const visit *v, apr_pool_t *pool) {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
+static void uncount(const visit *v) {
+  adm_group *group = adm_group_at(running.table, v->answer.group);
+  if (group) atomic_fetch_sub(&group->counts.rejected, 1);
+}
+
 /* Turned away at once: perhaps because of permits and waiters of the dead. */
 static void try_again(visit *v, const adm_request *request) {
   if (!runtime_heal()) return;
-  adm_group *group = adm_group_at(running.table, v->answer.group);
-  if (group) atomic_fetch_sub(&group->counts.rejected, 1); /* was none after all */
+  uncount(v); /* was none after all */
   adm_admit(running.table, running.owner, request, &v->answer);
 }
 
@@ -111,8 +115,11 @@ static void pass(visit *v) {
   v->answer = (adm_answer){.outcome = ADM_ADMITTED, .group = -1};
 }
 
+/* Nobody waits who holds: it might be for itself. Nor does who was turned away, for the page that says so. */
+static bool must_not_wait(visit *v) { return layers_ride_along(v) || layers_turned_away(v->r); }
+
 static bool decide(visit *v, const place_rules *place) {
-  bool inside = (v->r->prev || v->r->main) && layers_ride_along(v);
+  bool at_once = (v->r->prev || v->r->main) && must_not_wait(v);
   if (v->layers == 0) {
     pass(v);
     return true;
@@ -120,7 +127,8 @@ static bool decide(visit *v, const place_rules *place) {
   adm_request request;
   request.layer = v->layer;
   request.layers = v->layers;
-  request.may_wait = !inside; /* nobody waits who holds: it might be for itself */
+  request.manners = v->manners;
+  request.may_wait = !at_once;
   request.observe = v->host->engine == ENGINE_OBSERVE;
   request.hold_file = running.hold_path && place->hold_file == 1;
   request.priority = place->priorities ? layers_priority(v->r, place) : 0;
@@ -143,6 +151,16 @@ static bool decide(visit *v, const place_rules *place) {
 static void let_error_page_through(visit *v) {
   for (unsigned i = 0; i < v->layers; i++) adm_group_at(running.table, v->layer[i].group)->counts.bypass++;
   pass(v);
+}
+
+/* But not a program: it would be started for each of them, without a limit, and a .htaccess file can name it. Where that finds no permit
+ * httpd tells them in its own words. It is no further refusal: the request's own is counted. */
+static __attribute__((noinline)) int turn_away(visit *v) {
+  request_rec *r = v->r;
+  if (!layers_turned_away(r)) return respond_reject(keep(v, r->pool)); /* its error page will ask what became of it */
+  uncount(v);
+  ap_set_module_config(r->request_config, &admission_module, NULL);
+  return r->prev->status;
 }
 
 /* ---- around the handler ------------------------------------------------------------------------------------------ */
@@ -189,6 +207,7 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   v.host = host;
   v.kind = layers_kind(r);
   v.layers = 0;
+  v.manners = 0;
   v.answer.permits = 0; /* requests inside of this one look at it */
   v.copies = running.copies;
   v.lock = -1;
@@ -197,8 +216,8 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   layers_gather(&v, place);
   if (v.layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, &v);
-  if (r->prev && layers_of_rejection(r)) let_error_page_through(&v);
-  else if (!decide(&v, place)) return respond_reject(keep(&v, r->pool)); /* its error page will ask what became of it */
+  if (r->prev && v.kind != KIND_DYNAMIC && layers_turned_away(r)) let_error_page_through(&v);
+  else if (!decide(&v, place)) return turn_away(&v);
   if (!goes_on_quietly(&v)) respond_tell(&v);
   int result = run_with_permits(&v);
   if (running.audience) respond_tell_log(&v);

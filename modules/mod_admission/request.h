@@ -16,6 +16,7 @@ typedef struct visit {
   const host_rules *host;
   handler_kind kind;
   unsigned layers;
+  int manners;      /* the group that says how this request waits for memory, and what it hears then */
   adm_layer layer[ADM_LAYERS];
   const group_rule *rule[ADM_LAYERS]; /* NULL: the memory budget */
   adm_answer answer;

@@ -4,6 +4,7 @@
 #include "respond.h"
 
 #include "keep.h"
+#include "layers.h"
 
 #include <apr_strings.h>
 #include <http_log.h>
@@ -50,14 +51,8 @@ static void set(const visit *v, const char *name, const char *value) {
   else apr_table_addn(v->r->subprocess_env, name, value);
 }
 
-/* The request that this one is the error page of, if that was turned away. */
-static const visit *rejected_before(const request_rec *r) {
-  const visit *outer = r->prev ? request_visit(r->prev) : NULL;
-  return outer && outer->rejected ? outer : NULL;
-}
-
 static void tell(const visit *v) {
-  if (v->bypass && rejected_before(v->r)) return; /* has that one's variables */
+  if (v->r->prev && layers_turned_away(v->r)) return; /* has that one's variables */
   set(v, "ADMISSION_GROUP", group_name(v));
   set(v, "ADMISSION_RESULT", result_name(v));
   if (v->bypass) return;
@@ -79,7 +74,7 @@ static void note(const visit *v) { copy_variables(v->r->notes, v->r); }
 /* mod_log_config reads the variables of the last request of a redirection: an error page says what became of the request
  * that it is the answer to. */
 void respond_carry(request_rec *r) {
-  const visit *outer = rejected_before(r);
+  const visit *outer = layers_turned_away(r);
   if (outer) copy_variables(r->subprocess_env, outer->r);
 }
 
@@ -164,10 +159,9 @@ static const char *retry_after(const visit *v) {
 
 int respond_reject(visit *v) {
   request_rec *r = v->r;
-  const adm_group *group = adm_group_at(running.table, v->answer.group);
-  int status = group ? (int)group->status : HTTP_SERVICE_UNAVAILABLE;
   /* The budget has no status of its own: the request's own group says it. */
-  if (v->answer.group == ADM_GROUP_MEMORY && v->layers > 0) status = (int)adm_group_at(running.table, v->layer[0].group)->status;
+  const adm_group *group = adm_group_at(running.table, v->answer.group == ADM_GROUP_MEMORY ? v->manners : v->answer.group);
+  int status = group ? (int)group->status : HTTP_SERVICE_UNAVAILABLE;
   const char *retry = retry_after(v);
   if (v->answer.outcome == ADM_GONE) r->connection->aborted = 1; /* nobody to answer */
   tell(v);

@@ -6,7 +6,6 @@
 
 #include "audience.h"
 #include "controller.h"
-#include "hold.h"
 #include "pages.h"
 #include "process.h"
 #include "streams.h"
@@ -23,22 +22,28 @@
 
 APLOG_USE_MODULE(admission);
 
-#define KEPT "mod_admission: shared memory, 2" /* another number for another struct kept_memory */
+#define KEPT "mod_admission: shared memory, 1" /* another number for another struct kept_memory */
+#define KEPT_EARLIER "mod_admission: earlier memory, 1"
+#define KEPT_HOLD "mod_admission: hold files, 1"
 #define CELLS_MIN 16
 #define CELLS_MAX 4096
-#define WAITERS_MIN 64
+#define WAITERS_MIN 1024 /* so that few reloads need a larger table: only what is used takes memory */
 #define WAITERS_MAX 4096
 #define HEAL_NS 100000000
 #define POLICY_STATES 8 /* Lua interpreters of a child with threads */
 
-runtime running = {.owner = ADM_NOBODY, .hold_asks = -1};
+runtime running = {.owner = ADM_NOBODY};
 
 /* Kept on the process's own pool, which no restart clears. */
 typedef struct kept_memory {
   shared_memory shared;
-  shared_memory earlier[EARLIER_TABLES]; /* what it replaced, the newest first */
   uint64_t started_ms; /* when its table was made */
 } kept_memory;
+
+/* What that memory replaced, the newest first. */
+typedef struct kept_earlier {
+  shared_memory memory[EARLIER_TABLES];
+} kept_earlier;
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
@@ -89,6 +94,12 @@ bool runtime_check(apr_pool_t *pool, server_rec *main_server) {
   return directives_check(main_server, &room);
 }
 
+/* Zeroed where there is none yet. */
+static void *retained(const char *key, apr_size_t size) {
+  void *kept = ap_retained_data_get(key);
+  return kept ? kept : ap_retained_data_create(key, size);
+}
+
 /* ---- the memory -------------------------------------------------------------------------------------------------- */
 
 static bool large_enough(adm_shape has, adm_shape wanted) {
@@ -111,9 +122,10 @@ static adm_table *in_view(apr_pool_t *pool, adm_table *table) {
 
 /* Memory that does not fit any more stays mapped: children of earlier generations still count in it, and what they leave behind when they
  * are killed is theirs who wait there. */
-static void keep_earlier(kept_memory *kept, const shared_memory *replaced) {
-  memmove(kept->earlier + 1, kept->earlier, (EARLIER_TABLES - 1) * sizeof *kept->earlier);
-  kept->earlier[0] = *replaced;
+static void keep_earlier(const shared_memory *replaced) {
+  kept_earlier *earlier = retained(KEPT_EARLIER, sizeof *earlier);
+  memmove(earlier->memory + 1, earlier->memory, (EARLIER_TABLES - 1) * sizeof *earlier->memory);
+  earlier->memory[0] = *replaced;
 }
 
 static adm_table *new_table(kept_memory *kept, adm_shape shape, bool known, server_rec *main_server) {
@@ -131,22 +143,23 @@ static adm_table *new_table(kept_memory *kept, adm_shape shape, bool known, serv
   if (head && known) memcpy(&kept->shared.head->control, &head->control, sizeof head->control);
   if (head) kept->shared.head->let_through.requests = head->let_through.requests;
   shared_drop_head(&before);
-  if (known) keep_earlier(kept, &before);
+  if (known) keep_earlier(&before);
   return table;
 }
 
 /* Those in which somebody is left; the others are done with. */
-static void find_earlier(apr_pool_t *pool, kept_memory *kept) {
+static void find_earlier(apr_pool_t *pool) {
+  kept_earlier *earlier = retained(KEPT_EARLIER, sizeof *earlier);
   int count = 0;
   for (int i = 0; i < EARLIER_TABLES; i++) {
-    shared_memory memory = kept->earlier[i];
-    kept->earlier[i] = (shared_memory){NULL, 0};
+    shared_memory memory = earlier->memory[i];
+    earlier->memory[i] = (shared_memory){NULL, 0};
     adm_table *table = in_view(pool, shared_table(&memory));
     if (!table) continue;
     adm_sweep_dead(table, process_dead, hold_lingers, &running.hold_asks);
     adm_settle(table, hold_lingers, &running.hold_asks);
     if (adm_table_in_use(table)) {
-      kept->earlier[count] = memory;
+      earlier->memory[count] = memory;
       running.earlier[count++] = table;
     } else {
       shared_drop(&memory);
@@ -196,6 +209,13 @@ static void others_off(adm_table *table) {
     adm_group *group = adm_group_at(table, i);
     if (group->name[0] && !directives_group(group->name)) adm_group_retire(group);
   }
+}
+
+/* Nothing is limited any more, and nobody is there who would see to those that wait. */
+static void let_all_go(adm_table *table) {
+  if (!table) return;
+  for (int i = 0; i < ADM_GROUPS; i++) adm_group_retire(adm_group_at(table, i));
+  adm_wake_all(table);
 }
 
 /* AdmissionEngine as one word, where it is the same in all virtual hosts. */
@@ -255,13 +275,6 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
 
 /* ---- the runtime directory --------------------------------------------------------------------------------------- */
 
-static apr_status_t close_hold(void *unused) {
-  (void)unused;
-  if (running.hold_asks >= 0) close(running.hold_asks);
-  running.hold_asks = -1;
-  return APR_SUCCESS;
-}
-
 /* The directory belongs to the user that the server runs as: its children write there. */
 static bool make_runtime_dir(apr_pool_t *pool, server_rec *main_server) {
   configuration *now = (configuration *)(uintptr_t)directives_now();
@@ -282,12 +295,15 @@ static bool make_runtime_dir(apr_pool_t *pool, server_rec *main_server) {
   }
   if (!now->holds_files) return true;
   running.hold_path = apr_pstrcat(pool, now->runtime_dir, "/hold", NULL);
-  running.hold_asks = hold_make(running.hold_path, uid, gid);
-  if (running.hold_asks < 0) {
+  int asks = hold_make(running.hold_path, uid, gid);
+  if (asks >= 0) {
+    hold_files *files = retained(KEPT_HOLD, sizeof *files);
+    hold_add(files, asks);
+    running.hold_asks = *files;
+  } else {
     ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server, "ADM0016: AdmissionHoldFd: %s cannot be made", running.hold_path);
     running.hold_path = NULL;
   }
-  apr_pool_cleanup_register(pool, NULL, close_hold, apr_pool_cleanup_null);
   return true;
 }
 
@@ -322,14 +338,15 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   (void)temporary;
   if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) return OK; /* httpd reads its configuration twice */
   const configuration *now = directives_now();
-  running = (runtime){.owner = ADM_NOBODY, .hold_asks = -1}; /* built into httpd, it still has what was before the restart */
+  running = (runtime){.owner = ADM_NOBODY}; /* built into httpd, it still has what was before the restart */
+  /* Not closed with a configuration: a program that was started under it keeps its permit, whatever the next one says of hold files. */
+  running.hold_asks = *(hold_files *)retained(KEPT_HOLD, sizeof running.hold_asks);
   name_hosts(pool, main_server);
-  kept_memory *kept = ap_retained_data_get(KEPT);
-  if (!kept) kept = ap_retained_data_create(KEPT, sizeof *kept);
+  kept_memory *kept = retained(KEPT, sizeof *kept);
   if (now->groups->nelts == 0) { /* loaded, not used: no memory, no process */
-    adm_table *table = shared_table(&kept->shared);
-    if (table) others_off(table);
-    adm_table_forget(table);
+    let_all_go(in_view(pool, shared_table(&kept->shared)));
+    find_earlier(pool);
+    for (int i = 0; running.earlier[i]; i++) let_all_go(running.earlier[i]);
     pages_show(&(pages_shown){0});
     return OK;
   }
@@ -353,7 +370,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   others_off(running.table);
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
-  find_earlier(pool, kept);
+  find_earlier(pool);
   start_controller(pool, main_server, kept);
   return OK;
 }
@@ -373,7 +390,7 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   apr_array_header_t *policies = directives_now()->policies;
   for (int i = 0; i < policies->nelts; i++) {
     policy_file *file = APR_ARRAY_IDX(policies, i, policy_file *);
-    file->compiled = policy_new(file->path, file->owner, threaded ? POLICY_STATES : 1);
+    file->compiled = policy_new(file->path, file->owner, file->kept, threaded ? POLICY_STATES : 1);
   }
 }
 

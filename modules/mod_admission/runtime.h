@@ -8,6 +8,7 @@
 #define ADMISSION_RUNTIME_H
 
 #include "directives.h"
+#include "hold.h"
 #include "shared.h"
 
 #include <ap_mpm.h>
@@ -23,7 +24,7 @@ typedef struct runtime {
   _Atomic uint64_t *healed_ns; /* when a process last looked for the dead because it was to turn a request away */
   adm_owner owner;       /* this process; ADM_NOBODY in the parent */
   const char *hold_path; /* the hold file; NULL: AdmissionHoldFd is not used */
-  int hold_asks;         /* a descriptor of it to ask about locks through, never to lock; -1: none */
+  hold_files hold_asks;  /* of it and of those before, to ask who still runs */
   unsigned copies;       /* how many forks lie between the child that Apache started and this process: a copy's permits may be another's */
   bool programs_only;    /* all groups are for programs: of files nothing has to be known */
   bool holds_responses;  /* a group has hold=response */

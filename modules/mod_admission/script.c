@@ -55,13 +55,9 @@ static void too_long(lua_State *lua, lua_Debug *debug) {
   lua_error(lua);
 }
 
-/* Calls the library's own function, which the wrapper has as its upvalue, with the wrapper's arguments. */
-static int call_original(lua_State *lua) {
-  lua_pushvalue(lua, lua_upvalueindex(1));
-  lua_insert(lua, 1);
-  lua_call(lua, lua_gettop(lua) - 1, LUA_MULTRET);
-  return lua_gettop(lua);
-}
+/* Goes on as the library's own function, which the wrapper has as its upvalue: with its arguments, and in its place where an
+ * error says where it happened. */
+static int go_on(lua_State *lua) { return lua_tocfunction(lua, lua_upvalueindex(1))(lua); }
 
 /* Finalizers run when Lua collects garbage and when the interpreter ends, and no hook is called in them: one without an end would
  * have none. An object has one when it stands in its metatable as that is set, not later. */
@@ -71,7 +67,7 @@ static int set_metatable(lua_State *lua) {
     if (lua_rawget(lua, 2) != LUA_TNIL) return luaL_error(lua, "a policy has no finalizers (__gc)");
     lua_pop(lua, 1);
   }
-  return call_original(lua);
+  return go_on(lua);
 }
 
 /* Nothing, repeated: what else string.rep is asked for ends where the memory does. */
@@ -79,24 +75,51 @@ static int repeat(lua_State *lua) {
   size_t text, between;
   luaL_checklstring(lua, 1, &text);
   luaL_optlstring(lua, 3, "", &between);
-  if (text + between > 0) return call_original(lua);
+  if (text + between > 0) return go_on(lua);
   lua_pushliteral(lua, "");
   return 1;
 }
 
-/* table.move is one instruction, however much it moves. */
-static int move(lua_State *lua) {
-  lua_Integer first = luaL_checkinteger(lua, 2), last = luaL_checkinteger(lua, 3);
+/* A function of the table library is one instruction, however many elements it goes over. */
+static void bound(lua_State *lua, lua_Integer first, lua_Integer last) {
   if (last >= first && (lua_Unsigned)last - (lua_Unsigned)first >= INSTRUCTIONS_MOST)
-    return luaL_error(lua, "table.move of more than %d", INSTRUCTIONS_MOST);
-  return call_original(lua);
+    luaL_error(lua, "table.%s of more than %d", lua_tostring(lua, lua_upvalueindex(2)), INSTRUCTIONS_MOST);
+}
+
+static int move(lua_State *lua) {
+  bound(lua, luaL_checkinteger(lua, 2), luaL_checkinteger(lua, 3));
+  return go_on(lua);
+}
+
+/* Bounds the length of the list that is the first argument. What says another one than the table's own may say anything, and
+ * to the next who asks something else; and that one can be large where there is little: of 1, 2, 4, 8 ... it is the last. */
+static lua_Integer bound_list(lua_State *lua) {
+  luaL_checktype(lua, 1, LUA_TTABLE);
+  if (luaL_getmetafield(lua, 1, "__len") != LUA_TNIL)
+    luaL_error(lua, "table.%s of what has a __len", lua_tostring(lua, lua_upvalueindex(2)));
+  lua_Integer length = (lua_Integer)lua_rawlen(lua, 1);
+  bound(lua, 1, length);
+  return length;
+}
+
+static int list(lua_State *lua) {
+  bound_list(lua);
+  return go_on(lua);
+}
+
+/* Where nothing comes of an element, as of an __index in C that says so, memory is no bound. */
+static int concat(lua_State *lua) {
+  lua_Integer length = bound_list(lua);
+  bound(lua, luaL_optinteger(lua, 3, 1), luaL_optinteger(lua, 4, length));
+  return go_on(lua);
 }
 
 /* Puts a function before that of a library, which is table `library` or, if NULL, the global table. */
 static void wrap(lua_State *lua, const char *library, const char *name, lua_CFunction wrapper) {
   lua_getglobal(lua, library ? library : LUA_GNAME);
   lua_getfield(lua, -1, name);
-  lua_pushcclosure(lua, wrapper, 1);
+  lua_pushstring(lua, name);
+  lua_pushcclosure(lua, wrapper, 2);
   lua_setfield(lua, -2, name);
   lua_pop(lua, 1);
 }
@@ -105,8 +128,9 @@ static void open_libraries(lua_State *lua) {
   static const luaL_Reg libraries[] = {
     {"_G", luaopen_base}, {LUA_STRLIBNAME, luaopen_string}, {LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math}};
   /* In xpcall's handler, which runs inside the error, no hook is called: a loop in it would have no end. */
-  static const char *const removed[] = {"xpcall", "dofile", "loadfile", "load", "require", "print", "collectgarbage", "warn"};
+  static const char *const removed[] = {"xpcall", "dofile", "loadfile", "load", "loadstring", "require", "print", "collectgarbage", "warn"};
   static const char *const times[] = {"time", "date", "clock", "difftime"};
+  static const char *const lists[] = {"insert", "remove", "sort"}; /* unpack ends where the stack does */
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
     luaL_requiref(lua, libraries[i].name, libraries[i].func, 1);
     lua_pop(lua, 1);
@@ -118,6 +142,8 @@ static void open_libraries(lua_State *lua) {
   wrap(lua, NULL, "setmetatable", set_metatable);
   wrap(lua, LUA_STRLIBNAME, "rep", repeat);
   wrap(lua, LUA_TABLIBNAME, "move", move);
+  wrap(lua, LUA_TABLIBNAME, "concat", concat);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) wrap(lua, LUA_TABLIBNAME, lists[i], list);
   lua_getglobal(lua, "string");
   lua_pushnil(lua);
   lua_setfield(lua, -2, "dump");

@@ -1,8 +1,10 @@
 /*
- * shared.h: the memory that all processes of the server share: what this module keeps beside the table, and the table.
+ * shared.h: the memory that all processes of the server share: what this module keeps beside the table, and the table;
+ * and, each in a mapping of its own, texts of which the last good one is kept.
  *
  * It is made once in the life of the parent process and outlives configurations, and so may be met by another version of
- * this module than the one that made it: that one must see so, and must not read it. No httpd types here.
+ * this module than the one that made it: that one must see so, and must not read it. Texts are found by a name that says
+ * which version they are of (directives.c). No httpd types here.
  */
 #ifndef ADMISSION_SHARED_H
 #define ADMISSION_SHARED_H
@@ -61,5 +63,39 @@ void shared_drop_head(shared_memory *memory);
 
 /* Gives this process's share in all of it back. */
 void shared_drop(shared_memory *memory);
+
+/* ---- the last good version of a text, by whichever process found it good ---- */
+
+#define SHARED_TEXT_BYTES (256u << 10)
+#define SHARED_TEXT_PLACES 4
+
+/* Where one version stands, or part of one by a process that was killed over it: then the digest does not fit. */
+typedef struct shared_place {
+  _Atomic uint64_t turn;   /* of whom wrote it; 0: nobody */
+  _Atomic uint64_t digest; /* of the length and the words */
+  _Atomic uint64_t length;
+  _Atomic uint64_t word[SHARED_TEXT_BYTES / sizeof(uint64_t)];
+} shared_place;
+
+/* Several can write at the same time: each takes a turn, and the turns go around the places, so nobody waits for another,
+ * who may be dead. Children write here: what is read is bounded, and no more than a text that may have been good. */
+typedef struct shared_text {
+  _Atomic uint64_t turns;
+  shared_place place[SHARED_TEXT_PLACES];
+} shared_text;
+
+/* Maps one in which nothing is kept, of which only what is used is taken from the machine; NULL with errno. */
+shared_text *shared_text_make(void);
+
+/* Gives this process's share in it back. */
+void shared_text_drop(shared_text *kept);
+
+/* Keeps a text, unless it is what is kept already; an empty one is none. Its digest. `kept` may be NULL here and below: then
+ * nothing is kept. */
+uint64_t shared_text_keep(shared_text *kept, const char *text, size_t length);
+
+/* Copies the last one that is whole into `text` of SHARED_TEXT_BYTES, with its length, or, for NULL, only looks. Its digest;
+ * 0: there is none. */
+uint64_t shared_text_recall(const shared_text *kept, char *text, size_t *length);
 
 #endif

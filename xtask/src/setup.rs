@@ -36,7 +36,7 @@ struct Need {
     for_what: &'static str,
 }
 
-const TESTS: [Need; 33] = [
+const TESTS: [Need; 34] = [
     Need { packages: &["curl"], for_what: "the commands of the articles' pages" },
     Need { packages: &["procps"], for_what: "the commands of the articles' pages" },
     Need { packages: &["gcc"], for_what: "the C parts" },
@@ -71,12 +71,13 @@ const TESTS: [Need; 33] = [
     // Debian has `chromium`; Ubuntu has only `chromium-browser`.
     Need { packages: &["chromium", "chromium-browser"], for_what: "tests of the report page" },
     Need { packages: &["fonts-noto-cjk"], for_what: "the report page in Japanese" },
+    Need { packages: &[MOD_QOS], for_what: "tests of the articles' pages (mod_qos), benchmarks of mod_admission" },
 ];
 
 /// Debian's package switches it on in the machine's own Apache, which on Debian 12 does not start with it.
 const MOD_QOS: &str = "libapache2-mod-qos";
 
-const BENCH: [Need; 11] = [
+const BENCH: [Need; 10] = [
     Need { packages: &["wrk"], for_what: "benchmarks" },
     Need { packages: &["hyperfine"], for_what: "benchmarks" },
     Need { packages: &["siege"], for_what: "benchmarks" },
@@ -87,7 +88,6 @@ const BENCH: [Need; 11] = [
     Need { packages: &["procps"], for_what: "benchmarks of the monitor (vmstat)" },
     Need { packages: &["sysstat"], for_what: "benchmarks of the monitor (sar)" },
     Need { packages: &["atop"], for_what: "benchmarks of the monitor" },
-    Need { packages: &[MOD_QOS], for_what: "benchmarks of mod_admission" },
 ];
 
 const VM: [Need; 9] = [

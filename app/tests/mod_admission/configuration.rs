@@ -1,6 +1,9 @@
 //! Directives: what cannot be is refused before the server starts, with a line that says what to do; `.htaccess` tightens, never raises.
 
-use crate::server::{Mpm, Server};
+use crate::control::Control;
+use crate::oracle::order;
+use crate::server::{Mpm, Php, Server, Told};
+use testkit::skip::skipped;
 
 /// Directives that are refused, and what is said about them.
 const REFUSED: &[(&str, &str)] = &[
@@ -165,6 +168,106 @@ fn htaccess_tightens_and_never_raises() {
     for (folder, message) in said {
         assert_eq!(server.get(&format!("/{folder}/x.probe")).status, 500, "{folder}");
         assert!(server.log().contains(message), "{folder}: {}", server.log());
+    }
+}
+
+/// A policy's limit is for a group that the configuration put in use: a narrower one of a user's own file does not take it away.
+#[test]
+fn htaccess_does_not_choose_what_a_policy_limits() {
+    let Some(folder) = Control::new() else { return };
+    folder.put("policy.lua", "function admission(r) return { limit = 1 } end");
+    let text = format!(
+        "AdmissionGroup host limit=9 key=vhost\nAdmissionGroup file limit=9\nAdmissionUse host\nAdmissionPolicy {}\n\
+         <Directory FOLDER/www/only>\nAdmissionUse none\n</Directory>\n",
+        folder.folder().join("policy.lua").display()
+    );
+    if Server::refused(Mpm::Event, &text, &[]).is_some_and(|said| said.contains("without Lua")) {
+        return skipped("no headers of Lua");
+    }
+    let files = [
+        ("www/add/.htaccess", "AdmissionUse file\n"),
+        ("www/add/page.probe", ""),
+        ("www/add/other.probe", ""),
+        ("www/only/.htaccess", "AdmissionUse file\n"),
+        ("www/only/page.probe", ""),
+        ("www/only/other.probe", ""),
+    ];
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text: &text, files: &files }) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/add/page.probe?gate=g");
+        server.wait_number("host", "/held", 1);
+        for path in ["/add/page.probe", "/add/other.probe", "/page.cgi"] {
+            assert_eq!(server.get(path).status, 503, "{path}");
+        }
+        assert_eq!([server.number("host", "/counts/rejected"), server.number("file", "/counts/rejected")], [3, 0]);
+        // Where there is no other it is for the one that such a file names.
+        let only = server.send("/only/page.probe?gate=g");
+        server.wait_number("file", "/held", 2);
+        assert_eq!([server.get("/only/page.probe").status, server.get("/only/other.probe").status], [503, 200]);
+        gate.open();
+        assert_eq!((held.answer().status, only.answer().status), (200, 200));
+        server.wait_idle();
+    }
+}
+
+/// Who finds no memory waits, or does not, as a group of the configuration says: a narrower one of a user's own file has a queue for its own
+/// permits only.
+#[test]
+fn htaccess_does_not_choose_how_to_wait_for_memory() {
+    let text = "AdmissionBudget memory 100M\nAdmissionGroup host limit=none cost=100M key=vhost status=429\n\
+                AdmissionGroup patient limit=1 queue=8 timeout=2s\nAdmissionQueueWorkers 10\nAdmissionUse host\n";
+    let files = [("www/add/.htaccess", "AdmissionUse patient\n"), ("www/add/page.probe", "")];
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/add/page.probe?gate=g");
+        server.wait_started(1);
+        // Its file is at work: that queue is its own.
+        assert_eq!(server.get("/add/page.probe").status, 503);
+        assert_eq!(server.number("patient", "/counts/timeout"), 1);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+        // Only memory is full.
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_started(2);
+        assert_eq!(server.get("/add/page.probe").status, 429);
+        let counts = server.status()["budget"]["counts"].clone();
+        assert_eq!((&counts["rejected"], &counts["timeout"]), (&1.into(), &0.into()), "{counts}");
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+    }
+}
+
+/// A page of one's own for refusals may be a file; it is no way to have a program run for each of them.
+#[test]
+fn htaccess_does_not_run_a_program_for_who_is_turned_away() {
+    let text = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\n";
+    let files = [
+        ("www/program/.htaccess", "ErrorDocument 503 /program/error.probe?id=heavy\n"),
+        ("www/program/page.probe", ""),
+        ("www/program/error.probe", ""),
+        ("www/file/.htaccess", "ErrorDocument 503 /file/sorry.html\n"),
+        ("www/file/page.probe", ""),
+        ("www/file/sorry.html", "sorry\n"),
+    ];
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?id=held&gate=g");
+        server.wait_number("one", "/held", 1);
+        for _ in 0..3 {
+            assert_eq!(server.get("/program/page.probe").status, 503);
+            let answer = server.get("/file/page.probe");
+            assert_eq!((answer.status, answer.body.as_str()), (503, "sorry\n"));
+        }
+        assert_eq!(order(&server.events()), ["held"]);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
     }
 }
 

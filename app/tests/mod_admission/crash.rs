@@ -184,6 +184,31 @@ fn who_waits_in_a_table_that_was_replaced_gets_the_permit_of_the_dead() {
     });
 }
 
+/// A reload that takes all groups away limits nobody any more, those included who wait in processes of before.
+#[test]
+fn without_groups_nobody_waits() {
+    beside_each_other(|mpm| {
+        let text = "AdmissionGroup one limit=1 queue=4 timeout=60s\nAdmissionUse one\n";
+        let Some(server) = Server::start(mpm, text) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?id=held&gate=g");
+        server.wait_started(1);
+        let waits = server.send("/page.probe?id=waits");
+        server.wait_number("one", "/waiting", 1);
+        let configuration = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
+        server.put("httpd.conf", &configuration.replace(text, ""));
+        server.graceful();
+        assert_eq!(waits.answer().status, 200, "while the permit is held");
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        // And back: what was held then is over.
+        server.put("httpd.conf", &configuration);
+        server.graceful();
+        assert_eq!(server.get("/page.probe?id=next").status, 200);
+        server.wait_idle();
+    });
+}
+
 /// A server that is told to end gracefully lets work be done, also that of those who wait for it already.
 #[test]
 fn a_graceful_end_serves_those_who_wait() {

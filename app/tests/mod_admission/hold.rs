@@ -45,6 +45,31 @@ fn what_a_program_leaves_behind_keeps_the_permit() {
     assert_eq!(server.number("one", "/counts/reaped"), 0);
 }
 
+/// A reload that says nothing of hold files any more, or has them elsewhere, does not give a program's permit away.
+#[test]
+fn a_program_keeps_its_permit_over_a_reload_without_hold_files() {
+    for other in ["AdmissionHoldFd off", "AdmissionHoldFd on\nAdmissionRuntimeDir FOLDER/run/elsewhere"] {
+        let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
+        let gate = server.gate("behind");
+        assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
+        wait("the permit lingers", || server.group("one")["lingering"] == 1);
+        let configuration = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
+        let other = other.replace("FOLDER", &server.path("").display().to_string());
+        server.put("httpd.conf", &configuration.replace("AdmissionHoldFd on", &other));
+        server.graceful();
+        // Over several rounds of the new controller.
+        let written = || server.status()["written"].as_f64().unwrap_or_default();
+        let began = written();
+        wait("rounds go by", || {
+            assert_eq!((server.number("one", "/held"), server.get("/page.cgi?id=next").status), (1, 503), "{other}");
+            written() >= began + 2.0
+        });
+        gate.open();
+        server.wait_idle();
+        assert_eq!(server.get("/page.cgi?id=next").status, 200, "{other}");
+    }
+}
+
 /// Who inherits the lock: programs that the process of the request starts, and not those of mod_cgid's daemon, which says so at the start.
 #[test]
 fn programs_of_the_daemon_do_not_inherit_the_lock() {

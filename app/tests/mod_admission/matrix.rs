@@ -4,6 +4,9 @@
 use crate::client::Answer;
 use crate::oracle::{Killed, most_at_once};
 use crate::server::{Mpm, Php, Server, Told, answered, wait};
+use std::path::Path;
+use std::process::Command;
+use testkit::skip::skipped;
 
 const GROUP: &str = "AdmissionGroup two limit=2\nAdmissionUse two\n";
 
@@ -81,15 +84,105 @@ fn event_in_process() {
 }
 
 #[test]
+fn prefork_php_fpm() {
+    check(Mpm::Prefork, Php::Fpm, GROUP, "/page.php");
+}
+
+#[test]
+fn worker_php_fpm() {
+    check(Mpm::Worker, Php::Fpm, GROUP, "/page.php");
+}
+
+#[test]
 fn event_php_fpm() {
     check(Mpm::Event, Php::Fpm, GROUP, "/page.php");
 }
 
-/// The backend is the server itself, whose second door counts nobody.
+/// The backend is the server itself, whose second door counts nobody. A connection to it that was kept would take one of its processes.
+const BEHIND: &str = "AdmissionGroup two limit=2\n<Location /behind>\nAdmissionUse two\n\
+                      ProxyPass http://127.0.0.1:PORT/page.cgi disablereuse=On\n</Location>\n";
+
+#[test]
+fn prefork_proxy_http() {
+    check(Mpm::Prefork, Php::None, BEHIND, "/behind");
+}
+
+#[test]
+fn worker_proxy_http() {
+    check(Mpm::Worker, Php::None, BEHIND, "/behind");
+}
+
 #[test]
 fn event_proxy_http() {
-    let text = "AdmissionGroup two limit=2\n<Location /behind>\nAdmissionUse two\nProxyPass http://127.0.0.1:PORT/page.cgi\n</Location>\n";
-    check(Mpm::Event, Php::None, text, "/behind");
+    check(Mpm::Event, Php::None, BEHIND, "/behind");
+}
+
+/// A certificate and its key; `None`, and the reason is said, where there is nothing to make or use one.
+fn certificate() -> Option<String> {
+    const MOD_SSL: &str = "/usr/lib/apache2/modules/mod_ssl.so";
+    if !Path::new(MOD_SSL).exists() {
+        skipped(&format!("there is no {MOD_SSL}"));
+        return None;
+    }
+    let words =
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost -keyout - -out -";
+    match Command::new("openssl").args(words.split(' ')).output() {
+        Ok(made) => {
+            assert!(made.status.success(), "{made:?}");
+            Some(String::from_utf8(made.stdout).expect("a text"))
+        }
+        Err(_) => {
+            skipped("there is no openssl");
+            None
+        }
+    }
+}
+
+/// HTTP/2 as browsers come to it, by TLS and ALPN: its streams are requests like others.
+fn check_tls(mpm: Mpm) {
+    let Some(certificate) = certificate() else { return };
+    // On the same port of another address: whoever chooses that port has both.
+    let text = format!(
+        "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nListen 127.0.0.2:PORT https\n{GROUP}\
+         <VirtualHost 127.0.0.2:PORT>\nDocumentRoot FOLDER/www\nProtocols h2 http/1.1\nSSLEngine on\n\
+         SSLCertificateFile FOLDER/tls.pem\nSSLCertificateKeyFile FOLDER/tls.pem\n</VirtualHost>\n"
+    );
+    let files = [("tls.pem", certificate.as_str())];
+    let Some(server) = Server::told(&Told { mpm, php: Php::None, text: &text, files: &files }) else { return };
+    let ask = |path: &str| {
+        let url = format!("https://127.0.0.2:{}/{path}", server.port);
+        let words = ["-sk", "--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", &url];
+        let output = Command::new("curl").args(words).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let Some(found) = ask("index.html") else { return skipped("there is no curl") };
+    assert_eq!(found, "2 200", "{}", server.log());
+    let gate = server.gate("g");
+    std::thread::scope(|scope| {
+        let ask = &ask;
+        let held = ["page.probe?id=0&gate=g", "page.probe?id=1&gate=g"].map(|path| scope.spawn(move || ask(path)));
+        server.wait_number("two", "/held", 2);
+        assert_eq!(
+            ["page.probe", "other.probe", "index.html"].map(ask).map(Option::unwrap_or_default),
+            ["2 503", "2 200", "2 200"]
+        );
+        gate.open();
+        for one in held {
+            assert_eq!(one.join().expect("no panic").as_deref(), Some("2 200"));
+        }
+    });
+    server.wait_idle();
+    assert_eq!([server.number("two", "/counts/admitted"), server.number("two", "/counts/rejected")], [3, 1]);
+}
+
+#[test]
+fn worker_http2_by_tls() {
+    check_tls(Mpm::Worker);
+}
+
+#[test]
+fn event_http2_by_tls() {
+    check_tls(Mpm::Event);
 }
 
 /// Who was turned away together does not come back together.

@@ -1,7 +1,8 @@
 //! A policy in Lua: which group, at which cost and limit; a mistake in it keeps the last good one.
 
 use crate::control::Control;
-use crate::server::{Mpm, Server, wait};
+use crate::server::{Mpm, Server, kill, wait};
+use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
@@ -96,6 +97,79 @@ fn a_mistake_keeps_the_last_good_one() {
     }
 }
 
+/// With a log of who served and what limit the policy said.
+const TOLD: &str = "AdmissionGroup slow limit=none\nLogFormat \"%P %{ADMISSION_LIMIT}e\" told\nCustomLog FOLDER/access.log told\n\
+                    MaxConnectionsPerChild 0\n";
+const BROKEN: &str = "function admission(r) return {";
+const STAYS: &str = "the last good version stays in use";
+
+fn saying(limit: u32) -> String {
+    format!("function admission(r) return {{ group = 'slow', limit = {limit} }} end\n")
+}
+
+/// The process that served one more request, and the limit there.
+fn asked(server: &Server) -> (i32, u32) {
+    let lines = || server.access().into_iter().filter(|line| !line.ends_with('-')).collect::<Vec<_>>();
+    let before = lines().len();
+    assert_eq!(server.get("/page.probe").status, 200);
+    wait("it is logged", || lines().len() > before);
+    let line = lines().pop().expect("a line");
+    let (process, limit) = line.split_once(' ').expect("two words");
+    (process.parse().expect("a number"), limit.parse().unwrap_or_else(|_| panic!("{line}")))
+}
+
+/// A server whose policy has become a bad one after another good one than it started with, which only some of its processes have seen.
+fn at_the_second(mpm: Mpm) -> Option<(Server, Control)> {
+    let (server, folder) = server(mpm, TOLD, &saying(1))?;
+    assert_eq!(asked(&server).1, 1);
+    folder.put(POLICY, &saying(2));
+    wait("the second one decides", || asked(&server).1 == 2);
+    folder.put(POLICY, BROKEN);
+    wait("the mistake is told", || {
+        asked(&server);
+        server.log().contains(STAYS)
+    });
+    Some((server, folder))
+}
+
+/// The last good one is that of all processes: of those that were idle while it was there, and of those that are born after it.
+#[test]
+fn the_last_good_one_is_the_same_in_all_processes() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some((server, _folder)) = at_the_second(mpm) else { return };
+        wait("all have come to it", || (0..30).all(|_| asked(&server).1 == 2));
+        let old = server.workers();
+        for &process in &old {
+            kill(process, Signal::KILL);
+        }
+        wait("they are gone", || server.workers().iter().all(|process| !old.contains(process)));
+        for _ in 0..30 {
+            let (process, limit) = asked(&server);
+            assert!(!old.contains(&process) && limit == 2, "{mpm:?}: {process} says {limit}");
+        }
+    }
+}
+
+/// A reload that finds a mistake does not end the server, nor bring back the version of the last reload.
+#[test]
+fn a_mistake_at_a_reload_keeps_the_last_good_one() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some((server, folder)) = at_the_second(mpm) else { return };
+        for (before, signal) in [Signal::USR1, Signal::HUP, Signal::USR1].into_iter().enumerate() {
+            server.restart(signal);
+            let told = server.log().lines().filter(|line| line.contains("ADM0009") && line.contains(STAYS)).count();
+            assert_eq!(told, before + 1, "{}", server.log());
+            assert!((0..10).all(|_| asked(&server).1 == 2), "{mpm:?} {told}");
+        }
+        // One that is gone is a bad one.
+        fs::remove_file(folder.folder().join(POLICY)).expect("our own file");
+        server.graceful();
+        assert_eq!(asked(&server).1, 2);
+        folder.put(POLICY, &saying(3));
+        wait("the mended one decides", || asked(&server).1 == 3);
+    }
+}
+
 /// A policy that fails, or never ends, limits nothing that the configuration does not.
 #[test]
 fn a_policy_that_fails_changes_nothing() {
@@ -156,7 +230,7 @@ fn a_policy_of_others_is_not_believed() {
         folder.put(POLICY, GOOD);
     }
     assert_eq!(server.number("other", "/counts/admitted"), 0, "the good one has decided all the time");
-    assert!(server.log().contains("the last good version stays in use"), "{}", server.log());
+    assert!(server.log().contains(STAYS), "{}", server.log());
 }
 
 /// One that keeps what it should forget begins anew when its memory is full.
@@ -256,10 +330,8 @@ fn counting(version: u32) -> String {
 /// A process compiles a policy once, again when its file is another, and not when that is a bad one.
 #[test]
 fn it_is_compiled_once_and_again_when_it_changes() {
-    let text = "AdmissionGroup slow limit=none\nLogFormat \"%P %{ADMISSION_LIMIT}e\" told\nCustomLog FOLDER/access.log told\n\
-                MaxConnectionsPerChild 0\n";
     for mpm in [Mpm::Prefork, Mpm::Event] {
-        let Some((server, folder)) = server(mpm, text, &counting(1)) else { return };
+        let Some((server, folder)) = server(mpm, TOLD, &counting(1)) else { return };
         // One connection is one process. Event closes one whose next request finds no thread that waits for work.
         server.wait_all_begun(mpm);
         let mut client = server.client();
@@ -282,8 +354,8 @@ fn it_is_compiled_once_and_again_when_it_changes() {
             assert_eq!(ask(), (process.clone(), first + n), "{mpm:?}: it was compiled once");
         }
         // A bad file: the one that is there goes on, with all that it has kept.
-        let told = || server.log().matches("the last good version stays in use").count();
-        folder.put(POLICY, "function admission(r) return {");
+        let told = || server.log().matches(STAYS).count();
+        folder.put(POLICY, BROKEN);
         let mut last = first + 19;
         wait("the mistake is told", || {
             last += 1;

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::oracle::{Killed, most_at_once, order};
-use crate::server::{Mpm, Pending, Server, answered, wait};
+use crate::server::{Mpm, PATIENCE, Pending, Server, answered, wait};
 use std::time::Instant;
 
 /// One is in the page, and the others wait in the order of their names.
@@ -54,6 +54,67 @@ fn by_priority() {
         "{ONE}AdmissionPriority -5 \"%{{QUERY_STRING}} =~ /vip/\"\nAdmissionPriority 5 \"%{{QUERY_STRING}} =~ /id=a/\"\n"
     );
     check_order(Mpm::Prefork, &text, ["first", "vip", "b", "c", "a"]);
+}
+
+/// The numbers of those that came one after the other, while the queue was never empty for longer than its patience, and were let in, in
+/// that order.
+fn let_in_under_overload(server: &Server) -> Vec<u32> {
+    // What a page takes, at most. The patience of its queue is twice what it took.
+    let began = Instant::now();
+    assert_eq!(server.get("/page.probe?work=500000").status, 200);
+    server.wait_idle();
+    let page = began.elapsed();
+    let gate = server.gate("g");
+    let began = Instant::now();
+    let first = server.send("/page.probe?id=first&gate=g");
+    server.wait_started(2);
+    let mut pending: Vec<Pending> = Vec::new();
+    let mut calm = Instant::now();
+    // The end of the first one will say that a page takes longer: an eighth of the new mean is what that took.
+    let is_overloaded = |calm: Instant| 4 * calm.elapsed() > 7 * page + began.elapsed();
+    while !is_overloaded(calm) || server.number("one", "/counts/timeout") == 0 {
+        assert!(began.elapsed() < PATIENCE, "{}", server.status());
+        let number = pending.len();
+        pending.push(server.send(&format!("/page.probe?id={number}")));
+        wait("it waits", || {
+            let group = server.group("one");
+            let counted = ["/waiting", "/counts/timeout", "/counts/rejected"].map(|name| group.pointer(name)?.as_u64());
+            counted.into_iter().flatten().sum::<u64>() > number as u64
+        });
+        // Where none waited any more when this one came, the queue had been empty.
+        if pending[..number].iter().all(Pending::is_answered) {
+            calm = Instant::now();
+        }
+        std::thread::sleep(page / 4);
+    }
+    gate.open();
+    assert_eq!(first.answer().status, 200);
+    for one in pending {
+        let status = one.answer().status;
+        assert!([200, 503].contains(&status), "{status}");
+    }
+    server.wait_idle();
+    order(&server.events()).iter().filter_map(|id| id.parse().ok()).collect()
+}
+
+/// Where somebody always waits, an adaptive queue turns round: who has waited for as long as its patience hears so, an hour before his time,
+/// and of the others the newest goes first.
+#[test]
+fn an_adaptive_queue_turns_round_under_overload() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let mut let_in = Vec::new();
+        // Where the machine stood still for a second, all have given up meanwhile: there is no order to see.
+        for _ in 0..5 {
+            let Some(server) = Server::start(mpm, &ONE.replace("timeout=60s", "order=adaptive timeout=1h")) else {
+                return;
+            };
+            let_in = let_in_under_overload(&server);
+            if let_in.len() > 1 {
+                break;
+            }
+        }
+        assert!(let_in.len() > 1 && let_in.is_sorted_by(|one, next| one > next), "{mpm:?}: {let_in:?}");
+    }
 }
 
 /// The queue for memory has an order of its own, and not the group's.

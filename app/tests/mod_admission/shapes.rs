@@ -56,26 +56,117 @@ fn of_threads() {
     check(Mpm::Worker, Php::None, &shapes);
 }
 
-/// A page that says why somebody was turned away is a program of the same group: it is served, and takes nothing.
+/// Refusals whose page, which is a program, finds no permit: httpd says it in its own words, and the connection goes on.
+fn check_own_words(server: &Server) {
+    let mut client = server.client();
+    for _ in 0..3 {
+        let answer = client.get("/page.cgi");
+        assert_eq!(answer.status, 503);
+        assert!(answer.body.contains("Service Unavailable") && !answer.body.contains("done"), "{answer:?}");
+        assert!(answer.header("Retry-After").is_some() && !client.closed, "{answer:?}");
+    }
+    assert_eq!(client.get("/index.html").body, "hello\n");
+}
+
+/// Each that was turned away is so once, in the counts and in the log, whatever its page; no page went past the group.
+fn check_turned_away_from_one(server: &Server, expected: u64) {
+    let counts = ["admitted", "rejected", "bypass"].map(|name| server.number("one", &format!("/counts/{name}")));
+    assert_eq!(counts, [1, expected, 0]);
+    // The query that is logged is the page's.
+    let is_it = |line: &&String| line.starts_with("503 /page.cgi?id=") && line.ends_with(" one reject");
+    wait("they are logged", || server.access().iter().filter(is_it).count() as u64 == expected);
+}
+
+/// A page that says why somebody was turned away, and is a program of the same group, has no permit then: it is not started.
 #[test]
 fn error_page_that_is_a_program() {
     for mpm in [Mpm::Prefork, Mpm::Event] {
         let group = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\nErrorDocument 503 /error.cgi?id=sorry\n";
         let Some(server) = Server::start(mpm, group) else { return };
+        server.wait_all_begun(mpm);
         let gate = server.gate("g");
         let held = server.send("/page.cgi?gate=g");
         server.wait_number("one", "/held", 1);
-        for turned_away in 1..=4 {
-            let answer = server.get("/page.cgi");
-            assert_eq!((answer.status, answer.body.as_str()), (503, "done sorry\n"));
-            assert!(answer.header("Retry-After").is_some(), "{answer:?}");
-            assert_eq!(server.number("one", "/counts/bypass"), turned_away);
-            assert_eq!(server.number("one", "/held"), 1);
-        }
+        check_own_words(&server);
+        check_turned_away_from_one(&server, 3);
+        assert_eq!((server.number("one", "/held"), server.started()), (1, 1));
         gate.open();
         assert_eq!(held.answer().status, 200);
         server.wait_idle();
         assert_eq!(server.get("/page.cgi").status, 200);
+        server.wait_idle();
+    }
+}
+
+/// Nor where a `.htaccess` file makes a program of another address; the log says what became of the request behind two redirects, too.
+#[test]
+fn error_page_that_is_rewritten_to_a_program() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let group = "AdmissionGroup one limit=1 key=server\nAdmissionUse one\nErrorDocument 503 /pretty/item/sorry\n";
+        let Some(server) = Server::start(mpm, group) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?gate=g");
+        server.wait_number("one", "/held", 1);
+        for _ in 0..2 {
+            let answer = server.get("/page.cgi");
+            assert_eq!((answer.status, answer.body.contains("Service Unavailable")), (503, true), "{answer:?}");
+        }
+        check_turned_away_from_one(&server, 2);
+        assert_eq!(server.started(), 1);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+    }
+}
+
+/// In a group of its own it is served as long as that has permits; nobody waits for one to hear that he was turned away.
+#[test]
+fn error_page_that_is_a_program_with_permits_of_its_own() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let groups = "AdmissionGroup one limit=1 key=server\nAdmissionGroup sorry limit=1 queue=5 timeout=60s\nAdmissionUse one\n\
+                      <Location /error.cgi>\nAdmissionUse sorry\n</Location>\nErrorDocument 503 /error.cgi?id=sorry&gate=s\n";
+        let Some(server) = Server::start(mpm, groups) else { return };
+        server.wait_all_begun(mpm);
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?gate=g");
+        server.wait_number("one", "/held", 1);
+        let answer = server.get("/page.cgi");
+        assert_eq!((answer.status, answer.body.as_str()), (503, "done sorry\n"));
+        assert!(answer.header("Retry-After").is_some(), "{answer:?}");
+        server.wait_number("sorry", "/held", 0);
+        let reading = server.gate("s");
+        let reads = server.send("/page.cgi");
+        server.wait_number("sorry", "/held", 1);
+        check_own_words(&server);
+        reading.open();
+        assert_eq!(reads.answer().body, "done sorry\n");
+        check_turned_away_from_one(&server, 5);
+        let counts = ["admitted", "queued", "rejected", "bypass"];
+        assert_eq!(counts.map(|name| server.number("sorry", &format!("/counts/{name}"))), [2, 0, 0, 0]);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+    }
+}
+
+/// One that is a file is let through, though files are in the group that is full: turned away itself it could tell nobody.
+#[test]
+fn error_page_that_is_a_file() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let text = "AdmissionGroup one limit=1 key=server handler=any\nAdmissionUse one\nErrorDocument 503 /503.html\n";
+        let files = [("www/503.html", "later\n")];
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
+        server.wait_idle();
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_number("one", "/held", 1);
+        for turned_away in 1..=4 {
+            let answer = server.get("/page.probe");
+            assert_eq!((answer.status, answer.body.as_str()), (503, "later\n"));
+            assert_eq!([server.number("one", "/counts/bypass"), server.number("one", "/held")], [turned_away, 1]);
+        }
+        gate.open();
+        assert_eq!(held.answer().status, 200);
         server.wait_idle();
     }
 }

@@ -217,6 +217,7 @@ typedef struct adm_layer {
 typedef struct adm_request {
   const adm_layer *layer; /* in a fixed order, the narrowest first (file, host, server, memory) */
   unsigned layers;
+  int manners;            /* the group whose `queue` and `timeout` hold where it waits for memory; 0: the budget's own do */
   bool may_wait;          /* false for a request inside one that holds permits: it must not wait for itself */
   bool observe;           /* no group turns this one away, whatever its mode */
   bool hold_file;         /* the permit is tied to a program (AdmissionHoldFd) */

@@ -54,16 +54,19 @@ static uint64_t token_for(const attempt *a, uint32_t cost) {
   return a->token | (a->request->hold_file ? TOKEN_HOLD : 0) | (cost < ADM_COST_MAX ? cost : ADM_COST_MAX);
 }
 
-/* The layer that says how long and with how many others a request may wait for layer k: itself, or, where that is the
- * memory budget, the request's first one, which is what the budget's cost belongs to. */
-static unsigned manners(const attempt *a, unsigned k) {
-  return a->request->layer[k].group == ADM_GROUP_MEMORY && a->place[0].group ? 0 : k;
+/* The group that says how long and with how many others a request may wait for layer k: that layer's, or, where that is the
+ * memory budget, the one that the request names. */
+static uint32_t manners(const attempt *a, unsigned k) {
+  int group = a->request->layer[k].group;
+  return (uint32_t)(group == ADM_GROUP_MEMORY ? a->request->manners : group);
 }
+
+static const adm_group *manners_of(const attempt *a, unsigned k) { return &a->table->shared->group[manners(a, k)]; }
 
 /* Where the request stands, or would, in the queue of layer k. */
 static standing standing_in(const attempt *a, unsigned k) {
   const adm_layer *layer = a->request->layer;
-  return (standing){a->request->priority, a->arrived_ns, layer[k].at_most, (uint32_t)layer[manners(a, k)].group};
+  return (standing){a->request->priority, a->arrived_ns, layer[k].at_most, manners(a, k)};
 }
 
 /* Whether others have to go first. Newcomers go past nobody who waits, but those that wait for a lower limit of their own; one
@@ -147,7 +150,7 @@ static bool wanted(const attempt *a) { return !a->request->wanted || a->request-
 /* How much longer this waiter may wait. Under overload an adaptive queue lets nobody wait longer than its patience: who
  * is served then is served soon, and the others hear so soon. */
 static uint64_t rest(const attempt *a, unsigned k) {
-  uint64_t may = (uint64_t)a->place[manners(a, k)].group->timeout_ms * 1000000u;
+  uint64_t may = (uint64_t)manners_of(a, k)->timeout_ms * 1000000u;
   if (queue_overloaded(a->table, a->place[k].entry, a->now_ns)) {
     uint64_t patience = queue_patience_ns(a->place[k].entry);
     if (patience < may) may = patience;
@@ -208,13 +211,12 @@ static adm_outcome wait_for(attempt *a, int full) {
       a->now_ns = adm_now_ns();
     }
     int k = full;
-    const adm_group *group = a->place[manners(a, (unsigned)k)].group;
     adm_entry *entry = a->place[k].entry;
     uint64_t token = token_for(a, a->request->layer[k].cost);
     standing mine = standing_in(a, (unsigned)k);
     uint32_t place;
     if (in_vain(a, (unsigned)k)) break;
-    if (!queue_join(a->table, entry, token, group->queue, &mine, &place)) break;
+    if (!queue_join(a->table, entry, token, manners_of(a, (unsigned)k)->queue, &mine, &place)) break;
     /* The entry may have been given to another key before we stood in its queue; it is not while we do. */
     if (entry->key == a->place[k].key) {
       outcome = wait_turn(a, k, place, token, &full);
@@ -239,7 +241,7 @@ static adm_outcome wait_in_room(attempt *a, int full) {
 
 static bool may_wait(const attempt *a, unsigned full) {
   const adm_request *request = a->request;
-  return request->may_wait && a->place[manners(a, full)].group->queue > 0 && (!request->enter || request->enter(request->world));
+  return request->may_wait && manners_of(a, full)->queue > 0 && (!request->enter || request->enter(request->world));
 }
 
 static void count(attempt *a, adm_outcome outcome) {

@@ -79,13 +79,14 @@ bool adm_read_cgroup(const char *current, const char *high, const char *max, con
   uint64_t used, file = 0, limit = bound(max);
   if (!current || !number(current, &used)) return false;
   if (bound(high) < limit) limit = bound(high);
-  /* v1 says "no limit" by a number larger than any machine. */
-  if (limit == ADM_UNBOUNDED || (reading->knows_memory && limit >= reading->total)) return true;
+  if (limit == ADM_UNBOUNDED) return true;
   /* What v1 calls inactive_file is that of this group alone; the total is with the groups below it. */
   if (stat && !named(stat, "total_inactive_file ", &file) && !named(stat, "inactive_file ", &file)) file = 0;
   used -= file < used ? file : used;
   uint64_t available = used < limit ? limit - used : 0;
-  if (!reading->knows_memory || available < reading->available) reading->available = available;
+  /* v1 says "no limit" by a number larger than any machine, which leaves more than the machine does. */
+  if (reading->knows_memory && available >= reading->available) return true;
+  reading->available = available;
   reading->total = limit;
   return reading->knows_memory = true;
 }

@@ -20,7 +20,7 @@ typedef struct adm_reading {
   bool knows_stall, knows_swap, knows_memory;
   uint64_t some_us, full_us;  /* time in which some, all tasks waited for memory */
   uint64_t swapped_in;        /* pages */
-  uint64_t available, total;  /* bytes: what can still be taken, and of how much; the smaller of machine and cgroup */
+  uint64_t available, total;  /* bytes: what can still be taken, and of how much: those of the machine or the cgroup that leaves least */
 } adm_reading;
 
 /* What two readings say. */
@@ -43,8 +43,8 @@ bool adm_read_meminfo(const char *text, adm_reading *reading);
 bool adm_read_vmstat(const char *text, adm_reading *reading);
 
 /* One cgroup's texts: v2 memory.current, memory.high, memory.max, memory.stat; v1 memory.usage_in_bytes, (no high),
- * memory.limit_in_bytes, memory.stat. Makes available and total smaller where the group leaves less than is known
- * already; file pages that can be dropped at once count as available. False when the texts say nothing. */
+ * memory.limit_in_bytes, memory.stat. Where the group leaves less than is known already, available and total become its
+ * own; file pages that can be dropped at once count as available. False when the texts say nothing. */
 bool adm_read_cgroup(const char *current, const char *high, const char *max, const char *stat, adm_reading *reading);
 
 /* The path of the own group from /proc/self/cgroup: for `controller` ("memory", v1) or for v2 (""). */

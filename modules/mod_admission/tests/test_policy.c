@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static char path[4200], told[2048];
 static adm_table *table;
+static shared_text *kept; /* the last good version, as all processes know it */
 
 static void log_line(void *world, const char *message) {
   (void)world;
@@ -66,7 +68,7 @@ static void check(const char *body, const char *expected) {
   snprintf(text, sizeof text, "function admission(r) %s end", body);
   write_policy(text);
   told[0] = '\0';
-  policy *p = policy_check(path, geteuid(), error) ? policy_new(path, geteuid(), 1) : NULL;
+  policy *p = policy_check(path, geteuid(), kept, error) ? policy_new(path, geteuid(), kept, 1) : NULL;
   if (!p) {
     CHECK_TEXT(short_names(error), expected);
     return;
@@ -119,6 +121,7 @@ static void sights(void) {
 }
 
 static void bounds(void) {
+  alarm(120); /* ends the test where a loop has no end */
   check("while true do end", ": :1: more than 1000000 instructions\n");
   check("while true do pcall(function() while true do end end) end", ": :1: more than 1000000 instructions\n");
   check("local function eat() local t = {} for i = 1, 100 do t[i] = string.rep('x', 1000000) .. i end end "
@@ -127,6 +130,25 @@ static void bounds(void) {
   check("local function f() return f() + 1 end return {limit = pcall(f) and 1 or 2}", "limit=2");
   check("assert(xpcall == nil) return {limit=1}", "limit=1"); /* a loop in its handler would have no end */
   check("return {limit = #string.rep('', math.maxinteger) + #string.rep('', math.maxinteger, '') + #string.rep('ab', 2, '-')}", "limit=5");
+  /* What goes over a list in C goes over as much as that says it is. */
+  check("table.insert(setmetatable({}, {__len = function() return 1 << 60 end}), 1, 0)", ": :1: table.insert of what has a __len\n");
+  check("table.remove(setmetatable({}, {__len = function() return 1 << 60 end}), 1)", ": :1: table.remove of what has a __len\n");
+  check("table.sort(setmetatable({}, {__len = function() return (1 << 31) - 2 end, __index = rawlen, __newindex = type}))",
+        ": :1: table.sort of what has a __len\n");
+  char sparse[2048] = "local t = {"; /* 41 elements, of which the last one is at 1 << 40 */
+  for (int k = 0; k <= 40; k++) snprintf(sparse + strlen(sparse), sizeof sparse - strlen(sparse), "[1 << %d] = 0, ", k);
+  strcat(sparse, "} assert(#t >= 1 << 40) table.insert(t, 1, 0)");
+  check(sparse, ": :1: table.insert of more than 1000000\n");
+  check("table.concat(setmetatable({}, {__index = table.concat}), '', 1, 1 << 60)", ": :1: table.concat of more than 1000000\n");
+  check("table.concat(setmetatable({}, {__len = function() return 1 << 60 end, __index = table.concat}))",
+        ": :1: table.concat of what has a __len\n");
+  check("getmetatable('').__len = function() return 1 << 60 end getmetatable('').__newindex = type table.insert('', 1, 0)",
+        ": :1: bad argument #1 to 'insert' (table expected, got string)\n");
+  check("return {limit = pcall(table.unpack, {}, 1, 1 << 60) and 1 or 2}", "limit=2");
+  check("return {limit = pcall(table.unpack, setmetatable({}, {__len = function() return 1 << 60 end})) and 1 or 2}", "limit=2");
+  check("local t = {4, 5} table.insert(t, 6) table.insert(t, 1, 3) assert(table.remove(t, 1) == 3 and table.remove({}) == nil) "
+        "table.sort(t, function(a, b) return a > b end) return {limit = tonumber(table.concat(t) .. table.concat(t, '', 2, 3))}", "limit=65454");
+  check("table.insert({}, 1, 2, 3)", ": :1: wrong number of arguments to 'insert'\n"); /* with its line, as Lua's own */
   check("table.move({}, 1, math.maxinteger - 1, 2)", ": :1: table.move of more than 1000000\n");
   check("table.move({}, math.mininteger, math.maxinteger, 2)", ": :1: table.move of more than 1000000\n");
   check("return {limit = table.move({4, 5, 6}, 2, 3, 1)[2] + #table.move({1}, 1, 0, 2)}", "limit=7");
@@ -142,12 +164,13 @@ static void bounds(void) {
   /* What is kept of a request is empty after it. */
   policy_answer answer;
   write_policy("local kept function admission(r) if kept then return kept.host end kept = r end");
-  policy *p = policy_new(path, geteuid(), 1);
+  policy *p = policy_new(path, geteuid(), kept, 1);
   told[0] = '\0';
   CHECK(!policy_ask(p, table, &request, &answer, log_line, NULL));
   CHECK(!policy_ask(p, table, &(policy_request){.host = "other"}, &answer, log_line, NULL)); /* it is the next request's */
   CHECK_TEXT(short_names(told), ": group: there is no `other`\n");
   policy_free(p);
+  alarm(0);
 }
 
 static void refused(void) {
@@ -161,17 +184,17 @@ static void refused(void) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     write_policy(cases[i].text);
-    CHECK(!policy_check(path, geteuid(), error));
+    CHECK(!policy_check(path, geteuid(), kept, error));
     CHECK_TEXT(short_names(error), cases[i].expected);
   }
-  CHECK(!policy_check("/nowhere/policy.lua", geteuid(), error));
+  CHECK(!policy_check("/nowhere/policy.lua", geteuid(), kept, error));
   CHECK_TEXT(error, "its directory: No such file or directory");
   write_policy("function admission(r) end");
   chmod(path, 0666); /* who can write it can turn away or let in whom he likes */
-  CHECK(!policy_check(path, geteuid(), error));
+  CHECK(!policy_check(path, geteuid(), kept, error));
   CHECK_TEXT(error, "can be written by others: chmod go-w");
   chmod(path, 0644);
-  CHECK(policy_check(path, geteuid(), error));
+  CHECK(policy_check(path, geteuid(), kept, error));
 }
 
 static uint32_t limit_now(policy *p) {
@@ -185,7 +208,7 @@ static void pause_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 100
 static void changes(void) {
   char error[ADM_ERROR];
   write_policy("function admission(r) return {limit=1} end");
-  policy *p = policy_new(path, geteuid(), 1);
+  policy *p = policy_new(path, geteuid(), kept, 1);
   CHECK_EQUAL(limit_now(p), 1);
   write_policy("function admission(r) return {limit=2} end");
   CHECK_EQUAL(limit_now(p), 1);
@@ -200,7 +223,7 @@ static void changes(void) {
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 2);
   CHECK_TEXT(told, ""); /* told once */
-  policy *later = policy_new(path, geteuid(), 1); /* as a child does that is born now */
+  policy *later = policy_new(path, geteuid(), kept, 1); /* as a child does that is born now */
   CHECK_EQUAL(limit_now(later), 2);
   policy_free(later);
   told[0] = '\0';
@@ -218,7 +241,7 @@ static void changes(void) {
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 2);
   write_policy("function admission(r) return {limit=4} end");
-  CHECK(policy_check(path, geteuid(), error));
+  CHECK(policy_check(path, geteuid(), kept, error));
   pause_ms(1050);
   CHECK_EQUAL(limit_now(p), 4);
   chmod(path, 0666); /* as one that cannot be read */
@@ -235,11 +258,64 @@ static void changes(void) {
   policy_free(p);
 }
 
+/* What a process that is born now has as its limit. */
+static int limit_of_newborn(void) {
+  int status = 0;
+  pid_t pid = fork();
+  if (pid == 0) _exit((int)limit_now(policy_new(path, geteuid(), kept, 1)));
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A version that this process has never seen is the last good one all the same, in those that it forks as well. */
+static void versions_of_others(void) {
+  char error[ADM_ERROR];
+  write_policy("function admission(r) return {limit=1} end");
+  CHECK(policy_check(path, geteuid(), kept, error));
+  policy *idle = policy_new(path, geteuid(), kept, 1);
+  CHECK_EQUAL(limit_now(idle), 1);
+  write_policy("function admission(r) return {limit=2} end");
+  CHECK_EQUAL(limit_of_newborn(), 2);
+  write_policy("function admission(r) return {limit=3}");
+  CHECK_EQUAL(limit_of_newborn(), 2);
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(idle), 2); /* which has seen the first and the third only */
+  CHECK(!policy_check(path, geteuid(), kept, error)); /* a reload */
+  CHECK(shared_text_recall(kept, NULL, NULL));
+  CHECK_EQUAL(limit_of_newborn(), 2);
+  CHECK_EQUAL(limit_now(idle), 2);
+  /* As an interpreter sees it that has the third version before its eyes while another one is still at the second. */
+  static const char late[] = "function admission(r) return {limit=4} end";
+  shared_text_keep(kept, late, strlen(late));
+  pause_ms(1050);
+  CHECK_EQUAL(limit_now(idle), 4);
+  policy_free(idle);
+}
+
+/* What children have written there may be anything: it is none that compiles then. */
+static void nothing_good(void) {
+  write_policy("function admission(r) return {limit=3}");
+  for (int garbage = 0; garbage < 2; garbage++) {
+    shared_text *other = shared_text_make();
+    if (garbage) shared_text_keep(other, "\x1bLua", 4);
+    policy *p = policy_new(path, geteuid(), other, 1);
+    told[0] = '\0';
+    CHECK_EQUAL(limit_now(p), 0);
+    CHECK(strstr(told, "'end' expected near <eof>: there is no good version yet, requests go on as configured"));
+    policy_free(p);
+    shared_text_drop(other);
+  }
+  write_policy("function admission(r) return {limit=3} end"); /* and where nothing can be kept, the file decides */
+  policy *p = policy_new(path, geteuid(), NULL, 1);
+  CHECK_EQUAL(limit_now(p), 3);
+  policy_free(p);
+}
+
 /* One that keeps what it should forget fails when its memory is full, and begins anew, once a second at most; that is
  * told once. */
 static void leak(void) {
   write_policy("kept = {} function admission(r) kept[#kept + 1] = string.rep('x', 1 << 20) .. #kept return {limit = #kept} end");
-  policy *p = policy_new(path, geteuid(), 1);
+  policy *p = policy_new(path, geteuid(), kept, 1);
   told[0] = '\0';
   uint64_t began_ns = adm_now_ns();
   uint32_t begun = 0, failed = 0, most = 0;
@@ -259,7 +335,7 @@ static void leak(void) {
 /* One request that wants more than there is costs the others nothing of what is kept. */
 static void one_oversized_request(void) {
   write_policy("n = 0 function admission(r) n = n + 1 if r.args then string.rep(r.args, 1 << 26) end return {limit = n} end");
-  policy *p = policy_new(path, geteuid(), 1);
+  policy *p = policy_new(path, geteuid(), kept, 1);
   policy_answer answer;
   told[0] = '\0';
   CHECK_EQUAL(limit_now(p), 1);
@@ -279,7 +355,7 @@ static void *ask_often(void *world) {
 
 static void threads(void) {
   write_policy("n = 0 function admission(r) n = n + 1 return {group='heavy', limit=n} end");
-  policy *p = policy_new(path, geteuid(), 3);
+  policy *p = policy_new(path, geteuid(), kept, 3);
   pthread_t thread[8];
   for (int i = 0; i < 8; i++) pthread_create(&thread[i], NULL, ask_often, p);
   for (int i = 0; i < 8; i++) {
@@ -311,7 +387,7 @@ static void *ask_and_stay(void *world) {
 /* Who finds no interpreter goes on without an answer; nobody waits for ever. */
 static void busy(void) {
   write_policy("function admission(r) if r.args then error('no') end return {limit = 1} end");
-  policy *p = policy_new(path, geteuid(), 1);
+  policy *p = policy_new(path, geteuid(), kept, 1);
   CHECK_EQUAL(limit_now(p), 1);
   pthread_t thread;
   at_gate = false;
@@ -358,6 +434,7 @@ int main(void) {
     return nothing_tried("test_policy", "no place that others cannot write to");
   }
   snprintf(path, sizeof path, "%s/policy.lua", place);
+  kept = shared_text_make();
   make_table();
   answers();
   mistakes();
@@ -365,6 +442,8 @@ int main(void) {
   bounds();
   refused();
   changes();
+  versions_of_others();
+  nothing_good();
   leak();
   one_oversized_request();
   threads();

@@ -69,9 +69,18 @@ static void cgroups(void) {
   cgroup("5\n", "max\n", "max\n", NULL, "read stall 0 0/0 swap 0 0 memory 1 600M/1000M");
   cgroup("5\n", NULL, "9223372036854771712\n", NULL, "read stall 0 0/0 swap 0 0 memory 1 600M/1000M");
   cgroup("5\n", NULL, NULL, NULL, "read stall 0 0/0 swap 0 0 memory 1 600M/1000M");
-  cgroup("1048576\n", "max", "996147200\n", NULL, "read stall 0 0/0 swap 0 0 memory 1 600M/950M");
+  cgroup("1048576\n", "max", "996147200\n", NULL, "read stall 0 0/0 swap 0 0 memory 1 600M/1000M");
   cgroup(NULL, NULL, "5", NULL, "no stall 0 0/0 swap 0 0 memory 1 600M/1000M");
   cgroup("rubbish", NULL, "5", NULL, "no stall 0 0/0 swap 0 0 memory 1 600M/1000M");
+}
+
+/* A group with room in one that is full: the one above has the larger limit, and leaves less. */
+static void a_group_in_a_full_one(void) {
+  adm_reading r = {.knows_memory = true, .available = 20000 * MEG, .total = 24000 * MEG};
+  bool read = adm_read_cgroup("52428800\n", "max\n", "838860800\n", NULL, &r);
+  check("the group", say(&r, read), "read stall 0 0/0 swap 0 0 memory 1 750M/800M");
+  read = adm_read_cgroup("1048576000\n", "max\n", "1073741824\n", NULL, &r);
+  check("the one above", say(&r, read), "read stall 0 0/0 swap 0 0 memory 1 24M/1024M");
 }
 
 static void paths(void) {
@@ -98,6 +107,7 @@ static void between(adm_reading before, adm_reading after, const char *expected)
 int main(void) {
   texts();
   cgroups();
+  a_group_in_a_full_one();
   paths();
   adm_reading first = {1000000000, true, true, true, 100000, 50000, 10, 200 * MEG, 1000 * MEG};
   adm_reading second = {1250000000, true, true, true, 150000, 60000, 60, 100 * MEG, 1000 * MEG};

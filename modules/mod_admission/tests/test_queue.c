@@ -316,7 +316,7 @@ static void a_wait_for_memory_is_predicted_by_its_holders(adm_order order) {
   adm_layer layers[2] = {layer_of(table, group, "/slow"), layer_of(table, ADM_GROUP_MEMORY, "memory")};
   layers[1].cost = 6;
   adm_owner me = adm_owner_join(table, (adm_process){1, 1});
-  adm_request request = {.layer = layers, .layers = 2, .may_wait = true};
+  adm_request request = {.layer = layers, .layers = 2, .manners = group, .may_wait = true};
   adm_answer mine, one;
   adm_admit(table, me, &request, &mine);
   CHECK_EQUAL(mine.permits, 2);
@@ -592,12 +592,34 @@ static void each_group_has_its_own_places_in_the_queue_for_memory(void) {
   uint32_t place;
   for (int i = 0; i < 5; i++) CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 20, &of_heavy, &place));
   adm_layer layers[] = {layer_of(table, light, "/a"), memory};
-  adm_request request = {.layer = layers, .layers = 2, .may_wait = true};
+  adm_request request = {.layer = layers, .layers = 2, .manners = light, .may_wait = true};
   CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
   for (int i = 0; i < 2; i++) CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 2, &of_light, &place));
   CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
   CHECK(queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 6, &of_heavy, &place));
   CHECK(!queue_join(table, all.permit[0].entry, token_make(table, me) | 1, 6, &of_heavy, &place));
+  table_end(table);
+}
+
+/* However many groups a request is in, narrower ones too: for memory it waits as the one says that it names, be that not at all. */
+static void one_group_says_how_a_request_waits_for_memory(void) {
+  adm_table *table = table_of(SMALL);
+  adm_group_apply(adm_group_at(table, ADM_GROUP_MEMORY), &(adm_settings){.limit = 800, .mode = ADM_ENFORCE});
+  int file = group_with(table, "file", ADM_UNLIMITED, 8, ADM_FIFO), host = group_with(table, "host", ADM_UNLIMITED, 0, ADM_FIFO);
+  adm_group_at(table, file)->timeout_ms = 5;
+  adm_layer layers[] = {layer_of(table, file, "/a"), layer_of(table, host, "h"),
+                        {.group = ADM_GROUP_MEMORY, .label = "", .at_most = ADM_UNLIMITED, .cost = 800}};
+  adm_owner me = adm_owner_join(table, (adm_process){1, 1});
+  adm_request request = {.layer = layers, .layers = 3, .manners = host, .may_wait = true};
+  adm_answer all, one;
+  CHECK_EQUAL(adm_admit(table, me, &request, &all), ADM_ADMITTED);
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
+  request.manners = file;
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_TIMEOUT);
+  request.manners = ADM_GROUP_MEMORY;
+  CHECK_EQUAL(adm_admit(table, me, &request, &one), ADM_REJECTED);
+  adm_release(table, &all, NULL, NULL);
+  CHECK(at_rest(table));
   table_end(table);
 }
 
@@ -646,6 +668,7 @@ int main(int argc, char **argv) {
   many_with_a_limit_of_their_own_close_nothing();
   what_never_fits_holds_up_nobody();
   each_group_has_its_own_places_in_the_queue_for_memory();
+  one_group_says_how_a_request_waits_for_memory();
   two_full_layers();
   return checked("queue");
 }

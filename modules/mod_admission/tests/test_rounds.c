@@ -281,6 +281,8 @@ static void in_a_cgroup(rounds *r) {
   turn(r, 1);
   CHECK_EQUAL(group(ELASTIC)->limit, 9);
   write_file("root/proc/self/cgroup", "4:memory:/gone\n0::/web/apache\n");
+  write_file("root/sys/fs/cgroup/web/apache/memory.current", "1048576\n"); /* itself it has room, in one that is full */
+  write_file("root/sys/fs/cgroup/web/apache/memory.max", "100000000\n");
   write_file("root/sys/fs/cgroup/web/memory.current", "104857600\n");
   write_file("root/sys/fs/cgroup/web/memory.max", "105906176\n");
   turn(r, 1);

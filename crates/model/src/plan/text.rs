@@ -292,14 +292,8 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     beside::refuse_as_baseline(source, &beside, &made.cells, written.baseline.as_ref())?;
     let cells = made.with_roles(source, written.baseline.as_ref(), written.aa)?;
     made.contrasts.extend(contrasts::meant(source, &written.contrast, &cells, &made.contrasts, margin)?);
-    let budget_ns = match (options.budget_ns, &written.budget) {
-        (None, None) => None,
-        (Some(budget), _) => Some(budget),
-        (None, Some(_)) => Some(source.longer_than_0(written.budget.as_ref(), "budget", 0)?),
-    };
-    let until_decided = written.until_decided || budget_ns.is_some();
-    let of_quick = (options.quick && options.budget_ns.is_none()).then_some(QUICK_NS);
-    let budget_ns = budget_ns.into_iter().chain(of_quick).min();
+    let until_decided = written.until_decided || options.budget_ns.is_some() || written.budget.is_some();
+    let budget_ns = run_time_meant(source, written.budget.as_ref(), options)?;
     let blocks = blocks_meant(source, written.blocks.as_ref(), until_decided)?;
     let plan = Plan {
         name,
@@ -363,6 +357,20 @@ fn loads_meant(source: &Source<'_>, written: Spanned<LoadsText>, options: &Optio
         return Err(source.at(place, "load", beside::no_load(&beside)));
     }
     Ok(Loads { origin, of_cells: loads, beside })
+}
+
+/// How long a run goes on beginning blocks: as long as the command line says, else as the plan does, which with `--quick` is no more than that
+/// allows.
+fn run_time_meant(
+    source: &Source<'_>,
+    written: Option<&Spanned<Duration>>,
+    options: &Options,
+) -> Result<Option<Nanos>, PlanError> {
+    if options.budget_ns.is_some() {
+        return Ok(options.budget_ns);
+    }
+    let written = written.map(|_| source.longer_than_0(written, "budget", 0)).transpose()?;
+    Ok(written.into_iter().chain(options.quick.then_some(QUICK_NS)).min())
 }
 
 /// How many blocks there are, or at most.
