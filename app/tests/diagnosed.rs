@@ -62,8 +62,8 @@ const fn case(plan: &'static str, cause: Cause) -> Case {
 }
 
 const APACHE: &str = "/usr/sbin/apache2";
-/// Its version stands behind it.
-const MOD_PHP: &str = "/usr/lib/apache2/modules/libphp";
+/// Its version stands where the star is.
+const MOD_PHP: &str = "/usr/lib/apache2/modules/libphp*";
 
 const CASES: &[Case] = &[
     Case { needs: &[APACHE, MOD_PHP], ..case("cpu-bound", Cause::CpuBound) },
@@ -219,12 +219,11 @@ impl Case {
     }
 }
 
-/// Whether there is such a file, or one whose name begins like it.
+/// Whether there is such a file; before a star, one whose name begins so.
 fn is_there(file: &str) -> bool {
-    let path = Path::new(file);
-    let beside = path.parent().map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
-    let start = path.file_name().unwrap_or_default().to_string_lossy();
-    beside.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(&*start))
+    let Some(start) = file.strip_suffix('*') else { return Path::new(file).exists() };
+    let beside = Path::new(start).parent().map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
+    beside.into_iter().any(|entry| entry.path().to_string_lossy().starts_with(start))
 }
 
 /// What today's rules find in each window of the newest run, as it is stored: the primary cause first.

@@ -321,6 +321,7 @@ bool layers_ride_along(visit *v) {
 }
 
 const visit *layers_turned_away(const request_rec *r) {
+  while (r->main) r = r->main; /* what a page includes is a part of it */
   for (; r->prev && ap_is_HTTP_ERROR(r->prev->status); r = r->prev) {
     const visit *outer = request_visit(r->prev);
     if (outer && outer->rejected) return outer;

@@ -157,10 +157,11 @@ static void let_error_page_through(visit *v) {
  * httpd tells them in its own words. It is no further refusal: the request's own is counted. */
 static __attribute__((noinline)) int turn_away(visit *v) {
   request_rec *r = v->r;
-  if (!layers_turned_away(r)) return respond_reject(keep(v, r->pool)); /* its error page will ask what became of it */
+  const visit *refused = layers_turned_away(r);
+  if (!refused) return respond_reject(keep(v, r->pool)); /* its error page will ask what became of it */
   uncount(v);
   ap_set_module_config(r->request_config, &admission_module, NULL);
-  return r->prev->status;
+  return refused->r->status;
 }
 
 /* ---- around the handler ------------------------------------------------------------------------------------------ */
@@ -216,7 +217,7 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   layers_gather(&v, place);
   if (v.layers == 0) return DECLINED;
   ap_set_module_config(r->request_config, &admission_module, &v);
-  if (r->prev && v.kind != KIND_DYNAMIC && layers_turned_away(r)) let_error_page_through(&v);
+  if ((r->prev || r->main) && v.kind != KIND_DYNAMIC && layers_turned_away(r)) let_error_page_through(&v);
   else if (!decide(&v, place)) return turn_away(&v);
   if (!goes_on_quietly(&v)) respond_tell(&v);
   int result = run_with_permits(&v);

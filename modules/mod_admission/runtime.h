@@ -13,7 +13,7 @@
 
 #include <ap_mpm.h>
 
-#define EARLIER_TABLES 4 /* so many that were replaced are seen to; of older ones nobody is expected to be left */
+#define EARLIER_TABLES 4 /* so many that were replaced are seen to: who is left in older ones waits to the end of its time */
 
 typedef struct runtime {
   adm_table *table;      /* NULL: nothing is limited */

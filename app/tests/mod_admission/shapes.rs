@@ -171,6 +171,37 @@ fn error_page_that_is_a_file() {
     }
 }
 
+/// What such a page includes waits for nothing, either, and is no further refusal.
+#[test]
+fn error_page_that_includes_a_program() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let text = "AdmissionGroup one limit=1 key=server\nAdmissionGroup two limit=1 queue=5 timeout=60s\n\
+                    <Location /page.probe>\nAdmissionUse one\n</Location>\n<Location /page.cgi>\nAdmissionUse two\n</Location>\n\
+                    ErrorDocument 503 /sorry.shtml\n";
+        let files = [("www/sorry.shtml", "sorry <!--#include virtual=\"/page.cgi?id=included\" -->\n")];
+        let Some(server) = Server::told(&Told { mpm, php: Php::None, text, files: &files }) else { return };
+        let gate = server.gate("g");
+        let held = [server.send("/page.probe?gate=g"), server.send("/page.cgi?gate=g")];
+        server.wait_number("one", "/held", 1);
+        server.wait_number("two", "/held", 1);
+        let answer = server.get("/page.probe");
+        assert!(answer.status == 503 && answer.body.starts_with("sorry "), "{answer:?}");
+        assert_eq!(["queued", "rejected"].map(|name| server.number("two", &format!("/counts/{name}"))), [0, 0]);
+        assert_eq!(server.number("one", "/counts/rejected"), 1);
+        gate.open();
+        assert!(held.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
+        // With room for it, it is there.
+        let gate = server.gate("again");
+        let held = server.send("/page.probe?gate=again");
+        server.wait_number("one", "/held", 1);
+        assert!(server.get("/page.probe").body.contains("done included"));
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+    }
+}
+
 /// What a page includes is a request of its own; inside a page that holds the permit it rides along instead of waiting for it.
 #[test]
 fn included_pages() {

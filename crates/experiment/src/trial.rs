@@ -353,11 +353,12 @@ impl Bench<'_> {
             sampler,
             interrupted: self.interrupted,
         };
-        let (mut left, mut warmed) = (0, (0, 0));
+        let (mut left, mut warmed, mut cut) = (0, (0, 0), None);
         if let Some(warmup) = warm_up(spec, self.plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
             on_event(Event::Sending(&warmup));
             let (load, _) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
+            cut = cut_off(&load);
             left = load.sent().saturating_sub(load.counts.good) + u64::from(load.connections);
             warmed = answered(&load);
         }
@@ -398,6 +399,7 @@ impl Bench<'_> {
         let (load, stop, kept) = sent?;
         let observed = books.map(|books| Observed::new(&load, kept, books));
         let (beside, before) = (beside?, before?);
+        notes.extend(cut);
         Ok(Measured { load, beside, stop, around, door, warmed, before, notes, workers, window, observed })
     }
 
@@ -407,6 +409,13 @@ impl Bench<'_> {
         let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
         if counts || self.remote.is_some() { None } else { stage.port() }
     }
+}
+
+/// What is to be said of a warm-up that a guard or the user ended before its last answers.
+fn cut_off(warmup: &LoadResult) -> Option<String> {
+    let cut = warmup.in_flight;
+    let what = "the server may have worked them off in the measured window";
+    (cut > 0).then(|| format!("the warm-up was ended with {cut} requests under way: {what}"))
 }
 
 /// Puts down what was seen while something was done, and goes on with what came of that.

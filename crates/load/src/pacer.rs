@@ -52,6 +52,11 @@ impl<'a> Pacer<'a> {
         }
     }
 
+    /// Whether a closed loop that drains begins nothing any more.
+    pub(crate) fn drains(&self, now: Nanos) -> bool {
+        matches!(self, Pacer::WhenFree { until, .. } if now >= *until)
+    }
+
     /// The timetable's, if there is one.
     pub(crate) fn calls(&mut self) -> Option<&mut Calls<'a>> {
         match self {

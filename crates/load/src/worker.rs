@@ -67,7 +67,7 @@ pub(crate) struct Share<'a> {
     pub(crate) halt: &'a Halt<'a>,
     /// What the load's first request waits behind or opens, if it goes alone.
     pub(crate) gate: Option<&'a Gate>,
-    /// Nothing counts that happens later: the end of a closed loop. An open one waits for its last answers.
+    /// Nothing counts that happens later: the end of a closed loop. An open one waits for its last answers, and so does one that drains.
     pub(crate) deadline: Nanos,
 }
 
@@ -263,9 +263,11 @@ impl<'a, S: Sink> Worker<'a, S> {
         if now >= self.deadline {
             return Some((LoadEnd::Duration, self.deadline));
         }
+        let drains = self.pacer.drains(now);
         let Some(calls) = self.pacer.calls() else {
-            let over = self.exhausted && self.in_flight.is_empty() && self.crowd.as_ref().is_none_or(Crowd::is_empty);
-            return over.then_some((LoadEnd::Requests, self.last_end));
+            // Users who are in the middle of something when the others are waited for do not go on with it.
+            let is_done = drains || self.exhausted && self.crowd.as_ref().is_none_or(Crowd::is_empty);
+            return (is_done && self.in_flight.is_empty()).then_some((LoadEnd::Requests, self.last_end));
         };
         let end = calls.end();
         if now < end {

@@ -46,8 +46,7 @@ pub fn against_noise_of(
             comparison.warnings.extend((blocks < 2).then_some(Warning::NoiseUnknown { blocks }));
         }
         Some(floor) if distance(comparison.ratio) <= floor.ln() => {
-            let spread = again.and_then(|again| spread_of(again, criteria)).map_or(0.0, |spread| spread * reach);
-            let more_blocks = Some(missing(&comparison, floor, spread, family, criteria));
+            let more_blocks = again.and_then(|again| missing(&comparison, again, reach, family, criteria));
             comparison.verdict = Verdict::Inconclusive { more_blocks };
             comparison.material = false;
             comparison.warnings.push(Warning::WithinNoise { floor });
@@ -57,14 +56,19 @@ pub fn against_noise_of(
     comparison
 }
 
+/// No floor is followed over more blocks: nobody makes them.
+const FAR: usize = 1000;
+
 /// The blocks that a difference lacks to stand out of the noise, if the estimates hold: as many as show it with the usual chance where the
-/// log-ratios differ by `spread` (standard deviation) from block to block, and no fewer than make the floor, which falls with the root of
-/// their number, as small as the difference: that counts an A/A cell that is far from 1 as noise, too.
-fn missing(comparison: &Comparison, floor: f64, spread: f64, family: usize, criteria: &Criteria) -> u32 {
-    let (blocks, delta) = (comparison.blocks as f64, distance(comparison.ratio));
-    let shown = (spread / delta * needed_deviations(family, criteria)).powi(2) + 2.0;
-    let quiet = blocks * (floor.ln() / delta).powi(2);
-    (shown.max(quiet).ceil() - blocks).max(1.0) as u32
+/// log-ratios differ from block to block as those of the A/A cell do, and no fewer than make its floor as small as the difference. What the
+/// A/A cell is away from 1 counts as noise, too, and falls with the root of the blocks.
+fn missing(comparison: &Comparison, again: &Comparison, reach: f64, family: usize, criteria: &Criteria) -> Option<u32> {
+    let (spread, delta) = (spread_of(again, criteria)?, distance(comparison.ratio));
+    let shown = (reach * spread / delta * needed_deviations(family, criteria)).powi(2) + 2.0;
+    let away = |blocks: usize| distance(again.ratio) * (again.blocks as f64 / blocks as f64).sqrt();
+    let floor = |blocks: usize| reach * (away(blocks) + half_width(spread, blocks, criteria.alpha() / 2.0));
+    let quiet = (comparison.blocks + 1..FAR).find(|blocks| floor(*blocks) <= delta).unwrap_or(FAR);
+    Some((shown.ceil().max(quiet as f64) - comparison.blocks as f64) as u32)
 }
 
 /// The standard deviation of the log-ratios of the A/A cell from block to block, from the width of its interval.

@@ -83,7 +83,8 @@ impl Verdicts {
         for (name, compared) in verdicts.judged(&family, &criteria) {
             verdicts.asked.insert(name, compared);
         }
-        verdicts.hold_against_noise(plan, family.len(), &criteria);
+        let judged = family.iter().filter(|paired| !paired.is_silent()).count();
+        verdicts.hold_against_noise(plan, judged, &criteria);
         verdicts
     }
 

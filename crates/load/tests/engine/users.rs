@@ -58,6 +58,20 @@ fn a_user_fetches_the_page_and_all_that_belongs_to_it() {
     assert_eq!(result.counts.connects, 40, "two connections for each user, closed when the user leaves");
 }
 
+/// Those in the middle of a page, or of thinking, do not go on when the others are waited for.
+#[test]
+fn users_who_come_when_there_is_room_are_drained() {
+    let slow = vec![Step::Wait(Duration::from_secs(1)), Step::Send(answer(200, "abc"))];
+    for (server, think_ns) in [(Scripted::always(slow), MS), (friendly(), 1000 * SECOND)] {
+        let (load, session) = twenty();
+        let session = SessionSpec { think_ns, returns: 1.0, ..session };
+        let load =
+            LoadSpec { pace: Pace::WhenFree, requests: None, duration_ns: Some(SECOND / 2), drains: true, ..load };
+        let result = crate::check(server.address(), &LoadSpec { session: Some(session), ..load });
+        assert!(result.counts.good >= 4 && result.in_flight == 0 && result.counts.failures() == 0, "{result:?}");
+    }
+}
+
 #[test]
 fn users_come_back_on_the_connections_they_have() {
     let server = friendly();

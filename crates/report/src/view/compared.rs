@@ -135,7 +135,7 @@ fn view(
             let id = if n > MOST_MISSING { "verdict-inconclusive-many" } else { "verdict-inconclusive-more" };
             words.say(id, &[("blocks", n.min(MOST_MISSING).into())])
         }
-        Verdict::Inconclusive { more_blocks: None } if waits && comparison.blocks == 1 => {
+        Verdict::Inconclusive { more_blocks: None } if waits && comparison.blocks == 1 && *unanswered == 0 => {
             words.say("verdict-inconclusive-once", &[("blocks", (PILOT - 1).into())])
         }
         _ => words.say(wording.long[wording.place(comparison)], &[("margin", percent(margin).into())]),

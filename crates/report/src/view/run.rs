@@ -28,7 +28,11 @@ pub(crate) fn view(run: &Run, words: &Catalogue) -> RunView {
         version: head.version.clone(),
         server: server.cloned().or_else(|| head.plan.server.url().and_then(|_| answered())),
         seed: head.seed,
-        blocks: if head.plan.until_decided { run.whole_blocks() } else { head.plan.blocks },
+        blocks: if head.plan.until_decided || head.plan.budget_ns.is_some() {
+            run.whole_blocks()
+        } else {
+            head.plan.blocks
+        },
         confidence: head.plan.confidence,
         margin: head.plan.margin,
         host: host(&head.host),
