@@ -67,8 +67,8 @@ pub(crate) struct RunFlags {
     /// Use the parameters of the plan's [scale.NAME]
     #[arg(long, value_name = "NAME", help_heading = WHAT)]
     pub(crate) scale: Option<String>,
-    /// Few blocks, half the load, and no further block that would probably end after two minutes (--budget allows for more): to see that a plan works, not to
-    /// decide by it
+    /// Few blocks, half the load, and no further block that would probably end after two minutes (--budget allows for more): to see that a
+    /// plan works, not to decide by it
     #[arg(long, help_heading = WHAT)]
     pub(crate) quick: bool,
     /// Run until everything is decided, or until this much time is spent

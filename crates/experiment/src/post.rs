@@ -105,6 +105,13 @@ pub(crate) fn warm_up(spec: &LoadSpec, warmup: Warmup) -> Option<LoadSpec> {
     }
 }
 
+/// What is to be said of a warm-up that a guard or the user ended before its last answers.
+pub(crate) fn cut_off(warmup: &LoadResult) -> Option<String> {
+    let cut = warmup.in_flight;
+    let what = "the server may have worked them off in the measured window";
+    (cut > 0).then(|| format!("the warm-up was ended with {cut} requests under way: {what}"))
+}
+
 /// The same requests, so many of them one after the other.
 pub(crate) fn one_at_a_time(spec: &LoadSpec, requests: u64) -> LoadSpec {
     LoadSpec {

@@ -6,7 +6,7 @@ use crate::ExperimentError;
 use crate::event::{Event, Phase};
 use crate::find;
 use crate::others::{Calm, Sent, others, roots};
-use crate::post::{Post, READING_PERIOD_NS, ROOM, one_at_a_time, tell_reading, warm_up};
+use crate::post::{Post, READING_PERIOD_NS, ROOM, cut_off, one_at_a_time, tell_reading, warm_up};
 use crate::probe;
 use crate::resources;
 use crate::schedule::{Slot, schedule};
@@ -182,11 +182,12 @@ pub(crate) fn measure<W: Witness>(
         if let Some(warmup) = warm_up(spec, plan.warmup) {
             on_event(Event::Trial { slot, phase: Phase::WarmUp });
             on_event(Event::Sending(&warmup));
-            let (_, stop) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
+            let (load, stop) = post.load(&warmup, &mut |_, reading| tell_reading(reading, on_event))?;
             // What a guard stopped in the warm-up it will stop again, and then there is something to show.
             if stop == Some(Stop::Interrupted) {
                 return Ok((None, stop, Vec::new()));
             }
+            trial.notes.extend(cut_off(&load));
         }
         on_event(Event::Trial { slot, phase: Phase::Measure });
         on_event(Event::Sending(spec));

@@ -13,7 +13,7 @@ use crate::logged::{Log, answered};
 use crate::memory;
 use crate::others::{Calm, Sent, others};
 use crate::placement::Placement;
-use crate::post::{Post, READING_PERIOD_NS, ROOM, tell_reading, warm_up};
+use crate::post::{Post, READING_PERIOD_NS, ROOM, cut_off, tell_reading, warm_up};
 use crate::schedule::Slot;
 use crate::services::{Services, Started, died, killing, of_service, pretended, told};
 use crate::single::{empty, local_port};
@@ -409,13 +409,6 @@ impl Bench<'_> {
         let counts = told.and_then(|told| told.web.as_ref()?.served()).is_some();
         if counts || self.remote.is_some() { None } else { stage.port() }
     }
-}
-
-/// What is to be said of a warm-up that a guard or the user ended before its last answers.
-fn cut_off(warmup: &LoadResult) -> Option<String> {
-    let cut = warmup.in_flight;
-    let what = "the server may have worked them off in the measured window";
-    (cut > 0).then(|| format!("the warm-up was ended with {cut} requests under way: {what}"))
 }
 
 /// Puts down what was seen while something was done, and goes on with what came of that.

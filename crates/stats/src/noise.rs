@@ -68,7 +68,7 @@ fn missing(comparison: &Comparison, again: &Comparison, reach: f64, family: usiz
     let away = |blocks: usize| distance(again.ratio) * (again.blocks as f64 / blocks as f64).sqrt();
     let floor = |blocks: usize| reach * (away(blocks) + half_width(spread, blocks, criteria.alpha() / 2.0));
     let quiet = (comparison.blocks + 1..FAR).find(|blocks| floor(*blocks) <= delta).unwrap_or(FAR);
-    Some((shown.ceil().max(quiet as f64) - comparison.blocks as f64) as u32)
+    Some((shown.ceil().max(quiet as f64) - comparison.blocks as f64).max(1.0) as u32)
 }
 
 /// The standard deviation of the log-ratios of the A/A cell from block to block, from the width of its interval.
