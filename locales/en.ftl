@@ -306,6 +306,11 @@ doubt-generator = The load generator was at its own limit in { $trials ->
         [one] the only trial
        *[other] { $n } of { $trials } trials
     } ({ $share } % of its CPU time): the server may be able to do more.
+doubt-turned-away = A firewall or a limit per client seems to have refused in { $trials ->
+        [0] this load
+        [one] the only trial
+       *[other] { $n } of { $trials } trials
+    }: { $answers } answers by 403 or 429, in one second { $share } % of all. Exempt the address that the load comes from, or what is measured is the refusal.
 doubt-warm-up = The window began before the server was warm in { $trials ->
         [0] this load
         [one] the only trial

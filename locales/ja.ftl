@@ -257,6 +257,10 @@ doubt-generator = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で
     }、負荷生成側が自分の限界に達しました（CPU 時間の { $share } %）。サーバーにはまだ余力があるかもしれません。
+doubt-turned-away = { $trials ->
+        [0] この負荷で
+       *[other] { $trials } 試行中 { $n } 試行で
+    }、ファイアウォールかクライアント単位の制限に拒否されたようです。403 または 429 の応答が { $answers } 件、ある 1 秒間では全体の { $share } % でした。負荷の送信元アドレスを除外しないと、測定されるのは拒否そのものです。
 doubt-warm-up = { $trials ->
         [0] この負荷で
        *[other] { $trials } 試行中 { $n } 試行で

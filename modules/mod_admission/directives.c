@@ -280,11 +280,15 @@ static kept_policy *keep_policy(const char *path) {
   return NULL;
 }
 
+void policies_begin(void) {
+  kept_policy **first = ap_retained_data_get(KEPT_POLICIES);
+  if (first) forget_unnamed(first);
+}
+
 /* Where the last good version of this policy is; NULL where there is no memory for one. */
 static shared_text *last_good_of(const char *path) {
   kept_policy **first = ap_retained_data_get(KEPT_POLICIES), *kept;
   if (!first) first = ap_retained_data_create(KEPT_POLICIES, sizeof *first);
-  if (configuring()->policies->nelts == 0) forget_unnamed(first); /* a configuration begins */
   for (kept = *first; kept && strcmp(kept->path, path); kept = kept->next) continue;
   if (!kept && (kept = keep_policy(path))) {
     kept->next = *first;

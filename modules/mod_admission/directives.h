@@ -101,6 +101,9 @@ const configuration *directives_now(void);
 /* Starts a new one, from pre_config. */
 void directives_begin(apr_pool_t *pool);
 
+/* Likewise: of policies that the configuration before did not name, no good version is kept any more. */
+void policies_begin(void);
+
 /* Finds the groups that are named, and judges what depends on several directives, and on the room that there is. Logs what is wrong. */
 bool directives_check(server_rec *main_server, const adm_shape *room);
 

@@ -19,6 +19,7 @@ static int pre_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *tempor
   (void)log_pool;
   (void)temporary;
   directives_begin(pool);
+  policies_begin();
   return OK;
 }
 

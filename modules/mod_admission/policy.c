@@ -219,7 +219,10 @@ static void renew(policy *p, place *mine) {
   if (mine->renewed_ns && now_ns - mine->renewed_ns < SECOND_NS) return;
   mine->renewed_ns = now_ns;
   mine->digest = 0; /* also the version that it has */
-  take_over(mine, last_good(p, &mine->digest));
+  script *next = last_good(p, &mine->digest);
+  char error[ADM_ERROR];
+  /* Where no version can be kept there is the file, which is a good one or was refused before. */
+  take_over(mine, next ? next : from_file(p->path, p->owner, p->kept, &mine->digest, &mine->unread, error));
 }
 
 bool policy_ask(policy *p, const adm_table *table, const policy_request *request, policy_answer *answer, policy_log log,

@@ -37,6 +37,7 @@ struct rounds {
   adm_settings *settings;            /* what each rule is to be now, by configuration and control file */
   adm_adapt *adapt;                  /* of each rule */
   bool adapts, learns;               /* whether any rule does */
+  bool carries;                      /* whether anybody may be left in an earlier table */
   adm_reading reading;
   costs *costs;
 
@@ -93,10 +94,18 @@ static void take_back_from(rounds *r, adm_table *table, adm_dead is_dead) {
   if (swept.permits > 0 || swept.room || settled > 0) r->changed = true;
 }
 
-/* Nobody else does it for a table that was replaced: its processes only end. */
+/* Nobody else does it for tables that were replaced: their processes only end. What is left there weighs on those after them, until
+ * nobody is left. */
 static void take_back(rounds *r) {
   take_back_from(r, r->plan.table, dead_or_learned_from);
-  for (adm_table *const *earlier = r->plan.earlier; earlier && *earlier; earlier++) take_back_from(r, *earlier, dead);
+  if (!r->carries) return;
+  r->carries = false;
+  for (adm_table *const *earlier = r->plan.earlier; *earlier; earlier++) {
+    take_back_from(r, *earlier, dead);
+    r->carries |= adm_table_in_use(*earlier);
+    adm_carry(*earlier, earlier + 1);
+  }
+  r->changed |= adm_carry(r->plan.table, r->plan.earlier);
 }
 
 /* ---- settings --------------------------------------------------------------------------------------------------- */
@@ -338,6 +347,7 @@ rounds *rounds_new(const controller_plan *plan, uid_t owner, uint32_t server_pid
   rounds *r = plan->rule_count <= ADM_GROUPS ? calloc(1, sizeof *r) : NULL;
   if (!r) return NULL;
   *r = (rounds){.plan = *plan, .owner = owner, .server_pid = server_pid, .log = log, .log_world = log_world};
+  r->carries = plan->earlier != NULL;
   r->settings = calloc(plan->rule_count + 1, sizeof *r->settings);
   r->adapt = calloc(plan->rule_count + 1, sizeof *r->adapt);
   r->costs = costs_new(plan->table, plan->root);

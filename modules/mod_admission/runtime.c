@@ -102,8 +102,12 @@ static void *retained(const char *key, apr_size_t size) {
 
 /* ---- the memory -------------------------------------------------------------------------------------------------- */
 
-static bool large_enough(adm_shape has, adm_shape wanted) {
-  return has.entries >= wanted.entries && has.cells >= wanted.cells && has.waiters >= wanted.waiters;
+static bool same_shape(adm_shape a, adm_shape b) { return a.entries == b.entries && a.cells == b.cells && a.waiters == b.waiters; }
+
+/* A table only grows: what replaces one has room for all that it had room for. */
+static adm_shape at_least(adm_shape wanted, adm_shape has) {
+  return (adm_shape){between(wanted.entries, has.entries, UINT32_MAX), between(wanted.cells, has.cells, UINT32_MAX),
+                     between(wanted.waiters, has.waiters, UINT32_MAX)};
 }
 
 static apr_status_t forget_table(void *table) {
@@ -128,18 +132,22 @@ static void keep_earlier(const shared_memory *replaced) {
   earlier->memory[0] = *replaced;
 }
 
-static adm_table *new_table(kept_memory *kept, adm_shape shape, bool known, server_rec *main_server) {
+/* `known`: what it replaces, whose keys it has, so that what is held there can be counted here; or NULL. */
+static adm_table *new_table(kept_memory *kept, adm_shape shape, const adm_table *known, server_rec *main_server) {
   shared_memory before = kept->shared;
   shared_head *head = shared_known(&before);
   uint64_t seed;
-  ap_random_insecure_bytes(&seed, sizeof seed);
+  if (known) seed = adm_table_seed(known);
+  else ap_random_insecure_bytes(&seed, sizeof seed);
   adm_table *table = shared_make(&kept->shared, shape, seed);
   if (!table) return NULL;
   kept->started_ms = (uint64_t)apr_time_as_msec(apr_time_now());
   if (shared_has_table(&before))
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server,
-                 "ADM0011: %s: requests of the earlier configuration are not counted until they end",
-                 known ? "a larger table is needed" : "the table was made by another version of this module");
+                 "ADM0011: %s",
+                 known ? "a larger table is needed: its counts begin at 0, permits that are held stay"
+                       : "the table was made by another version of this module: requests of the earlier configuration are not counted "
+                         "until they end");
   if (head && known) memcpy(&kept->shared.head->control, &head->control, sizeof head->control);
   if (head) kept->shared.head->let_through.requests = head->let_through.requests;
   shared_drop_head(&before);
@@ -169,8 +177,9 @@ static void find_earlier(apr_pool_t *pool) {
 
 static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_shape shape, server_rec *main_server) {
   adm_table *known = in_view(pool, shared_table(&kept->shared));
-  if (known && large_enough(adm_table_shape(known), shape)) return known;
-  adm_table *made = in_view(pool, new_table(kept, shape, known != NULL, main_server));
+  if (known) shape = at_least(shape, adm_table_shape(known));
+  if (known && same_shape(shape, adm_table_shape(known))) return known;
+  adm_table *made = in_view(pool, new_table(kept, shape, known, main_server));
   if (made) return made;
   ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server,
                "ADM0010: no shared memory (%" APR_SIZE_T_FMT " bytes): %s; AdmissionTableSize makes it smaller", shared_bytes(shape),
@@ -350,6 +359,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
     pages_show(&(pages_shown){0});
     return OK;
   }
+  const shared_head *before = kept->shared.head;
   running.table = find_or_make_table(pool, kept, shape_for(now, main_server), main_server);
   if (!running.table) { /* fails open */
     running.without_table = count_without_table(kept);
@@ -371,6 +381,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
   find_earlier(pool);
+  if (kept->shared.head != before) adm_carry_all(running.table, running.earlier); /* nobody else can be in a new one yet */
   start_controller(pool, main_server, kept);
   return OK;
 }

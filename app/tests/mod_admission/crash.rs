@@ -149,6 +149,49 @@ fn a_graceful_restart_keeps_permits() {
     });
 }
 
+/// So it is where a reload needs a larger table, and the next one a still larger one: what is held in those before counts.
+#[test]
+fn a_larger_table_keeps_permits() {
+    beside_each_other(|mpm| {
+        let text = "AdmissionTableSize 64\nAdmissionGroup two limit=2\nAdmissionBudget memory 100M\nAdmissionGroup big limit=9 cost=60M\n\
+                    <Location /page.probe>\nAdmissionUse two\n</Location>\n<Location /big.probe>\nAdmissionUse big\n</Location>\n";
+        let Some(server) = Server::start(mpm, text) else { return };
+        let configuration = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
+        // Another group before it, so that the same one has another number in the new table.
+        let grow = |size: u32| {
+            let larger = format!("AdmissionTableSize {size}\nAdmissionGroup of{size} limit=1");
+            server.put("httpd.conf", &configuration.replace("AdmissionTableSize 64", &larger));
+            server.graceful();
+        };
+        let gate = server.gate("g");
+        let old = server.send("/page.probe?id=old&gate=g");
+        server.wait_started(1);
+        let big = server.send("/big.probe?gate=g");
+        server.wait_started(2);
+        grow(128);
+        assert_eq!(
+            (server.number("two", "/held"), server.get("/big.probe").status),
+            (1, 503),
+            "{mpm:?}: {}",
+            server.log()
+        );
+        let newer = server.send("/page.probe?id=newer&gate=g");
+        server.wait_started(3);
+        grow(256);
+        assert_eq!((server.number("two", "/held"), server.get("/page.probe?id=new").status), (2, 503), "{mpm:?}");
+        assert_eq!(server.log().matches("ADM0011: a larger table is needed").count(), 2, "{}", server.log());
+        gate.open();
+        for one in [old, newer, big] {
+            assert_eq!(one.answer().status, 200);
+        }
+        server.wait_idle();
+        for path in ["/page.probe?id=new", "/big.probe"] {
+            assert_eq!(server.get(path).status, 200, "{mpm:?}: {}", server.log());
+        }
+        assert_eq!(most_at_once(&server.events(), &Killed::new()), 3);
+    });
+}
+
 /// Those who wait in a table that a reload has replaced by a larger one get what a killed process held there, and nobody of the new one does.
 #[test]
 fn who_waits_in_a_table_that_was_replaced_gets_the_permit_of_the_dead() {
@@ -169,7 +212,7 @@ fn who_waits_in_a_table_that_was_replaced_gets_the_permit_of_the_dead() {
         }
         let log = server.log();
         assert_eq!(log.matches("ADM0011: a larger table is needed").count(), 1, "{log}");
-        assert_eq!(server.number("one", "/held"), 0);
+        assert_eq!(server.number("one", "/held"), 1, "in the tables before");
         kill(child, Signal::KILL);
         assert!(held.try_answer().is_none());
         let answered: Vec<_> = waiting.into_iter().filter_map(crate::server::Pending::try_answer).collect();

@@ -365,7 +365,7 @@ fn what_is_looked_at_is_no_variant() {
     assert_eq!(server.number("one", "/counts/admitted"), 1);
 }
 
-/// The log tells of a refused request what happened to it, also where another page says so.
+/// The log tells of a refused request what happened to it, also where another page says so; the connection stays.
 #[test]
 fn a_refusal_is_logged_behind_an_error_page() {
     for error_page in ["", "ErrorDocument 503 /503.html\n"] {
@@ -376,8 +376,10 @@ fn a_refusal_is_logged_behind_an_error_page() {
         let gate = server.gate("g");
         let held = server.send("/page.probe?gate=g");
         server.wait_number("one", "/held", 1);
-        let answer = server.get("/page.probe");
+        let mut client = server.client();
+        let answer = client.get("/page.probe");
         assert_eq!((answer.status, answer.body == "later\n"), (503, !error_page.is_empty()), "{answer:?}");
+        assert!(!client.closed, "{answer:?}");
         wait("it is logged", || server.access().iter().any(|line| line.starts_with("503 /page.probe")));
         let logged = server.access();
         assert!(logged.iter().any(|line| line == "503 /page.probe one reject"), "{logged:?}");

@@ -138,6 +138,7 @@ adm_table *adm_table_known(void *memory, size_t bytes);
 void adm_table_forget(adm_table *table);
 
 adm_shape adm_table_shape(const adm_table *table);
+uint64_t adm_table_seed(const adm_table *table);
 
 /* The group of this name, or -1. */
 int adm_group_find(const adm_table *table, const char *name);
@@ -200,6 +201,13 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world);
 
 /* Whether a process has joined that was not swept yet, or a permit is held. */
 bool adm_table_in_use(const adm_table *table);
+
+/* A table that replaces others counts what is still held there: in each entry, the permits of its key in the `earlier` ones (NULL behind
+ * the last), found by the names of groups. They must have the same seed, and what they carry themselves is not counted twice. The first
+ * makes entries for all that is held, and is for one who is alone in `table`, before anybody joins it. The second is for the controller,
+ * again and again: what was given back there makes room here, and wakes those that wait for it. Whether it changed anything. */
+void adm_carry_all(adm_table *table, adm_table *const *earlier);
+bool adm_carry(adm_table *table, adm_table *const *earlier);
 
 /* The owner of a process, or ADM_NOBODY: for the parent, which is told the number of a child that ended. */
 adm_owner adm_owner_of(const adm_table *table, uint32_t pid);

@@ -42,7 +42,7 @@ bool adm_look(const adm_table *table, uint32_t index, uint64_t now_ns, adm_seen 
     unsigned state = token_state(token);
     if (state != CELL_HELD && state != CELL_LINGER) continue;
     seen->held += token_cost(token);
-    if (state == CELL_LINGER) seen->lingering += token_cost(token);
+    if (state == CELL_LINGER && !token_is_carried(token)) seen->lingering += token_cost(token);
     if (since != 0 && since < oldest) oldest = since;
   }
   seen->oldest_ns = now_ns - oldest;

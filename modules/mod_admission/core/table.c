@@ -45,8 +45,9 @@ static adm_table *handle_of(adm_shared *shared, adm_shape shape, uint64_t seed) 
   *table = (adm_table){.shared = shared, .bytes = adm_table_bytes(shape), .entry_bytes = entry_bytes(shape), .shape = shape,
                        .seed = {seed, seed * UINT64_C(0x9e3779b97f4a7c15) + 1}};
   /* A program may outlive the table that its permit was in, and goes on to lock its byte: those of the next table begin elsewhere, at one
-   * of 2^30 places. Everybody may read where locks are (/proc/locks): too little of the hash for the seed to be found from it. */
-  table->hold_first = adm_hash(table, "hold", 4) >> 34 << 32;
+   * of 2^30 places. Everybody may read where locks are (/proc/locks): too little of the hash for the seed to be found from it. A table
+   * with the seed of the one that it replaces has another shape. */
+  table->hold_first = adm_hash(table, &shape, sizeof shape) >> 34 << 32;
   return table;
 }
 
@@ -80,6 +81,8 @@ adm_table *adm_table_known(void *memory, size_t bytes) {
 void adm_table_forget(adm_table *table) { free(table); }
 
 adm_shape adm_table_shape(const adm_table *table) { return table->shape; }
+
+uint64_t adm_table_seed(const adm_table *table) { return table->seed[0]; }
 
 adm_troubles adm_table_troubles(const adm_table *table) {
   return (adm_troubles){table->shared->table_full, table->shared->cells_full, table->shared->owners_full, table->shared->late_wakes};
@@ -254,7 +257,7 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
     unsigned before = permits;
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
       uint64_t token = cells_of(entry)[i];
-      if (token_state(token) == CELL_LINGER && !(lingers && lingers(world, hold_byte(table, entry, i))))
+      if (token_state(token) == CELL_LINGER && !token_is_carried(token) && !(lingers && lingers(world, hold_byte(table, entry, i))))
         permits += atomic_compare_exchange_strong(&cells_of(entry)[i], &token, 0);
     }
     if (permits > before) queue_wake(table, entry, adm_now_ns());
@@ -288,7 +291,7 @@ static void put_back(adm_table *table, uint64_t key) {
   }
 }
 
-static adm_entry *find(adm_table *table, uint64_t key) {
+adm_entry *entry_find(adm_table *table, uint64_t key) {
   for (uint32_t i = 0; i < PROBES; i++) {
     adm_entry *entry = entry_at(table, (uint32_t)(key + i));
     if (entry_is(entry, key)) return entry;
@@ -312,10 +315,10 @@ static void mark_used(adm_table *table, const adm_entry *entry) {
   atomic_fetch_or(&used_of(table)[index / 64], UINT64_C(1) << index % 64);
 }
 
-/* Adds an entry. Only the one whose token is in `inserting` does, so that a key never has two. */
-static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
+/* Only the one whose token is in `inserting` comes here, or is alone: so a key never has two entries. */
+adm_entry *entry_insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
   put_back(table, key);
-  adm_entry *known = find(table, key);
+  adm_entry *known = entry_find(table, key);
   if (known) return known;
   /* First the free ones, then the idle ones, then any that nobody is in: who asks for thousands of names that are not
    * there must not be able to fill the table. */
@@ -334,7 +337,7 @@ static adm_entry *insert(adm_table *table, uint32_t group, uint64_t key, const c
 }
 
 adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
-  adm_entry *entry = find(table, key);
+  adm_entry *entry = entry_find(table, key);
   if (entry) {
     entry_touch(entry, now_ns);
     return entry;
@@ -344,13 +347,13 @@ adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t 
     uint64_t nobody = 0;
     if (atomic_compare_exchange_weak(&table->shared->inserting, &nobody, token)) {
       STEP("insert: begun");
-      entry = insert(table, group, key, label, now_ns);
+      entry = entry_insert(table, group, key, label, now_ns);
       STEP("insert: done");
       uint64_t mine = token;
       atomic_compare_exchange_strong(&table->shared->inserting, &mine, 0);
       return entry;
     }
-    if ((entry = find(table, key))) return entry;
+    if ((entry = entry_find(table, key))) return entry;
     if (spin > INSERT_SPINS / 2) nanosleep(&(struct timespec){0, 20000}, NULL);
   }
   table->shared->table_full++; /* somebody was stopped while adding: better let through than wait for that one */

@@ -13,7 +13,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 5u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 6u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -30,7 +30,7 @@
 #define TOKEN_SEQUENCE_SHIFT 24
 
 /* What a cell's token says. CLAIM: written, not yet looked. HELD: a permit. LINGER: its process has let go of it or is
- * dead, the program that it started has not ended. */
+ * dead, the program that it started has not ended; or, without TOKEN_HOLD, what other tables hold (carry.c). */
 enum { CELL_FREE = 0, CELL_CLAIM = 1, CELL_HELD = 2, CELL_LINGER = 3 };
 /* What a waiter's token says. CLAIM: being written. WOKEN: told to look for its permit. */
 enum { WAITER_FREE = 0, WAITER_CLAIM = 1, WAITER_WAITING = 2, WAITER_WOKEN = 3 };
@@ -157,6 +157,8 @@ static inline uint32_t token_cost(uint64_t token) { return (uint32_t)(token & AD
 static inline uint64_t token_in_state(uint64_t token, unsigned state) {
   return (token & ~(UINT64_C(3) << TOKEN_STATE_SHIFT)) | ((uint64_t)state << TOKEN_STATE_SHIFT);
 }
+/* Whether a cell stands for permits of the tables before this one. */
+static inline bool token_is_carried(uint64_t token) { return token_state(token) == CELL_LINGER && !(token & TOKEN_HOLD); }
 /* The adm_owner that stands in a token. */
 static inline adm_owner token_owner(uint64_t token) {
   return (adm_owner)((token >> TOKEN_INCARNATION_SHIFT) & 0x1fffff);
@@ -168,9 +170,12 @@ static inline uint64_t token_make(adm_table *table, adm_owner owner) {
   return (uint64_t)owner << TOKEN_INCARNATION_SHIFT | sequence << TOKEN_SEQUENCE_SHIFT;
 }
 
+/* What a group's keys have mixed in, by XOR. */
+static inline uint64_t group_mark(uint32_t group) { return ((uint64_t)group + 1) * UINT64_C(0x9e3779b97f4a7c15); }
+
 /* The key of an entry: that of the request with the group mixed in. */
 static inline uint64_t entry_key(uint32_t group, uint64_t key) {
-  uint64_t mixed = key ^ ((uint64_t)group + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  uint64_t mixed = key ^ group_mark(group);
   return mixed > KEY_LEAVING ? mixed : mixed + 2;
 }
 
@@ -188,6 +193,11 @@ static inline void entry_touch(adm_entry *entry, uint64_t now_ns) {
 
 /* The entry of an entry_key in its group, made if there is none; NULL when the table is full or cannot be changed now. */
 adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t key, const char *label, uint64_t now_ns);
+
+/* The entry of an entry_key, or NULL. */
+adm_entry *entry_find(adm_table *table, uint64_t key);
+/* Makes one, where nobody else can be doing that and there is none yet; NULL when the table is full. */
+adm_entry *entry_insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns);
 
 /* ---- the queue (queue.c) ---- */
 

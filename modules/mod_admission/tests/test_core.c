@@ -170,22 +170,25 @@ static bool lingers_while(void *world, uint64_t hold) {
 
 /* A program may outlive the table in which its permit was, with its byte locked: no permit of the next one may be taken for it. */
 static void tables_have_bytes_of_their_own(void) {
-  void *memory[2];
-  adm_table *table[2], *again;
-  for (int i = 0; i < 2; i++) {
-    memory[i] = calloc(1, adm_table_bytes(SMALL) + 63);
-    table[i] = adm_table_make((void *)(((uintptr_t)memory[i] + 63) & ~(uintptr_t)63), SMALL, 40 + (uint64_t)i);
+  void *memory[3];
+  adm_table *table[3], *again;
+  for (int i = 0; i < 3; i++) { /* after another start, and a larger one that replaces the first */
+    adm_shape shape = {.entries = i < 2 ? SMALL.entries : 2 * SMALL.entries, .cells = SMALL.cells, .waiters = SMALL.waiters};
+    memory[i] = calloc(1, adm_table_bytes(shape) + 63);
+    table[i] = adm_table_make((void *)(((uintptr_t)memory[i] + 63) & ~(uintptr_t)63), shape, 40 + (uint64_t)(i % 2));
   }
   again = adm_table_known(table[0]->shared, table[0]->bytes);
   adm_permit first = {entry_at(table[0], 0), 0, 1}, last = {entry_at(table[0], SMALL.entries - 1), SMALL.cells - 1, 1};
-  adm_permit others = {entry_at(table[1], 0), 0, 1};
   CHECK_EQUAL(adm_hold_byte(table[0], &last) - adm_hold_byte(table[0], &first), SMALL.entries * SMALL.cells - 1);
   CHECK_EQUAL(adm_hold_byte(again, &last), adm_hold_byte(table[0], &last));
-  uint64_t byte = adm_hold_byte(table[1], &others);
-  CHECK(byte < adm_hold_byte(table[0], &first) || byte > adm_hold_byte(table[0], &last));
-  CHECK(byte <= INT64_MAX);
+  for (int i = 1; i < 3; i++) {
+    adm_permit others = {entry_at(table[i], 0), 0, 1};
+    uint64_t byte = adm_hold_byte(table[i], &others);
+    CHECK(byte + 2 * SMALL.entries * SMALL.cells < adm_hold_byte(table[0], &first) || byte > adm_hold_byte(table[0], &last));
+    CHECK(byte <= INT64_MAX);
+  }
   adm_table_forget(again);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     adm_table_forget(table[i]);
     free(memory[i]);
   }

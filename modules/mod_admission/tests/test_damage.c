@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static adm_table *table;
-static size_t bytes;
+static adm_table *table, *earlier[2];
+static size_t bytes, earlier_bytes;
 static adm_control_kept *kept;
 static char place[4200];
 
@@ -65,6 +65,23 @@ static void fill_table(void) {
   }
 }
 
+/* One that the table replaced, in which all of the first group's files are in work. */
+static void fill_earlier(void) {
+  adm_shape shape = {32, 16, 16};
+  earlier_bytes = adm_table_bytes(shape);
+  earlier[0] = adm_table_make(guarded(earlier_bytes), shape, 7);
+  int group = adm_group_add(earlier[0], rules[2].name);
+  adm_group_apply(adm_group_at(earlier[0], group), &rules[2].settings);
+  for (uint32_t n = 0; n < 20; n++) {
+    static adm_answer answers[20];
+    adm_owner owner = adm_owner_join(earlier[0], (adm_process){4000100 + n, n + 1});
+    adm_layer layer = {group, n, "/srv/www/a.php", ADM_UNLIMITED, 1};
+    adm_admit(earlier[0], owner, &(adm_request){.layer = &layer, .layers = 1}, &answers[n]);
+  }
+  adm_carry_all(table, earlier);
+  CHECK_EQUAL(adm_table_in_use(earlier[0]), true);
+}
+
 static uint64_t state;
 static uint64_t chance(void) {
   state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
@@ -72,9 +89,9 @@ static uint64_t chance(void) {
 }
 
 /* Some words become others; rarely all of a stretch. */
-static void damage(void) {
-  uint64_t *word = (uint64_t *)(void *)table->shared;
-  size_t words = bytes / 8;
+static void damage(adm_table *which, size_t size) {
+  uint64_t *word = (uint64_t *)(void *)which->shared;
+  size_t words = size / 8;
   for (uint64_t n = chance() % 64; n > 0; n--) {
     size_t at = chance() % words, length = chance() % 8 ? 1 : chance() % 64;
     for (size_t i = 0; i < length && at + i < words; i++) word[at + i] = chance() % 2 ? chance() : chance() >> (chance() % 64);
@@ -103,11 +120,12 @@ static int live_with(uint64_t seed) {
     state = seed * 2 + 1;
     alarm(60);
     damage_kept();
-    controller_plan plan = {.table = table, .rules = rules, .groups = groups, .rule_count = 4, .runtime_dir = place, .kept = kept,
+    controller_plan plan = {.table = table, .earlier = earlier, .rules = rules, .groups = groups, .rule_count = 4, .runtime_dir = place, .kept = kept,
                             .root = "/nowhere/", .max_hold_ms = 1, .dead = dead, .lingers = lingers};
     rounds *r = rounds_new(&plan, geteuid(), 1, log_line, NULL);
     for (unsigned turn = 1; turn <= 6; turn++) {
-      damage();
+      damage(table, bytes);
+      damage(earlier[0], earlier_bytes);
       uint64_t now_ns = adm_now_ns();
       rounds_turn(r, now_ns, now_ns);
     }
@@ -125,6 +143,7 @@ int main(int argc, char **argv) {
   strcat(place, "/test_damage.XXXXXX");
   if (!mkdtemp(place)) return 1;
   fill_table();
+  fill_earlier();
   for (uint64_t seed = 1; seed <= count; seed++) check_said(live_with(seed) == 0, __FILE__, __LINE__, "seed %d", (int)seed);
   char remove[4300];
   snprintf(remove, sizeof remove, "rm -rf '%s'", place);

@@ -311,11 +311,11 @@ static void nothing_good(void) {
   policy_free(p);
 }
 
-/* One that keeps what it should forget fails when its memory is full, and begins anew, once a second at most; that is
- * told once. */
-static void leak(void) {
+/* One that keeps what it should forget fails when its memory is full, and begins anew, once a second at most, also where no good
+ * version can be kept; that is told once. */
+static void leak(shared_text *good) {
   write_policy("kept = {} function admission(r) kept[#kept + 1] = string.rep('x', 1 << 20) .. #kept return {limit = #kept} end");
-  policy *p = policy_new(path, geteuid(), kept, 1);
+  policy *p = policy_new(path, geteuid(), good, 1);
   told[0] = '\0';
   uint64_t began_ns = adm_now_ns();
   uint32_t begun = 0, failed = 0, most = 0;
@@ -444,7 +444,8 @@ int main(void) {
   changes();
   versions_of_others();
   nothing_good();
-  leak();
+  leak(kept);
+  leak(NULL);
   one_oversized_request();
   threads();
   busy();

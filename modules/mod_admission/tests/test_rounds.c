@@ -125,6 +125,16 @@ static adm_owner admit(uint32_t pid, unsigned rule, const char *file, adm_answer
   return owner;
 }
 
+/* What all entries of a rule's group hold. */
+static unsigned weight_of(unsigned rule) {
+  unsigned sum = 0;
+  for (uint32_t i = 0; i < adm_table_shape(table).entries; i++) {
+    adm_seen seen;
+    if (adm_look(table, i, now_ns, &seen) && seen.group == groups[rule]) sum += seen.held;
+  }
+  return sum;
+}
+
 /* ---- the control file ------------------------------------------------------------------------------------------- */
 
 static void control_file(rounds *r) {
@@ -396,10 +406,10 @@ static void the_dead(rounds *r) {
   CHECK_EQUAL(adm_owner_of(table, 4000010), ADM_NOBODY);
 }
 
-/* What the dead held in a table that was replaced is taken back, too, and is not what the table in force counts. */
-static void the_dead_of_before(rounds *r) {
+/* What the dead held in a table that was replaced is taken back, too; what the living hold there weighs on the table in force. */
+static void the_dead_of_before(void) {
   adm_owner owner = adm_owner_join(earlier[0], (adm_process){4000030, 1}), alive = adm_owner_join(earlier[0], (adm_process){4000031, 1});
-  int of_before = adm_group_add(earlier[0], "before");
+  int of_before = adm_group_add(earlier[0], "night");
   adm_settings settings = adm_settings_default(ADM_FOR_GROUP);
   adm_group_apply(adm_group_at(earlier[0], of_before), &settings);
   adm_layer layer = {.group = of_before, .key = adm_hash(earlier[0], "/a", 2), .label = "/a", .at_most = ADM_UNLIMITED, .cost = 1};
@@ -407,15 +417,21 @@ static void the_dead_of_before(rounds *r) {
   adm_answer of_dead, of_alive;
   adm_admit(earlier[0], owner, &request, &of_dead);
   adm_admit(earlier[0], alive, &request, &of_alive);
+  adm_carry_all(table, earlier);
+  rounds *r = make_rounds();
+  CHECK_EQUAL(weight_of(NIGHT), 2);
   strcpy(dead_pids, " 4000030 ");
   turn(r, 1);
+  CHECK_EQUAL(weight_of(NIGHT), 1);
   CHECK(strstr(log_text, "ADM0040: 1 permits"));
   CHECK_EQUAL(adm_group_at(earlier[0], of_before)->counts.reaped, 1);
   CHECK(adm_table_in_use(earlier[0]));
   strcpy(dead_pids, " 4000030 4000031 ");
   turn(r, 1);
   CHECK(!adm_table_in_use(earlier[0]));
+  CHECK_EQUAL(weight_of(NIGHT), 0);
   dead_pids[0] = '\0';
+  rounds_free(r);
 }
 
 static void long_holds(rounds *r) {
@@ -446,7 +462,7 @@ int main(void) {
   in_a_cgroup(r);
   costs(r);
   the_dead(r);
-  the_dead_of_before(r);
+  the_dead_of_before();
   long_holds(r);
   rounds_free(r);
   char remove[4500];

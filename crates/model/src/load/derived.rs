@@ -1,6 +1,6 @@
 //! What follows from the facts of a load: rates, percentiles, and the doubts that it raises about itself.
 
-use super::{Failure, LoadEnd, LoadResult};
+use super::{Counts, Failure, LoadEnd, LoadResult};
 use crate::SECOND;
 use crate::latency::Latency;
 use crate::plan::{Arrivals, LoadSpec, Log, Pace};
@@ -63,6 +63,14 @@ pub enum LoadDoubt {
         /// were begun no later than this, in microseconds.
         late_us: u64,
     },
+    /// In some second a fifth or more of what ended was answered by 403 or 429, and did not count: a firewall, or a limit per
+    /// client, takes the load for an attack.
+    TurnedAway {
+        /// Such answers of the whole load.
+        answers: u64,
+        /// Their share in the worst second, 0 to 1.
+        share: f64,
+    },
 }
 
 /// Below so many requests per connection a load is mostly its own beginning and end.
@@ -74,6 +82,13 @@ const STEADY_WAVES: f64 = 20.0;
 const RATE_ACHIEVED: f64 = 0.99;
 /// A generator that is later than this, in microseconds, shows in what it measures.
 pub(super) const LATE_US: u64 = 1000;
+
+/// The statuses by which firewalls and limits per client refuse,
+const REFUSALS: [u16; 2] = [403, 429];
+/// and what share of a second's answers is a burst of them: that of the guard against failures.
+const BURST_SHARE: f64 = 0.2;
+/// Fewer in a second are single pages that are refused to everybody.
+const BURST_ANSWERS: u64 = 10;
 
 /// Neighbouring values of a histogram with three significant digits differ by no more than a thousandth, twice that here.
 const PRECISION: f64 = 1.002;
@@ -165,7 +180,23 @@ impl LoadResult {
     /// All doubts about this load, which `spec` asked for.
     #[must_use]
     pub fn doubts(&self, spec: &LoadSpec) -> Vec<LoadDoubt> {
-        self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec)).chain(self.self_check(spec)).collect()
+        let pace = self.rate_missed(spec).into_iter().chain(self.concurrency_missed(spec));
+        pace.chain(self.turned_away()).chain(self.self_check(spec)).collect()
+    }
+
+    /// Whether somebody in front of the pages refused, for a second at least.
+    fn turned_away(&self) -> Option<LoadDoubt> {
+        let refused = |counts: &Counts| {
+            let answers: u64 = REFUSALS.iter().filter_map(|status| counts.statuses.get(status)).sum();
+            // What a check expects is no refusal.
+            answers.min(counts.failed.get(&Failure::Status).copied().unwrap_or(0))
+        };
+        let bursts = self.intervals.iter().map(|interval| (refused(&interval.counts), &interval.counts));
+        let shares = bursts
+            .filter(|&(answers, _)| answers >= BURST_ANSWERS)
+            .map(|(answers, counts)| answers as f64 / (counts.good + counts.failures()) as f64);
+        let share = shares.fold(0.0, f64::max);
+        (share >= BURST_SHARE).then(|| LoadDoubt::TurnedAway { answers: refused(&self.counts), share })
     }
 
     /// A closed loop keeps each of its connections as full as its pipeline allows.

@@ -41,6 +41,7 @@ fn check_of(load: &LoadResult, spec: &LoadSpec, expected: &[&str]) {
             LoadDoubt::FewWaves { .. } => "waves",
             LoadDoubt::RateMissed { .. } => "rate",
             LoadDoubt::LateGenerator { .. } => "late",
+            LoadDoubt::TurnedAway { .. } => "turned away",
         })
         .collect();
     assert_eq!(kinds, expected);
@@ -230,6 +231,42 @@ fn a_pipeline_is_kept_full_too() {
     assert_eq!(load(10, 9.5, 10_000, 9_500).doubts(&spec(1)), []);
     let doubts = load(10, 9.5, 10_000, 9_500).doubts(&spec(4));
     assert!(matches!(doubts[..], [LoadDoubt::ConcurrencyMissed { asked: 40.0, .. }]), "{doubts:?}");
+}
+
+/// A load of one second in which so many requests were answered by `status`, and the others well.
+fn answered_by(status: u16, refused: u64, good: u64, failed: bool) -> LoadResult {
+    let mut counts = Counts { good, statuses: [(200, good), (status, refused)].into(), ..Counts::default() };
+    if failed {
+        counts.failed.insert(Failure::Status, refused);
+    }
+    let interval =
+        LoadInterval { start_ns: 0, length_ns: SECOND, counts: counts.clone(), total: Latency::new().pack() };
+    LoadResult { counts, intervals: vec![interval], ..LoadResult::empty() }
+}
+
+#[test]
+fn a_burst_of_refusals_is_a_firewall() {
+    let found = |load: &LoadResult| {
+        load.doubts(&LoadSpec::of("l", "/")).into_iter().find(|doubt| matches!(doubt, LoadDoubt::TurnedAway { .. }))
+    };
+    for status in [403, 429] {
+        let told = Some(LoadDoubt::TurnedAway { answers: 20, share: 0.25 });
+        assert_eq!(found(&answered_by(status, 20, 60, true)), told);
+    }
+    // Too small a share, too few of them, a busy server, and a page of which 403 is what is asked.
+    for load in [
+        answered_by(403, 20, 100, true),
+        answered_by(429, 9, 1, true),
+        answered_by(503, 90, 10, true),
+        answered_by(403, 20, 60, false),
+    ] {
+        assert_eq!(found(&load), None, "{:?}", load.counts);
+    }
+    // A firewall that begins to refuse after a while: over the whole load they are few.
+    let mut late = answered_by(429, 20, 60, true);
+    late.intervals.insert(0, answered_by(429, 0, 9_000, true).intervals.remove(0));
+    late.counts.good += 9_000;
+    assert_eq!(found(&late), Some(LoadDoubt::TurnedAway { answers: 20, share: 0.25 }));
 }
 
 #[test]

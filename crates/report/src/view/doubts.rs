@@ -124,6 +124,7 @@ fn kind(doubt: &LoadDoubt) -> (&'static str, f64) {
         LoadDoubt::FewWaves { waves } => ("doubt-few-waves", -waves),
         LoadDoubt::RateMissed { asked, achieved } => ("doubt-rate", asked / achieved),
         LoadDoubt::LateGenerator { late_us, .. } => ("doubt-late", *late_us as f64),
+        LoadDoubt::TurnedAway { share, .. } => ("doubt-turned-away", *share),
     }
 }
 
@@ -144,6 +145,9 @@ fn numbers(doubt: &LoadDoubt) -> Vec<(&'static str, String)> {
             ("percentile", Statistic::Percentile(percent).name()),
             ("others", format!("{}", 100.0 - percent)),
         ],
+        LoadDoubt::TurnedAway { answers, share } => {
+            vec![("answers", answers.to_string()), ("share", percent((share * 100.0).round() / 100.0))]
+        }
     }
 }
 
