@@ -15,6 +15,7 @@ row-last-byte = last byte ({ $unit })
 row-failed = failed
 row-in-flight = in flight at end
 row-retries = sent again
+row-abandoned = abandoned
 row-logged-ending = server ended by
 row-logged-answers = answers
 row-logged-lines = lines of them
@@ -48,6 +49,7 @@ logged-unread-note = Unreadable lines are not counted as lines of an answer: the
 logged-unsure-note = Where two numbers stand, some requests were cut off by the end of the load, failed, or were sent again: the server may have logged each of them or not. A load of so many requests leaves none.
 logged-none-note = A dash stands where there was no file of the log's name.
 retries-note = Sent again, on a new connection: a kept one had ended without an answer, as idle ones may; not failures.
+abandoned-note = Abandoned: by users who gave up or asked again before the answer was there; neither answers nor failures. The server may go on working on them.
 phases-note = Medians over all trials: the time to connect of every connection opened, the time from the start of a request to the first and to the last byte of every good answer.
 budget-mean = mean
 budget-part-unsent = no free connection
@@ -310,7 +312,7 @@ doubt-turned-away = A firewall or a limit per client seems to have refused in { 
         [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    }: { $answers } answers by 403 or 429, in one second { $share } % of all. Exempt the address that the load comes from, or what is measured is the refusal.
+    }. Answers by 403 or 429: { $answers }; in one second they were { $share } % of all. Exempt the address that the load comes from, or what is measured is the refusal.
 doubt-warm-up = The window began before the server was warm in { $trials ->
         [0] this load
         [one] the only trial

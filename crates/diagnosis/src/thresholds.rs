@@ -60,6 +60,8 @@ pub const MEMORY_QUIET: f64 = 0.01;
 pub const LOCKED: f64 = 0.5;
 /// Part of the workers that idle connections hold, from which it is they that others wait for. `own`.
 pub const HELD_PART: f64 = 0.2;
+/// Part of the workers that there may be, below which a server that begins them one after another is far from its limit. `own`.
+pub const NEAR_LIMIT: f64 = 0.5;
 /// Failed requests, of all that ended, from which the rate of good ones says little: the share at which the guard ends a trial.
 pub const FAILURES: f64 = 0.2;
 /// Share of its threads' CPU time from which the generator is the limit. `USE`.

@@ -5,7 +5,7 @@
 //!
 //! `run`: the head, with `host` and the plan's text. `cells[]`: `name`, `role` (`baseline`, `again` or `candidate`), `variant`,
 //! `directives`, `load`, `trials_used` of `trials_made`, `window_s`, `good_per_s`, `latency` (microseconds, with `percentiles`;
-//! `p99_us` is `null` below 299 answers), `connect_median_us`, `first_byte_median_us`, `failures[]`, `in_flight`, `retries`,
+//! `p99_us` is `null` below 299 answers), `connect_median_us`, `first_byte_median_us`, `failures[]`, `in_flight`, `retries`, `abandoned`,
 //! `comparison` (`ratio`, `low`, `high`, `blocks`, `blocks_unanswered`, `verdict`), `metrics[]`
 //! (`metric`, `unit`, `value`, `ratio`, `low`, `high`, `blocks`, `verdict`), `diagnosis` (`headline`, `primary`,
 //! `contributing`, `ruled_out`, each with `leads_to`, `confidence`, `confirm`, `advice`, `source` and `evidence[]` of

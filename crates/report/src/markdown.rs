@@ -199,8 +199,8 @@ impl Page {
         self.line(&format!("| |{names}"));
         self.line(&format!("|---|{}", "---|".repeat(view.cells.len())));
         for setting in &view.settings {
-            let shown = |value: &Option<String>| format!(" {} |", Markdown(value.as_deref().unwrap_or("–")));
-            let values: String = setting.values.iter().map(shown).collect();
+            let values: String =
+                setting.shown().map(|value| format!(" {} |", Markdown(value.unwrap_or_default()))).collect();
             self.line(&format!("| {} |{values}", Markdown(&setting.name)));
         }
     }

@@ -272,3 +272,52 @@ fn lines_lost_from_access_logs_are_told() {
     assert!(markdown::render(&View::of(&run, Language::English)).contains("## Access logs"));
     assert!(report::html::render(&View::of(&run, Language::English)).contains("Access logs"));
 }
+
+/// Lines of the settings that differ, as a terminal shows them.
+fn settings(run: &Run) -> String {
+    let drawn = terminal(run, Language::English, 300);
+    let (_, after) = drawn.split_once("Effective settings that differ\n").unwrap_or_default();
+    after.lines().take_while(|line| line.starts_with("  ")).map(|line| format!("{}\n", line.trim())).collect()
+}
+
+#[test]
+fn another_server_has_none_of_the_settings() {
+    let mut run = run();
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "10, lock") {
+        trial.settings.server = "haproxy".into();
+        trial.settings.values = [("BACK".to_owned(), "127.0.0.1:9".to_owned())].into();
+    }
+    assert_eq!(
+        settings(&run),
+        "MaxRequestWorkers 256: 1 at a time; 10 at once; 10 at once (A/A)\nMaxRequestWorkers 4: 10, limit 4\n"
+    );
+}
+
+/// The baseline and its copy are the same: what differs between them is of the instance, also in a run of one block.
+#[test]
+fn what_a_copy_has_otherwise_is_no_setting() {
+    let mut run = run();
+    run.trials.retain(|trial| trial.block == 0);
+    for (port, trial) in (8000..).zip(&mut run.trials) {
+        trial.settings.values.insert("Listen".to_owned(), format!("127.0.0.1:{port}"));
+        let other = if trial.cell == "10, limit 4" { "On" } else { "Off" };
+        trial.settings.values.insert("KeepAlive".to_owned(), other.to_owned());
+    }
+    let told = settings(&run);
+    assert!(told.contains("KeepAlive On: 10, limit 4") && !told.contains("Listen"), "{told}");
+}
+
+#[test]
+fn requests_that_users_abandoned_are_counted() {
+    let mut run = run();
+    assert!(!terminal(&run, Language::English, 200).contains("abandoned"));
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == "10, lock") {
+        let sessions = model::load::Sessions { abandoned: 7, ..Default::default() };
+        if let Some(load) = &mut trial.load {
+            load.sessions = Some(sessions);
+        }
+    }
+    let drawn = terminal(&run, Language::English, 200);
+    let row = drawn.lines().find(|line| line.starts_with("abandoned")).expect("a row");
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["abandoned", "0", "0", "0", "0", "21"], "{drawn}");
+}

@@ -8,7 +8,7 @@ use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_ROOM, CPU_WAITED_FOR, GENERATOR_FULL, HELD_PART, LOCKED,
-    SINGLE_CORE,
+    NEAR_LIMIT, SINGLE_CORE,
 };
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
@@ -74,11 +74,18 @@ pub(super) fn worker_limit_too_low(e: &Evidence) -> Option<Numbers> {
 
 pub(super) fn worker_limit_reached(e: &Evidence) -> Option<Numbers> {
     let between = cpu_used(e).is_none_or(|used| used >= CPU_ROOM) && !cpu_is_full(e);
-    (limit_reached(e) && between && !memory_is_full(e)).then(|| worker_limit_numbers(e))
+    (limit_reached(e) && !far_from_limit(e) && between && !memory_is_full(e)).then(|| worker_limit_numbers(e))
 }
 
 pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
-    (limit_reached(e) && (cpu_is_full(e) || memory_is_full(e))).then(|| worker_limit_numbers(e))
+    let full = cpu_is_full(e) && !far_from_limit(e);
+    (limit_reached(e) && (full || memory_is_full(e))).then(|| worker_limit_numbers(e))
+}
+
+/// Where the CPUs are full, workers that may still be begun would not answer sooner: their number says nothing of the limit.
+fn far_from_limit(e: &Evidence) -> bool {
+    let all_busy = e.workers.ready.is_some_and(|ready| ready < 1.0);
+    all_busy && e.workers.limit.zip(e.workers.busy).is_some_and(|(limit, busy)| busy < NEAR_LIMIT * limit)
 }
 
 /// Nobody at the door finds a worker, and the limit is not why: those that there may be are not there yet.

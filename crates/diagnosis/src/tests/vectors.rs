@@ -212,6 +212,11 @@ fn workers_that_are_not_there_yet() {
     let full = [(CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0), (GroupCpuNs, 1.96e9)];
     assert!(!causes(&begun(3).counters(&full)).contains(&Cause::WorkersStarting));
     check(&begun(3).limit(8), &expect!["worker-limit-too-low |  | "]);
+    // Where the CPU is full it is the limit when it is nearly reached, and else not: prefork begins workers slowly then.
+    let asked =
+        |writing: u64| calm().load(400, 40.0).limit(256).kept(writing, 0).levels(&[(AcceptQueue, 103)]).counters(&full);
+    check(&asked(34), &expect!["cpu-bound |  | "]);
+    check(&asked(200), &expect!["worker-limit-right | cpu-bound | "]);
 }
 
 // ---- around it ------------------------------------------------------------------------------------------------------

@@ -344,8 +344,8 @@ impl Page<'_> {
         let mut out = format!("<div class=\"wide\"><table><thead><tr><th></th>{heads}</tr></thead><tbody>");
         for setting in &self.view.settings {
             let _ = write!(out, "<tr><th scope=\"row\"><code>{}</code></th>", Html(&setting.name));
-            for value in &setting.values {
-                let _ = write!(out, "<td>{}</td>", Html(value.as_deref().unwrap_or("–")));
+            for value in setting.shown() {
+                let _ = write!(out, "<td>{}</td>", Html(value.unwrap_or_default()));
             }
             out.push_str("</tr>");
         }

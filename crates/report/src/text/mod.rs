@@ -196,8 +196,10 @@ impl Page {
         self.section("section-settings");
         for setting in &view.settings {
             let mut by_value: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-            for (value, cell) in setting.values.iter().zip(&view.cells) {
-                by_value.entry(value.as_deref().unwrap_or("–")).or_default().push(&cell.name);
+            for (value, cell) in setting.shown().zip(&view.cells) {
+                if let Some(value) = value {
+                    by_value.entry(value).or_default().push(&cell.name);
+                }
             }
             for (value, cells) in by_value {
                 self.paragraph("  ", Tone::Plain, &format!("{} {value}: {}", setting.name, cells.join("; ")));

@@ -57,6 +57,7 @@ fn view(run: &Run, cell: &Cell, judged: &Judged, others: &Others, words: &Catalo
         failures: failures(&counts, &examples, words),
         in_flight: loads.iter().map(|load| load.in_flight).sum(),
         retries: counts.retries,
+        abandoned: loads.iter().filter_map(|load| load.sessions.as_ref()).map(|sessions| sessions.abandoned).sum(),
         comparison: judged.compared(cell).map(|compared| of_cell(compared, cell, plan, words)),
         metrics: others.views(run, cell, words),
         same_as_baseline: same_as_baseline(run, cell, judged, words),

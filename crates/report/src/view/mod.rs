@@ -199,6 +199,8 @@ pub struct CellView {
     pub in_flight: u64,
     /// Requests sent again because the server closed a kept-alive connection without an answer: no failures.
     pub retries: u64,
+    /// Requests abandoned by users who gave up or asked again: neither answers nor failures.
+    pub abandoned: u64,
     /// Its throughput against the baseline's; `None` for the baseline and without a common block.
     pub comparison: Option<ComparisonView>,
     /// What else it was measured by, against the baseline.
@@ -458,6 +460,16 @@ pub struct SettingView {
     pub name: String,
     /// Its value per cell, in the cells' order; `None` where the server did not say.
     pub values: Vec<Option<String>>,
+    /// Per cell, whether its kind of server has the directive in any cell.
+    #[serde(skip)]
+    pub known: Vec<bool>,
+}
+
+impl SettingView {
+    /// As it is shown, per cell: `None` in those of a server to which it means nothing.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = Option<&str>> {
+        self.values.iter().zip(&self.known).map(|(value, known)| known.then(|| value.as_deref().unwrap_or("–")))
+    }
 }
 
 /// One trial.

@@ -4,7 +4,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::judged::Judged;
 use crate::view::table::{percent, ratio};
 use crate::view::{HostView, RunView, SettingView};
-use model::plan::{Cell, Confinement};
+use model::plan::{Cell, Confinement, Role};
 use model::run::{HostFacts, Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use stats::Warning;
@@ -215,15 +215,23 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
     (largest > GENERATOR_SHARE).then(|| words.say("warn-generator-share", &[("share", percent(largest).into())]))
 }
 
-/// Whether all trials of a cell had the same value for a directive.
+/// Whether all trials of a cell had the same value for a directive; those of the baseline, and of what is the baseline once more.
 fn agreed(run: &Run, cell: &Cell, name: &str) -> bool {
-    let trials = run.trials.iter().filter(|trial| trial.cell == cell.name && !trial.settings.values.is_empty());
+    let is_baseline = |cell: &Cell| matches!(cell.role, Role::Baseline | Role::Again);
+    let same = |other: &Cell| other.name == cell.name || (is_baseline(cell) && is_baseline(other));
+    let of_cell = |trial: &&Trial| run.head.plan.cells.iter().any(|other| other.name == trial.cell && same(other));
+    let trials = run.trials.iter().filter(of_cell).filter(|trial| !trial.settings.values.is_empty());
     let values: BTreeSet<_> = trials.map(|trial| trial.settings.values.get(name)).collect();
     values.len() <= 1
 }
 
-/// The settings in force that differ between cells, by directive. What differs between the trials of one cell (a port, a folder)
-/// belongs to the instance and means nothing.
+/// Which server these are the settings of, whatever its version.
+fn kind_of(settings: &EffectiveSettings) -> &str {
+    settings.server.split('/').next().unwrap_or_default()
+}
+
+/// The settings in force that differ between cells of the same server, by directive: another one has none of them, and that says nothing.
+/// What differs between the trials of one cell (a port, a folder) belongs to the instance and means nothing.
 pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let cells = &run.head.plan.cells;
     let known = |trial: &&Trial| !trial.settings.values.is_empty();
@@ -231,18 +239,20 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
         .iter()
         .map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name).find(known).map(|trial| &trial.settings))
         .collect();
+    let kinds: BTreeSet<&str> = of_cell.iter().flatten().map(|settings| kind_of(settings)).collect();
     let names: BTreeSet<&String> = of_cell.iter().flatten().flat_map(|settings| settings.values.keys()).collect();
-    names
-        .into_iter()
-        .filter(|name| cells.iter().all(|cell| agreed(run, cell, name)))
-        .map(|name| SettingView {
+    let view = |name: &String| {
+        let value = |settings: &EffectiveSettings| settings.values.get(name).cloned();
+        let of_kind = |kind: &str| -> BTreeSet<Option<String>> {
+            of_cell.iter().flatten().filter(|settings| kind_of(settings) == kind).map(|one| value(one)).collect()
+        };
+        let differs = kinds.iter().any(|kind| of_kind(kind).len() > 1);
+        let has_it = |settings: &EffectiveSettings| of_kind(kind_of(settings)).iter().any(Option::is_some);
+        differs.then(|| SettingView {
             name: name.clone(),
-            values: of_cell.iter().map(|settings| settings.and_then(|s| s.values.get(name).cloned())).collect(),
+            values: of_cell.iter().map(|settings| settings.and_then(value)).collect(),
+            known: of_cell.iter().map(|settings| settings.is_some_and(has_it)).collect(),
         })
-        .filter(|setting| {
-            let present: Vec<_> =
-                setting.values.iter().zip(&of_cell).filter(|(_, s)| s.is_some()).map(|(value, _)| value).collect();
-            present.windows(2).any(|pair| pair[0] != pair[1])
-        })
-        .collect()
+    };
+    names.into_iter().filter(|name| cells.iter().all(|cell| agreed(run, cell, name))).filter_map(view).collect()
 }

@@ -95,6 +95,7 @@ pub(crate) fn of(cells: &[CellView], compared: bool, confidence: f64, words: &Ca
     for (id, note, count) in [
         ("row-in-flight", "in-flight-note", (|cell| cell.in_flight) as fn(&CellView) -> u64),
         ("row-retries", "retries-note", |cell| cell.retries),
+        ("row-abandoned", "abandoned-note", |cell| cell.abandoned),
     ] {
         if cells.iter().any(|cell| count(cell) > 0) {
             rows.push(row(RowKind::Uncounted, id, &|cell| counted(cell, count(cell))));
