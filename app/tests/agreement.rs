@@ -34,11 +34,26 @@ fn finding(comparison: &Value) -> Option<Finding> {
     let verdict = comparison["verdict"]["id"].as_str()?.to_owned();
     let number = |name: &str| comparison[name].as_f64().unwrap_or(f64::NAN);
     let said = comparison["verdict"]["text"].as_str().unwrap_or_default();
-    let shown = format!("{:.3} ({:.3} to {:.3}) {said}", number("ratio"), number("low"), number("high"));
+    let (low, high) = (number("low"), number("high"));
+    let interval = if low.is_nan() { "no interval".to_owned() } else { format!("{low:.3} to {high:.3}") };
+    let shown = format!("{:.3} ({interval}) {said}", number("ratio"));
     // Only the comparison itself has a sentence, not each of its metrics.
     let sentence = comparison["sentence"]["text"].as_str();
     let is_silent = verdict == OPEN && sentence.is_some_and(|text| !text.contains("still needed"));
     Some(Finding { verdict, shown, is_silent })
+}
+
+/// Whether a cell's log had a line for each answer, as far as it can be told.
+fn lines(logged: &Value) -> Option<Finding> {
+    let [answers, least, most] = ["answers", "lost_least", "lost_most"].map(|name| logged[name].as_u64());
+    let (least, most) = least.zip(most)?;
+    let verdict = match (least, most) {
+        (0, 0) => "none",
+        (0, _) => OPEN,
+        _ => "lost",
+    };
+    let shown = format!("{least} to {most} of {}: {verdict}", answers.unwrap_or_default());
+    Some(Finding { verdict: verdict.to_owned(), shown, is_silent: false })
 }
 
 fn collect(answers: &mut Answers, what: &str, of: &Value) {
@@ -55,6 +70,9 @@ fn collect(answers: &mut Answers, what: &str, of: &Value) {
         add("throughput", &one["comparison"]);
         for metric in one["metrics"].as_array().into_iter().flatten() {
             add(metric["metric"].as_str().unwrap_or_default(), metric);
+        }
+        if let Some(lost) = lines(&one["logged"]) {
+            answers.entry(format!("{name}: lines lost")).or_default().push(lost);
         }
     }
 }
@@ -190,6 +208,12 @@ fn opposite_verdicts_are_found() {
     assert_eq!(claims(&answers["a: throughput"]).len(), 3);
     let silent: Vec<_> = answers["a: throughput"].iter().map(|one| one.is_silent).collect();
     assert_eq!(silent, [false, true, false, false]);
+    let log = |least: u64, most: u64| serde_json::json!({"cells": [{"name": "a", "logged": {"answers": 9, "lost_least": least, "lost_most": most}}]});
+    for (least, most) in [(0, 0), (0, 2), (1, 2)] {
+        read(&mut answers, &log(least, most));
+    }
+    assert_eq!(claims(&answers["a: lines lost"]), ["lost", "none"].into());
+    assert_eq!(answers["a: lines lost"][2].shown, "1 to 2 of 9: lost");
     // A metric has no sentence of its own in which it could be told.
     assert!(answers["a: p99"].iter().all(|one| !one.is_silent));
 }

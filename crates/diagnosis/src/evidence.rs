@@ -248,7 +248,7 @@ impl Evidence {
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
         let workers = Workers { held, unread: unread(&window, spec), ..Workers::of(&window, trial, load) };
         let machine = Machine::of(head);
-        let memory = Memory::of(&machine, &window, &offered, &workers);
+        let memory = Memory::of(&machine, &window, &offered, &workers, trial.workers.as_ref());
         Evidence {
             observed: Observed::of(&window),
             grouped: machine.grouped,

@@ -20,6 +20,7 @@ use model::reading::Column::{
     TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};
+use model::workers::{Crew, Held, WorkersHeld};
 use scene::Scene;
 use std::collections::BTreeSet;
 
@@ -344,6 +345,32 @@ fn workers_that_fit_are_told_as_well_as_they_are_known() {
     assert_eq!(fitting(1000), Some(190.0));
     assert_eq!(fitting(4000), Some(790.0));
     assert_eq!(fitting(24_000), None, "far out of sight of ten requests");
+}
+
+/// Fifteen processes of prefork in 192 MiB, of whose 27 MiB each has 10 alone: not six fit, as their size would say.
+#[test]
+fn what_processes_share_costs_once() {
+    let scene = calm().load(40, 25.0).limit(15).grouped(192).before(&[(GroupAnon, 8 << 20)]).levels(&[
+        (AcceptQueue, 25),
+        (TreeBusyWorkers, 15),
+        (TreeProcesses, 16),
+        (TreeRssLargest, 27 << 20),
+        (GroupAnon, 158 << 20),
+        (GroupUsage, 160 << 20),
+    ]);
+    let scene = scene.counters(&[(CpuUser, 195.0), (CpuSystem, 0.0), (CpuIdle, 0.0), (GroupCpuNs, 1.9e9)]);
+    let (head, mut trial) = scene.build();
+    let mut fitting = |resident: u64| {
+        let held = Held { resident: resident << 20, own: 10 << 20, ..Held::default() };
+        let crew = Crew { workers: vec![held; 15], ..Crew::default() };
+        trial.workers = Some(WorkersHeld { crews: vec![crew], ..WorkersHeld::default() });
+        let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
+        assert_eq!(diagnosis.primary.id, "cause-worker-limit-right");
+        diagnosis.primary.numbers.get(Quantity::WorkersThatFit)
+    };
+    assert_eq!(fitting(27), Some(18.0));
+    // Who was looked at when the large ones were gone tells nothing of them.
+    assert_eq!(fitting(12), Some(6.0));
 }
 
 #[test]

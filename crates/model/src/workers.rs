@@ -69,6 +69,13 @@ impl WorkersHeld {
         everybody.map(|held| held.proportional + held.swapped).sum()
     }
 
+    /// The process that has the most resident.
+    #[must_use]
+    pub fn largest(&self) -> Option<Held> {
+        let everybody = self.crews.iter().flat_map(|crew| crew.workers.iter().chain(&crew.others));
+        everybody.copied().max_by_key(|held| held.resident)
+    }
+
     /// Bytes that are taken whatever the number of a crew's workers is.
     #[must_use]
     pub fn without(&self, crew: &Crew) -> u64 {

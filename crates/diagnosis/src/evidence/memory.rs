@@ -4,9 +4,13 @@ use super::window::Window;
 use super::{Machine, Offered, Pressure, Whose, Workers};
 use crate::number::{Numbers, Quantity};
 use model::reading::{Column, Reading};
+use model::workers::WorkersHeld;
 
 /// Bytes in a page of the counters of /proc/vmstat and memory.stat, on the machines we run on.
 const PAGE: f64 = 4096.0;
+
+/// Of the largest process that the readings saw, what the largest has to have that was looked at, to be one like it.
+const LARGEST_SEEN: f64 = 0.9;
 
 /// Bytes in a KiB of /proc/meminfo.
 const KIB: f64 = 1024.0;
@@ -64,7 +68,14 @@ fn host_taken(row: &Reading) -> Option<f64> {
 }
 
 impl Memory {
-    pub(super) fn of(machine: &Machine, window: &Window<'_>, offered: &Offered, workers: &Workers) -> Memory {
+    /// `held`: what the server's processes had, where they were looked at.
+    pub(super) fn of(
+        machine: &Machine,
+        window: &Window<'_>,
+        offered: &Offered,
+        workers: &Workers,
+        held: Option<&WorkersHeld>,
+    ) -> Memory {
         let grouped = window.most_ever(Column::GroupUsage).is_some();
         let in_use = if grouped { group_in_use } else { host_in_use };
         let (base, peak) = (window.least_before(in_use), window.most_of(in_use));
@@ -92,7 +103,7 @@ impl Memory {
             limit: limit(machine, window, grouped),
             base,
             peak,
-            cost: cost(window, base, peak, workers.in_work(offered)),
+            cost: cost(window, base, peak, workers.in_work(offered), held),
             limit_hits: window.delta(Column::GroupLimitHits),
             oom_kills: window.delta(Column::GroupOomKills).or_else(host_kills),
         }
@@ -220,11 +231,23 @@ fn limit(machine: &Machine, window: &Window<'_>, grouped: bool) -> Option<Size> 
 /// What one request in work takes, from below: the growth of memory over the requests in work, or the largest process when there
 /// is a process for every request (a CGI, a prefork child). Neither sees the whole while requests do not peak together or parts
 /// are swapped out, so the larger one is taken, and the warm-up, where one was alone, counts.
-fn cost(window: &Window<'_>, base: Option<f64>, peak: Option<f64>, in_work: f64) -> Option<f64> {
+fn cost(
+    window: &Window<'_>,
+    base: Option<f64>,
+    peak: Option<f64>,
+    in_work: f64,
+    held: Option<&WorkersHeld>,
+) -> Option<f64> {
     let shared = base.zip(peak).map(|(base, peak)| ((peak - base) / in_work).max(0.0));
     let process_each = window.most(Column::TreeProcesses).is_some_and(|processes| processes > in_work);
     // The largest may be one of those that no limit of the server's holds.
-    let held = window.most(Column::GroupUsage).is_none() || window.most(Column::TreeBehindCpuNs).is_none();
-    let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each && held);
+    let limited = window.most(Column::GroupUsage).is_none() || window.most(Column::TreeBehindCpuNs).is_none();
+    let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each && limited);
+    // What it has as others do (libraries, what its parent read) no further one takes. The largest may have been gone when somebody looked.
+    let alone = |resident: f64| {
+        let seen = held?.largest().filter(|held| held.resident as f64 >= LARGEST_SEEN * resident)?;
+        Some(seen.alone() as f64)
+    };
+    let largest = largest.map(|resident| alone(resident).unwrap_or(resident));
     shared.into_iter().chain(largest).reduce(f64::max)
 }

@@ -26,7 +26,7 @@ impl Evidence {
             longer: None,
             generator_share: 0.0,
         };
-        let memory = Memory::of(machine, &window, &offered, &workers);
+        let memory = Memory::of(machine, &window, &offered, &workers, None);
         Evidence {
             observed: Observed::of(&window),
             grouped: machine.grouped,
