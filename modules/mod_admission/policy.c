@@ -218,11 +218,12 @@ static void renew(policy *p, place *mine) {
   uint64_t now_ns = coarse_ns(CLOCK_MONOTONIC_COARSE);
   if (mine->renewed_ns && now_ns - mine->renewed_ns < SECOND_NS) return;
   mine->renewed_ns = now_ns;
+  if (!p->kept) { /* no version can be kept: the file is looked at as by a new interpreter */
+    mine->looked_ns = 0;
+    return;
+  }
   mine->digest = 0; /* also the version that it has */
-  script *next = last_good(p, &mine->digest);
-  char error[ADM_ERROR];
-  /* Where no version can be kept there is the file, which is a good one or was refused before. */
-  take_over(mine, next ? next : from_file(p->path, p->owner, p->kept, &mine->digest, &mine->unread, error));
+  take_over(mine, last_good(p, &mine->digest));
 }
 
 bool policy_ask(policy *p, const adm_table *table, const policy_request *request, policy_answer *answer, policy_log log,

@@ -97,8 +97,12 @@ static void take_back_from(rounds *r, adm_table *table, adm_dead is_dead) {
 /* Nobody else does it for tables that were replaced: their processes only end. What is left there weighs on those after them, until
  * nobody is left. */
 static void take_back(rounds *r) {
+  static adm_table *const none[] = {NULL};
   take_back_from(r, r->plan.table, dead_or_learned_from);
-  if (!r->carries) return;
+  if (!r->carries) {
+    if (r->turn % 4 == 0) r->changed |= adm_carry(r->plan.table, none); /* whatever a child wrote there by mistake */
+    return;
+  }
   r->carries = false;
   for (adm_table *const *earlier = r->plan.earlier; *earlier; earlier++) {
     take_back_from(r, *earlier, dead);

@@ -182,8 +182,8 @@ static adm_table *find_or_make_table(apr_pool_t *pool, kept_memory *kept, adm_sh
   adm_table *made = in_view(pool, new_table(kept, shape, known, main_server));
   if (made) return made;
   ap_log_error(APLOG_MARK, APLOG_ERR, errno, main_server,
-               "ADM0010: no shared memory (%" APR_SIZE_T_FMT " bytes): %s; AdmissionTableSize makes it smaller", shared_bytes(shape),
-               known ? "the smaller table of before stays in use" : "nothing is limited");
+               "ADM0010: no shared memory (%" APR_SIZE_T_FMT " bytes): %s; AdmissionTableSize makes it smaller%s", shared_bytes(shape),
+               known ? "the smaller table of before stays in use" : "nothing is limited", known ? " when the server is started anew" : "");
   return known;
 }
 
@@ -381,7 +381,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   make_runtime_dir(pool, main_server);
   adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
   find_earlier(pool);
-  if (kept->shared.head != before) adm_carry_all(running.table, running.earlier); /* nobody else can be in a new one yet */
+  if (kept->shared.head != before) adm_carry_first(running.table, running.earlier); /* nobody else can be in a new one yet */
   start_controller(pool, main_server, kept);
   return OK;
 }

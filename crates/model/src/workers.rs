@@ -69,11 +69,12 @@ impl WorkersHeld {
         everybody.map(|held| held.proportional + held.swapped).sum()
     }
 
-    /// The process that has the most resident.
+    /// The process that has the most resident, and whose it is.
     #[must_use]
-    pub fn largest(&self) -> Option<Held> {
-        let everybody = self.crews.iter().flat_map(|crew| crew.workers.iter().chain(&crew.others));
-        everybody.copied().max_by_key(|held| held.resident)
+    pub fn largest(&self) -> Option<(&Crew, Held)> {
+        let of_crew = |crew: &Crew| crew.workers.iter().chain(&crew.others).copied().max_by_key(|held| held.resident);
+        let largest = self.crews.iter().filter_map(|crew| Some((crew, of_crew(crew)?)));
+        largest.max_by_key(|(_, held)| held.resident)
     }
 
     /// Bytes that are taken whatever the number of a crew's workers is.

@@ -203,10 +203,11 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world);
 bool adm_table_in_use(const adm_table *table);
 
 /* A table that replaces others counts what is still held there: in each entry, the permits of its key in the `earlier` ones (NULL behind
- * the last), found by the names of groups. They must have the same seed, and what they carry themselves is not counted twice. The first
- * makes entries for all that is held, and is for one who is alone in `table`, before anybody joins it. The second is for the controller,
- * again and again: what was given back there makes room here, and wakes those that wait for it. Whether it changed anything. */
-void adm_carry_all(adm_table *table, adm_table *const *earlier);
+ * the last), found by the names of groups. They have the same seed, or nothing of theirs is known here; what they carry themselves is not
+ * counted twice. The first makes entries for all that is held, and is for one who is alone in `table`, before anybody joins it. The second is
+ * for the controller, again and again: what was given back there makes room here, and wakes those that wait for it. Whether it changed
+ * anything. With no earlier tables nothing is carried any more. */
+void adm_carry_first(adm_table *table, adm_table *const *earlier);
 bool adm_carry(adm_table *table, adm_table *const *earlier);
 
 /* The owner of a process, or ADM_NOBODY: for the parent, which is told the number of a child that ended. */

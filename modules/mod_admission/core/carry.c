@@ -11,21 +11,32 @@
 
 #define CARRIED ((uint64_t)CELL_LINGER << TOKEN_STATE_SHIFT)
 
-static bool has_key(const adm_entry *entry) { return entry->key != KEY_FREE && entry->key != KEY_LEAVING; }
+static bool is_key(uint64_t key) { return key != KEY_FREE && key != KEY_LEAVING; }
 
-/* The key that an entry of `from` has in another table with the same seed; 0 where that knows no group of this name. */
-static uint64_t key_in(const adm_table *table, const adm_table *from, const adm_entry *entry) {
+/* An entry of `from`, and which one it is in another table: its group there, -1 for none, and its key. */
+typedef struct counterpart {
+  int group;
+  uint64_t key;
+} counterpart;
+
+static counterpart of_entry(const adm_table *table, const adm_table *from, const adm_entry *entry) {
   uint32_t group = entry->group % ADM_GROUPS;
+  uint64_t key = entry->key;
+  if (!is_key(key) || table->seed[0] != from->seed[0]) return (counterpart){-1, 0}; /* another seed has other keys for the same names */
   int there = adm_group_find(table, from->shared->group[group].name);
-  return there < 0 ? 0 : entry_key((uint32_t)there, entry->key ^ group_mark(group));
+  return (counterpart){there, there < 0 ? 0 : entry_key((uint32_t)there, key ^ group_mark(group))};
 }
 
-/* What an entry holds itself. */
+/* What an entry holds itself. Who was woken to take its turn has it already, and will be in a cell when it gets a CPU. */
 static uint64_t own_weight(const adm_table *table, adm_entry *entry) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
     uint64_t token = cells_of(entry)[i];
     if (!token_is_carried(token)) sum += token_cost(token);
+  }
+  for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
+    uint64_t token = waiting_of(table, entry)[i];
+    if (token_state(token) == WAITER_WOKEN) sum += token_cost(token);
   }
   return sum;
 }
@@ -33,15 +44,17 @@ static uint64_t own_weight(const adm_table *table, adm_entry *entry) {
 static uint64_t weight_before(const adm_table *table, const adm_entry *entry, adm_table *const *earlier) {
   uint64_t sum = 0;
   for (; *earlier; earlier++) {
-    uint64_t key = key_in(*earlier, table, entry);
-    adm_entry *before = key ? entry_find(*earlier, key) : NULL;
+    counterpart there = of_entry(*earlier, table, entry);
+    adm_entry *before = there.group < 0 ? NULL : entry_known(*earlier, there.key);
     if (before) sum += own_weight(*earlier, before);
   }
   return sum < ADM_COST_MAX ? sum : ADM_COST_MAX;
 }
 
-/* Lets the entry carry so much; whether it carried another weight. Where no cell is free, it carries nothing until one is. */
-static bool carry(adm_table *table, adm_entry *entry, uint64_t weight) {
+/* Lets an entry carry what its key holds in the earlier tables; whether it carried another weight. Where no cell is free, it carries
+ * nothing until one is. */
+static bool carry(adm_table *table, adm_entry *entry, adm_table *const *earlier) {
+  uint64_t key = entry->key, weight = is_key(key) ? weight_before(table, entry, earlier) : 0;
   uint64_t token = weight > 0 ? CARRIED | weight : 0;
   bool changed = false;
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
@@ -50,36 +63,49 @@ static bool carry(adm_table *table, adm_entry *entry, uint64_t weight) {
     changed |= before != token && atomic_compare_exchange_strong(&cells_of(entry)[i], &before, token);
     token = 0;
   }
-  if (token == 0) return changed;
-  uint32_t mine = claim(table, entry, token, 0);
-  if (mine < table->shape.cells) since_of(table, entry)[mine] = adm_now_ns();
-  return mine < table->shape.cells;
-}
-
-bool adm_carry(adm_table *table, adm_table *const *earlier) {
-  bool changed = false;
-  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1)) {
-    adm_entry *entry = entry_at(table, e);
-    /* An entry that is given to another key at this moment carries that of the former one, until the next time. */
-    if (!has_key(entry) || !carry(table, entry, weight_before(table, entry, earlier))) continue;
-    changed = true;
-    queue_wake(table, entry, adm_now_ns());
+  if (token != 0) {
+    uint32_t mine = claim(table, entry, token, 0);
+    if (mine < table->shape.cells) {
+      since_of(table, entry)[mine] = adm_now_ns();
+      changed = true;
+      /* Given to another key meanwhile? As in permit_take: who does that has seen this cell, or is seen here. */
+      if (entry->key != key) atomic_compare_exchange_strong(&cells_of(entry)[mine], &token, 0);
+    }
   }
+  if (changed) queue_wake(table, entry, adm_now_ns());
   return changed;
 }
 
-void adm_carry_all(adm_table *table, adm_table *const *earlier) {
-  for (adm_table *const *one = earlier; *one; one++) {
-    for (uint32_t e = adm_entry_next(*one, 0); e < (*one)->shape.entries; e = adm_entry_next(*one, e + 1)) {
-      adm_entry *before = entry_at(*one, e);
-      uint64_t key = has_key(before) && own_weight(*one, before) > 0 ? key_in(table, *one, before) : 0;
-      if (key == 0 || entry_find(table, key)) continue;
-      char label[ADM_LABEL];
-      memcpy(label, before->label, ADM_LABEL);
-      label[ADM_LABEL - 1] = '\0';
-      int group = adm_group_find(table, (*one)->shared->group[before->group % ADM_GROUPS].name);
-      entry_insert(table, (uint32_t)group, key, label, adm_now_ns());
-    }
-  }
-  adm_carry(table, earlier);
+static bool carries(const adm_table *table, adm_entry *entry) {
+  for (uint32_t i = 0; i < cells_in_use(table, entry); i++)
+    if (token_is_carried(cells_of(entry)[i])) return true;
+  return false;
 }
+
+/* The entry for what an entry of an earlier table holds; made, if it may be. */
+static adm_entry *entry_for(adm_table *table, adm_table *before, adm_entry *entry, bool make) {
+  counterpart here = of_entry(table, before, entry);
+  if (here.group < 0 || own_weight(before, entry) == 0) return NULL;
+  adm_entry *known = entry_known(table, here.key);
+  if (known || !make) return known;
+  char label[ADM_LABEL];
+  memcpy(label, entry->label, ADM_LABEL);
+  label[ADM_LABEL - 1] = '\0';
+  return entry_insert(table, (uint32_t)here.group, here.key, label, adm_now_ns());
+}
+
+static bool carry_all(adm_table *table, adm_table *const *earlier, bool make) {
+  bool changed = false;
+  for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1))
+    if (carries(table, entry_at(table, e))) changed |= carry(table, entry_at(table, e), earlier);
+  for (adm_table *const *one = earlier; *one; one++)
+    for (uint32_t e = adm_entry_next(*one, 0); e < (*one)->shape.entries; e = adm_entry_next(*one, e + 1)) {
+      adm_entry *here = entry_for(table, *one, entry_at(*one, e), make);
+      if (here) changed |= carry(table, here, earlier);
+    }
+  return changed;
+}
+
+void adm_carry_first(adm_table *table, adm_table *const *earlier) { carry_all(table, earlier, true); }
+
+bool adm_carry(adm_table *table, adm_table *const *earlier) { return carry_all(table, earlier, false); }

@@ -45,8 +45,8 @@ static adm_table *handle_of(adm_shared *shared, adm_shape shape, uint64_t seed) 
   *table = (adm_table){.shared = shared, .bytes = adm_table_bytes(shape), .entry_bytes = entry_bytes(shape), .shape = shape,
                        .seed = {seed, seed * UINT64_C(0x9e3779b97f4a7c15) + 1}};
   /* A program may outlive the table that its permit was in, and goes on to lock its byte: those of the next table begin elsewhere, at one
-   * of 2^30 places. Everybody may read where locks are (/proc/locks): too little of the hash for the seed to be found from it. A table
-   * with the seed of the one that it replaces has another shape. */
+   * of 2^30 places. Everybody may read where locks are (/proc/locks): to find the seed from these few bits takes trying all of them. A
+   * table with the seed of the one that it replaces has another shape. */
   table->hold_first = adm_hash(table, &shape, sizeof shape) >> 34 << 32;
   return table;
 }
@@ -291,7 +291,7 @@ static void put_back(adm_table *table, uint64_t key) {
   }
 }
 
-adm_entry *entry_find(adm_table *table, uint64_t key) {
+static adm_entry *find(adm_table *table, uint64_t key) {
   for (uint32_t i = 0; i < PROBES; i++) {
     adm_entry *entry = entry_at(table, (uint32_t)(key + i));
     if (entry_is(entry, key)) return entry;
@@ -315,10 +315,19 @@ static void mark_used(adm_table *table, const adm_entry *entry) {
   atomic_fetch_or(&used_of(table)[index / 64], UINT64_C(1) << index % 64);
 }
 
+adm_entry *entry_known(adm_table *table, uint64_t key) {
+  for (uint32_t i = 0; i < PROBES; i++) {
+    uint32_t index = (uint32_t)(key + i) & (table->shape.entries - 1);
+    bool used = used_of(table)[index / 64] >> index % 64 & 1;
+    if (used && entry_is(entry_at(table, index), key)) return entry_at(table, index);
+  }
+  return NULL;
+}
+
 /* Only the one whose token is in `inserting` comes here, or is alone: so a key never has two entries. */
 adm_entry *entry_insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
   put_back(table, key);
-  adm_entry *known = entry_find(table, key);
+  adm_entry *known = find(table, key);
   if (known) return known;
   /* First the free ones, then the idle ones, then any that nobody is in: who asks for thousands of names that are not
    * there must not be able to fill the table. */
@@ -337,7 +346,7 @@ adm_entry *entry_insert(adm_table *table, uint32_t group, uint64_t key, const ch
 }
 
 adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t key, const char *label, uint64_t now_ns) {
-  adm_entry *entry = entry_find(table, key);
+  adm_entry *entry = find(table, key);
   if (entry) {
     entry_touch(entry, now_ns);
     return entry;
@@ -353,7 +362,7 @@ adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t 
       atomic_compare_exchange_strong(&table->shared->inserting, &mine, 0);
       return entry;
     }
-    if ((entry = entry_find(table, key))) return entry;
+    if ((entry = find(table, key))) return entry;
     if (spin > INSERT_SPINS / 2) nanosleep(&(struct timespec){0, 20000}, NULL);
   }
   table->shared->table_full++; /* somebody was stopped while adding: better let through than wait for that one */

@@ -194,8 +194,9 @@ static inline void entry_touch(adm_entry *entry, uint64_t now_ns) {
 /* The entry of an entry_key in its group, made if there is none; NULL when the table is full or cannot be changed now. */
 adm_entry *entry_of(adm_table *table, adm_owner owner, uint32_t group, uint64_t key, const char *label, uint64_t now_ns);
 
-/* The entry of an entry_key, or NULL. */
-adm_entry *entry_find(adm_table *table, uint64_t key);
+/* The entry of an entry_key, or NULL: for who looks for many that are not there, since to read places that were never used would take
+ * their memory into use. */
+adm_entry *entry_known(adm_table *table, uint64_t key);
 /* Makes one, where nobody else can be doing that and there is none yet; NULL when the table is full. */
 adm_entry *entry_insert(adm_table *table, uint32_t group, uint64_t key, const char *label, uint64_t now_ns);
 

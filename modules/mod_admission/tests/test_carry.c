@@ -62,7 +62,7 @@ static void a_limit_holds_over_both_tables(void) {
   request *first = admitted(before, old, "/a", 0), *second = admitted(before, old, "/a", 0), *other = admitted(before, old, "/b", 0);
   group_with(now, "another", 1, 0, ADM_FIFO); /* so that the same group has another number */
   int heavy = group_with(now, "heavy", 2, 0, ADM_FIFO);
-  adm_carry_all(now, earlier);
+  adm_carry_first(now, earlier);
   CHECK_EQUAL(weight_in(now, heavy), 3);
   CHECK_EQUAL(carried_cells(now), 2);
   CHECK(refused(now, heavy, "/a", 0));
@@ -92,7 +92,7 @@ static void what_memory_costs_is_carried(void) {
   int old = group_with(before, "g", 9, 0, ADM_FIFO), group = group_with(now, "g", 9, 0, ADM_FIFO);
   adm_group_at(before, ADM_GROUP_MEMORY)->limit = adm_group_at(now, ADM_GROUP_MEMORY)->limit = 10;
   request *holds = admitted(before, old, "/a", 7);
-  adm_carry_all(now, earlier);
+  adm_carry_first(now, earlier);
   CHECK_EQUAL(weight_in(now, ADM_GROUP_MEMORY), 7);
   CHECK(refused(now, group, "/c", 4));
   request *small = admitted(now, group, "/c", 3);
@@ -114,7 +114,7 @@ static void who_waits_hears_of_it(void) {
   int old = group_with(before, "g", 1, 4, ADM_FIFO), group = group_with(now, "g", 1, 4, ADM_FIFO);
   adm_group_at(now, group)->timeout_ms = 60000;
   request *holds = admitted(before, old, "/a", 0), *one = asks(now, group, "/a", 0);
-  adm_carry_all(now, earlier);
+  adm_carry_first(now, earlier);
   pthread_t thread;
   pthread_create(&thread, NULL, waits, one);
   adm_seen seen = {0};
@@ -130,6 +130,76 @@ static void who_waits_hears_of_it(void) {
   table_end(before), table_end(now);
 }
 
+/* Who was given the turn there, and has not run since, has the permit already. */
+static void the_turn_of_before_counts(void) {
+  adm_table *before = table_of(SMALL), *now = table_of(LARGE), *earlier[] = {before, NULL};
+  int old = group_with(before, "g", 1, 4, ADM_FIFO), group = group_with(now, "g", 1, 0, ADM_FIFO);
+  request *holds = admitted(before, old, "/a", 0), *next = asks(before, old, "/a", 0);
+  adm_entry *entry = entry_at(before, adm_entry_next(before, 0));
+  uint64_t token = token_make(before, next->owner) | 1;
+  standing mine = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)old};
+  uint32_t place = 0;
+  CHECK(queue_join(before, entry, token, 4, &mine, &place));
+  adm_carry_first(now, earlier);
+  ends(holds);
+  adm_carry(now, earlier);
+  CHECK_EQUAL(weight_in(now, group), 1);
+  CHECK(refused(now, group, "/a", 0));
+  queue_leave(before, entry, place, token);
+  adm_carry(now, earlier);
+  ends(admitted(now, group, "/a", 0));
+  ends(next);
+  table_end(before), table_end(now);
+}
+
+static size_t resident(const adm_table *table) {
+  static unsigned char page[1 << 16];
+  size_t pages = (table->bytes + 4095) / 4096, count = 0;
+  if (pages > sizeof page || mincore(table->shared, table->bytes, page) < 0) return 0;
+  for (size_t i = 0; i < pages; i++) count += page[i] & 1;
+  return count;
+}
+
+/* Places of the earlier table that nobody ever used are not read: that would take their memory. */
+static void what_was_never_used_stays_so(void) {
+  const adm_shape many = {.entries = 4096, .cells = 32, .waiters = 32};
+  adm_table *before = table_of(many), *now = table_of(many), *earlier[] = {before, NULL};
+  request *holds = admitted(before, group_with(before, "g", 2, 0, ADM_FIFO), "/a", 0), *here[200];
+  int group = group_with(now, "g", 2, 0, ADM_FIFO);
+  for (int i = 0; i < 200; i++) {
+    char label[16];
+    snprintf(label, sizeof label, "/%d", i);
+    here[i] = admitted(now, group, label, 0);
+  }
+  size_t pages = resident(before);
+  adm_carry_first(now, earlier);
+  adm_carry(now, earlier);
+  CHECK(pages > 0);
+  CHECK_EQUAL(resident(before), pages);
+  CHECK_EQUAL(weight_in(now, group), 201);
+  for (int i = 0; i < 200; i++) ends(here[i]);
+  ends(holds);
+  table_end(before), table_end(now);
+}
+
+/* What a child wrote by mistake is no permit for ever, and a table with other keys has nothing to say. */
+static void nothing_is_carried_without_earlier_tables(void) {
+  adm_table *now = table_of(LARGE), *none[] = {NULL};
+  int group = group_with(now, "g", 1, 0, ADM_FIFO);
+  ends(admitted(now, group, "/a", 0));
+  cells_of(entry_at(now, adm_entry_next(now, 0)))[0] = (uint64_t)CELL_LINGER << TOKEN_STATE_SHIFT | 1;
+  CHECK(refused(now, group, "/a", 0));
+  CHECK(adm_carry(now, none));
+  ends(admitted(now, group, "/a", 0));
+  void *memory = mmap(NULL, adm_table_bytes(SMALL), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  adm_table *other = adm_table_make(memory, SMALL, 43), *earlier[] = {other, NULL};
+  request *holds = admitted(other, group_with(other, "g", 1, 0, ADM_FIFO), "/a", 0);
+  adm_carry_first(now, earlier);
+  CHECK_EQUAL(carried_cells(now), 0);
+  ends(holds);
+  table_end(other), table_end(now);
+}
+
 /* A table that was replaced twice: nothing is counted for a second time, and a group that is gone is not counted at all. */
 static void over_two_tables(void) {
   const adm_shape larger = {.entries = 256, .cells = 32, .waiters = 32};
@@ -138,11 +208,11 @@ static void over_two_tables(void) {
   request *a = admitted(first, group_with(first, "g", 5, 0, ADM_FIFO), "/a", 0);
   request *gone = admitted(first, group_with(first, "gone", 5, 0, ADM_FIFO), "/a", 0);
   int middle = group_with(second, "g", 5, 0, ADM_FIFO);
-  adm_carry_all(second, of_second);
+  adm_carry_first(second, of_second);
   request *b = admitted(second, middle, "/a", 0);
   CHECK_EQUAL(weight_in(second, middle), 2);
   int last = group_with(third, "g", 5, 0, ADM_FIFO);
-  adm_carry_all(third, of_third);
+  adm_carry_first(third, of_third);
   CHECK_EQUAL(weight_in(third, last), 2);
   CHECK_EQUAL(carried_cells(third), 1);
   ends(a), ends(gone);
@@ -169,7 +239,7 @@ static void programs_and_the_carried(void) {
   CHECK_EQUAL(adm_admit(before, holds->owner, &holds->asked, &holds->answer), ADM_ADMITTED);
   adm_sweep(before, holds->owner, goes_on, &runs);
   int group = group_with(now, "g", 1, 0, ADM_FIFO);
-  adm_carry_all(now, earlier);
+  adm_carry_first(now, earlier);
   CHECK_EQUAL(adm_settle(now, NULL, NULL), 0);
   CHECK_EQUAL(weight_in(now, group), 1);
   CHECK(refused(now, group, "/a", 0));
@@ -200,6 +270,9 @@ int main(void) {
   a_limit_holds_over_both_tables();
   what_memory_costs_is_carried();
   who_waits_hears_of_it();
+  the_turn_of_before_counts();
+  what_was_never_used_stays_so();
+  nothing_is_carried_without_earlier_tables();
   over_two_tables();
   programs_and_the_carried();
   without_a_cell();

@@ -55,6 +55,8 @@ pub struct Memory {
     pub peak: Option<f64>,
     /// Bytes one request in work takes.
     pub cost: Option<f64>,
+    /// Bytes that are taken whatever the number of workers is, where they were looked at and `cost` is what one has alone.
+    pub shared: Option<f64>,
     /// Times the group ran into its limit.
     pub limit_hits: Option<u64>,
     /// Processes killed: of the group, else of the host.
@@ -79,6 +81,7 @@ impl Memory {
         let grouped = window.most_ever(Column::GroupUsage).is_some();
         let in_use = if grouped { group_in_use } else { host_in_use };
         let (base, peak) = (window.least_before(in_use), window.most_of(in_use));
+        let cost = cost(window, base, peak, workers.in_work(offered), held);
         let refaults = |of_group: Column, of_host: Column| {
             let (whose, column) = if grouped { (Whose::Group, of_group) } else { (Whose::Host, of_host) };
             Some(Size { whose, bytes: window.rate(column)? * PAGE })
@@ -103,7 +106,8 @@ impl Memory {
             limit: limit(machine, window, grouped),
             base,
             peak,
-            cost: cost(window, base, peak, workers.in_work(offered), held),
+            cost: cost.map(|cost| cost.each),
+            shared: cost.and_then(|cost| cost.shared),
             limit_hits: window.delta(Column::GroupLimitHits),
             oom_kills: window.delta(Column::GroupOomKills).or_else(host_kills),
         }
@@ -114,7 +118,8 @@ impl Memory {
     #[must_use]
     pub fn workers_that_fit(&self) -> Option<f64> {
         let (limit, base, cost) = (self.limit?.bytes, self.base?, self.cost?);
-        (cost > 0.0).then(|| two_digits((limit - base) / cost))
+        let taken = self.shared.map_or(base, |shared| shared.max(base));
+        (cost > 0.0).then(|| two_digits((limit - taken) / cost))
     }
 
     /// The parts that swap and files have in what was taken away and read back, both 0 when nothing was; `None` when the kernel does
@@ -228,6 +233,13 @@ fn limit(machine: &Machine, window: &Window<'_>, grouped: bool) -> Option<Size> 
     Some(Size { whose: Whose::Host, bytes })
 }
 
+/// What a request in work takes, and what they take together whatever their number is.
+#[derive(Clone, Copy)]
+struct Cost {
+    each: f64,
+    shared: Option<f64>,
+}
+
 /// What one request in work takes, from below: the growth of memory over the requests in work, or the largest process when there
 /// is a process for every request (a CGI, a prefork child). Neither sees the whole while requests do not peak together or parts
 /// are swapped out, so the larger one is taken, and the warm-up, where one was alone, counts.
@@ -237,17 +249,24 @@ fn cost(
     peak: Option<f64>,
     in_work: f64,
     held: Option<&WorkersHeld>,
-) -> Option<f64> {
-    let shared = base.zip(peak).map(|(base, peak)| ((peak - base) / in_work).max(0.0));
+) -> Option<Cost> {
+    let growth = base.zip(peak).map(|(base, peak)| ((peak - base) / in_work).max(0.0));
     let process_each = window.most(Column::TreeProcesses).is_some_and(|processes| processes > in_work);
     // The largest may be one of those that no limit of the server's holds.
     let limited = window.most(Column::GroupUsage).is_none() || window.most(Column::TreeBehindCpuNs).is_none();
     let largest = window.most_ever(Column::TreeRssLargest).filter(|_| process_each && limited);
-    // What it has as others do (libraries, what its parent read) no further one takes. The largest may have been gone when somebody looked.
-    let alone = |resident: f64| {
-        let seen = held?.largest().filter(|held| held.resident as f64 >= LARGEST_SEEN * resident)?;
-        Some(seen.alone() as f64)
-    };
-    let largest = largest.map(|resident| alone(resident).unwrap_or(resident));
-    shared.into_iter().chain(largest).reduce(f64::max)
+    let largest = largest.map(|resident| alone(resident, held).unwrap_or(Cost { each: resident, shared: None }));
+    let each = growth.into_iter().chain(largest.map(|cost| cost.each)).reduce(f64::max)?;
+    Some(Cost { each, shared: largest.and_then(|cost| cost.shared) })
+}
+
+/// What the largest process has for itself: what it has as others do (libraries, what its parent read) no further one takes. `None` where the
+/// largest was gone when somebody looked.
+fn alone(resident: f64, held: Option<&WorkersHeld>) -> Option<Cost> {
+    let (crew, seen) = held?.largest()?;
+    let as_others = seen.resident.saturating_sub(seen.own) as f64;
+    let is_like_it = seen.resident as f64 >= LARGEST_SEEN * resident;
+    // A program that was started for the request is no worker, and others like it are nothing that is always there.
+    let shared = crew.workers.contains(&seen).then_some(held?.without(crew) as f64);
+    is_like_it.then_some(Cost { each: resident - as_others + seen.swapped as f64, shared })
 }

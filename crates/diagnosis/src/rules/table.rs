@@ -239,7 +239,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::WorkersStarting,
         when: workers_starting,
-        limits: &[(Quantity::CpuUsed, Below(CPU_ROOM))],
+        limits: &[(Quantity::CpuUsed, Below(CPU_FULL))],
         concluded: false,
         excludes: &[Cause::TooFewThreads, Cause::OfferedConcurrency, Cause::OneCoreBusy],
         leads_to: &[Cause::AcceptQueueOverflow],

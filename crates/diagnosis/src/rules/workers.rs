@@ -58,7 +58,7 @@ pub(super) fn keep_alive_held(e: &Evidence) -> Option<Numbers> {
     let many = |held: f64| held >= 1.0 && held >= HELD_PART * limit;
     // Of others, as a check has seen them: no request of ours finds a worker there.
     if e.workers.held.is_some_and(many) {
-        return limit_reached(e).then(|| worker_limit_numbers(e));
+        return more_is_asked(e).then(|| worker_limit_numbers(e));
     }
     // As the server tells it: whoever asks without a pause is never seen to rest for long.
     let kept = e.workers.kept.filter(|&kept| many(kept))?;
@@ -74,26 +74,25 @@ pub(super) fn worker_limit_too_low(e: &Evidence) -> Option<Numbers> {
 
 pub(super) fn worker_limit_reached(e: &Evidence) -> Option<Numbers> {
     let between = cpu_used(e).is_none_or(|used| used >= CPU_ROOM) && !cpu_is_full(e);
-    (limit_reached(e) && !far_from_limit(e) && between && !memory_is_full(e)).then(|| worker_limit_numbers(e))
+    (limit_reached(e) && between && !memory_is_full(e)).then(|| worker_limit_numbers(e))
 }
 
 pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
-    let full = cpu_is_full(e) && !far_from_limit(e);
-    (limit_reached(e) && (full || memory_is_full(e))).then(|| worker_limit_numbers(e))
-}
-
-/// Where the CPUs are full, workers that may still be begun would not answer sooner: their number says nothing of the limit.
-fn far_from_limit(e: &Evidence) -> bool {
-    let all_busy = e.workers.ready.is_some_and(|ready| ready < 1.0);
-    all_busy && e.workers.limit.zip(e.workers.busy).is_some_and(|(limit, busy)| busy < NEAR_LIMIT * limit)
+    (limit_reached(e) && (cpu_is_full(e) || memory_is_full(e))).then(|| worker_limit_numbers(e))
 }
 
 /// Nobody at the door finds a worker, and the limit is not why: those that there may be are not there yet.
 pub(super) fn workers_starting(e: &Evidence) -> Option<Numbers> {
     let more = e.workers.limit.zip(e.workers.busy).is_some_and(|(limit, busy)| busy < limit) && !limit_reached(e);
     let waits = e.workers.ready.is_some_and(|ready| ready < 1.0) && e.workers.queue.is_some_and(|queue| queue >= 1.0);
-    let room = cpu_used(e)? < CPU_ROOM && !memory_is_full(e);
+    let room = cpu_used(e).is_some() && !cpu_is_full(e) && !memory_is_full(e);
     (more && waits && room && mostly_answers(e)).then(|| worker_limit_numbers(e))
+}
+
+/// The server begins its workers one after another, and has begun few of those that it may have.
+fn far_from_limit(e: &Evidence) -> bool {
+    let all_busy = e.workers.ready.is_some_and(|ready| ready < 1.0);
+    all_busy && e.workers.limit.zip(e.workers.busy).is_some_and(|(limit, busy)| busy < NEAR_LIMIT * limit)
 }
 
 /// Nobody reads them, though there is a CPU to do it on: no thread is free. All of them may wait for something else; a backend that can be
@@ -126,9 +125,14 @@ fn may_wait_for_a_cpu(e: &Evidence) -> bool {
     }
 }
 
+/// Whether the limit is why requests wait: more is asked for than there may be workers, and about as many are there.
+fn limit_reached(e: &Evidence) -> bool {
+    more_is_asked(e) && !far_from_limit(e)
+}
+
 /// Whether more is asked for than there are workers, and it shows: a queue at the door or all workers busy. Without a view of
 /// either, more requests in flight than workers is the same thing.
-fn limit_reached(e: &Evidence) -> bool {
+fn more_is_asked(e: &Evidence) -> bool {
     if let Some(limit) = e.workers.full_pool().and_then(|pool| pool.limit) {
         return limit < e.offered.connections && mostly_answers(e);
     }

@@ -206,17 +206,24 @@ fn a_scoreboard_full_of_kept_connections() {
 fn workers_that_are_not_there_yet() {
     let begun = |writing: u64| calm().load(12, 40.0).limit(16).kept(writing, 0).levels(&[(AcceptQueue, 9)]);
     check(&begun(3), &expect!["workers-starting |  | "]);
-    // All are there, or nobody waits, or the CPU has no room for more, or the limit itself is in the way.
+    // All are there, or nobody waits, or the CPU has no room for more, or the limit itself is nearly reached.
     check(&begun(3).levels(&[(AcceptQueue, 0)]), &expect!["offered-concurrency |  | "]);
     assert!(!causes(&begun(16)).contains(&Cause::WorkersStarting));
     let full = [(CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0), (GroupCpuNs, 1.96e9)];
     assert!(!causes(&begun(3).counters(&full)).contains(&Cause::WorkersStarting));
-    check(&begun(3).limit(8), &expect!["worker-limit-too-low |  | "]);
-    // Where the CPU is full it is the limit when it is nearly reached, and else not: prefork begins workers slowly then.
-    let asked =
-        |writing: u64| calm().load(400, 40.0).limit(256).kept(writing, 0).levels(&[(AcceptQueue, 103)]).counters(&full);
-    check(&asked(34), &expect!["cpu-bound |  | "]);
-    check(&asked(200), &expect!["worker-limit-right | cpu-bound | "]);
+    check(&begun(6).limit(8), &expect!["worker-limit-too-low |  | "]);
+    check(&begun(3).limit(8), &expect!["workers-starting |  | "]);
+    // 34 of 256 have not reached their limit, however busy the CPU is; prefork begins workers slowly where it is full.
+    let used =
+        |ticks: f64| [(CpuUser, ticks), (CpuIdle, 200.0 - ticks), (CpuSystem, 0.0), (GroupCpuNs, ticks * 0.98e7)];
+    let asked = |writing: u64, ticks: f64| {
+        calm().load(400, 40.0).limit(256).kept(writing, 0).levels(&[(AcceptQueue, 103)]).counters(&used(ticks))
+    };
+    check(&asked(34, 200.0), &expect!["cpu-bound |  | "]);
+    check(&asked(34, 160.0), &expect!["workers-starting |  | "]);
+    check(&asked(34, 100.0), &expect!["workers-starting |  | "]);
+    check(&asked(200, 200.0), &expect!["worker-limit-right | cpu-bound | "]);
+    check(&asked(200, 160.0), &expect!["worker-limit-reached |  | "]);
 }
 
 // ---- around it ------------------------------------------------------------------------------------------------------

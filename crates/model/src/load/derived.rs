@@ -87,7 +87,7 @@ pub(super) const LATE_US: u64 = 1000;
 const REFUSALS: [u16; 2] = [403, 429];
 /// and what share of a second's answers is a burst of them: that of the guard against failures.
 const BURST_SHARE: f64 = 0.2;
-/// Fewer in a second are single pages that are refused to everybody.
+/// Fewer in a second are no burst.
 const BURST_ANSWERS: u64 = 10;
 
 /// Neighbouring values of a histogram with three significant digits differ by no more than a thousandth, twice that here.
@@ -186,16 +186,25 @@ impl LoadResult {
 
     /// Whether somebody in front of the pages refused, for a second at least.
     fn turned_away(&self) -> Option<LoadDoubt> {
-        let refused = |counts: &Counts| {
-            let answers: u64 = REFUSALS.iter().filter_map(|status| counts.statuses.get(status)).sum();
-            // What a check expects is no refusal.
-            answers.min(counts.failed.get(&Failure::Status).copied().unwrap_or(0))
+        // What a check expects is no refusal.
+        let failed = |counts: &Counts| {
+            [Failure::Status, Failure::Check].iter().filter_map(|cause| counts.failed.get(cause)).sum::<u64>()
         };
-        let bursts = self.intervals.iter().map(|interval| (refused(&interval.counts), &interval.counts));
-        let shares = bursts
-            .filter(|&(answers, _)| answers >= BURST_ANSWERS)
-            .map(|(answers, counts)| answers as f64 / (counts.good + counts.failures()) as f64);
-        let share = shares.fold(0.0, f64::max);
+        let of_status =
+            |counts: &Counts, status: u16| counts.statuses.get(&status).copied().unwrap_or(0).min(failed(counts));
+        let ended = |counts: &Counts| counts.good + counts.failures();
+        let seconds = || self.intervals.iter().map(|interval| &interval.counts).filter(|&counts| ended(counts) > 0);
+        let shares = |status: u16| seconds().map(move |counts| of_status(counts, status) as f64 / ended(counts) as f64);
+        // A page that is forbidden to everybody is so all the time.
+        let forbidden = |status: u16| {
+            let (least, most) = shares(status).fold((1.0_f64, 0.0_f64), |(a, b), x| (a.min(x), b.max(x)));
+            status == 403 && least > most / 2.0
+        };
+        let refusals: Vec<u16> = REFUSALS.into_iter().filter(|&status| !forbidden(status)).collect();
+        let refused =
+            |counts: &Counts| refusals.iter().map(|&status| of_status(counts, status)).sum::<u64>().min(failed(counts));
+        let bursts = seconds().filter(|&counts| refused(counts) >= BURST_ANSWERS);
+        let share = bursts.map(|counts| refused(counts) as f64 / ended(counts) as f64).fold(0.0, f64::max);
         (share >= BURST_SHARE).then(|| LoadDoubt::TurnedAway { answers: refused(&self.counts), share })
     }
 

@@ -233,40 +233,37 @@ fn a_pipeline_is_kept_full_too() {
     assert!(matches!(doubts[..], [LoadDoubt::ConcurrencyMissed { asked: 40.0, .. }]), "{doubts:?}");
 }
 
-/// A load of one second in which so many requests were answered by `status`, and the others well.
-fn answered_by(status: u16, refused: u64, good: u64, failed: bool) -> LoadResult {
-    let mut counts = Counts { good, statuses: [(200, good), (status, refused)].into(), ..Counts::default() };
-    if failed {
-        counts.failed.insert(Failure::Status, refused);
+/// A load of seconds in each of which so many requests were answered by `status`, which `cause` makes a failure, and others well.
+fn answered_by(status: u16, cause: Option<Failure>, seconds: &[(u64, u64)]) -> LoadResult {
+    let mut load = LoadResult::empty();
+    for &(refused, good) in seconds {
+        let mut counts = Counts { good, statuses: [(200, good), (status, refused)].into(), ..Counts::default() };
+        counts.failed.extend(cause.map(|cause| (cause, refused)));
+        load.counts.merge(&counts);
+        load.intervals.push(LoadInterval { start_ns: 0, length_ns: SECOND, counts, total: Latency::new().pack() });
     }
-    let interval =
-        LoadInterval { start_ns: 0, length_ns: SECOND, counts: counts.clone(), total: Latency::new().pack() };
-    LoadResult { counts, intervals: vec![interval], ..LoadResult::empty() }
+    load
 }
 
 #[test]
 fn a_burst_of_refusals_is_a_firewall() {
-    let found = |load: &LoadResult| {
+    let found = |status, cause, seconds: &[(u64, u64)]| {
+        let load = answered_by(status, cause, seconds);
         load.doubts(&LoadSpec::of("l", "/")).into_iter().find(|doubt| matches!(doubt, LoadDoubt::TurnedAway { .. }))
     };
-    for status in [403, 429] {
-        let told = Some(LoadDoubt::TurnedAway { answers: 20, share: 0.25 });
-        assert_eq!(found(&answered_by(status, 20, 60, true)), told);
+    let told = Some(LoadDoubt::TurnedAway { answers: 20, share: 0.25 });
+    let failed = Some(Failure::Status);
+    // One that begins to refuse after a while: over the whole load they are few. Also where a check is what finds it.
+    for (status, cause) in [(403, failed), (429, failed), (403, Some(Failure::Check))] {
+        assert_eq!(found(status, cause, &[(0, 9000), (20, 60)]), told, "{status} {cause:?}");
     }
+    assert_eq!(found(429, failed, &[(20, 60)]), told, "from the beginning");
+    assert_eq!(found(403, failed, &[(20, 60), (21, 60)]), None, "forbidden to everybody");
     // Too small a share, too few of them, a busy server, and a page of which 403 is what is asked.
-    for load in [
-        answered_by(403, 20, 100, true),
-        answered_by(429, 9, 1, true),
-        answered_by(503, 90, 10, true),
-        answered_by(403, 20, 60, false),
-    ] {
-        assert_eq!(found(&load), None, "{:?}", load.counts);
-    }
-    // A firewall that begins to refuse after a while: over the whole load they are few.
-    let mut late = answered_by(429, 20, 60, true);
-    late.intervals.insert(0, answered_by(429, 0, 9_000, true).intervals.remove(0));
-    late.counts.good += 9_000;
-    assert_eq!(found(&late), Some(LoadDoubt::TurnedAway { answers: 20, share: 0.25 }));
+    assert_eq!(found(403, failed, &[(0, 100), (20, 100)]), None);
+    assert_eq!(found(429, failed, &[(9, 1)]), None);
+    assert_eq!(found(503, failed, &[(0, 90), (90, 10)]), None);
+    assert_eq!(found(403, None, &[(0, 60), (20, 60)]), None);
 }
 
 #[test]

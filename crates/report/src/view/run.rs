@@ -218,10 +218,11 @@ fn generator(run: &Run, words: &Catalogue) -> Option<Sentence> {
 /// Whether all trials of a cell had the same value for a directive; those of the baseline, and of what is the baseline once more.
 fn agreed(run: &Run, cell: &Cell, name: &str) -> bool {
     let is_baseline = |cell: &Cell| matches!(cell.role, Role::Baseline | Role::Again);
-    let same = |other: &Cell| other.name == cell.name || (is_baseline(cell) && is_baseline(other));
-    let of_cell = |trial: &&Trial| run.head.plan.cells.iter().any(|other| other.name == trial.cell && same(other));
-    let trials = run.trials.iter().filter(of_cell).filter(|trial| !trial.settings.values.is_empty());
-    let values: BTreeSet<_> = trials.map(|trial| trial.settings.values.get(name)).collect();
+    let same = |other: &&Cell| other.name == cell.name || (is_baseline(cell) && is_baseline(other));
+    let names: Vec<&str> = run.head.plan.cells.iter().filter(same).map(|other| other.name.as_str()).collect();
+    let trials = run.trials.iter().filter(|trial| names.contains(&trial.cell.as_str()));
+    let known = trials.filter(|trial| !trial.settings.values.is_empty());
+    let values: BTreeSet<_> = known.map(|trial| trial.settings.values.get(name)).collect();
     values.len() <= 1
 }
 

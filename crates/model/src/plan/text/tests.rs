@@ -496,3 +496,20 @@ fn quick_is_few_short_blocks_in_two_minutes() {
     check(&within("30s"), quick(), (3, Some(30 * SECOND), true));
     check(&within("30s"), Options { budget_ns: Some(600 * SECOND), ..quick() }, (3, Some(600 * SECOND), true));
 }
+
+/// A run with a budget is looked at four times, the last time after 24 blocks, however many the plan is to have without one.
+#[test]
+fn a_budget_takes_the_first_blocks_of_many() {
+    let blocks = |text: &str, options: &Options| {
+        let plan = parse(text, Path::new("t.toml"), options).map(|plan| plan.0.blocks);
+        plan.map_err(|error| error.to_string())
+    };
+    let budget = Options { budget_ns: Some(SECOND), ..Options::default() };
+    let many = format!("blocks = 160\n{SMALL}");
+    assert_eq!(blocks(&many, &Options::default()), Ok(160));
+    assert_eq!(blocks(&many, &budget), Ok(24));
+    assert_eq!(blocks(&format!("blocks = 10\n{SMALL}"), &budget), Ok(10));
+    assert_eq!(blocks(SMALL, &budget), Ok(24));
+    let planned = blocks(&format!("budget = \"1h\"\n{many}"), &Options::default());
+    assert!(planned.is_err_and(|why| why.contains("at most 24 blocks")));
+}
