@@ -176,6 +176,7 @@ plans! {
     long_check_agreement_nginx_access_log_lost "nginx/access-log-lost.toml";
     long_check_agreement_nginx_keepalive "nginx/keepalive.toml";
     long_check_agreement_nginx_limiter_walk "nginx/limiter-walk.toml";
+    long_check_agreement_prefork_worker "prefork-worker.toml";
     long_check_agreement_f5 "php/f5.toml";
     long_check_agreement_limiter "php/limiter.toml";
     long_check_agreement_limiter_overhead "php/limiter-overhead.toml";
@@ -184,6 +185,7 @@ plans! {
     long_check_agreement_opcache "php/opcache.toml";
     long_check_agreement_pool "php/pool.toml";
     long_check_agreement_prefork "php/prefork.toml" "--make-swap" "2G";
+    long_check_agreement_prefork_visitor "php/prefork-visitor.toml";
     long_check_agreement_wordpress "php/wordpress.toml";
     long_check_agreement_wordpress_memory "php/wordpress-memory.toml";
 }
