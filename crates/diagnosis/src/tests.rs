@@ -360,19 +360,22 @@ fn what_processes_share_costs_once() {
     ]);
     let scene = scene.counters(&[(CpuUser, 195.0), (CpuSystem, 0.0), (CpuIdle, 0.0), (GroupCpuNs, 1.9e9)]);
     let (head, mut trial) = scene.build();
-    let mut fitting = |resident: u64| {
+    let mut fitting = |resident: u64, are_workers: bool| {
         // 17 MiB are the same in all of them.
         let proportional = (10 << 20) + (17 << 20) / 15;
         let held = Held { resident: resident << 20, own: 10 << 20, proportional, ..Held::default() };
-        let crew = Crew { workers: vec![held; 15], ..Crew::default() };
+        let (workers, others) = if are_workers { (vec![held; 15], vec![]) } else { (vec![], vec![held; 15]) };
+        let crew = Crew { workers, others, ..Crew::default() };
         trial.workers = Some(WorkersHeld { crews: vec![crew], ..WorkersHeld::default() });
         let diagnosis = diagnose(&head, &head.plan.cells[0], &trial);
         assert_eq!(diagnosis.primary.id, "cause-worker-limit-right");
         diagnosis.primary.numbers.get(Quantity::WorkersThatFit)
     };
-    assert_eq!(fitting(27), Some(17.0), "(192 - 17) / 10");
+    assert_eq!(fitting(27, true), Some(17.0), "(192 - 17) / 10");
+    // Programs that are started for a request share little that counts, and are not there before.
+    assert_eq!(fitting(27, false), Some(6.0));
     // Who was looked at when the large ones were gone tells nothing of them.
-    assert_eq!(fitting(12), Some(6.0));
+    assert_eq!(fitting(12, true), Some(6.0));
 }
 
 #[test]

@@ -260,13 +260,13 @@ fn cost(
     Some(Cost { each, shared: largest.and_then(|cost| cost.shared) })
 }
 
-/// What the largest process has for itself: what it has as others do (libraries, what its parent read) no further one takes. `None` where the
-/// largest was gone when somebody looked.
+/// What the largest worker has for itself: what it has as others do (libraries, what its parent read) no further one takes, and is counted
+/// once. `None` where the largest was gone when somebody looked, or is a program that was started for the request: it has nearly all of its
+/// memory to itself, and others like it are nothing that is always there.
 fn alone(resident: f64, held: Option<&WorkersHeld>) -> Option<Cost> {
-    let (crew, seen) = held?.largest()?;
+    let held = held?;
+    let (crew, seen) = held.largest()?;
+    let is_it = crew.workers.contains(&seen) && seen.resident as f64 >= LARGEST_SEEN * resident;
     let as_others = seen.resident.saturating_sub(seen.own) as f64;
-    let is_like_it = seen.resident as f64 >= LARGEST_SEEN * resident;
-    // A program that was started for the request is no worker, and others like it are nothing that is always there.
-    let shared = crew.workers.contains(&seen).then_some(held?.without(crew) as f64);
-    is_like_it.then_some(Cost { each: resident - as_others + seen.swapped as f64, shared })
+    is_it.then(|| Cost { each: resident - as_others + seen.swapped as f64, shared: Some(held.without(crew) as f64) })
 }

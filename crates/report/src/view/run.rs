@@ -4,7 +4,7 @@ use crate::language::{Catalogue, Sentence};
 use crate::view::judged::Judged;
 use crate::view::table::{percent, ratio};
 use crate::view::{HostView, RunView, SettingView};
-use model::plan::{Cell, Confinement, Role};
+use model::plan::{Cell, Confinement, Directive, Plan, Role};
 use model::run::{HostFacts, Run, RunEnd};
 use model::trial::{EffectiveSettings, Outcome, Stop, Trial};
 use stats::Warning;
@@ -231,8 +231,22 @@ fn kind_of(settings: &EffectiveSettings) -> &str {
     settings.server.split('/').next().unwrap_or_default()
 }
 
-/// The settings in force that differ between cells of the same server, by directive: another one has none of them, and that says nothing.
-/// What differs between the trials of one cell (a port, a folder) belongs to the instance and means nothing.
+/// The names of what variants set, of their own server and of services, in small letters.
+fn set_by_variants(plan: &Plan) -> BTreeSet<String> {
+    let word = |line: &Directive| {
+        let word = line.text.split(|c: char| c.is_whitespace() || c == '=').next().unwrap_or_default();
+        word.to_ascii_lowercase()
+    };
+    let own = plan.variants.iter().flat_map(|variant| &variant.directives).map(word);
+    let changes = plan.variants.iter().flat_map(|variant| &variant.servers.changes);
+    let of_services = changes.flat_map(|(service, change)| {
+        change.directives.iter().map(move |line| format!("{}: {}", service.to_ascii_lowercase(), word(line)))
+    });
+    own.chain(of_services).collect()
+}
+
+/// The settings in force that differ, by directive: between cells of the same server, or by what a variant says. That another server has none
+/// of the rest says nothing. What differs between the trials of one cell (a port, a folder) belongs to the instance and means nothing.
 pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
     let cells = &run.head.plan.cells;
     let known = |trial: &&Trial| !trial.settings.values.is_empty();
@@ -240,6 +254,7 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
         .iter()
         .map(|cell| run.trials.iter().filter(|trial| trial.cell == cell.name).find(known).map(|trial| &trial.settings))
         .collect();
+    let set = set_by_variants(&run.head.plan);
     let kinds: BTreeSet<&str> = of_cell.iter().flatten().map(|settings| kind_of(settings)).collect();
     let names: BTreeSet<&String> = of_cell.iter().flatten().flat_map(|settings| settings.values.keys()).collect();
     let view = |name: &String| {
@@ -247,7 +262,9 @@ pub(crate) fn settings(run: &Run) -> Vec<SettingView> {
         let of_kind = |kind: &str| -> BTreeSet<Option<String>> {
             of_cell.iter().flatten().filter(|settings| kind_of(settings) == kind).map(|one| value(one)).collect()
         };
-        let differs = kinds.iter().any(|kind| of_kind(kind).len() > 1);
+        let of_all: BTreeSet<_> = of_cell.iter().flatten().map(|one| value(one)).collect();
+        let is_set = set.contains(&name.to_ascii_lowercase()) && of_all.len() > 1;
+        let differs = is_set || kinds.iter().any(|kind| of_kind(kind).len() > 1);
         let has_it = |settings: &EffectiveSettings| of_kind(kind_of(settings)).iter().any(Option::is_some);
         differs.then(|| SettingView {
             name: name.clone(),
