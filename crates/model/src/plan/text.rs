@@ -292,17 +292,10 @@ fn meant(source: &Source<'_>, mut written: Written, options: &Options) -> Result
     beside::refuse_as_baseline(source, &beside, &made.cells, written.baseline.as_ref())?;
     let cells = made.with_roles(source, written.baseline.as_ref(), written.aa)?;
     made.contrasts.extend(contrasts::meant(source, &written.contrast, &cells, &made.contrasts, margin)?);
-    let planned = written.until_decided || written.budget.is_some();
-    let until_decided = planned || options.budget_ns.is_some();
+    let ends_early = written.until_decided || written.budget.is_some();
+    let until_decided = ends_early || options.budget_ns.is_some();
     let budget_ns = run_time_meant(source, written.budget.as_ref(), options)?;
-    let blocks = match &written.blocks {
-        None if until_decided => MOST_LOOKED_AT,
-        None => USUAL_BLOCKS,
-        Some(blocks) if planned => blocks_meant(source, blocks, MOST_LOOKED_AT)?,
-        // Whoever gives a plan a budget that was to have more has no time for them all.
-        Some(blocks) if until_decided => blocks_meant(source, blocks, u32::MAX)?.min(MOST_LOOKED_AT),
-        Some(blocks) => blocks_meant(source, blocks, u32::MAX)?,
-    };
+    let blocks = blocks_meant(source, written.blocks.as_ref(), until_decided, ends_early)?;
     let plan = Plan {
         name,
         about: written.about,
@@ -381,16 +374,23 @@ fn run_time_meant(
     Ok(written.into_iter().chain(options.quick.then_some(QUICK_NS)).min())
 }
 
-/// How many blocks there are, or at most.
-fn blocks_meant(source: &Source<'_>, written: &Spanned<u32>, most: u32) -> Result<u32, PlanError> {
+/// How many blocks there are, or at most: of a run that ends when all is decided no more than it can be looked at. Whoever gives a budget on the
+/// command line to a plan that was to have more has no time for them all; a plan that says both (`ends_early`) is wrong.
+fn blocks_meant(
+    source: &Source<'_>,
+    written: Option<&Spanned<u32>>,
+    until_decided: bool,
+    ends_early: bool,
+) -> Result<u32, PlanError> {
+    let Some(written) = written else { return Ok(if until_decided { MOST_LOOKED_AT } else { USUAL_BLOCKS }) };
     let blocks = *written.get_ref();
     let at = |what: &str| Err(source.at(written.span(), "blocks", what));
     if blocks < 2 {
         at("an interval needs at least 2 blocks")
-    } else if blocks > most {
+    } else if ends_early && blocks > MOST_LOOKED_AT {
         at("a run that ends when it is decided has at most 24 blocks: its looks are used up then")
     } else {
-        Ok(blocks)
+        Ok(if until_decided { blocks.min(MOST_LOOKED_AT) } else { blocks })
     }
 }
 
