@@ -54,8 +54,9 @@ static uint64_t weight_before(const adm_table *table, const adm_entry *entry, ad
 /* Lets an entry carry what its key holds in the earlier tables; whether it carried another weight. Where no cell is free, it carries
  * nothing until one is. */
 static bool carry(adm_table *table, adm_entry *entry, adm_table *const *earlier) {
-  uint64_t key = entry->key, weight = is_key(key) ? weight_before(table, entry, earlier) : 0;
-  uint64_t token = weight > 0 ? CARRIED | weight : 0;
+  uint64_t key = entry->key;
+  if (!is_key(key)) return false; /* who gives it away at this moment puts its key back when he sees what it carries */
+  uint64_t weight = weight_before(table, entry, earlier), token = weight > 0 ? CARRIED | weight : 0;
   bool changed = false;
   for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
     uint64_t before = cells_of(entry)[i];
