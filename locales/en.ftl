@@ -312,7 +312,7 @@ doubt-turned-away = A firewall or a limit per client seems to have refused in { 
         [0] this load
         [one] the only trial
        *[other] { $n } of { $trials } trials
-    }. Such answers (403 or 429) of the load that had most: { $answers }, in one second { $share } % of all. Exempt the address that the load comes from, or what is measured is the refusal.
+    }. Answers by 403 or 429 in one load: up to { $answers }; in one second { $share } % of all. Exempt the address that the load comes from, or what is measured is the refusal.
 doubt-warm-up = The window began before the server was warm in { $trials ->
         [0] this load
         [one] the only trial
