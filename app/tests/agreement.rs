@@ -169,6 +169,7 @@ plans! {
     long_check_agreement_front "front.toml";
     long_check_agreement_keepalive "keepalive.toml";
     long_check_agreement_keepalive_held "keepalive-held.toml";
+    long_check_agreement_keepalive_quiet "keepalive-quiet.toml";
     long_check_agreement_keepalive_requests "keepalive-requests.toml";
     long_check_agreement_memory_cliff "memory-cliff.toml" "--make-swap" "2G";
     long_check_agreement_memory_cliff_static "memory-cliff-static.toml" "--make-swap" "1G";
@@ -185,6 +186,7 @@ plans! {
     long_check_agreement_opcache "php/opcache.toml";
     long_check_agreement_pool "php/pool.toml";
     long_check_agreement_prefork "php/prefork.toml" "--make-swap" "2G";
+    long_check_agreement_prefork_parts "php/prefork-parts.toml";
     long_check_agreement_prefork_visitor "php/prefork-visitor.toml";
     long_check_agreement_wordpress "php/wordpress.toml";
     long_check_agreement_wordpress_memory "php/wordpress-memory.toml";

@@ -1,6 +1,6 @@
 <?php
 // WordPress in a server of its own, on a port that nobody knows beforehand. DB is the socket of its database, CRON says whether visitors
-// start wp-cron.
+// start wp-cron, and PLUGINS=none leaves the plugin out.
 
 define('DB_NAME', 'wordpress');
 define('DB_USER', 'wordpress');
@@ -20,6 +20,11 @@ define('WP_MAX_MEMORY_LIMIT', ini_get('memory_limit'));
 // A visit that finds something due sends a request to /wp-cron.php of its own server, at most so often.
 define('DISABLE_WP_CRON', ($_SERVER['CRON'] ?? 'off') !== 'on');
 define('WP_CRON_LOCK_TIMEOUT', 1);
+
+// Where there is no such folder WordPress has no plugin.
+if (($_SERVER['PLUGINS'] ?? '') === 'none') {
+    define('WPMU_PLUGIN_DIR', __DIR__ . '/no-plugins');
+}
 
 // Nothing is asked of the internet.
 define('WP_HTTP_BLOCK_EXTERNAL', true);

@@ -37,6 +37,8 @@ const STEADY: Duration = Duration::from_secs(2);
 const LOG_TAIL: u64 = 4096;
 /// Lines of it that fit into an error message.
 const LOG_LINES: usize = 3;
+/// Lines above these among which the reason is looked for.
+const REASON_LINES: usize = 12;
 
 /// How one kind of server is controlled.
 pub trait Control {
@@ -435,7 +437,8 @@ impl Logs {
         self.0.iter().map(|path| file_tail(path).unwrap_or_default()).collect()
     }
 
-    /// The last lines as one line.
+    /// The last lines as one line, and before them the first of those not far above that tells of an error: a database says why it cannot
+    /// work, and then at length how it ends.
     pub(crate) fn brief(&self) -> String {
         let text = self.tail();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -445,9 +448,21 @@ impl Logs {
         } else if lines.is_empty() {
             "(nothing)".to_owned()
         } else {
-            lines[lines.len().saturating_sub(LOG_LINES)..].join(" | ")
+            let (before, last) = lines.split_at(lines.len().saturating_sub(LOG_LINES));
+            let near = &before[before.len().saturating_sub(REASON_LINES)..];
+            let last = last.join(" | ");
+            near.iter().position(|line| tells_of_error(line)).map_or(last.clone(), |at| {
+                let gap = if at + 1 < near.len() { " | …" } else { "" };
+                format!("{}{gap} | {last}", near[at])
+            })
         }
     }
+}
+
+/// Whether a line is an error's by the words that servers and databases mark theirs with.
+fn tells_of_error(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    ["error]", "error:", "fatal", "emerg]", "alert]", "crit]", "panic:"].iter().any(|word| line.contains(word))
 }
 
 /// The end of a file, from the beginning of a line.
@@ -481,6 +496,32 @@ mod tests {
         check(folder.path().join("none"), "(nothing)");
         check("|/usr/bin/logger".into(), "(not in a file");
         check(PathBuf::new(), "(not in a file");
+    }
+
+    #[test]
+    fn the_reason_of_an_end_is_told_though_other_lines_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("error.log");
+        let check = |lines: &[&str], expected: &str| {
+            fs::write(&path, lines.join("\n")).unwrap();
+            assert_eq!(Logs(vec![path.clone()]).brief(), expected);
+        };
+        check(&["[Note] a", "[Note] b", "[Note] c", "[Note] d"], "[Note] b | [Note] c | [Note] d");
+        check(
+            &[
+                "[Note] starts",
+                "[ERROR] too small",
+                "[ERROR] aborted",
+                "[Note] shuts down",
+                "b",
+                "c",
+                "[ERROR] Aborting",
+            ],
+            "[ERROR] too small | … | b | c | [ERROR] Aborting",
+        );
+        check(&["[ERROR] too small", "a", "b", "c"], "[ERROR] too small | a | b | c");
+        let long_ago = [["[ERROR] another day"].as_slice(), &["[Note] a"; REASON_LINES + LOG_LINES]].concat();
+        check(&long_ago, "[Note] a | [Note] a | [Note] a");
     }
 
     #[test]
