@@ -69,6 +69,32 @@ static apr_status_t give_back(void *world) {
   return APR_SUCCESS;
 }
 
+/* Whether the permit of a layer is held to the last byte: of a group that asks for it, and of the memory budget where such a group
+ * takes some. */
+static bool outlasts_handler(const visit *v, unsigned layer) {
+  if (v->rule[layer]) return v->rule[layer]->settings.hold;
+  for (unsigned i = 0; i < v->layers; i++)
+    if (v->rule[i] && v->rule[i]->settings.hold && v->rule[i]->group->cost > 0) return true;
+  return false;
+}
+
+/* The handler is over, not yet the response: what other groups hold is given back now. */
+static void give_back_handlers(visit *v) {
+  if (v->copies != running.copies) return;
+  adm_answer over = v->answer;
+  over.permits = 0;
+  unsigned left = 0;
+  for (unsigned i = 0; i < v->answer.permits; i++) {
+    adm_permit permit = v->answer.permit[i];
+    if (outlasts_handler(v, permit.layer)) v->answer.permit[left++] = permit;
+    else over.permit[over.permits++] = permit;
+  }
+  v->answer.permits = left;
+  if (v->lock >= 0) close(v->lock);
+  v->lock = -1;
+  adm_release(running.table, &over, running.hold_path ? hold_lingers : NULL, &running.hold_asks);
+}
+
 /* hold=response: the pool of a request is destroyed by the bucket that follows the last byte of its response through all filters, in
  * the MPMs that write asynchronously too. What a page includes is held for its handler: to the last byte of the page, the next one that
  * it includes would wait for a permit that comes back when that one is done. */
@@ -98,6 +124,15 @@ static void uncount(const visit *v) {
 static void try_again(visit *v, const adm_request *request) {
   if (!runtime_heal()) return;
   uncount(v); /* was none after all */
+  adm_admit(running.table, running.owner, request, &v->answer);
+}
+
+/* The permit may be that of the answer before this one on its connection, whose end httpd keeps back. Who may wait has seen to that
+ * already (enter_wait). */
+static void try_again_behind_oneself(visit *v, const adm_request *request) {
+  if (!running.holds_responses || v->r->connection->master || v->r->connection->keepalives == 0) return;
+  send_what_is_kept_back(v->r);
+  uncount(v);
   adm_admit(running.table, running.owner, request, &v->answer);
 }
 
@@ -137,7 +172,9 @@ static bool decide(visit *v, const place_rules *place) {
   request.enter = enter_wait;
   request.leave = streams_leave;
   request.world = v->r;
+  if (running.copies > 0) runtime_join_copy();
   adm_admit(running.table, running.owner, &request, &v->answer);
+  if (v->answer.outcome == ADM_REJECTED) try_again_behind_oneself(v, &request);
   if (v->answer.outcome == ADM_REJECTED) try_again(v, &request);
   if (!adm_was_admitted(v->answer.outcome)) {
     v->rejected = true;
@@ -181,10 +218,12 @@ static int run_handlers_behind(request_rec *r) {
 
 static int run_with_permits(visit *v) {
   request_rec *r = v->r;
-  bool to_last_byte = holds_for_response(v);
-  if (to_last_byte) keep(v, r->pool);
+  visit *to_last_byte = holds_for_response(v) ? keep(v, r->pool) : NULL;
   int result = run_handlers_behind(r);
-  if (to_last_byte) return result;
+  if (to_last_byte) {
+    if (result != SUSPENDED) give_back_handlers(to_last_byte);
+    return result;
+  }
   if (result == SUSPENDED) { /* the handler goes on later */
     keep(v, r->pool);
   } else {

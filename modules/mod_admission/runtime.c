@@ -132,6 +132,17 @@ static void keep_earlier(const shared_memory *replaced) {
   earlier->memory[0] = *replaced;
 }
 
+/* Costs that were learned and limits that were adapted, of groups that there are still: without them a budget would be open until the
+ * controller has learned anew. */
+static void take_over_learned(adm_table *table, const adm_table *known) {
+  for (int i = 0; i < ADM_GROUPS; i++) {
+    const adm_group *before = adm_group_at((adm_table *)(uintptr_t)known, i);
+    bool stays = before->name[0] && (i < ADM_GROUP_FIRST || directives_group(before->name));
+    adm_group *group = stays ? adm_group_at(table, adm_group_add(table, before->name)) : NULL;
+    if (group) adm_group_learned(group, before);
+  }
+}
+
 /* `known`: what it replaces, whose keys it has, so that what is held there can be counted here; or NULL. */
 static adm_table *new_table(kept_memory *kept, adm_shape shape, const adm_table *known, server_rec *main_server) {
   shared_memory before = kept->shared;
@@ -149,6 +160,7 @@ static adm_table *new_table(kept_memory *kept, adm_shape shape, const adm_table 
                        : "the table was made by another version of this module: requests of the earlier configuration are not counted "
                          "until they end");
   if (head && known) memcpy(&kept->shared.head->control, &head->control, sizeof head->control);
+  if (known) take_over_learned(table, known);
   if (head) kept->shared.head->let_through.requests = head->let_through.requests;
   shared_drop_head(&before);
   if (known) keep_earlier(&before);
@@ -386,7 +398,18 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   return OK;
 }
 
-static void in_forked_copy(void) { running.copies++; }
+/* What it takes is not the child's, which may live long after a copy was killed: it joins when it has a request of its own. */
+static void in_forked_copy(void) {
+  running.copies++;
+  running.owner = ADM_NOBODY;
+}
+
+void runtime_join_copy(void) {
+  static unsigned joined; /* whether there was a place or not: once in each copy */
+  if (joined == running.copies) return;
+  joined = running.copies;
+  running.owner = adm_owner_join(running.table, process_of((uint32_t)getpid()));
+}
 
 void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   (void)pool;
@@ -419,10 +442,12 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
 }
 
-/* The parent hears of a dead child within a second, the controller sees it in a quarter of one; a busy child may not want
- * to turn anybody away until then for the sake of waiters that are dead. */
+/* The parent hears of a dead child within a second, the controller sees it in a quarter of one, and also a program that has ended; a busy
+ * child may not want to turn anybody away until then for the sake of the dead, nor for ever where the controller is not at work. */
 bool runtime_heal(void) {
   uint64_t now = adm_now_ns(), last = *running.healed_ns;
   if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
-  return adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks).room;
+  bool room = adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks).room;
+  if (running.hold_asks.count > 0) room |= adm_settle(running.table, hold_lingers, &running.hold_asks) > 0;
+  return room;
 }

@@ -45,7 +45,10 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server);
 /* child_status, in the parent: gives back at once what a child that ended had. */
 void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t generation, int slot, mpm_child_status state);
 
-/* Takes back what dead processes have, at most ten times a second in all processes together. Whether anything was. */
+/* Lets a fork of the child (mpm-itk makes one for each connection) join the table for requests of its own. */
+void runtime_join_copy(void);
+
+/* Takes back what dead processes and programs have, at most ten times a second in all processes together. Whether anything was. */
 bool runtime_heal(void);
 
 #endif

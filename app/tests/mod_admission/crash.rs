@@ -344,6 +344,23 @@ fn a_copy_that_serves_a_connection_gives_back_what_it_takes() {
     server.wait_idle();
 }
 
+/// What a copy holds that is killed comes back, though the child that it is a copy of lives on.
+#[test]
+fn a_copy_that_is_killed_gives_back() {
+    let Some(server) = Server::start(Mpm::Prefork, &format!("Define PROBE_FORKS\n{ONE}")) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.probe?gate=g");
+    server.wait_started(1);
+    let copy = server.events()[0].child;
+    assert!(!server.workers().contains(&copy), "a copy of a child of Apache's");
+    kill(copy, Signal::KILL);
+    assert!(held.try_answer().is_none());
+    server.wait_number("one", "/held", 0);
+    gate.open();
+    assert_eq!((server.get("/page.probe").status, server.number("one", "/counts/reaped")), (200, 1));
+    server.wait_idle();
+}
+
 /// A copy that is made while a request is answered (pcntl_fork), and that ends it before the original does, gives nothing back.
 #[test]
 fn a_copy_that_is_made_within_a_request_keeps_its_permit() {

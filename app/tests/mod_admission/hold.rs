@@ -45,6 +45,22 @@ fn what_a_program_leaves_behind_keeps_the_permit() {
     assert_eq!(server.number("one", "/counts/reaped"), 0);
 }
 
+/// That a program has ended is seen by requests, too, while nobody else looks.
+#[test]
+fn the_end_of_a_program_is_seen_without_a_controller() {
+    let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
+    let gate = server.gate("behind");
+    assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
+    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    let controller = server.controller().expect("a process");
+    kill(controller, Signal::STOP);
+    assert_eq!(server.get("/page.cgi?id=next").status, 503);
+    gate.open();
+    wait("the permit is back", || server.get("/page.cgi?id=next").status == 200);
+    kill(controller, Signal::CONT);
+    server.wait_idle();
+}
+
 /// A reload that says nothing of hold files any more, or has them elsewhere, does not give a program's permit away.
 #[test]
 fn a_program_keeps_its_permit_over_a_reload_without_hold_files() {
@@ -145,6 +161,25 @@ fn until_the_last_byte() {
         assert!(answer.body.len() >= 60000 && answer.status == 200);
         server.wait_idle();
         assert_eq!(server.get("/page.probe").status, 200);
+        server.wait_idle();
+    }
+}
+
+/// Another group of the same request, which says nothing of the response, has its permit back when the handler is over; so has the memory
+/// budget, of which only that group takes something.
+#[test]
+fn only_its_own_permit_outlasts_the_handler() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let text = "AdmissionBudget memory 100M\nAdmissionGroup php limit=1 cost=60M\n\
+                    AdmissionGroup slow limit=5 key=client hold=response\nAdmissionUse php slow\nSendBufferSize 4096\n";
+        let Some(server) = Server::start(mpm, text) else { return };
+        let mut reader = Client::narrow(server.port);
+        reader.begin("GET", "/page.probe?id=slow&body=60000", "127.0.0.1").expect("it is sent");
+        wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
+        server.wait_number("php", "/held", 0);
+        assert_eq!((server.number("slow", "/held"), server.status()["budget"]["held"].as_u64()), (1, Some(0)));
+        assert_eq!(server.get("/page.probe").status, 200, "{mpm:?}");
+        assert_eq!(reader.answer(false).expect("an answer").status, 200);
         server.wait_idle();
     }
 }

@@ -104,7 +104,7 @@ fn torment(server: &Server, lasts: Duration) -> Done {
             server.signal(Signal::USR1);
             done.restarts += 1;
         }
-        if turn % 50 == 30
+        if turn % 50 == 15
             && let Some(controller) = server.controller()
         {
             kill(controller, Signal::KILL);
@@ -288,7 +288,7 @@ fn long_check_admission_kills_event() {
 /// Seconds of what the long checks do for minutes.
 #[test]
 fn a_short_storm() {
-    for mpm in [Mpm::Prefork, Mpm::Event] {
+    for mpm in [Mpm::Prefork, Mpm::Worker, Mpm::Event] {
         let Some(found) = storm(mpm, Duration::from_secs(4), 2) else { return };
         assert!(found.wrong.is_empty(), "{}", found.page);
     }

@@ -18,6 +18,19 @@ fn check_turned_away(answer: &Answer) {
     assert_eq!(answer.header("Cache-Control"), Some("no-store"));
 }
 
+/// HEAD holds a permit as long as its handler runs, too.
+fn check_head(server: &Server, page: &str) {
+    let gate = server.gate("head");
+    let path = format!("{page}?gate=head&id=head");
+    std::thread::scope(|scope| {
+        let head = scope.spawn(|| server.client().request("HEAD", &path, "127.0.0.1"));
+        server.wait_number("two", "/held", 1);
+        gate.open();
+        assert_eq!(head.join().expect("no panic").expect("an answer").status, 200);
+    });
+    server.wait_idle();
+}
+
 /// Five at a page for two: two are in it, three are turned away while these are, and then again.
 fn check(mpm: Mpm, php: Php, text: &str, page: &str) {
     let Some(server) = Server::told(&Told { mpm, php, text, files: &[] }) else { return };
@@ -42,10 +55,11 @@ fn check(mpm: Mpm, php: Php, text: &str, page: &str) {
         assert_eq!(server.get(&format!("{page}?id={round}-after")).status, 200);
         server.wait_idle();
     }
+    check_head(&server, page);
     let events = server.events();
     assert_eq!(most_at_once(&events, &Killed::new()), 2, "{events:?}");
     let count = |name: &str| server.number("two", &format!("/counts/{name}"));
-    assert_eq!([count("admitted"), count("rejected"), count("open"), count("reaped")], [6, 8, 0, 0]);
+    assert_eq!([count("admitted"), count("rejected"), count("open"), count("reaped")], [7, 8, 0, 0]);
 }
 
 #[test]

@@ -34,6 +34,22 @@ fn directive(folder: &Control) -> String {
     format!("AdmissionPolicy {}\n", folder.folder().join(POLICY).display())
 }
 
+/// A group that only observes turns nobody away, whatever the policy says that its requests cost.
+#[test]
+fn a_cost_of_who_is_only_observed_is_not_taken() {
+    let text =
+        TEXT.replace("AdmissionGroup slow limit=5", "AdmissionGroup slow limit=1 mode=observe").replace("500M", "300M");
+    let policy = "function admission(r) return { group = 'slow', cost = '200M' } end\n";
+    let Some((server, _folder)) = server(Mpm::Event, &text, policy) else { return };
+    let gate = server.gate("g");
+    let pending = server.send_in_turn("/page.probe?gate=g", 3);
+    assert_eq!(server.status()["budget"]["held"], 0);
+    gate.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+    assert_eq!(server.number("slow", "/counts/would_reject"), 2);
+}
+
 #[test]
 fn it_chooses_group_cost_and_limit() {
     for mpm in [Mpm::Prefork, Mpm::Event] {

@@ -102,6 +102,12 @@ fn a_cost_is_learned_from_a_program() {
     server.wait_started(2);
     assert!(server.status()["budget"]["held"].as_u64() >= Some(cost), "{}", server.status());
     assert_eq!(server.get("/page.cgi").status, 503);
+    // Nor in a table that a reload has made larger, in which nothing was learned yet.
+    let configuration = fs::read_to_string(server.path("httpd.conf")).expect("ours");
+    server.put("httpd.conf", &configuration.replace("AdmissionBudget", "AdmissionTableSize 65536\nAdmissionBudget"));
+    server.graceful();
+    assert!(server.log().contains("ADM0011: a larger table is needed"), "{}", server.log());
+    assert_eq!((server.get("/page.cgi").status, server.number("one", "/cost") >= cost), (503, true));
     gate.open();
     assert_eq!(second.answer().status, 200);
     server.wait_idle();

@@ -51,6 +51,11 @@ fn of_php() {
 }
 
 #[test]
+fn of_php_in_a_pool_of_its_own() {
+    check(Mpm::Event, Php::Fpm, &[("direct", "/page.php"), ("an index of a folder", "/dir/php/")]);
+}
+
+#[test]
 fn of_threads() {
     let shapes = [("direct", "/page.probe"), ("an index", "/dir/probe/"), ("rewritten", "/pretty/probe/7")];
     check(Mpm::Worker, Php::None, &shapes);

@@ -152,6 +152,10 @@ adm_group *adm_group_at(adm_table *table, int group);
 /* Puts settings in force, word by word. Waiters look at them again within a slice (adm_request.slice_ms). */
 void adm_group_apply(adm_group *group, const adm_settings *settings);
 
+/* Before settings are put in force for the first time: what was learned and adapted in a table that this one replaces, so that they find it
+ * there as after any reload. */
+void adm_group_learned(adm_group *group, const adm_group *before);
+
 /* For a group that the configuration does not name any more: it limits nothing, those in it give their permits back as ever. */
 void adm_group_retire(adm_group *group);
 
@@ -252,12 +256,13 @@ typedef enum {
 typedef struct adm_permit {
   adm_entry *entry;
   uint32_t cell;
+  uint32_t layer; /* which of the request's it is of */
   uint64_t token; /* 0: none */
 } adm_permit;
 
 typedef struct adm_answer {
   adm_outcome outcome;
-  int group;              /* the group that was full (or would have been), -1 when none was */
+  int group;              /* the group that was full (or, of those that only observe, the first that would have been), -1 when none was */
   uint32_t limit, held;   /* of that group's entry, or of the first layer's */
   uint64_t wait_ns;       /* how long it waited */
   uint64_t predicted_ns;  /* when a rejected client may find a permit, as far as the means tell; 0: unknown */

@@ -28,8 +28,10 @@ typedef struct attempt {
   const adm_request *request;
   adm_answer *answer;
   uint64_t token, now_ns, arrived_ns;
+  uint64_t joined_ns; /* when it came to the queue that it waits in, or would */
   layer_place place[ADM_LAYERS];
-  bool open, would_reject;
+  uint32_t over; /* a bit for each layer that was full and only observes */
+  bool open;
 } attempt;
 
 static void find_place(attempt *a, unsigned k) {
@@ -95,18 +97,19 @@ static bool take(attempt *a, unsigned k, int turn) {
     if (!place->entry) return true;
     result = permit_take(a->table, place->entry, place->key, token, limit, a->now_ns, &taken);
   }
-  if (result == FULL || a->answer->limit == 0) {
+  bool is_first = result == FULL && (enforced || a->over == 0);
+  if (is_first || a->answer->limit == 0) {
     a->answer->limit = limit;
     a->answer->held = taken.weight < UINT32_MAX ? (uint32_t)taken.weight : UINT32_MAX;
   }
   if (result == FULL) {
-    a->answer->group = a->request->layer[k].group;
+    if (is_first) a->answer->group = a->request->layer[k].group;
     if (enforced) return false;
-    a->would_reject = true; /* observe: goes in all the same, and is counted in its cell */
+    a->over |= 1u << k; /* observe: goes in all the same, and is counted in its cell */
     result = permit_take(a->table, place->entry, place->key, token, ADM_UNLIMITED, a->now_ns, &taken);
   }
   if (result == TAKEN)
-    a->answer->permit[a->answer->permits++] = (adm_permit){place->entry, taken.cell, taken.token};
+    a->answer->permit[a->answer->permits++] = (adm_permit){place->entry, taken.cell, k, taken.token};
   else
     a->open = true;
   return true;
@@ -124,6 +127,7 @@ static void give_back(adm_table *table, adm_answer *answer, uint64_t now_ns) {
 static int take_all(attempt *a, int turn) {
   a->answer->limit = a->answer->held = 0;
   a->answer->group = -1;
+  a->over = 0;
   for (unsigned k = 0; k < a->request->layers; k++) {
     if (a->place[k].group) a->place[k].mode = a->place[k].group->mode;
     if (!a->place[k].entry || a->place[k].mode == ADM_OFF || take(a, k, turn)) continue;
@@ -147,16 +151,16 @@ static uint64_t predict(const attempt *a, unsigned k) {
 
 static bool wanted(const attempt *a) { return !a->request->wanted || a->request->wanted(a->request->world); }
 
-/* How much longer this waiter may wait. Under overload an adaptive queue lets nobody wait longer than its patience: who
+static uint64_t left_of(uint64_t may, uint64_t spent) { return spent < may ? may - spent : 0; }
+
+/* How much longer this waiter may wait. Under overload an adaptive queue lets nobody wait in it longer than its patience: who
  * is served then is served soon, and the others hear so soon. */
 static uint64_t rest(const attempt *a, unsigned k) {
-  uint64_t may = (uint64_t)manners_of(a, k)->timeout_ms * 1000000u;
-  if (queue_overloaded(a->table, a->place[k].entry, a->now_ns)) {
-    uint64_t patience = queue_patience_ns(a->place[k].entry);
-    if (patience < may) may = patience;
-  }
-  uint64_t waited = a->now_ns - a->arrived_ns;
-  return waited < may ? may - waited : 0;
+  adm_entry *entry = a->place[k].entry;
+  uint64_t left = left_of((uint64_t)manners_of(a, k)->timeout_ms * 1000000u, a->now_ns - a->arrived_ns);
+  if (!queue_overloaded(a->table, entry, a->now_ns)) return left;
+  uint64_t here = left_of(queue_patience_ns(entry), a->now_ns - a->joined_ns);
+  return here < left ? here : left;
 }
 
 /* Whether there is no use in waiting for layer k: there is no room for the request even when it is empty, or, by the means so
@@ -189,7 +193,8 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
   }
 }
 
-/* Takes one of the places that all waiting requests of the server share. Its token has no TOKEN_HOLD: no program is behind it. */
+/* Takes one of the places that all waiting requests of the server share. Its token has no TOKEN_HOLD: no program is behind it. Where the
+ * table has no room for them, it waits without. */
 static bool enter_waiting_room(attempt *a, adm_permit *room) {
   adm_group *group = &a->table->shared->group[ADM_GROUP_WAITING];
   *room = (adm_permit){0};
@@ -197,9 +202,9 @@ static bool enter_waiting_room(attempt *a, adm_permit *room) {
   uint64_t key = entry_key(ADM_GROUP_WAITING, 0);
   adm_entry *entry = entry_of(a->table, a->owner, ADM_GROUP_WAITING, key, "", a->now_ns);
   adm_taken taken;
-  if (!entry || permit_take(a->table, entry, key, a->token | 1, group->limit, a->now_ns, &taken) != TAKEN) return false;
-  *room = (adm_permit){entry, taken.cell, taken.token};
-  return true;
+  take_result result = entry ? permit_take(a->table, entry, key, a->token | 1, group->limit, a->now_ns, &taken) : NO_CELL;
+  if (result == TAKEN) *room = (adm_permit){entry, taken.cell, 0, taken.token};
+  return result != FULL;
 }
 
 /* Stands in one queue after the other until all permits are taken or it makes no sense any more. */
@@ -215,6 +220,7 @@ static adm_outcome wait_for(attempt *a, int full) {
     uint64_t token = token_for(a, a->request->layer[k].cost);
     standing mine = standing_in(a, (unsigned)k);
     uint32_t place;
+    a->joined_ns = a->now_ns;
     if (in_vain(a, (unsigned)k)) break;
     if (!queue_join(a->table, entry, token, manners_of(a, (unsigned)k)->queue, &mine, &place)) break;
     /* The entry may have been given to another key before we stood in its queue; it is not while we do. */
@@ -256,10 +262,9 @@ static void count(attempt *a, adm_outcome outcome) {
     adm_counts *counts = &group->counts;
     _Atomic uint64_t *which = NULL;
     if (outcome == ADM_OPEN) which = &counts->open;
-    else if (adm_was_admitted(outcome) && !here) which = &counts->admitted;
-    else if (outcome == ADM_ADMITTED) which = &counts->admitted;
-    else if (outcome == ADM_QUEUED) which = &counts->queued;
-    else if (outcome == ADM_WOULD_REJECT) which = &counts->would_reject;
+    else if (adm_was_admitted(outcome) && a->over >> k & 1) which = &counts->would_reject;
+    else if (outcome == ADM_QUEUED && here) which = &counts->queued;
+    else if (adm_was_admitted(outcome)) which = &counts->admitted;
     else if (outcome == ADM_REJECTED && here) which = &counts->rejected;
     else if (outcome == ADM_TIMEOUT && here) which = &counts->timeout;
     else if (outcome == ADM_GONE && here) which = &counts->gone;
@@ -284,13 +289,13 @@ static inline void learn(_Atomic uint64_t *mean_ns, uint64_t held_ns) {
 /* Decides: in at once, by waiting, or not. */
 static adm_outcome decide(attempt *a) {
   int full = take_all(a, -1);
-  if (full < 0) return a->would_reject ? ADM_WOULD_REJECT : ADM_ADMITTED;
+  if (full < 0) return a->over ? ADM_WOULD_REJECT : ADM_ADMITTED;
   int blocked = a->request->layer[full].group;
   uint32_t limit = a->answer->limit, held = a->answer->held;
   if (in_vain(a, (unsigned)full) || !may_wait(a, (unsigned)full)) return ADM_REJECTED;
   adm_outcome outcome = wait_in_room(a, full);
   if (a->request->leave) a->request->leave(a->request->world);
-  if (a->answer->group < 0) { /* let in: what it waited for */
+  if (outcome == ADM_QUEUED) { /* let in: what it waited for, not what only observes */
     a->answer->group = blocked;
     a->answer->limit = limit;
     a->answer->held = held;
@@ -307,8 +312,9 @@ static __attribute__((noinline)) adm_outcome go(adm_table *table, adm_owner owne
   a.request = request;
   a.answer = answer;
   a.token = token;
-  a.now_ns = a.arrived_ns = answer->since_ns;
-  a.open = a.would_reject = false;
+  a.now_ns = a.arrived_ns = a.joined_ns = answer->since_ns;
+  a.over = 0;
+  a.open = false;
   for (unsigned k = 0; k < request->layers; k++) find_place(&a, k);
   answer->outcome = decide(&a);
   if (a.open && answer->outcome == ADM_ADMITTED) answer->outcome = ADM_OPEN;
@@ -354,7 +360,7 @@ static ADM_INLINE bool walk_in(adm_table *table, const adm_request *request, uin
     }
     STEP("admit: partly at once");
     entry_touch(place[k].entry, now_ns);
-    answer->permit[k] = (adm_permit){place[k].entry, taken.cell, taken.token};
+    answer->permit[k] = (adm_permit){place[k].entry, taken.cell, k, taken.token};
     answer->permits = k + 1;
     if (k > 0) continue;
     answer->limit = place[k].limit;

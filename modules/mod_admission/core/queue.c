@@ -23,15 +23,17 @@ uint64_t queue_patience_ns(const adm_entry *entry) {
   return twice > PATIENCE_NS ? twice : PATIENCE_NS;
 }
 
-bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
-  uint64_t calm = entry->calm_ns;
-  return group_of(table, entry)->order == ADM_ADAPTIVE && now_ns > calm && now_ns - calm > queue_patience_ns(entry);
-}
-
 uint32_t queue_length(const adm_table *table, adm_entry *entry) {
   uint32_t length = 0;
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) length += token_state(waiting_of(table, entry)[i]) != WAITER_FREE;
   return length;
+}
+
+bool queue_overloaded(const adm_table *table, adm_entry *entry, uint64_t now_ns) {
+  if (group_of(table, entry)->order != ADM_ADAPTIVE) return false;
+  uint64_t calm = entry->calm_ns;
+  /* Where nobody waits it may be long ago that anybody said so. */
+  return now_ns > calm && now_ns - calm > queue_patience_ns(entry) && queue_length(table, entry) > 0;
 }
 
 /* Who goes first: the lower priority number, then the older, or the newer where the order says so. */
@@ -134,7 +136,7 @@ static uint32_t row_for(const adm_table *table, adm_entry *entry, const queue_se
 bool queue_join(adm_table *table, adm_entry *entry, uint64_t token, uint32_t length, const standing *mine, uint32_t *place) {
   _Atomic uint64_t *waiting = waiting_of(table, entry);
   queue_seen seen = see(table, entry);
-  if (!seen.any) entry->calm_ns = mine->since_ns;
+  if (!seen.any) entry->calm_ns = adm_now_ns(); /* not since it came to the server: it may have waited elsewhere */
   uint32_t row = row_for(table, entry, &seen, length, mine);
   for (uint32_t i = 0; i < row; i++) {
     uint32_t top = entry->waiters_top;

@@ -149,6 +149,15 @@ void adm_group_apply(adm_group *group, const adm_settings *settings) {
   group->mode = settings->mode;
 }
 
+void adm_group_learned(adm_group *group, const adm_group *before) {
+  group->cost = before->cost;
+  group->settings_cost = before->settings_cost;
+  group->limit = before->limit;
+  group->settings_limit = before->settings_limit;
+  group->adaptive = before->adaptive;
+  group->service_ns = before->service_ns;
+}
+
 void adm_group_retire(adm_group *group) {
   group->mode = ADM_OFF;
   group->retired = 1;
@@ -167,23 +176,23 @@ uint32_t adm_limit_at(const adm_settings *settings, unsigned minute) {
 
 /* ---- owners ---- */
 
-static uint64_t process_word(adm_process process) { return (uint64_t)process.pid << 32 | process.start; }
-
 adm_owner adm_owner_join(adm_table *table, adm_process process) {
-  if (process.pid == 0) return ADM_NOBODY;
+  if (process.pid == 0 || process.pid > USER_PID_MAX) return ADM_NOBODY;
+  uint64_t mine = (uint64_t)process.pid << USER_PID_SHIFT | (uint64_t)process.start << USER_START_SHIFT;
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
-    owner_place *place = &table->shared->owner[i];
-    uint64_t none = 0;
-    if (place->process == 0 && atomic_compare_exchange_strong(&place->process, &none, process_word(process)))
-      return i << 9 | (place->incarnation & TOKEN_INCARNATION_MASK);
+    _Atomic uint64_t *place = &table->shared->owner[i].user;
+    uint64_t user = *place;
+    if (user_is_free(user) && atomic_compare_exchange_strong(place, &user, mine | (user & TOKEN_INCARNATION_MASK))) return user_owner(i, user);
   }
   table->shared->owners_full++;
   return ADM_NOBODY;
 }
 
 adm_owner adm_owner_of(const adm_table *table, uint32_t pid) {
-  for (uint32_t i = 0; i < ADM_OWNERS; i++)
-    if (table->shared->owner[i].process >> 32 == pid) return i << 9 | (table->shared->owner[i].incarnation & TOKEN_INCARNATION_MASK);
+  for (uint32_t i = 0; i < ADM_OWNERS; i++) {
+    uint64_t user = table->shared->owner[i].user;
+    if (!user_is_free(user) && user_process(user).pid == pid) return user_owner(i, user);
+  }
   return ADM_NOBODY;
 }
 
@@ -220,11 +229,11 @@ static adm_swept both(adm_swept a, adm_swept b) { return (adm_swept){a.permits +
 adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world) {
   adm_swept swept = {0};
   if (owner == ADM_NOBODY) return swept;
-  owner_place *place = &table->shared->owner[(owner >> 9) % ADM_OWNERS];
-  uint64_t process = place->process;
-  uint32_t incarnation = place->incarnation;
+  uint32_t index = (owner >> 9) % ADM_OWNERS;
+  _Atomic uint64_t *place = &table->shared->owner[index].user;
+  uint64_t user = *place;
   /* Somebody else swept it and it may have a new user already: nothing in the table is the dead one's. */
-  if (process == 0 || (incarnation & TOKEN_INCARNATION_MASK) != (owner & TOKEN_INCARNATION_MASK)) return swept;
+  if (user_is_free(user) || user_owner(index, user) != owner) return swept;
   uint64_t inserting = table->shared->inserting;
   if (inserting != 0 && token_owner(inserting) == owner) atomic_compare_exchange_strong(&table->shared->inserting, &inserting, 0);
   for (uint32_t i = adm_entry_next(table, 0); i < table->shape.entries; i = adm_entry_next(table, i + 1)) {
@@ -232,20 +241,17 @@ adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void
     if (entry->cells_top != 0 || entry->waiters_top != 0) swept = both(swept, sweep_entry(table, entry, owner, lingers, world));
     STEP("sweep: entry");
   }
-  /* The incarnation first: a token of the dead one must not be the next one's. */
-  atomic_compare_exchange_strong(&place->incarnation, &incarnation, incarnation + 1);
-  STEP("sweep: incarnation");
-  atomic_compare_exchange_strong(&place->process, &process, 0);
+  /* Free, with the next incarnation: a token of the dead one must not be the next one's. */
+  atomic_compare_exchange_strong(place, &user, (user + 1) & TOKEN_INCARNATION_MASK);
   return swept;
 }
 
 adm_swept adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world) {
   adm_swept swept = {0};
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
-    uint32_t incarnation = table->shared->owner[i].incarnation;
-    uint64_t process = table->shared->owner[i].process;
-    if (process != 0 && dead(world, (adm_process){(uint32_t)(process >> 32), (uint32_t)process}))
-      swept = both(swept, adm_sweep(table, i << 9 | (incarnation & TOKEN_INCARNATION_MASK), lingers, world));
+    uint64_t user = table->shared->owner[i].user;
+    if (!user_is_free(user) && dead(world, user_process(user)))
+      swept = both(swept, adm_sweep(table, user_owner(i, user), lingers, world));
   }
   return swept;
 }
@@ -272,6 +278,7 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
 static bool vacate(adm_table *table, adm_entry *entry, uint64_t idle_ns, uint64_t now_ns) {
   uint64_t key = entry->key;
   if (key == KEY_LEAVING) return unused(table, entry); /* left behind by one who died here; we have the right to insert */
+  if (entry->group == ADM_GROUP_WAITING) return false; /* a table that fills up must not take away the room to wait in */
   if (now_ns - entry->used_ns < idle_ns || now_ns < entry->used_ns || !unused(table, entry)) return false;
   entry->leaving_key = key; /* for put_back, if this one dies */
   if (!atomic_compare_exchange_strong(&entry->key, &key, KEY_LEAVING)) return false;
@@ -281,22 +288,23 @@ static bool vacate(adm_table *table, adm_entry *entry, uint64_t idle_ns, uint64_
   return false;
 }
 
-/* Entries that somebody wanted to give to another key, saw in use, and died before the key was back: else their key would
- * be given a second entry, with a limit of its own. */
-static void put_back(adm_table *table, uint64_t key) {
-  for (uint32_t i = 0; i < PROBES; i++) {
-    adm_entry *entry = entry_at(table, (uint32_t)(key + i));
-    uint64_t left = entry->leaving_key;
-    if (entry->key == KEY_LEAVING && left != 0 && !unused(table, entry)) entry->key = left;
-  }
-}
-
 static adm_entry *find(adm_table *table, uint64_t key) {
   for (uint32_t i = 0; i < PROBES; i++) {
     adm_entry *entry = entry_at(table, (uint32_t)(key + i));
     if (entry_is(entry, key)) return entry;
   }
   return NULL;
+}
+
+/* Entries that somebody wanted to give to another key, saw in use, and died before the key was back: else their key would
+ * be given a second entry, with a limit of its own. Where it has been given one already, what is in the first is about to leave: who
+ * claims there finds its key gone. */
+static void put_back(adm_table *table, uint64_t key) {
+  for (uint32_t i = 0; i < PROBES; i++) {
+    adm_entry *entry = entry_at(table, (uint32_t)(key + i));
+    uint64_t left = entry->leaving_key;
+    if (entry->key == KEY_LEAVING && left != 0 && !unused(table, entry) && !find(table, left)) entry->key = left;
+  }
 }
 
 static void describe(adm_entry *entry, uint32_t group, const char *label, uint64_t now_ns) {

@@ -13,7 +13,7 @@
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
-#define ADM_VERSION 6u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
+#define ADM_VERSION 7u /* of what stands in a table, the keys' hash and the bytes of the hold file included; a test builds a module with another one */
 #endif
 
 /* A token: who holds or claims a cell or a place in a queue, in one word.
@@ -35,11 +35,27 @@ enum { CELL_FREE = 0, CELL_CLAIM = 1, CELL_HELD = 2, CELL_LINGER = 3 };
 /* What a waiter's token says. CLAIM: being written. WOKEN: told to look for its permit. */
 enum { WAITER_FREE = 0, WAITER_CLAIM = 1, WAITER_WAITING = 2, WAITER_WOKEN = 3 };
 
+/* Process and incarnation are one word, so that nobody takes the process that joins for the one that was swept:
+ *
+ *   63 .. 42 | 41 .. 10 | 9 | 8 .. 0
+ *   pid      | start    |   | incarnation
+ *
+ * No process has a number of more than 22 bits (PID_MAX_LIMIT). A place without a pid is free, and the incarnation is the next user's. */
 typedef struct owner_place {
-  _Atomic uint64_t process;     /* pid << 32 | start; 0: free */
-  _Atomic uint32_t incarnation; /* moves on before the place is freed */
+  _Atomic uint64_t user;
   _Atomic uint32_t sequence;
 } owner_place;
+
+#define USER_PID_SHIFT 42
+#define USER_PID_MAX ((1u << 22) - 1)
+#define USER_START_SHIFT 10
+
+static inline adm_process user_process(uint64_t user) {
+  return (adm_process){(uint32_t)(user >> USER_PID_SHIFT), (uint32_t)(user >> USER_START_SHIFT)};
+}
+static inline bool user_is_free(uint64_t user) { return user >> USER_PID_SHIFT == 0; }
+/* The adm_owner that this user of a place is. */
+static inline adm_owner user_owner(uint32_t place, uint64_t user) { return place << 9 | (uint32_t)(user & TOKEN_INCARNATION_MASK); }
 
 /* What the others need to know of a waiter; its token is in a row of its own, which is all that most look at. */
 typedef struct adm_waiter {

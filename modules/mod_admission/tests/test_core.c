@@ -101,6 +101,55 @@ static void observing_counts_and_lets_through(void) {
   table_end(table);
 }
 
+/* Each group that only observes counts what it would have turned away, whatever the others do. */
+static void each_group_that_observes_counts_for_itself(void) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  const char *const name[] = {"a", "b", "enforced"};
+  adm_layer layer[3];
+  for (int i = 0; i < 3; i++) {
+    int group = group_with(table, name[i], i < 2 ? 1 : 2, 0, ADM_FIFO);
+    if (i < 2) adm_group_at(table, group)->mode = ADM_OBSERVE;
+    layer[i] = layer_of(table, group, "/a");
+  }
+  adm_answer first, second, third;
+  CHECK_EQUAL(ask(table, owner, layer, 3, &first), ADM_ADMITTED);
+  CHECK_EQUAL(ask(table, owner, layer, 3, &second), ADM_WOULD_REJECT);
+  CHECK_EQUAL(second.group, layer[0].group); /* which would have turned it away */
+  CHECK_EQUAL(ask(table, owner, layer, 3, &third), ADM_REJECTED);
+  CHECK_EQUAL(third.group, layer[2].group);
+  for (int i = 0; i < 3; i++) {
+    const adm_counts *counts = &adm_group_at(table, layer[i].group)->counts;
+    CHECK_EQUAL(counts->would_reject, i < 2);
+    CHECK_EQUAL(counts->admitted, i < 2 ? 1 : 2);
+    CHECK_EQUAL(counts->rejected, i == 2);
+  }
+  adm_release(table, &first, NULL, NULL);
+  adm_release(table, &second, NULL, NULL);
+  table_end(table);
+}
+
+/* What a table has learned and adapted is there in the one that replaces it, as long as the settings say the same. */
+static void what_was_learned_is_taken_over(void) {
+  adm_table *old = table_of(SMALL), *new = table_of(SMALL);
+  adm_settings settings = {.limit = 8, .cost = 0, .learn = 1, .adaptive = 1, .min = 1, .max = 8, .status = 503, .mode = ADM_ENFORCE};
+  adm_group *before = adm_group_at(old, adm_group_add(old, "g")), *after = adm_group_at(new, adm_group_add(new, "g"));
+  adm_group_apply(before, &settings);
+  before->cost = 200;
+  before->limit = 2;
+  adm_group_learned(after, before);
+  adm_group_apply(after, &settings);
+  CHECK_EQUAL(after->cost, 200);
+  CHECK_EQUAL(after->limit, 2);
+  settings.limit = 6;
+  settings.cost = 100;
+  adm_group_apply(after, &settings);
+  CHECK_EQUAL(after->cost, 100);
+  CHECK_EQUAL(after->limit, 6);
+  table_end(old);
+  table_end(new);
+}
+
 static void limits_can_shrink_under_those_who_hold(void) {
   adm_table *table = table_of(SMALL);
   adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
@@ -143,6 +192,56 @@ static void the_dead_leave_nothing_and_the_living_keep_all(void) {
   table_end(table);
 }
 
+/* While one looks whether a process is dead, another takes back what it had, and the next process has its place: what that one takes
+ * meanwhile is its own, and is found when it dies itself. */
+typedef struct overtaken {
+  adm_table *table;
+  adm_layer layer;
+  adm_owner dead, next;
+  adm_answer of_next;
+} overtaken;
+
+static bool is_overtaken(void *world, adm_process process) {
+  overtaken *o = world;
+  if (process.pid != 10) return false;
+  adm_sweep(o->table, o->dead, NULL, NULL);
+  o->next = adm_owner_join(o->table, (adm_process){11, 1});
+  ask(o->table, o->next, &o->layer, 1, &o->of_next);
+  return true;
+}
+
+static void who_sweeps_late_takes_nothing_from_the_next(void) {
+  overtaken o = {.table = table_of(SMALL)};
+  int group = group_with(o.table, "g", 2, 0, ADM_FIFO);
+  o.layer = layer_of(o.table, group, "/a");
+  o.dead = adm_owner_join(o.table, (adm_process){10, 1});
+  CHECK_EQUAL(adm_sweep_dead(o.table, is_overtaken, NULL, &o).permits, 0);
+  CHECK_EQUAL(o.next >> 9, o.dead >> 9);
+  CHECK_EQUAL(weight_in(o.table, group), 1);
+  CHECK_EQUAL(adm_owner_of(o.table, 11), o.next);
+  CHECK_EQUAL(adm_sweep(o.table, o.next, NULL, NULL).permits, 1);
+  CHECK(at_rest(o.table));
+  table_end(o.table);
+}
+
+/* The number of a process and when it was started fill their bits, and the incarnation comes round. */
+static void users_of_a_place_are_told_apart(void) {
+  adm_table *table = table_of(SMALL);
+  adm_process process = {USER_PID_MAX, UINT32_MAX};
+  for (int i = 0; i < 600; i++) {
+    adm_owner owner = adm_owner_join(table, process);
+    CHECK_EQUAL(owner, (adm_owner)i % 512);
+    CHECK_EQUAL(adm_owner_of(table, USER_PID_MAX), owner);
+    adm_process seen = user_process(table->shared->owner[0].user);
+    CHECK(seen.pid == process.pid && seen.start == process.start);
+    adm_sweep(table, owner, NULL, NULL);
+    CHECK_EQUAL(adm_owner_of(table, USER_PID_MAX), ADM_NOBODY);
+  }
+  CHECK_EQUAL(adm_owner_join(table, (adm_process){USER_PID_MAX + 1, 1}), ADM_NOBODY);
+  CHECK(!adm_table_in_use(table));
+  table_end(table);
+}
+
 /* A queue that is full of the dead turns nobody away once they are found: they are room, though they hold no permit. */
 static void the_waiting_dead_make_room(void) {
   adm_table *table = table_of(SMALL);
@@ -178,11 +277,12 @@ static void tables_have_bytes_of_their_own(void) {
     table[i] = adm_table_make((void *)(((uintptr_t)memory[i] + 63) & ~(uintptr_t)63), shape, 40 + (uint64_t)(i % 2));
   }
   again = adm_table_known(table[0]->shared, table[0]->bytes);
-  adm_permit first = {entry_at(table[0], 0), 0, 1}, last = {entry_at(table[0], SMALL.entries - 1), SMALL.cells - 1, 1};
+  adm_permit first = {.entry = entry_at(table[0], 0), .cell = 0, .token = 1};
+  adm_permit last = {.entry = entry_at(table[0], SMALL.entries - 1), .cell = SMALL.cells - 1, .token = 1};
   CHECK_EQUAL(adm_hold_byte(table[0], &last) - adm_hold_byte(table[0], &first), SMALL.entries * SMALL.cells - 1);
   CHECK_EQUAL(adm_hold_byte(again, &last), adm_hold_byte(table[0], &last));
   for (int i = 1; i < 3; i++) {
-    adm_permit others = {entry_at(table[i], 0), 0, 1};
+    adm_permit others = {.entry = entry_at(table[i], 0), .cell = 0, .token = 1};
     uint64_t byte = adm_hold_byte(table[i], &others);
     CHECK(byte + 2 * SMALL.entries * SMALL.cells < adm_hold_byte(table[0], &first) || byte > adm_hold_byte(table[0], &last));
     CHECK(byte <= INT64_MAX);
@@ -362,6 +462,56 @@ static void without_a_place_in_the_table_everything_is_open(void) {
   table_end(table);
 }
 
+/* Where all places for keys are taken, who finds his group full may still wait for it. */
+static void a_full_table_leaves_the_waiting_room(bool is_made) {
+  adm_table *table = table_of(SMALL);
+  adm_owner owner = adm_owner_join(table, (adm_process){10, 1});
+  int group = group_with(table, "g", 1, 4, ADM_FIFO);
+  adm_group_at(table, group)->timeout_ms = 1;
+  adm_group_at(table, ADM_GROUP_WAITING)->limit = 2;
+  static adm_answer held[1000], one;
+  adm_layer full = layer_of(table, group, "/0");
+  ask(table, owner, &full, 1, &held[0]);
+  if (is_made) CHECK_EQUAL(ask(table, owner, &full, 1, &one), ADM_TIMEOUT);
+  char label[16];
+  unsigned known = 1;
+  for (int i = 1; i < 1000; i++) {
+    snprintf(label, sizeof label, "/%d", i);
+    adm_layer layer = layer_of(table, group, label);
+    known += ask(table, owner, &layer, 1, &held[i]) == ADM_ADMITTED;
+  }
+  CHECK_EQUAL(known, SMALL.entries - is_made);
+  CHECK_EQUAL(ask(table, owner, &full, 1, &one), ADM_TIMEOUT);
+  for (int i = 0; i < 1000; i++) adm_release(table, &held[i], NULL, NULL);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
+/* One who died while he gave an entry away, another who made a second one for its key, and a third who had found the first before and
+ * claims in it now: the first must not be the key's again. */
+static void a_key_that_has_an_entry_is_not_given_its_former_one(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 0, ADM_FIFO);
+  uint64_t key = entry_key((uint32_t)group, layer_of(table, group, "/a").key), now = adm_now_ns();
+  adm_entry *former = entry_insert(table, (uint32_t)group, key, "/a", now);
+  former->leaving_key = key;
+  former->key = KEY_LEAVING;
+  cells_of(former)[0] = token_claimed(1);
+  former->cells_top = 1;
+  /* In use: it is still the key's. */
+  CHECK(entry_insert(table, (uint32_t)group, key, "/a", now) == former);
+  former->leaving_key = key;
+  former->key = KEY_LEAVING;
+  cells_of(former)[0] = 0;
+  adm_entry *other = entry_at(table, entry_index(table, former) + 1);
+  other->group = (uint32_t)group;
+  other->key = key;
+  cells_of(former)[0] = token_claimed(1);
+  CHECK(entry_insert(table, (uint32_t)group, key, "/a", now) == other);
+  CHECK_EQUAL(former->key, KEY_LEAVING);
+  table_end(table);
+}
+
 /* Whether a process that finds this memory takes it for a table. */
 static bool known(adm_shared *memory, size_t bytes) {
   adm_table *table = adm_table_known(memory, bytes);
@@ -523,6 +673,13 @@ int main(void) {
   limits_can_shrink_under_those_who_hold();
   the_dead_leave_nothing_and_the_living_keep_all();
   the_waiting_dead_make_room();
+  who_sweeps_late_takes_nothing_from_the_next();
+  users_of_a_place_are_told_apart();
+  each_group_that_observes_counts_for_itself();
+  what_was_learned_is_taken_over();
+  a_full_table_leaves_the_waiting_room(false);
+  a_full_table_leaves_the_waiting_room(true);
+  a_key_that_has_an_entry_is_not_given_its_former_one();
   tables_have_bytes_of_their_own();
   a_table_is_in_use_as_long_as_somebody_may_come_back_to_it();
   a_program_keeps_the_permit_of_its_dead_process();

@@ -28,7 +28,7 @@ typedef struct storm {
 
 static void *runs_in_a_storm(void *of) {
   storm *storm = of;
-  adm_owner owner = adm_owner_join(storm->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
+  adm_owner owner = adm_owner_join(storm->table, somebody());
   adm_layer layer[2] = {storm->layer[0], storm->layer[1]};
   if (storm->tight && storm->came++ % 2) layer[0].at_most = storm->tight;
   adm_request request = {.layer = layer, .layers = storm->layers, .may_wait = storm->may_wait, .slice_ms = 60000};
@@ -82,7 +82,7 @@ typedef struct opening {
 
 static void *comes_to_openings(void *of) {
   opening *opening = of;
-  adm_owner owner = adm_owner_join(opening->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
+  adm_owner owner = adm_owner_join(opening->table, somebody());
   for (long day = 0; day < opening->days; day++) {
     if (pthread_barrier_wait(&opening->door) == PTHREAD_BARRIER_SERIAL_THREAD) opening->layer.key++;
     pthread_barrier_wait(&opening->door);
@@ -147,7 +147,7 @@ typedef struct visit {
 
 static void *visits(void *of) {
   visit *visit = of;
-  adm_owner owner = adm_owner_join(visit->table, (adm_process){(uint32_t)(uintptr_t)&owner, 1});
+  adm_owner owner = adm_owner_join(visit->table, somebody());
   adm_request request = {.layer = &visit->layer, .layers = 1, .may_wait = true, .priority = visit->priority,
                          .slice_ms = visit->wanted ? 5 : 60000, .wanted = visit->wanted, .world = visit->world};
   visit->outcome = adm_admit(visit->table, owner, &request, &visit->answer);
@@ -412,6 +412,43 @@ static void an_adaptive_queue_turns_round_and_back(void) {
   table_end(table);
 }
 
+/* How long a request has waited for another group is nothing that an adaptive queue is overloaded by, nor is that its queue was not looked
+ * at for long. Time is what is tested here, so time is waited for. */
+static void *visits_two(void *of) {
+  visit *visit = of;
+  adm_owner owner = adm_owner_join(visit->table, somebody());
+  adm_layer layers[] = {visit->layer, layer_of(visit->table, adm_group_find(visit->table, "adaptive"), "/a")};
+  adm_request request = {.layer = layers, .layers = 2, .may_wait = true, .slice_ms = 60000};
+  visit->outcome = adm_admit(visit->table, owner, &request, &visit->answer);
+  adm_release(visit->table, &visit->answer, NULL, NULL);
+  return NULL;
+}
+
+static void who_waited_elsewhere_overloads_no_queue(void) {
+  adm_table *table = table_of(SMALL);
+  int first = group_with(table, "first", 1, 8, ADM_FIFO), adaptive = group_with(table, "adaptive", 1, 8, ADM_ADAPTIVE);
+  adm_owner me = adm_owner_join(table, somebody());
+  adm_layer of_first = layer_of(table, first, "/a"), of_adaptive = layer_of(table, adaptive, "/a");
+  adm_answer held_first, held_adaptive;
+  adm_admit(table, me, &(adm_request){.layer = &of_first, .layers = 1}, &held_first);
+  adm_admit(table, me, &(adm_request){.layer = &of_adaptive, .layers = 1}, &held_adaptive);
+  adm_entry *entry = held_adaptive.permit[0].entry;
+  entry->service_ns = 50000000;
+  entry->calm_ns = adm_now_ns() - UINT64_C(10000000000);
+  visit visit = {.table = table, .layer = of_first};
+  pthread_create(&visit.thread, NULL, visits_two, &visit);
+  while (waiting_in(table) == 0) sched_yield();
+  nanosleep(&(struct timespec){0, 150000000}, NULL); /* longer than its patience would be */
+  adm_release(table, &held_first, NULL, NULL);
+  while (queue_length(table, entry) == 0 && !adm_group_at(table, adaptive)->counts.timeout && !adm_group_at(table, adaptive)->counts.rejected)
+    sched_yield();
+  adm_release(table, &held_adaptive, NULL, NULL);
+  pthread_join(visit.thread, NULL);
+  CHECK_EQUAL(visit.outcome, ADM_QUEUED);
+  CHECK(at_rest(table));
+  table_end(table);
+}
+
 /* Settings that change while somebody waits count for it: a raised limit, a group that only observes. */
 static void changes_reach_the_waiting(void) {
   adm_table *table = table_of(SMALL);
@@ -663,6 +700,7 @@ int main(int argc, char **argv) {
   an_adaptive_queue_under_overload();
   an_adaptive_queue_turns_round_and_back();
   changes_reach_the_waiting();
+  who_waited_elsewhere_overloads_no_queue();
   from_one_queue_to_the_next();
   a_limit_of_its_own_holds_up_nobody_else();
   many_with_a_limit_of_their_own_close_nothing();

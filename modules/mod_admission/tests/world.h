@@ -22,6 +22,12 @@ static inline void table_end(adm_table *table) {
   adm_table_forget(table);
 }
 
+/* A process that there is not, another each time. */
+static inline adm_process somebody(void) {
+  static _Atomic uint32_t pid;
+  return (adm_process){++pid, 1};
+}
+
 /* A group that enforces `limit`, with a queue of `queue` and three seconds to wait. */
 static inline int group_with(adm_table *table, const char *name, uint32_t limit, uint32_t queue, adm_order order) {
   int group = adm_group_add(table, name);
