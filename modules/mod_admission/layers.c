@@ -214,14 +214,15 @@ static bool has_budget(const visit *v) { return running.budget->limit != ADM_UNL
  * be the reason that a request is turned away. */
 static void add_memory(visit *v, const place_rules *place, const policy_answer *told) {
   uint32_t cost = 0;
-  bool enforced = false;
+  bool by_policy = told && told->has_cost, enforced = false;
   for (unsigned i = 0; i < v->layers; i++) {
     const adm_group *group = v->rule[i]->group;
     if (group->mode != ADM_ENFORCE) continue;
     enforced = true;
     if (group->cost > cost) cost = group->cost;
+    if (v->rule[i]->settings.hold && (by_policy || group->cost > 0)) v->memory_outlasts = true;
   }
-  if (told && told->has_cost && enforced) cost = told->cost;
+  if (by_policy && enforced) cost = told->cost;
   if (cost == 0) return;
   v->manners = v->rule[first_group(v, place)]->index;
   v->rule[v->layers] = NULL;

@@ -28,9 +28,11 @@ visit *request_visit(const request_rec *r) { return ap_get_module_config(r->requ
 
 /* ---- while it waits ---------------------------------------------------------------------------------------------- */
 
-/* Whether somebody waits for the answer still. Streams of HTTP/2 share the socket of their connection. */
+/* Asked now and then while it waits: whether somebody waits for the answer still. Streams of HTTP/2 share the socket of their connection.
+ * What it waits for may be what the dead hold. */
 static bool client_waits(void *world) {
   const request_rec *r = world;
+  runtime_heal();
   conn_rec *connection = r->connection->master ? r->connection->master : r->connection;
   if (connection->aborted || r->connection->aborted) return false;
   apr_socket_t *socket = ap_get_conn_socket(connection);
@@ -69,27 +71,37 @@ static apr_status_t give_back(void *world) {
   return APR_SUCCESS;
 }
 
-/* Whether the permit of a layer is held to the last byte: of a group that asks for it, and of the memory budget where such a group
- * takes some. */
+/* Whether the permit of a layer is held to the last byte: of a group that asks for it, and of the memory budget where it is taken for
+ * such a group. */
 static bool outlasts_handler(const visit *v, unsigned layer) {
-  if (v->rule[layer]) return v->rule[layer]->settings.hold;
-  for (unsigned i = 0; i < v->layers; i++)
-    if (v->rule[i] && v->rule[i]->settings.hold && v->rule[i]->group->cost > 0) return true;
-  return false;
+  return v->rule[layer] ? v->rule[layer]->settings.hold : v->memory_outlasts;
 }
 
-/* The handler is over, not yet the response: what other groups hold is given back now. */
+/* The handler is over, not yet the response: what other groups hold is given back now, and these are the visit's no more, whose error page
+ * would else ride along on them. */
 static void give_back_handlers(visit *v) {
   if (v->copies != running.copies) return;
   adm_answer over = v->answer;
   over.permits = 0;
-  unsigned left = 0;
+  unsigned layers = 0, permits = 0, place[ADM_LAYERS];
+  for (unsigned k = 0; k < v->layers; k++) {
+    place[k] = ADM_LAYERS;
+    if (!outlasts_handler(v, k)) continue;
+    v->layer[layers] = v->layer[k];
+    v->rule[layers] = v->rule[k];
+    place[k] = layers++;
+  }
   for (unsigned i = 0; i < v->answer.permits; i++) {
     adm_permit permit = v->answer.permit[i];
-    if (outlasts_handler(v, permit.layer)) v->answer.permit[left++] = permit;
-    else over.permit[over.permits++] = permit;
+    if (place[permit.layer] == ADM_LAYERS) {
+      over.permit[over.permits++] = permit;
+    } else {
+      permit.layer = place[permit.layer];
+      v->answer.permit[permits++] = permit;
+    }
   }
-  v->answer.permits = left;
+  v->layers = layers;
+  v->answer.permits = permits;
   if (v->lock >= 0) close(v->lock);
   v->lock = -1;
   adm_release(running.table, &over, running.hold_path ? hold_lingers : NULL, &running.hold_asks);
@@ -127,13 +139,17 @@ static void try_again(visit *v, const adm_request *request) {
   adm_admit(running.table, running.owner, request, &v->answer);
 }
 
-/* The permit may be that of the answer before this one on its connection, whose end httpd keeps back. Who may wait has seen to that
- * already (enter_wait). */
+/* The permit may be that of the answer before this one on its connection, whose end httpd keeps back. Who waits has seen to that
+ * (enter_wait). */
 static void try_again_behind_oneself(visit *v, const adm_request *request) {
-  if (!running.holds_responses || v->r->connection->master || v->r->connection->keepalives == 0) return;
+  if (!running.holds_responses || v->answer.wait_ns > 0 || v->r->connection->master || v->r->connection->keepalives == 0) return;
+  const adm_group *full = adm_group_at(running.table, v->answer.group);
+  if (!full || !(full->hold || full == running.budget)) return;
   send_what_is_kept_back(v->r);
   uncount(v);
-  adm_admit(running.table, running.owner, request, &v->answer);
+  adm_request at_once = *request;
+  at_once.may_wait = false;
+  adm_admit(running.table, running.owner, &at_once, &v->answer);
 }
 
 static void lock_for_programs(visit *v) {
@@ -172,7 +188,7 @@ static bool decide(visit *v, const place_rules *place) {
   request.enter = enter_wait;
   request.leave = streams_leave;
   request.world = v->r;
-  if (running.copies > 0) runtime_join_copy();
+  if (running.copies > 0) runtime_join_copy(v->r->server);
   adm_admit(running.table, running.owner, &request, &v->answer);
   if (v->answer.outcome == ADM_REJECTED) try_again_behind_oneself(v, &request);
   if (v->answer.outcome == ADM_REJECTED) try_again(v, &request);
@@ -251,7 +267,7 @@ static __attribute__((noinline)) int run_inside(request_rec *r, const host_rules
   v.answer.permits = 0; /* requests inside of this one look at it */
   v.copies = running.copies;
   v.lock = -1;
-  v.rejected = v.bypass = false;
+  v.rejected = v.bypass = v.memory_outlasts = false;
   if (layers_starts_another(r, v.kind)) return DECLINED;
   layers_gather(&v, place);
   if (v.layers == 0) return DECLINED;

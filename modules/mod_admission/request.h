@@ -23,6 +23,7 @@ typedef struct visit {
   unsigned copies;  /* those of the process that the permits are of: see runtime */
   int lock;        /* the descriptor that programs inherit; -1: none */
   bool rejected;
+  bool memory_outlasts; /* what it takes of the memory budget is held to the last byte, as a group of its own asks for that */
   bool bypass;     /* let through without a permit: an error page, or inside a request that has the same permits */
 } visit;
 

@@ -88,7 +88,7 @@ static bool lingers(void *world, uint64_t hold) {
 }
 
 static void take_back_from(rounds *r, adm_table *table, adm_dead is_dead) {
-  adm_swept swept = adm_sweep_dead(table, is_dead, lingers, r);
+  adm_swept swept = adm_sweep_dead(table, 0, is_dead, lingers, r);
   if (swept.permits > 0) say(r, ROUNDS_NOTICE, "ADM0040: %u permits of processes that are gone were taken back", swept.permits);
   unsigned settled = adm_settle(table, lingers, r);
   if (swept.permits > 0 || swept.room || settled > 0) r->changed = true;

@@ -134,17 +134,17 @@ static void keep_earlier(const shared_memory *replaced) {
 
 /* Costs that were learned and limits that were adapted, of groups that there are still: without them a budget would be open until the
  * controller has learned anew. */
-static void take_over_learned(adm_table *table, const adm_table *known) {
-  for (int i = 0; i < ADM_GROUPS; i++) {
-    const adm_group *before = adm_group_at((adm_table *)(uintptr_t)known, i);
-    bool stays = before->name[0] && (i < ADM_GROUP_FIRST || directives_group(before->name));
-    adm_group *group = stays ? adm_group_at(table, adm_group_add(table, before->name)) : NULL;
+static void take_over_learned(adm_table *table, adm_table *known) {
+  for (int i = 0; i < directives_now()->groups->nelts; i++) {
+    const char *name = APR_ARRAY_IDX(directives_now()->groups, i, group_rule *)->name;
+    const adm_group *before = adm_group_at(known, adm_group_find(known, name));
+    adm_group *group = before ? adm_group_at(table, adm_group_add(table, name)) : NULL;
     if (group) adm_group_learned(group, before);
   }
 }
 
 /* `known`: what it replaces, whose keys it has, so that what is held there can be counted here; or NULL. */
-static adm_table *new_table(kept_memory *kept, adm_shape shape, const adm_table *known, server_rec *main_server) {
+static adm_table *new_table(kept_memory *kept, adm_shape shape, adm_table *known, server_rec *main_server) {
   shared_memory before = kept->shared;
   shared_head *head = shared_known(&before);
   uint64_t seed;
@@ -176,7 +176,7 @@ static void find_earlier(apr_pool_t *pool) {
     earlier->memory[i] = (shared_memory){NULL, 0};
     adm_table *table = in_view(pool, shared_table(&memory));
     if (!table) continue;
-    adm_sweep_dead(table, process_dead, hold_lingers, &running.hold_asks);
+    adm_sweep_dead(table, 0, process_dead, hold_lingers, &running.hold_asks);
     adm_settle(table, hold_lingers, &running.hold_asks);
     if (adm_table_in_use(table)) {
       earlier->memory[count] = memory;
@@ -391,7 +391,7 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   running.audience = audience_listens();
   others_off(running.table);
   make_runtime_dir(pool, main_server);
-  adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
+  adm_sweep_dead(running.table, 0, process_dead, hold_lingers, &running.hold_asks); /* children of a restart that was not graceful */
   find_earlier(pool);
   if (kept->shared.head != before) adm_carry_first(running.table, running.earlier); /* nobody else can be in a new one yet */
   start_controller(pool, main_server, kept);
@@ -404,19 +404,28 @@ static void in_forked_copy(void) {
   running.owner = ADM_NOBODY;
 }
 
-void runtime_join_copy(void) {
+static void warn_no_place(server_rec *server) {
+  ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server, "ADM0017: no place for one more process: this one limits nothing");
+}
+
+void runtime_join_copy(server_rec *server) {
   static unsigned joined; /* whether there was a place or not: once in each copy */
   if (joined == running.copies) return;
   joined = running.copies;
-  running.owner = adm_owner_join(running.table, process_of((uint32_t)getpid()));
+  adm_process process = process_of((uint32_t)getpid());
+  running.owner = adm_owner_join(running.table, process);
+  if (running.owner != ADM_NOBODY) return;
+  /* Copies come and go quickly, and nobody may have taken note of those that are gone. */
+  adm_sweep_dead(running.table, 0, process_dead, hold_lingers, &running.hold_asks);
+  running.owner = adm_owner_join(running.table, process);
+  if (running.owner == ADM_NOBODY) warn_no_place(server);
 }
 
 void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
   (void)pool;
   if (!running.table) return;
   running.owner = adm_owner_join(running.table, process_of((uint32_t)getpid()));
-  if (running.owner == ADM_NOBODY)
-    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, main_server, "ADM0017: no place for one more process: this one limits nothing");
+  if (running.owner == ADM_NOBODY) warn_no_place(main_server);
   pthread_atfork(NULL, NULL, in_forked_copy);
   streams_begin(main_server);
   int threaded = 0;
@@ -429,7 +438,7 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server) {
 }
 
 static unsigned give_back_of(adm_table *table, pid_t pid) {
-  return adm_sweep(table, adm_owner_of(table, (uint32_t)pid), hold_lingers, &running.hold_asks).permits;
+  return adm_sweep_dead(table, (uint32_t)pid, process_dead, hold_lingers, &running.hold_asks).permits;
 }
 
 void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t generation, int slot, mpm_child_status state) {
@@ -442,12 +451,26 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
 }
 
+static bool is_of_this_generation(void) {
+  int mine = 0;
+  return ap_mpm_query(AP_MPMQ_GENERATION, &mine) != APR_SUCCESS || !ap_scoreboard_image ||
+         ap_scoreboard_image->global->running_generation == mine;
+}
+
+static bool may_linger(void *world, uint64_t byte) {
+  (void)world;
+  (void)byte;
+  return true;
+}
+
 /* The parent hears of a dead child within a second, the controller sees it in a quarter of one, and also a program that has ended; a busy
  * child may not want to turn anybody away until then for the sake of the dead, nor for ever where the controller is not at work. */
 bool runtime_heal(void) {
   uint64_t now = adm_now_ns(), last = *running.healed_ns;
   if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
-  bool room = adm_sweep_dead(running.table, process_dead, hold_lingers, &running.hold_asks).room;
-  if (running.hold_asks.count > 0) room |= adm_settle(running.table, hold_lingers, &running.hold_asks) > 0;
+  /* After a reload there may be a hold file that this process does not know: what it cannot ask about is left to those that can. */
+  bool can_ask = is_of_this_generation();
+  bool room = adm_sweep_dead(running.table, 0, process_dead, can_ask ? hold_lingers : may_linger, &running.hold_asks).room;
+  if (can_ask && running.hold_asks.count > 0) room |= adm_settle(running.table, hold_lingers, &running.hold_asks) > 0;
   return room;
 }

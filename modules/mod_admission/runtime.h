@@ -46,7 +46,7 @@ void runtime_child_init(apr_pool_t *pool, server_rec *main_server);
 void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t generation, int slot, mpm_child_status state);
 
 /* Lets a fork of the child (mpm-itk makes one for each connection) join the table for requests of its own. */
-void runtime_join_copy(void);
+void runtime_join_copy(server_rec *server);
 
 /* Takes back what dead processes and programs have, at most ten times a second in all processes together. Whether anything was. */
 bool runtime_heal(void);

@@ -61,6 +61,24 @@ fn the_end_of_a_program_is_seen_without_a_controller() {
     server.wait_idle();
 }
 
+/// And by those who wait for it.
+#[test]
+fn the_end_of_a_program_is_seen_by_who_waits_for_it() {
+    let text = HOLD.replace("limit=1", "limit=1 queue=4 timeout=60s");
+    let Some(server) = Server::start(Mpm::Prefork, &text) else { return };
+    let gate = server.gate("behind");
+    assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
+    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    let controller = server.controller().expect("a process");
+    let waiting = server.send("/page.cgi?id=next");
+    server.wait_number("one", "/waiting", 1);
+    kill(controller, Signal::STOP);
+    gate.open();
+    assert_eq!(waiting.answer().status, 200);
+    kill(controller, Signal::CONT);
+    server.wait_idle();
+}
+
 /// A reload that says nothing of hold files any more, or has them elsewhere, does not give a program's permit away.
 #[test]
 fn a_program_keeps_its_permit_over_a_reload_without_hold_files() {
@@ -182,6 +200,20 @@ fn only_its_own_permit_outlasts_the_handler() {
         assert_eq!(reader.answer(false).expect("an answer").status, 200);
         server.wait_idle();
     }
+}
+
+/// The page that tells of an error has a permit of its own then: that of the handler has been given back.
+#[test]
+fn an_error_page_does_not_ride_along_on_what_was_given_back() {
+    let text = "AdmissionGroup php limit=1\nAdmissionGroup slow limit=5 key=client hold=response\nAdmissionUse php slow\n\
+                ErrorDocument 404 /page.probe?id=sorry\n";
+    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    assert_eq!(server.get("/none.cgi").status, 404);
+    server.wait_idle();
+    let events = server.events();
+    assert!(events.iter().any(|event| event.id == "sorry"), "{events:?}");
+    assert_eq!([server.number("php", "/counts/admitted"), server.number("php", "/counts/bypass")], [2, 0]);
+    assert_eq!(server.number("slow", "/counts/bypass"), 1, "it is held still");
 }
 
 /// A file that is still on its way keeps its permit, too.

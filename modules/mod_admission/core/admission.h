@@ -196,9 +196,9 @@ typedef struct adm_swept {
 typedef bool (*adm_lingers)(void *world, uint64_t hold);
 adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void *world);
 
-/* Calls `dead` for each owner and sweeps those for which it says true. */
+/* Calls `dead` for each owner, or for those of one number of a process, and sweeps those for which it says true. */
 typedef bool (*adm_dead)(void *world, adm_process process);
-adm_swept adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world);
+adm_swept adm_sweep_dead(adm_table *table, uint32_t pid, adm_dead dead, adm_lingers lingers, void *world);
 
 /* Frees the permits whose process is gone and whose program has ended since. */
 unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world);
@@ -214,7 +214,7 @@ bool adm_table_in_use(const adm_table *table);
 void adm_carry_first(adm_table *table, adm_table *const *earlier);
 bool adm_carry(adm_table *table, adm_table *const *earlier);
 
-/* The owner of a process, or ADM_NOBODY: for the parent, which is told the number of a child that ended. */
+/* The owner of a process, or ADM_NOBODY. */
 adm_owner adm_owner_of(const adm_table *table, uint32_t pid);
 
 /* ---- requests --------------------------------------------------------------------------------------------------- */

@@ -193,8 +193,8 @@ static adm_outcome wait_turn(attempt *a, int k, uint32_t place, uint64_t token, 
   }
 }
 
-/* Takes one of the places that all waiting requests of the server share. Its token has no TOKEN_HOLD: no program is behind it. Where the
- * table has no room for them, it waits without. */
+/* Takes one of the places that all waiting requests of the server share. Its token has no TOKEN_HOLD: no program is behind it. Where they
+ * cannot be counted, it waits without. */
 static bool enter_waiting_room(attempt *a, adm_permit *room) {
   adm_group *group = &a->table->shared->group[ADM_GROUP_WAITING];
   *room = (adm_permit){0};

@@ -65,6 +65,7 @@ adm_table *adm_table_make(void *memory, adm_shape shape, uint64_t seed) {
   strcpy(shared->group[ADM_GROUP_WAITING].name, "queue-workers");
   adm_group_apply(&shared->group[ADM_GROUP_MEMORY], &own);
   adm_group_apply(&shared->group[ADM_GROUP_WAITING], &own);
+  entry_insert(table, ADM_GROUP_WAITING, entry_key(ADM_GROUP_WAITING, 0), "", 0); /* there always, however full the table gets (vacate) */
   shared->magic = ADM_MAGIC; /* last: a table that was not finished is not known */
   return table;
 }
@@ -246,12 +247,13 @@ adm_swept adm_sweep(adm_table *table, adm_owner owner, adm_lingers lingers, void
   return swept;
 }
 
-adm_swept adm_sweep_dead(adm_table *table, adm_dead dead, adm_lingers lingers, void *world) {
+adm_swept adm_sweep_dead(adm_table *table, uint32_t pid, adm_dead dead, adm_lingers lingers, void *world) {
   adm_swept swept = {0};
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
     uint64_t user = table->shared->owner[i].user;
-    if (!user_is_free(user) && dead(world, user_process(user)))
-      swept = both(swept, adm_sweep(table, user_owner(i, user), lingers, world));
+    adm_process process = user_process(user);
+    if (user_is_free(user) || (pid != 0 && process.pid != pid) || !dead(world, process)) continue;
+    swept = both(swept, adm_sweep(table, user_owner(i, user), lingers, world));
   }
   return swept;
 }

@@ -118,7 +118,7 @@ static void who_waits_hears_of_it(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, waits, one);
   adm_seen seen = {0};
-  do adm_look(now, adm_entry_next(now, 0), adm_now_ns(), &seen);
+  do adm_look(now, first_of(now, group), adm_now_ns(), &seen);
   while (seen.waiting == 0);
   ends(holds);
   adm_carry(now, earlier);
@@ -135,7 +135,7 @@ static void the_turn_of_before_counts(void) {
   adm_table *before = table_of(SMALL), *now = table_of(LARGE), *earlier[] = {before, NULL};
   int old = group_with(before, "g", 1, 4, ADM_FIFO), group = group_with(now, "g", 1, 0, ADM_FIFO);
   request *holds = admitted(before, old, "/a", 0), *next = asks(before, old, "/a", 0);
-  adm_entry *entry = entry_at(before, adm_entry_next(before, 0));
+  adm_entry *entry = entry_at(before, first_of(before, old));
   uint64_t token = token_make(before, next->owner) | 1;
   standing mine = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)old};
   uint32_t place = 0;
@@ -187,7 +187,7 @@ static void nothing_is_carried_without_earlier_tables(void) {
   adm_table *now = table_of(LARGE), *none[] = {NULL};
   int group = group_with(now, "g", 1, 0, ADM_FIFO);
   ends(admitted(now, group, "/a", 0));
-  cells_of(entry_at(now, adm_entry_next(now, 0)))[0] = (uint64_t)CELL_LINGER << TOKEN_STATE_SHIFT | 1;
+  cells_of(entry_at(now, first_of(now, group)))[0] = (uint64_t)CELL_LINGER << TOKEN_STATE_SHIFT | 1;
   CHECK(refused(now, group, "/a", 0));
   CHECK(adm_carry(now, none));
   ends(admitted(now, group, "/a", 0));

@@ -412,8 +412,32 @@ static void an_adaptive_queue_turns_round_and_back(void) {
   table_end(table);
 }
 
-/* How long a request has waited for another group is nothing that an adaptive queue is overloaded by, nor is that its queue was not looked
- * at for long. Time is what is tested here, so time is waited for. */
+/* A queue in which nobody waits is not overloaded, however long ago that was noted; nor is one by how long a request that joins it has
+ * waited for another. */
+static void an_empty_queue_is_calm(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_ADAPTIVE);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, somebody());
+  adm_answer mine;
+  adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
+  adm_entry *entry = mine.permit[0].entry;
+  uint64_t before = adm_now_ns(), token = token_make(table, me) | 1;
+  entry->calm_ns = before - UINT64_C(10000000000);
+  CHECK(!queue_overloaded(table, entry, adm_now_ns()));
+  standing here = {.since_ns = before - UINT64_C(10000000000), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+  uint32_t place = 0;
+  CHECK(queue_join(table, entry, token, 8, &here, &place));
+  CHECK(entry->calm_ns >= before);
+  CHECK(!queue_overloaded(table, entry, adm_now_ns()));
+  entry->calm_ns = before - UINT64_C(10000000000);
+  CHECK(queue_overloaded(table, entry, adm_now_ns()));
+  queue_leave(table, entry, place, token);
+  table_end(table);
+}
+
+/* The patience of an overloaded queue is for who waits in it: what he has waited for another group is not a part of it. Time is what is
+ * tested here, so time is waited for. */
 static void *visits_two(void *of) {
   visit *visit = of;
   adm_owner owner = adm_owner_join(visit->table, somebody());
@@ -433,18 +457,24 @@ static void who_waited_elsewhere_overloads_no_queue(void) {
   adm_admit(table, me, &(adm_request){.layer = &of_first, .layers = 1}, &held_first);
   adm_admit(table, me, &(adm_request){.layer = &of_adaptive, .layers = 1}, &held_adaptive);
   adm_entry *entry = held_adaptive.permit[0].entry;
+  /* Another, older, has waited there for long. */
+  uint64_t long_ago = adm_now_ns() - UINT64_C(10000000000), token = token_make(table, me) | 1;
+  standing older = {.since_ns = long_ago, .at_most = ADM_UNLIMITED, .group = (uint32_t)adaptive};
+  uint32_t place = 0;
+  CHECK(queue_join(table, entry, token, 8, &older, &place));
   entry->service_ns = 50000000;
-  entry->calm_ns = adm_now_ns() - UINT64_C(10000000000);
+  entry->calm_ns = long_ago;
   visit visit = {.table = table, .layer = of_first};
   pthread_create(&visit.thread, NULL, visits_two, &visit);
-  while (waiting_in(table) == 0) sched_yield();
+  while (waiting_in(table) == 1) sched_yield();
   nanosleep(&(struct timespec){0, 150000000}, NULL); /* longer than its patience would be */
   adm_release(table, &held_first, NULL, NULL);
-  while (queue_length(table, entry) == 0 && !adm_group_at(table, adaptive)->counts.timeout && !adm_group_at(table, adaptive)->counts.rejected)
+  while (queue_length(table, entry) == 1 && !adm_group_at(table, adaptive)->counts.timeout && !adm_group_at(table, adaptive)->counts.rejected)
     sched_yield();
   adm_release(table, &held_adaptive, NULL, NULL);
   pthread_join(visit.thread, NULL);
   CHECK_EQUAL(visit.outcome, ADM_QUEUED);
+  queue_leave(table, entry, place, token);
   CHECK(at_rest(table));
   table_end(table);
 }
@@ -700,6 +730,7 @@ int main(int argc, char **argv) {
   an_adaptive_queue_under_overload();
   an_adaptive_queue_turns_round_and_back();
   changes_reach_the_waiting();
+  an_empty_queue_is_calm();
   who_waited_elsewhere_overloads_no_queue();
   from_one_queue_to_the_next();
   a_limit_of_its_own_holds_up_nobody_else();

@@ -50,6 +50,13 @@ static inline uint64_t weight_in(const adm_table *table, int group) {
   return sum;
 }
 
+/* The first entry of a group that has one. */
+static inline uint32_t first_of(const adm_table *table, int group) {
+  uint32_t i = adm_entry_next(table, 0);
+  while (i < table->shape.entries && entry_at(table, i)->group != (uint32_t)group) i = adm_entry_next(table, i + 1);
+  return i;
+}
+
 /* Whether no cell and no place in a queue is taken. */
 static inline bool at_rest(const adm_table *table) {
   for (uint32_t e = 0; e < table->shape.entries; e++) {
