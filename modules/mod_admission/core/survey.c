@@ -31,7 +31,7 @@ void adm_survey_take(adm_survey *survey, const adm_table *table, uint64_t now_ns
   for (uint32_t i = adm_entry_next(table, 0); i < room; i = adm_entry_next(table, i + 1)) {
     adm_seen seen;
     if (!adm_look(table, i, now_ns, &seen) || seen.group < 0 || seen.group >= ADM_GROUPS) continue;
-    survey->known += seen.group != ADM_GROUP_WAITING; /* which has its own always */
+    survey->known++;
     survey->total[seen.group].known++;
     if (seen.held == 0 && seen.lingering == 0 && seen.waiting == 0) continue;
     seen.label[ADM_LABEL - 1] = '\0';
