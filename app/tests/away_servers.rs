@@ -64,7 +64,7 @@ fn a_server_in_place_is_loaded_from_another_machine() {
     let Some(scene) = Scene::<Debian>::new() else { return };
     let plan = scene.plan("in_place = true", "[variant.as-is]\n[variant.close]\ndirectives = \"KeepAlive Off\"");
     let text = fs::read_to_string(&plan).expect("a plan").replace("[load.a]", "[load]\nfrom = \"ssh:far\"\n[load.a]");
-    fs::write(&plan, text.replace("requests = 50", "duration = \"500ms\"")).expect("a plan");
+    fs::write(&plan, text.replace("requests = 50", "duration = \"2s\"")).expect("a plan");
     let main = scene.own.main().display().to_string();
     let run = |words: &[&str]| {
         let mut command = scene.tool.command(words);

@@ -32,7 +32,7 @@ visit *request_visit(const request_rec *r) { return ap_get_module_config(r->requ
  * What it waits for may be what the dead hold. */
 static bool client_waits(void *world) {
   const request_rec *r = world;
-  runtime_heal();
+  runtime_heal(true);
   conn_rec *connection = r->connection->master ? r->connection->master : r->connection;
   if (connection->aborted || r->connection->aborted) return false;
   apr_socket_t *socket = ap_get_conn_socket(connection);
@@ -134,7 +134,7 @@ static void uncount(const visit *v) {
 
 /* Turned away at once: perhaps because of permits and waiters of the dead. */
 static void try_again(visit *v, const adm_request *request) {
-  if (!runtime_heal()) return;
+  if (!runtime_heal(false)) return;
   uncount(v); /* was none after all */
   adm_admit(running.table, running.owner, request, &v->answer);
 }

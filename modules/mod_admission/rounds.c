@@ -98,6 +98,7 @@ static void take_back_from(rounds *r, adm_table *table, adm_dead is_dead) {
  * nobody is left. */
 static void take_back(rounds *r) {
   static adm_table *const none[] = {NULL};
+  if (r->plan.healed_ns) *r->plan.healed_ns = r->now_ns;
   take_back_from(r, r->plan.table, dead_or_learned_from);
   if (!r->carries) {
     if (r->turn % 4 == 0) r->changed |= adm_carry(r->plan.table, none); /* whatever a child wrote there by mistake */

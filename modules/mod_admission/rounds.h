@@ -27,6 +27,7 @@ typedef struct controller_plan {
   const char *runtime_dir;   /* status.json goes here; NULL: no status.json */
   struct adm_news_board *board; /* where the controller tells pages of itself (core/news.h); NULL: nowhere */
   struct adm_control_kept *kept; /* the text of the control file that is in force (core/control.h) */
+  _Atomic uint64_t *healed_ns; /* where it is noted that the dead were looked for; NULL: nowhere */
   const _Atomic uint64_t *without_table; /* requests let through while there was no table; NULL: none */
   uint64_t started_ms;       /* wall clock at which the table was made, milliseconds since 1970 */
   const char *root;          /* where proc and sys/fs/cgroup are, with a slash at its end: "/" but in tests */

@@ -30,6 +30,7 @@ APLOG_USE_MODULE(admission);
 #define WAITERS_MIN 1024 /* so that few reloads need a larger table: only what is used takes memory */
 #define WAITERS_MAX 4096
 #define HEAL_NS 100000000
+#define HEAL_WAITING_NS 1000000000
 #define POLICY_STATES 8 /* Lua interpreters of a child with threads */
 
 runtime running = {.owner = ADM_NOBODY};
@@ -283,7 +284,7 @@ static void start_controller(apr_pool_t *pool, server_rec *main_server, const ke
   shared_head *head = kept->shared.head;
   controller_plan plan = {.table = running.table, .earlier = running.earlier, .rules = rules, .groups = groups, .rule_count = used,
                           .control_file = now->control_file, .engine = engine_of(main_server), .runtime_dir = now->runtime_dir,
-                          .board = &head->board, .kept = &head->control, .without_table = &head->let_through.requests,
+                          .board = &head->board, .kept = &head->control, .healed_ns = &head->healed_ns, .without_table = &head->let_through.requests,
                           .started_ms = kept->started_ms, .root = "/", .max_hold_ms = now->max_hold_ms, .dead = process_dead,
                           .lingers = hold_lingers, .lingers_world = &running.hold_asks};
   put_in_force(&plan);
@@ -465,9 +466,9 @@ static bool may_linger(void *world, uint64_t byte) {
 
 /* The parent hears of a dead child within a second, the controller sees it in a quarter of one, and also a program that has ended; a busy
  * child may not want to turn anybody away until then for the sake of the dead, nor for ever where the controller is not at work. */
-bool runtime_heal(void) {
+bool runtime_heal(bool waits) {
   uint64_t now = adm_now_ns(), last = *running.healed_ns;
-  if (now - last < HEAL_NS || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
+  if (now < last || now - last < (waits ? HEAL_WAITING_NS : HEAL_NS) || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
   /* After a reload there may be a hold file that this process does not know: what it cannot ask about is left to those that can. */
   bool can_ask = is_of_this_generation();
   bool room = adm_sweep_dead(running.table, 0, process_dead, can_ask ? hold_lingers : may_linger, &running.hold_asks).room;

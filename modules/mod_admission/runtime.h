@@ -21,7 +21,7 @@ typedef struct runtime {
   let_through *without_table; /* where requests are counted that would have been; NULL: there is a table, or no group */
   const adm_group *budget; /* the table's group of memory */
   log_stamp *stamps;     /* one per group of the table */
-  _Atomic uint64_t *healed_ns; /* when a process last looked for the dead because it was to turn a request away */
+  _Atomic uint64_t *healed_ns; /* when a process last looked for the dead */
   adm_owner owner;       /* this process; ADM_NOBODY in the parent */
   const char *hold_path; /* the hold file; NULL: AdmissionHoldFd is not used */
   hold_files hold_asks;  /* of it and of those before, to ask who still runs */
@@ -48,7 +48,9 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
 /* Lets a fork of the child (mpm-itk makes one for each connection) join the table for requests of its own. */
 void runtime_join_copy(server_rec *server);
 
-/* Takes back what dead processes and programs have, at most ten times a second in all processes together. Whether anything was. */
-bool runtime_heal(void);
+/* Takes back what dead processes and programs have; whether anything was. For a request that is turned away, at most ten times a second in all
+ * processes together; for one that waits, where nobody has for a second, which is where the controller is not at work: each process has to be
+ * asked after. */
+bool runtime_heal(bool waits);
 
 #endif

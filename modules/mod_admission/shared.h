@@ -30,7 +30,7 @@ typedef struct shared_head {
   adm_news_board board;
   adm_control_kept control;
   log_stamp stamp[ADM_GROUPS];
-  _Atomic uint64_t healed_ns; /* when a process last looked for the dead because it was to turn a request away */
+  _Atomic uint64_t healed_ns; /* when a process last looked for the dead */
   let_through let_through;
 } shared_head;
 

@@ -54,13 +54,15 @@ typedef struct queue_seen {
   bool any;        /* a waiter in any state */
 } queue_seen;
 
+/* The waiters first: who takes his permit and leaves the queue meanwhile is then seen twice, and not never. */
 static queue_seen see(const adm_table *table, adm_entry *entry) {
-  queue_seen seen = {.weight = permits_weight(table, entry)};
+  queue_seen seen = {0};
   for (uint32_t i = 0; i < waiters_in_use(table, entry); i++) {
     uint64_t token = waiting_of(table, entry)[i];
     seen.any |= token_state(token) != WAITER_FREE;
     if (token_state(token) == WAITER_WOKEN) seen.weight += token_cost(token);
   }
+  seen.weight += permits_weight(table, entry);
   return seen;
 }
 
@@ -198,11 +200,14 @@ void queue_wake_waiting(adm_table *table, adm_entry *entry, uint64_t now_ns) {
   for (;;) {
     queue_seen seen = see(table, entry);
     if (!seen.any) entry->calm_ns = now_ns;
+    STEP("wake: looked");
     uint32_t next = next_in_order(table, entry, &seen, now_ns);
     if (next == NOBODY) return;
     uint64_t token = waiting_of(table, entry)[next];
     bool enforced = group->mode == ADM_ENFORCE && group->limit != ADM_UNLIMITED;
     if (enforced && seen.weight + token_cost(token) > group->limit) return;
+    /* Again, now that it is chosen: another may have given the turn to the one before it meanwhile, who goes on from here. */
+    if (enforced && see(table, entry).weight + token_cost(token) > group->limit) return;
     if (token_state(token) != WAITER_WAITING) continue; /* woken or gone since */
     if (!atomic_compare_exchange_strong(&waiting_of(table, entry)[next], &token, token_in_state(token, WAITER_WOKEN))) continue;
     STEP("wake: woken");

@@ -296,6 +296,35 @@ static void nothing_is_left_of_one_who_is_woken_while_swept(void) {
   table_end(woken_dead.table);
 }
 
+/* Two wake at the same time, and there is room for one: only one gets the turn, or the second might go in before the first. */
+static struct { adm_table *table; adm_entry *entry; } two_wake;
+
+static void another_wakes(void) { queue_wake(two_wake.table, two_wake.entry, adm_now_ns()); }
+
+static void two_that_wake_give_one_turn(void) {
+  adm_table *table = table_of(SMALL);
+  int group = group_with(table, "g", 1, 8, ADM_LIFO);
+  adm_layer layer = layer_of(table, group, "/a");
+  adm_owner me = adm_owner_join(table, somebody());
+  adm_answer mine;
+  adm_admit(table, me, &(adm_request){.layer = &layer, .layers = 1}, &mine);
+  two_wake.table = table;
+  two_wake.entry = mine.permit[0].entry;
+  for (uint32_t i = 0; i < 3; i++) {
+    standing here = {.since_ns = adm_now_ns(), .at_most = ADM_UNLIMITED, .group = (uint32_t)group};
+    uint32_t place;
+    CHECK(queue_join(table, two_wake.entry, token_make(table, me) | 1, 8, &here, &place));
+  }
+  meanwhile.at = "wake: looked";
+  meanwhile.what = another_wakes;
+  adm_release(table, &mine, NULL, NULL);
+  CHECK(meanwhile.at == NULL);
+  unsigned woken = 0;
+  for (uint32_t i = 0; i < 3; i++) woken += token_state(waiting_of(table, two_wake.entry)[i]) == WAITER_WOKEN;
+  CHECK_EQUAL(woken, 1);
+  table_end(table);
+}
+
 static void somebody_died_at_each_step(void) {
   CHECK(STEPS > 10);
   for (size_t i = 0; i < STEPS; i++) check_said(grave->died_at[i], __FILE__, __LINE__, "nobody died at the step %s", steps[i]);
@@ -313,6 +342,7 @@ int main(void) {
   the_waiting_get_it_when_others_die(true);
   nothing_is_left_of_one_who_is_woken_while_swept();
   the_limit_holds_where_costs_are_mixed();
+  two_that_wake_give_one_turn();
   somebody_died_at_each_step();
   return checked("crash");
 }
