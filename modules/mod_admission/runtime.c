@@ -399,6 +399,27 @@ int runtime_post_config(apr_pool_t *pool, apr_pool_t *log_pool, apr_pool_t *temp
   return OK;
 }
 
+static bool is_of_this_generation(void) {
+  int mine = 0;
+  return ap_mpm_query(AP_MPMQ_GENERATION, &mine) != APR_SUCCESS || !ap_scoreboard_image ||
+         ap_scoreboard_image->global->running_generation == mine;
+}
+
+static bool may_linger(void *world, uint64_t byte) {
+  (void)world;
+  (void)byte;
+  return true;
+}
+
+/* What a child takes back. After a reload there may be a hold file that it does not know: what it cannot ask about is left to those that
+ * can. Whether there is room now. */
+static bool take_back_in_child(void) {
+  bool can_ask = is_of_this_generation();
+  bool room = adm_sweep_dead(running.table, 0, process_dead, can_ask ? hold_lingers : may_linger, &running.hold_asks).room;
+  if (can_ask && running.hold_asks.count > 0) room |= adm_settle(running.table, hold_lingers, &running.hold_asks) > 0;
+  return room;
+}
+
 /* What it takes is not the child's, which may live long after a copy was killed: it joins when it has a request of its own. */
 static void in_forked_copy(void) {
   running.copies++;
@@ -417,7 +438,7 @@ void runtime_join_copy(server_rec *server) {
   running.owner = adm_owner_join(running.table, process);
   if (running.owner != ADM_NOBODY) return;
   /* Copies come and go quickly, and nobody may have taken note of those that are gone. */
-  adm_sweep_dead(running.table, 0, process_dead, hold_lingers, &running.hold_asks);
+  take_back_in_child();
   running.owner = adm_owner_join(running.table, process);
   if (running.owner == ADM_NOBODY) warn_no_place(server);
 }
@@ -452,26 +473,10 @@ void runtime_child_status(server_rec *main_server, pid_t pid, ap_generation_t ge
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, main_server, "ADM0018: child %" APR_PID_T_FMT " ended with %u permits: given back", pid, back);
 }
 
-static bool is_of_this_generation(void) {
-  int mine = 0;
-  return ap_mpm_query(AP_MPMQ_GENERATION, &mine) != APR_SUCCESS || !ap_scoreboard_image ||
-         ap_scoreboard_image->global->running_generation == mine;
-}
-
-static bool may_linger(void *world, uint64_t byte) {
-  (void)world;
-  (void)byte;
-  return true;
-}
-
 /* The parent hears of a dead child within a second, the controller sees it in a quarter of one, and also a program that has ended; a busy
  * child may not want to turn anybody away until then for the sake of the dead, nor for ever where the controller is not at work. */
 bool runtime_heal(bool waits) {
   uint64_t now = adm_now_ns(), last = *running.healed_ns;
   if (now < last || now - last < (waits ? HEAL_WAITING_NS : HEAL_NS) || !atomic_compare_exchange_strong(running.healed_ns, &last, now)) return false;
-  /* After a reload there may be a hold file that this process does not know: what it cannot ask about is left to those that can. */
-  bool can_ask = is_of_this_generation();
-  bool room = adm_sweep_dead(running.table, 0, process_dead, can_ask ? hold_lingers : may_linger, &running.hold_asks).room;
-  if (can_ask && running.hold_asks.count > 0) room |= adm_settle(running.table, hold_lingers, &running.hold_asks) > 0;
-  return room;
+  return take_back_in_child();
 }

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::oracle::{Killed, most_at_once};
-use crate::server::{Mpm, Php, Server, Told, kill, wait};
+use crate::server::{Gate, Mpm, Php, Server, Told, kill, wait};
 use rustix::process::Signal;
 
 const HOLD: &str = "AdmissionGroup one limit=1\nAdmissionUse one\nAdmissionHoldFd on\n";
@@ -30,13 +30,19 @@ fn a_program_that_outlives_its_server_keeps_the_permit() {
     assert_eq!(most_at_once(&server.events(), &Killed::new()), 1, "programs");
 }
 
+/// A program has answered and left another behind, which has its permit until the gate opens.
+fn left_behind(server: &Server) -> Gate {
+    let gate = server.gate("behind");
+    assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
+    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    gate
+}
+
 /// What a program leaves behind counts as long as it lives, also when the answer was given long ago.
 #[test]
 fn what_a_program_leaves_behind_keeps_the_permit() {
     let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
-    let gate = server.gate("behind");
-    assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
-    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    let gate = left_behind(&server);
     assert_eq!(server.get("/page.cgi?id=next").status, 503);
     gate.open();
     server.wait_idle();
@@ -49,9 +55,7 @@ fn what_a_program_leaves_behind_keeps_the_permit() {
 #[test]
 fn the_end_of_a_program_is_seen_without_a_controller() {
     let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
-    let gate = server.gate("behind");
-    assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
-    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    let gate = left_behind(&server);
     let controller = server.controller().expect("a process");
     kill(controller, Signal::STOP);
     assert_eq!(server.get("/page.cgi?id=next").status, 503);
@@ -66,9 +70,7 @@ fn the_end_of_a_program_is_seen_without_a_controller() {
 fn the_end_of_a_program_is_seen_by_who_waits_for_it() {
     let text = HOLD.replace("limit=1", "limit=1 queue=4 timeout=60s");
     let Some(server) = Server::start(Mpm::Prefork, &text) else { return };
-    let gate = server.gate("behind");
-    assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
-    wait("the permit lingers", || server.group("one")["lingering"] == 1);
+    let gate = left_behind(&server);
     let controller = server.controller().expect("a process");
     let waiting = server.send("/page.cgi?id=next");
     server.wait_number("one", "/waiting", 1);
@@ -84,9 +86,7 @@ fn the_end_of_a_program_is_seen_by_who_waits_for_it() {
 fn a_program_keeps_its_permit_over_a_reload_without_hold_files() {
     for other in ["AdmissionHoldFd off", "AdmissionHoldFd on\nAdmissionRuntimeDir FOLDER/run/elsewhere"] {
         let Some(server) = Server::start(Mpm::Prefork, HOLD) else { return };
-        let gate = server.gate("behind");
-        assert_eq!(server.get("/page.cgi?id=first&spawn=behind").status, 200);
-        wait("the permit lingers", || server.group("one")["lingering"] == 1);
+        let gate = left_behind(&server);
         let configuration = std::fs::read_to_string(server.path("httpd.conf")).expect("ours");
         let other = other.replace("FOLDER", &server.path("").display().to_string());
         server.put("httpd.conf", &configuration.replace("AdmissionHoldFd on", &other));

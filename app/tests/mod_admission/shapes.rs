@@ -94,6 +94,7 @@ fn error_page_that_is_a_program() {
         server.wait_number("one", "/held", 1);
         check_own_words(&server);
         check_turned_away_from_one(&server, 3);
+        server.wait_started(1);
         assert_eq!((server.number("one", "/held"), server.started()), (1, 1));
         gate.open();
         assert_eq!(held.answer().status, 200);
@@ -117,6 +118,7 @@ fn error_page_that_is_rewritten_to_a_program() {
             assert_eq!((answer.status, answer.body.contains("Service Unavailable")), (503, true), "{answer:?}");
         }
         check_turned_away_from_one(&server, 2);
+        server.wait_started(1);
         assert_eq!(server.started(), 1);
         gate.open();
         assert_eq!(held.answer().status, 200);
