@@ -288,16 +288,20 @@ bool layers_mean(const request_rec *r, const place_rules *place, const char **gr
 
 static const request_rec *around(const request_rec *r) { return r->prev ? r->prev : r->main; }
 
-/* What the requests around this one hold of the same group: an Action's program belongs to the file that it is run for, a
- * page that includes another waits for it. */
+/* What the requests around this one hold of the same group: an Action's program belongs to the file that it is run for, whatever its own
+ * name is; but what a page includes is a program beside it, and has a part in what the page holds only where that is the same entry. */
 static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
   uint32_t most = 0;
-  for (r = around(r); r; r = around(r)) {
-    const visit *outer = request_visit(r);
+  bool included = false;
+  for (; around(r); r = around(r)) {
+    included |= !r->prev;
+    const visit *outer = request_visit(around(r));
     if (!outer || outer->answer.permits == 0) continue;
-    for (unsigned i = 0; i < outer->layers; i++)
-      if (outer->layer[i].group == layer->group && outer->layer[i].cost > most)
-        most = outer->layer[i].cost;
+    for (unsigned i = 0; i < outer->layers; i++) {
+      const adm_layer *held = &outer->layer[i];
+      bool same = held->group == layer->group && (!included || held->key == layer->key);
+      if (same && held->cost > most) most = held->cost;
+    }
   }
   return most;
 }

@@ -3,6 +3,8 @@
  */
 #include "shared.h"
 
+#include "core/step.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -123,9 +125,15 @@ uint64_t shared_text_keep(shared_text *kept, const char *text, size_t length) {
   if (!kept || length > SHARED_TEXT_BYTES || shared_text_recall(kept, NULL, NULL) == digest) return digest;
   uint64_t turn = ++kept->turns;
   shared_place *to = &kept->place[turn % SHARED_TEXT_PLACES];
-  for (size_t at = 0; at < length; at += sizeof(uint64_t)) to->word[at / sizeof(uint64_t)] = word_at(text, length, at);
+  STEP("text: turn");
+  for (size_t at = 0; at < length; at += sizeof(uint64_t)) {
+    to->word[at / sizeof(uint64_t)] = word_at(text, length, at);
+    STEP("text: word");
+  }
   to->length = length;
+  STEP("text: length");
   to->digest = digest;
+  STEP("text: digest");
   to->turn = turn; /* who is killed before this has spoilt the oldest one */
   return digest;
 }

@@ -102,13 +102,25 @@ fn clients_and_the_whole_server() {
     check("server", ("x", "/page.probe"), ("y", "/other.probe"), ("x", "/index.html"));
 }
 
-/// The limit of the hour is in force without anybody's doing: here one of the whole day.
+/// The local time of a server that is started now, so much later or earlier.
+fn local(words: &str) -> String {
+    let date = std::process::Command::new("date").args(["-d", words, "+%H:%M"]).output().expect("date runs");
+    String::from_utf8(date.stdout).expect("text").trim().to_owned()
+}
+
+/// The limit of the hour is in force without anybody's doing, and no other one: here the hours around this one, the next, the whole day.
 #[test]
 fn times_of_day() {
-    let text = "AdmissionGroup one limit=5 at=00:00-00:00:1\nAdmissionUse one\n";
-    let Some(server) = Server::start(Mpm::Event, text) else { return };
+    let (before, after, later) = (local("1 hour ago"), local("1 hour"), local("2 hours"));
+    let text = format!(
+        "AdmissionGroup one limit=5 at={after}-{later}:3 at={before}-{after}:1 at={before}-{later}:2\n\
+         AdmissionGroup two limit=5 at={after}-{later}:1 at={later}-{before}:1\nAdmissionGroup three limit=5 at=00:00-00:00:2\n\
+         AdmissionUse one two three\n"
+    );
+    let Some(server) = Server::start(Mpm::Event, &text) else { return };
     server.wait_number("one", "/limit", 1);
-    assert_eq!(server.number("one", "/configured_limit"), 5);
+    server.wait_number("three", "/limit", 2);
+    assert_eq!([server.number("two", "/limit"), server.number("one", "/configured_limit")], [5, 5]);
     let gate = server.gate("g");
     let held = server.send("/page.probe?gate=g");
     server.wait_started(1);

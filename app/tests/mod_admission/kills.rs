@@ -10,10 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Threads share one group, and programs whose permits outlast their server another: those of mod_cgi, which are children of the request's
-/// process in all processing modules.
-const TEXT: &str = "LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\n\
-                    AdmissionGroup threads limit=4 queue=6 timeout=5s\nAdmissionGroup programs limit=3 queue=4 timeout=5s\n\
-                    AdmissionQueueWorkers 8\n<Location /page.probe>\nAdmissionUse threads\n</Location>\n\
+/// process in all processing modules. All of them share a memory budget, for six; and each request of a thread has an entry of its own as
+/// well, so that entries are made, and given to others, all the time.
+const TEXT: &str = "LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\nAdmissionBudget memory 600M\n\
+                    AdmissionGroup threads limit=4 queue=6 timeout=5s cost=100M\n\
+                    AdmissionGroup programs limit=3 queue=4 timeout=5s cost=100M\n\
+                    AdmissionGroup keys limit=1 \"key=expr:%{QUERY_STRING}\"\n\
+                    AdmissionQueueWorkers 8\n<Location /page.probe>\nAdmissionUse threads keys\n</Location>\n\
                     <Location /page.cgi>\nAdmissionUse programs\nAdmissionHoldFd on\n</Location>\n";
 const PREFORK: &str = "ServerLimit 64\nMaxRequestWorkers 32\nStartServers 24\nMinSpareServers 8\nMaxSpareServers 32\nMaxConnectionsPerChild 200\n";
 const THREADS: &str = "ServerLimit 12\nStartServers 5\nThreadsPerChild 8\nMaxRequestWorkers 64\nMinSpareThreads 24\nMaxSpareThreads 64\n\
@@ -211,15 +214,18 @@ fn tell_what_was_done(found: &mut Found, got: &Got, done: &Done) {
 }
 
 fn tell_overlaps(found: &mut Found, server: &Server, killed: &Killed) {
+    let all = server.events();
     // In a thread the process of the page is the server's; a program has one of its own.
-    let (threads, programs): (Vec<Event>, Vec<Event>) =
-        server.events().into_iter().partition(|event| event.child == event.pid);
+    let (threads, programs): (Vec<Event>, Vec<Event>) = all.iter().cloned().partition(|event| event.child == event.pid);
     let crashed = threads.iter().filter(|event| event.word == "crash").count();
     found.note("crashes in a handler", crashed);
-    let most = most_at_once(&threads, &with_crashes(&threads, killed));
+    let killed = with_crashes(&threads, killed);
+    let most = most_at_once(&threads, &killed);
     found.row("most requests at once of living children, of 4", most, most <= 4);
     let most = most_at_once(&programs, &Killed::new());
     found.row("most programs at once, of 3", most, most <= 3);
+    let most = most_at_once(&all, &killed);
+    found.row("most of both at once, of 6 that memory is for", most, most <= 6);
 }
 
 /// A crash takes the other threads of its process along.
@@ -252,8 +258,11 @@ fn tell_what_is_left(found: &mut Found, server: &Server) {
         held.into_iter().filter_map(crate::server::Pending::try_answer).filter(|answer| answer.status == 200).count();
     found.row("admitted at once after it, of 4", good, good == 4);
     server.wait_idle();
-    for name in ["threads", "programs"] {
-        let counts = server.group(name)["counts"].clone();
+    let budget = server.status()["budget"].clone();
+    for (name, group) in
+        ["threads", "programs", "keys"].map(|name| (name, server.group(name))).into_iter().chain([("memory", budget)])
+    {
+        let counts = group["counts"].clone();
         let open = counts["open"].as_u64().unwrap_or(1);
         found.row(&format!("{name}: let through because the table could not say"), open, open == 0);
         found.note(&format!("{name}: counts"), counts);

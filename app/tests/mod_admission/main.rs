@@ -22,6 +22,7 @@ mod kills;
 mod live;
 mod matrix;
 mod memory;
+mod pages;
 mod plan;
 mod policy;
 mod pressure;

@@ -146,16 +146,20 @@ fn watching_shows_the_groups() {
 /// A handler behind Action is part of the page it is for: one permit.
 #[test]
 fn an_action_is_one_page() {
-    let text = "LoadModule actions_module /usr/lib/apache2/modules/mod_actions.so\nAdmissionGroup one limit=1 key=server\nAdmissionUse one\n\
-                Action told /page.cgi\nAddHandler told .told\n";
-    let files = [("www/page.told", "x")];
-    let told = Told { mpm: Mpm::Prefork, php: Php::None, text, files: &files };
-    let Some(server) = Server::told(&told) else { return };
-    for _ in 0..3 {
-        assert_eq!(server.get("/page.told?id=acted").body, "done acted\n", "{}", server.log());
-        server.wait_idle();
+    for key in ["server", "file"] {
+        let text = format!(
+            "LoadModule actions_module /usr/lib/apache2/modules/mod_actions.so\nAdmissionGroup one limit=1 key={key}\nAdmissionUse one\n\
+             Action told /page.cgi\nAddHandler told .told\n"
+        );
+        let files = [("www/page.told", "x")];
+        let told = Told { mpm: Mpm::Prefork, php: Php::None, text: &text, files: &files };
+        let Some(server) = Server::told(&told) else { return };
+        for _ in 0..3 {
+            assert_eq!(server.get("/page.told?id=acted").body, "done acted\n", "{}", server.log());
+            server.wait_idle();
+        }
+        assert_eq!([server.number("one", "/counts/admitted"), server.number("one", "/counts/bypass")], [3, 3], "{key}");
     }
-    assert_eq!(server.number("one", "/counts/admitted"), 3);
 }
 
 /// A request that is simply admitted has its variables for whoever can ask for them when it is logged, and only for those.

@@ -1,5 +1,6 @@
 //! The shapes of requests that other limiters count wrongly: each takes a permit once, and gives it back.
 
+use crate::oracle::order;
 use crate::server::{Mpm, Php, Server, Told, wait};
 use std::os::unix::fs::PermissionsExt;
 
@@ -239,6 +240,35 @@ fn included_pages() {
         (&3.into(), &3.into(), &0.into()),
         "{counts}"
     );
+}
+
+/// What a page includes counts as the file that it is: with the page's permit alone it would go past that file's limit.
+#[test]
+fn an_included_page_counts_as_its_own_file() {
+    let text = "AdmissionGroup one limit=1 queue=5 timeout=60s\nAdmissionUse one\n";
+    let files = [
+        ("www/outer.php", "<?php virtual('/page.php'); echo 'outer';"),
+        ("www/twice.php", "<?php if (empty($GLOBALS['again']++)) virtual('/twice.php'); echo 'twice';"),
+    ];
+    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text, files: &files };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/page.php?id=held&gate=g");
+    server.wait_number("one", "/held", 1);
+    let answer = server.get("/outer.php?id=inner");
+    assert!(answer.body.contains("outer") && !answer.body.contains("done"), "{answer:?}");
+    assert_eq!(order(&server.events()), ["held"]);
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+    let answer = server.get("/outer.php?id=inner");
+    assert!(answer.body.contains("done inner") && answer.body.contains("outer"), "{answer:?}");
+    // The file itself once more, inside: that would wait for itself.
+    assert_eq!(server.get("/twice.php").body.matches("twice").count(), 2);
+    server.wait_idle();
+    let counts = server.group("one")["counts"].clone();
+    let of = |name: &str| counts[name].as_u64();
+    assert_eq!(["admitted", "rejected", "bypass", "queued"].map(of), [Some(5), Some(1), Some(1), Some(0)], "{counts}");
 }
 
 /// What ends before a handler takes no permit: who may not see a page, a folder without its slash, a page that did not change.

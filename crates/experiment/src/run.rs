@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store::Store;
-use verdicts::{Metric, Verdicts};
+use verdicts::{Metric, Standing, Verdicts};
 
 /// A cell with so many invalid trials ends the run: it will not get better by itself.
 const INVALID_LIMIT: usize = 3;
@@ -276,7 +276,7 @@ fn trials(
 pub fn is_unfinished(run: &Run) -> bool {
     let plan = &run.head.plan;
     let done = run.whole_blocks();
-    let settled = || LOOKS.contains(&(done as usize)) && Verdicts::of(run, Metric::Goodput).is_settled(plan);
+    let settled = || LOOKS.contains(&(done as usize)) && verdicts::standing(run).settled;
     done < plan.blocks && !(plan.until_decided && settled())
 }
 
@@ -303,8 +303,7 @@ fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool 
     if !LOOKS.contains(&(blocks as usize)) {
         return false;
     }
-    let verdicts = Verdicts::of(run, Metric::Goodput);
-    let (decided, settled) = (verdicts.is_decided(plan), verdicts.is_settled(plan));
+    let Standing { decided, settled } = verdicts::standing(run);
     let next = next_look(blocks as usize).map(|look| look.min(most) as u32).filter(|look| !settled && *look > blocks);
     on_event(Event::Looked { blocks, decided, settled, next });
     settled

@@ -7,6 +7,7 @@
 //! included: a setting that starves the files is no choice for the programs.
 
 use crate::expected::{self, Expected};
+use crate::standing::LATENCIES;
 use crate::{Compared, Metric, Verdicts};
 use model::plan::{Cell, Contrast, Pace, Plan, Role};
 use model::run::Run;
@@ -214,7 +215,7 @@ impl Setting {
 
     /// Whether it must be known before anything that comes later can speak for it.
     fn is_asked(&self, metric: Metric) -> bool {
-        metric == Metric::Goodput || self.paced && matches!(metric, Metric::P99 | Metric::Median)
+        metric == Metric::Goodput || self.paced && LATENCIES.contains(&metric)
     }
 
     /// By what it is open whether it is better than the one that stays: the first that must be known and is not.

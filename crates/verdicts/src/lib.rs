@@ -9,6 +9,7 @@ mod expected;
 mod metric;
 mod question;
 mod spread;
+mod standing;
 mod steady;
 mod sweep;
 
@@ -17,6 +18,7 @@ pub use choice::{Advice, Choice, Missed, Reason, Setting, choices};
 pub use expected::Expected;
 pub use metric::Metric;
 pub use spread::{Spread, spread};
+pub use standing::{Standing, standing};
 pub use steady::{Unsteady, unsteady};
 pub use sweep::{Curve, CurvePoint, LeftOut, curve};
 
@@ -24,6 +26,7 @@ use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
 use question::{Paired, Question};
 use spread::cell_residual;
+use standing::Known;
 use stats::{Comparison, Criteria, LOOKS, StatsError, Verdict, Warning, against_noise_of};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,22 +113,13 @@ impl Verdicts {
         &self.refused
     }
 
-    /// Whether every question of the plan has an answer. The A/A cell asks none.
-    #[must_use]
-    pub fn is_decided(&self, plan: &Plan) -> bool {
-        question::asked(plan).iter().all(|question| self.has_answer(question))
-    }
-
-    /// Whether no further block can change anything: every question has an answer, or can have none any more.
-    #[must_use]
-    pub fn is_settled(&self, plan: &Plan) -> bool {
-        let closed = |question: &Question<'_>| self.closed.contains(question.name);
-        question::asked(plan).iter().all(|question| self.has_answer(question) || closed(question))
-    }
-
-    fn has_answer(&self, question: &Question<'_>) -> bool {
-        let verdict = self.asked.get(question.name).map(|it| it.comparison.verdict);
-        verdict.is_some_and(|it| !matches!(it, Verdict::Inconclusive { .. }))
+    /// What is known of a question.
+    fn known(&self, question: &Question<'_>) -> Known {
+        match self.asked.get(question.name).map(|it| it.comparison.verdict) {
+            Some(Verdict::Inconclusive { .. }) | None if self.closed.contains(question.name) => Known::Never,
+            Some(Verdict::Inconclusive { .. }) | None => Known::NotYet,
+            Some(verdict) => Known::Answer(verdict),
+        }
     }
 
     /// The smallest difference that so many blocks will show with 80 % chance, as a ratio above 1, by the noise seen so far; of questions that

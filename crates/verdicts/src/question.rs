@@ -1,7 +1,7 @@
 //! What a plan asks, as weighted sums over cells on the scale of logarithms, and the numbers of a run that answer it.
 
 use crate::Metric;
-use model::plan::{Cell, Contrast, Plan, Role};
+use model::plan::{Cell, Contrast, Pace, Plan, Role};
 use model::run::Run;
 use stats::{Comparison, Criteria, Pairs, StatsError, Verdict};
 use std::collections::BTreeMap;
@@ -51,6 +51,12 @@ impl<'a> Question<'a> {
     /// The standard deviation of its log-ratio as a multiple of that of two cells, when all cells are as noisy.
     pub(crate) fn reach(&self) -> f64 {
         (self.weights.iter().map(|(_, weight)| weight * weight).sum::<f64>() / 2.0).sqrt()
+    }
+
+    /// Whether a timetable asks for so many answers of one of its cells.
+    pub(crate) fn is_paced(&self, plan: &Plan) -> bool {
+        let cells = plan.cells.iter().filter(|cell| self.weights.iter().any(|(name, _)| *name == cell.name));
+        cells.into_iter().any(|cell| !matches!(plan.load(cell).pace, Pace::WhenFree))
     }
 
     /// By what it is judged.

@@ -90,10 +90,10 @@ fn check(run: &Run, expected: &Expect) {
     };
     let lines: String = run.head.plan.cells.iter().filter_map(line).collect();
     let refused: String = verdicts.refused().iter().map(|(cell, why)| format!("{cell}: {why}\n")).collect();
-    let decided = match (verdicts.is_decided(&run.head.plan), verdicts.is_settled(&run.head.plan)) {
-        (true, _) => "decided",
-        (false, true) => "settled",
-        (false, false) => "not decided",
+    let decided = match standing(run) {
+        Standing { decided: true, .. } => "decided",
+        Standing { settled: true, .. } => "settled",
+        Standing { .. } => "not decided",
     };
     expected.assert_eq(&format!("{lines}{refused}{decided}\n"));
 }
@@ -321,7 +321,7 @@ fn contrasts_have_margins_of_their_own() {
         format!("{} {:.3} {:?}", contrast.name, comparison.ratio, comparison.verdict)
     });
     expect!["both 1.049 Equivalent; b 1.100 Better"].assert_eq(&seen.collect::<Vec<_>>().join("; "));
-    assert!(verdicts.is_decided(&run.head.plan));
+    assert!(standing(&run).decided);
     assert!(run.head.plan.cells.iter().all(|cell| verdicts.compared(cell).is_none()));
     assert!(Verdicts::resolvable(&run, Metric::Goodput, 24).is_some());
 }
@@ -339,6 +339,28 @@ fn a_side_with_too_few_answers_for_a_percentile_is_not_judged() {
     assert_eq!(of(Metric::P99, 250), None);
     assert_eq!(of(Metric::P99, 350), Some(Verdict::Better));
     assert_eq!(of(Metric::Goodput, 0), Some(Verdict::Worse));
+}
+
+/// As many answers as a timetable asks for are no answer: what is asked then is how long they took.
+#[test]
+fn where_a_timetable_asks_for_as_many_latencies_decide() {
+    const NOISY: [u64; 6] = [500, 900, 400, 1100, 600, 1000];
+    let of = |pace: &str, us: [[u64; 6]; 2]| {
+        let mut run = run("aa = false", &[("a", &[400; 6]), ("b", &[400; 6]), ("c", &[400; 6])]);
+        let text = format!("aa = false\n{PLAN}{pace}");
+        run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
+        for trial in &mut run.trials {
+            let total = &mut trial.load.as_mut().unwrap().total;
+            *total = Latency::new();
+            let us = us[usize::from(trial.cell == "b")][trial.block as usize];
+            (0..400).for_each(|_| total.record(us));
+        }
+        standing(&run)
+    };
+    let (open, decided) = (Standing { decided: false, settled: false }, Standing { decided: true, settled: true });
+    assert_eq!(of("rate = \"400/s\"\n", [MORE, NOISY]), open);
+    assert_eq!(of("rate = \"400/s\"\n", [MORE, BASE]), decided);
+    assert_eq!(of("", [MORE, NOISY]), decided);
 }
 
 /// Medians are whole microseconds, and may be the same in every block.

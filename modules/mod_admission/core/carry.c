@@ -67,12 +67,14 @@ static bool carry(adm_table *table, adm_entry *entry, adm_table *const *earlier)
   if (token != 0) {
     uint32_t mine = claim(table, entry, token, 0);
     if (mine < table->shape.cells) {
+      STEP("carry: claimed");
       since_of(table, entry)[mine] = adm_now_ns();
       changed = true;
       /* Given to another key meanwhile? As in permit_take: who does that has seen this cell, or is seen here. */
       if (entry->key != key) atomic_compare_exchange_strong(&cells_of(entry)[mine], &token, 0);
     }
   }
+  STEP("carry: entry");
   if (changed) queue_wake(table, entry, adm_now_ns());
   return changed;
 }

@@ -6,6 +6,8 @@
  */
 #include "control.h"
 
+#include "step.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -153,7 +155,9 @@ void adm_control_keep(adm_control_kept *kept, const char *text, size_t length) {
   uint32_t other = kept->now % 2 ^ 1;
   if (length > ADM_CONTROL_BYTES) return;
   memcpy(kept->text[other], text, length);
+  STEP("control: copied");
   kept->length[other] = (uint32_t)length;
+  STEP("control: written");
   kept->now = other; /* who is killed before this has changed nothing */
 }
 

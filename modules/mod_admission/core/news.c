@@ -6,6 +6,8 @@
  */
 #include "news.h"
 
+#include "step.h"
+
 #include <string.h>
 
 #define WORDS (sizeof(adm_news) / sizeof(uint64_t))
@@ -19,7 +21,11 @@ void adm_news_write(adm_news_board *board, const adm_news *news) {
   /* Odd already when the last writer was killed at it. */
   uint64_t writing = atomic_load(&board->version) | 1;
   atomic_store(&board->version, writing);
-  for (size_t i = 0; i < WORDS; i++) atomic_store(&board->word[i], word[i]);
+  for (size_t i = 0; i < WORDS; i++) {
+    STEP("news: word");
+    atomic_store(&board->word[i], word[i]);
+  }
+  STEP("news: written");
   atomic_store(&board->version, writing + 1);
 }
 

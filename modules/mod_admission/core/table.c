@@ -140,6 +140,7 @@ void adm_group_apply(adm_group *group, const adm_settings *settings) {
   group->order = settings->order;
   group->hold = settings->hold;
   group->learn = settings->learn;
+  STEP("settings: partly");
   /* A learned cost and an adapted limit outlive the settings that they started from, unless these are others now. */
   if (!settings->learn || group->settings_cost != settings->cost) group->cost = settings->cost;
   if (!settings->adaptive || !group->adaptive || group->settings_limit != settings->limit) group->limit = settings->limit;
@@ -183,7 +184,9 @@ adm_owner adm_owner_join(adm_table *table, adm_process process) {
   for (uint32_t i = 0; i < ADM_OWNERS; i++) {
     _Atomic uint64_t *place = &table->shared->owner[i].user;
     uint64_t user = *place;
-    if (user_is_free(user) && atomic_compare_exchange_strong(place, &user, mine | (user & TOKEN_INCARNATION_MASK))) return user_owner(i, user);
+    if (!user_is_free(user) || !atomic_compare_exchange_strong(place, &user, mine | (user & TOKEN_INCARNATION_MASK))) continue;
+    STEP("owner: joined");
+    return user_owner(i, user);
   }
   table->shared->owners_full++;
   return ADM_NOBODY;
@@ -220,6 +223,7 @@ static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner
       break;
     }
   }
+  STEP("sweep: taken back");
   if (swept.permits > 0) group_of(table, entry)->counts.reaped += swept.permits;
   if (swept.room) queue_wake(table, entry, adm_now_ns());
   return swept;
@@ -268,6 +272,7 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
       if (token_state(token) == CELL_LINGER && !token_is_carried(token) && !(lingers && lingers(world, hold_byte(table, entry, i))))
         permits += atomic_compare_exchange_strong(&cells_of(entry)[i], &token, 0);
     }
+    STEP("settle: entry");
     if (permits > before) queue_wake(table, entry, adm_now_ns());
   }
   return permits;

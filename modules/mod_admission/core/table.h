@@ -10,6 +10,7 @@
 #define ADMISSION_TABLE_H
 
 #include "admission.h"
+#include "step.h"
 
 #define ADM_MAGIC UINT64_C(0x4e4f495353494d44) /* "DMISSION" */
 #ifndef ADM_VERSION
@@ -116,14 +117,6 @@ struct adm_table {
   uint64_t seed[2];
   uint64_t hold_first; /* the first byte of the hold file that is this table's */
 };
-
-/* ---- steps at which tests end a process (ADM_STEPS) ---- */
-#ifdef ADM_STEPS
-void adm_step(const char *where);
-#define STEP(where) adm_step(where)
-#else
-#define STEP(where) ((void)0)
-#endif
 
 /* ---- places ---- */
 

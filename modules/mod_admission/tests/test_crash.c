@@ -1,10 +1,13 @@
 /*
- * test_crash.c: a process dies at every step there is (STEP in core/), one after the other, and then everything must be
- * as if it had never been: after one sweep nothing of it is left, and the full limit can be taken again.
+ * test_crash.c: a process dies at every step there is (core/step.h), one after the other, and then everything must be
+ * as if it had never been: after one sweep nothing of it is left, and the full limit can be taken again; what the controller had half
+ * written, or had not told those who wait, the next one does.
  *
  * Each scenario is run in a fork that ends itself at its n-th step, for n = 1, 2, 3 ... until it lives to its end. At the end no step
  * may be left at which nobody died.
  */
+#include "../shared.h"
+
 #include "check.h"
 #include "world.h"
 
@@ -18,7 +21,7 @@ static unsigned steps_left; /* 0: live on */
 /* What happens once while somebody is at a step. */
 static struct { const char *at; void (*what)(void); } meanwhile;
 
-/* All steps of core/, as the Makefile finds them. */
+/* All steps, as the Makefile finds them. */
 static const char *const steps[] = {ADM_STEP_NAMES};
 #define STEPS (sizeof steps / sizeof *steps)
 
@@ -34,6 +37,25 @@ void adm_step(const char *where) {
   strncpy(grave->where, where, sizeof grave->where - 1);
   for (size_t i = 0; i < STEPS; i++) grave->died_at[i] |= strcmp(where, steps[i]) == 0;
   _exit(99);
+}
+
+/* Has it done by a process that dies at its n-th step; whether that lived to its end. */
+static bool done_alive(unsigned step, void (*what)(void *), void *world) {
+  pid_t child = fork();
+  if (child == 0) {
+    steps_left = step;
+    what(world);
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+  return WEXITSTATUS(status) == 0;
+}
+
+static void *shared_zeros(size_t bytes) {
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) abort();
+  return memory;
 }
 
 typedef struct scene {
@@ -114,6 +136,34 @@ static void sweeps(scene *scene, adm_owner owner) {
   adm_sweep(scene->table, adm_owner_of(scene->table, 77), NULL, NULL);
 }
 
+/* Comes new, and dies before it has done anything, or later. */
+static void joins(scene *scene, adm_owner owner) {
+  (void)owner;
+  in_and_out(scene, adm_owner_join(scene->table, (adm_process){79, 1}));
+}
+
+/* Looks after the programs of somebody who is dead, two of which have ended. */
+static void settles(scene *scene, adm_owner owner) {
+  (void)owner;
+  adm_settle(scene->table, NULL, NULL);
+}
+
+static bool programs_go_on(void *world, uint64_t byte) {
+  (void)world;
+  (void)byte;
+  return true;
+}
+
+static void leaves_two_programs(scene *scene, adm_owner dead) {
+  for (int i = 0; i < 2; i++) {
+    adm_layer layer = layer_of(scene->table, scene->host, "host");
+    adm_answer one;
+    adm_admit(scene->table, dead, &(adm_request){.layer = &layer, .layers = 1, .hold_file = true}, &one);
+  }
+  adm_sweep(scene->table, dead, programs_go_on, NULL);
+  CHECK_EQUAL(weight_in(scene->table, scene->host), 2);
+}
+
 static scene scene_new(void) {
   scene scene = {.table = table_of((adm_shape){16, 8, 8})};
   scene.file = group_with(scene.table, "file", 3, 4, ADM_FIFO);
@@ -143,32 +193,36 @@ static void dies_with_two_permits_in_a_queue(scene *scene, adm_owner dead) {
   CHECK(queue_join(scene->table, one.permit[1].entry, token_make(scene->table, dead) | 1, 4, &last, &place));
 }
 
-static void dies_at_every_step(const char *name, void (*scenario)(scene *, adm_owner)) {
-  for (unsigned step = 1;; step++) {
+typedef struct scenario {
+  void (*play)(scene *, adm_owner);
+  scene *scene;
+  adm_owner owner;
+} scenario;
+
+static void play(void *world) {
+  scenario *it = world;
+  it->play(it->scene, it->owner);
+}
+
+static void dies_at_every_step(const char *name, void (*what)(scene *, adm_owner)) {
+  bool lived = false;
+  unsigned step = 0;
+  while (!lived) {
     scene scene = scene_new();
     adm_owner dead = adm_owner_join(scene.table, (adm_process){77, 1});
     adm_owner victim = adm_owner_join(scene.table, (adm_process){78, 1});
-    if (scenario == sweeps)
-      dies_with_two_permits_in_a_queue(&scene, dead);
-    pid_t child = fork();
-    if (child == 0) {
-      steps_left = step;
-      scenario(&scene, victim);
-      _exit(0);
-    }
-    int status;
-    waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status));
+    if (what == sweeps) dies_with_two_permits_in_a_queue(&scene, dead);
+    if (what == settles) leaves_two_programs(&scene, dead);
+    lived = done_alive(++step, play, &(scenario){what, &scene, victim});
     adm_sweep(scene.table, victim, NULL, NULL);
     adm_sweep(scene.table, dead, NULL, NULL);
+    adm_sweep(scene.table, adm_owner_of(scene.table, 79), NULL, NULL);
+    adm_settle(scene.table, NULL, NULL);
     all_is_free(&scene, name, step);
     table_end(scene.table);
-    if (WEXITSTATUS(status) == 0) {
-      printf("crash: %s: %u steps\n", name, step - 1);
-      check_said(step > 3, __FILE__, __LINE__, "%s: there are no steps to die at", name);
-      return;
-    }
   }
+  printf("crash: %s: %u steps\n", name, step - 1);
+  check_said(step > 2, __FILE__, __LINE__, "%s: there are no steps to die at", name);
 }
 
 /* One process gives its permit back and dies at each step of it; another waits for that permit and must get it soon,
@@ -239,6 +293,159 @@ static void the_waiting_get_it_when_others_die(bool the_woken_dies) {
       check_said(step > 1 && step < 60, __FILE__, __LINE__, "the steps never ended");
       return;
     }
+  }
+}
+
+/* Who has others' permits taken back dies at each step of it: the next one, who finds nothing of theirs any more or the rest, is enough
+ * for somebody who waits for them. */
+static void waits_for_the_dead(void *world) {
+  scenario *it = world;
+  adm_answer one;
+  bool in = adm_was_admitted(ask(it->scene, it->owner, "/c", 20, &one));
+  if (in) adm_release(it->scene->table, &one, NULL, NULL);
+  _exit(in ? 0 : 1);
+}
+
+static void the_waiting_get_it_when_a_sweeper_dies(void (*what)(scene *, adm_owner)) {
+  bool lived = false;
+  unsigned step = 0;
+  while (!lived) {
+    scene scene = scene_new();
+    adm_group_at(scene.table, scene.host)->limit = 2;
+    adm_owner dead = adm_owner_join(scene.table, (adm_process){77, 1}), waiting = adm_owner_join(scene.table, (adm_process){78, 1});
+    if (what == sweeps) {
+      adm_answer one;
+      for (int i = 0; i < 2; i++) ask(&scene, dead, i ? "/a" : "/b", 0, &one);
+    } else {
+      leaves_two_programs(&scene, dead);
+    }
+    pid_t child = fork();
+    if (child == 0) waits_for_the_dead(&(scenario){NULL, &scene, waiting});
+    adm_entry *host = entry_at(scene.table, first_of(scene.table, scene.host));
+    while (queue_length(scene.table, host) == 0) sched_yield();
+    lived = done_alive(++step, play, &(scenario){what, &scene, ADM_NOBODY});
+    adm_sweep(scene.table, dead, NULL, NULL);
+    adm_settle(scene.table, NULL, NULL);
+    int status = -1;
+    waitpid(child, &status, 0);
+    check_said(status == 0, __FILE__, __LINE__, "who waited did not get a permit of the dead when the sweeper died at step %u (%s)", step,
+               grave->where);
+    adm_group_at(scene.table, scene.host)->limit = 3;
+    all_is_free(&scene, "wait for the dead", step);
+    table_end(scene.table);
+  }
+  check_said(step > 3, __FILE__, __LINE__, "there are no steps to die at");
+}
+
+/* ---- what the controller writes ---- */
+
+typedef struct carrying {
+  adm_table *now, *earlier[2];
+} carrying;
+
+static void carries_over(void *world) {
+  carrying *it = world;
+  adm_carry(it->now, it->earlier);
+}
+
+/* Of three permits in the table before one is given back, and one is taken elsewhere, while nobody looks. */
+static void what_is_carried_is_right_whenever_the_controller_dies(void) {
+  bool lived = false;
+  unsigned step = 0;
+  while (!lived) {
+    adm_table *before = table_of(SMALL);
+    carrying it = {table_of((adm_shape){128, 32, 32}), {before, NULL}};
+    int old = group_with(before, "g", 3, 0, ADM_FIFO), group = group_with(it.now, "g", 3, 0, ADM_FIFO);
+    adm_owner there = adm_owner_join(before, (adm_process){77, 1}), here = adm_owner_join(it.now, (adm_process){78, 1});
+    adm_answer held[4], mine;
+    adm_layer a = layer_of(before, old, "/a"), b = layer_of(before, old, "/b"), new_b = layer_of(it.now, group, "/b");
+    for (int i = 0; i < 3; i++) adm_admit(before, there, &(adm_request){.layer = &a, .layers = 1}, &held[i]);
+    adm_carry_first(it.now, it.earlier);
+    adm_admit(it.now, here, &(adm_request){.layer = &new_b, .layers = 1}, &mine);
+    adm_release(before, &held[0], NULL, NULL);
+    adm_admit(before, there, &(adm_request){.layer = &b, .layers = 1}, &held[3]);
+    lived = done_alive(++step, carries_over, &it);
+    adm_carry(it.now, it.earlier);
+    check_said(weight_in(it.now, group) == 4, __FILE__, __LINE__, "carried: %u, and 1 of its own, after a death at step %u (%s)",
+               (unsigned)weight_in(it.now, group) - 1, step, grave->where);
+    for (int i = 1; i < 4; i++) adm_release(before, &held[i], NULL, NULL);
+    adm_release(it.now, &mine, NULL, NULL);
+    adm_carry(it.now, it.earlier);
+    check_said(at_rest(it.now), __FILE__, __LINE__, "something is carried for ever after a death at step %u (%s)", step, grave->where);
+    table_end(it.now);
+    table_end(before);
+  }
+  check_said(step > 3, __FILE__, __LINE__, "there are no steps to die at");
+}
+
+static const adm_settings tight = {.limit = 1, .queue = 7, .timeout_ms = 5, .status = 429, .mode = ADM_OBSERVE, .cost = 9};
+
+static void puts_in_force(void *world) { adm_group_apply(world, &tight); }
+
+static void half_changed_settings_are_put_right(void) {
+  scene scene = scene_new();
+  adm_group *group = adm_group_at(scene.table, scene.host), whole = {0};
+  adm_group_apply(&whole, &tight);
+  CHECK(!done_alive(1, puts_in_force, group));
+  CHECK_EQUAL(group->mode, ADM_ENFORCE); /* the mode comes last */
+  adm_group_apply(group, &tight);
+  CHECK_EQUAL(group->limit, whole.limit);
+  CHECK_EQUAL(group->queue, whole.queue);
+  CHECK_EQUAL(group->cost, whole.cost);
+  CHECK_EQUAL(group->mode, whole.mode);
+  table_end(scene.table);
+}
+
+static void says(void *world) { adm_news_write(world, &(adm_news){.pid = 2, .generation = 2, .error = "line 2: x"}); }
+
+static void half_a_sentence_is_never_read(void) {
+  bool lived = false;
+  for (unsigned step = 1; !lived; step++) {
+    adm_news_board *board = shared_zeros(sizeof *board);
+    adm_news seen;
+    adm_news_write(board, &(adm_news){.pid = 1, .generation = 1});
+    lived = done_alive(step, says, board);
+    bool read = adm_news_read(board, &seen);
+    check_said(read == lived && seen.generation == (lived ? 2 : 0), __FILE__, __LINE__, "news %d of generation %d after a death at step %u (%s)",
+               read, (int)seen.generation, step, grave->where);
+    adm_news_write(board, &(adm_news){.pid = 3, .generation = 3});
+    CHECK(adm_news_read(board, &seen) && seen.generation == 3 && !seen.error[0]);
+    munmap(board, sizeof *board);
+  }
+}
+
+static void keeps_control(void *world) { adm_control_keep(world, "a limit=3\n", 10); }
+
+static void the_text_in_force_is_the_old_or_the_new(void) {
+  bool lived = false;
+  for (unsigned step = 1; !lived; step++) {
+    adm_control_kept *kept = shared_zeros(sizeof *kept);
+    adm_rule rule = {.name = "a", .subject = ADM_FOR_GROUP, .settings = adm_settings_default(ADM_FOR_GROUP)};
+    adm_settings settings;
+    adm_control_keep(kept, "a limit=2\n", 10);
+    lived = done_alive(step, keeps_control, kept);
+    adm_control_recall(kept, &rule, 1, &SMALL, &settings);
+    check_said(settings.limit == (lived ? 3 : 2), __FILE__, __LINE__, "limit=%u after a death at step %u (%s)", settings.limit, step, grave->where);
+    munmap(kept, sizeof *kept);
+  }
+}
+
+static void keeps_text(void *world) { shared_text_keep(world, "return 'the second'", 19); }
+
+static void the_policy_in_force_is_the_old_or_the_new(void) {
+  static char text[SHARED_TEXT_BYTES];
+  bool lived = false;
+  for (unsigned step = 1; !lived; step++) {
+    shared_text *kept = shared_text_make();
+    size_t length = 0;
+    shared_text_keep(kept, "return 1", 8);
+    lived = done_alive(step, keeps_text, kept);
+    const char *expected = lived ? "return 'the second'" : "return 1";
+    bool right = shared_text_recall(kept, text, &length) && length == strlen(expected) && memcmp(text, expected, length) == 0;
+    check_said(right, __FILE__, __LINE__, "another text after a death at step %u (%s)", step, grave->where);
+    for (unsigned n = 0; n < SHARED_TEXT_PLACES; n++) shared_text_keep(kept, n % 2 ? "b" : "a", 1);
+    CHECK(shared_text_recall(kept, text, &length) && length == 1);
+    shared_text_drop(kept);
   }
 }
 
@@ -338,6 +545,15 @@ int main(void) {
   dies_at_every_step("takes an idle place", takes_an_idle_place);
   dies_at_every_step("steps back", steps_back);
   dies_at_every_step("sweeps", sweeps);
+  dies_at_every_step("joins", joins);
+  dies_at_every_step("settles", settles);
+  the_waiting_get_it_when_a_sweeper_dies(sweeps);
+  the_waiting_get_it_when_a_sweeper_dies(settles);
+  what_is_carried_is_right_whenever_the_controller_dies();
+  half_changed_settings_are_put_right();
+  half_a_sentence_is_never_read();
+  the_text_in_force_is_the_old_or_the_new();
+  the_policy_in_force_is_the_old_or_the_new();
   the_waiting_get_it_when_others_die(false);
   the_waiting_get_it_when_others_die(true);
   nothing_is_left_of_one_who_is_woken_while_swept();

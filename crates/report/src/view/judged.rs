@@ -87,10 +87,10 @@ impl Judged {
                 .push(words.say("judged-together", &[("n", cells.into()), ("confidence", confidence.clone().into())]));
         }
         if plan.until_decided {
-            let made = run.whole_blocks();
+            let (made, standing) = (run.whole_blocks(), verdicts::standing(run));
             let ended = match made < plan.blocks {
-                _ if self.verdicts.is_decided(plan) => "judged-decided",
-                true if self.verdicts.is_settled(plan) => "judged-settled",
+                _ if standing.decided => "judged-decided",
+                true if standing.settled => "judged-settled",
                 true => "judged-early",
                 false => "judged-undecided",
             };
