@@ -38,6 +38,7 @@ metric-cpu-per-answer = CPU ({ $unit })
 metric-memory-peak = memory
 metrics-note = Geometric means of the trials: median and p99 of the latency, the server's CPU time for an answer, the largest memory of the server's own. Less is better. Each is a question of its own: its intervals hold together over the cells, not over these four.
 metrics-alone-note = Geometric means of the trials: median and p99 of the latency, the server's CPU time for an answer, the largest memory of the server's own.
+metrics-resident-note = Memory is what the server's processes have resident, added up: what several share counts in each of them. With [confine] in the plan it counts once.
 row-verdict = verdict
 role-baseline = baseline
 role-again = A/A

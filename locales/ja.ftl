@@ -38,6 +38,7 @@ metric-cpu-per-answer = CPU ({ $unit })
 metric-memory-peak = メモリ
 metrics-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大で、小さいほど良い値です。指標ごとに別の問いで、区間はセル全体では同時に成り立ちますが、指標どうしでは別々です。
 metrics-alone-note = 試行の幾何平均です。応答時間の中央値とp99、1応答あたりのサーバーのCPU時間、サーバー自身のメモリの最大です。
+metrics-resident-note = メモリは、サーバーのプロセスの常駐サイズの合計です。複数のプロセスが共有する分は、それぞれに数えられます。プランに[confine]があれば、一度だけ数えられます。
 row-verdict = 判定
 role-baseline = 基準
 role-again = A/A

@@ -42,7 +42,9 @@ impl Progress {
                 self.line(&format!("run {} ({trials}, seed {})", head.id, head.seed));
             }
             Event::Searching { head } => self.line(&format!("run {} (a search, seed {})", head.id, head.seed)),
-            Event::Pilot { blocks, most, resolvable } => self.line(&pilot_text(*blocks, *most, *resolvable)),
+            Event::Pilot { blocks, most, metric, resolvable } => {
+                self.line(&pilot_text(*blocks, *most, metric, *resolvable));
+            }
             Event::Looked { blocks, decided, settled, next } => {
                 self.line(&looked_text(*blocks, *decided, *settled, *next));
             }
@@ -105,11 +107,14 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-fn pilot_text(blocks: u32, most: u32, resolvable: Option<f64>) -> String {
+fn pilot_text(blocks: u32, most: u32, metric: &str, resolvable: Option<f64>) -> String {
     match resolvable {
         Some(ratio) => {
             let percent = 100.0 * (ratio - 1.0);
-            format!("pilot: after {blocks} blocks, {most} would show a difference of {percent:.1} % with 80 % chance")
+            let of = if metric == "goodput" { String::new() } else { format!(" in {metric}") };
+            format!(
+                "pilot: after {blocks} blocks, {most} would show a difference of {percent:.1} %{of} with 80 % chance"
+            )
         }
         None => format!("pilot: after {blocks} blocks nothing is known of the noise"),
     }

@@ -226,7 +226,7 @@ static void add_memory(visit *v, const place_rules *place, const policy_answer *
   if (cost == 0) return;
   v->manners = v->rule[first_group(v, place)]->index;
   v->rule[v->layers] = NULL;
-  v->layer[v->layers++] = (adm_layer){.group = ADM_GROUP_MEMORY, .label = "memory", .at_most = ADM_UNLIMITED, .cost = cost};
+  v->layer[v->layers++] = (adm_layer){.group = ADM_GROUP_MEMORY, .key = 0, .label = "memory", .at_most = ADM_UNLIMITED, .cost = cost};
 }
 
 /* ---- the policy -------------------------------------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ static const request_rec *around(const request_rec *r) { return r->prev ? r->pre
 /* What the requests around this one hold of the same group: an Action's program belongs to the file that it is run for, whatever its own
  * name is; but what a page includes is a program beside it, and has a part in what the page holds only where that is the same entry. */
 static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
-  uint32_t most = 0;
+  uint32_t sum = 0; /* of the memory budget each took only what was more than the others' */
   bool included = false;
   for (; around(r); r = around(r)) {
     included |= !r->prev;
@@ -300,10 +300,10 @@ static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
     for (unsigned i = 0; i < outer->layers; i++) {
       const adm_layer *held = &outer->layer[i];
       bool same = held->group == layer->group && (!included || held->key == layer->key);
-      if (same && held->cost > most) most = held->cost;
+      if (same) sum += held->cost;
     }
   }
-  return most;
+  return sum;
 }
 
 bool layers_ride_along(visit *v) {

@@ -10,13 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Threads share one group, and programs whose permits outlast their server another: those of mod_cgi, which are children of the request's
-/// process in all processing modules. All of them share a memory budget, for six; and each request of a thread has an entry of its own as
-/// well, so that entries are made, and given to others, all the time.
+/// process in all processing modules. All of them share a memory budget, for six.
 const TEXT: &str = "LoadModule cgi_module /usr/lib/apache2/modules/mod_cgi.so\nAdmissionBudget memory 600M\n\
                     AdmissionGroup threads limit=4 queue=6 timeout=5s cost=100M\n\
                     AdmissionGroup programs limit=3 queue=4 timeout=5s cost=100M\n\
-                    AdmissionGroup keys limit=1 \"key=expr:%{QUERY_STRING}\"\n\
-                    AdmissionQueueWorkers 8\n<Location /page.probe>\nAdmissionUse threads keys\n</Location>\n\
+                    AdmissionQueueWorkers 8\n<Location /page.probe>\nAdmissionUse threads\n</Location>\n\
                     <Location /page.cgi>\nAdmissionUse programs\nAdmissionHoldFd on\n</Location>\n";
 const PREFORK: &str = "ServerLimit 64\nMaxRequestWorkers 32\nStartServers 24\nMinSpareServers 8\nMaxSpareServers 32\nMaxConnectionsPerChild 200\n";
 const THREADS: &str = "ServerLimit 12\nStartServers 5\nThreadsPerChild 8\nMaxRequestWorkers 64\nMinSpareThreads 24\nMaxSpareThreads 64\n\
@@ -259,9 +257,8 @@ fn tell_what_is_left(found: &mut Found, server: &Server) {
     found.row("admitted at once after it, of 4", good, good == 4);
     server.wait_idle();
     let budget = server.status()["budget"].clone();
-    for (name, group) in
-        ["threads", "programs", "keys"].map(|name| (name, server.group(name))).into_iter().chain([("memory", budget)])
-    {
+    let groups = ["threads", "programs"].map(|name| (name, server.group(name)));
+    for (name, group) in groups.into_iter().chain([("memory", budget)]) {
         let counts = group["counts"].clone();
         let open = counts["open"].as_u64().unwrap_or(1);
         found.row(&format!("{name}: let through because the table could not say"), open, open == 0);

@@ -100,7 +100,7 @@ fn one_at_a_time_as_mod_qos_does() {
     let Some(server) = Server::start(Mpm::Event, &format!("{text}\n")) else { return };
     let gate = server.gate("g");
     let first = server.send("/page.probe?id=first&gate=g");
-    server.wait_number("serial", "/held", 1);
+    server.wait_started(1);
     let second = server.send("/other.cgi?id=second&gate=g");
     server.wait_number("serial", "/waiting", 1);
     assert_eq!(server.get("/dir/cgi/").status, 200);

@@ -254,7 +254,7 @@ fn an_included_page_counts_as_its_own_file() {
     let Some(server) = Server::told(&told) else { return };
     let gate = server.gate("g");
     let held = server.send("/page.php?id=held&gate=g");
-    server.wait_number("one", "/held", 1);
+    server.wait_started(1);
     let answer = server.get("/outer.php?id=inner");
     assert!(answer.body.contains("outer") && !answer.body.contains("done"), "{answer:?}");
     assert_eq!(order(&server.events()), ["held"]);
@@ -269,6 +269,27 @@ fn an_included_page_counts_as_its_own_file() {
     let counts = server.group("one")["counts"].clone();
     let of = |name: &str| counts[name].as_u64();
     assert_eq!(["admitted", "rejected", "bypass", "queued"].map(of), [Some(5), Some(1), Some(1), Some(0)], "{counts}");
+}
+
+/// Of the memory budget a page takes with all that it includes, and that these include, what the most expensive of them costs.
+#[test]
+fn included_pages_share_the_memory_of_the_most_expensive() {
+    let text = "AdmissionBudget memory 60M\nAdmissionGroup small limit=1 cost=20M\nAdmissionGroup large limit=1 cost=50M\nAdmissionUse large\n\
+                <Location /outer.php>\nAdmissionUse small\n</Location>\n";
+    let files = [
+        ("www/outer.php", "<?php virtual('/middle.php'); echo 'outer';"),
+        ("www/middle.php", "<?php virtual('/page.php'); echo 'middle';"),
+    ];
+    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text, files: &files };
+    let Some(server) = Server::told(&told) else { return };
+    let gate = server.gate("g");
+    let whole = server.send("/outer.php?id=inner&gate=g");
+    server.wait_started(1);
+    assert_eq!(server.status()["budget"]["held"], 50 << 20);
+    gate.open();
+    let body = whole.answer().body;
+    assert!(["done inner", "middle", "outer"].iter().all(|part| body.contains(part)), "{body}");
+    server.wait_idle();
 }
 
 /// What ends before a handler takes no permit: who may not see a page, a folder without its slash, a page that did not change.

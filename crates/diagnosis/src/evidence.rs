@@ -61,6 +61,8 @@ pub struct Evidence {
     pub observed: Observed,
     /// Whether the server has a group of its own, so that what it does is told from what the host does.
     pub grouped: bool,
+    /// Whether the plan has other servers behind it or beside it, for which a request may wait where nobody sees it.
+    pub behind: bool,
     /// The guard that ended it, if one did.
     pub stopped: Option<Stop>,
     /// What was asked of the server, and what came back.
@@ -252,6 +254,7 @@ impl Evidence {
         Evidence {
             observed: Observed::of(&window),
             grouped: machine.grouped,
+            behind: head.plan.services_of(head.plan.variant(cell)).next().is_some(),
             stopped: match trial.outcome {
                 model::trial::Outcome::EndedEarly(stop) => Some(stop),
                 _ => None,

@@ -14,10 +14,10 @@ use model::load::Generator;
 use model::reading::Column::{
     AcceptLimit, AcceptQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs, DiskReadSectors, DiskWeightedMs,
     DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiCpuSome, GroupPsiIoFull, GroupPsiIoSome,
-    GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, Load1, MajorFaults,
-    MemAvailable, MemTotal, OomKills, PsiIoFull, PsiIoSome, PsiMemFull, PsiMemSome, RefaultAnon, RefaultFile,
-    SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBehindCpuNs, TreeBusyWorkers,
-    TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
+    GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, ListenQueue, Load1,
+    MajorFaults, MemAvailable, MemTotal, OomKills, PsiIoFull, PsiIoSome, PsiMemFull, PsiMemSome, RefaultAnon,
+    RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBehindCpuNs,
+    TreeBusyWorkers, TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};
 use model::workers::{Crew, Held, WorkersHeld};
@@ -121,6 +121,32 @@ fn enough_workers_leave_it_to_the_client() {
 }
 
 #[test]
+fn who_waits_at_the_door_was_asked_for() {
+    let many = |queue: u64| sleeping(512, 900.0).load(100, 900.0).levels(&[(AcceptQueue, queue)]);
+    check(&many(19), &expect!["offered-concurrency |  | "]);
+    check(&many(20), &expect!["unexplained |  | "]);
+}
+
+/// What stands behind a server is not looked into: who waits there looks as if he was being served.
+#[test]
+fn a_server_with_others_behind_it() {
+    let front = |connections: u32| sleeping(150, 80.0).load(connections, 80.0).levels(&[(AcceptQueue, 0)]);
+    check(&front(24), &expect!["offered-concurrency |  | "]);
+    check(&front(24).behind(), &expect!["unexplained |  | "]);
+    check(&front(1).behind(), &expect!["offered-concurrency |  | "]);
+    // A page that takes 200 ms alone, 16 of 24 at once; or 50 ms, 4 of 24.
+    check(&front(24).behind().fastest(200_000), &expect!["offered-concurrency |  | "]);
+    check(&front(24).behind().fastest(50_000), &expect!["backend-serialised |  | "]);
+    let numbers = check(&front(24).behind().levels(&[(ListenQueue, 20)]), &expect!["backend-serialised |  | "]);
+    assert_eq!(numbers.primary.numbers.get(Quantity::FullestQueue), Some(20.0));
+    // At the door of somebody else's server.
+    check(&front(24).levels(&[(ListenQueue, 20)]), &expect!["offered-concurrency |  | "]);
+    // The CPUs are full, by what is done behind it.
+    let full = [(CpuUser, 160.0), (CpuSystem, 30.0), (CpuIdle, 10.0)];
+    check(&front(24).behind().counters(&full), &expect!["cpu-bound |  | "]);
+}
+
+#[test]
 fn a_short_window_is_enough() {
     let short = sleeping(2, 480.0).levels(&[(AcceptQueue, 6)]).seconds(1);
     let diagnosis = check(&short, &expect!["worker-limit-too-low |  | "]);
@@ -160,23 +186,23 @@ fn a_full_cpu_is_named_and_so_is_a_full_generator() {
 /// Clients of all loads of a trial stand before the same workers.
 #[test]
 fn a_limit_is_met_by_all_loads_together() {
-    let scene = |own: u32, beside: u32| {
+    let scene = |own: u32, beside: u32, queue: u64| {
         Scene::new(2)
             .load(own, 40.0)
             .beside(beside)
             .limit(4)
             .counters(&[(CpuUser, 20.0), (CpuSystem, 10.0), (CpuIdle, 170.0), (TreeCpuTicks, 20.0)])
-            .levels(&[(AcceptQueue, 3), (TreeWorkers, 4), (TreeBusyWorkers, 4)])
+            .levels(&[(AcceptQueue, queue), (TreeWorkers, 4), (TreeBusyWorkers, 4)])
     };
-    check(&scene(10, 0), &expect!["worker-limit-too-low |  | "]);
-    check(&scene(3, 0), &expect!["offered-concurrency |  | "]);
-    check(&scene(3, 8), &expect!["worker-limit-too-low |  | "]);
+    check(&scene(10, 0, 3), &expect!["worker-limit-too-low |  | "]);
+    check(&scene(3, 0, 0), &expect!["offered-concurrency |  | "]);
+    check(&scene(3, 8, 3), &expect!["worker-limit-too-low |  | "]);
     let numbers = |scene: &Scene| {
         let (head, trial) = scene.build();
         let offered = crate::Evidence::of(&head, &head.plan.cells[0], &trial, trial.load.as_ref().unwrap()).offered;
         (offered.connections, offered.own_connections, offered.concurrency, offered.goodput)
     };
-    assert_eq!(numbers(&scene(3, 8)), (11.0, 3.0, 11.0, 40.0));
+    assert_eq!(numbers(&scene(3, 8, 3)), (11.0, 3.0, 11.0, 40.0));
 }
 
 #[test]

@@ -31,7 +31,9 @@ pub enum Event<'a> {
         blocks: u32,
         /// Blocks there can be.
         most: u32,
-        /// The smallest difference that those will show, as a ratio above 1; `None` when nothing is known of the noise.
+        /// What decides the run, as reports call it for programs: `goodput`, `p99` or `p50`.
+        metric: &'static str,
+        /// The smallest difference in it that those will show, as a ratio above 1; `None` when nothing is known of the noise.
         resolvable: Option<f64>,
     },
     /// The run was looked at, to see whether every question has an answer.

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store::Store;
-use verdicts::{Metric, Standing, Verdicts};
+use verdicts::{Standing, Verdicts};
 
 /// A cell with so many invalid trials ends the run: it will not get better by itself.
 const INVALID_LIMIT: usize = 3;
@@ -297,8 +297,9 @@ fn is_over(run: &Run, blocks: u32, on_event: &mut dyn FnMut(Event<'_>)) -> bool 
     }
     let most = plan.blocks as usize;
     if blocks as usize == PILOT {
-        let resolvable = Verdicts::resolvable(run, Metric::Goodput, most);
-        on_event(Event::Pilot { blocks, most: plan.blocks, resolvable });
+        let metric = verdicts::decisive(run);
+        let resolvable = Verdicts::resolvable(run, metric, most);
+        on_event(Event::Pilot { blocks, most: plan.blocks, metric: metric.name(), resolvable });
     }
     if !LOOKS.contains(&(blocks as usize)) {
         return false;

@@ -9,7 +9,7 @@
 use crate::expected::{self, Expected};
 use crate::standing::LATENCIES;
 use crate::{Compared, Metric, Verdicts};
-use model::plan::{Cell, Contrast, Pace, Plan, Role};
+use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
 use stats::{Better, Comparison, Interval, Verdict};
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ pub fn choices(run: &Run, verdicts: &[(Metric, &Verdicts)]) -> Vec<Choice> {
                 trials: goodputs.len(),
                 meets: !goodputs.is_empty() && expected.iter().all(Expected::is_met),
                 misses,
-                paced: cells.iter().any(|cell| !matches!(plan.load(cell).pace, Pace::WhenFree)),
+                paced: cells.iter().any(|cell| plan.load(cell).is_open()),
                 good_per_s: stats::summarize(&goodputs).map_or(0.0, |summary| summary.mean),
                 compared,
             }

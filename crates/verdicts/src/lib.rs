@@ -18,7 +18,7 @@ pub use choice::{Advice, Choice, Missed, Reason, Setting, choices};
 pub use expected::Expected;
 pub use metric::Metric;
 pub use spread::{Spread, spread};
-pub use standing::{Standing, standing};
+pub use standing::{Standing, decisive, standing};
 pub use steady::{Unsteady, unsteady};
 pub use sweep::{Curve, CurvePoint, LeftOut, curve};
 

@@ -1,7 +1,7 @@
 //! What a plan asks, as weighted sums over cells on the scale of logarithms, and the numbers of a run that answer it.
 
 use crate::Metric;
-use model::plan::{Cell, Contrast, Pace, Plan, Role};
+use model::plan::{Cell, Contrast, Plan, Role};
 use model::run::Run;
 use stats::{Comparison, Criteria, Pairs, StatsError, Verdict};
 use std::collections::BTreeMap;
@@ -53,10 +53,10 @@ impl<'a> Question<'a> {
         (self.weights.iter().map(|(_, weight)| weight * weight).sum::<f64>() / 2.0).sqrt()
     }
 
-    /// Whether a timetable asks for so many answers of one of its cells.
+    /// Whether it compares two sides that a timetable asks for so many answers.
     pub(crate) fn is_paced(&self, plan: &Plan) -> bool {
-        let cells = plan.cells.iter().filter(|cell| self.weights.iter().any(|(name, _)| *name == cell.name));
-        cells.into_iter().any(|cell| !matches!(plan.load(cell).pace, Pace::WhenFree))
+        let mut cells = plan.cells.iter().filter(|cell| self.weights.iter().any(|(name, _)| *name == cell.name));
+        self.has_sides && cells.all(|cell| plan.load(cell).is_open())
     }
 
     /// By what it is judged.

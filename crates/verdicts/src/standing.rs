@@ -46,9 +46,23 @@ pub fn standing(run: &Run) -> Standing {
         let says = |known: &Known| !matches!(known, Known::Answer(Verdict::Equivalent) | Known::Never);
         latencies.iter().map(|verdicts| verdicts.known(question)).find(says).unwrap_or(by_goodput)
     };
-    let known: Vec<Known> = asked.iter().map(known).collect();
+    let answers: Vec<Known> = asked.iter().map(known).collect();
     Standing {
-        decided: known.iter().all(|known| matches!(known, Known::Answer(_))),
-        settled: !known.contains(&Known::NotYet),
+        decided: answers.iter().all(|answer| matches!(answer, Known::Answer(_))),
+        settled: !answers.contains(&Known::NotYet),
     }
+}
+
+/// By which metric a run is decided: good answers per second, unless a timetable asks for as many in all its questions; then the first latency
+/// that there is of all its trials.
+#[must_use]
+pub fn decisive(run: &Run) -> Metric {
+    let plan = &run.head.plan;
+    let asked = question::asked(plan);
+    let has_numbers = |metric: &&Metric| {
+        let questions = asked.iter().filter_map(|question| question.clone().paired(run, **metric));
+        questions.into_iter().all(|paired| !paired.lacks_numbers())
+    };
+    let is_paced = !asked.is_empty() && asked.iter().all(|question| question.is_paced(plan));
+    LATENCIES.iter().filter(|_| is_paced).find(has_numbers).copied().unwrap_or(Metric::Goodput)
 }

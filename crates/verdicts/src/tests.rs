@@ -341,26 +341,36 @@ fn a_side_with_too_few_answers_for_a_percentile_is_not_judged() {
     assert_eq!(of(Metric::Goodput, 0), Some(Verdict::Worse));
 }
 
-/// As many answers as a timetable asks for are no answer: what is asked then is how long they took.
+/// As many answers as a timetable asks for are no answer: what is asked then is how long they took, the slowest ones first.
 #[test]
 fn where_a_timetable_asks_for_as_many_latencies_decide() {
     const NOISY: [u64; 6] = [500, 900, 400, 1100, 600, 1000];
-    let of = |pace: &str, us: [[u64; 6]; 2]| {
+    const PACED: &str = "rate = \"400/s\"\n";
+    // Of a trial 380 answers take the median's time and 20 that of p99.
+    let of = |pace: &str, medians: [u64; 6], p99s: [u64; 6], answers: usize| {
         let mut run = run("aa = false", &[("a", &[400; 6]), ("b", &[400; 6]), ("c", &[400; 6])]);
         let text = format!("aa = false\n{PLAN}{pace}");
         run.head.plan = parse(&text, Path::new("t.toml"), &Options::default()).unwrap().0;
         for trial in &mut run.trials {
+            let (block, is_b) = (trial.block as usize, trial.cell == "b");
+            let [median, p99] = if is_b { [medians[block], p99s[block]] } else { [MORE[block], 10 * MORE[block]] };
             let total = &mut trial.load.as_mut().unwrap().total;
             *total = Latency::new();
-            let us = us[usize::from(trial.cell == "b")][trial.block as usize];
-            (0..400).for_each(|_| total.record(us));
+            (0..answers).for_each(|n| total.record(if n % 20 == 0 { p99 } else { median }));
         }
-        standing(&run)
+        (standing(&run), decisive(&run))
     };
     let (open, decided) = (Standing { decided: false, settled: false }, Standing { decided: true, settled: true });
-    assert_eq!(of("rate = \"400/s\"\n", [MORE, NOISY]), open);
-    assert_eq!(of("rate = \"400/s\"\n", [MORE, BASE]), decided);
-    assert_eq!(of("", [MORE, NOISY]), decided);
+    let (ten, slow) = (MORE.map(|us| 10 * us), NOISY.map(|us| 20 * us));
+    assert_eq!(of(PACED, MORE, slow, 400), (open, Metric::P99));
+    assert_eq!(of(PACED, NOISY, ten, 400), (open, Metric::P99));
+    assert_eq!(of(PACED, BASE, ten, 400), (decided, Metric::P99));
+    assert_eq!(of(PACED, NOISY, BASE.map(|us| 5 * us), 400), (decided, Metric::P99));
+    // Too few answers for a p99, or for anything.
+    assert_eq!(of(PACED, NOISY, slow, 100), (open, Metric::Median));
+    assert_eq!(of(PACED, BASE, slow, 100), (decided, Metric::Median));
+    assert_eq!(of(PACED, NOISY, slow, 0), (decided, Metric::Goodput));
+    assert_eq!(of("", NOISY, slow, 400), (decided, Metric::Goodput));
 }
 
 /// Medians are whole microseconds, and may be the same in every block.

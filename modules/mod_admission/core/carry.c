@@ -75,7 +75,7 @@ static bool carry(adm_table *table, adm_entry *entry, adm_table *const *earlier)
     }
   }
   STEP("carry: entry");
-  if (changed) queue_wake(table, entry, adm_now_ns());
+  queue_wake(table, entry, adm_now_ns()); /* always: who changed it before may have died here, and told nobody */
   return changed;
 }
 

@@ -1,5 +1,5 @@
 /*
- * step.h: the steps at which tests end a process (ADM_STEPS): wherever shared memory is half changed. In the module they are nothing.
+ * step.h: the steps at which tests end a process (ADM_STEPS), where what is shared is half changed. In the module they are nothing.
  */
 #ifndef ADMISSION_STEP_H
 #define ADMISSION_STEP_H

@@ -145,6 +145,7 @@ void adm_group_apply(adm_group *group, const adm_settings *settings) {
   if (!settings->learn || group->settings_cost != settings->cost) group->cost = settings->cost;
   if (!settings->adaptive || !group->adaptive || group->settings_limit != settings->limit) group->limit = settings->limit;
   group->settings_cost = settings->cost;
+  STEP("settings: mostly");
   group->settings_limit = settings->limit;
   group->adaptive = settings->adaptive;
   group->retired = 0;
@@ -225,7 +226,7 @@ static adm_swept sweep_entry(adm_table *table, adm_entry *entry, adm_owner owner
   }
   STEP("sweep: taken back");
   if (swept.permits > 0) group_of(table, entry)->counts.reaped += swept.permits;
-  if (swept.room) queue_wake(table, entry, adm_now_ns());
+  queue_wake(table, entry, adm_now_ns()); /* always: who took something back before may have died here, and told nobody */
   return swept;
 }
 
@@ -266,14 +267,13 @@ unsigned adm_settle(adm_table *table, adm_lingers lingers, void *world) {
   unsigned permits = 0;
   for (uint32_t e = adm_entry_next(table, 0); e < table->shape.entries; e = adm_entry_next(table, e + 1)) {
     adm_entry *entry = entry_at(table, e);
-    unsigned before = permits;
     for (uint32_t i = 0; i < cells_in_use(table, entry); i++) {
       uint64_t token = cells_of(entry)[i];
       if (token_state(token) == CELL_LINGER && !token_is_carried(token) && !(lingers && lingers(world, hold_byte(table, entry, i))))
         permits += atomic_compare_exchange_strong(&cells_of(entry)[i], &token, 0);
     }
     STEP("settle: entry");
-    if (permits > before) queue_wake(table, entry, adm_now_ns());
+    queue_wake(table, entry, adm_now_ns()); /* always, as in a sweep */
   }
   return permits;
 }

@@ -30,6 +30,7 @@ impl Evidence {
         Evidence {
             observed: Observed::of(&window),
             grouped: machine.grouped,
+            behind: false,
             stopped: None,
             cpu: Processors::of(machine, &window, 0.0),
             disk: Disks::of(&window, &memory),

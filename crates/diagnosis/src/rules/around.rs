@@ -4,15 +4,16 @@ use super::{cpu_used, failures, is_calm, offered, thread_wait, worker_numbers};
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
-    CPU_FULL, CPU_ROOM, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL, LONGEST_GAP, NOBODY_BUSY, ONE_CORE, OUT_OF_PORTS,
-    RETRANSMITS, RETRANSMITS_EACH_SECOND, SENDING, SINGLE_CORE, UNWATCHED,
+    AT_ONCE_PART, CPU_FULL, CPU_ROOM, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL, LONGEST_GAP, NO_THREAD,
+    NOBODY_BUSY, ONE_CORE, OUT_OF_PORTS, RETRANSMITS, RETRANSMITS_EACH_SECOND, SENDING, SINGLE_CORE, UNWATCHED,
 };
 
 pub(super) fn failures_dominate(e: &Evidence) -> Option<Numbers> {
     (e.offered.failed_share() >= FAILURES).then(|| failures(e).with(Quantity::Goodput, e.offered.goodput))
 }
 
-/// Nothing was used up: the earlier lines speak for memory, disk and workers, this one for the CPU and the generator.
+/// Nothing was used up, and nobody waits for anything: the earlier lines speak for memory, disk and workers, this one for the CPU and the
+/// generator, the door, and what stands behind the server.
 pub(super) fn offered_concurrency(e: &Evidence) -> Option<Numbers> {
     let used = cpu_used(e).filter(|_| e.offered.ours)?;
     // A request keeps about one CPU busy at most, so fewer requests than CPUs leave some to spare, whatever others do with them.
@@ -21,10 +22,18 @@ pub(super) fn offered_concurrency(e: &Evidence) -> Option<Numbers> {
     // One CPU's worth of work from several requests is a server that cannot use two.
     let single = e.in_work() > 1.0 && e.cpu.server_cores.is_some_and(|cores| SINGLE_CORE.contains(&cores));
     let idle_generator = e.offered.generator_share < GENERATOR_FULL;
-    // Who waits for a thread was asked for.
-    let asks_no_more = thread_wait(e).is_none();
+    // Who waits for a thread, at the door or behind the server was asked for.
+    let in_flight = e.offered.concurrency;
+    let at_door = e.workers.queue.is_some_and(|queue| queue >= 1.0 && queue >= NO_THREAD * in_flight);
+    let asks_no_more = thread_wait(e).is_none() && !at_door && (!e.behind || nobody_waits_behind(e));
     (idle_generator && is_calm(e) && !single && asks_no_more && (used < CPU_ROOM || fewer_than_cpus))
         .then(|| worker_numbers(e).and(offered(e)).and(e.cpu.of_server()).with(Quantity::CpuUsed, used))
+}
+
+/// Whether requests take no longer than a page takes alone, so that none waits for another in servers that nobody looks into.
+fn nobody_waits_behind(e: &Evidence) -> bool {
+    let at_once = e.offered.alone.map(|alone| e.offered.goodput * alone);
+    e.offered.connections <= 1.0 || at_once.is_some_and(|at_once| at_once > AT_ONCE_PART * e.offered.concurrency)
 }
 
 pub(super) fn generator_saturated(e: &Evidence) -> Option<Numbers> {

@@ -96,7 +96,8 @@ pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     let host = e.cpu.host.map(|cpu| cpu.busy() + stolen);
     let (Some(server), Some(host)) = (server, host) else { return server.or(host) };
     let own_cpus = e.cpu.server_cpus < e.cpu.host_cpus;
-    let of_server = server < OWN_PART || (own_cpus && host < CPU_FULL);
+    // What is done for it behind it is done on any CPU.
+    let of_server = !e.behind && (server < OWN_PART || (own_cpus && host < CPU_FULL));
     Some(if of_server { server } else { server.max(host) })
 }
 

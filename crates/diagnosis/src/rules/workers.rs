@@ -32,9 +32,16 @@ pub(super) fn lock_serialised(e: &Evidence) -> Option<Numbers> {
         .then(|| worker_numbers(e).with(Quantity::LockWaiters, waiters).and(e.cpu.of_server()))
 }
 
-/// Many requests in work, few worked on at once (Little's law), and neither the CPUs nor the disks nor a lock of files are why: whatever
-/// lets them in a few at a time is not of this machine's own resources. Only of pages that take their time by waiting.
+/// Requests wait for something that is none of this machine's own resources, and lets them in a few at a time.
 pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
+    let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
+    let numbers = few_at_once(e).or_else(|| waits_at_the_next_door(e)).filter(|_| room && mostly_answers(e))?;
+    Some(worker_numbers(e).and(numbers).with(Quantity::CpuUsed, cpu_used(e)))
+}
+
+/// Many requests in work, few worked on at once (Little's law), and neither the CPUs nor the disks nor a lock of files are why. Only of
+/// pages that take their time by waiting.
+fn few_at_once(e: &Evidence) -> Option<Numbers> {
     let (alone, cores) = e.offered.alone.zip(e.cpu.server_cores)?;
     let at_once = e.offered.goodput * alone;
     let waits = alone >= ALONE && cores <= ALONE_WORK * at_once;
@@ -42,14 +49,19 @@ pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
     let inside = e.offered.concurrency - e.workers.queue.unwrap_or(0.0) - e.workers.unread.unwrap_or(0.0);
     let in_work = e.in_work().min(inside);
     let few = at_once >= AT_ONCE_LEAST && at_once <= AT_ONCE_PART * in_work;
-    let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
-    (waits && few && room && mostly_answers(e)).then(|| {
-        worker_numbers(e)
+    (waits && few).then(|| {
+        Numbers::default()
             .with(Quantity::AtOnce, at_once)
             .with(Quantity::PageAlone, alone)
-            .with(Quantity::CpuUsed, cpu_used(e))
             .with(Quantity::FullestQueue, e.workers.queue_elsewhere.filter(|&queue| queue >= 1.0))
     })
+}
+
+/// Most requests wait at the door of a server of the plan's behind this one.
+fn waits_at_the_next_door(e: &Evidence) -> Option<Numbers> {
+    let queue = e.workers.queue_elsewhere.filter(|_| e.behind)?;
+    let most = queue >= 2.0 && queue >= AT_ONCE_PART * e.offered.concurrency;
+    most.then(|| offered(e).with(Quantity::FullestQueue, queue))
 }
 
 /// Waiting at the door while workers have nothing to do but to wait for clients that say nothing.

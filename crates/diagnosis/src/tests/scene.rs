@@ -40,6 +40,7 @@ pub(super) struct Scene {
     unsent: f64,
     others: f64,
     kept: Option<(u64, u64)>,
+    behind: bool,
 }
 
 impl Scene {
@@ -68,6 +69,7 @@ impl Scene {
             unsent: 0.0,
             others: 0.0,
             kept: None,
+            behind: false,
         }
     }
 
@@ -147,6 +149,11 @@ impl Scene {
     /// What the first good answer took, in microseconds; all others took as long as requests in flight and answers per second give.
     pub(super) fn fastest(self, us: u64) -> Scene {
         Scene { fastest_us: Some(us), ..self }
+    }
+
+    /// The plan has another server behind it.
+    pub(super) fn behind(self) -> Scene {
+        Scene { behind: true, ..self }
     }
 
     /// One answer of each second is as fast as the first.
@@ -312,8 +319,9 @@ impl Scene {
 
     fn head(&self) -> RunHead {
         let confine = self.group_mib.map(|mib| format!("[confine]\nmemory = \"{mib}M\"\n")).unwrap_or_default();
+        let service = if self.behind { "[service.b]\nkind = \"nginx\"\n" } else { "" };
         let text = format!(
-            "{confine}[server]\nkind = \"embedded\"\n[load.a]\npath = \"/\"\nconnections = {}\nduration = \"1s\"\n",
+            "{confine}[server]\nkind = \"embedded\"\n{service}[load.a]\npath = \"/\"\nconnections = {}\nduration = \"1s\"\n",
             self.connections
         );
         let (plan, plan_text) = parse(&text, Path::new("scene.toml"), &Options::default()).unwrap();

@@ -66,7 +66,7 @@ fn view(Seen { load, run, judged, others }: &Seen<'_>, words: &Catalogue) -> Bes
         name: load.name.clone(),
         load: words.say("beside-load", &[("load", load.name.as_str().into()), ("sent", sentence.text.into())]),
         table: table::of(&cells, compared, confidence, words),
-        metrics: metrics::table(&cells, compared, confidence, words),
+        metrics: metrics::table(run, &cells, compared, words),
         answers: contrasts::table(&contrasts, confidence, words),
         cells,
         contrasts,

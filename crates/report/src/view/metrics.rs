@@ -6,6 +6,7 @@ use crate::view::compared::verdict_word;
 use crate::view::table::{NOTHING, Row, RowKind, Table, heads, percent, ratio};
 use crate::view::{CellView, MetricView};
 use model::plan::{Cell, Role};
+use model::reading::Column;
 use model::run::Run;
 use verdicts::{Metric, Verdicts};
 
@@ -55,7 +56,8 @@ fn unit(metric: Metric) -> &'static str {
 
 /// Each metric with what it came to and how that compares; empty when there is nothing to compare.
 /// `compared` is whether the cells' own comparisons are what the plan asks for.
-pub(crate) fn table(cells: &[CellView], compared: bool, confidence: f64, words: &Catalogue) -> Table {
+pub(crate) fn table(run: &Run, cells: &[CellView], compared: bool, words: &Catalogue) -> Table {
+    let confidence = run.head.plan.confidence;
     let known =
         |metric: Metric| cells.iter().any(|cell| of(cell, metric).is_some_and(|it| it.ratio.is_some() || !compared));
     let shown: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| known(*metric)).collect();
@@ -64,7 +66,15 @@ pub(crate) fn table(cells: &[CellView], compared: bool, confidence: f64, words: 
     }
     let rows = shown.into_iter().flat_map(|metric| rows(cells, metric, compared, confidence, words)).collect();
     let note = if compared { "metrics-note" } else { "metrics-alone-note" };
-    Table { heads: heads(cells), rows, notes: vec![words.say(note, &[])] }
+    let notes = [note].into_iter().chain(is_resident(run).then_some("metrics-resident-note"));
+    Table { heads: heads(cells), rows, notes: notes.map(|note| words.say(note, &[])).collect() }
+}
+
+/// Whether memory is what processes have resident, as there was no group whose own would be known.
+fn is_resident(run: &Run) -> bool {
+    let rows = run.trials.iter().filter(|trial| trial.measured().is_some()).flat_map(|trial| &trial.readings.rows);
+    let mut rows = rows.filter(|row| row.get(Column::TreeRss).is_some()).peekable();
+    rows.peek().is_some() && rows.all(|row| row.get(Column::GroupAnon).is_none())
 }
 
 fn of(cell: &CellView, metric: Metric) -> Option<&MetricView> {

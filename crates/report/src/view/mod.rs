@@ -562,7 +562,7 @@ impl View {
             design: contrasts::design(&run.head.plan, &words),
             answers: contrasts::table(&contrasts, run.head.plan.confidence, &words),
             table: table::of(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
-            metrics: metrics::table(&cells, contrasts.is_empty(), run.head.plan.confidence, &words),
+            metrics: metrics::table(run, &cells, contrasts.is_empty(), &words),
             logged: logged::table(&cells, &words),
             phases: table::phases(&cells, &words),
             beside: beside::views(&beside, &words),
