@@ -125,6 +125,10 @@ fn who_waits_at_the_door_was_asked_for() {
     let many = |queue: u64| sleeping(512, 900.0).load(100, 900.0).levels(&[(AcceptQueue, queue)]);
     check(&many(19), &expect!["offered-concurrency |  | "]);
     check(&many(20), &expect!["unexplained |  | "]);
+    // Caught on their way in: 2 of 10, each for 1 ms.
+    let quick = sleeping(512, 2000.0).load(10, 2000.0).levels(&[(AcceptQueue, 2)]);
+    check(&quick, &expect!["offered-concurrency |  | "]);
+    check(&sleeping(512, 10.0).load(1, 10.0).levels(&[(AcceptQueue, 1)]), &expect!["offered-concurrency |  | "]);
 }
 
 /// What stands behind a server is not looked into: who waits there looks as if he was being served.
@@ -137,6 +141,9 @@ fn a_server_with_others_behind_it() {
     // A page that takes 200 ms alone, 16 of 24 at once; or 50 ms, 4 of 24.
     check(&front(24).behind().fastest(200_000), &expect!["offered-concurrency |  | "]);
     check(&front(24).behind().fastest(50_000), &expect!["backend-serialised |  | "]);
+    // Quick ones, that wait for less than anybody minds: 0.3 ms beside 0.1.
+    let quick = sleeping(150, 20_000.0).load(6, 20_000.0).levels(&[(AcceptQueue, 0)]).behind().fastest(100);
+    check(&quick, &expect!["offered-concurrency |  | "]);
     let numbers = check(&front(24).behind().levels(&[(ListenQueue, 20)]), &expect!["backend-serialised |  | "]);
     assert_eq!(numbers.primary.numbers.get(Quantity::FullestQueue), Some(20.0));
     // At the door of somebody else's server.

@@ -16,6 +16,7 @@ mod unlucky;
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use fixture::{PLAN, head, run};
 use model::plan::{End, Ending, ServerSpec, Url};
+use model::reading::{Column, Reading};
 use model::run::{Run, RunEnd};
 use model::status::{FpmStatus, ServerStatus, WebStatus};
 use model::trial::Logged;
@@ -58,6 +59,32 @@ fn of_a_server_elsewhere_this_machine_tells_nothing() {
     let found = |placement: &str, diagnosed| (placement.to_owned(), diagnosed, "noise-split-found".to_owned());
     assert_eq!(at("192.0.2.1:80"), found("placement-elsewhere", false));
     assert_eq!(at("127.0.0.1:80"), found("placement-shared", true));
+}
+
+/// Without a group memory is what processes have resident, and the table says so where there are several.
+#[test]
+fn resident_memory_is_called_so() {
+    let said = |change: fn(Column, u64) -> Option<u64>| {
+        let mut run = run();
+        for row in run.trials.iter_mut().flat_map(|trial| &mut trial.readings.rows) {
+            let mut other = Reading::empty(row.at_ns);
+            for &column in Column::ALL {
+                if let Some(value) = row.get(column).and_then(|value| change(column, value)) {
+                    other.set(column, value);
+                }
+            }
+            other.set(Column::TreeRss, 300 << 20);
+            *row = other;
+        }
+        View::of(&run, Language::English).metrics.notes.iter().any(|note| note.id == "metrics-resident-note")
+    };
+    let without_group = |column, value| (column != Column::GroupAnon).then_some(value);
+    let of_one = |column, value| match column {
+        Column::GroupAnon => None,
+        Column::TreeProcesses => Some(1),
+        _ => Some(value),
+    };
+    assert_eq!([said(|_, value| Some(value)), said(without_group), said(of_one)], [false, true, false]);
 }
 
 #[test]

@@ -28,8 +28,8 @@ pub(crate) enum Known {
     Never,
 }
 
-/// How far a run is: each question is answered by good answers per second; where a timetable asks for as many of all, by the first
-/// latency that differs.
+/// How far a run is: each question is answered by good answers per second; where a timetable asks for as many of all, by p99, and only where
+/// that is equivalent by the median.
 #[must_use]
 pub fn standing(run: &Run) -> Standing {
     let plan = &run.head.plan;
@@ -43,8 +43,8 @@ pub fn standing(run: &Run) -> Standing {
             return by_goodput;
         }
         // A latency that has no number tells nothing either way.
-        let says = |known: &Known| !matches!(known, Known::Answer(Verdict::Equivalent) | Known::Never);
-        latencies.iter().map(|verdicts| verdicts.known(question)).find(says).unwrap_or(by_goodput)
+        let decides = |known: &Known| !matches!(known, Known::Answer(Verdict::Equivalent) | Known::Never);
+        latencies.iter().map(|verdicts| verdicts.known(question)).find(decides).unwrap_or(by_goodput)
     };
     let answers: Vec<Known> = asked.iter().map(known).collect();
     Standing {
@@ -53,8 +53,8 @@ pub fn standing(run: &Run) -> Standing {
     }
 }
 
-/// By which metric a run is decided: good answers per second, unless a timetable asks for as many in all its questions; then the first latency
-/// that there is of all its trials.
+/// By which metric a run is decided, for a word on what its noise allows: good answers per second, unless a timetable asks for as many in all
+/// its questions; then the first latency that there is of all its trials. [`standing`] goes by each question for itself.
 #[must_use]
 pub fn decisive(run: &Run) -> Metric {
     let plan = &run.head.plan;

@@ -1,11 +1,12 @@
 //! What lies around the server: the network, the client, others, and the monitor itself.
 
-use super::{cpu_used, failures, is_calm, offered, thread_wait, worker_numbers};
+use super::{at_once, cpu_used, failures, is_calm, offered, thread_wait, worker_numbers};
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     AT_ONCE_PART, CPU_FULL, CPU_ROOM, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL, LONGEST_GAP, NO_THREAD,
-    NOBODY_BUSY, ONE_CORE, OUT_OF_PORTS, RETRANSMITS, RETRANSMITS_EACH_SECOND, SENDING, SINGLE_CORE, UNWATCHED,
+    NOBODY_BUSY, ONE_CORE, OUT_OF_PORTS, RETRANSMITS, RETRANSMITS_EACH_SECOND, SENDING, SINGLE_CORE, THREAD_WAIT,
+    UNWATCHED,
 };
 
 pub(super) fn failures_dominate(e: &Evidence) -> Option<Numbers> {
@@ -23,17 +24,25 @@ pub(super) fn offered_concurrency(e: &Evidence) -> Option<Numbers> {
     let single = e.in_work() > 1.0 && e.cpu.server_cores.is_some_and(|cores| SINGLE_CORE.contains(&cores));
     let idle_generator = e.offered.generator_share < GENERATOR_FULL;
     // Who waits for a thread, at the door or behind the server was asked for.
-    let in_flight = e.offered.concurrency;
-    let at_door = e.workers.queue.is_some_and(|queue| queue >= 1.0 && queue >= NO_THREAD * in_flight);
-    let asks_no_more = thread_wait(e).is_none() && !at_door && (!e.behind || nobody_waits_behind(e));
+    let asks_no_more = thread_wait(e).is_none() && !waits_at_the_door(e) && (!e.behind || nobody_waits_behind(e));
     (idle_generator && is_calm(e) && !single && asks_no_more && (used < CPU_ROOM || fewer_than_cpus))
         .then(|| worker_numbers(e).and(offered(e)).and(e.cpu.of_server()).with(Quantity::CpuUsed, used))
 }
 
-/// Whether requests take no longer than a page takes alone, so that none waits for another in servers that nobody looks into.
+/// Whether a good part of the requests wait at the server's door, for longer than it takes a server to come to it.
+fn waits_at_the_door(e: &Evidence) -> bool {
+    let many = |queue: f64| queue >= 1.0 && queue >= NO_THREAD * e.offered.concurrency;
+    e.offered.connections > 1.0
+        && e.workers.queue.is_some_and(|queue| many(queue) && queue / e.offered.goodput >= THREAD_WAIT)
+}
+
+/// Whether requests take no longer than a page takes alone, so that none waits for another in servers that nobody looks into; of one request
+/// at a time that is so.
 fn nobody_waits_behind(e: &Evidence) -> bool {
-    let at_once = e.offered.alone.map(|alone| e.offered.goodput * alone);
-    e.offered.connections <= 1.0 || at_once.is_some_and(|at_once| at_once > AT_ONCE_PART * e.offered.concurrency)
+    let in_flight = e.offered.concurrency;
+    let waits_for = |alone: f64| in_flight / e.offered.goodput - alone;
+    let is_served = |alone: f64| at_once(e, alone) > AT_ONCE_PART * in_flight || waits_for(alone) < THREAD_WAIT;
+    in_flight <= 1.0 || e.offered.alone.is_some_and(is_served)
 }
 
 pub(super) fn generator_saturated(e: &Evidence) -> Option<Numbers> {

@@ -95,15 +95,24 @@ pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     let server = e.cpu.server_cores.map(used);
     let host = e.cpu.host.map(|cpu| cpu.busy() + stolen);
     let (Some(server), Some(host)) = (server, host) else { return server.or(host) };
+    if e.behind {
+        // What is done for it behind it is done on any CPU, and not told from what others do; the generator is neither.
+        let cores = e.cpu.server_cores.zip(e.cpu.other_cores).map(|(server, others)| server + others);
+        return Some(cores.map_or(server, |cores| server.max((cores / e.cpu.host_cpus + stolen).min(1.0))));
+    }
     let own_cpus = e.cpu.server_cpus < e.cpu.host_cpus;
-    // What is done for it behind it is done on any CPU.
-    let of_server = !e.behind && (server < OWN_PART || (own_cpus && host < CPU_FULL));
+    let of_server = server < OWN_PART || (own_cpus && host < CPU_FULL);
     Some(if of_server { server } else { server.max(host) })
 }
 
 fn cpu_is_full(e: &Evidence) -> bool {
     let waited_for = e.cpu.pressure.is_some_and(|waited| waited >= CPU_WAITED_FOR);
     cpu_used(e).is_some_and(|used| used >= CPU_FULL || (used >= CPU_ROOM && waited_for))
+}
+
+/// Requests that are worked on at once, of pages that take so long alone (Little's law).
+fn at_once(e: &Evidence, alone: f64) -> f64 {
+    e.offered.goodput * alone
 }
 
 /// Whether nothing was waited for that is slower than a CPU.

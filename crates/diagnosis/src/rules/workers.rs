@@ -2,7 +2,7 @@
 
 use super::memory::stalls;
 use super::{
-    cpu_is_full, cpu_used, is_calm, memory_is_full, mostly_answers, offered, room, thread_wait, worker_numbers,
+    at_once, cpu_is_full, cpu_used, is_calm, memory_is_full, mostly_answers, offered, room, thread_wait, worker_numbers,
 };
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
@@ -43,7 +43,7 @@ pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
 /// pages that take their time by waiting.
 fn few_at_once(e: &Evidence) -> Option<Numbers> {
     let (alone, cores) = e.offered.alone.zip(e.cpu.server_cores)?;
-    let at_once = e.offered.goodput * alone;
+    let at_once = at_once(e, alone);
     let waits = alone >= ALONE && cores <= ALONE_WORK * at_once;
     // Who waits at the server's own door, or for one of its threads, is not in work yet.
     let inside = e.offered.concurrency - e.workers.queue.unwrap_or(0.0) - e.workers.unread.unwrap_or(0.0);
@@ -57,7 +57,8 @@ fn few_at_once(e: &Evidence) -> Option<Numbers> {
     })
 }
 
-/// Most requests wait at the door of a server of the plan's behind this one.
+/// As many connections as most of the requests wait at another door of the host, and none at the server's own, in a plan that has other servers
+/// behind it.
 fn waits_at_the_next_door(e: &Evidence) -> Option<Numbers> {
     let queue = e.workers.queue_elsewhere.filter(|_| e.behind)?;
     let most = queue >= 2.0 && queue >= AT_ONCE_PART * e.offered.concurrency;

@@ -163,28 +163,44 @@ fn unread(scene: Scene, connections: u64) -> Scene {
     scene.levels(&[(Column::TcpUnread, connections)])
 }
 
+/// Pages are read back from swap, and nobody waits long for it.
+fn refaulting(scene: Scene, per_second: f64) -> Scene {
+    refaults(scene, per_second, 4e6).counters(&[(GroupPsiMemSome, 0.2e6), (GroupPsiMemFull, 0.0)])
+}
+
+/// Four requests on eight CPUs, two workers; somebody else fills the host as far as `used`.
+fn eight(used: f64) -> Scene {
+    Scene::new(8).load(4, 20.0).limit(2).levels(&[(AcceptQueue, 2)]).counters(&[
+        (CpuUser, 800.0 * used),
+        (CpuIdle, 800.0 * (1.0 - used)),
+        (TreeCpuTicks, 240.0),
+    ])
+}
+
+/// More of them: few requests, or none, wait at the door.
+fn overlaps_with_few_at_the_door() -> Vec<Scene> {
+    let (overflows, few_wait) = ([(TcpListenOverflows, 5.0)], [(AcceptQueue, 1)]);
+    let all_busy = [(AcceptQueue, 0), (TreeWorkers, 2), (TreeBusyWorkers, 2)];
+    vec![
+        refaulting(calm(), 500.0),
+        calm().load(1000, 500.0).limit(2000).levels(&[(AcceptQueue, 3), (AcceptLimit, 511)]).counters(&overflows),
+        queueing(0.3).load(40, 200.0).held(4).levels(&few_wait),
+        queueing(0.3).load(40, 200.0).levels(&few_wait),
+        eight(0.8).levels(&all_busy),
+        eight(0.95).levels(&all_busy),
+        begun().levels(&few_wait),
+    ]
+}
+
 /// Scenes in which a line and one it silences are both true.
 fn overlaps() -> Vec<Scene> {
-    let refaulting = |scene: Scene, per_second: f64| {
-        refaults(scene, per_second, 4e6).counters(&[(GroupPsiMemSome, 0.2e6), (GroupPsiMemFull, 0.0)])
-    };
     let thrash = [(GroupPsiMemSome, 0.5e6), (GroupPsiMemFull, 0.3e6)];
     let rereads = [(GroupPsiMemSome, 0.5e6), (GroupPsiMemFull, 0.3e6), (GroupRefaultFile, 20_000.0)];
     let host_rereads = [(PsiMemSome, 0.5e6), (PsiMemFull, 0.3e6), (RefaultAnon, 0.0), (RefaultFile, 20_000.0)];
     let slow_disk = [(GroupPsiIoSome, 0.9e6), (GroupPsiIoFull, 0.6e6)];
     let locked = [(TreeLockWaiters, 9)];
     let one_core = [(GroupCpuNs, 1.0e9)];
-    let (overflows, few_wait) = ([(TcpListenOverflows, 5.0)], [(AcceptQueue, 1)]);
-    let all_busy = [(AcceptQueue, 0), (TreeWorkers, 2), (TreeBusyWorkers, 2)];
-    // Four requests on eight CPUs, two workers; somebody else fills the host as far as `used`.
-    let eight = |used: f64| {
-        Scene::new(8).load(4, 20.0).limit(2).levels(&[(AcceptQueue, 2)]).counters(&[
-            (CpuUser, 800.0 * used),
-            (CpuIdle, 800.0 * (1.0 - used)),
-            (TreeCpuTicks, 240.0),
-        ])
-    };
-    vec![
+    let mut scenes = vec![
         calm().counters(&thrash),
         calm().counters(&[(GroupPsiMemFull, 0.12e6)]).counters(&slow_disk),
         calm().counters(&thrash).counters(&one_core),
@@ -247,15 +263,9 @@ fn overlaps() -> Vec<Scene> {
         unread(calm().load(60, 50.0).limit(20).kept(2, 18).levels(&[(AcceptQueue, 7)]), 30),
         unread(queueing(0.3), 20),
         unread(begun(), 3),
-        // Few of them wait at the door.
-        refaulting(calm(), 500.0),
-        calm().load(1000, 500.0).limit(2000).levels(&[(AcceptQueue, 3), (AcceptLimit, 511)]).counters(&overflows),
-        queueing(0.3).load(40, 200.0).held(4).levels(&few_wait),
-        queueing(0.3).load(40, 200.0).levels(&few_wait),
-        eight(0.8).levels(&all_busy),
-        eight(0.95).levels(&all_busy),
-        begun().levels(&few_wait),
-    ]
+    ];
+    scenes.extend(overlaps_with_few_at_the_door());
+    scenes
 }
 
 #[test]

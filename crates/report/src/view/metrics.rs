@@ -64,17 +64,19 @@ pub(crate) fn table(run: &Run, cells: &[CellView], compared: bool, words: &Catal
     if shown.is_empty() {
         return Table::default();
     }
+    let of_memory = shown.contains(&Metric::MemoryPeak);
     let rows = shown.into_iter().flat_map(|metric| rows(cells, metric, compared, confidence, words)).collect();
     let note = if compared { "metrics-note" } else { "metrics-alone-note" };
-    let notes = [note].into_iter().chain(is_resident(run).then_some("metrics-resident-note"));
+    let is_resident = of_memory && is_resident(run);
+    let notes = [note].into_iter().chain(is_resident.then_some("metrics-resident-note"));
     Table { heads: heads(cells), rows, notes: notes.map(|note| words.say(note, &[])).collect() }
 }
 
-/// Whether memory is what processes have resident, as there was no group whose own would be known.
+/// Whether memory is what several processes have resident, as there was no group whose own would be known.
 fn is_resident(run: &Run) -> bool {
-    let rows = run.trials.iter().filter(|trial| trial.measured().is_some()).flat_map(|trial| &trial.readings.rows);
-    let mut rows = rows.filter(|row| row.get(Column::TreeRss).is_some()).peekable();
-    rows.peek().is_some() && rows.all(|row| row.get(Column::GroupAnon).is_none())
+    let rows = || run.trials.iter().filter(|it| it.measured().is_some()).flat_map(|it| &it.readings.rows);
+    let several = rows().any(|row| row.get(Column::TreeProcesses).is_some_and(|count| count > 1));
+    several && rows().all(|row| row.get(Column::GroupAnon).is_none())
 }
 
 fn of(cell: &CellView, metric: Metric) -> Option<&MetricView> {
