@@ -143,6 +143,9 @@ fn build() -> Option<Built> {
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = here.join("../modules/mod_admission");
+    // Another process of these tests may be at it, and a server must not load what it has half written.
+    let turn = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-build")).expect("a file");
+    turn.lock().expect("its turn");
     make(&source, &[]);
     let probe = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mod-admission-probe");
     fs::create_dir_all(&probe).expect("a folder");
