@@ -210,6 +210,11 @@ fn error_page_that_includes_a_program() {
     }
 }
 
+/// A server with these pages, in whose processes PHP runs.
+fn with_php(text: &str, files: &[(&str, &str)]) -> Option<Server> {
+    Server::told(&Told { mpm: Mpm::Prefork, php: Php::Module, text, files })
+}
+
 /// What a page includes is a request of its own; inside a page that holds the permit it rides along instead of waiting for it.
 #[test]
 fn included_pages() {
@@ -227,8 +232,7 @@ fn included_pages() {
         assert_eq!(server.number("one", "/counts/admitted"), 6);
     }
     let files = [("www/outer.php", "<?php virtual('/page.php?id=inner'); echo 'outer';")];
-    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text: group, files: &files };
-    let Some(server) = Server::told(&told) else { return };
+    let Some(server) = with_php(group, &files) else { return };
     for _ in 0..3 {
         let answer = server.get("/outer.php");
         assert!(answer.body.contains("done -") && answer.body.contains("outer"), "{answer:?}");
@@ -250,8 +254,7 @@ fn an_included_page_counts_as_its_own_file() {
         ("www/outer.php", "<?php virtual('/page.php'); echo 'outer';"),
         ("www/twice.php", "<?php if (empty($GLOBALS['again']++)) virtual('/twice.php'); echo 'twice';"),
     ];
-    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text, files: &files };
-    let Some(server) = Server::told(&told) else { return };
+    let Some(server) = with_php(text, &files) else { return };
     let gate = server.gate("g");
     let held = server.send("/page.php?id=held&gate=g");
     server.wait_started(1);
@@ -280,8 +283,7 @@ fn included_pages_share_the_memory_of_the_most_expensive() {
         ("www/outer.php", "<?php virtual('/middle.php'); echo 'outer';"),
         ("www/middle.php", "<?php virtual('/page.php');"),
     ];
-    let told = Told { mpm: Mpm::Prefork, php: Php::Module, text, files: &files };
-    let Some(server) = Server::told(&told) else { return };
+    let Some(server) = with_php(text, &files) else { return };
     let gate = server.gate("g");
     let whole = server.send("/outer.php?id=inner&gate=g");
     server.wait_started(1);
