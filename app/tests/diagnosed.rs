@@ -128,6 +128,8 @@ const CASES: &[Case] = &[
     Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },
     Case { needs: &[APACHE], every_day: false, ..case("keep-alive", Cause::KeepAliveHeld) },
     Case { needs: &[APACHE], ..case("workers-starting", Cause::WorkersStarting) },
+    Case { needs: &[APACHE], ..case("processes-ending", Cause::ProcessesEnding) },
+    Case { needs: &[APACHE], ..case("held-in-front", Cause::HeldInFront) },
     Case { needs: &["/usr/bin/python3"], every_day: false, ..case("too-few-threads", Cause::TooFewThreads) },
 ];
 

@@ -32,8 +32,10 @@ causes! {
     Throttled "cause-throttled" "The server used up its limit of CPU time and was held back until the next period.";
     Network "cause-network" "Answers wait for the network, or for clients that take them slowly.";
     LockSerialised "cause-lock-serialised" "Most requests waited for one lock, so that about one is worked on at a time.";
+    HeldInFront "cause-held-in-front" "Requests wait inside the server, which passes only so many at once on to the servers behind it.";
     BackendSerialised "cause-backend-serialised" "Few requests are worked on at once though many are in work and nothing of this machine is used up: something behind the server lets only so many in.";
     KeepAliveHeld "cause-keep-alive-held" "Idle connections, kept open, hold workers that requests wait for.";
+    ProcessesEnding "cause-processes-ending" "Processes end when they have had their connections, so many at once that requests queue at the door until the server has begun others.";
     WorkerLimitTooLow "cause-worker-limit-too-low" "All workers are busy and requests queue at the door while CPU and memory have room.";
     WorkerLimitReached "cause-worker-limit-reached" "All workers are busy; whether more would help cannot be told, as the CPU is neither full nor free.";
     WorkerLimitRight "cause-worker-limit-right" "All workers are busy and requests queue at the door by design: the CPU is full, or memory holds no more workers.";

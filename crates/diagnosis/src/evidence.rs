@@ -6,12 +6,14 @@
 //! is `None`, never 0.
 
 mod alone;
+mod ending;
 mod machine;
 mod memory;
 mod pool;
 mod watched;
 mod window;
 
+pub use ending::Ending;
 pub use machine::Machine;
 pub use memory::{Memory, Size};
 pub use pool::Pool;
@@ -107,6 +109,8 @@ pub struct Offered {
     pub connections: f64,
     /// Those of the cell's own load alone: what is answered, and what an answer takes, is of it.
     pub own_connections: f64,
+    /// Requests of the cell's own load in flight, mean.
+    pub own_concurrency: f64,
     /// Requests of all loads in flight, mean.
     pub concurrency: f64,
     /// Good answers per second.
@@ -209,6 +213,12 @@ pub struct Workers {
     pub unread: Option<f64>,
     /// Connections waiting to be accepted by another socket of the host, the fullest, median.
     pub queue_elsewhere: Option<f64>,
+    /// Connections waiting at the doors of servers behind it, all together, median.
+    pub queue_behind: Option<f64>,
+    /// Connections that those have accepted, median.
+    pub accepted_behind: Option<f64>,
+    /// How its processes end when they have had their connections, where they do.
+    pub ending: Option<Ending>,
     /// PHP's processes behind it, when they told how they fared.
     pub pool: Option<Pool>,
 }
@@ -232,6 +242,7 @@ impl Evidence {
             longer: paces.as_ref().and_then(Paces::longer),
             connections: beside().map(|load| f64::from(load.connections)).sum::<f64>() + f64::from(spec.connections),
             own_connections: f64::from(spec.connections),
+            own_concurrency: load.concurrency(),
             concurrency: beside().map(LoadResult::concurrency).sum::<f64>() + load.concurrency(),
             goodput: load.goodput(),
             good: load.counts.good,
@@ -439,6 +450,9 @@ impl Workers {
             kept: pool::kept(trial, load),
             unread: None,
             queue_elsewhere: queue_elsewhere(window),
+            queue_behind: window.median(Column::BehindQueue),
+            accepted_behind: window.median(Column::BehindAccepted),
+            ending: Ending::of(trial, load),
             pool: Pool::of(trial, load),
         }
     }

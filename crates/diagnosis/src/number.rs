@@ -109,6 +109,7 @@ quantities! {
     OtherCores "other-cores" Count "CPUs kept busy by neither the server nor the generator, mean.";
     LoadAverage "load-average" Count "Largest one-minute load average; counts tasks waiting for a disk, too.";
     Runnable "runnable" Count "Runnable tasks of the host, median.";
+    RunQueue "host-run-queue" Count "Runnable tasks of the host for each of its CPUs, without the one that counts them, median.";
     GroupMemorySome "group-memory-some" Share "Time in which some task of the server's group waited for memory (PSI).";
     GroupMemoryFull "group-memory-full" Share "Time in which all of them waited: nothing was done (PSI).";
     HostAvailable "host-available" Share "Least of the host's memory that was available.";
@@ -144,6 +145,8 @@ quantities! {
     CpuPerAnswer "cpu-per-answer" Seconds "CPU time of the server for one good answer.";
     MemoryRoom "memory-room" Bytes "Memory that workers can have beside all else, with a tenth to spare.";
     AllWorkers "all-workers" Bytes "Memory that as many workers as are allowed take at that cost.";
+    ConnectionsEach "connections-each" Count "Connections after which a process of the server ends: MaxConnectionsPerChild.";
+    ProcessesEnding "processes-ending" Count "Processes of the server that end in a second: connections per second over what each may have.";
     WorkerLimit "worker-limit" Count "Requests the server works on at once at most.";
     Workers "workers" Count "Most worker processes seen.";
     BusyWorkers "busy-workers" Count "Busy worker processes, median.";
@@ -157,6 +160,9 @@ quantities! {
     Unread "unread" Count "Connections that the server has accepted and whose request it has not read, median.";
     ThreadWait "thread-wait" Seconds "How long a request waits for a thread of the server's: those that do over good answers per second (Little's law).";
     FullestQueue "host-fullest-queue" Count "Connections waiting to be accepted by another listening socket of the host, the fullest, median.";
+    QueueBehind "queue-behind" Count "Connections waiting to be accepted by the servers behind it, all together, median.";
+    AcceptedBehind "accepted-behind" Count "Connections that the servers behind it have accepted, median.";
+    HeldInFront "held-in-front" Count "Requests in flight that wait neither at a door nor to be read or sent, and that no server behind it has accepted.";
     ListenOverflows "host-listen-overflows" Count "Connections the host turned away because an accept queue was full.";
     LockWaiters "lock-waiters" Count "Processes of the server waiting for a file lock, median.";
     GeneratorShare "generator-share" Share "CPU time the generator used, of what its threads can have.";

@@ -2,7 +2,9 @@
 //! window where the plan says so.
 
 use crate::ExperimentError;
+use crate::single::local_port;
 use crate::trial::{Bench, PATIENT_TIMEOUT};
+use load::Address;
 use model::Nanos;
 use model::plan::{Mention, Service, ServiceChange, Variant, fill_in};
 use server::{Control, Forced, Place, Running, ServerError};
@@ -21,6 +23,8 @@ pub(crate) struct Started {
     place: usize,
     folder: PathBuf,
     running: Running,
+    /// Whether it is known to speak HTTP.
+    speaks_http: bool,
     kill_after_ns: Option<Nanos>,
 }
 
@@ -71,7 +75,8 @@ impl Services {
         });
         Ok(control.start(&place, &variant).map_err(|error| error.of_service(&service.name)).map(|running| {
             let (name, place) = (service.name.clone(), self.0.len());
-            self.0.push(Started { name, place, folder, running, kill_after_ns: None });
+            let speaks_http = service.server.speaks_http();
+            self.0.push(Started { name, place, folder, running, speaks_http, kill_after_ns: None });
         }))
     }
 
@@ -85,6 +90,12 @@ impl Services {
             "folder" => Some(service.folder.to_string_lossy().into_owned()),
             _ => None,
         }
+    }
+
+    /// The ports of those that speak HTTP: what waits at them has come through the server, or stands beside it.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = u16> {
+        let speaking = self.0.iter().filter(|started| started.speaks_http);
+        speaking.filter_map(|started| local_port(&Address::Tcp(started.running.address)))
     }
 
     /// What is in force, by the service's name and the setting's.

@@ -164,9 +164,9 @@ impl Bench<'_> {
         trial.settings.values.extend(stage.services.settings());
         trial.notes.extend(stage.running.notes.iter().cloned().chain(stage.services.notes()));
         trial.notes.extend(self.changer.iter().flat_map(Changer::notes));
+        let watch = stage.watch();
         let mut doomed = stage.services.take_doomed();
         let calm = Calm::since(began);
-        let watch = stage.watch();
         let sampler = Sampler::start(self.exe, &watch)?;
         let work = || self.warm_up_and_measure(slot, cell, (&stage, &mut doomed), &sampler, on_event);
         let (mut measured, told) = status::beside(&stage.running.status, work);
@@ -438,6 +438,7 @@ impl Stage {
             behind_pids: self.running.behind().to_vec(),
             port: self.port(),
             waiting: true,
+            ports_behind: self.services.ports().collect(),
             listeners: true,
             ..Watch::default()
         }

@@ -210,6 +210,8 @@ columns! {
     TreeCpuNs "tree.cpu_ns" Gauge "As tree.cpu_ticks in ns, by the kernel's clock of each process; of waited-for children only ticks are told.";
     TreeProgramLargest "tree.program_largest" Gauge "Resident bytes of the largest process that is neither a first process of the server's nor a child of one and is another program than its parent, such as a CGI.";
     TreeBehindCpuNs "tree.behind_cpu_ns" Gauge "What of tree.cpu_ns is of trees that are held neither to the server's CPUs nor to its group, such as that of the machine's own PHP-FPM; absent where there is none.";
+    BehindQueue "behind.queue" Gauge "Connections waiting to be accepted on the ports of servers that stand behind the server, summed; absent where there are none.";
+    BehindAccepted "behind.accepted" Gauge "Connections that they have accepted there, summed, from sock_diag.";
 }
 
 /// How many columns a reading has.

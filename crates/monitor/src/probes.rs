@@ -4,6 +4,7 @@
 //! nothing and writes nothing. What cannot be opened costs one note and leaves its columns absent; the others go on.
 
 mod accept;
+mod behind;
 mod cpu;
 mod devices;
 mod disk;
@@ -80,6 +81,7 @@ impl Probes {
         groups::open(&mut probes, watch);
         accept::open(&mut probes, watch.port);
         waiting::open(&mut probes, watch.port.filter(|_| watch.waiting));
+        behind::open(&mut probes, &watch.ports_behind);
         listeners::open(&mut probes, watch);
         itself::open(&mut probes);
         tables::open(&mut probes, proc_root, &watch.tables);

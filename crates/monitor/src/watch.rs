@@ -55,6 +55,9 @@ pub struct Watch {
     /// connections for it.
     #[serde(default)]
     pub waiting: bool,
+    /// TCP ports of servers that stand behind it: who waits there, and whom they have accepted.
+    #[serde(default)]
+    pub ports_behind: Vec<u16>,
     /// The accept queues of all listening sockets: the fullest, and those of the ports in the roster.
     #[serde(default)]
     pub listeners: bool,
@@ -187,6 +190,7 @@ impl Default for Watch {
             shares_period_ns: None,
             port: None,
             waiting: false,
+            ports_behind: Vec::new(),
             listeners: false,
             tables: Vec::new(),
             devices: Roster::default(),

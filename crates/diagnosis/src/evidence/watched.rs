@@ -17,6 +17,7 @@ impl Evidence {
             ours: false,
             connections: seen,
             own_connections: seen,
+            own_concurrency: seen,
             concurrency: seen,
             goodput: 0.0,
             good: 0,
@@ -66,6 +67,9 @@ impl Workers {
             kept: None,
             unread: None,
             queue_elsewhere: None,
+            queue_behind: None,
+            accepted_behind: None,
+            ending: None,
             pool: None,
         }
     }

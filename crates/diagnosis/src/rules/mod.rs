@@ -17,7 +17,7 @@ use crate::evidence::{Evidence, Whose};
 use crate::number::{Limit, Numbers, Quantity};
 use crate::thresholds::{
     AT_ONCE_LEAST, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, FIT_IN_SIGHT, IOWAIT_QUIET, MEMORY_QUIET, NO_THREAD, OWN_PART,
-    THREAD_WAIT,
+    RUN_QUEUE, THREAD_WAIT,
 };
 use memory::stalls;
 pub(crate) use memory::swaps_mostly;
@@ -105,8 +105,16 @@ pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     Some(if of_server { server } else { server.max(host) })
 }
 
+/// Runnable tasks of the host for each of its CPUs, without the one that counts them: what stands in where the server's group does not tell
+/// how long its tasks wait.
+fn run_queue(e: &Evidence) -> Option<f64> {
+    let tasks = e.cpu.runnable.filter(|_| e.cpu.pressure.is_none())?;
+    Some((tasks - 1.0).max(0.0) / e.cpu.host_cpus)
+}
+
 fn cpu_is_full(e: &Evidence) -> bool {
-    let waited_for = e.cpu.pressure.is_some_and(|waited| waited >= CPU_WAITED_FOR);
+    let queued = run_queue(e).is_some_and(|queue| queue >= RUN_QUEUE);
+    let waited_for = queued || e.cpu.pressure.is_some_and(|waited| waited >= CPU_WAITED_FOR);
     cpu_used(e).is_some_and(|used| used >= CPU_FULL || (used >= CPU_ROOM && waited_for))
 }
 

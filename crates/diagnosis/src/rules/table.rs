@@ -10,16 +10,16 @@ use super::memory::{
 };
 use super::work::{cpu_bound, one_core_busy, stolen, throttled};
 use super::workers::{
-    accept_queue_overflow, backend_serialised, keep_alive_held, lock_serialised, too_few_threads, worker_limit_reached,
-    worker_limit_right, worker_limit_too_low, workers_starting,
+    accept_queue_overflow, backend_serialised, held_in_front, keep_alive_held, lock_serialised, processes_ending,
+    too_few_threads, worker_limit_reached, worker_limit_right, worker_limit_too_low, workers_starting,
 };
 use crate::cause::Cause;
 use crate::number::Limit::{Above, AtLeast, Below};
 use crate::number::Quantity;
 use crate::thresholds::{
     ALONE, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL,
-    MAJOR_FAULTS, ONE_CORE, PRESSURE_BUILDS, REFAULT_PER_REQUEST, RETRANSMITS, STOLEN, THRASH_FULL, THREAD_WAIT,
-    THROTTLED, THROTTLED_TIME, UNWATCHED,
+    MAJOR_FAULTS, ONE_CORE, PRESSURE_BUILDS, REFAULT_PER_REQUEST, RETRANSMITS, RUN_QUEUE, STOLEN, THRASH_FULL,
+    THREAD_WAIT, THROTTLED, THROTTLED_TIME, UNWATCHED,
 };
 
 /// The table. The first line that fires is the primary cause, the others contribute.
@@ -134,6 +134,7 @@ pub const RULES: &[Rule] = &[
         ],
         concluded: false,
         excludes: &[
+            Cause::HeldInFront,
             Cause::BackendSerialised,
             Cause::WorkerLimitTooLow,
             Cause::WorkersStarting,
@@ -157,7 +158,7 @@ pub const RULES: &[Rule] = &[
         when: network,
         limits: &[(Quantity::Retransmits, AtLeast(RETRANSMITS)), (Quantity::LinkUse, AtLeast(LINK_FULL))],
         concluded: true,
-        excludes: &[Cause::BackendSerialised, Cause::OfferedConcurrency],
+        excludes: &[Cause::HeldInFront, Cause::BackendSerialised, Cause::OfferedConcurrency],
         leads_to: &[Cause::WorkerLimitTooLow, Cause::TooFewThreads, Cause::FailuresDominate],
         source: "USE; RetransSegs of the kernel; sock_diag",
     },
@@ -167,6 +168,7 @@ pub const RULES: &[Rule] = &[
         limits: &[],
         concluded: false,
         excludes: &[
+            Cause::HeldInFront,
             Cause::BackendSerialised,
             Cause::WorkerLimitTooLow,
             Cause::WorkersStarting,
@@ -177,6 +179,22 @@ pub const RULES: &[Rule] = &[
         ],
         leads_to: &[Cause::OneCoreBusy],
         source: "/proc/locks of the kernel; measured with a private Apache",
+    },
+    Rule {
+        cause: Cause::HeldInFront,
+        when: held_in_front,
+        limits: &[(Quantity::CpuUsed, Below(CPU_ROOM))],
+        concluded: true,
+        excludes: &[
+            Cause::BackendSerialised,
+            Cause::WorkerLimitTooLow,
+            Cause::WorkersStarting,
+            Cause::WorkerLimitRight,
+            Cause::TooFewThreads,
+            Cause::OfferedConcurrency,
+        ],
+        leads_to: &[],
+        source: "sock_diag; Little's law",
     },
     Rule {
         cause: Cause::BackendSerialised,
@@ -210,6 +228,24 @@ pub const RULES: &[Rule] = &[
         source: "Apache's scoreboard; sock_diag",
     },
     Rule {
+        cause: Cause::ProcessesEnding,
+        when: processes_ending,
+        limits: &[(Quantity::CpuUsed, Below(CPU_FULL))],
+        concluded: true,
+        excludes: &[
+            Cause::WorkerLimitTooLow,
+            Cause::WorkerLimitReached,
+            Cause::WorkerLimitRight,
+            Cause::WorkersStarting,
+            Cause::TooFewThreads,
+            Cause::OfferedConcurrency,
+            Cause::CpuBound,
+            Cause::OneCoreBusy,
+        ],
+        leads_to: &[Cause::AcceptQueueOverflow],
+        source: "MaxConnectionsPerChild; measured with a private Apache",
+    },
+    Rule {
         cause: Cause::WorkerLimitTooLow,
         when: worker_limit_too_low,
         limits: &[(Quantity::CpuUsed, Below(CPU_ROOM))],
@@ -230,7 +266,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::WorkerLimitRight,
         when: worker_limit_right,
-        limits: &[(Quantity::CpuUsed, AtLeast(CPU_FULL)), (Quantity::CpuPressure, AtLeast(CPU_WAITED_FOR))],
+        limits: &[
+            (Quantity::CpuUsed, AtLeast(CPU_FULL)),
+            (Quantity::CpuPressure, AtLeast(CPU_WAITED_FOR)),
+            (Quantity::RunQueue, AtLeast(RUN_QUEUE)),
+        ],
         concluded: false,
         excludes: &[Cause::OfferedConcurrency],
         leads_to: &[],
@@ -302,7 +342,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::CpuBound,
         when: cpu_bound,
-        limits: &[(Quantity::CpuUsed, AtLeast(CPU_FULL)), (Quantity::CpuPressure, AtLeast(CPU_WAITED_FOR))],
+        limits: &[
+            (Quantity::CpuUsed, AtLeast(CPU_FULL)),
+            (Quantity::CpuPressure, AtLeast(CPU_WAITED_FOR)),
+            (Quantity::RunQueue, AtLeast(RUN_QUEUE)),
+        ],
         concluded: false,
         excludes: &[Cause::OneCoreBusy],
         leads_to: &[],

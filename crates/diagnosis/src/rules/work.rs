@@ -1,6 +1,6 @@
 //! The CPUs, and who else had them.
 
-use super::{cpu_is_full, cpu_used, offered};
+use super::{cpu_is_full, cpu_used, offered, run_queue};
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{ONE_CORE, STOLEN, STOLEN_PART, THROTTLED, THROTTLED_TIME};
@@ -13,6 +13,7 @@ pub(super) fn cpu_bound(e: &Evidence) -> Option<Numbers> {
             .and(offered(e))
             .with(Quantity::CpuUsed, cpu_used(e))
             .with(Quantity::Runnable, e.cpu.runnable)
+            .with(Quantity::RunQueue, run_queue(e))
     })
 }
 

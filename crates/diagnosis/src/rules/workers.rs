@@ -2,13 +2,14 @@
 
 use super::memory::stalls;
 use super::{
-    at_once, cpu_is_full, cpu_used, is_calm, memory_is_full, mostly_answers, offered, room, thread_wait, worker_numbers,
+    at_once, cpu_is_full, cpu_used, is_calm, memory_is_full, mostly_answers, offered, room, run_queue, thread_wait,
+    worker_numbers,
 };
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
-    ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_ROOM, CPU_WAITED_FOR, GENERATOR_FULL, HELD_PART, LOCKED,
-    NEAR_LIMIT, SINGLE_CORE,
+    ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, ENDING, GENERATOR_FULL,
+    HELD_PART, LOCKED, NEAR_LIMIT, SINGLE_CORE, THREAD_WAIT,
 };
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
@@ -35,7 +36,7 @@ pub(super) fn lock_serialised(e: &Evidence) -> Option<Numbers> {
 /// Requests wait for something that is none of this machine's own resources, and lets them in a few at a time.
 pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
     let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
-    let numbers = few_at_once(e).or_else(|| waits_at_the_next_door(e)).filter(|_| room && mostly_answers(e))?;
+    let numbers = few_at_once(e).or_else(|| waits_behind(e)).filter(|_| room && mostly_answers(e))?;
     Some(worker_numbers(e).and(numbers).with(Quantity::CpuUsed, cpu_used(e)))
 }
 
@@ -57,12 +58,42 @@ fn few_at_once(e: &Evidence) -> Option<Numbers> {
     })
 }
 
-/// As many connections as most of the requests wait at another door of the host, and none at the server's own, in a plan that has other servers
-/// behind it.
-fn waits_at_the_next_door(e: &Evidence) -> Option<Numbers> {
-    let queue = e.workers.queue_elsewhere.filter(|_| e.behind)?;
-    let most = queue >= 2.0 && queue >= AT_ONCE_PART * e.offered.concurrency;
-    most.then(|| offered(e).with(Quantity::FullestQueue, queue))
+/// Most of the requests have come through the server and are not accepted by those behind it.
+fn waits_behind(e: &Evidence) -> Option<Numbers> {
+    let inside = inside_and_behind(e)?;
+    is_most(e, inside).then(|| behind_numbers(e))
+}
+
+/// Most of the requests wait inside the server: no server behind it has one of them in work or at its door.
+pub(super) fn held_in_front(e: &Evidence) -> Option<Numbers> {
+    let held = inside_and_behind(e)? - e.workers.queue_behind?;
+    let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
+    (is_most(e, held) && room && mostly_answers(e)).then(|| {
+        worker_numbers(e).and(behind_numbers(e)).with(Quantity::HeldInFront, held).with(Quantity::CpuUsed, cpu_used(e))
+    })
+}
+
+/// Requests of the cell's own load that wait neither at the server's door nor to be read or sent, and that no server behind it has accepted.
+/// Connections that those have of others, or keep for later, make it less, never more. Of pages that are known to be worked on side by side it
+/// is not asked: the server itself has them.
+fn inside_and_behind(e: &Evidence) -> Option<f64> {
+    let accepted = e.workers.accepted_behind?;
+    let in_flight = e.offered.own_concurrency;
+    let worked_on = e.offered.alone.is_some_and(|alone| at_once(e, alone) > AT_ONCE_PART * in_flight);
+    let seen = [e.workers.queue, e.workers.unread, e.network.sending].into_iter().flatten().sum::<f64>();
+    (!worked_on).then_some(in_flight - accepted - seen)
+}
+
+/// Whether so many are most of what is in flight, and wait for longer than it takes to pass a request on (Little's law).
+fn is_most(e: &Evidence, waiting: f64) -> bool {
+    let wait = waiting / e.offered.goodput;
+    waiting >= 2.0 && waiting >= AT_ONCE_PART * e.offered.own_concurrency && wait.is_finite() && wait >= THREAD_WAIT
+}
+
+fn behind_numbers(e: &Evidence) -> Numbers {
+    offered(e)
+        .with(Quantity::QueueBehind, e.workers.queue_behind)
+        .with(Quantity::AcceptedBehind, e.workers.accepted_behind)
 }
 
 /// Waiting at the door while workers have nothing to do but to wait for clients that say nothing.
@@ -92,6 +123,21 @@ pub(super) fn worker_limit_reached(e: &Evidence) -> Option<Numbers> {
 
 pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
     (limit_reached(e) && (cpu_is_full(e) || memory_is_full(e))).then(|| worker_limit_numbers(e))
+}
+
+/// Requests wait at the door while a good part of the processes has ended and is not begun anew yet.
+pub(super) fn processes_ending(e: &Evidence) -> Option<Numbers> {
+    let (ending, processes) = e.workers.ending.zip(e.workers.most)?;
+    let many = processes >= 1.0 && ending.rate >= ENDING * processes;
+    let waits = e.workers.queue.is_some_and(|queue| queue >= 1.0);
+    // While none of them is there nothing works, so the CPU is busy for a part of the time only, however full it is then.
+    let room = cpu_used(e)? < CPU_FULL && !memory_is_full(e);
+    (many && waits && room && mostly_answers(e)).then(|| {
+        worker_numbers(e)
+            .with(Quantity::ConnectionsEach, ending.after)
+            .with(Quantity::ProcessesEnding, ending.rate)
+            .with(Quantity::CpuUsed, cpu_used(e))
+    })
 }
 
 /// Nobody at the door finds a worker, and the limit is not why: those that there may be are not there yet.
@@ -157,5 +203,9 @@ fn more_is_asked(e: &Evidence) -> bool {
 }
 
 fn worker_limit_numbers(e: &Evidence) -> Numbers {
-    worker_numbers(e).and(room(e)).with(Quantity::CpuUsed, cpu_used(e)).with(Quantity::CpuPressure, e.cpu.pressure)
+    worker_numbers(e)
+        .and(room(e))
+        .with(Quantity::CpuUsed, cpu_used(e))
+        .with(Quantity::CpuPressure, e.cpu.pressure)
+        .with(Quantity::RunQueue, run_queue(e))
 }

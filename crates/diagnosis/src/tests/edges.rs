@@ -100,6 +100,11 @@ fn thresholds_of_the_cpu() {
     check_until(Cause::OfferedConcurrency, t::IOWAIT_QUIET, |x| calm().counters(&cpus(0.1, 0.1, x)));
     let own = |x: f64| calm().load(10, 20.0).counters(&cpus(0.9, 0.08, 0.0)).counters(&[(GroupCpuNs, x * 2e9)]);
     check_from(Cause::CpuBound, t::OWN_PART, own);
+    // The reader of the number is one of them.
+    check_from(Cause::CpuBound, 200.0 * t::RUN_QUEUE, |x| {
+        let busy = [(CpuUser, 8000.0), (CpuSystem, 8000.0), (CpuIdle, 4000.0), (TreeCpuTicks, 14_400.0)];
+        Scene::new(200).load(1000, 20.0).counters(&busy).levels(&[(Column::Runnable, x.round() as u64 + 1)])
+    });
     let cores = |x: f64| calm().load(1, 20.0).counters(&[(GroupCpuNs, x * 1e9)]);
     check_from(Cause::OneCoreBusy, *t::ONE_CORE.start(), cores);
     check_until(Cause::OneCoreBusy, *t::ONE_CORE.end(), cores);
@@ -192,6 +197,46 @@ fn overlaps_with_few_at_the_door() -> Vec<Scene> {
     ]
 }
 
+/// The same of a server that passes eight requests on at once.
+fn overlaps_of_held_in_front() -> Vec<Scene> {
+    let held = |accepted: u64| {
+        let behind = [(Column::BehindQueue, 0), (Column::BehindAccepted, accepted), (AcceptQueue, 0)];
+        calm().load(24, 140.0).behind().levels(&behind)
+    };
+    let busy = held(8).limit(20).levels(&[(TreeWorkers, 20), (TreeBusyWorkers, 20)]);
+    vec![
+        held(8),
+        busy.clone(),
+        busy.counters(&[(GroupPsiMemSome, 0.02e6), (GroupPsiMemFull, 0.02e6)]),
+        held(8).limit(64).kept(3, 0).levels(&[(AcceptQueue, 1)]),
+        unread(held(4), 5),
+        held(0).load(4, 500.0).fastest(3500),
+        held(8).counters(&[(GroupPsiIoSome, 0.9e6), (GroupPsiIoFull, 0.6e6)]),
+        held(8).counters(&LOSING),
+        held(8).levels(&[(TreeLockWaiters, 20)]),
+    ]
+}
+
+/// The same of processes that end faster than they are begun.
+fn overlaps_of_processes_ending() -> Vec<Scene> {
+    let ending = calm().load(50, 6000.0).limit(150).ending(1000, 6000.0).levels(&[(AcceptQueue, 26), (TreeWorkers, 6)]);
+    let many = |used: f64| {
+        let busy = [(GroupCpuNs, used * 1.9e9)];
+        ending.clone().load(200, 6000.0).counters(&cpus(used, 0.0, 0.0)).counters(&busy)
+    };
+    let waited_for = [(GroupPsiCpuSome, 0.5e6)];
+    vec![
+        ending.clone(),
+        many(0.3),
+        many(0.8),
+        many(0.8).counters(&waited_for),
+        many(0.8).load(50, 6000.0).counters(&waited_for),
+        ending.clone().kept(3, 0),
+        unread(ending.clone().load(50, 500.0), 20),
+        ending.clone().counters(&[(GroupCpuNs, 1.0e9)]),
+    ]
+}
+
 /// Scenes in which a line and one it silences are both true.
 fn overlaps() -> Vec<Scene> {
     let thrash = [(GroupPsiMemSome, 0.5e6), (GroupPsiMemFull, 0.3e6)];
@@ -268,13 +313,17 @@ fn overlaps() -> Vec<Scene> {
     scenes
 }
 
-#[test]
-fn what_remains_of_an_overlap() {
+/// What is found in each scene, a line each.
+fn remains(scenes: Vec<Scene>) -> String {
     let line = |scene: Scene| {
         let (head, trial) = scene.build();
         shown(&diagnose(&head, &head.plan.cells[0], &trial)) + "\n"
     };
-    let remains: String = overlaps().into_iter().map(line).collect();
+    scenes.into_iter().map(line).collect()
+}
+
+#[test]
+fn what_remains_of_an_overlap() {
     expect![[r#"
         memory-thrash |  | not-cpu-waiting
         memory-thrash |  | not-cpu-waiting
@@ -343,15 +392,41 @@ fn what_remains_of_an_overlap() {
         worker-limit-right | cpu-bound | 
         workers-starting |  | 
     "#]]
-    .assert_eq(&remains);
+    .assert_eq(&remains(overlaps()));
+}
+
+#[test]
+fn what_remains_beside_servers_in_front_and_processes_that_end() {
+    expect![[r#"
+        held-in-front |  | 
+        held-in-front |  | 
+        held-in-front |  | 
+        held-in-front |  | 
+        held-in-front |  | 
+        held-in-front |  | 
+        disk-bound |  | 
+        network |  | 
+        lock-serialised |  | 
+        processes-ending |  | 
+        processes-ending |  | 
+        processes-ending |  | 
+        processes-ending |  | 
+        processes-ending |  | 
+        processes-ending |  | 
+        processes-ending |  | 
+        processes-ending |  | 
+    "#]]
+    .assert_eq(&remains([overlaps_of_held_in_front(), overlaps_of_processes_ending()].concat()));
 }
 
 #[test]
 fn what_is_silenced_was_true() {
     let disturbed = |scene: Scene| scene.outcome(Outcome::EndedEarly(Stop::HostSwapIn));
-    let scenes: Vec<(Evidence, Vec<Cause>)> = overlaps()
+    let more = [overlaps_of_held_in_front(), overlaps_of_processes_ending()].concat();
+    let disturbed: Vec<Scene> = overlaps().into_iter().map(disturbed).collect();
+    let scenes: Vec<(Evidence, Vec<Cause>)> = [overlaps(), disturbed, more]
+        .concat()
         .iter()
-        .chain(&overlaps().into_iter().map(disturbed).collect::<Vec<_>>())
         .map(|scene| {
             let (head, trial) = scene.build();
             let load = trial.load.as_ref().unwrap();

@@ -41,6 +41,7 @@ pub(super) struct Scene {
     others: f64,
     kept: Option<(u64, u64)>,
     behind: bool,
+    ending: Option<(u64, f64)>,
 }
 
 impl Scene {
@@ -70,6 +71,7 @@ impl Scene {
             others: 0.0,
             kept: None,
             behind: false,
+            ending: None,
         }
     }
 
@@ -156,6 +158,11 @@ impl Scene {
         Scene { behind: true, ..self }
     }
 
+    /// An Apache whose processes end after so many connections, and connections per second.
+    pub(super) fn ending(self, after: u64, connects: f64) -> Scene {
+        Scene { ending: Some((after, connects)), ..self }
+    }
+
     /// One answer of each second is as fast as the first.
     pub(super) fn jumped(self) -> Scene {
         Scene { queue_is_jumped: true, ..self }
@@ -225,6 +232,8 @@ impl Scene {
         let mut settings = EffectiveSettings { worker_limit: self.limit, ..EffectiveSettings::default() };
         settings.values.extend(self.kept.map(|_| ("MPM".to_owned(), "prefork".to_owned())));
         settings.values.extend(self.pool.map(|(limit, ..)| ("pm.max_children".to_owned(), limit.to_string())));
+        let after = self.ending.map(|(after, _)| ("MaxConnectionsPerChild".to_owned(), after.to_string()));
+        settings.values.extend(after);
         let trial = Trial {
             block: 0,
             position: 0,
@@ -298,6 +307,7 @@ impl Scene {
             counts: Counts {
                 good,
                 failed: BTreeMap::from([(Failure::Status, failed), (Failure::Local, unsent)]),
+                connects: self.ending.map_or(0, |(_, connects)| (connects * length as f64) as u64),
                 ..Counts::default()
             },
             in_flight_ns: u64::from(self.connections) * length * SECOND,

@@ -104,6 +104,37 @@ fn few_at_once_of_many_in_work_are_let_in_by_somebody_else() {
 }
 
 #[test]
+fn who_stands_behind_has_not_accepted_them() {
+    let behind = |queue: u64, accepted: u64| {
+        calm().load(24, 140.0).behind().levels(&[
+            (Column::BehindQueue, queue),
+            (Column::BehindAccepted, accepted),
+            (AcceptQueue, 0),
+        ])
+    };
+    // HAProxy with four at a time for each of two.
+    let numbers = check(&behind(0, 8), &expect!["held-in-front |  | "]).primary.numbers;
+    assert_eq!(numbers.get(Quantity::HeldInFront), Some(16.0));
+    // nginx, which lets them wait at both doors; and some here and some there.
+    let numbers = check(&behind(16, 8), &expect!["backend-serialised |  | "]).primary.numbers;
+    assert_eq!(numbers.get(Quantity::QueueBehind), Some(16.0));
+    check(&behind(8, 8), &expect!["backend-serialised |  | "]);
+    // All are let in; what takes its time there is not seen. Idle connections that are kept there are more than there are requests.
+    check(&behind(0, 22), &expect!["unexplained |  | "]);
+    check(&behind(0, 40), &expect!["unexplained |  | "]);
+    // They are at work in the server itself, which asks who stands behind it only now and then.
+    check(&behind(0, 0).fastest(160_000), &expect!["offered-concurrency |  | "]);
+    // A cache: nobody waits for long, or for anything but the CPU.
+    check(&behind(0, 1).load(4, 9000.0), &expect!["unexplained |  | "]);
+    let full = [(CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0), (GroupCpuNs, 1.96e9)];
+    check(&behind(0, 1).counters(&full), &expect!["cpu-bound |  | "]);
+    // They wait at its own door, to be read, or for a client that does not take the answer.
+    for seen in [AcceptQueue, Column::TcpUnread, Column::TcpSending] {
+        assert!(!causes(&behind(0, 8).levels(&[(seen, 14)])).contains(&Cause::HeldInFront), "{seen:?}");
+    }
+}
+
+#[test]
 fn another_door_with_a_queue_is_named() {
     let queueing = behind(50.0).levels(&[(Column::ListenQueue, 9)]);
     let numbers = check(&queueing, &expect!["backend-serialised |  | "]).primary.numbers;
@@ -224,6 +255,44 @@ fn workers_that_are_not_there_yet() {
     check(&asked(34, 100.0), &expect!["workers-starting |  | "]);
     check(&asked(200, 200.0), &expect!["worker-limit-right | cpu-bound | "]);
     check(&asked(200, 160.0), &expect!["worker-limit-reached |  | "]);
+}
+
+/// The third document's settings: processes of worker end after a thousand connections, and are begun anew once a second.
+#[test]
+fn processes_that_end_faster_than_they_are_begun() {
+    let ending = |connects: f64| {
+        let levels = [(AcceptQueue, 26), (TreeWorkers, 6)];
+        calm().load(50, 6000.0).limit(150).ending(1000, connects).levels(&levels)
+    };
+    let numbers = check(&ending(6000.0), &expect!["processes-ending |  | "]).primary.numbers;
+    let [after, rate] = [Quantity::ConnectionsEach, Quantity::ProcessesEnding].map(|quantity| numbers.get(quantity));
+    assert_eq!((after, rate), (Some(1000.0), Some(6.0)));
+    // Half of the time none is there, and the CPU is full for the rest.
+    let used = |share: f64| {
+        let ticks = 200.0 * share;
+        ending(6000.0).counters(&[(CpuUser, ticks), (CpuIdle, 200.0 - ticks), (GroupCpuNs, share * 2e9)])
+    };
+    check(&used(0.75).counters(&[(GroupPsiCpuSome, 0.5e6)]), &expect!["processes-ending |  | "]);
+    check(&used(0.95), &expect!["cpu-bound |  | "]);
+    // More is asked than there may be workers; a higher limit would help no more than more processes do.
+    check(&ending(6000.0).load(200, 6000.0), &expect!["processes-ending |  | "]);
+    // Kept connections are few; nobody waits; processes do not end.
+    assert!(!causes(&ending(60.0)).contains(&Cause::ProcessesEnding));
+    assert!(!causes(&ending(6000.0).levels(&[(AcceptQueue, 0)])).contains(&Cause::ProcessesEnding));
+    assert!(!causes(&ending(6000.0).ending(0, 6000.0)).contains(&Cause::ProcessesEnding));
+}
+
+/// Many connections on an Apache without a group of its own: its CPU is waited for, if not used to the last.
+#[test]
+fn a_run_queue_where_no_group_tells_who_waits() {
+    let used = [(CpuUser, 100.0), (CpuSystem, 72.0), (CpuIdle, 28.0), (TreeCpuTicks, 160.0)];
+    let queue = |runnable: u64| Scene::new(2).load(100, 6000.0).counters(&used).levels(&[(Column::Runnable, runnable)]);
+    let diagnosis = check(&queue(151), &expect!["cpu-bound |  | "]);
+    assert_eq!(diagnosis.primary.doubts, ["unsure-host-numbers"]);
+    check(&queue(4), &expect!["unexplained |  | "]);
+    // A group tells better: its tasks did not wait, whoever else did.
+    let told = Scene::new(2).load(100, 6000.0).grouped(400).counters(&used).levels(&[(Column::Runnable, 151)]);
+    check(&told.counters(&[(GroupCpuNs, 1.6e9), (GroupPsiCpuSome, 0.1e6)]), &expect!["unexplained |  | "]);
 }
 
 // ---- around it ------------------------------------------------------------------------------------------------------

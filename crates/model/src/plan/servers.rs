@@ -302,6 +302,15 @@ impl ServerSpec {
         }
     }
 
+    /// Whether it is known to speak HTTP: it is ready when a page of it is.
+    #[must_use]
+    pub fn speaks_http(&self) -> bool {
+        match self {
+            ServerSpec::Command(server) => matches!(server.ready, Ready::Path(_)),
+            ServerSpec::Apache(_) | ServerSpec::Nginx(_) | ServerSpec::Embedded(_) | ServerSpec::Url(_) => true,
+        }
+    }
+
     /// Every text and path of it that may stand for something of the run becomes what `text` makes of it.
     pub fn fill(&mut self, text: &dyn Fn(&str) -> String) {
         let path = |path: &mut PathBuf| *path = text(&path.to_string_lossy()).into();

@@ -1,0 +1,23 @@
+//! Processes that end because they have had as many connections as they may.
+
+use model::load::LoadResult;
+use model::trial::Trial;
+
+/// How often they do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ending {
+    /// Connections after which a process ends.
+    pub after: f64,
+    /// Processes that end in a second: connections per second over that.
+    pub rate: f64,
+}
+
+impl Ending {
+    /// Of an Apache under all loads of a trial; `None` where processes stay, or nothing was measured.
+    pub(super) fn of(trial: &Trial, load: &LoadResult) -> Option<Ending> {
+        let after: f64 = trial.settings.values.get("MaxConnectionsPerChild")?.parse().ok()?;
+        let connects = trial.beside.iter().map(|beside| &beside.load).chain([load]).map(|load| load.counts.connects);
+        let rate = connects.sum::<u64>() as f64 / load.seconds() / after;
+        (after > 0.0 && rate.is_finite()).then_some(Ending { after, rate })
+    }
+}
