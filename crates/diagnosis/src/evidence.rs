@@ -6,6 +6,7 @@
 //! is `None`, never 0.
 
 mod alone;
+mod behind;
 mod ending;
 mod machine;
 mod memory;
@@ -13,6 +14,7 @@ mod pool;
 mod watched;
 mod window;
 
+pub use behind::Behind;
 pub use ending::Ending;
 pub use machine::Machine;
 pub use memory::{Memory, Size};
@@ -213,10 +215,8 @@ pub struct Workers {
     pub unread: Option<f64>,
     /// Connections waiting to be accepted by another socket of the host, the fullest, median.
     pub queue_elsewhere: Option<f64>,
-    /// Connections waiting at the doors of servers behind it, all together, median.
-    pub queue_behind: Option<f64>,
-    /// Connections that those have accepted, median.
-    pub accepted_behind: Option<f64>,
+    /// How far requests have come in servers behind it, where that can be told.
+    pub behind: Option<Behind>,
     /// How its processes end when they have had their connections, where they do.
     pub ending: Option<Ending>,
     /// PHP's processes behind it, when they told how they fared.
@@ -259,7 +259,8 @@ impl Evidence {
         };
         let holds = head.check.as_ref().is_some_and(|check| check.running.kind.holds_workers());
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
-        let workers = Workers { held, unread: unread(&window, spec), ..Workers::of(&window, trial, load) };
+        let behind = Behind::of((&head.plan, cell), &window, (spec, load));
+        let workers = Workers { held, unread: unread(&window, spec), behind, ..Workers::of(&window, trial, load) };
         let machine = Machine::of(head);
         let memory = Memory::of(&machine, &window, &offered, &workers, trial.workers.as_ref());
         Evidence {
@@ -450,9 +451,8 @@ impl Workers {
             kept: pool::kept(trial, load),
             unread: None,
             queue_elsewhere: queue_elsewhere(window),
-            queue_behind: window.median(Column::BehindQueue),
-            accepted_behind: window.median(Column::BehindAccepted),
-            ending: Ending::of(trial, load),
+            behind: None,
+            ending: Ending::of(window, trial, load),
             pool: Pool::of(trial, load),
         }
     }
@@ -492,11 +492,15 @@ impl Workers {
     }
 }
 
-/// Connections whose request lies unread. Of one with a body, and of several sent at once, the server may work on one while it leaves the
-/// rest where it is.
+/// Connections whose request lies unread.
 fn unread(window: &Window<'_>, spec: &LoadSpec) -> Option<f64> {
-    let heads = spec.pipeline == 1 && spec.mix.iter().all(|request| request.body.is_none());
-    window.median(Column::TcpUnread).filter(|_| heads)
+    window.median(Column::TcpUnread).filter(|_| shows_unread(spec))
+}
+
+/// Whether bytes that lie unread are a request that nobody works on. Of one with a body, and of several sent at once, the server may work on
+/// one while it leaves the rest where it is.
+fn shows_unread(spec: &LoadSpec) -> bool {
+    spec.pipeline == 1 && spec.mix.iter().all(|request| request.body.is_none())
 }
 
 /// Connections that wait at another door of the host than the server's: where none waits at its own, the fullest is another's.

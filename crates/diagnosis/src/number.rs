@@ -109,7 +109,7 @@ quantities! {
     OtherCores "other-cores" Count "CPUs kept busy by neither the server nor the generator, mean.";
     LoadAverage "load-average" Count "Largest one-minute load average; counts tasks waiting for a disk, too.";
     Runnable "runnable" Count "Runnable tasks of the host, median.";
-    RunQueue "host-run-queue" Count "Runnable tasks of the host for each of its CPUs, without the one that counts them, median.";
+    RunQueue "run-queue" Count "Runnable tasks for each CPU of the server, without the one that counts them and one for each other CPU, median.";
     GroupMemorySome "group-memory-some" Share "Time in which some task of the server's group waited for memory (PSI).";
     GroupMemoryFull "group-memory-full" Share "Time in which all of them waited: nothing was done (PSI).";
     HostAvailable "host-available" Share "Least of the host's memory that was available.";
@@ -147,6 +147,7 @@ quantities! {
     AllWorkers "all-workers" Bytes "Memory that as many workers as are allowed take at that cost.";
     ConnectionsEach "connections-each" Count "Connections after which a process of the server ends: MaxConnectionsPerChild.";
     ProcessesEnding "processes-ending" Count "Processes of the server that end in a second: connections per second over what each may have.";
+    LeastWorkers "least-workers" Count "Fewest worker processes seen.";
     WorkerLimit "worker-limit" Count "Requests the server works on at once at most.";
     Workers "workers" Count "Most worker processes seen.";
     BusyWorkers "busy-workers" Count "Busy worker processes, median.";

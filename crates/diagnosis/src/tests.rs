@@ -12,12 +12,13 @@ use crate::{Cause, Confidence, Diagnosis, Quantity, cleared, diagnose, doubts, m
 use expect_test::{Expect, expect};
 use model::load::Generator;
 use model::reading::Column::{
-    AcceptLimit, AcceptQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs, DiskReadSectors, DiskWeightedMs,
-    DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiCpuSome, GroupPsiIoFull, GroupPsiIoSome,
-    GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap, GroupUsage, ListenQueue, Load1,
-    MajorFaults, MemAvailable, MemTotal, OomKills, PsiIoFull, PsiIoSome, PsiMemFull, PsiMemSome, RefaultAnon,
-    RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows, TreeBehindCpuNs,
-    TreeBusyWorkers, TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses, TreeRssLargest, TreeWorkers,
+    AcceptLimit, AcceptQueue, BehindAccepted, BehindQueue, CpuIdle, CpuIowait, CpuSystem, CpuUser, DiskIoMs,
+    DiskReadSectors, DiskWeightedMs, DiskWriteSectors, GroupAnon, GroupCpuNs, GroupOomKills, GroupPsiCpuSome,
+    GroupPsiIoFull, GroupPsiIoSome, GroupPsiMemFull, GroupPsiMemSome, GroupRefaultAnon, GroupRefaultFile, GroupSwap,
+    GroupUsage, ListenQueue, Load1, MajorFaults, MemAvailable, MemTotal, OomKills, PsiIoFull, PsiIoSome, PsiMemFull,
+    PsiMemSome, RefaultAnon, RefaultFile, SamplerFaults, SwapFree, SwapIn, SwapOut, SwapTotal, TcpListenOverflows,
+    TcpSending, TcpUnread, TreeBehindCpuNs, TreeBusyWorkers, TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses,
+    TreeRssLargest, TreeWorkers,
 };
 use model::trial::{Outcome, Stop};
 use model::workers::{Crew, Held, WorkersHeld};
@@ -145,7 +146,7 @@ fn a_server_with_others_behind_it() {
     let quick = sleeping(150, 20_000.0).load(6, 20_000.0).levels(&[(AcceptQueue, 0)]).behind().fastest(100);
     check(&quick, &expect!["offered-concurrency |  | "]);
     // At the door of somebody else's server.
-    check(&front(24).behind().levels(&[(ListenQueue, 20)]), &expect!["unexplained |  | "]);
+    check(&front(24).behind().levels(&[(ListenQueue, 20)]), &expect!["backend-serialised |  | "]);
     // The CPUs are full, by what is done behind it.
     let full = [(CpuUser, 160.0), (CpuSystem, 30.0), (CpuIdle, 10.0)];
     check(&front(24).behind().counters(&full), &expect!["cpu-bound |  | "]);
@@ -225,6 +226,13 @@ fn one_busy_core_of_several() {
 }
 
 // ---- what must not fire ---------------------------------------------------------------------------------------------
+
+/// A proxy with 24 pages in flight: so many wait at the doors behind it, and so many are accepted there.
+fn passing_on(queue: u64, accepted: u64) -> Scene {
+    let behind = [(BehindQueue, queue), (BehindAccepted, accepted)];
+    let own = [(AcceptQueue, 0), (TcpUnread, 0), (TcpSending, 0)];
+    calm().load(24, 140.0).behind().levels(&behind).levels(&own)
+}
 
 /// A server in a group with room to spare in every respect.
 fn calm() -> Scene {

@@ -39,10 +39,10 @@ pub const CPU_FULL: f64 = 0.90;
 /// leave gaps that none of them could have filled. `own`; `lab`: 0.44 to 0.49 with four CGIs on two CPUs at a use of
 /// 0.85, where Apache sleeps 47 ms whenever a CGI is not quite gone; 0.03 to 0.1 with one at a time.
 pub const CPU_WAITED_FOR: f64 = 0.3;
-/// Runnable tasks of the host for each of its CPUs, the reader of that number not among them, from which a CPU is waited for where the
-/// kernel does not tell how long. `USE`: more than one are saturation; the generator's threads are some of them. `lab`: 75 with a hundred
-/// connections, 0.5 with one.
-pub const RUN_QUEUE: f64 = 2.0;
+/// Runnable tasks for each CPU of the server, from which one is waited for where the kernel does not tell how long. `own`, after `USE`, by
+/// which more than one are saturation: the generator's threads may be among them, and requests that come by chance meet now and then. `lab`:
+/// 149 with a hundred connections.
+pub const RUN_QUEUE: f64 = 4.0;
 /// Use below which they have room. `own`.
 pub const CPU_ROOM: f64 = 0.70;
 /// Idle time spent waiting for a disk, from which the client cannot be all that limits. `own`.
@@ -66,8 +66,8 @@ pub const LOCKED: f64 = 0.5;
 pub const HELD_PART: f64 = 0.2;
 /// Part of the workers that there may be, below which a server that begins them one after another is far from its limit. `own`.
 pub const NEAR_LIMIT: f64 = 0.5;
-/// Part of its processes that end in each second because they have had their connections, from which it is they that are missing: Apache
-/// looks once a second whether others are to be begun. `lab`: 1.0 with the third document's settings, which gave 0.6 of the rate.
+/// Part of its processes that end in each second because they have had their connections, from which it is they that are missing; and part
+/// of them that is missing at times. Apache looks once a second whether others are to be begun. `own`; `lab`: 1.0 with the third document's settings, which gave 0.6 of the rate.
 pub const ENDING: f64 = 0.5;
 /// Failed requests, of all that ended, from which the rate of good ones says little: the share at which the guard ends a trial.
 pub const FAILURES: f64 = 0.2;

@@ -6,7 +6,7 @@ use crate::single::local_port;
 use crate::trial::{Bench, PATIENT_TIMEOUT};
 use load::Address;
 use model::Nanos;
-use model::plan::{Mention, Service, ServiceChange, Variant, fill_in};
+use model::plan::{Mention, Plan, Service, ServiceChange, Variant, fill_in};
 use server::{Control, Forced, Place, Running, ServerError};
 use std::cmp::Reverse;
 use std::panic::resume_unwind;
@@ -23,8 +23,6 @@ pub(crate) struct Started {
     place: usize,
     folder: PathBuf,
     running: Running,
-    /// Whether it is known to speak HTTP.
-    speaks_http: bool,
     kill_after_ns: Option<Nanos>,
 }
 
@@ -75,8 +73,7 @@ impl Services {
         });
         Ok(control.start(&place, &variant).map_err(|error| error.of_service(&service.name)).map(|running| {
             let (name, place) = (service.name.clone(), self.0.len());
-            let speaks_http = service.server.speaks_http();
-            self.0.push(Started { name, place, folder, running, speaks_http, kill_after_ns: None });
+            self.0.push(Started { name, place, folder, running, kill_after_ns: None });
         }))
     }
 
@@ -92,10 +89,12 @@ impl Services {
         }
     }
 
-    /// The ports of those that speak HTTP: what waits at them has come through the server, or stands beside it.
-    pub(crate) fn ports(&self) -> impl Iterator<Item = u16> {
-        let speaking = self.0.iter().filter(|started| started.speaks_http);
-        speaking.filter_map(|started| local_port(&Address::Tcp(started.running.address)))
+    /// The ports of those that a variant has and that speak HTTP, where who waits and who is let in is to be watched.
+    pub(crate) fn ports_of(&self, plan: &Plan, variant: &Variant) -> Vec<u16> {
+        let has =
+            |name: &str| plan.services_of(variant).any(|service| service.name == name && service.server.speaks_http());
+        let speaking = self.0.iter().filter(|started| has(&started.name));
+        speaking.filter_map(|started| local_port(&Address::Tcp(started.running.address))).collect()
     }
 
     /// What is in force, by the service's name and the setting's.

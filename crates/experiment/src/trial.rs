@@ -164,7 +164,11 @@ impl Bench<'_> {
         trial.settings.values.extend(stage.services.settings());
         trial.notes.extend(stage.running.notes.iter().cloned().chain(stage.services.notes()));
         trial.notes.extend(self.changer.iter().flat_map(Changer::notes));
-        let watch = stage.watch();
+        let variant = self.plan.variant(cell);
+        let kept = self.kept.borrow().ports_of(self.plan, variant);
+        // Those that are to be killed are among them until they are taken out.
+        let ports_behind = [kept, stage.services.ports_of(self.plan, variant)].concat();
+        let watch = Watch { ports_behind, ..stage.watch() };
         let mut doomed = stage.services.take_doomed();
         let calm = Calm::since(began);
         let sampler = Sampler::start(self.exe, &watch)?;
@@ -438,7 +442,6 @@ impl Stage {
             behind_pids: self.running.behind().to_vec(),
             port: self.port(),
             waiting: true,
-            ports_behind: self.services.ports().collect(),
             listeners: true,
             ..Watch::default()
         }

@@ -58,6 +58,7 @@ pub const STEPS: &[Step] = &[
     Step { id: "step-raise-pool", is_fault: true, when: raise_pool },
     Step { id: "step-raise", is_fault: true, when: raise },
     Step { id: "step-queue-full", is_fault: true, when: queue_full },
+    Step { id: "step-processes-ending", is_fault: true, when: processes_ending },
     Step { id: "step-processes", is_fault: true, when: processes },
     Step { id: "step-threads", is_fault: true, when: threads },
     Step { id: "step-failures", is_fault: true, when: failures },
@@ -247,6 +248,12 @@ fn queue_full(seen: &Seen<'_>) -> Option<Change> {
     let change = seen.own_overflow()?;
     let queue = seen.evidence.as_ref()?.workers.queue_limit?;
     (queue > SHORT_QUEUE).then(|| of_backlog(seen, queue).showing(change.numbers))
+}
+
+/// Processes end faster than they are begun.
+fn processes_ending(seen: &Seen<'_>) -> Option<Change> {
+    let change = seen.shows(Cause::ProcessesEnding)?;
+    Some(Change { to: Some("0".to_owned()), ..seen.about("MaxConnectionsPerChild", "0") }.showing(change.numbers))
 }
 
 /// One process does all while CPUs lie idle.

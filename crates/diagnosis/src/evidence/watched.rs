@@ -67,8 +67,7 @@ impl Workers {
             kept: None,
             unread: None,
             queue_elsewhere: None,
-            queue_behind: None,
-            accepted_behind: None,
+            behind: None,
             ending: None,
             pool: None,
         }

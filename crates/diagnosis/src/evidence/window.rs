@@ -82,14 +82,24 @@ impl<'a> Window<'a> {
 
     /// The values of a level while the load was on: those of the readings inside it, else those around it.
     pub(super) fn levels(&self, column: Column) -> impl Iterator<Item = u64> {
+        self.levels_of(move |row| row.get(column))
+    }
+
+    /// The same of what `of` makes of a reading.
+    fn levels_of(&self, of: impl Fn(&Reading) -> Option<u64>) -> impl Iterator<Item = u64> {
         let within = |row: &&Reading| (self.from_ns..=self.to_ns).contains(&row.at_ns);
         let any = self.rows.iter().any(|row| within(&row));
-        self.rows.iter().filter(move |row| !any || within(row)).filter_map(move |row| row.get(column))
+        self.rows.iter().filter(move |row| !any || within(row)).filter_map(of)
     }
 
     /// The median of a level.
     pub(super) fn median(&self, column: Column) -> Option<f64> {
-        let mut values: Vec<u64> = self.levels(column).collect();
+        self.median_of(|row| row.get(column))
+    }
+
+    /// The median of what `of` makes of a reading.
+    pub(super) fn median_of(&self, of: impl Fn(&Reading) -> Option<u64>) -> Option<f64> {
+        let mut values: Vec<u64> = self.levels_of(of).collect();
         values.sort_unstable();
         let n = values.len();
         (n > 0).then(|| f64::midpoint(values[(n - 1) / 2] as f64, values[n / 2] as f64))

@@ -16,8 +16,8 @@ use crate::doubts;
 use crate::evidence::{Evidence, Whose};
 use crate::number::{Limit, Numbers, Quantity};
 use crate::thresholds::{
-    AT_ONCE_LEAST, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, FIT_IN_SIGHT, IOWAIT_QUIET, MEMORY_QUIET, NO_THREAD, OWN_PART,
-    RUN_QUEUE, THREAD_WAIT,
+    AT_ONCE_LEAST, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, FIT_IN_SIGHT, IOWAIT_QUIET, MEMORY_QUIET, NO_THREAD,
+    OTHERS_BUSY, OWN_PART, RUN_QUEUE, THREAD_WAIT,
 };
 use memory::stalls;
 pub(crate) use memory::swaps_mostly;
@@ -105,11 +105,13 @@ pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     Some(if of_server { server } else { server.max(host) })
 }
 
-/// Runnable tasks of the host for each of its CPUs, without the one that counts them: what stands in where the server's group does not tell
-/// how long its tasks wait.
+/// Runnable tasks for each CPU that the server may run on, without the one that counts them and one for each other CPU: what stands in where
+/// the server's group does not tell how long its tasks wait. `None` beside others who are busy, as the kernel counts those of the whole host.
 fn run_queue(e: &Evidence) -> Option<f64> {
-    let tasks = e.cpu.runnable.filter(|_| e.cpu.pressure.is_none())?;
-    Some((tasks - 1.0).max(0.0) / e.cpu.host_cpus)
+    let alone = e.cpu.other_cores.is_none_or(|cores| cores < OTHERS_BUSY);
+    let tasks = e.cpu.runnable.filter(|_| e.cpu.pressure.is_none() && alone)?;
+    let elsewhere = 1.0 + e.cpu.host_cpus - e.cpu.server_cpus;
+    Some((tasks - elsewhere).max(0.0) / e.cpu.server_cpus)
 }
 
 fn cpu_is_full(e: &Evidence) -> bool {

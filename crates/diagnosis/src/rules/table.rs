@@ -27,7 +27,8 @@ use crate::thresholds::{
 /// A host that swaps for others comes before all, because what it shows is not the server's doing. Memory follows because a thrashing
 /// server looks busy, slow at its disk and short of workers, all at once. The lock comes before the CPU because its single worker
 /// fills a machine of one CPU, and a limit of CPU time before both, as whoever is held back holds what it holds for longer. The network and
-/// a backend come before the workers that wait for them, and a limit that is known before threads that nobody has counted. Offered
+/// a backend come before the workers that wait for them, a server that holds requests back before those behind it that would have them, and
+/// processes that are missing before a limit that looks reached without them; a limit that is known before threads that nobody has counted. Offered
 /// concurrency comes before the CPU because fewer requests than CPUs cannot fill a server's CPUs, whoever else does. The monitor's own state
 /// comes last: it weakens what was found, and is the answer only when nothing was.
 pub const RULES: &[Rule] = &[
@@ -44,6 +45,8 @@ pub const RULES: &[Rule] = &[
             Cause::AcceptQueueOverflow,
             Cause::DiskBound,
             Cause::LockSerialised,
+            Cause::HeldInFront,
+            Cause::ProcessesEnding,
             Cause::WorkerLimitTooLow,
             Cause::WorkersStarting,
             Cause::WorkerLimitReached,
@@ -149,7 +152,13 @@ pub const RULES: &[Rule] = &[
         when: throttled,
         limits: &[(Quantity::ThrottledPeriods, AtLeast(THROTTLED)), (Quantity::ThrottledTime, AtLeast(THROTTLED_TIME))],
         concluded: false,
-        excludes: &[Cause::TooFewThreads, Cause::OfferedConcurrency, Cause::CpuBound, Cause::OneCoreBusy],
+        excludes: &[
+            Cause::HeldInFront,
+            Cause::TooFewThreads,
+            Cause::OfferedConcurrency,
+            Cause::CpuBound,
+            Cause::OneCoreBusy,
+        ],
         leads_to: &[],
         source: "cpu.stat of the kernel: sched-bwc",
     },
@@ -183,11 +192,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::HeldInFront,
         when: held_in_front,
-        limits: &[(Quantity::CpuUsed, Below(CPU_ROOM))],
+        limits: &[(Quantity::CpuUsed, Below(CPU_FULL))],
         concluded: true,
         excludes: &[
             Cause::BackendSerialised,
             Cause::WorkerLimitTooLow,
+            Cause::WorkerLimitReached,
             Cause::WorkersStarting,
             Cause::WorkerLimitRight,
             Cause::TooFewThreads,

@@ -5,16 +5,17 @@ use super::{
     at_once, cpu_is_full, cpu_used, is_calm, memory_is_full, mostly_answers, offered, room, run_queue, thread_wait,
     worker_numbers,
 };
-use crate::evidence::Evidence;
+use crate::evidence::{Behind, Evidence};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, ENDING, GENERATOR_FULL,
-    HELD_PART, LOCKED, NEAR_LIMIT, SINGLE_CORE, THREAD_WAIT,
+    HELD_PART, LOCKED, NEAR_LIMIT, NOBODY_BUSY, SINGLE_CORE, THREAD_WAIT,
 };
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
-    // The counter is the host's. A queue longer than all our connections together is not the one that overflowed.
-    let ours = e.workers.queue_limit.is_none_or(|limit| e.offered.connections > limit);
+    // The counter is the host's. A queue longer than all our connections together is not the one that overflowed; one behind it may be.
+    let behind = e.workers.behind.is_some_and(|behind| behind.queue >= 1.0);
+    let ours = behind || e.workers.queue_limit.is_none_or(|limit| e.offered.connections > limit);
     let turned_away = ours && e.workers.overflows.is_some_and(|n| n > 0);
     // The kernel's test is "more than", so a full queue holds one more than its limit.
     let brim_full = e.workers.queue_most.zip(e.workers.queue_limit).is_some_and(|(most, limit)| most > limit);
@@ -58,42 +59,45 @@ fn few_at_once(e: &Evidence) -> Option<Numbers> {
     })
 }
 
-/// Most of the requests have come through the server and are not accepted by those behind it.
+/// Most of the requests have come through the server, and wait at the doors of those behind it; or some of them do, and the others for these.
 fn waits_behind(e: &Evidence) -> Option<Numbers> {
-    let inside = inside_and_behind(e)?;
-    is_most(e, inside).then(|| behind_numbers(e))
+    let Some(behind) = e.workers.behind else { return waits_at_the_next_door(e) };
+    let for_others = behind.queue >= 1.0 && passes_on(e, behind) && is_most(e, behind.queue + behind.held);
+    (is_most(e, behind.queue) || for_others).then(|| offered(e).and(behind.numbers()))
+}
+
+/// As many connections as most of the requests wait at another door of the host, and none at the server's own, where servers stand behind it
+/// of which no more is known.
+fn waits_at_the_next_door(e: &Evidence) -> Option<Numbers> {
+    let queue = e.workers.queue_elsewhere.filter(|_| e.behind)?;
+    let most = queue >= 2.0 && queue >= AT_ONCE_PART * e.offered.concurrency;
+    most.then(|| offered(e).with(Quantity::FullestQueue, queue))
 }
 
 /// Most of the requests wait inside the server: no server behind it has one of them in work or at its door.
 pub(super) fn held_in_front(e: &Evidence) -> Option<Numbers> {
-    let held = inside_and_behind(e)? - e.workers.queue_behind?;
-    let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
-    (is_most(e, held) && room && mostly_answers(e)).then(|| {
-        worker_numbers(e).and(behind_numbers(e)).with(Quantity::HeldInFront, held).with(Quantity::CpuUsed, cpu_used(e))
+    let behind = e.workers.behind.filter(|&behind| passes_on(e, behind) && is_most(e, behind.held))?;
+    // Whom a backend turned away waits in front to come again.
+    let turned_away = e.workers.overflows.is_some_and(|n| n > 0);
+    let room = cpu_used(e).is_some() && !cpu_is_full(e) && is_calm(e) && !turned_away;
+    (room && mostly_answers(e)).then(|| {
+        let held = Numbers::default().with(Quantity::HeldInFront, behind.held).with(Quantity::CpuUsed, cpu_used(e));
+        worker_numbers(e).and(offered(e)).and(behind.numbers()).and(held)
     })
 }
 
-/// Requests of the cell's own load that wait neither at the server's door nor to be read or sent, and that no server behind it has accepted.
-/// Connections that those have of others, or keep for later, make it less, never more. Of pages that are known to be worked on side by side it
-/// is not asked: the server itself has them.
-fn inside_and_behind(e: &Evidence) -> Option<f64> {
-    let accepted = e.workers.accepted_behind?;
-    let in_flight = e.offered.own_concurrency;
-    let worked_on = e.offered.alone.is_some_and(|alone| at_once(e, alone) > AT_ONCE_PART * in_flight);
-    let seen = [e.workers.queue, e.workers.unread, e.network.sending].into_iter().flatten().sum::<f64>();
-    (!worked_on).then_some(in_flight - accepted - seen)
+/// Whether requests that are nowhere else wait in the server to be passed on. It passes some on; it does not work on them side by side by
+/// itself; and neither it nor the client is so busy that answers wait for it.
+fn passes_on(e: &Evidence, behind: Behind) -> bool {
+    let worked_on = e.offered.alone.is_some_and(|alone| at_once(e, alone) > AT_ONCE_PART * e.offered.own_concurrency);
+    let at_ease = e.cpu.server_cores.is_some_and(|cores| cores < NOBODY_BUSY);
+    behind.accepted >= 1.0 && !worked_on && at_ease && e.offered.generator_share < NOBODY_BUSY
 }
 
-/// Whether so many are most of what is in flight, and wait for longer than it takes to pass a request on (Little's law).
+/// Whether so many are most of the cell's own requests in flight, and wait for longer than it takes to pass one on (Little's law).
 fn is_most(e: &Evidence, waiting: f64) -> bool {
     let wait = waiting / e.offered.goodput;
     waiting >= 2.0 && waiting >= AT_ONCE_PART * e.offered.own_concurrency && wait.is_finite() && wait >= THREAD_WAIT
-}
-
-fn behind_numbers(e: &Evidence) -> Numbers {
-    offered(e)
-        .with(Quantity::QueueBehind, e.workers.queue_behind)
-        .with(Quantity::AcceptedBehind, e.workers.accepted_behind)
 }
 
 /// Waiting at the door while workers have nothing to do but to wait for clients that say nothing.
@@ -128,7 +132,7 @@ pub(super) fn worker_limit_right(e: &Evidence) -> Option<Numbers> {
 /// Requests wait at the door while a good part of the processes has ended and is not begun anew yet.
 pub(super) fn processes_ending(e: &Evidence) -> Option<Numbers> {
     let (ending, processes) = e.workers.ending.zip(e.workers.most)?;
-    let many = processes >= 1.0 && ending.rate >= ENDING * processes;
+    let many = processes >= 1.0 && ending.rate >= ENDING * processes && ending.least <= (1.0 - ENDING) * processes;
     let waits = e.workers.queue.is_some_and(|queue| queue >= 1.0);
     // While none of them is there nothing works, so the CPU is busy for a part of the time only, however full it is then.
     let room = cpu_used(e)? < CPU_FULL && !memory_is_full(e);
@@ -136,6 +140,7 @@ pub(super) fn processes_ending(e: &Evidence) -> Option<Numbers> {
         worker_numbers(e)
             .with(Quantity::ConnectionsEach, ending.after)
             .with(Quantity::ProcessesEnding, ending.rate)
+            .with(Quantity::LeastWorkers, ending.least)
             .with(Quantity::CpuUsed, cpu_used(e))
     })
 }

@@ -236,6 +236,28 @@ fn one_window_with_a_pause_decides_nothing() {
     assert_eq!(judge(&run).unwrap().step.id, "step-raise");
 }
 
+/// All processes end after some connections, and none is there in one second of two.
+#[test]
+fn processes_that_end_are_let_live() {
+    let few = vec![("MaxConnectionsPerChild", "MaxRequestsPerChild", "100")];
+    let server = Server { settings: few, queue: (20, 511), processes: 4, summit: Summit::Time, ..Server::default() };
+    let mut run = server.run();
+    for trial in &mut run.trials {
+        trial.settings.values.insert("MaxConnectionsPerChild".to_owned(), "100".to_owned());
+        let load = trial.load.as_mut().unwrap();
+        let window = load.started_ns..load.ended_ns;
+        load.counts.connects = 400 * ((window.end - window.start) / SECOND);
+        let loaded = trial.readings.rows.iter_mut().filter(|row| window.contains(&row.at_ns)).skip(1).step_by(2);
+        loaded.for_each(|row| row.set(Column::TreeWorkers, 0));
+    }
+    let step = judge(&run).unwrap().step;
+    let change = step.change;
+    let said = (step.id, change.name.as_deref(), change.from.as_deref(), change.to.as_deref());
+    let expected =
+        ("step-processes-ending", Some("MaxRequestsPerChild (= MaxConnectionsPerChild)"), Some("100"), Some("0"));
+    assert_eq!(said, expected);
+}
+
 /// Whoever had the CPUs before anything was sent comes before all that the CPUs have to do with.
 #[test]
 fn where_others_have_the_cpus_it_cannot_be_told() {

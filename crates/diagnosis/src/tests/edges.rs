@@ -102,7 +102,7 @@ fn thresholds_of_the_cpu() {
     check_from(Cause::CpuBound, t::OWN_PART, own);
     // The reader of the number is one of them.
     check_from(Cause::CpuBound, 200.0 * t::RUN_QUEUE, |x| {
-        let busy = [(CpuUser, 8000.0), (CpuSystem, 8000.0), (CpuIdle, 4000.0), (TreeCpuTicks, 14_400.0)];
+        let busy = [(CpuUser, 8000.0), (CpuSystem, 8000.0), (CpuIdle, 4000.0), (TreeCpuTicks, 16_000.0)];
         Scene::new(200).load(1000, 20.0).counters(&busy).levels(&[(Column::Runnable, x.round() as u64 + 1)])
     });
     let cores = |x: f64| calm().load(1, 20.0).counters(&[(GroupCpuNs, x * 1e9)]);
@@ -116,7 +116,7 @@ fn thresholds_of_the_cpu() {
 #[test]
 fn thresholds_of_threads() {
     let lying = |connections: u32, good: f64, unread: f64| {
-        calm().load(connections, good).limit(2000).levels(&[(Column::TcpUnread, unread.round() as u64)])
+        calm().load(connections, good).limit(2000).levels(&[(TcpUnread, unread.round() as u64)])
     };
     check_from(Cause::TooFewThreads, t::NO_THREAD, |x| lying(1000, 5000.0, x * 1000.0));
     check_from(Cause::TooFewThreads, t::THREAD_WAIT, |x| lying(50, 40.0 / x, 40.0));
@@ -127,6 +127,31 @@ fn thresholds_of_threads() {
         lying(50, 500.0, 40.0).counters(&cpus(x, 0.0, 0.0)).counters(&[(GroupCpuNs, x * 1.9e9)])
     });
     check_until(Cause::TooFewThreads, t::IOWAIT_QUIET, |x| lying(50, 500.0, 40.0).counters(&cpus(0.1, 0.1, x)));
+}
+
+#[test]
+fn thresholds_of_servers_behind_and_of_processes_that_end() {
+    check_from(Cause::HeldInFront, t::THREAD_WAIT, |x| passing_on(0, 8).load(24, 16.0 / x));
+    check_until(Cause::HeldInFront, t::NOBODY_BUSY, |x| passing_on(0, 8).generator(x));
+    check_until(Cause::HeldInFront, t::NOBODY_BUSY, |x| passing_on(0, 8).counters(&[(GroupCpuNs, x * 1e9)]));
+    let held = |connections: u32, accepted: u64| {
+        causes(&passing_on(0, accepted).load(connections, 140.0)).contains(&Cause::HeldInFront)
+    };
+    // Half of 24, and two at least.
+    assert!(held(24, 12) && !held(24, 13));
+    assert!(held(3, 1) && !held(2, 1));
+    let ending = |connects: f64, least: u64| {
+        let levels = [(AcceptQueue, 26), (TreeWorkers, 6)];
+        calm().load(50, 6000.0).ending(1000, connects).levels(&levels).dips(&[(TreeWorkers, least)])
+    };
+    check_from(Cause::ProcessesEnding, t::ENDING, |x| ending(6000.0 * x, 0));
+    check_until(Cause::ProcessesEnding, t::CPU_FULL, |x| {
+        ending(6000.0, 0).counters(&cpus(x, 0.0, 0.0)).counters(&[(GroupCpuNs, x * 1.9e9)])
+    });
+    let is_found = |scene: &Scene| causes(scene).contains(&Cause::ProcessesEnding);
+    assert!(is_found(&ending(6000.0, 3)) && !is_found(&ending(6000.0, 4)));
+    // Connections of a load beside it count.
+    assert!(is_found(&ending(2000.0, 0).beside(8)) && !is_found(&ending(2000.0, 0)));
 }
 
 #[test]
@@ -165,7 +190,7 @@ fn begun() -> Scene {
 
 /// So many connections have a request that nobody has read.
 fn unread(scene: Scene, connections: u64) -> Scene {
-    scene.levels(&[(Column::TcpUnread, connections)])
+    scene.levels(&[(TcpUnread, connections)])
 }
 
 /// Pages are read back from swap, and nobody waits long for it.
@@ -199,27 +224,26 @@ fn overlaps_with_few_at_the_door() -> Vec<Scene> {
 
 /// The same of a server that passes eight requests on at once.
 fn overlaps_of_held_in_front() -> Vec<Scene> {
-    let held = |accepted: u64| {
-        let behind = [(Column::BehindQueue, 0), (Column::BehindAccepted, accepted), (AcceptQueue, 0)];
-        calm().load(24, 140.0).behind().levels(&behind)
-    };
-    let busy = held(8).limit(20).levels(&[(TreeWorkers, 20), (TreeBusyWorkers, 20)]);
+    let busy = passing_on(0, 8).limit(20).levels(&[(TreeWorkers, 20), (TreeBusyWorkers, 20)]);
     vec![
-        held(8),
+        passing_on(0, 8),
         busy.clone(),
+        busy.clone().counters(&cpus(0.8, 0.0, 0.0)),
         busy.counters(&[(GroupPsiMemSome, 0.02e6), (GroupPsiMemFull, 0.02e6)]),
-        held(8).limit(64).kept(3, 0).levels(&[(AcceptQueue, 1)]),
-        unread(held(4), 5),
-        held(0).load(4, 500.0).fastest(3500),
-        held(8).counters(&[(GroupPsiIoSome, 0.9e6), (GroupPsiIoFull, 0.6e6)]),
-        held(8).counters(&LOSING),
-        held(8).levels(&[(TreeLockWaiters, 20)]),
+        passing_on(0, 8).limit(64).kept(3, 0).levels(&[(AcceptQueue, 1)]),
+        unread(passing_on(0, 4), 5),
+        passing_on(0, 1).load(4, 500.0).fastest(3500),
+        passing_on(0, 8).counters(&[(GroupPsiIoSome, 0.9e6), (GroupPsiIoFull, 0.6e6)]),
+        passing_on(0, 8).counters(&LOSING),
+        passing_on(0, 8).levels(&[(TreeLockWaiters, 20)]),
+        passing_on(0, 8).counters(&HELD_BACK),
     ]
 }
 
 /// The same of processes that end faster than they are begun.
 fn overlaps_of_processes_ending() -> Vec<Scene> {
     let ending = calm().load(50, 6000.0).limit(150).ending(1000, 6000.0).levels(&[(AcceptQueue, 26), (TreeWorkers, 6)]);
+    let ending = ending.dips(&[(TreeWorkers, 2)]);
     let many = |used: f64| {
         let busy = [(GroupCpuNs, used * 1.9e9)];
         ending.clone().load(200, 6000.0).counters(&cpus(used, 0.0, 0.0)).counters(&busy)
@@ -404,9 +428,11 @@ fn what_remains_beside_servers_in_front_and_processes_that_end() {
         held-in-front |  | 
         held-in-front |  | 
         held-in-front |  | 
+        held-in-front |  | 
         disk-bound |  | 
         network |  | 
         lock-serialised |  | 
+        throttled |  | 
         processes-ending |  | 
         processes-ending |  | 
         processes-ending |  | 
@@ -423,8 +449,9 @@ fn what_remains_beside_servers_in_front_and_processes_that_end() {
 fn what_is_silenced_was_true() {
     let disturbed = |scene: Scene| scene.outcome(Outcome::EndedEarly(Stop::HostSwapIn));
     let more = [overlaps_of_held_in_front(), overlaps_of_processes_ending()].concat();
-    let disturbed: Vec<Scene> = overlaps().into_iter().map(disturbed).collect();
-    let scenes: Vec<(Evidence, Vec<Cause>)> = [overlaps(), disturbed, more]
+    let calm = [overlaps(), more].concat();
+    let disturbed = calm.iter().cloned().map(disturbed).collect();
+    let scenes: Vec<(Evidence, Vec<Cause>)> = [calm, disturbed]
         .concat()
         .iter()
         .map(|scene| {

@@ -30,6 +30,7 @@ pub(super) struct Scene {
     outcome: Outcome,
     counters: BTreeMap<Column, f64>,
     levels: BTreeMap<Column, u64>,
+    dips: BTreeMap<Column, u64>,
     before: BTreeMap<Column, u64>,
     rows: Option<(Vec<Reading>, std::ops::Range<u64>)>,
     held: u64,
@@ -40,7 +41,7 @@ pub(super) struct Scene {
     unsent: f64,
     others: f64,
     kept: Option<(u64, u64)>,
-    behind: bool,
+    behind: &'static str,
     ending: Option<(u64, f64)>,
 }
 
@@ -60,6 +61,7 @@ impl Scene {
             outcome: Outcome::Complete,
             counters: BTreeMap::new(),
             levels: BTreeMap::new(),
+            dips: BTreeMap::new(),
             before: BTreeMap::new(),
             rows: None,
             held: 0,
@@ -70,7 +72,7 @@ impl Scene {
             unsent: 0.0,
             others: 0.0,
             kept: None,
-            behind: false,
+            behind: "",
             ending: None,
         }
     }
@@ -132,6 +134,12 @@ impl Scene {
         self
     }
 
+    /// Levels in one second of two of the load.
+    pub(super) fn dips(mut self, levels: &[(Column, u64)]) -> Scene {
+        self.dips.extend(levels.iter().copied());
+        self
+    }
+
     /// Levels before the load.
     pub(super) fn before(mut self, levels: &[(Column, u64)]) -> Scene {
         self.before.extend(levels.iter().copied());
@@ -155,7 +163,12 @@ impl Scene {
 
     /// The plan has another server behind it.
     pub(super) fn behind(self) -> Scene {
-        Scene { behind: true, ..self }
+        Scene { behind: "[service.b]\nkind = \"nginx\"\n", ..self }
+    }
+
+    /// The plan has something behind it that speaks no HTTP.
+    pub(super) fn database(self) -> Scene {
+        Scene { behind: "[service.b]\nkind = \"command\"\ncommand = [\"db\"]\nready = [\"db-ping\"]\n", ..self }
     }
 
     /// An Apache whose processes end after so many connections, and connections per second.
@@ -270,6 +283,9 @@ impl Scene {
             let loaded = second.clamp(load.start, load.end) - load.start;
             self.counters.iter().for_each(|(&column, rate)| row.set(column, (rate * loaded as f64) as u64));
             self.levels.iter().for_each(|(&column, &level)| row.set(column, level));
+            if load.contains(&second) && second % 2 == 0 {
+                self.dips.iter().for_each(|(&column, &level)| row.set(column, level));
+            }
             if second < load.start {
                 self.before.iter().for_each(|(&column, &level)| row.set(column, level));
             }
@@ -329,7 +345,7 @@ impl Scene {
 
     fn head(&self) -> RunHead {
         let confine = self.group_mib.map(|mib| format!("[confine]\nmemory = \"{mib}M\"\n")).unwrap_or_default();
-        let service = if self.behind { "[service.b]\nkind = \"nginx\"\n" } else { "" };
+        let service = self.behind;
         let text = format!(
             "{confine}[server]\nkind = \"embedded\"\n{service}[load.a]\npath = \"/\"\nconnections = {}\nduration = \"1s\"\n",
             self.connections

@@ -58,19 +58,19 @@ fn what_is_lost_or_finds_no_room_is_the_network() {
 
 #[test]
 fn answers_that_wait_to_be_sent_say_so_only_while_nobody_is_busy() {
-    let waiting = calm().levels(&[(Column::TcpSending, 3)]);
+    let waiting = calm().levels(&[(TcpSending, 3)]);
     let diagnosis = check(&waiting, &expect!["network |  | "]);
     assert_eq!(diagnosis.primary.numbers.get(Quantity::Sending), Some(3.0));
-    check(&waiting.clone().levels(&[(Column::TcpSending, 1)]), &expect!["offered-concurrency |  | "]);
+    check(&waiting.clone().levels(&[(TcpSending, 1)]), &expect!["offered-concurrency |  | "]);
     // The client may be what is slow to take them, or the server to send.
     check(&waiting.clone().generator(0.8), &expect!["offered-concurrency |  | "]);
     check(&waiting.clone().generator(0.95), &expect!["generator-saturated |  | "]);
     // Others' work keeps the kernel from delivering them.
     check(&waiting.counters(&[(CpuUser, 190.0), (CpuIdle, 10.0)]), &expect!["offered-concurrency |  | "]);
     let full = calm().load(4, 20.0).counters(&[(GroupCpuNs, 1.96e9), (CpuUser, 196.0), (CpuIdle, 4.0)]);
-    check(&full.levels(&[(Column::TcpSending, 4)]), &expect!["cpu-bound |  | "]);
+    check(&full.levels(&[(TcpSending, 4)]), &expect!["cpu-bound |  | "]);
     // Workers that wait for the network are not too few.
-    let workers = calm().load(10, 20.0).limit(4).levels(&[(AcceptQueue, 6), (Column::TcpSending, 6)]);
+    let workers = calm().load(10, 20.0).limit(4).levels(&[(AcceptQueue, 6), (TcpSending, 6)]);
     check(&workers, &expect!["network -> worker-limit-too-low | worker-limit-too-low | "]);
 }
 
@@ -105,33 +105,57 @@ fn few_at_once_of_many_in_work_are_let_in_by_somebody_else() {
 
 #[test]
 fn who_stands_behind_has_not_accepted_them() {
-    let behind = |queue: u64, accepted: u64| {
-        calm().load(24, 140.0).behind().levels(&[
-            (Column::BehindQueue, queue),
-            (Column::BehindAccepted, accepted),
-            (AcceptQueue, 0),
-        ])
-    };
     // HAProxy with four at a time for each of two.
-    let numbers = check(&behind(0, 8), &expect!["held-in-front |  | "]).primary.numbers;
+    let numbers = check(&passing_on(0, 8), &expect!["held-in-front |  | "]).primary.numbers;
     assert_eq!(numbers.get(Quantity::HeldInFront), Some(16.0));
     // nginx, which lets them wait at both doors; and some here and some there.
-    let numbers = check(&behind(16, 8), &expect!["backend-serialised |  | "]).primary.numbers;
+    let numbers = check(&passing_on(16, 8), &expect!["backend-serialised |  | "]).primary.numbers;
     assert_eq!(numbers.get(Quantity::QueueBehind), Some(16.0));
-    check(&behind(8, 8), &expect!["backend-serialised |  | "]);
+    check(&passing_on(8, 8), &expect!["backend-serialised |  | "]);
+    // Those who are let in may wait for others that let in few.
+    check(&passing_on(20, 28), &expect!["backend-serialised |  | "]);
+    // The files beside the pages are none of these.
+    assert!(!causes(&passing_on(0, 13).beside(8)).contains(&Cause::HeldInFront));
+    // A backend whose own door overflows; or it is not known whose.
+    let overflows = |queue: u64, accepted: u64| {
+        passing_on(queue, accepted).levels(&[(AcceptLimit, 511)]).counters(&[(TcpListenOverflows, 5.0)])
+    };
+    check(&overflows(9, 4), &expect!["accept-queue-overflow | backend-serialised | "]);
+    check(&overflows(0, 8), &expect!["unexplained |  | "]);
+}
+
+#[test]
+fn what_is_nowhere_else_need_not_be_held_in_front() {
     // All are let in; what takes its time there is not seen. Idle connections that are kept there are more than there are requests.
-    check(&behind(0, 22), &expect!["unexplained |  | "]);
-    check(&behind(0, 40), &expect!["unexplained |  | "]);
-    // They are at work in the server itself, which asks who stands behind it only now and then.
-    check(&behind(0, 0).fastest(160_000), &expect!["offered-concurrency |  | "]);
-    // A cache: nobody waits for long, or for anything but the CPU.
-    check(&behind(0, 1).load(4, 9000.0), &expect!["unexplained |  | "]);
-    let full = [(CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0), (GroupCpuNs, 1.96e9)];
-    check(&behind(0, 1).counters(&full), &expect!["cpu-bound |  | "]);
-    // They wait at its own door, to be read, or for a client that does not take the answer.
-    for seen in [AcceptQueue, Column::TcpUnread, Column::TcpSending] {
-        assert!(!causes(&behind(0, 8).levels(&[(seen, 14)])).contains(&Cause::HeldInFront), "{seen:?}");
+    check(&passing_on(0, 22), &expect!["unexplained |  | "]);
+    check(&passing_on(0, 40), &expect!["unexplained |  | "]);
+    // Nobody is: the server itself has them. Or it is known to.
+    check(&passing_on(0, 0), &expect!["unexplained |  | "]);
+    check(&passing_on(0, 8).fastest(160_000), &expect!["offered-concurrency |  | "]);
+    // A page that waits for a database may call another server, too.
+    check(&passing_on(0, 8).database(), &expect!["unexplained |  | "]);
+    // Answers that the client has no time to take, or the one thread of a proxy.
+    check(&passing_on(0, 8).generator(0.6), &expect!["unexplained |  | "]);
+    check(&passing_on(0, 1).load(100, 9000.0).generator(0.85), &expect!["unexplained |  | "]);
+    check(&passing_on(0, 8).counters(&[(GroupCpuNs, 0.95e9)]), &expect!["one-core-busy |  | "]);
+    let full = [(CpuUser, 190.0), (CpuIdle, 0.0), (CpuSystem, 10.0)];
+    check(&passing_on(0, 8).counters(&full), &expect!["cpu-bound |  | "]);
+    // They wait at its own door, to be read, or for a client that does not take the answer: 10 of 24 are left.
+    for seen in [AcceptQueue, TcpUnread, TcpSending] {
+        check(&passing_on(0, 8).levels(&[(seen, 3)]), &expect!["held-in-front |  | "]);
+        assert!(!causes(&passing_on(0, 8).levels(&[(seen, 6)])).contains(&Cause::HeldInFront), "{seen:?}");
     }
+    // Each reading has all of them, in one place after the other.
+    let (head, mut trial) = passing_on(0, 8).build();
+    for (at, row) in trial.readings.rows.iter_mut().enumerate() {
+        let places = [AcceptQueue, TcpUnread, BehindAccepted];
+        places.iter().enumerate().for_each(|(place, &column)| row.set(column, 1 + 21 * u64::from(at % 3 == place)));
+    }
+    assert_eq!(shown(&diagnose(&head, &head.plan.cells[0], &trial)), "unexplained |  | ");
+    // What is sent may be worked on while it lies there.
+    let (mut head, trial) = passing_on(0, 8).build();
+    head.plan.loads[0].pipeline = 4;
+    assert_eq!(shown(&diagnose(&head, &head.plan.cells[0], &trial)), "unexplained |  | ");
 }
 
 #[test]
@@ -148,7 +172,7 @@ fn another_door_with_a_queue_is_named() {
 
 /// Fifty kept connections, of which so many have said something that nobody has read.
 fn lying(good: f64, unread: u64) -> Scene {
-    calm().load(50, good).levels(&[(Column::TcpUnread, unread)])
+    calm().load(50, good).levels(&[(TcpUnread, unread)])
 }
 
 #[test]
@@ -171,7 +195,7 @@ fn requests_that_nobody_reads_have_no_thread() {
     check(&at_door(40), &expect!["too-few-threads |  | "]);
     check(&at_door(3), &expect!["offered-concurrency |  | "]);
     // Threads that cannot get rid of their answers.
-    let slow = lying(500.0, 20).levels(&[(Column::TcpSending, 30)]);
+    let slow = lying(500.0, 20).levels(&[(TcpSending, 30)]);
     check(&slow, &expect!["network -> too-few-threads | too-few-threads | "]);
 }
 
@@ -196,10 +220,10 @@ fn what_is_read_at_once_has_a_thread() {
     check(&lying(500.0, 40).counters(&full), &expect!["cpu-bound |  | "]);
     check(&lying(500.0, 40).counters(&[(GroupPsiCpuSome, 0.4e6)]), &expect!["unexplained |  | "]);
     let crowded = [(CpuUser, 160.0), (CpuSystem, 0.0), (CpuIdle, 40.0), (TreeCpuTicks, 20.0)];
-    let ungrouped = Scene::new(2).load(50, 500.0).counters(&crowded).levels(&[(Column::TcpUnread, 40)]);
+    let ungrouped = Scene::new(2).load(50, 500.0).counters(&crowded).levels(&[(TcpUnread, 40)]);
     check(&ungrouped, &expect!["unexplained |  | "]);
     let beside = [(CpuUser, 100.0), (CpuSystem, 0.0), (CpuIdle, 100.0), (TreeCpuTicks, 30.0)];
-    let pinned = Scene::new(2).pinned(1).load(50, 500.0).counters(&beside).levels(&[(Column::TcpUnread, 40)]);
+    let pinned = Scene::new(2).pinned(1).load(50, 500.0).counters(&beside).levels(&[(TcpUnread, 40)]);
     check(&pinned, &expect!["unexplained |  | "]);
     // One thread that computes.
     check(&lying(500.0, 40).counters(&[(GroupCpuNs, 0.98e9)]), &expect!["one-core-busy |  | "]);
@@ -262,7 +286,7 @@ fn workers_that_are_not_there_yet() {
 fn processes_that_end_faster_than_they_are_begun() {
     let ending = |connects: f64| {
         let levels = [(AcceptQueue, 26), (TreeWorkers, 6)];
-        calm().load(50, 6000.0).limit(150).ending(1000, connects).levels(&levels)
+        calm().load(50, 6000.0).limit(150).ending(1000, connects).levels(&levels).dips(&[(TreeWorkers, 2)])
     };
     let numbers = check(&ending(6000.0), &expect!["processes-ending |  | "]).primary.numbers;
     let [after, rate] = [Quantity::ConnectionsEach, Quantity::ProcessesEnding].map(|quantity| numbers.get(quantity));
@@ -276,6 +300,8 @@ fn processes_that_end_faster_than_they_are_begun() {
     check(&used(0.95), &expect!["cpu-bound |  | "]);
     // More is asked than there may be workers; a higher limit would help no more than more processes do.
     check(&ending(6000.0).load(200, 6000.0), &expect!["processes-ending |  | "]);
+    // Others are there in time.
+    assert!(!causes(&ending(6000.0).dips(&[(TreeWorkers, 5)])).contains(&Cause::ProcessesEnding));
     // Kept connections are few; nobody waits; processes do not end.
     assert!(!causes(&ending(60.0)).contains(&Cause::ProcessesEnding));
     assert!(!causes(&ending(6000.0).levels(&[(AcceptQueue, 0)])).contains(&Cause::ProcessesEnding));
@@ -289,6 +315,13 @@ fn a_run_queue_where_no_group_tells_who_waits() {
     let queue = |runnable: u64| Scene::new(2).load(100, 6000.0).counters(&used).levels(&[(Column::Runnable, runnable)]);
     let diagnosis = check(&queue(151), &expect!["cpu-bound |  | "]);
     assert_eq!(diagnosis.primary.doubts, ["unsure-host-numbers"]);
+    let right =
+        check(&queue(151).limit(50).levels(&[(AcceptQueue, 50)]), &expect!["worker-limit-right | cpu-bound | "]);
+    assert_eq!(right.primary.doubts, ["unsure-host-numbers"]);
+    // Others are busy, and the kernel does not say whose tasks they are.
+    let crowded = [(CpuUser, 120.0), (CpuSystem, 50.0), (CpuIdle, 30.0), (TreeCpuTicks, 75.0)];
+    let beside = Scene::new(2).pinned(1).load(100, 600.0).counters(&crowded).levels(&[(Column::Runnable, 20)]);
+    check(&beside, &expect!["unexplained |  | "]);
     check(&queue(4), &expect!["unexplained |  | "]);
     // A group tells better: its tasks did not wait, whoever else did.
     let told = Scene::new(2).load(100, 6000.0).grouped(400).counters(&used).levels(&[(Column::Runnable, 151)]);

@@ -14,7 +14,7 @@ use crate::view::{CellView, expected, lines};
 use model::plan::{Role, Variant};
 use model::run::Run;
 use serde::Serialize;
-use stats::{Comparison, Verdict};
+use stats::{Comparison, PILOT, Verdict};
 use verdicts::{Advice, Choice, Metric, Missed, Reason, Setting, Verdicts, choices};
 
 /// Findings from which nothing follows for the server.
@@ -278,7 +278,12 @@ impl Teller<'_> {
 
     /// How much more it takes.
     fn missing(&self, blocks: Option<u32>) -> Sentence {
-        let Some(blocks) = blocks else { return self.words.say("recommend-more-unknown", &[]) };
+        let Some(blocks) = blocks else {
+            return match self.run.whole_blocks() {
+                1 => self.words.say("recommend-more-once", &[("blocks", (PILOT - 1).into())]),
+                _ => self.words.say("recommend-more-unknown", &[]),
+            };
+        };
         if blocks > MOST_MISSING {
             return self.words.say("recommend-more-many", &[("blocks", MOST_MISSING.into())]);
         }
