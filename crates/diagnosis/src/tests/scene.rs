@@ -283,7 +283,7 @@ impl Scene {
             let loaded = second.clamp(load.start, load.end) - load.start;
             self.counters.iter().for_each(|(&column, rate)| row.set(column, (rate * loaded as f64) as u64));
             self.levels.iter().for_each(|(&column, &level)| row.set(column, level));
-            if load.contains(&second) && second % 2 == 0 {
+            if load.contains(&second) && second.is_multiple_of(2) {
                 self.dips.iter().for_each(|(&column, &level)| row.set(column, level));
             }
             if second < load.start {
