@@ -1033,6 +1033,7 @@ unsure-short = 測定値が少ない
 unsure-blind = 測定値に間隔が空いている
 unsure-host-numbers = サーバーの代わりにホスト全体の数値
 unsure-others = ほかの誰かが関わっている
+unsure-behind = 背後にあるものがこれ以上受け付けないかもしれない
 unsure-longer = 多くの応答が最速の応答よりずっと遅い: サーバーの中でスレッドやロックを待っているかもしれない
 unsure-trials-disagree = 別の結果になった試行がある
 to-confirm = 確かめるには: { $what }

@@ -288,18 +288,30 @@ bool layers_mean(const request_rec *r, const place_rules *place, const char **gr
 
 static const request_rec *around(const request_rec *r) { return r->prev ? r->prev : r->main; }
 
+/* Whether it is an Action's program: mod_actions asks for that by its own name, with that of the file behind it that it is run for. Of a
+ * handler that runs programs itself a request that looks so is what one of them answered (`Location: /...`), which writes what it likes. */
+static bool is_an_action(const request_rec *r) {
+  static const char *const programs[] = {"cgi-script", "application/x-httpd-cgi", "fcgid-script", "proxy", "proxy-server", "lua-script",
+                                         "perl-script", "modperl", "wsgi-script", NULL};
+  const request_rec *file = r->prev;
+  if (!file || !file->handler || is_named(file->handler, programs)) return false;
+  size_t length = strlen(r->uri), of_file = strlen(file->uri);
+  return length > of_file && !strcmp(r->uri + length - of_file, file->uri);
+}
+
 /* What the requests around this one hold of the same group: an Action's program belongs to the file that it is run for, whatever its own
- * name is; but what a page includes is a program beside it, and has a part in what the page holds only where that is the same entry. */
+ * name is; but what a page includes, or answers with its place, is a program beside it, and has a part in what the page holds only where
+ * that is the same entry. */
 static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
   uint32_t sum = 0; /* of the memory budget each took only what was more than the others' */
-  bool included = false;
+  bool beside = false;
   for (; around(r); r = around(r)) {
-    included |= !r->prev;
+    beside |= !is_an_action(r);
     const visit *outer = request_visit(around(r));
     if (!outer || outer->answer.permits == 0) continue;
     for (unsigned i = 0; i < outer->layers; i++) {
       const adm_layer *held = &outer->layer[i];
-      bool same = held->group == layer->group && (!included || held->key == layer->key);
+      bool same = held->group == layer->group && (!beside || held->key == layer->key);
       if (same) sum += held->cost;
     }
   }

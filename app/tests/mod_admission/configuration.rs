@@ -131,6 +131,8 @@ fn htaccess_tightens_and_never_raises() {
         ("www/raise/.htaccess", "AdmissionLimit two 9\n"),
         ("www/add/.htaccess", "AdmissionUse other\n"),
         ("www/leave/.htaccess", "AdmissionUse none\n"),
+        ("www/hide/.htaccess", "<Files *>\nAdmissionUse none\n</Files>\n"),
+        ("www/if/.htaccess", "<If \"true\">\nAdmissionLimit two 9\n</If>\n"),
         ("www/unknown/.htaccess", "AdmissionUse nobody\n"),
         ("www/group/.htaccess", "AdmissionGroup mine limit=9\n"),
         ("www/engine/.htaccess", "AdmissionEngine off\n"),
@@ -138,12 +140,12 @@ fn htaccess_tightens_and_never_raises() {
         ("www/policy/.htaccess", "AdmissionPolicy none\n"),
     ];
     let pages: Vec<(String, &str)> =
-        ["lower", "raise", "add"].iter().map(|name| (format!("www/{name}/page.probe"), "")).collect();
+        ["lower", "raise", "add", "if"].iter().map(|name| (format!("www/{name}/page.probe"), "")).collect();
     let all: Vec<(&str, &str)> =
         files.iter().copied().chain(pages.iter().map(|(name, text)| (name.as_str(), *text))).collect();
     let told = crate::server::Told { mpm: Mpm::Event, php: crate::server::Php::None, text: groups, files: &all };
     let Some(server) = Server::told(&told) else { return };
-    for (folder, most) in [("lower", 1), ("raise", 2), ("add", 1)] {
+    for (folder, most) in [("lower", 1), ("raise", 2), ("add", 1), ("if", 2)] {
         let gate = server.gate(folder);
         let held: Vec<_> = (1..=most)
             .map(|n| {
@@ -159,6 +161,7 @@ fn htaccess_tightens_and_never_raises() {
     }
     let said = [
         ("leave", "can add groups, not take them away"),
+        ("hide", "can add groups, not take them away"),
         ("unknown", "there is no group of this name"),
         ("group", "AdmissionGroup not allowed here"),
         ("engine", "AdmissionEngine not allowed here"),

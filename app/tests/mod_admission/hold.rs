@@ -244,14 +244,17 @@ fn a_large_file_until_the_last_byte() {
 /// A client that leaves ends nothing: the permit is held as long as the handler runs.
 #[test]
 fn who_leaves_while_the_handler_runs_frees_nothing() {
-    for (mpm, page) in [
-        (Mpm::Prefork, "/page.cgi"),
-        (Mpm::Prefork, "/page.probe"),
-        (Mpm::Worker, "/page.probe"),
-        (Mpm::Event, "/page.cgi"),
-        (Mpm::Event, "/page.probe"),
+    for (mpm, php, page) in [
+        (Mpm::Prefork, Php::None, "/page.cgi"),
+        (Mpm::Prefork, Php::None, "/page.probe"),
+        (Mpm::Prefork, Php::Module, "/page.php"),
+        (Mpm::Worker, Php::None, "/page.probe"),
+        (Mpm::Event, Php::None, "/page.cgi"),
+        (Mpm::Event, Php::None, "/page.probe"),
+        (Mpm::Event, Php::Fpm, "/page.php"),
     ] {
-        let Some(server) = Server::start(mpm, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
+        let text = "AdmissionGroup one limit=1\nAdmissionUse one\n";
+        let Some(server) = Server::told(&Told { mpm, php, text, files: &[] }) else { continue };
         let gate = server.gate("g");
         let mut leaver = server.client();
         leaver.begin("GET", &format!("{page}?id=left&gate=g"), "127.0.0.1").expect("it is sent");

@@ -4,6 +4,7 @@ use crate::control::Control;
 use crate::server::{Gate, Mpm, Pending, Php, Server, Told, module_file, wait};
 use crate::tool::Tool;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 const ONE: &str = "AdmissionGroup one limit=1 queue=2 timeout=60s\nAdmissionUse one\nExtendedStatus On\n";
 
@@ -159,6 +160,32 @@ fn an_action_is_one_page() {
             server.wait_idle();
         }
         assert_eq!([server.number("one", "/counts/admitted"), server.number("one", "/counts/bypass")], [3, 3], "{key}");
+    }
+}
+
+/// How long a request waited stands in the log, and 0 where it did not.
+#[test]
+fn a_wait_is_logged() {
+    let text = "AdmissionGroup one limit=1 queue=1 timeout=60s\nAdmissionUse one\n\
+                LogFormat \"%q %{ADMISSION_RESULT}e %{ADMISSION_WAIT_US}e\" waited\nCustomLog FOLDER/access.log waited\n";
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, text) else { return };
+        let gate = server.gate("g");
+        let held = server.send("/page.probe?gate=g");
+        server.wait_number("one", "/held", 1);
+        let queued = server.send("/page.probe");
+        server.wait_number("one", "/waiting", 1);
+        let began = Instant::now();
+        wait("a while", || began.elapsed() >= Duration::from_millis(100));
+        let least = began.elapsed().as_micros();
+        gate.open();
+        assert!([held, queued].into_iter().all(|one| one.answer().status == 200));
+        let waits =
+            |line: &String| line.strip_prefix("- queued ").or(line.strip_prefix(" queued "))?.parse::<u128>().ok();
+        wait("it is logged", || server.access().iter().any(|line| waits(line).is_some()));
+        let waited = server.access().iter().find_map(waits).unwrap_or_default();
+        assert!(waited >= least, "{waited} {least}");
+        assert!(server.access().iter().any(|line| line == "?gate=g admit 0"), "{:?}", server.access());
     }
 }
 

@@ -274,6 +274,38 @@ fn an_included_page_counts_as_its_own_file() {
     assert_eq!(["admitted", "rejected", "bypass", "queued"].map(of), [Some(5), Some(1), Some(1), Some(0)], "{counts}");
 }
 
+/// What a program answers with its place is another program: on the first one's permit alone it would go past its own file's limit. So it
+/// would where its name ends as the first one's does, as that of an Action's program.
+#[test]
+fn a_local_redirect_counts_as_its_target() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(server) = Server::start(mpm, "AdmissionGroup one limit=1\nAdmissionUse one\n") else { return };
+        let places = ["/other.cgi?location=/page.cgi", "/other.cgi?location=/page.cgi/other.cgi"];
+        let gate = server.gate("g");
+        let held = server.send("/page.cgi?id=held&gate=g");
+        server.wait_started(1);
+        for place in places {
+            assert_eq!(server.get(place).status, 503, "{place}");
+        }
+        // The first program ran each time, the second never.
+        assert_eq!(order(&server.events()), ["held", "-", "-"]);
+        gate.open();
+        assert_eq!(held.answer().status, 200);
+        server.wait_idle();
+        for place in places {
+            let answer = server.get(place);
+            assert_eq!((answer.status, answer.body.as_str()), (200, "done -\n"), "{place}: {}", server.log());
+            server.wait_idle();
+        }
+        // To itself it would wait for itself.
+        assert_eq!(server.get("/page.cgi/once?location=/page.cgi").status, 200);
+        server.wait_idle();
+        let counts = server.group("one")["counts"].clone();
+        let of = |name: &str| counts[name].as_u64();
+        assert_eq!(["admitted", "rejected", "bypass"].map(of), [Some(8), Some(2), Some(1)], "{counts}");
+    }
+}
+
 /// Of the memory budget a page takes with all that it includes, and that these include, what the most expensive of them costs.
 #[test]
 fn included_pages_share_the_memory_of_the_most_expensive() {

@@ -71,6 +71,7 @@ pub const DOUBTS: &[Doubt] = &[
     Doubt { id: "unsure-host-numbers", when: is_of_the_host },
     Doubt { id: "unsure-others", when: others_took_part },
     Doubt { id: "unsure-longer", when: takes_longer },
+    Doubt { id: "unsure-behind", when: |e, rule, _| e.behind && rule.cause == Cause::WorkerLimitTooLow },
 ];
 
 /// The reasons against what a rule found.
@@ -130,7 +131,8 @@ fn others_took_part(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
         Cause::WorkerLimitReached,
         Cause::GeneratorSaturated,
     ];
-    let busy = e.cpu.other_cores.is_some_and(|cores| cores >= OTHERS_BUSY);
+    // Those of a plan's own services are not told from others'.
+    let busy = !e.behind && e.cpu.other_cores.is_some_and(|cores| cores >= OTHERS_BUSY);
     let asked = e.foreign.is_some() && rule.cause != Cause::ForeignTraffic;
     asked || (e.offered.ours && busy && of_cpus.contains(&rule.cause))
 }

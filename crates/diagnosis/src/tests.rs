@@ -147,7 +147,10 @@ fn a_server_with_others_behind_it() {
     check(&quick, &expect!["offered-concurrency |  | "]);
     // At the door of somebody else's server.
     check(&front(24).behind().levels(&[(ListenQueue, 20)]), &expect!["backend-serialised |  | "]);
-    // The CPUs are full, by what is done behind it.
+    // Its only CPU is full, by what is done behind it, whatever room there is on the generator's.
+    let own = [(CpuUser, 80.0), (CpuSystem, 30.0), (CpuIdle, 90.0)];
+    let diagnosis = check(&front(24).behind().counters(&own), &expect!["cpu-bound |  | "]);
+    assert!(!diagnosis.primary.doubts.contains(&"unsure-others"));
     let full = [(CpuUser, 160.0), (CpuSystem, 30.0), (CpuIdle, 10.0)];
     check(&front(24).behind().counters(&full), &expect!["cpu-bound |  | "]);
 }

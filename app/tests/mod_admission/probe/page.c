@@ -23,6 +23,7 @@ int main(void) {
   probe_read(&p, folder, query ? query : "", (int)getppid());
   if (*p.spawn) leave_behind(&p);
   probe_run(&p);
+  if (*p.location) return printf("Location: %s\n\n", p.location) < 0;
   printf("Content-Type: text/plain\n\n");
   for (long i = 0; i < p.body; i++) putchar('x');
   printf("done %s\n", p.id);

@@ -11,6 +11,7 @@
  *   work=US     then takes so many microseconds
  *   crash       then dies by SIGSEGV
  *   body=BYTES  answers so many bytes
+ *   location=/… answers that the page is there (only of page.c)
  */
 #ifndef PROBE_H
 #define PROBE_H
@@ -27,7 +28,7 @@
 
 typedef struct probe {
   const char *folder; /* with `log` and the folder `gates` */
-  char id[64], gate[64], spawn[64];
+  char id[64], gate[64], spawn[64], location[128];
   long work_us, body, megabytes;
   int crash;
   int child; /* the process of the server that works for this page */
@@ -55,6 +56,7 @@ static void probe_read(probe *p, const char *folder, const char *query, int chil
   if (!*p->id) strcpy(p->id, "-");
   probe_word(query, "gate", p->gate, sizeof p->gate);
   probe_word(query, "spawn", p->spawn, sizeof p->spawn);
+  probe_word(query, "location", p->location, sizeof p->location);
   probe_word(query, "memory", number, sizeof number);
   p->megabytes = atol(number);
   probe_word(query, "work", number, sizeof number);

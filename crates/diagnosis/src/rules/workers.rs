@@ -36,8 +36,11 @@ pub(super) fn lock_serialised(e: &Evidence) -> Option<Numbers> {
 
 /// Requests wait for something that is none of this machine's own resources, and lets them in a few at a time.
 pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
-    let room = cpu_used(e)? < CPU_ROOM && e.offered.generator_share < GENERATOR_FULL && !stalls(e);
-    let numbers = few_at_once(e).or_else(|| waits_behind(e)).filter(|_| room && mostly_answers(e))?;
+    let others = e.offered.generator_share < GENERATOR_FULL && !stalls(e) && mostly_answers(e);
+    // Who is seen to wait there does so, however busy a CPU is that is not full.
+    let concluded = few_at_once(e).filter(|_| cpu_used(e).is_some_and(|used| used < CPU_ROOM));
+    let seen = || waits_behind(e).filter(|_| cpu_used(e).is_some() && !cpu_is_full(e));
+    let numbers = concluded.or_else(seen).filter(|_| others)?;
     Some(worker_numbers(e).and(numbers).with(Quantity::CpuUsed, cpu_used(e)))
 }
 

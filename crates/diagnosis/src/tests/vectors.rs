@@ -229,6 +229,15 @@ fn what_is_read_at_once_has_a_thread() {
     check(&lying(500.0, 40).counters(&[(GroupCpuNs, 0.98e9)]), &expect!["one-core-busy |  | "]);
 }
 
+/// More workers help only if who stands behind them lets more in.
+#[test]
+fn a_limit_before_something_else_leaves_a_doubt() {
+    let few = calm().load(10, 98.0).limit(2).levels(&[(AcceptQueue, 8)]);
+    let doubts = |scene: &Scene| check(scene, &expect!["worker-limit-too-low |  | "]).primary.doubts;
+    assert_eq!(doubts(&few), Vec::<&str>::new());
+    assert_eq!(doubts(&few.database()), ["unsure-behind"]);
+}
+
 /// A server that reads at once and has its queue inside shows nothing of it but the time that answers take.
 #[test]
 fn who_waits_unseen_leaves_a_doubt() {

@@ -40,8 +40,8 @@ pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, hand_offs
     ));
     section.body.push(table(&["repetition", "median us", "p99 us"], &rows));
     let started = Instant::now();
-    // A test that fails is a result of its own.
-    let (_, said) = run(&queue, &[hand_offs])?;
+    // A test that fails is a result of its own; what one that was broken off has said is none.
+    let (well, said) = run(&queue, &[hand_offs])?;
     section.body.push(format!(
         "{hand_offs} permits passed on among threads in a queue, first in first out, as many last in first out, and a tenth of that in an adaptive \
          one, each waiter woken by nothing but the hand-off: {} s, and the test's own word:",
@@ -56,7 +56,7 @@ pub(super) fn measure(stand: &Stand, heading: Heading, repeats: usize, hand_offs
     });
     section.judgements.push(Judgement {
         what: "failed checks of the storm".to_owned(),
-        found: failed(&said).ok_or_else(|| "the test does not say".to_owned()),
+        found: failed(&said).ok_or_else(|| broken_off(well).to_owned()),
         limit: Limit::AtMost(0.0),
     });
     section.commands.push(format!("test_storm {KILLS} {TIMED}"));
@@ -70,6 +70,11 @@ fn run(program: &Path, numbers: &[u64]) -> anyhow::Result<(bool, String)> {
     let ran = ran.with_context(|| format!("cannot run {}", program.display()))?;
     let said = [ran.stdout, ran.stderr].concat();
     Ok((ran.status.success(), String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// Why a test program does not say how many of its checks failed.
+fn broken_off(ended_well: bool) -> &'static str {
+    if ended_well { "the test does not say" } else { "the test was broken off before its end: run it by itself" }
 }
 
 /// How many checks of a test program failed.

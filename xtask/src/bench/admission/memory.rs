@@ -9,6 +9,9 @@ use rustix::process::Pid;
 use std::fs;
 use std::process::{Command, Stdio};
 
+/// What is asked for: a page of mod_php.
+const PAGE: &str = "/info.php";
+
 /// Requests before the first look: caches and pools have their size then.
 const WARM: u64 = 2000;
 
@@ -17,7 +20,7 @@ const CHILDREN: &str = "StartServers 4\nMinSpareServers 4\nMaxSpareServers 4\nMa
 pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow::Result<Section> {
     let ab = need("ab", "cargo xtask setup").map_err(anyhow::Error::msg)?;
     open_to_all(&stand.module)?;
-    let group = "AdmissionEngine on\nAdmissionGroup files limit=200 handler=static\nAdmissionUse files\n";
+    let group = "AdmissionEngine on\nAdmissionGroup php limit=200\nAdmissionUse php\n";
     let with = format!("{CHILDREN}LoadModule admission_module {}\n{group}", stand.module.display());
     let mut section =
         Section { heading, body: Vec::new(), judgements: Vec::new(), commands: Vec::new(), raw: Vec::new() };
@@ -26,11 +29,11 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
         [("a worker, without the module", CHILDREN.to_owned(), false), ("a worker, in a group", with, true)]
     {
         let apache = Apache::with_children(stand, "memory", &directives)?;
-        let url = format!("http://127.0.0.1:{}/index.html", apache.port());
+        let url = format!("http://127.0.0.1:{}{PAGE}", apache.port());
         let mut looks = Vec::new();
         for count in [WARM, requests] {
             let ran = Command::new(&ab)
-                .args(["-q", "-k", "-c", "4", "-n", &count.to_string(), &url])
+                .args(["-q", "-l", "-c", "100", "-n", &count.to_string(), &url])
                 .stdin(Stdio::null())
                 .output()?;
             let said = String::from_utf8_lossy(&ran.stdout);
@@ -59,11 +62,11 @@ pub(super) fn measure(stand: &Stand, heading: Heading, requests: u64) -> anyhow:
         }
     }
     section.body.push(format!(
-        "What the largest worker has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a file in a \
-         group, on 4 kept connections. The module's table is shared and not in it."
+        "What the largest worker has for itself (private pages, `smaps_rollup`), in KiB, after {WARM} requests and after {requests} more for a page of \
+         PHP (phpinfo) in a group, from 100 clients at once. The module's table is shared and not in it."
     ));
     section.body.push(table(&["", "before", "after", "more"], &rows));
-    section.commands.push(format!("ab -q -k -c 4 -n {requests} http://127.0.0.1:PORT/index.html"));
+    section.commands.push(format!("ab -q -l -c 100 -n {requests} http://127.0.0.1:PORT{PAGE}"));
     Ok(section)
 }
 

@@ -51,7 +51,7 @@ enum Case {
     Overhead,
     /// The memory cliff with each means against it: plans/admission/memory-cliff.toml; needs libapache2-mod-qos, too
     Overload,
-    /// The same with 50 and 200 clients and MaxRequestWorkers 3 to 8, and which of these is the best: plans/admission/worker-limits.toml
+    /// The same with 10, 50 and 200 clients and MaxRequestWorkers 3 to 8, and which of these is the best: plans/admission/worker-limits.toml
     WorkerLimits,
 }
 
