@@ -288,15 +288,16 @@ bool layers_mean(const request_rec *r, const place_rules *place, const char **gr
 
 static const request_rec *around(const request_rec *r) { return r->prev ? r->prev : r->main; }
 
-/* Whether it is an Action's program: mod_actions asks for that by its own name, with that of the file behind it that it is run for. Of a
- * handler that runs programs itself a request that looks so is what one of them answered (`Location: /...`), which writes what it likes. */
-static bool is_an_action(const request_rec *r) {
-  static const char *const programs[] = {"cgi-script", "application/x-httpd-cgi", "fcgid-script", "proxy", "proxy-server", "lua-script",
-                                         "perl-script", "modperl", "wsgi-script", NULL};
+/* Whether it is a part of the request before it: an Action's program, which mod_actions asks for when it has left the handler's name with the
+ * file that it is run for (HANDLER; whoever may set that in .htaccess may write an Action), or its error page. Where the program's own folder
+ * has rewritten its name, there is that step between the two. */
+static bool is_part_of_previous(const request_rec *r) {
   const request_rec *file = r->prev;
-  if (!file || !file->handler || is_named(file->handler, programs)) return false;
-  size_t length = strlen(r->uri), of_file = strlen(file->uri);
-  return length > of_file && !strcmp(r->uri + length - of_file, file->uri);
+  while (file && file->handler && !strcmp(file->handler, "redirect-handler")) file = file->prev;
+  if (!file) return false;
+  if (ap_is_HTTP_ERROR(file->status)) return true;
+  const char *action = apr_table_get(file->subprocess_env, "HANDLER");
+  return action && file->handler && !strcmp(action, file->handler);
 }
 
 /* What the requests around this one hold of the same group: an Action's program belongs to the file that it is run for, whatever its own
@@ -306,7 +307,7 @@ static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
   uint32_t sum = 0; /* of the memory budget each took only what was more than the others' */
   bool beside = false;
   for (; around(r); r = around(r)) {
-    beside |= !is_an_action(r);
+    beside |= !is_part_of_previous(r);
     const visit *outer = request_visit(around(r));
     if (!outer || outer->answer.permits == 0) continue;
     for (unsigned i = 0; i < outer->layers; i++) {

@@ -71,7 +71,7 @@ pub const DOUBTS: &[Doubt] = &[
     Doubt { id: "unsure-host-numbers", when: is_of_the_host },
     Doubt { id: "unsure-others", when: others_took_part },
     Doubt { id: "unsure-longer", when: takes_longer },
-    Doubt { id: "unsure-behind", when: |e, rule, _| e.behind && rule.cause == Cause::WorkerLimitTooLow },
+    Doubt { id: "unsure-behind", when: may_wait_behind },
 ];
 
 /// The reasons against what a rule found.
@@ -122,6 +122,12 @@ fn takes_longer(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
     rule.cause == Cause::OfferedConcurrency && e.offered.longer.is_some_and(|longer| longer >= THREAD_WAIT)
 }
 
+/// Whether more workers might only wait for what stands behind them.
+fn may_wait_behind(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
+    let nobody_does = e.workers.behind.is_some_and(|behind| behind.queue < 1.0);
+    rule.cause == Cause::WorkerLimitTooLow && e.behind && !nobody_does
+}
+
 /// Whether others were at the server, or kept CPUs busy that a verdict about CPUs rests on.
 fn others_took_part(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
     let of_cpus = [
@@ -131,8 +137,7 @@ fn others_took_part(e: &Evidence, rule: &Rule, _: &Numbers) -> bool {
         Cause::WorkerLimitReached,
         Cause::GeneratorSaturated,
     ];
-    // Those of a plan's own services are not told from others'.
-    let busy = !e.behind && e.cpu.other_cores.is_some_and(|cores| cores >= OTHERS_BUSY);
+    let busy = e.cpu.other_cores.is_some_and(|cores| cores >= OTHERS_BUSY);
     let asked = e.foreign.is_some() && rule.cause != Cause::ForeignTraffic;
     asked || (e.offered.ours && busy && of_cpus.contains(&rule.cause))
 }

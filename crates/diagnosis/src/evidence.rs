@@ -140,6 +140,8 @@ pub struct Processors {
     pub host_cpus: f64,
     /// CPUs the server may run on.
     pub server_cpus: f64,
+    /// Those of the host that it is pinned to, whatever its group may use of them.
+    pub pinned_cpus: f64,
     /// CPUs the server kept busy, from its group, else from its processes; what stands behind it outside of that included.
     pub server_cores: Option<f64>,
     /// Those of them that what stands behind it kept busy, which may run on any.
@@ -330,7 +332,7 @@ impl Offered {
 
 impl Processors {
     fn of(machine: &Machine, window: &Window<'_>, generator_cores: f64) -> Processors {
-        let Machine { host_cpus, server_cpus, .. } = *machine;
+        let Machine { host_cpus, server_cpus, pinned_cpus, .. } = *machine;
         let host = window.span().and_then(|span| span.cpu());
         let of_group = window.rate(Column::GroupCpuNs).map(|ns| ns / 1e9);
         let of_ticks = || window.rise(Column::TreeCpuTicks).map(|ticks| ticks / TICKS_PER_SECOND);
@@ -342,6 +344,7 @@ impl Processors {
             host,
             host_cpus,
             server_cpus,
+            pinned_cpus,
             server_cores,
             behind_cores,
             other_cores: host.and_then(others),

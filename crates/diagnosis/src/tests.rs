@@ -150,7 +150,13 @@ fn a_server_with_others_behind_it() {
     // Its only CPU is full, by what is done behind it, whatever room there is on the generator's.
     let own = [(CpuUser, 80.0), (CpuSystem, 30.0), (CpuIdle, 90.0)];
     let diagnosis = check(&front(24).behind().counters(&own), &expect!["cpu-bound |  | "]);
-    assert!(!diagnosis.primary.doubts.contains(&"unsure-others"));
+    assert!(diagnosis.primary.doubts.contains(&"unsure-others"), "others are not told from services");
+    // A quota holds the server alone: 0.1 of half a CPU, and the database has the other half of one.
+    let half = Scene::new(2).pinned(1).quota(0.5).load(1, 20.0).levels(&[(AcceptQueue, 0)]).behind();
+    let used = [(CpuUser, 50.0), (CpuSystem, 0.0), (CpuIdle, 150.0), (GroupCpuNs, 0.1e9)];
+    check(&half.clone().counters(&used), &expect!["offered-concurrency |  | "]);
+    let all = [(CpuUser, 98.0), (CpuSystem, 0.0), (CpuIdle, 102.0), (GroupCpuNs, 0.49e9)];
+    check(&half.load(8, 20.0).counters(&all), &expect!["cpu-bound |  | "]);
     let full = [(CpuUser, 160.0), (CpuSystem, 30.0), (CpuIdle, 10.0)];
     check(&front(24).behind().counters(&full), &expect!["cpu-bound |  | "]);
 }

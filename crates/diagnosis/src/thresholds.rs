@@ -118,6 +118,9 @@ pub const AT_ONCE_PART: f64 = 0.5;
 /// See [`AT_ONCE_PART`].
 pub const AT_ONCE_LEAST: f64 = 0.7;
 
+/// The least of the requests in flight that wait in front of servers behind or at their doors. `own`.
+pub const WAIT_BEHIND: f64 = 2.0;
+
 /// Part of the requests in flight that nobody has read, from which threads are what they wait for. `own`.
 pub const NO_THREAD: f64 = 0.2;
 /// Seconds for which they wait for a thread, in the mean, or for which a typical answer takes longer than the fastest, below which it may be

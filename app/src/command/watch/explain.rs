@@ -40,6 +40,7 @@ impl Explain {
         let machine = diagnosis::evidence::Machine {
             host_cpus: cpus,
             server_cpus: cpus,
+            pinned_cpus: cpus,
             memory: None,
             grouped: group.memory.is_some() || group.unified.is_some(),
             group_memory: None,

@@ -10,6 +10,8 @@ pub struct Machine {
     pub host_cpus: f64,
     /// CPUs the server may have: those it is pinned to, or its limit of CPU time.
     pub server_cpus: f64,
+    /// Those that it is pinned to, whatever its group may use of them.
+    pub pinned_cpus: f64,
     /// Bytes of memory of the host, where the readings do not tell.
     pub memory: Option<f64>,
     /// Whether the server has a group of its own.
@@ -29,6 +31,7 @@ impl Machine {
         Machine {
             host_cpus,
             server_cpus: quota.map_or(pinned, |quota| quota.min(pinned)),
+            pinned_cpus: pinned,
             memory: (head.host.memory > 0).then_some(head.host.memory as f64),
             grouped: confine.is_some(),
             group_memory: confine.and_then(|confine| confine.memory).map(|bytes| bytes as f64),

@@ -89,16 +89,18 @@ fn mostly_answers(e: &Evidence) -> bool {
 /// server asks for its part of it.
 pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     let stolen = e.cpu.host.map_or(0.0, |cpu| cpu.steal);
-    // What stands behind the server is not held to its CPUs.
+    // PHP-FPM of the machine's own is not held to the server's CPUs.
     let of_own = |cores: f64| (cores - e.cpu.behind_cores) / e.cpu.server_cpus;
     let used = |cores: f64| (of_own(cores).max(cores / e.cpu.host_cpus) + stolen).min(1.0);
     let server = e.cpu.server_cores.map(used);
     let host = e.cpu.host.map(|cpu| cpu.busy() + stolen);
     let (Some(server), Some(host)) = (server, host) else { return server.or(host) };
     if e.behind {
-        // Services have the server's CPUs, and what they do is not told from what others do; the generator is neither.
-        let cores = e.cpu.server_cores.zip(e.cpu.other_cores).map(|(server, others)| server + others);
-        return Some(cores.map_or(server, |cores| server.max((cores / e.cpu.server_cpus + stolen).min(1.0))));
+        // A plan's services are pinned as the server is, and not held to its quota. What they do is not told from what others do; the
+        // generator is neither.
+        let held = |(server, others)| server - e.cpu.behind_cores + others;
+        let cores = e.cpu.server_cores.zip(e.cpu.other_cores).map(held);
+        return Some(cores.map_or(server, |cores| server.max((cores / e.cpu.pinned_cpus + stolen).min(1.0))));
     }
     let own_cpus = e.cpu.server_cpus < e.cpu.host_cpus;
     let of_server = server < OWN_PART || (own_cpus && host < CPU_FULL);
@@ -108,7 +110,7 @@ pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
 /// Runnable tasks for each CPU that the server may run on, without the one that counts them and one for each other CPU: what stands in where
 /// the server's group does not tell how long its tasks wait. `None` beside others who are busy, as the kernel counts those of the whole host.
 fn run_queue(e: &Evidence) -> Option<f64> {
-    let alone = e.behind || e.cpu.other_cores.is_none_or(|cores| cores < OTHERS_BUSY);
+    let alone = e.cpu.other_cores.is_none_or(|cores| cores < OTHERS_BUSY);
     let tasks = e.cpu.runnable.filter(|_| e.cpu.pressure.is_none() && alone)?;
     let elsewhere = 1.0 + e.cpu.host_cpus - e.cpu.server_cpus;
     Some((tasks - elsewhere).max(0.0) / e.cpu.server_cpus)

@@ -19,7 +19,7 @@ use crate::number::Quantity;
 use crate::thresholds::{
     ALONE, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, DISK_BUSY, DISK_FULL, FAILURES, FOREIGN, GENERATOR_FULL, LINK_FULL,
     MAJOR_FAULTS, ONE_CORE, PRESSURE_BUILDS, REFAULT_PER_REQUEST, RETRANSMITS, RUN_QUEUE, STOLEN, THRASH_FULL,
-    THREAD_WAIT, THROTTLED, THROTTLED_TIME, UNWATCHED,
+    THREAD_WAIT, THROTTLED, THROTTLED_TIME, UNWATCHED, WAIT_BEHIND,
 };
 
 /// The table. The first line that fires is the primary cause, the others contribute.
@@ -209,7 +209,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         cause: Cause::BackendSerialised,
         when: backend_serialised,
-        limits: &[(Quantity::PageAlone, AtLeast(ALONE)), (Quantity::CpuUsed, Below(CPU_ROOM))],
+        limits: &[
+            (Quantity::PageAlone, AtLeast(ALONE)),
+            (Quantity::QueueBehind, AtLeast(WAIT_BEHIND)),
+            (Quantity::CpuUsed, Below(CPU_ROOM)),
+        ],
         concluded: true,
         excludes: &[
             Cause::WorkerLimitTooLow,

@@ -9,7 +9,7 @@ use crate::evidence::{Behind, Evidence};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, ENDING, GENERATOR_FULL,
-    HELD_PART, LOCKED, NEAR_LIMIT, NOBODY_BUSY, SINGLE_CORE, THREAD_WAIT,
+    HELD_PART, LOCKED, NEAR_LIMIT, NOBODY_BUSY, SINGLE_CORE, THREAD_WAIT, WAIT_BEHIND,
 };
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
@@ -37,10 +37,11 @@ pub(super) fn lock_serialised(e: &Evidence) -> Option<Numbers> {
 /// Requests wait for something that is none of this machine's own resources, and lets them in a few at a time.
 pub(super) fn backend_serialised(e: &Evidence) -> Option<Numbers> {
     let others = e.offered.generator_share < GENERATOR_FULL && !stalls(e) && mostly_answers(e);
-    // Who is seen to wait there does so, however busy a CPU is that is not full.
-    let concluded = few_at_once(e).filter(|_| cpu_used(e).is_some_and(|used| used < CPU_ROOM));
-    let seen = || waits_behind(e).filter(|_| cpu_used(e).is_some() && !cpu_is_full(e));
-    let numbers = concluded.or_else(seen).filter(|_| others)?;
+    let room = cpu_used(e)? < CPU_ROOM;
+    // Who is seen to wait there does so, however busy a CPU is that is not full; a queue at a door of which no more is known may be its doing.
+    let seen = || waits_behind(e).filter(|_| !cpu_is_full(e));
+    let guessed = || waits_at_the_next_door(e).filter(|_| room);
+    let numbers = few_at_once(e).filter(|_| room).or_else(seen).or_else(guessed).filter(|_| others)?;
     Some(worker_numbers(e).and(numbers).with(Quantity::CpuUsed, cpu_used(e)))
 }
 
@@ -64,7 +65,7 @@ fn few_at_once(e: &Evidence) -> Option<Numbers> {
 
 /// Most of the requests have come through the server, and wait at the doors of those behind it; or some of them do, and the others for these.
 fn waits_behind(e: &Evidence) -> Option<Numbers> {
-    let Some(behind) = e.workers.behind else { return waits_at_the_next_door(e) };
+    let behind = e.workers.behind?;
     let for_others = behind.queue >= 1.0 && passes_on(e, behind) && is_most(e, behind.queue + behind.held);
     (is_most(e, behind.queue) || for_others).then(|| offered(e).and(behind.numbers()))
 }
@@ -72,8 +73,8 @@ fn waits_behind(e: &Evidence) -> Option<Numbers> {
 /// As many connections as most of the requests wait at another door of the host, and none at the server's own, where servers stand behind it
 /// of which no more is known.
 fn waits_at_the_next_door(e: &Evidence) -> Option<Numbers> {
-    let queue = e.workers.queue_elsewhere.filter(|_| e.behind)?;
-    let most = queue >= 2.0 && queue >= AT_ONCE_PART * e.offered.concurrency;
+    let queue = e.workers.queue_elsewhere.filter(|_| e.behind && e.workers.behind.is_none())?;
+    let most = queue >= WAIT_BEHIND && queue >= AT_ONCE_PART * e.offered.concurrency;
     most.then(|| offered(e).with(Quantity::FullestQueue, queue))
 }
 
@@ -100,7 +101,10 @@ fn passes_on(e: &Evidence, behind: Behind) -> bool {
 /// Whether so many are most of the cell's own requests in flight, and wait for longer than it takes to pass one on (Little's law).
 fn is_most(e: &Evidence, waiting: f64) -> bool {
     let wait = waiting / e.offered.goodput;
-    waiting >= 2.0 && waiting >= AT_ONCE_PART * e.offered.own_concurrency && wait.is_finite() && wait >= THREAD_WAIT
+    waiting >= WAIT_BEHIND
+        && waiting >= AT_ONCE_PART * e.offered.own_concurrency
+        && wait.is_finite()
+        && wait >= THREAD_WAIT
 }
 
 /// Waiting at the door while workers have nothing to do but to wait for clients that say nothing.

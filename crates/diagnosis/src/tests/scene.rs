@@ -42,6 +42,7 @@ pub(super) struct Scene {
     others: f64,
     kept: Option<(u64, u64)>,
     behind: &'static str,
+    quota: Option<f64>,
     ending: Option<(u64, f64)>,
 }
 
@@ -73,6 +74,7 @@ impl Scene {
             others: 0.0,
             kept: None,
             behind: "",
+            quota: None,
             ending: None,
         }
     }
@@ -164,6 +166,11 @@ impl Scene {
     /// The plan has another server behind it.
     pub(super) fn behind(self) -> Scene {
         Scene { behind: "[service.b]\nkind = \"nginx\"\n", ..self }
+    }
+
+    /// The server's group may use so many CPUs.
+    pub(super) fn quota(self, cpus: f64) -> Scene {
+        Scene { quota: Some(cpus), ..self }
     }
 
     /// The plan has something behind it that speaks no HTTP.
@@ -344,7 +351,10 @@ impl Scene {
     }
 
     fn head(&self) -> RunHead {
-        let confine = self.group_mib.map(|mib| format!("[confine]\nmemory = \"{mib}M\"\n")).unwrap_or_default();
+        let memory = self.group_mib.map(|mib| format!("memory = \"{mib}M\"\n"));
+        let quota = self.quota.map(|cpus| format!("cpu = {cpus}\n"));
+        let kept: String = memory.into_iter().chain(quota).collect();
+        let confine = if kept.is_empty() { kept } else { format!("[confine]\n{kept}") };
         let service = self.behind;
         let text = format!(
             "{confine}[server]\nkind = \"embedded\"\n{service}[load.a]\npath = \"/\"\nconnections = {}\nduration = \"1s\"\n",

@@ -112,6 +112,12 @@ fn who_stands_behind_has_not_accepted_them() {
     let numbers = check(&passing_on(16, 8), &expect!["backend-serialised |  | "]).primary.numbers;
     assert_eq!(numbers.get(Quantity::QueueBehind), Some(16.0));
     check(&passing_on(8, 8), &expect!["backend-serialised |  | "]);
+    // The CPUs are busy, and not full: what is seen there is there; of a door of which no more is known a CPU may be the reason.
+    let busy = [(CpuUser, 160.0), (CpuSystem, 0.0), (CpuIdle, 40.0)];
+    check(&passing_on(16, 8).counters(&busy), &expect!["backend-serialised |  | "]);
+    let next_door = passing_on(0, 8).database().levels(&[(Column::ListenQueue, 16)]);
+    check(&next_door, &expect!["backend-serialised |  | "]);
+    check(&next_door.counters(&busy), &expect!["unexplained |  | "]);
     // Those who are let in may wait for others that let in few.
     check(&passing_on(20, 28), &expect!["backend-serialised |  | "]);
     // The files beside the pages are none of these.
@@ -235,7 +241,9 @@ fn a_limit_before_something_else_leaves_a_doubt() {
     let few = calm().load(10, 98.0).limit(2).levels(&[(AcceptQueue, 8)]);
     let doubts = |scene: &Scene| check(scene, &expect!["worker-limit-too-low |  | "]).primary.doubts;
     assert_eq!(doubts(&few), Vec::<&str>::new());
-    assert_eq!(doubts(&few.database()), ["unsure-behind"]);
+    assert_eq!(doubts(&few.clone().database()), ["unsure-behind"]);
+    let levels = [(BehindQueue, 0), (BehindAccepted, 2), (TcpUnread, 0), (TcpSending, 0)];
+    assert_eq!(doubts(&few.behind().levels(&levels)), Vec::<&str>::new());
 }
 
 /// A server that reads at once and has its queue inside shows nothing of it but the time that answers take.
@@ -409,7 +417,14 @@ fn watched(counters: &[(Column, f64)], levels: &[(Column, u64)]) -> String {
         row
     };
     let readings = Readings { rows: (0..=10).map(row).collect(), notes: vec![] };
-    let machine = Machine { host_cpus: 2.0, server_cpus: 2.0, memory: None, grouped: false, group_memory: None };
+    let machine = Machine {
+        host_cpus: 2.0,
+        server_cpus: 2.0,
+        pinned_cpus: 2.0,
+        memory: None,
+        grouped: false,
+        group_memory: None,
+    };
     shown(&crate::judge(&Evidence::watched(&machine, &readings)))
 }
 

@@ -69,7 +69,14 @@ mod tests {
             row
         };
         let readings = Readings { rows: (0..=15).map(row).collect(), notes: vec![] };
-        let machine = Machine { host_cpus: 2.0, server_cpus: 2.0, memory: None, grouped: false, group_memory: None };
+        let machine = Machine {
+            host_cpus: 2.0,
+            server_cpus: 2.0,
+            pinned_cpus: 2.0,
+            memory: None,
+            grouped: false,
+            group_memory: None,
+        };
         let diagnosis = diagnosis::judge(&Evidence::watched(&machine, &readings));
         // A first line that is not indented, or all indentation would be taken for that of the source.
         expected.assert_eq(&format!("now:\n{}", Explained::of(&diagnosis, language).lines(80).join("\n")));
