@@ -14,7 +14,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
         bail!("{shown} is a folder; {}", instead(path));
     }
     let bytes = std::fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow!("there is no plan {shown}; {}", instead(Path::new(USUAL))),
+        ErrorKind::NotFound => anyhow!("there is no plan {shown}; {}", beside(path)),
         ErrorKind::PermissionDenied => anyhow!("you may not read the plan {shown}; check who owns it and its folders"),
         kind => anyhow!("cannot read the plan {shown}: {kind}; {}", instead(Path::new(USUAL))),
     })?;
@@ -47,17 +47,29 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> String {
     }
 }
 
+/// What else to try: the plans of the folder that a missing one was looked for in, if there are any, else those where they usually lie.
+fn beside(missing: &Path) -> String {
+    let is_there = |folder: &&Path| plans(folder).next().is_some();
+    instead(missing.parent().filter(is_there).unwrap_or(Path::new(USUAL)))
+}
+
+/// The files of a folder that may be plans.
+fn plans(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+}
+
 /// What else to try: the plans in a folder, or what a plan is.
 fn instead(folder: &Path) -> String {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut plans: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    plans.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    let mut plans: Vec<PathBuf> = plans(folder).collect();
     // The one that is written to be the first comes first.
     plans.sort_by_key(|path| (path.file_stem().is_none_or(|name| name != "first-look"), path.clone()));
+    let begins = plans.first().is_some_and(|path| path.file_stem().is_some_and(|name| name == "first-look"));
     let names: Vec<_> = plans.iter().map(|path| path.display().to_string()).collect();
     match names.as_slice() {
         [] => "give the path of a plan, which is a TOML file".to_owned(),
         [one] => format!("{one} is one"),
+        _ if !begins => format!("there is {}", names.join(", ")),
         [first, rest @ ..] => format!("{first} is one to begin with, and there is {}", rest.join(", ")),
     }
 }

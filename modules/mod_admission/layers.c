@@ -301,8 +301,8 @@ static bool is_part_of_previous(const request_rec *r) {
 }
 
 /* What the requests around this one hold of the same group: an Action's program belongs to the file that it is run for, whatever its own
- * name is; but what a page includes, or answers with its place, is a program beside it, and has a part in what the page holds only where
- * that is the same entry. */
+ * name is; but what a page includes, or names in its `Location: /...`, is a program beside it, and has a part in what the page holds only
+ * where that is the same entry. */
 static uint32_t held_around(const request_rec *r, const adm_layer *layer) {
   uint32_t sum = 0; /* of the memory budget each took only what was more than the others' */
   bool beside = false;

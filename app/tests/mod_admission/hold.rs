@@ -276,6 +276,21 @@ fn who_leaves_while_the_handler_runs_frees_nothing() {
     }
 }
 
+/// An error page is a part of the request that failed: where that holds its permit to the last byte, its page needs none of its own.
+#[test]
+fn an_error_page_rides_on_what_is_still_held() {
+    let text = "AdmissionGroup one limit=1 hold=response\nAdmissionUse one\nErrorDocument 500 /other.cgi?id=sorry\n";
+    let Some(server) = Server::start(Mpm::Prefork, text) else { return };
+    let gate = server.gate("g");
+    let held = server.send("/other.cgi?gate=g");
+    server.wait_number("one", "/held", 1);
+    let answer = server.get("/page.cgi?crash");
+    assert_eq!((answer.status, answer.body.as_str()), (500, "done sorry\n"), "{}", server.log());
+    gate.open();
+    assert_eq!(held.answer().status, 200);
+    server.wait_idle();
+}
+
 /// Where the permit is held to the last byte, who leaves before it gives it back.
 #[test]
 fn who_leaves_in_the_middle_of_the_answer_gives_it_back() {

@@ -6,7 +6,7 @@ use crate::cause::Cause;
 use crate::evidence::Evidence;
 use crate::number::{Numbers, Quantity};
 use crate::rules::Rule;
-use crate::thresholds::{CPU_FULL, FEW_READINGS, LONGEST_GAP, NEAR, OTHERS_BUSY, RUN_QUEUE, THREAD_WAIT, UNWATCHED};
+use crate::thresholds::{CPU_FULL, FEW_READINGS, LONGEST_GAP, NEAR, OTHERS_BUSY, THREAD_WAIT, UNWATCHED};
 use serde::{Serialize, Serializer};
 
 /// How sure a finding is.
@@ -110,7 +110,7 @@ fn is_of_the_host(e: &Evidence, rule: &Rule, numbers: &Numbers) -> bool {
     let of_host = [Cause::MemoryThrash, Cause::FileCacheThrash, Cause::DiskBound, Cause::PressureBuilding];
     // A CPU that is not full by its use is so by the run queue, which is the host's.
     let by_run_queue = [Cause::CpuBound, Cause::WorkerLimitRight].contains(&rule.cause)
-        && numbers.get(Quantity::RunQueue).is_some_and(|queue| queue >= RUN_QUEUE)
+        && numbers.get(Quantity::RunQueue).is_some()
         && numbers.get(Quantity::CpuUsed).is_some_and(|used| used < CPU_FULL);
     // What was sent again, and how full a link is, is counted for the whole host even of a server with a group.
     e.offered.ours && (rule.cause == Cause::Network || by_run_queue || (!e.grouped && of_host.contains(&rule.cause)))

@@ -67,7 +67,8 @@ pub const HELD_PART: f64 = 0.2;
 /// Part of the workers that there may be, below which a server that begins them one after another is far from its limit. `own`.
 pub const NEAR_LIMIT: f64 = 0.5;
 /// Part of its processes that end in each second because they have had their connections, from which it is they that are missing; and part
-/// of them that is missing at times. Apache looks once a second whether others are to be begun. `own`; `lab`: 1.0 with the third document's settings, which gave 0.6 of the rate.
+/// of them that is missing at times. Apache looks once a second whether others are to be begun. `own`; `lab`: 1.0 with the third document's
+/// settings, which gave 0.6 of the rate.
 pub const ENDING: f64 = 0.5;
 /// Failed requests, of all that ended, from which the rate of good ones says little: the share at which the guard ends a trial.
 pub const FAILURES: f64 = 0.2;

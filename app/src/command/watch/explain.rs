@@ -34,17 +34,10 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    /// Of this machine; a group that is watched stands for the server.
+    /// Of this machine.
     pub(super) fn new(machine: Machine, group: &GroupDirs, language: Language) -> Explain {
-        let cpus = machine.cpus as f64;
-        let machine = diagnosis::evidence::Machine {
-            host_cpus: cpus,
-            server_cpus: cpus,
-            pinned_cpus: cpus,
-            memory: None,
-            grouped: group.memory.is_some() || group.unified.is_some(),
-            group_memory: None,
-        };
+        let grouped = group.memory.is_some() || group.unified.is_some();
+        let machine = diagnosis::evidence::Machine::watched(machine.cpus as f64, grouped);
         Explain { machine, language, window: VecDeque::new(), standing: None, told: None, next: None }
     }
 

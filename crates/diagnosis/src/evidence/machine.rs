@@ -21,6 +21,13 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// One of so many CPUs that is only watched; a group that is watched stands for the server.
+    #[must_use]
+    pub fn watched(cpus: f64, grouped: bool) -> Machine {
+        let [host_cpus, server_cpus, pinned_cpus] = [cpus; 3];
+        Machine { host_cpus, server_cpus, pinned_cpus, memory: None, grouped, group_memory: None }
+    }
+
     /// That of a run.
     #[must_use]
     pub fn of(head: &RunHead) -> Machine {

@@ -107,18 +107,18 @@ pub(crate) fn cpu_used(e: &Evidence) -> Option<f64> {
     Some(if of_server { server } else { server.max(host) })
 }
 
-/// Runnable tasks for each CPU that the server may run on, without the one that counts them and one for each other CPU: what stands in where
-/// the server's group does not tell how long its tasks wait. `None` beside others who are busy, as the kernel counts those of the whole host.
+/// Runnable tasks for each CPU that the server may run on, without the one that counts them and one for each other CPU, where they are so many
+/// that a CPU is waited for: what stands in where the server's group does not tell how long its tasks wait. `None` beside others who are busy,
+/// as the kernel counts those of the whole host.
 fn run_queue(e: &Evidence) -> Option<f64> {
     let alone = e.cpu.other_cores.is_none_or(|cores| cores < OTHERS_BUSY);
     let tasks = e.cpu.runnable.filter(|_| e.cpu.pressure.is_none() && alone)?;
     let elsewhere = 1.0 + e.cpu.host_cpus - e.cpu.server_cpus;
-    Some((tasks - elsewhere).max(0.0) / e.cpu.server_cpus)
+    Some((tasks - elsewhere).max(0.0) / e.cpu.server_cpus).filter(|&queue| queue >= RUN_QUEUE)
 }
 
 fn cpu_is_full(e: &Evidence) -> bool {
-    let queued = run_queue(e).is_some_and(|queue| queue >= RUN_QUEUE);
-    let waited_for = queued || e.cpu.pressure.is_some_and(|waited| waited >= CPU_WAITED_FOR);
+    let waited_for = run_queue(e).is_some() || e.cpu.pressure.is_some_and(|waited| waited >= CPU_WAITED_FOR);
     cpu_used(e).is_some_and(|used| used >= CPU_FULL || (used >= CPU_ROOM && waited_for))
 }
 

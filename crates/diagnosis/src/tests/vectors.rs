@@ -417,15 +417,7 @@ fn watched(counters: &[(Column, f64)], levels: &[(Column, u64)]) -> String {
         row
     };
     let readings = Readings { rows: (0..=10).map(row).collect(), notes: vec![] };
-    let machine = Machine {
-        host_cpus: 2.0,
-        server_cpus: 2.0,
-        pinned_cpus: 2.0,
-        memory: None,
-        grouped: false,
-        group_memory: None,
-    };
-    shown(&crate::judge(&Evidence::watched(&machine, &readings)))
+    shown(&crate::judge(&Evidence::watched(&Machine::watched(2.0, false), &readings)))
 }
 
 #[test]

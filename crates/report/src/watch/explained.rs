@@ -69,15 +69,7 @@ mod tests {
             row
         };
         let readings = Readings { rows: (0..=15).map(row).collect(), notes: vec![] };
-        let machine = Machine {
-            host_cpus: 2.0,
-            server_cpus: 2.0,
-            pinned_cpus: 2.0,
-            memory: None,
-            grouped: false,
-            group_memory: None,
-        };
-        let diagnosis = diagnosis::judge(&Evidence::watched(&machine, &readings));
+        let diagnosis = diagnosis::judge(&Evidence::watched(&Machine::watched(2.0, false), &readings));
         // A first line that is not indented, or all indentation would be taken for that of the source.
         expected.assert_eq(&format!("now:\n{}", Explained::of(&diagnosis, language).lines(80).join("\n")));
     }
