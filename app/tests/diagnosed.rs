@@ -123,6 +123,7 @@ const CASES: &[Case] = &[
         ..case("host-disturbed", Cause::HostDisturbed)
     },
     case("failures", Cause::FailuresDominate),
+    case("no-answers", Cause::NoAnswers),
     case("client-limited", Cause::OfferedConcurrency),
     Case { is_primary: false, beside: Beside::StoppedSampler, ..case("monitor-unfit", Cause::MonitorUnfit) },
     Case { beside: Beside::Visitor, ..case("foreign", Cause::ForeignTraffic) },

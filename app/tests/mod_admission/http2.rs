@@ -197,6 +197,46 @@ fn get(stream: u8, path: &str) -> Vec<u8> {
     frame(1, 0x05, stream, &fields)
 }
 
+/// Kind, stream and payload of what comes next.
+fn next_frame(client: &mut TcpStream) -> (u8, u8, Vec<u8>) {
+    let mut head = [0; 9];
+    client.read_exact(&mut head).expect("the connection goes on");
+    let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+    client.read_exact(&mut payload).expect("a whole frame");
+    (head[3], head[8], payload)
+}
+
+/// Who takes little of a stream at a time keeps what was given to him until the last byte, where the group says so.
+#[test]
+fn a_stream_that_is_read_slowly() {
+    for (mpm, hold) in [(Mpm::Worker, "response"), (Mpm::Event, "response"), (Mpm::Event, "handler")] {
+        let text = format!("Protocols h2c http/1.1\nAdmissionGroup two limit=1 hold={hold}\nAdmissionUse two\n");
+        let Some(server) = Server::start(mpm, &text) else { return };
+        let mut client = TcpStream::connect(("127.0.0.1", server.port)).expect("it listens");
+        client.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        // SETTINGS_INITIAL_WINDOW_SIZE: a thousand bytes of the stream may be sent.
+        let settings = frame(4, 0, 0, &[0, 4, 0, 0, 1000_u16.to_be_bytes()[0], 1000_u16.to_be_bytes()[1]]);
+        let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), settings, get(1, "/page.probe?body=9000")];
+        client.write_all(&begin.concat()).expect("it reads");
+        wait("the page has ended", || server.events().iter().any(|event| event.word == "stop"));
+        if hold == "handler" {
+            server.wait_idle();
+        } else {
+            let held = (0..50).map(|_| server.number("two", "/held")).min();
+            assert_eq!((held, server.get("/page.probe").status), (Some(1), 503), "{mpm:?}");
+        }
+        client.write_all(&frame(8, 0, 1, &60000_u32.to_be_bytes())).expect("it reads");
+        let mut body = 0;
+        while body < 9000 {
+            let (kind, stream, payload) = next_frame(&mut client);
+            body += if (kind, stream) == (0, 1) { payload.len() } else { 0 };
+        }
+        server.wait_idle();
+        assert_eq!(server.get("/page.probe").status, 200);
+        server.wait_idle();
+    }
+}
+
 /// A client that resets its stream while it waits is not let in, and its connection goes on.
 #[test]
 fn a_stream_that_is_reset_while_it_waits() {
@@ -214,11 +254,8 @@ fn a_stream_that_is_reset_while_it_waits() {
     server.wait_number("two", "/waiting", 0);
     client.write_all(&get(3, "/index.html")).expect("it reads");
     let answer = loop {
-        let mut head = [0; 9];
-        client.read_exact(&mut head).expect("the connection goes on");
-        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
-        client.read_exact(&mut payload).expect("a whole frame");
-        if (head[3], head[8]) == (1, 3) {
+        let (kind, stream, payload) = next_frame(&mut client);
+        if (kind, stream) == (1, 3) {
             break payload;
         }
     };

@@ -1,6 +1,7 @@
 //! Settings that change while the server runs, and groups that only observe.
 
 use crate::control::Control;
+use crate::oracle::order;
 use crate::server::{Mpm, Server, kill, wait};
 use rustix::process::Signal;
 use std::fs;
@@ -56,6 +57,37 @@ fn limits_and_modes_change_without_a_restart() {
         server.wait_idle();
         wait_error(&server, "");
         assert_eq!(server.status()["groups"].as_array().map(Vec::len), Some(1));
+    }
+}
+
+/// Who of those that wait goes first, and how many workers may wait, change under them.
+#[test]
+fn a_queue_changes_without_a_restart() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        let Some(control) = Control::new() else { return };
+        let text = "AdmissionGroup one limit=1 queue=10 timeout=60s\nAdmissionQueueWorkers 3\nAdmissionUse one\n";
+        let Some(server) = control.server(mpm, text) else { return };
+        let gate = server.gate("g");
+        let mut pending = vec![server.send("/page.probe?id=first&gate=g")];
+        server.wait_started(1);
+        let mut wait_in_line = |place: u64, id: &str| {
+            pending.push(server.send(&format!("/page.probe?id={id}")));
+            server.wait_number("one", "/waiting", place);
+        };
+        for (place, id) in [(1, "a"), (2, "b"), (3, "c")] {
+            wait_in_line(place, id);
+        }
+        assert_eq!(server.get("/page.probe?id=away").status, 503);
+        control.write("one order=lifo\nqueue-workers limit=4\n");
+        wait("it is in force", || {
+            server.group("one")["order"] == "lifo" && server.status()["queue_workers"]["limit"] == 4
+        });
+        wait_in_line(4, "d");
+        assert_eq!(server.get("/page.probe?id=away").status, 503);
+        gate.open();
+        assert!(pending.into_iter().all(|one| one.answer().status == 200));
+        server.wait_idle();
+        assert_eq!(order(&server.events()), ["first", "d", "c", "b", "a"], "{mpm:?}");
     }
 }
 

@@ -1,8 +1,9 @@
 //! adaptive=memory: a limit that goes down when memory is short, and up again while somebody waits.
 
-use crate::server::{Mpm, PATIENCE, Server, wait};
-use std::fs;
-use std::path::PathBuf;
+use crate::server::{Mpm, PATIENCE, Php, Server, Told, wait};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -79,6 +80,83 @@ fn the_limit_follows_the_memory() {
     gate.open();
     assert!(pending.into_iter().all(|one| one.answer().status == 200));
     server.wait_idle();
+}
+
+/// Memory of a machine with a gigabyte, as /proc/meminfo tells of it. All such texts are of one length.
+fn meminfo(available_kib: u64) -> String {
+    format!("MemTotal:        1000000 kB\nMemFree:           10000 kB\nMemAvailable:   {available_kib:8} kB\n")
+}
+
+/// For how long tasks have waited for memory, as /proc/pressure/memory tells.
+fn psi(seconds: u64) -> String {
+    format!(
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total={:012}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+        seconds * 1_000_000
+    )
+}
+
+/// A server that reads these texts for the machine's own, of whose permits all four are held.
+fn on_a_machine(mpm: Mpm, check: impl FnOnce(&Server)) {
+    if !Path::new("/proc/pressure/memory").exists() {
+        return testkit::skip::not_here("needs a kernel with PSI");
+    }
+    let text = "AdmissionGroup one limit=4 adaptive=memory min=1 max=6 cost=100M queue=6 timeout=120s\nAdmissionQueueWorkers 8\nAdmissionUse one\n";
+    let (memory, pressure) = (meminfo(900_000), psi(1));
+    let files = [("proc/meminfo", memory.as_str()), ("proc/pressure", &pressure)];
+    let Some(server) = Server::told(&Told { mpm, text, php: Php::None, files: &files }) else { return };
+    wait("there is a controller", || server.controller().is_some());
+    let gate = server.gate("g");
+    let pending = server.send_in_turn("/page.probe?gate=g", 4);
+    check(&server);
+    gate.open();
+    assert!(pending.into_iter().all(|one| one.answer().status == 200));
+    server.wait_idle();
+}
+
+/// In its place, and at once: a reader finds the text of before or this one.
+fn tell(server: &Server, name: &str, text: &str) {
+    let mut file = OpenOptions::new().write(true).open(server.path(name)).expect("our own file");
+    file.write_all(text.as_bytes()).expect("a short text");
+}
+
+/// Memory that one more request would not leave free cuts the limit down to the least, and it rises again when there is some.
+#[test]
+fn the_limit_follows_what_is_available() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        on_a_machine(mpm, |server| {
+            // 5 % of the memory and a request's 100 MB are more than that.
+            tell(server, "proc/meminfo", &meminfo(150_000));
+            server.wait_number("one", "/limit", 1);
+            assert_eq!(server.number("one", "/held"), 4, "nobody is thrown out");
+            tell(server, "proc/meminfo", &meminfo(160_000));
+            let waits = server.send("/page.probe?id=waits");
+            wait("it rises until there is a permit for who waits", || server.number("one", "/limit") >= 5);
+            assert_eq!(waits.answer().status, 200);
+        });
+    }
+}
+
+/// So does a time in which tasks waited for memory, whatever is available: to 70 % each time.
+#[test]
+fn the_limit_follows_the_stall() {
+    for mpm in [Mpm::Prefork, Mpm::Event] {
+        on_a_machine(mpm, |server| {
+            for (stalled, limit) in [(100, 2), (200, 1)] {
+                tell(server, "proc/pressure", &psi(stalled));
+                server.wait_number("one", "/limit", limit);
+                // Two seconds without a change follow.
+                let written = || server.status()["written"].as_f64().unwrap_or_default();
+                let began = written();
+                wait("rounds go by", || {
+                    assert_eq!(server.number("one", "/limit"), limit);
+                    written() >= began + 3.0
+                });
+            }
+            let waits = server.send("/page.probe?id=waits");
+            wait("it rises until there is a permit for who waits", || server.number("one", "/limit") >= 5);
+            assert_eq!(waits.answer().status, 200);
+        });
+    }
 }
 
 /// What a program really takes is what its group's requests are counted as from then on, of the budget, too.

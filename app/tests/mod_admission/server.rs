@@ -108,7 +108,7 @@ pub(crate) struct Told<'a> {
     pub(crate) text: &'a str,
     /// Who runs the PHP.
     pub(crate) php: Php,
-    /// Files below the folder.
+    /// Files below the folder. `proc/meminfo` and `proc/pressure`, where both are there, are what the server reads of the machine's memory.
     pub(crate) files: &'a [(&'a str, &'a str)],
 }
 

@@ -46,14 +46,22 @@ fn of_cgi_in_event() {
     check(Mpm::Event, Php::None, &SHAPES);
 }
 
+/// The same, of a page in PHP.
+const SHAPES_OF_PHP: [(&str, &str); 4] = [
+    ("direct", "/page.php"),
+    ("an index of a folder", "/dir/php/"),
+    ("a fallback resource", "/fall-php/any/path"),
+    ("rewritten in .htaccess", "/pretty/php/7"),
+];
+
 #[test]
 fn of_php() {
-    check(Mpm::Prefork, Php::Module, &[("direct", "/page.php"), ("an index of a folder", "/dir/php/")]);
+    check(Mpm::Prefork, Php::Module, &SHAPES_OF_PHP);
 }
 
 #[test]
 fn of_php_in_a_pool_of_its_own() {
-    check(Mpm::Event, Php::Fpm, &[("direct", "/page.php"), ("an index of a folder", "/dir/php/")]);
+    check(Mpm::Event, Php::Fpm, &SHAPES_OF_PHP);
 }
 
 #[test]

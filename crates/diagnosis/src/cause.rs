@@ -43,6 +43,7 @@ causes! {
     TooFewThreads "cause-too-few-threads" "Requests wait that nobody has read while the CPUs have room: the server has no thread for them.";
     OutOfPorts "cause-out-of-ports" "The client's machine had no ports or file descriptors left to send with.";
     FailuresDominate "cause-failures-dominate" "So many requests failed that the rate of good answers says little.";
+    NoAnswers "cause-no-answers" "Nothing that was asked for was answered in the window, and nothing failed: all of it was still in flight.";
     ForeignTraffic "cause-foreign-traffic" "Others asked the server as well, so that the numbers are not of this load alone.";
     OfferedConcurrency "cause-offered-concurrency" "The client asked for no more: with more requests at once the server would have answered more.";
     Stolen "cause-stolen" "The hypervisor gave CPU time to others that this machine asked for.";

@@ -21,6 +21,7 @@ pub use memory::{Memory, Size};
 pub use pool::Pool;
 
 use crate::number::{Numbers, Quantity};
+use crate::thresholds::RETRY;
 use alone::Paces;
 use model::load::{Failure, LoadResult};
 use model::plan::{Cell, LoadSpec};
@@ -65,6 +66,8 @@ pub struct Evidence {
     pub observed: Observed,
     /// Whether the server has a group of its own, so that what it does is told from what the host does.
     pub grouped: bool,
+    /// Whether something around the server that is none of ours limits its memory; `None` where nobody looked.
+    pub bounded: Option<bool>,
     /// Whether the plan has other servers behind it or beside it, for which a request may wait where nobody sees it.
     pub behind: bool,
     /// The guard that ended it, if one did.
@@ -207,6 +210,8 @@ pub struct Workers {
     pub queue_limit: Option<f64>,
     /// Connections the host turned away in the window.
     pub overflows: Option<u64>,
+    /// Them over the requests that ended, or over the seconds that requests were in flight, as each waits for [`RETRY`]: the larger.
+    pub turned_away: Option<f64>,
     /// Processes waiting for a file lock, median.
     pub lock_waiters: Option<f64>,
     /// Workers held by idle connections of others, median; only where somebody looked and a connection holds one.
@@ -263,11 +268,13 @@ impl Evidence {
         let held = trial.door.filter(|_| holds).map(|door| door.idle.min(door.others) as f64);
         let behind = Behind::of((&head.plan, cell), &window, (spec, load));
         let workers = Workers { held, unread: unread(&window, spec), behind, ..Workers::of(&window, trial, load) };
-        let machine = Machine::of(head);
+        let workers = Workers { turned_away: turned_away(&workers, &offered, load), ..workers };
+        let machine = Machine::of(head, trial.share);
         let memory = Memory::of(&machine, &window, &offered, &workers, trial.workers.as_ref());
         Evidence {
             observed: Observed::of(&window),
             grouped: machine.grouped,
+            bounded: trial.share.map(|share| share.memory.is_some()),
             behind: head.plan.services_of(head.plan.variant(cell)).next().is_some(),
             stopped: match trial.outcome {
                 model::trial::Outcome::EndedEarly(stop) => Some(stop),
@@ -449,6 +456,7 @@ impl Workers {
             queue_most: window.most(Column::AcceptQueue),
             queue_limit: window.most(Column::AcceptLimit),
             overflows: window.delta(Column::TcpListenOverflows),
+            turned_away: None,
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             kept: pool::kept(trial, load),
@@ -493,6 +501,14 @@ impl Workers {
             .with(Quantity::AcceptQueue, self.queue)
             .and(self.pool.map(|pool| pool.numbers()).unwrap_or_default())
     }
+}
+
+/// How many of those who asked the door turned away, by their number or by how long they waited for it.
+fn turned_away(workers: &Workers, offered: &Offered, load: &LoadResult) -> Option<f64> {
+    let times = workers.overflows? as f64;
+    let [ended, in_flight] = [(offered.good + offered.failed) as f64, offered.concurrency * load.seconds()];
+    let part = |of: f64, all: f64| if of > 0.0 { of / all } else { 0.0 };
+    Some(part(times, ended).max(part(times * RETRY, in_flight)))
 }
 
 /// Connections whose request lies unread.

@@ -20,7 +20,7 @@ use model::reading::Column::{
     TcpSending, TcpUnread, TreeBehindCpuNs, TreeBusyWorkers, TreeCpuNs, TreeCpuTicks, TreeLockWaiters, TreeProcesses,
     TreeRssLargest, TreeWorkers,
 };
-use model::trial::{Outcome, Stop};
+use model::trial::{Outcome, Share, Stop};
 use model::workers::{Crew, Held, WorkersHeld};
 use scene::Scene;
 use std::collections::BTreeSet;
@@ -273,6 +273,48 @@ fn swap_in_use_without_traffic_is_harmless() {
         .counters(&[(CpuUser, 20.0), (CpuIdle, 180.0), (SwapIn, 0.0), (SwapOut, 5000.0), (MajorFaults, 80.0)])
         .levels(&[(SwapTotal, 4 << 20), (SwapFree, 3 << 20)]);
     check(&ungrouped, &expect!["offered-concurrency |  | not-memory-swap-resident"]);
+}
+
+/// Whoever asks for one page at a time, and a CPU that is full, leave the disk something to spare.
+#[test]
+fn a_disk_that_is_waited_for_now_and_then() {
+    let waiting = [(GroupPsiIoSome, 0.2e6), (GroupPsiIoFull, 0.15e6)];
+    check(&calm().counters(&waiting), &expect!["disk-bound |  | "]);
+    check(&calm().load(1, 20.0).counters(&waiting), &expect!["offered-concurrency |  | "]);
+    let full = [(CpuUser, 150.0), (CpuSystem, 10.0), (CpuIdle, 40.0), (GroupCpuNs, 1.55e9), (GroupPsiCpuSome, 0.5e6)];
+    check(&calm().counters(&waiting).counters(&full), &expect!["cpu-bound |  | "]);
+}
+
+/// What hangs says nothing of what it would do with more.
+#[test]
+fn nothing_was_answered() {
+    let hanging = calm().load(40, 0.0);
+    check(&hanging, &expect!["no-answers |  | "]);
+    check(&hanging.clone().limit(4).levels(&[(AcceptQueue, 36)]), &expect!["no-answers |  | "]);
+    check(
+        &hanging.counters(&[(GroupCpuNs, 1.95e9), (CpuUser, 190.0), (CpuIdle, 10.0)]),
+        &expect!["no-answers | cpu-bound | "],
+    );
+}
+
+/// What is in no group of ours may have a limit by its service or container: then it is not somebody else who swaps, and the host's CPUs are
+/// not its own.
+#[test]
+fn limits_that_are_not_ours() {
+    let plenty = [(MemTotal, 64 << 20), (MemAvailable, 60 << 20)];
+    let swapping = Scene::new(32).load(8, 50.0).levels(&plenty).counters(&[(SwapIn, 3000.0), (SwapOut, 3000.0)]);
+    let swapping = swapping.outcome(Outcome::EndedEarly(Stop::HostSwapIn));
+    check(&swapping, &expect!["host-disturbed |  | "]);
+    let memory = Some(512 << 20);
+    check(&swapping.clone().share(Share { memory, ..Share::default() }), &expect!["memory-thrash |  | "]);
+    check(&swapping.share(Share { memory, is_watched: true, cpus: None }), &expect!["host-disturbed |  | "]);
+    let busy = Scene::new(32).load(300, 500.0).limit(150).levels(&[(AcceptQueue, 150)]).counters(&[
+        (CpuUser, 160.0),
+        (CpuIdle, 3040.0),
+        (TreeCpuTicks, 195.0),
+    ]);
+    check(&busy, &expect!["worker-limit-too-low |  | "]);
+    check(&busy.share(Share { cpus: Some(2.0), ..Share::default() }), &expect!["worker-limit-right | cpu-bound | "]);
 }
 
 #[test]

@@ -70,6 +70,11 @@ pub const NEAR_LIMIT: f64 = 0.5;
 /// of them that is missing at times. Apache looks once a second whether others are to be begun. `own`; `lab`: 1.0 with the third document's
 /// settings, which gave 0.6 of the rate.
 pub const ENDING: f64 = 0.5;
+/// Connections turned away at a full accept queue, of all requests that ended, from which they are more than the burst at the beginning of a
+/// load; and the same of the time that all requests were in flight, where each is turned away for [`RETRY`]. `own`.
+pub const OVERFLOWS: f64 = 0.01;
+/// Seconds until who was turned away asks again, the first time: TCP_TIMEOUT_INIT of the kernel.
+pub const RETRY: f64 = 1.0;
 /// Failed requests, of all that ended, from which the rate of good ones says little: the share at which the guard ends a trial.
 pub const FAILURES: f64 = 0.2;
 /// Share of its threads' CPU time from which the generator is the limit. `USE`.

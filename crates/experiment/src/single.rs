@@ -135,6 +135,7 @@ pub(crate) fn empty(slot: &Slot) -> Trial {
         outcome: Outcome::Complete,
         began_ns: monotonic_ns(),
         settings: EffectiveSettings::default(),
+        share: None,
         preflight: None,
         load: None,
         probe: None,

@@ -30,7 +30,7 @@ use model::trial::{Beside, Logged, Outcome, Stop, Trial};
 use model::workers::WorkersHeld;
 use monitor::{Accountant, GroupDirs, Sampler, Watch};
 use remote::Remote;
-use server::{Census, Control, Ended, Forced, Place, Running, ServerError};
+use server::{Bounds, Census, Control, Ended, Forced, Place, Running, ServerError, bounds};
 use std::cell::RefCell;
 use std::fs::Permissions;
 use std::net::IpAddr;
@@ -69,6 +69,8 @@ pub(crate) struct Bench<'a> {
 pub(crate) struct Stage {
     pub(crate) running: Running,
     pub(crate) group: Option<Group>,
+    /// What the groups around it leave it, where it has none of ours.
+    bounds: Option<Bounds>,
     services: Services,
 }
 
@@ -159,6 +161,7 @@ impl Bench<'_> {
             }
         };
         trial.settings = stage.running.settings.clone();
+        trial.share = stage.bounds.as_ref().map(|bounds| bounds.share);
         let limits = stage.group.iter().flat_map(|group| group.limits());
         trial.settings.values.extend(limits.map(|(file, held)| (format!("group {file}"), held.clone())));
         trial.settings.values.extend(stage.services.settings());
@@ -269,7 +272,10 @@ impl Bench<'_> {
             Ok(services) => self.start_beside(&place, variant, &services)?.map(|running| (running, services)),
         };
         Ok(match started {
-            Ok((running, services)) => Ok(Stage { running, group, services }),
+            Ok((running, services)) => {
+                let bounds = running.pid.filter(|_| group.is_none()).map(bounds);
+                Ok(Stage { running, group, bounds, services })
+            }
             Err(error) => {
                 if let Some(group) = group {
                     group.remove()?;
@@ -432,11 +438,20 @@ impl Measured {
 
 impl Stage {
     fn watch(&self) -> Watch {
-        let paths = self.group.as_ref().map(Group::paths).cloned().unwrap_or_default();
+        let group = match (&self.group, &self.bounds) {
+            (Some(group), _) => {
+                let paths = group.paths().clone();
+                GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified }
+            }
+            (None, Some(Bounds { memory, cpu, unified, .. })) => {
+                GroupDirs { memory: memory.clone(), cpu: cpu.clone(), unified: unified.clone(), ..GroupDirs::default() }
+            }
+            (None, None) => GroupDirs::default(),
+        };
         Watch {
             period_ns: READING_PERIOD_NS,
             capacity: ROOM,
-            group: GroupDirs { memory: paths.memory, cpuacct: paths.cpuacct, cpu: paths.cpu, unified: paths.unified },
+            group,
             root_pid: self.running.pid,
             beside_pids: self.running.beside(),
             behind_pids: self.running.behind().to_vec(),

@@ -113,6 +113,7 @@ impl Run {
             outcome: trial.outcome.clone(),
             began_ns: trial.began_ns,
             settings: trial.settings.clone(),
+            share: trial.share,
             preflight: None,
             probe: None,
             beside: Vec::new(),

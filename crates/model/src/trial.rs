@@ -105,6 +105,17 @@ impl Logged {
     }
 }
 
+/// What a server may have of the machine that is in no group of ours: by its service, or by the container that it or we are in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// CPUs, whole or in part, if not all.
+    pub cpus: Option<f64>,
+    /// Bytes of memory, if anything limits it.
+    pub memory: Option<u64>,
+    /// Whether the readings are of the group that limits its memory.
+    pub is_watched: bool,
+}
+
 /// One execution of a cell: facts, no verdicts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Trial {
@@ -123,6 +134,9 @@ pub struct Trial {
     pub began_ns: Nanos,
     /// What was in force.
     pub settings: EffectiveSettings,
+    /// What it could have of the machine; `None` in a group of ours, and where its processes were not seen.
+    #[serde(default)]
+    pub share: Option<Share>,
     /// What single requests showed before the load, if any were sent.
     #[serde(default)]
     pub preflight: Option<Preflight>,

@@ -37,7 +37,7 @@ pub use error::{Closed, PlanKey, ServerError};
 pub use installed::{
     Installed, OwnApache, OwnNginx, installed_apache, installed_nginx, left_out, main_file, own_apache, own_nginx,
 };
-pub use running::{Between, Census, look, memory_of, not_taken, others, pool_ticks, ticks};
+pub use running::{Between, Bounds, Census, bounds, look, memory_of, not_taken, others, pool_ticks, ticks};
 pub use selinux::selinux_enforces;
 pub use status::StatusSource;
 pub use workers::workers_held;

@@ -104,6 +104,7 @@ fn trial(block: u32, rows: Vec<Reading>) -> Trial {
             values: [("Workers".into(), "2".into())].into(),
             worker_limit: Some(2),
         },
+        share: None,
         preflight: None,
         load: Some(load()),
         rate: Some(12.5),

@@ -59,6 +59,7 @@ fn trial(cell: &str, block: u32, good: u64) -> Trial {
         outcome: Outcome::Complete,
         began_ns: 0,
         settings: EffectiveSettings::default(),
+        share: None,
         preflight: None,
         load: Some(load),
         probe: None,

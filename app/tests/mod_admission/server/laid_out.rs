@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use testkit::skip::skipped;
 
 /// Folders of pages in the shapes of requests that other limiters count wrongly.
-const HTACCESS: &str = "RewriteEngine On\nRewriteRule ^item/(.*)$ /page.cgi?id=pretty-$1 [QSA,L]\nRewriteRule ^probe/(.*)$ /page.probe [QSA,L]\n";
+const HTACCESS: &str = "RewriteEngine On\nRewriteRule ^item/(.*)$ /page.cgi?id=pretty-$1 [QSA,L]\nRewriteRule ^probe/(.*)$ /page.probe [QSA,L]\n\
+                        RewriteRule ^php/(.*)$ /page.php [QSA,L]\n";
 const NESTED: &str = "<!--#include virtual=\"/page.cgi?id=one\" --><!--#include virtual=\"/page.probe?id=two\" -->";
 
 pub(super) struct LaidOut {
@@ -43,7 +44,9 @@ impl LaidOut {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own");
         };
         open("", 0o755);
-        for name in ["gates", "run", "www/dir/cgi", "www/dir/php", "www/dir/probe", "www/pretty", "www/fall"] {
+        for name in
+            ["gates", "run", "www/dir/cgi", "www/dir/php", "www/dir/probe", "www/pretty", "www/fall", "www/fall-php"]
+        {
             fs::create_dir_all(folder.path().join(name)).expect("folders");
         }
         for program in ["page.cgi", "other.cgi", "error.cgi", "dir/cgi/index.cgi"] {
@@ -132,6 +135,7 @@ impl LaidOut {
                  <Directory />\nRequire all denied\n</Directory>\n\
                  <Directory FOLDER/www>\nRequire all granted\nOptions ExecCGI Includes FollowSymLinks\nAllowOverride All\n</Directory>\n\
                  <Directory FOLDER/www/fall>\nFallbackResource /page.cgi\n</Directory>\n\
+                 <Directory FOLDER/www/fall-php>\nFallbackResource /page.php\n</Directory>\n\
                  <Location /admission-status>\nSetHandler admission-status\n</Location>\n\
                  <Location /server-status>\nSetHandler server-status\n</Location>\n\
                  AdmissionEngine on\n";
@@ -153,7 +157,17 @@ impl LaidOut {
     }
 
     pub(super) fn httpd(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("/usr/sbin/apache2");
+        let stand_ins = self.folder.path().join("proc");
+        let mut command = if stand_ins.exists() {
+            // Its processes alone see these, and no control group that could say something else.
+            let own = "mount -t tmpfs none /sys/fs/cgroup && mount --bind \"$0/meminfo\" /proc/meminfo && \
+                       mount --bind \"$0/pressure\" /proc/pressure/memory && exec /usr/sbin/apache2 \"$@\"";
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "sh", "-c", own]).arg(stand_ins);
+            command
+        } else {
+            Command::new("/usr/sbin/apache2")
+        };
         command.arg("-f").arg(self.folder.path().join("httpd.conf")).args(words);
         let said = fs::File::create(self.folder.path().join("start.log")).expect("our own folder");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);

@@ -167,18 +167,22 @@ fn evidence(
     }
     if let Some(check) = check {
         e.grouped |= check.running.group.is_some();
+        e.bounded = Some(e.grouped);
         e.cpu.server_cpus = check.running.cpus.unwrap_or(e.cpu.server_cpus).min(e.cpu.server_cpus);
     }
     let whose = pool.map_or("", |(pool, _)| &pool.name);
     if let Some(fit) = fits.iter().find(|fit| fit.pool == whose) {
         e.memory.cost = Some(fit.cost);
-        e.memory.base = Some(fit.memory.bytes - fit.room - fit.memory.bytes * SPARE);
+        // With what is to stay free, so that both say the same number of workers.
+        e.memory.base = Some(fit.memory.bytes - fit.room);
         e.memory.limit = Some(fit.memory);
     }
     // Answers that visitors take slowly are no matter of ours.
     e.network.sending = None;
     // Overflows come in bursts, when a window begins: the one that is judged need not have had one itself.
     e.workers.overflows = overflows(run).max(e.workers.overflows);
+    // Visitors come in bursts, too, so each is one too many.
+    e.workers.turned_away = e.workers.overflows.map(|n| if n > 0 { 1.0 } else { 0.0 });
     let kind = check.map_or(Kind::Other, |check| check.running.kind);
     if !is_plausible(&e, kind, at_once) {
         e.workers.limit = None;

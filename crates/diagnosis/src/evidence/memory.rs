@@ -222,13 +222,14 @@ fn swap_peak(window: &Window<'_>) -> Option<Size> {
     of_group.or_else(|| Some(Size { whose: Whose::Host, bytes: of_host()? }))
 }
 
-/// The group's limit, as the kernel tells or as the plan asked for; the host's memory without a limited group.
+/// The group's limit, as the kernel tells or as the plan asked for; the host's memory without a limited group. `None` where another limit lies
+/// around it, of whose use nothing is known.
 fn limit(machine: &Machine, window: &Window<'_>, grouped: bool) -> Option<Size> {
     let planned = machine.group_memory.filter(|_| grouped);
     if let Some(bytes) = window.most_ever(Column::GroupLimit).or(planned) {
         return Some(Size { whose: Whose::Group, bytes });
     }
-    let told = window.most_ever(Column::MemTotal).map(|kib| kib * KIB);
+    let told = window.most_ever(Column::MemTotal).filter(|_| !machine.limit_is_unseen).map(|kib| kib * KIB);
     let bytes = told.or(machine.memory)?;
     Some(Size { whose: Whose::Host, bytes })
 }

@@ -31,6 +31,7 @@ impl Evidence {
         Evidence {
             observed: Observed::of(&window),
             grouped: machine.grouped,
+            bounded: Some(false),
             behind: false,
             stopped: None,
             cpu: Processors::of(machine, &window, 0.0),
@@ -62,6 +63,8 @@ impl Workers {
             queue_most: window.most(Column::AcceptQueue),
             queue_limit: limit,
             overflows: window.delta(Column::TcpListenOverflows),
+            // Of how many that is nobody knows.
+            turned_away: window.delta(Column::TcpListenOverflows).map(|n| if n > 0 { 1.0 } else { 0.0 }),
             lock_waiters: window.median(Column::TreeLockWaiters),
             held: None,
             kept: None,

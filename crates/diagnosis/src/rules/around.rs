@@ -13,10 +13,17 @@ pub(super) fn failures_dominate(e: &Evidence) -> Option<Numbers> {
     (e.offered.failed_share() >= FAILURES).then(|| failures(e).with(Quantity::Goodput, e.offered.goodput))
 }
 
+/// All that was sent was still in flight at the end. What the server was busy with meanwhile others say, or nobody.
+pub(super) fn no_answers(e: &Evidence) -> Option<Numbers> {
+    let sent = e.offered.ours && e.offered.own_concurrency > 0.0;
+    (sent && e.offered.good + e.offered.failed == 0)
+        .then(|| worker_numbers(e).and(offered(e)).and(e.cpu.of_server()).with(Quantity::CpuUsed, cpu_used(e)))
+}
+
 /// Nothing was used up, and nobody waits for anything: the earlier lines speak for memory, disk and workers, this one for the CPU and the
 /// generator, the door, and what stands behind the server.
 pub(super) fn offered_concurrency(e: &Evidence) -> Option<Numbers> {
-    let used = cpu_used(e).filter(|_| e.offered.ours)?;
+    let used = cpu_used(e).filter(|_| e.offered.ours && e.offered.good > 0)?;
     // A request keeps about one CPU busy at most, so fewer requests than CPUs leave some to spare, whatever others do with them.
     let fewer_than_cpus = e.offered.connections < e.cpu.server_cpus
         && e.cpu.server_cores.is_none_or(|cores| cores <= e.offered.connections * ONE_CORE.end());

@@ -1,6 +1,6 @@
 //! Memory, swap and disks.
 
-use super::{failures, room, worker_numbers};
+use super::{cpu_is_full, failures, room, worker_numbers};
 use crate::evidence::{Evidence, Pressure};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
@@ -9,14 +9,15 @@ use crate::thresholds::{
 };
 use model::trial::Stop;
 
-/// With a group, the guard that watches the host's swap-in counts what the group reads back as the server's. Without one, a server
-/// can only be short of memory when the host is: where plenty is available, somebody else has a limit and runs into it.
+/// With a group, the guard that watches the host's swap-in counts what the group reads back as the server's. Without one, and without a limit
+/// of its service's or container's, a server can only be short of memory when the host is: where plenty is available, somebody else has a limit
+/// and runs into it.
 pub(super) fn host_disturbed(e: &Evidence) -> Option<Numbers> {
     let disturbed = if e.grouped {
         e.stopped == Some(Stop::HostSwapIn)
     } else {
         let plenty = e.memory.host_available.is_some_and(|available| available >= HOST_PLENTY);
-        plenty && (thrashing(e) || stalls(e))
+        plenty && e.bounded == Some(false) && (thrashing(e) || stalls(e))
     };
     disturbed.then(|| e.memory.traffic())
 }
@@ -48,11 +49,13 @@ pub(super) fn disk_bound(e: &Evidence) -> Option<Numbers> {
     let waited = match e.disk.pressure {
         Some(io) => {
             let memory = e.memory.pressure.filter(|memory| memory.whose == io.whose).map_or(0.0, |memory| memory.full);
-            io.full >= DISK_FULL && memory < io.full * DISK_OVER_MEMORY
+            io.full >= DISK_FULL && memory < io.full * DISK_OVER_MEMORY && !cpu_is_full(e)
         }
         None => e.disk.busy.is_some_and(|busy| busy >= DISK_BUSY) && e.disk.queue.is_some_and(|queue| queue > 1.0),
     };
-    (waited && !swaps_mostly(e)).then(|| e.disk.numbers().and(e.cpu.shares()))
+    // One request at a time leaves the disk alone whenever it does something else: the disk could take more.
+    let many = !e.offered.ours || e.offered.concurrency > 1.0;
+    (waited && many && !swaps_mostly(e)).then(|| e.disk.numbers().and(e.cpu.shares()))
 }
 
 /// Some waiting for memory, while pages that were taken away come back or more are being taken. The page cache takes all there is, and a

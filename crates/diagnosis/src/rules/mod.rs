@@ -80,9 +80,10 @@ pub fn findings(evidence: &Evidence) -> Vec<Finding> {
 
 // ---- what several rules ask -----------------------------------------------------------------------------------------
 
-/// Whether there is a throughput to explain: where most requests fail, that is what is wrong.
+/// Whether there is a throughput to explain: where most requests fail, or none is answered, that is what is wrong.
 fn mostly_answers(e: &Evidence) -> bool {
-    e.offered.failed <= e.offered.good
+    let some = e.offered.good > 0 || !e.offered.ours;
+    some && e.offered.failed <= e.offered.good
 }
 
 /// Use of the CPUs the server may run on, 0 to 1, stolen time included: by the server, or by anyone when the host is full and the

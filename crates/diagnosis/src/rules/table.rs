@@ -2,7 +2,8 @@
 
 use super::Rule;
 use super::around::{
-    failures_dominate, foreign_traffic, generator_saturated, monitor_unfit, network, offered_concurrency, out_of_ports,
+    failures_dominate, foreign_traffic, generator_saturated, monitor_unfit, network, no_answers, offered_concurrency,
+    out_of_ports,
 };
 use super::memory::{
     disk_bound, file_cache_thrash, host_disturbed, memory_thrash, out_of_memory, pressure_building,
@@ -325,6 +326,15 @@ pub const RULES: &[Rule] = &[
         excludes: &[Cause::OfferedConcurrency],
         leads_to: &[],
         source: "the guard for failures",
+    },
+    Rule {
+        cause: Cause::NoAnswers,
+        when: no_answers,
+        limits: &[],
+        concluded: false,
+        excludes: &[],
+        leads_to: &[],
+        source: "what the clients saw",
     },
     Rule {
         cause: Cause::ForeignTraffic,

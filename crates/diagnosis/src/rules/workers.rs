@@ -9,16 +9,18 @@ use crate::evidence::{Behind, Evidence};
 use crate::number::{Numbers, Quantity};
 use crate::thresholds::{
     ALONE, ALONE_WORK, AT_ONCE_LEAST, AT_ONCE_PART, CPU_FULL, CPU_ROOM, CPU_WAITED_FOR, ENDING, GENERATOR_FULL,
-    HELD_PART, LOCKED, NEAR_LIMIT, NOBODY_BUSY, SINGLE_CORE, THREAD_WAIT, WAIT_BEHIND,
+    HELD_PART, LOCKED, NEAR_LIMIT, NOBODY_BUSY, OVERFLOWS, SINGLE_CORE, THREAD_WAIT, WAIT_BEHIND,
 };
 
 pub(super) fn accept_queue_overflow(e: &Evidence) -> Option<Numbers> {
     // The counter is the host's. A queue longer than all our connections together is not the one that overflowed; one behind it may be.
     let behind = e.workers.behind.is_some_and(|behind| behind.queue >= 1.0);
     let ours = behind || e.workers.queue_limit.is_none_or(|limit| e.offered.connections > limit);
-    let turned_away = ours && e.workers.overflows.is_some_and(|n| n > 0);
-    // The kernel's test is "more than", so a full queue holds one more than its limit.
-    let brim_full = e.workers.queue_most.zip(e.workers.queue_limit).is_some_and(|(most, limit)| most > limit);
+    let turned_away = ours && e.workers.turned_away.is_some_and(|part| part >= OVERFLOWS);
+    // The kernel's test is "more than", so a full queue holds one more than its limit. Where it counts whom it turns away, one look at a full
+    // queue says nothing more; most of them do.
+    let seen = if e.workers.overflows.is_some() { e.workers.queue } else { e.workers.queue_most };
+    let brim_full = seen.zip(e.workers.queue_limit).is_some_and(|(queue, limit)| queue > limit);
     (turned_away || brim_full).then(|| {
         worker_numbers(e)
             .with(Quantity::ListenOverflows, e.workers.overflows.map(|n| n as f64))
@@ -123,7 +125,8 @@ pub(super) fn keep_alive_held(e: &Evidence) -> Option<Numbers> {
 }
 
 pub(super) fn worker_limit_too_low(e: &Evidence) -> Option<Numbers> {
-    let room = cpu_used(e)? < CPU_ROOM && !memory_is_full(e);
+    // Of a client that can do no more, more workers are given nothing to do.
+    let room = cpu_used(e)? < CPU_ROOM && !memory_is_full(e) && e.offered.generator_share < GENERATOR_FULL;
     (limit_reached(e) && room).then(|| worker_limit_numbers(e))
 }
 

@@ -174,5 +174,5 @@ fn the_lock_serialises() {
 
 #[test]
 fn swapoff_is_no_verdict_on_the_server() {
-    check(&run(SWAPOFF, 1, 0.0), &expect!["unexplained |  | not-cpu-waiting, not-disk-iowait"]);
+    check(&run(SWAPOFF, 1, 0.0), &expect!["no-answers |  | not-cpu-waiting, not-disk-iowait"]);
 }

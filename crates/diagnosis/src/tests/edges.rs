@@ -91,6 +91,27 @@ fn thresholds_of_the_disk() {
     check_until(Cause::DiskBound, t::DISK_SWAP_SHARE, |x| old_kernel(0.9, x));
 }
 
+/// A few connections turned away at the start of a load are not what it is about.
+#[test]
+fn thresholds_of_the_door() {
+    let turned_away = |load: (u32, f64), each_second: f64| {
+        calm()
+            .load(load.0, load.1)
+            .limit(2000)
+            .levels(&[(AcceptLimit, 8)])
+            .counters(&[(TcpListenOverflows, each_second)])
+    };
+    // Of the requests, and of their time.
+    check_from(Cause::AcceptQueueOverflow, t::OVERFLOWS, |x| turned_away((1000, 500.0), x * 500.0));
+    check_from(Cause::AcceptQueueOverflow, t::OVERFLOWS, |x| turned_away((500, 20_000.0), x * 500.0 / t::RETRY));
+}
+
+#[test]
+fn a_generator_that_is_full_needs_no_more_workers() {
+    check_until(Cause::WorkerLimitTooLow, t::GENERATOR_FULL, |x| queueing(0.3).generator(x));
+    assert_eq!(causes(&queueing(0.3).generator(0.95)), [Cause::GeneratorSaturated]);
+}
+
 #[test]
 fn thresholds_of_the_cpu() {
     check_from(Cause::CpuBound, t::CPU_FULL, queueing);
@@ -209,7 +230,7 @@ fn eight(used: f64) -> Scene {
 
 /// More of them: few requests, or none, wait at the door.
 fn overlaps_with_few_at_the_door() -> Vec<Scene> {
-    let (overflows, few_wait) = ([(TcpListenOverflows, 5.0)], [(AcceptQueue, 1)]);
+    let (overflows, few_wait) = ([(TcpListenOverflows, 50.0)], [(AcceptQueue, 1)]);
     let all_busy = [(AcceptQueue, 0), (TreeWorkers, 2), (TreeBusyWorkers, 2)];
     vec![
         refaulting(calm(), 500.0),

@@ -8,7 +8,7 @@ use model::plan::{Options, parse};
 use model::reading::{Column, Reading, Readings};
 use model::run::{Anchor, HostFacts, RunEnd, RunHead};
 use model::status::{Around, FpmStatus, ServerStatus, WebStatus};
-use model::trial::{Beside, EffectiveSettings, Outcome, Trial};
+use model::trial::{Beside, EffectiveSettings, Outcome, Share, Trial};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -44,6 +44,7 @@ pub(super) struct Scene {
     behind: &'static str,
     quota: Option<f64>,
     ending: Option<(u64, f64)>,
+    share: Share,
 }
 
 impl Scene {
@@ -76,6 +77,7 @@ impl Scene {
             behind: "",
             quota: None,
             ending: None,
+            share: Share::default(),
         }
     }
 
@@ -178,6 +180,11 @@ impl Scene {
         Scene { behind: "[service.b]\nkind = \"command\"\ncommand = [\"db\"]\nready = [\"db-ping\"]\n", ..self }
     }
 
+    /// What the groups around the server leave it, which are none of ours.
+    pub(super) fn share(self, share: Share) -> Scene {
+        Scene { share, ..self }
+    }
+
     /// An Apache whose processes end after so many connections, and connections per second.
     pub(super) fn ending(self, after: u64, connects: f64) -> Scene {
         Scene { ending: Some((after, connects)), ..self }
@@ -261,6 +268,7 @@ impl Scene {
             outcome: self.outcome.clone(),
             began_ns: 0,
             settings,
+            share: Some(self.share).filter(|_| self.group_mib.is_none()),
             preflight: None,
             load: Some(self.load_result(&load)),
             rate: None,

@@ -14,6 +14,8 @@ pub(super) struct Line {
     pub(super) own_ns: Nanos,
     /// The process that wrote the line.
     pub(super) pid: u32,
+    /// What was answered.
+    pub(super) status: u16,
 }
 
 impl Line {
@@ -26,7 +28,7 @@ impl Line {
     }
 }
 
-/// The lines of good answers in the order of their ends. `wall_ns` is what the wall's clock
+/// The lines in the order of their ends. `wall_ns` is what the wall's clock
 /// shows less what the monotonic one does.
 pub(super) fn lines(log: &[u8], wall_ns: i64) -> Vec<Line> {
     let parse = |line: &[u8]| line_of(std::str::from_utf8(line).ok()?, wall_ns);
@@ -38,19 +40,17 @@ pub(super) fn lines(log: &[u8], wall_ns: i64) -> Vec<Line> {
 fn line_of(line: &str, wall_ns: i64) -> Option<Line> {
     let mut fields = line.split(' ');
     let (at, took) = (fields.next()?, fields.next()?);
-    let (pid, status): (u32, u16) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    if !(200..300).contains(&status) {
-        return None;
-    }
+    let (pid, status) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     let (begin_ns, own_ns) = match at.split_once('.') {
         None => (at.parse::<i64>().ok()?.checked_mul(1000)?, took.parse::<u64>().ok()?.checked_mul(1000)?),
         Some(_) => {
             let own = thousandths(took)?.checked_mul(1_000_000)?;
-            let end = i64::try_from(thousandths(at)?).ok()?.checked_mul(1_000_000)?;
+            // The clock that it reads shows whole milliseconds, the last one that was over.
+            let end = i64::try_from(thousandths(at)?).ok()?.checked_mul(1_000_000)?.checked_add(500_000)?;
             (end.checked_sub_unsigned(own)?, own)
         }
     };
-    Some(Line { begin_ns: begin_ns.checked_sub(wall_ns)?, own_ns, pid })
+    Some(Line { begin_ns: begin_ns.checked_sub(wall_ns)?, own_ns, pid, status })
 }
 
 /// `1.250` as 1250.
@@ -72,8 +72,9 @@ mod tests {
             1795353600.002 0.001 43 200\nnonsense\n1795353600000200 - 41 200";
         let wall = 1_795_353_600_000_000_000;
         let expected = [
-            Line { begin_ns: 300_000, own_ns: 250_000, pid: 42 },
-            Line { begin_ns: 1_000_000, own_ns: 1_000_000, pid: 43 },
+            Line { begin_ns: 100_000, own_ns: 50_000, pid: 41, status: 503 },
+            Line { begin_ns: 300_000, own_ns: 250_000, pid: 42, status: 200 },
+            Line { begin_ns: 1_500_000, own_ns: 1_000_000, pid: 43, status: 200 },
         ];
         assert_eq!(lines(log, wall), expected);
     }

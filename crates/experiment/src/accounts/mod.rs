@@ -36,6 +36,7 @@ pub(crate) struct Request {
     start_ns: Nanos,
     connect_ns: Nanos,
     end_ns: Nanos,
+    status: u16,
 }
 
 impl Request {
@@ -57,7 +58,8 @@ impl Witness for Keeper {
         if record.ending == Ending::Good {
             let connect_ns = record.connect_ns.unwrap_or(0) + record.handshake_ns.unwrap_or(0);
             let Record { due_ns, start_ns, end_ns, .. } = *record;
-            self.0.push(Request { due_ns, start_ns, connect_ns, end_ns });
+            let status = record.answer.map_or(0, |answer| answer.status);
+            self.0.push(Request { due_ns, start_ns, connect_ns, end_ns, status });
         }
     }
 }
@@ -267,7 +269,7 @@ fn wall_less_monotonic() -> i64 {
     (0..50).map(pair).min().map_or(0, |(_, offset)| offset)
 }
 
-/// For each request its line, if it has one. Both are in the order of their ends. A server's clock begins while the client waits; it may
+/// For each request its line, if it has one, of the status that the client had. Both are in the order of their ends. A server's clock begins while the client waits; it may
 /// end after the client's, for a server logs when it has sent all, and may wait for a CPU before it does.
 fn in_log(requests: &[Request], lines: &[Line]) -> Vec<Option<usize>> {
     let mut by_begin: Vec<usize> = (0..lines.len()).collect();
@@ -280,7 +282,8 @@ fn in_log(requests: &[Request], lines: &[Line]) -> Vec<Option<usize>> {
         }
         // What began before the request was sent is another's; it may be one that failed, which nobody looks for.
         let began = request.connected_ns() as i64 - SLACK_NS;
-        let at = free.iter().position(|&line| lines[line].begin_ns >= began)?;
+        let is_its = |line: &Line| line.begin_ns >= began && line.status == request.status;
+        let at = free.iter().position(|&line| is_its(&lines[line]))?;
         Some(free.remove(at))
     };
     requests.iter().map(find).collect()
@@ -295,8 +298,10 @@ fn told(requests: &[Request], found: &[Option<usize>], lines: &[Line]) -> Told {
         told.unsent_ns += request.start_ns.saturating_sub(request.due_ns);
         told.connect_ns += request.connect_ns;
         if let Some(line) = line.map(|index| &lines[index]) {
+            let before_ns = line.begin_ns - request.connected_ns() as i64;
             server.requests += 1;
-            server.before_ns += line.begin_ns - request.connected_ns() as i64;
+            server.before_ns += before_ns;
+            server.before_kept_ns += if request.connect_ns == 0 { before_ns } else { 0 };
             server.own_ns += line.own_ns;
             server.after_ns += request.end_ns as i64 - line.end_ns();
         }

@@ -6,11 +6,11 @@ const MS: u64 = 1_000_000;
 
 fn request(start: u64, connected: u64, end: u64) -> Request {
     let [start_ns, connected, end_ns] = [start, connected, end].map(|ms| ms * MS);
-    Request { due_ns: start_ns, start_ns, connect_ns: connected - start_ns, end_ns }
+    Request { due_ns: start_ns, start_ns, connect_ns: connected - start_ns, end_ns, status: 200 }
 }
 
 fn line(begin: u64, end: u64, pid: u32) -> Line {
-    Line { begin_ns: (begin * MS) as i64, own_ns: (end - begin) * MS, pid }
+    Line { begin_ns: (begin * MS) as i64, own_ns: (end - begin) * MS, pid, status: 200 }
 }
 
 fn process(pid: u32, parent: u32, begin: u64, end: u64) -> EndedProcess {
@@ -21,9 +21,13 @@ fn process(pid: u32, parent: u32, begin: u64, end: u64) -> EndedProcess {
 #[test]
 fn each_request_has_its_own_line() {
     let requests = [request(100, 101, 200), request(150, 151, 260), request(200, 201, 300), request(300, 301, 310)];
-    // The first line is of a request that failed, the third was logged late; the last request has none.
-    let lines = [line(90, 120, 1), line(110, 198, 1), line(160, 288, 2), line(210, 298, 1)];
-    assert_eq!(in_log(&requests, &lines), [Some(1), Some(2), Some(3), None]);
+    // The first line is of a request that failed before, the second of one that failed meanwhile, the fourth was logged late; the last
+    // request has none.
+    let failed = Line { status: 503, ..line(105, 130, 3) };
+    let lines = [line(90, 120, 1), failed, line(110, 198, 1), line(160, 288, 2), line(210, 298, 1)];
+    assert_eq!(in_log(&requests, &lines), [Some(2), Some(3), Some(4), None]);
+    // The kernel's accounts are of what failed, too.
+    assert_eq!(left(&lines, &in_log(&requests, &lines), (100 * MS, 310 * MS)), 1);
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn a_window_put_together() {
     let all = &accounts.all;
     assert_eq!((all.requests, all.total_ns, all.connect_ns), (2, 300 * MS, 3 * MS));
     let (before_ns, after_ns) = (103 * MS as i64, 3 * MS as i64);
-    assert_eq!(all.server, Some(ServerTold { requests: 2, before_ns, own_ns: 191 * MS, after_ns }));
+    assert_eq!(all.server, Some(ServerTold { requests: 2, before_ns, before_kept_ns: 0, own_ns: 191 * MS, after_ns }));
     assert_eq!(all.queued_ns, Some(150 * MS));
     // The log knows nothing of 12, which is a backend; what 50 started is of 11's.
     assert_eq!((all.ended.processes, all.ended.elapsed_ns), (3, 185 * MS));

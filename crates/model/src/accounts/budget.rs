@@ -104,7 +104,7 @@ impl Budget {
         split.take(Part::Unsent, each(told.unsent_ns));
         split.take(Part::Connect, each(told.connect_ns));
         split.take(Part::Sending, line(server.after_ns as f64));
-        split.take(Part::AcceptQueue, queued(told, line(server.before_ns as f64)));
+        split.take(Part::AcceptQueue, queued(told, line((server.before_ns - server.before_kept_ns) as f64)));
         let own = line(server.own_ns as f64).min(split.left);
         let (kernel, lock_is_counted) = kernels(told, own);
         let counted: f64 = kernel.iter().map(|(_, us)| us).sum();
@@ -263,7 +263,13 @@ mod tests {
             looks,
             cpu_by_parents_ns: Some(220 * MS),
         };
-        let server = ServerTold { requests: 10, before_ns: 3 * MS as i64, own_ns: 5210 * MS, after_ns: 2 * MS as i64 };
+        let server = ServerTold {
+            requests: 10,
+            before_ns: 3 * MS as i64,
+            before_kept_ns: 0,
+            own_ns: 5210 * MS,
+            after_ns: 2 * MS as i64,
+        };
         Told {
             requests: 10,
             total_ns: 5230 * MS,
@@ -349,10 +355,34 @@ mod tests {
     }
 
     #[test]
+    fn kept_connections_are_in_no_accept_queue() {
+        let mut told = thrashing();
+        let wait = 1800 * MS;
+        told.total_ns += wait;
+        told.queued_ns = None;
+        let server = told.server.as_mut().unwrap();
+        (server.before_ns, server.before_kept_ns) = (server.before_ns + wait as i64, wait as i64);
+        check(
+            &told,
+            &expect![[r#"
+            connect 1.00 ms
+            accept-queue 0.30 ms
+            cpu-wait 279.00 ms
+            on-cpu 22.00 ms
+            reclaim 44.18 ms
+            swap 175.62 ms
+            lock 1.10 ms
+            sending 0.20 ms
+            = 703.00 ms, remainder 179.60 ms, left out 0.00 ms
+        "#]],
+        );
+    }
+
+    #[test]
     fn workers_that_wait_for_a_backend() {
         let delays = Delays { on_cpu_ns: 10 * MS, cpu_wait_ns: 5 * MS, ..Delays::default() };
         let blocked = Looks { disk: 3, other: 1000, ..Looks::default() };
-        let server = ServerTold { requests: 10, before_ns: 0, own_ns: 200 * MS, after_ns: 0 };
+        let server = ServerTold { requests: 10, own_ns: 200 * MS, ..ServerTold::default() };
         let told = Told {
             requests: 10,
             total_ns: 205 * MS,
@@ -438,7 +468,7 @@ mod tests {
             (processes, elapsed_ns, of_ended, blocked_ended) in (0..1000u64, 0..20_000_000_000u64, delays(), blocked()),
             (of_workers, blocked_workers, by_parents, in_requests) in (delays(), blocked(), prop::option::of(0..9_000_000_000u64), prop::option::of(blocked())),
         ) {
-            let server = Some(ServerTold { requests: lines, before_ns, own_ns, after_ns });
+            let server = Some(ServerTold { requests: lines, before_ns, before_kept_ns: before_ns / 2, own_ns, after_ns });
             let ended = EndedTold { processes, elapsed_ns, delays: of_ended, looks: blocked_ended, cpu_by_parents_ns: by_parents };
             let workers = Some(WorkersTold { delays: of_workers, blocked: blocked_workers, look_ns: 1_000_000, in_requests });
             let told = Told { requests, total_ns, unsent_ns, connect_ns, server, queued_ns, turned_away, ended, workers };

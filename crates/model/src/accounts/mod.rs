@@ -53,6 +53,9 @@ pub struct ServerTold {
     pub requests: u64,
     /// From the client's connection, or its sending on a kept one, to the beginning of the server's own clock.
     pub before_ns: i64,
+    /// Of that, on kept connections, which no accept queue had.
+    #[serde(default)]
+    pub before_kept_ns: i64,
     /// The server's own clock (`%D`, `$request_time`).
     pub own_ns: Nanos,
     /// From its end to the client's last byte.
@@ -213,6 +216,7 @@ impl Told {
         self.server = self.server.zip(other.server).map(|(one, two)| ServerTold {
             requests: one.requests + two.requests,
             before_ns: one.before_ns + two.before_ns,
+            before_kept_ns: one.before_kept_ns + two.before_kept_ns,
             own_ns: one.own_ns + two.own_ns,
             after_ns: one.after_ns + two.after_ns,
         });

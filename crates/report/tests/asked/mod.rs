@@ -50,6 +50,7 @@ fn trial(block: u32, position: u32, cell: &Cell, rate: f64) -> Trial {
         outcome: Outcome::Complete,
         began_ns: 0,
         settings: EffectiveSettings::default(),
+        share: None,
         preflight: None,
         load: Some(load),
         probe: None,

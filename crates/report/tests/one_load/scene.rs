@@ -27,6 +27,7 @@ pub(crate) fn run(spec: LoadSpec, load: LoadResult) -> Run {
         outcome: Outcome::Complete,
         began_ns: SECOND,
         settings: EffectiveSettings::default(),
+        share: None,
         preflight: None,
         load: Some(load),
         rate: None,

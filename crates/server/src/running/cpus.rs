@@ -3,13 +3,22 @@
 use super::group;
 use crate::lossy::read_lossy;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// CPUs, whole or in part, if anything keeps it from using all of them.
 pub(super) fn of(proc_root: &Path, sys_root: &Path, pid: u32) -> Option<f64> {
-    let least = bound(proc_root, pid).into_iter().chain(quotas(proc_root, sys_root, pid)).min_by(f64::total_cmp)?;
+    let least = bound(proc_root, pid)
+        .into_iter()
+        .chain(quotas(proc_root, sys_root, pid).into_iter().map(|(_, quota)| quota))
+        .min_by(f64::total_cmp)?;
     let all = f64::from(online(sys_root)?);
     (least < all).then_some(least)
+}
+
+/// The group around it whose quota is the least.
+pub(super) fn limiting(proc_root: &Path, sys_root: &Path, pid: u32) -> Option<PathBuf> {
+    let quotas = quotas(proc_root, sys_root, pid);
+    quotas.into_iter().min_by(|one, other| one.1.total_cmp(&other.1)).map(|(directory, _)| directory)
 }
 
 /// CPUs that are online.
@@ -33,7 +42,7 @@ fn count(list: &str) -> Option<u32> {
 }
 
 /// `cpu.max` of cgroup v2 is `QUOTA PERIOD` or `max PERIOD`; v1 has a file for each, and -1 is no quota.
-fn quotas(proc_root: &Path, sys_root: &Path, pid: u32) -> Vec<f64> {
+fn quotas(proc_root: &Path, sys_root: &Path, pid: u32) -> Vec<(PathBuf, f64)> {
     let Some((groups, v2)) = group::around(proc_root, sys_root, pid, "cpu") else { return Vec::new() };
     let quota = |directory: &Path| {
         let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
@@ -46,7 +55,11 @@ fn quotas(proc_root: &Path, sys_root: &Path, pid: u32) -> Vec<f64> {
         let (quota, period) = (quota.parse::<f64>().ok()?, period.parse::<f64>().ok()?);
         (quota > 0.0 && period > 0.0).then(|| quota / period)
     };
-    groups.iter().filter_map(|directory| quota(directory)).collect()
+    groups
+        .into_iter()
+        .filter_map(|directory| Some((quota(&directory)?, directory)))
+        .map(|(cpus, of)| (of, cpus))
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! Nothing is asked of the server, and no program is run.
 
 mod apache;
+mod bounds;
 mod census;
 mod cpus;
 mod files;
@@ -16,6 +17,7 @@ mod socket;
 
 use crate::lossy::read_lossy;
 pub(crate) use apache::flags;
+pub use bounds::Bounds;
 pub use census::{Between, Census, others};
 pub(crate) use cpus::online;
 use files::Files;
@@ -76,6 +78,12 @@ pub fn look(address: SocketAddr, says: Option<&str>) -> Running {
     running.group = group::of(proc_root, sys_root, root);
     running.cpus = cpus_of(proc_root, sys_root, &running, root);
     running
+}
+
+/// What the groups around the server with that first process leave it, where none of them is ours.
+#[must_use]
+pub fn bounds(root: u32) -> Bounds {
+    bounds::of(Path::new(PROC), Path::new(SYS), root, std::process::id())
 }
 
 /// The pools of PHP-FPM to which the server with that first process passes requests, and what of that is not known.
